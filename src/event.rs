@@ -1,0 +1,204 @@
+//! The words that every reader speaks.
+//!
+//! A reader of instruction traces gives either *steps* ([`StepBatch`]: one row an instruction, with what the log says of it) or,
+//! where the log already holds every memory access with its size, *runs* ([`RunBatch`]: straight pieces of code, each
+//! an id of a block and the addresses that its accesses touched). [`crate::isa::elaborate`] turns the first into the second, so
+//! that [`crate::analysis`] knows runs only.
+
+/// Instruction sets that addfg decodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Isa {
+    X86_64,
+    X86,
+    /// A32 and T32; which of the two is a property of the instruction ([`InsnDef::thumb`]).
+    Arm,
+    Aarch64,
+    Riscv32,
+    Riscv64,
+}
+
+/// What a trace carries, so that a view can say what is missing instead of drawing nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carries {
+    pub steps: bool,
+    pub opcodes: bool,
+    /// Call entries and exits as records of their own (else they are found from instructions).
+    pub calls: bool,
+    /// Memory accesses as records of the log.
+    pub accesses: bool,
+    /// Register values per step.
+    pub registers: bool,
+    /// Register values are those before (true) or after (false) the instruction.
+    pub registers_before: bool,
+    /// Values of memory accesses.
+    pub values: bool,
+    pub time: bool,
+    pub threads: bool,
+    /// What the kernel stored (system calls' results).
+    pub kernel_stores: bool,
+}
+
+/// Bytes of a thread's register file: `offset` is the register's address in the `register` space
+/// (see [`crate::isa::Registers`]), both in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RegSpan {
+    pub offset: u16,
+    pub size: u16,
+}
+
+/// One distinct instruction as a trace names it. Identity is (address, bytes, thumb, log_registers).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct InsnDef {
+    /// Virtual address, without the Thumb bit.
+    pub address: u64,
+    /// Opcode in memory order; empty where the log has none (then taken from the ELF).
+    pub bytes: Vec<u8>,
+    /// Bytes of the instruction if the log says so, else 0.
+    pub size: u8,
+    pub thumb: bool,
+    /// Disassembly as the log has it.
+    pub text: Option<Box<str>>,
+    /// Registers that the log itself flags as read or written (Giano): authoritative where present.
+    pub log_registers: Option<Box<[(RegSpan, RegUse)]>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RegUse {
+    Read,
+    Write,
+    ReadWrite,
+}
+
+/// Whether the log says that the instruction's condition held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Condition {
+    /// The log does not say.
+    #[default]
+    Unknown,
+    Held,
+    Failed,
+}
+
+/// A memory access as the log has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoggedAccess {
+    pub address: u64,
+    /// In bytes; 0 where the log does not say.
+    pub size: u32,
+    pub is_write: bool,
+    /// The value, little end first in the number, where the log has it and it fits.
+    pub value: Option<u64>,
+}
+
+/// Rows of consecutive steps, in the order of the log. Columns of equal length unless said otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct StepBatch {
+    /// Definitions that extend the reader's dictionary; the first has the id that follows the last one of the batch before.
+    pub new_insns: Vec<InsnDef>,
+    /// Index into the reader's dictionary.
+    pub insn: Vec<u32>,
+    /// Thread (or CPU) number as the log has it.
+    pub thread: Vec<u32>,
+    /// The trace's clock; empty if it has none.
+    pub time: Vec<u64>,
+    pub condition: Vec<Condition>,
+    /// End of the step's accesses in `accesses`.
+    pub access_end: Vec<u32>,
+    pub accesses: Vec<LoggedAccess>,
+    /// End of the step's register values in `registers`.
+    pub register_end: Vec<u32>,
+    /// Register values that differ from what the log said of the same thread before (a first record lists all). Registers wider
+    /// than 8 bytes are given as several spans.
+    pub registers: Vec<(RegSpan, u64)>,
+    /// Line (text) or byte offset (binary) of the first row, for messages.
+    pub position: u64,
+}
+
+impl StepBatch {
+    pub fn len(&self) -> usize {
+        self.insn.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.insn.is_empty()
+    }
+    pub fn clear(&mut self) {
+        let StepBatch { new_insns, insn, thread, time, condition, access_end, accesses, register_end, registers, position } =
+            self;
+        new_insns.clear();
+        insn.clear();
+        thread.clear();
+        time.clear();
+        condition.clear();
+        access_end.clear();
+        accesses.clear();
+        register_end.clear();
+        registers.clear();
+        *position = 0;
+    }
+}
+
+/// One step of a block's template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockStep {
+    /// Index into the instruction dictionary.
+    pub insn: u32,
+    /// False if its condition failed.
+    pub executed: bool,
+    /// Number of this step's memory accesses in [`BlockDef::mem`].
+    pub mem: u16,
+}
+
+/// Shape of a memory access of a block's template; its address is a value of each run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemShape {
+    pub is_write: bool,
+    /// In bytes, never 0.
+    pub size: u32,
+    /// Index of the memory operand in [`crate::isa::Decoded::memory`], [`MemShape::NO_OPERAND`] if it matches none.
+    pub operand: u8,
+}
+
+impl MemShape {
+    pub const NO_OPERAND: u8 = u8::MAX;
+}
+
+/// Template of a straight run: consecutive addresses, the same conditions, the same accesses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BlockDef {
+    pub steps: Vec<BlockStep>,
+    pub mem: Vec<MemShape>,
+}
+
+/// What is known of the registers at the end of a run, where the trace carries them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunEnd {
+    /// Stack pointer after the last step of the run.
+    pub sp: Option<u64>,
+    /// The link register holds the address that follows the last step (so that a jump was a call).
+    pub linked: bool,
+}
+
+/// Consecutive runs in the order of the log.
+#[derive(Clone, Debug, Default)]
+pub struct RunBatch {
+    /// Definitions that extend the dictionaries of instructions and blocks.
+    pub new_insns: Vec<InsnDef>,
+    pub new_blocks: Vec<BlockDef>,
+    pub block: Vec<u32>,
+    /// Thread of each run; empty if the trace has one thread only.
+    pub thread: Vec<u32>,
+    /// Addresses of the memory accesses, run after run in template order.
+    pub addresses: Vec<u64>,
+    /// Values of the memory accesses (same index as `addresses`) and, per run behind them, nothing else; empty if the trace has no
+    /// values.
+    pub values: Vec<Option<u64>>,
+    /// Values that the registers written by each step got: one entry for each register write of 8 bytes or less in the order of
+    /// (step, [`crate::isa::Decoded::writes`]); empty if the trace has no register values.
+    pub register_values: Vec<Option<u64>>,
+    /// One per step; empty if the trace has no clock.
+    pub time: Vec<u64>,
+    /// One per run; empty if the trace has no registers.
+    pub end: Vec<RunEnd>,
+    /// Line or byte offset of the first run, for messages.
+    pub position: u64,
+}

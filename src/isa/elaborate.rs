@@ -1,0 +1,1 @@
+//! From steps to runs: computes the memory accesses that the log does not hold.
