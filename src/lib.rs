@@ -8,4 +8,5 @@ pub mod diagnostics;
 pub mod event;
 pub mod image;
 pub mod isa;
+pub mod analysis;
 pub mod trace;

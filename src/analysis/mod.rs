@@ -1,0 +1,133 @@
+//! The streaming pass: shadow memory, call stacks and intervals over runs of blocks. It never sees a file format.
+
+pub mod block;
+pub mod pass;
+pub mod shadow;
+
+/// What the pass must know of code.
+pub trait CodeMap {
+    /// Function (id from 1, in order of first call of this method) whose range holds `address`.
+    fn function_at(&mut self, address: u64) -> u32;
+    /// The function is a PLT stub, veneer or IFUNC resolver.
+    fn is_stub(&self, function: u32) -> bool;
+}
+
+/// A row of `communication`; `write` 0 if no step wrote the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Communication {
+    pub write: shadow::AccessId,
+    pub read: shadow::AccessId,
+    pub is_register: bool,
+    pub address: u64,
+    pub bytes: u32,
+}
+
+/// How a call instance began; the word in `function_call.kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CallKind {
+    Call,
+    Tail,
+    Signal,
+    Root,
+    Stub,
+    Gap,
+}
+
+impl CallKind {
+    pub fn name(self) -> &'static str {
+        ["call", "tail", "signal", "root", "stub", "gap"][self as usize]
+    }
+}
+
+/// How a call instance ended; the word in `function_call.ending`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Ending {
+    Return,
+    Tail,
+    Unwound,
+    Open,
+}
+
+impl Ending {
+    pub fn name(self) -> &'static str {
+        ["return", "tail", "unwound", "open"][self as usize]
+    }
+}
+
+/// A row of `function_call`; 0 is NULL for ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub call: u32,
+    pub function: u32,
+    pub instance: u32,
+    pub parent: u32,
+    pub tail_of: u32,
+    pub thread: u32,
+    pub depth: u32,
+    pub kind: CallKind,
+    pub ending: Ending,
+    pub call_seq: u64,
+    pub return_seq: u64,
+    pub call_time: Option<u64>,
+    pub return_time: Option<u64>,
+    pub call_insn: Option<u32>,
+    pub steps_self: u64,
+    pub steps_total: u64,
+}
+
+/// A row of `control_flow`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    pub interval: u32,
+    pub thread: u32,
+    pub call: u32,
+    pub function: u32,
+    pub start_seq: u64,
+    pub end_seq: u64,
+    pub start_time: Option<u64>,
+    pub end_time: Option<u64>,
+}
+
+/// A row of `saved_register`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavedRegister {
+    pub call: u32,
+    pub save: shadow::AccessId,
+    pub register: u16,
+    pub bytes: u16,
+    pub address: u64,
+    /// Step of the last transparent restore, 0 if none.
+    pub restore_seq: u64,
+    pub restores: u32,
+    /// Step of the read that exposed it, 0 if none.
+    pub exposed_seq: u64,
+}
+
+/// A part of a row of `dataflow`: rows of the same key are to be added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    pub writer: Writer,
+    pub reader: u32,
+    pub reader_function: u32,
+    pub place: pass::PlaceCode,
+    pub bytes: u64,
+    pub unique: u64,
+    pub transfers: u64,
+}
+
+/// Who wrote: an instance, or nobody (see "writers of bytes that no step wrote" in `docs/semantics.md`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Writer {
+    Call { call: u32, function: u32 },
+    /// No step; at or above the first stack pointer if true.
+    None { above: bool },
+}
+
+/// Takes the rows that the pass makes.
+pub trait Output {
+    fn communication(&mut self, row: Communication);
+    fn call(&mut self, row: Call);
+    fn interval(&mut self, row: Interval);
+    fn saved_register(&mut self, row: SavedRegister);
+    fn flow(&mut self, row: Flow);
+}

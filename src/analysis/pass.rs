@@ -1,0 +1,1514 @@
+//! One pass over the runs of a trace: call instances, intervals, last writers, saved registers, and the sums by instance,
+//! function pair and instruction pair. The rules are those of `docs/semantics.md`.
+
+use super::block::{self, AccessPlace, Op, OpKind, Prepared};
+use super::shadow::{Cell, Memory, PAGE, PageKind, Place, Pools, SectionRange, WORD};
+use super::*;
+use crate::event::{BlockDef, InsnDef, MemShape, RegSpan, RunBatch, RunEnd};
+use crate::isa::{Decoded, FlowKind};
+use rustc_hash::FxHashMap;
+
+/// What of the rows is asked for; sums by function and instruction are always made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Registers saved and restored count as ordinary accesses.
+    pub literal_saves: bool,
+    /// Rows of `communication`.
+    pub communications: bool,
+    /// Also those inside one call instance.
+    pub local_communications: bool,
+    /// Rows of calls, intervals, saves and dataflow between instances.
+    pub instances: bool,
+}
+
+/// Register space, section or region of an address, as a number: the part of `via` that is known while streaming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PlaceCode(pub u32);
+
+impl PlaceCode {
+    pub const REGISTER: PlaceCode = PlaceCode(0);
+    const REGION: u32 = 1 << 30;
+    pub fn of(place: Place) -> PlaceCode {
+        match place {
+            Place::Section(s) => PlaceCode(1 + s),
+            Place::Region(r) => PlaceCode(PlaceCode::REGION + r),
+        }
+    }
+    /// None: register.
+    pub fn place(self) -> Option<Place> {
+        match self.0 {
+            0 => None,
+            c if c >= PlaceCode::REGION => Some(Place::Region(c - PlaceCode::REGION)),
+            c => Some(Place::Section(c - 1)),
+        }
+    }
+}
+
+/// Bytes of the stack below an instance's frame top that count as its frame.
+const FRAME_REACH: u64 = 8 << 20;
+/// Writers that are no instance, in `FlowEntry::writer`.
+const NOBODY_ABOVE: u32 = u32::MAX;
+const NOBODY_BELOW: u32 = u32::MAX - 1;
+/// Entries of a live instance's flows above which they are handed out early.
+const FLOWS_MAX: usize = 1 << 16;
+
+/// Sums of a function pair by place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    pub bytes: u64,
+    pub unique: u64,
+    pub transfers: u64,
+    pub addresses: u64,
+}
+
+/// A side of a pair: a function, or nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    Function(u32),
+    None { above: bool },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FlowEntry {
+    writer: u32,
+    /// Function of the writer; meaningless for nobody.
+    function: u32,
+    place: PlaceCode,
+    bytes: u64,
+    unique: u64,
+    transfers: u64,
+}
+
+/// Flows into one live instance: few, so a list; a map from its sixteenth entry on.
+#[derive(Default)]
+struct Flows {
+    list: Vec<FlowEntry>,
+    map: FxHashMap<(u32, PlaceCode), u32>,
+    last: usize,
+}
+
+impl Flows {
+    const LINEAR: usize = 16;
+
+    #[inline]
+    fn entry(&mut self, writer: u32, function: u32, place: PlaceCode) -> &mut FlowEntry {
+        if let Some(e) = self.list.get(self.last)
+            && e.writer == writer
+            && e.place == place
+        {
+            return &mut self.list[self.last];
+        }
+        let found = if self.list.len() <= Flows::LINEAR {
+            self.list.iter().position(|e| e.writer == writer && e.place == place)
+        } else {
+            self.map.get(&(writer, place)).map(|&i| i as usize)
+        };
+        self.last = found.unwrap_or_else(|| {
+            self.list.push(FlowEntry { writer, function, place, bytes: 0, unique: 0, transfers: 0 });
+            let new = self.list.len() - 1;
+            if new == Flows::LINEAR {
+                self.map.extend(self.list.iter().enumerate().map(|(i, e)| ((e.writer, e.place), i as u32)));
+            } else if new > Flows::LINEAR {
+                self.map.insert((writer, place), new as u32);
+            }
+            new
+        });
+        &mut self.list[self.last]
+    }
+
+    fn clear(&mut self) {
+        self.list.clear();
+        if !self.map.is_empty() {
+            self.map.clear();
+        }
+        self.last = 0;
+    }
+}
+
+/// A live call instance.
+struct Frame {
+    call: u32,
+    function: u32,
+    instance: u32,
+    tail_of: u32,
+    kind: CallKind,
+    /// Return address and slot of the token; None for root and signal.
+    token: Option<(u64, Option<u64>)>,
+    frame_top: Option<u64>,
+    /// Addresses at which an interrupted instance goes on; empty if this is no signal.
+    interrupted: Vec<u64>,
+    call_seq: u64,
+    call_time: Option<u64>,
+    call_insn: Option<u32>,
+    caller_function: u32,
+    steps_self: u64,
+    steps_below: u64,
+    /// No ancestor of the same function is live.
+    outermost: bool,
+    flows: Flows,
+    /// Live saves, and a mask of their registers.
+    saves: Vec<u32>,
+    save_mask: u64,
+}
+
+/// Bytes of a register as they were when saved.
+#[derive(Clone, Debug)]
+struct Piece {
+    offset: u16,
+    len: u16,
+    cell: Cell,
+    pending: u32,
+    readers: Vec<u32>,
+    /// The saving instance had read this version when it saved.
+    seen: bool,
+}
+
+/// A live save.
+struct Save {
+    call: u32,
+    register: RegSpan,
+    address: u64,
+    store: AccessId,
+    read_ordinal: u16,
+    insn: u32,
+    value: Option<u64>,
+    pieces: Vec<Piece>,
+    /// Bytes of the saved version that the saving instance read otherwise after the save.
+    read_otherwise: u64,
+    restores: u32,
+    restore_seq: u64,
+    exposed_seq: u64,
+}
+
+use super::shadow::AccessId;
+
+fn access_id(seq: u64, ordinal: u16) -> AccessId {
+    seq << 16 | ordinal as u64
+}
+
+/// Registers and call stack of a thread.
+struct Thread {
+    id: u32,
+    registers: Vec<Cell>,
+    /// Per register byte: live save of it + 1.
+    pending: Vec<u32>,
+    stack: Vec<Frame>,
+    /// How many live frames have this return address in their token.
+    returns: FxHashMap<u64, u32>,
+    /// Live instances by function.
+    live: FxHashMap<u32, u32>,
+    previous: Option<Previous>,
+    interval: u32,
+    interval_start: u64,
+    interval_time: Option<u64>,
+    last_seq: u64,
+    last_time: Option<u64>,
+    steps: u64,
+}
+
+/// The step before, as far as the next one depends on it.
+#[derive(Clone, Copy)]
+struct Previous {
+    last: block::Last,
+    slot: Option<u64>,
+    end: Option<RunEnd>,
+}
+
+/// Sums of one function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionSums {
+    pub calls: u64,
+    pub steps_self: u64,
+    pub steps_total: u64,
+    pub written_bytes: u64,
+    pub dead_bytes: u64,
+}
+
+/// An executed instruction.
+#[derive(Clone, Debug)]
+pub struct Insn {
+    pub def: InsnDef,
+    pub decoded: Decoded,
+    pub function: u32,
+}
+
+/// Addresses that a function pair shared: per page a bit a byte.
+#[derive(Default)]
+struct Touched {
+    pages: FxHashMap<(u32, u64), Box<[u64; (PAGE / 64) as usize]>>,
+}
+
+impl Touched {
+    /// Sets the bytes; gives how many were new.
+    fn set(&mut self, pair: u32, address: u64, len: u64) -> u64 {
+        let bits = self.pages.entry((pair, address / PAGE)).or_insert_with(|| Box::new([0; (PAGE / 64) as usize]));
+        let mut new = 0;
+        for a in address % PAGE..address % PAGE + len {
+            let (word, bit) = ((a / 64) as usize, 1u64 << (a % 64));
+            new += (bits[word] & bit == 0) as u64;
+            bits[word] |= bit;
+        }
+        new
+    }
+}
+
+/// Key of register bytes among addresses of pairs: threads' registers lie in pages of their own beyond all memory pages.
+fn register_key(thread: u32, offset: u64) -> u64 {
+    (1 << 63 | (thread as u64) << 14) + offset
+}
+
+struct Pair {
+    writer: Side,
+    reader: u32,
+    sums: Vec<(PlaceCode, Sums)>,
+}
+
+#[derive(Default)]
+struct Pairs {
+    index: FxHashMap<(Side, u32), u32>,
+    list: Vec<Pair>,
+    touched: Touched,
+}
+
+impl Pairs {
+    /// Index from 1.
+    fn pair(&mut self, writer: Side, reader: u32) -> u32 {
+        let list = &mut self.list;
+        *self.index.entry((writer, reader)).or_insert_with(|| {
+            list.push(Pair { writer, reader, sums: Vec::new() });
+            list.len() as u32
+        })
+    }
+    fn sums(&mut self, pair: u32, place: PlaceCode) -> &mut Sums {
+        let sums = &mut self.list[pair as usize - 1].sums;
+        let i = match sums.iter().position(|(p, _)| *p == place) {
+            Some(i) => i,
+            None => {
+                sums.push((place, Sums::default()));
+                sums.len() - 1
+            }
+        };
+        &mut sums[i].1
+    }
+}
+
+/// Sums by instruction pair, behind a small direct-mapped cache.
+struct InsnEdges {
+    cache: Box<[InsnEdge]>,
+    map: FxHashMap<(u32, u32, u32), (u64, u64)>,
+}
+
+#[derive(Clone, Copy)]
+struct InsnEdge {
+    key: (u32, u32, u32),
+    bytes: u64,
+    transfers: u64,
+}
+
+impl InsnEdges {
+    const SIZE: usize = 1 << 13;
+    fn new() -> InsnEdges {
+        let empty = InsnEdge { key: (u32::MAX, u32::MAX, u32::MAX), bytes: 0, transfers: 0 };
+        InsnEdges { cache: vec![empty; InsnEdges::SIZE].into(), map: FxHashMap::default() }
+    }
+    #[inline]
+    fn add(&mut self, writer: u32, reader: u32, place: PlaceCode, bytes: u64, transfers: u64) {
+        let key = (writer, reader, place.0);
+        let hash = (writer.wrapping_mul(0x9e37_79b1) ^ reader.wrapping_mul(0x85eb_ca77)).wrapping_add(place.0.wrapping_mul(0xc2b2_ae3d));
+        let slot = &mut self.cache[(hash >> 19) as usize];
+        if slot.key != key {
+            if slot.bytes != 0 {
+                let sum = self.map.entry(slot.key).or_default();
+                sum.0 += slot.bytes;
+                sum.1 += slot.transfers;
+            }
+            *slot = InsnEdge { key, bytes: 0, transfers: 0 };
+        }
+        slot.bytes += bytes;
+        slot.transfers += transfers;
+    }
+    fn finish(&mut self) {
+        for slot in self.cache.iter_mut().filter(|s| s.bytes != 0) {
+            let sum = self.map.entry(slot.key).or_default();
+            sum.0 += slot.bytes;
+            sum.1 += slot.transfers;
+            slot.bytes = 0;
+            slot.transfers = 0;
+        }
+    }
+}
+
+/// Writer instruction of bytes that no step wrote.
+pub const NO_INSN: u32 = Cell::SLOT - 2;
+const NO_INSN_ABOVE: u32 = Cell::SLOT - 1;
+
+/// The part of a read that one write fed.
+struct Part {
+    cell: Cell,
+    address: u64,
+    len: u64,
+    unique: u64,
+    pair: u32,
+    above: bool,
+}
+
+/// Where bytes lie that are read or written: the words, and how their offsets relate to addresses and keys.
+enum Space {
+    Memory { page: u32 },
+    Register { thread: usize },
+}
+
+/// The pass. Push batches in order, then take the sums with [`Pass::finish`].
+pub struct Pass<C, O> {
+    pub code: C,
+    pub output: O,
+    options: Options,
+    pub insns: Vec<Insn>,
+    pub blocks: Vec<Prepared>,
+    pub defs: Vec<BlockDef>,
+    threads: Vec<Thread>,
+    thread_index: FxHashMap<u32, usize>,
+    memory: Memory,
+    pools: Pools,
+    saves: Vec<Save>,
+    free_saves: Vec<u32>,
+    /// Live saves by the id of their store.
+    save_index: FxHashMap<AccessId, u32>,
+    /// Scratch, so that nothing is allocated per record.
+    parts: Vec<Part>,
+    sources: Vec<AccessId>,
+    restored: Vec<(u32, u16)>,
+    spare_frames: Vec<(Flows, Vec<u32>)>,
+    next_call: u32,
+    next_interval: u32,
+    instances: Vec<u32>,
+    functions: Vec<FunctionSums>,
+    pairs: Pairs,
+    insn_edges: InsnEdges,
+    call_edges: FxHashMap<(u32, u32, CallKind), (u64, u64)>,
+    /// First stack pointer of the first thread.
+    first_sp: Option<u64>,
+    register_bytes: usize,
+    /// Link-register instruction set: the slot of a token is the stack pointer.
+    sp_tokens: bool,
+    seq: u64,
+    signals: u64,
+}
+
+/// What is left when the trace has ended.
+pub struct Summary {
+    pub functions: Vec<FunctionSums>,
+    pub pairs: Vec<(Side, u32, PlaceCode, Sums)>,
+    /// (writer instruction or [`NO_INSN`] with `above`, reader instruction, place, bytes, transfers)
+    pub insn_edges: Vec<(u32, bool, u32, PlaceCode, u64, u64)>,
+    /// (caller function or 0, callee function, kind, calls, steps of the callees' instances)
+    pub call_edges: Vec<(u32, u32, CallKind, u64, u64)>,
+    /// (first address, last address, region root, stack) of each maximal range of touched pages outside of sections.
+    pub regions: Vec<(u64, u64, bool)>,
+    /// Per region number of [`PlaceCode`]: whether it is stack.
+    pub region_is_stack: Vec<bool>,
+    pub first_sp: Option<u64>,
+    pub steps: u64,
+    pub threads: Vec<(u32, u64)>,
+    pub calls: u32,
+    pub intervals: u32,
+    pub signals: u64,
+    pub pages: usize,
+}
+
+impl<C: CodeMap, O: Output> Pass<C, O> {
+    /// `sections` sorted by address; `register_bytes` is the size of a thread's register file; `sp_tokens` for instruction sets with
+    /// a link register.
+    pub fn new(code: C, output: O, options: Options, sections: Vec<SectionRange>, register_bytes: usize, sp_tokens: bool) -> Self {
+        Pass {
+            code,
+            output,
+            options,
+            insns: Vec::new(),
+            blocks: Vec::new(),
+            defs: Vec::new(),
+            threads: Vec::new(),
+            thread_index: FxHashMap::default(),
+            memory: Memory::new(sections),
+            pools: Pools::default(),
+            saves: Vec::new(),
+            free_saves: Vec::new(),
+            save_index: FxHashMap::default(),
+            parts: Vec::new(),
+            sources: Vec::new(),
+            restored: Vec::new(),
+            spare_frames: Vec::new(),
+            next_call: 1,
+            next_interval: 1,
+            instances: Vec::new(),
+            functions: Vec::new(),
+            pairs: Pairs::default(),
+            insn_edges: InsnEdges::new(),
+            call_edges: FxHashMap::default(),
+            first_sp: None,
+            register_bytes,
+            sp_tokens,
+            seq: 1,
+            signals: 0,
+        }
+    }
+
+    /// Sequence number of the next step.
+    pub fn next_seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Adds an instruction to the dictionary; its id is the number of those before it.
+    pub fn add_insn(&mut self, def: InsnDef, decoded: Decoded) {
+        let function = self.code.function_at(def.address);
+        let f = function as usize;
+        if self.functions.len() <= f {
+            self.functions.resize(f + 1, FunctionSums::default());
+            self.instances.resize(f + 1, 0);
+        }
+        self.insns.push(Insn { def, decoded, function });
+    }
+
+    /// Adds a block; its accesses without operand are matched with the decoder's.
+    pub fn add_block(&mut self, mut def: BlockDef) {
+        let mut at = 0;
+        for step in &def.steps {
+            let shapes = &mut def.mem[at..at + step.mem as usize];
+            at += step.mem as usize;
+            if shapes.iter().any(|s| s.operand == MemShape::NO_OPERAND) {
+                block::match_operands(&self.insns[step.insn as usize].decoded, shapes);
+            }
+        }
+        let insns = &self.insns;
+        let prepared = block::prepare(
+            &def,
+            &|i| &insns[i as usize].decoded,
+            &|i| insns[i as usize].def.address,
+            &|i| insns[i as usize].function,
+            self.options.literal_saves,
+        );
+        self.blocks.push(prepared);
+        self.defs.push(def);
+    }
+
+    /// Takes the runs of a batch whose definitions have been added.
+    pub fn push(&mut self, batch: &RunBatch) {
+        let mut addresses = &batch.addresses[..];
+        let mut values = &batch.values[..];
+        let mut time = &batch.time[..];
+        for (i, &b) in batch.block.iter().enumerate() {
+            let block = &self.blocks[b as usize];
+            let (mem, steps) = (block.mem as usize, block.steps as usize);
+            let (here, rest) = addresses.split_at(mem);
+            addresses = rest;
+            let known = if values.is_empty() {
+                &[]
+            } else {
+                let (v, rest) = values.split_at(mem);
+                values = rest;
+                v
+            };
+            let times = if time.is_empty() {
+                &[]
+            } else {
+                let (t, rest) = time.split_at(steps);
+                time = rest;
+                t
+            };
+            let thread = batch.thread.get(i).copied().unwrap_or(0);
+            self.run(thread, b, here, known, times, batch.end.get(i).copied());
+        }
+    }
+
+    fn thread(&mut self, id: u32) -> usize {
+        if let Some(t) = self.threads.first()
+            && t.id == id
+        {
+            return 0;
+        }
+        if let Some(&t) = self.thread_index.get(&id) {
+            return t;
+        }
+        self.threads.push(Thread {
+            id,
+            registers: vec![Cell::EMPTY; self.register_bytes.div_ceil(WORD as usize)],
+            pending: vec![0; self.register_bytes.next_multiple_of(WORD as usize)],
+            stack: Vec::new(),
+            returns: FxHashMap::default(),
+            live: FxHashMap::default(),
+            previous: None,
+            interval: 0,
+            interval_start: 0,
+            interval_time: None,
+            last_seq: 0,
+            last_time: None,
+            steps: 0,
+        });
+        self.thread_index.insert(id, self.threads.len() - 1);
+        self.threads.len() - 1
+    }
+
+    fn run(&mut self, thread: u32, b: u32, addresses: &[u64], values: &[Option<u64>], times: &[u64], end: Option<RunEnd>) {
+        let t = self.thread(thread);
+        let seq = self.seq;
+        let block = &self.blocks[b as usize];
+        let (steps, last, first_address) = (block.steps, block.last, block.first_address);
+        if self.first_sp.is_none() && t == 0 {
+            self.find_first_sp(b, addresses, end);
+        }
+        self.transfer(t, seq, first_address, self.blocks[b as usize].segments[0].function, times.first().copied());
+        let save_mask = self.threads[t].stack.last().map_or(0, |f| f.save_mask);
+        let block = &mut self.blocks[b as usize];
+        let careful = block.hazard_mask != 0 && (block.always_careful || block.hazard_mask & save_mask != 0);
+        // Taken out while it runs, so that the rest of `self` can be changed.
+        let mut segments = std::mem::take(if careful { &mut block.careful } else { &mut block.segments });
+        for (i, segment) in segments.iter_mut().enumerate() {
+            let at = seq + segment.first_step as u64;
+            if i > 0 {
+                self.fall_into(t, at, segment.function, times.get(segment.first_step as usize).copied());
+            }
+            segment.count += 1;
+            self.segment(t, at, seq, segment, addresses, values);
+        }
+        let block = &mut self.blocks[b as usize];
+        *(if careful { &mut block.careful } else { &mut block.segments }) = segments;
+        let state = &mut self.threads[t];
+        state.previous = Some(Previous { last, slot: last.slot.and_then(|s| addresses.get(s as usize).copied()), end });
+        state.last_seq = seq + steps as u64 - 1;
+        state.last_time = times.last().copied();
+        state.steps += steps as u64;
+        self.seq += steps as u64;
+    }
+
+    /// The stack pointer before the first stack-relative access, from that access or the trace's registers.
+    fn find_first_sp(&mut self, b: u32, addresses: &[u64], _end: Option<RunEnd>) {
+        let mut found = None;
+        let insns = &self.insns;
+        let decoded = |i: u32| &insns[i as usize].decoded;
+        block::accesses(&self.defs[b as usize], decoded, |a| {
+            if found.is_none()
+                && a.stack_relative
+                && let AccessPlace::Memory(m) = a.place
+            {
+                let insn = &insns[self.defs[b as usize].steps[a.step as usize].insn as usize].decoded;
+                let push = a.is_write && insn.writes.iter().any(|w| w.control && w.span.size >= 4);
+                found = Some(addresses[m as usize].wrapping_add(if push { a.size as u64 } else { 0 }));
+            }
+        });
+        self.first_sp = found;
+    }
+
+    // ---- call instances ----
+
+    /// Rules 1 to 6: what the step at `address` in `function` does to the thread's call stack.
+    fn transfer(&mut self, t: usize, seq: u64, address: u64, function: u32, time: Option<u64>) {
+        let Some(Previous { last, slot, end }) = self.threads[t].previous else {
+            self.push_frame(t, seq, time, function, CallKind::Root, None, None, None, Vec::new(), 0);
+            return;
+        };
+        let slot = if self.sp_tokens { end.and_then(|e| e.sp) } else { slot };
+        // 1
+        if address == last.next || (last.repeats && address == last.address) {
+            self.fall_into(t, seq, function, time);
+            return;
+        }
+        let linked = end.is_some_and(|e| e.linked);
+        // 2
+        if last.executed && (last.kind == FlowKind::Call || (last.kind == FlowKind::Jump && linked)) {
+            let token = (last.next, slot);
+            let kind = if self.code.is_stub(function) { CallKind::Stub } else { CallKind::Call };
+            let caller = self.threads[t].stack.last().map_or(0, |f| f.function);
+            self.push_frame(t, seq, time, function, kind, Some(token), slot, Some(last.insn), Vec::new(), caller);
+            return;
+        }
+        // 3
+        if last.executed && last.kind == FlowKind::Return && self.threads[t].returns.contains_key(&address) {
+            let found = self.threads[t].stack.iter().rposition(|f| {
+                f.token.is_some_and(|(a, s)| a == address && (s.is_none() || slot.is_none() || s == slot))
+            });
+            if let Some(depth) = found {
+                self.unwind_to(t, depth);
+                self.pop_frame(t, Ending::Return);
+                self.resume(t, seq, time);
+                self.fall_into(t, seq, function, time);
+                return;
+            }
+        }
+        // 4
+        let jumps = match last.kind {
+            FlowKind::Jump | FlowKind::Call | FlowKind::Return => last.executed && last.target.is_none_or(|a| a == address),
+            FlowKind::Unknown => true,
+            FlowKind::Next | FlowKind::Syscall | FlowKind::Trap => false,
+        };
+        if jumps {
+            self.fall_into(t, seq, function, time);
+            return;
+        }
+        // 5
+        let found = self.threads[t].stack.iter().rposition(|f| f.interrupted.contains(&address));
+        match found {
+            Some(depth) => {
+                self.unwind_to(t, depth);
+                self.pop_frame(t, Ending::Return);
+                self.resume(t, seq, time);
+                self.fall_into(t, seq, function, time);
+            }
+            None => {
+                let mut successors = vec![last.next];
+                match last.target {
+                    Some(target) if last.executed && last.kind != FlowKind::Next => {
+                        if !last.conditional {
+                            successors.clear();
+                        }
+                        successors.push(target);
+                    }
+                    _ => {}
+                }
+                self.signals += 1;
+                self.push_frame(t, seq, time, function, CallKind::Signal, None, None, None, successors, 0);
+            }
+        }
+    }
+
+    /// Rule 6: a tail instance if `function` is not that of the current instance.
+    #[inline]
+    fn fall_into(&mut self, t: usize, seq: u64, function: u32, time: Option<u64>) {
+        let Some(top) = self.threads[t].stack.last() else { return };
+        if top.function == function {
+            return;
+        }
+        let (token, frame_top, tail_of, caller) = (top.token, top.frame_top, top.call, top.caller_function);
+        let interrupted = self.threads[t].stack.last_mut().map(|f| std::mem::take(&mut f.interrupted)).unwrap_or_default();
+        self.pop_frame(t, Ending::Tail);
+        self.push_frame(t, seq, time, function, CallKind::Tail, token, frame_top, None, interrupted, caller);
+        if let Some(f) = self.threads[t].stack.last_mut() {
+            f.tail_of = tail_of;
+        }
+    }
+
+    /// Ends the frames above `depth`.
+    fn unwind_to(&mut self, t: usize, depth: usize) {
+        while self.threads[t].stack.len() > depth + 1 {
+            self.pop_frame(t, Ending::Unwound);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn push_frame(
+        &mut self,
+        t: usize,
+        seq: u64,
+        time: Option<u64>,
+        function: u32,
+        kind: CallKind,
+        token: Option<(u64, Option<u64>)>,
+        frame_top: Option<u64>,
+        call_insn: Option<u32>,
+        interrupted: Vec<u64>,
+        caller_function: u32,
+    ) {
+        self.close_interval(t);
+        let call = self.next_call;
+        self.next_call += 1;
+        self.instances[function as usize] += 1;
+        let instance = self.instances[function as usize];
+        let (flows, saves) = self.spare_frames.pop().unwrap_or_default();
+        let state = &mut self.threads[t];
+        let live = state.live.entry(function).or_insert(0);
+        *live += 1;
+        let outermost = *live == 1;
+        if let Some((address, _)) = token {
+            *state.returns.entry(address).or_insert(0) += 1;
+        }
+        state.stack.push(Frame {
+            call,
+            function,
+            instance,
+            tail_of: 0,
+            kind,
+            token,
+            frame_top,
+            interrupted,
+            call_seq: seq,
+            call_time: time,
+            call_insn,
+            caller_function,
+            steps_self: 0,
+            steps_below: 0,
+            outermost,
+            flows,
+            saves,
+            save_mask: 0,
+        });
+        self.resume(t, seq, time);
+    }
+
+    /// Begins an interval of the instance on top.
+    fn resume(&mut self, t: usize, seq: u64, time: Option<u64>) {
+        let state = &mut self.threads[t];
+        state.interval = self.next_interval;
+        self.next_interval += 1;
+        state.interval_start = seq;
+        state.interval_time = time;
+    }
+
+    /// Ends the interval of the instance on top, unless it is empty.
+    fn close_interval(&mut self, t: usize) {
+        let state = &mut self.threads[t];
+        if state.interval == 0 {
+            return;
+        }
+        let Some(frame) = state.stack.last() else { return };
+        if state.interval_start > state.last_seq {
+            // Nothing ran in it: control came back and left at once. Its number is used by what follows.
+            self.next_interval = state.interval;
+            state.interval = 0;
+            return;
+        }
+        if self.options.instances {
+            self.output.interval(Interval {
+                interval: state.interval,
+                thread: state.id,
+                call: frame.call,
+                function: frame.function,
+                start_seq: state.interval_start,
+                end_seq: state.last_seq,
+                start_time: state.interval_time,
+                end_time: state.last_time,
+            });
+        }
+        state.interval = 0;
+    }
+
+    fn pop_frame(&mut self, t: usize, ending: Ending) {
+        self.close_interval(t);
+        let state = &mut self.threads[t];
+        let Some(mut frame) = state.stack.pop() else { return };
+        if let Some((address, _)) = frame.token
+            && let Some(count) = state.returns.get_mut(&address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                state.returns.remove(&address);
+            }
+        }
+        if let Some(live) = state.live.get_mut(&frame.function) {
+            *live -= 1;
+        }
+        let total = frame.steps_self + frame.steps_below;
+        let parent = state.stack.last_mut().map_or(0, |p| {
+            p.steps_below += total;
+            p.call
+        });
+        let (id, depth, return_seq, return_time) = (state.id, state.stack.len() as u32, state.last_seq, state.last_time);
+        for i in std::mem::take(&mut frame.saves) {
+            self.end_save(i);
+        }
+        let sums = &mut self.functions[frame.function as usize];
+        sums.calls += 1;
+        sums.steps_self += frame.steps_self;
+        if frame.outermost {
+            sums.steps_total += total;
+        }
+        let edge = self.call_edges.entry((frame.caller_function, frame.function, frame.kind)).or_default();
+        edge.0 += 1;
+        edge.1 += total;
+        Self::flush_flows(&mut frame, &mut self.output, &mut self.pairs, self.options.instances);
+        if self.options.instances {
+            self.output.call(Call {
+                call: frame.call,
+                function: frame.function,
+                instance: frame.instance,
+                parent,
+                tail_of: frame.tail_of,
+                thread: id,
+                depth,
+                kind: frame.kind,
+                ending,
+                call_seq: frame.call_seq,
+                return_seq: return_seq.max(frame.call_seq),
+                call_time: frame.call_time,
+                return_time,
+                call_insn: frame.call_insn,
+                steps_self: frame.steps_self,
+                steps_total: total,
+            });
+        }
+        self.spare_frames.push((frame.flows, frame.saves));
+    }
+
+    fn flush_flows(frame: &mut Frame, output: &mut O, pairs: &mut Pairs, rows: bool) {
+        for e in &frame.flows.list {
+            let side = match e.writer {
+                NOBODY_ABOVE => Side::None { above: true },
+                NOBODY_BELOW => Side::None { above: false },
+                _ => Side::Function(e.function),
+            };
+            let pair = pairs.pair(side, frame.function);
+            let sums = pairs.sums(pair, e.place);
+            sums.bytes += e.bytes;
+            sums.unique += e.unique;
+            sums.transfers += e.transfers;
+            if rows {
+                let writer = match side {
+                    Side::None { above } => Writer::None { above },
+                    Side::Function(function) => Writer::Call { call: e.writer, function },
+                };
+                output.flow(Flow {
+                    writer,
+                    reader: frame.call,
+                    reader_function: frame.function,
+                    place: e.place,
+                    bytes: e.bytes,
+                    unique: e.unique,
+                    transfers: e.transfers,
+                });
+            }
+        }
+        frame.flows.clear();
+    }
+
+    // ---- data ----
+
+    fn segment(
+        &mut self,
+        t: usize,
+        seq: u64,
+        run_seq: u64,
+        segment: &block::Segment,
+        addresses: &[u64],
+        values: &[Option<u64>],
+    ) {
+        let register_place = PlaceCode::REGISTER;
+        let Some(frame) = self.threads[t].stack.last_mut() else { return };
+        frame.steps_self += segment.steps as u64;
+        let (call, function) = (frame.call, frame.function);
+        if segment.static_transfers != 0 {
+            let entry = frame.flows.entry(call, function, register_place);
+            entry.bytes += segment.static_bytes;
+            entry.unique += segment.static_unique;
+            entry.transfers += segment.static_transfers;
+            if segment.count == 1 {
+                self.static_addresses(t, function, segment);
+            }
+            if self.options.local_communications {
+                for s in &segment.statics {
+                    self.output.communication(Communication {
+                        write: access_id(run_seq + s.write_step as u64, s.write_ordinal),
+                        read: access_id(run_seq + s.read_step as u64, s.read_ordinal),
+                        is_register: true,
+                        address: s.address as u64,
+                        bytes: s.bytes as u32,
+                    });
+                }
+            }
+        }
+        let _ = seq;
+        self.restored.clear();
+        for op in &segment.ops {
+            let at = run_seq + op.step as u64;
+            match op.kind {
+                OpKind::Read => {
+                    let Some(span) = op.register else { continue };
+                    self.note_pending_read(t, call, span);
+                    self.read(t, Space::Register { thread: t }, span.offset as u64, span.size as u64, at, op.ordinal, op.insn, op.flag);
+                }
+                OpKind::Write => {
+                    let Some(span) = op.register else { continue };
+                    if op.flag && self.restored.iter().any(|&(s, r)| s == op.step && r == span.offset) {
+                        continue;
+                    }
+                    let reader = if op.seen { call } else { 0 };
+                    let new = Cell { write: access_id(at, op.ordinal), call, insn: op.insn, reader, pair: 0 };
+                    self.write_registers(t, span, new);
+                }
+                OpKind::Load => {
+                    let address = addresses[op.mem as usize];
+                    self.touch(address, op.size, op.stack_relative);
+                    if op.flag {
+                        continue;
+                    }
+                    if let Some(register) = op.register {
+                        let value = values.get(op.mem as usize).copied().flatten();
+                        if self.restore(t, call, register, address, at, value) {
+                            self.restored.push((op.step, register.offset));
+                            continue;
+                        }
+                    }
+                    self.read_memory(t, address, op.size as u64, at, op.ordinal, op.insn);
+                }
+                OpKind::Store => {
+                    let address = addresses[op.mem as usize];
+                    self.touch(address, op.size, op.stack_relative);
+                    let mut insn = op.insn;
+                    if let Some(register) = op.register {
+                        if self.in_frame(t, address, op.size as u64, op.stack_relative) && self.is_foreign(t, call, register) {
+                            let value = values.get(op.mem as usize).copied().flatten();
+                            self.save(t, call, register, address, access_id(at, op.ordinal), op.read_ordinal, op.insn, value);
+                            insn |= Cell::SAVE | Cell::SLOT;
+                        } else {
+                            self.note_pending_read(t, call, register);
+                            let (offset, size) = (register.offset as u64, register.size as u64);
+                            self.read(t, Space::Register { thread: t }, offset, size, at, op.read_ordinal, op.insn, false);
+                        }
+                    }
+                    let new = Cell { write: access_id(at, op.ordinal), call, insn, reader: 0, pair: 0 };
+                    self.write_memory(address, op.size as u64, new, function);
+                }
+            }
+        }
+    }
+
+    /// First time a segment runs: the register bytes that it hands to itself.
+    #[cold]
+    fn static_addresses(&mut self, t: usize, function: u32, segment: &block::Segment) {
+        let pair = self.pairs.pair(Side::Function(function), function);
+        let id = self.threads[t].id;
+        for s in &segment.statics {
+            let new = self.pairs.touched.set(pair, register_key(id, s.address as u64), s.bytes as u64);
+            self.pairs.sums(pair, PlaceCode::REGISTER).addresses += new;
+        }
+    }
+
+    /// Marks the pages of an access; what `via` needs to know.
+    #[inline]
+    fn touch(&mut self, address: u64, size: u32, stack_relative: bool) {
+        let mut mark = |memory: &mut Memory, address: u64| {
+            let page = memory.page(address);
+            if stack_relative && let Place::Region(r) = memory.place(page, address) {
+                memory.regions.mark_stack(r);
+            } else if let PageKind::Image { whole: None, .. } = memory.get(page).kind {
+                memory.place(page, address);
+            }
+        };
+        mark(&mut self.memory, address);
+        let last = address.wrapping_add(size.max(1) as u64 - 1);
+        if last / PAGE != address / PAGE {
+            mark(&mut self.memory, last);
+        }
+    }
+
+    #[inline]
+    fn read_memory(&mut self, t: usize, address: u64, size: u64, seq: u64, ordinal: u16, insn: u32) {
+        let page = self.memory.page(address);
+        let offset = address % PAGE;
+        if offset + size <= PAGE {
+            self.read(t, Space::Memory { page }, offset, size, seq, ordinal, insn, false);
+            return;
+        }
+        // Rare: in pieces, one a page, which are one access.
+        let (mut at, mut left, mut more) = (address, size, false);
+        while left > 0 {
+            let len = left.min(PAGE - at % PAGE);
+            let page = self.memory.page(at);
+            self.read(t, Space::Memory { page }, at % PAGE, len, seq, ordinal, insn, more);
+            more = true;
+            at = at.wrapping_add(len);
+            left -= len;
+        }
+    }
+
+    /// A data read of bytes that lie in one page or register file. `more`: goes on with the access of the call before.
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    fn read(&mut self, t: usize, space: Space, start: u64, len: u64, seq: u64, ordinal: u16, insn: u32, more: bool) {
+        let mut parts = std::mem::take(&mut self.parts);
+        parts.clear();
+        let thread = &self.threads[t];
+        let Some(frame) = thread.stack.last() else { return };
+        let (call, function) = (frame.call, frame.function);
+        let (is_register, base, key, place) = match space {
+            Space::Memory { page } => {
+                let number = self.memory.number(page);
+                (false, number * PAGE, number * PAGE, PlaceCode::of(self.memory.place(page, number * PAGE + start)))
+            }
+            Space::Register { .. } => (true, 0, register_key(thread.id, 0), PlaceCode::REGISTER),
+        };
+        let mut exposed = false;
+        {
+            let first_sp = self.first_sp.unwrap_or(0);
+            let pairs = &mut self.pairs;
+            let insns = &self.insns;
+            let (pools, threads) = (&mut self.pools, &mut self.threads);
+            let (before, rest) = threads.split_at_mut(t);
+            let (this, after) = rest.split_at_mut(1);
+            let this = &mut this[0];
+            let stack = &this.stack;
+            let alive = |c: u32| {
+                let live = |s: &Vec<Frame>| s.binary_search_by_key(&c, |f| f.call).is_ok();
+                live(stack) || before.iter().chain(after.iter()).any(|t| live(&t.stack))
+            };
+            let words: &mut [Cell] = match space {
+                Space::Memory { page } => &mut self.memory.get_mut(page).cells[..],
+                Space::Register { .. } => &mut this.registers,
+            };
+            pools.visit(words, key, start, len, |pools, k, n, cell| {
+                let address = k - key + base;
+                let unique = if pools.note_reader(cell, k, call, &alive) { n } else { 0 };
+                exposed |= cell.insn & Cell::SAVE != 0 && cell.write != 0;
+                let above = cell.write == 0 && !is_register && address >= first_sp;
+                let part = match parts.last_mut() {
+                    Some(p) if p.cell.write == cell.write && p.above == above => {
+                        p.len += n;
+                        p.unique += unique;
+                        p
+                    }
+                    _ => {
+                        let writer = if cell.write == 0 {
+                            Side::None { above }
+                        } else {
+                            Side::Function(insns[cell.writer_insn() as usize].function)
+                        };
+                        let pair = pairs.pair(writer, function);
+                        parts.push(Part { cell: *cell, address, len: n, unique, pair, above });
+                        let last = parts.len() - 1;
+                        &mut parts[last]
+                    }
+                };
+                if cell.pair != part.pair {
+                    cell.pair = part.pair;
+                    let new = pairs.touched.set(part.pair, k, n);
+                    if new != 0 {
+                        pairs.sums(part.pair, place).addresses += new;
+                    }
+                }
+            });
+        }
+        if !more {
+            self.sources.clear();
+        }
+        let many = more || parts.len() > 1;
+        let read = access_id(seq, ordinal);
+        for part in &parts {
+            let first = !many || !self.sources.contains(&part.cell.write);
+            if many {
+                self.sources.push(part.cell.write);
+            }
+            let (writer, writer_insn, writer_function) = if part.cell.write == 0 {
+                if part.above { (NOBODY_ABOVE, NO_INSN_ABOVE, 0) } else { (NOBODY_BELOW, NO_INSN, 0) }
+            } else {
+                let i = part.cell.writer_insn();
+                (part.cell.call, i, self.insns[i as usize].function)
+            };
+            let Some(frame) = self.threads[t].stack.last_mut() else { break };
+            let entry = frame.flows.entry(writer, writer_function, place);
+            entry.bytes += part.len;
+            entry.unique += part.unique;
+            entry.transfers += first as u64;
+            if frame.flows.list.len() > FLOWS_MAX {
+                Self::flush_flows(frame, &mut self.output, &mut self.pairs, self.options.instances);
+            }
+            self.insn_edges.add(writer_insn, insn, place, part.len, first as u64);
+            if self.options.communications && (self.options.local_communications || writer != call) {
+                self.output.communication(Communication {
+                    write: part.cell.write,
+                    read,
+                    is_register,
+                    address: part.address,
+                    bytes: part.len as u32,
+                });
+            }
+        }
+        if exposed {
+            for part in &parts {
+                if part.cell.insn & Cell::SAVE != 0
+                    && let Some(&save) = self.save_index.get(&part.cell.write)
+                {
+                    self.expose(t, save, seq);
+                }
+            }
+        }
+        self.parts = parts;
+    }
+
+    fn write_memory(&mut self, address: u64, size: u64, new: Cell, function: u32) {
+        self.functions[function as usize].written_bytes += size;
+        let (mut at, mut left) = (address, size);
+        let insns = &self.insns;
+        let functions = &mut self.functions;
+        while left > 0 {
+            let len = left.min(PAGE - at % PAGE);
+            let page = self.memory.page(at);
+            let base = at - at % PAGE;
+            let words = &mut self.memory.get_mut(page).cells[..];
+            self.pools.write(words, base, at % PAGE, len, new, |cell, n| {
+                if cell.insn & Cell::SLOT == 0 {
+                    functions[insns[cell.writer_insn() as usize].function as usize].dead_bytes += n;
+                }
+            });
+            at = at.wrapping_add(len);
+            left -= len;
+        }
+    }
+
+    #[inline]
+    fn write_registers(&mut self, t: usize, span: RegSpan, new: Cell) {
+        let thread = &mut self.threads[t];
+        let key = register_key(thread.id, 0);
+        self.pools.write(&mut thread.registers, key, span.offset as u64, span.size as u64, new, |_, _| {});
+        thread.pending[span.offset as usize..(span.offset + span.size) as usize].fill(0);
+    }
+
+    // ---- saved registers ----
+
+    fn in_frame(&self, t: usize, address: u64, size: u64, stack_relative: bool) -> bool {
+        match self.threads[t].stack.last().and_then(|f| f.frame_top) {
+            Some(top) => address < top && address.saturating_add(size) <= top && address >= top.saturating_sub(FRAME_REACH),
+            None => stack_relative,
+        }
+    }
+
+    /// Every byte of the register was last written by another instance than `call`, or never.
+    fn is_foreign(&mut self, t: usize, call: u32, span: RegSpan) -> bool {
+        let thread = &mut self.threads[t];
+        let mut foreign = true;
+        let key = register_key(thread.id, 0);
+        self.pools.visit(&mut thread.registers, key, span.offset as u64, span.size as u64, |_, _, _, cell| {
+            foreign &= cell.write == 0 || cell.call != call;
+        });
+        foreign
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn save(
+        &mut self,
+        t: usize,
+        call: u32,
+        register: RegSpan,
+        address: u64,
+        store: AccessId,
+        read_ordinal: u16,
+        insn: u32,
+        value: Option<u64>,
+    ) {
+        let index = match self.free_saves.pop() {
+            Some(i) => i,
+            None => {
+                self.saves.push(Save {
+                    call,
+                    register,
+                    address,
+                    store,
+                    read_ordinal,
+                    insn,
+                    value,
+                    pieces: Vec::new(),
+                    read_otherwise: 0,
+                    restores: 0,
+                    restore_seq: 0,
+                    exposed_seq: 0,
+                });
+                self.saves.len() as u32 - 1
+            }
+        };
+        let thread = &mut self.threads[t];
+        let save = &mut self.saves[index as usize];
+        let mut pieces = std::mem::take(&mut save.pieces);
+        pieces.clear();
+        let key = register_key(thread.id, 0);
+        let pending = &thread.pending;
+        self.pools.visit(&mut thread.registers, key, register.offset as u64, register.size as u64, |pools, k, n, cell| {
+            let offset = (k - key) as u16;
+            pieces.push(Piece {
+                offset,
+                len: n as u16,
+                cell: *cell,
+                pending: pending[offset as usize],
+                readers: pools.readers_of(cell, k),
+                seen: pools.has_read(cell, k, call),
+            });
+        });
+        thread.pending[register.offset as usize..(register.offset + register.size) as usize].fill(index + 1);
+        *save = Save {
+            call,
+            register,
+            address,
+            store,
+            read_ordinal,
+            insn,
+            value,
+            pieces,
+            read_otherwise: 0,
+            restores: 0,
+            restore_seq: 0,
+            exposed_seq: 0,
+        };
+        self.save_index.insert(store, index);
+        if let Some(frame) = thread.stack.last_mut() {
+            frame.saves.push(index);
+            frame.save_mask |= block::mask(register);
+        }
+    }
+
+    /// Whether this load is a restore; if so the register has its old writers again.
+    fn restore(&mut self, t: usize, call: u32, register: RegSpan, address: u64, seq: u64, value: Option<u64>) -> bool {
+        let Some(frame) = self.threads[t].stack.last() else { return false };
+        if frame.save_mask & block::mask(register) == 0 {
+            return false;
+        }
+        // Every byte must be that of one live save of this register at this address.
+        let page = self.memory.page(address);
+        let Some(store) = self.version(page, address % PAGE) else { return false };
+        let Some(&index) = self.save_index.get(&store) else { return false };
+        let save = &self.saves[index as usize];
+        let values_agree = value.is_none() || save.value.is_none() || value == save.value;
+        if save.call != call || save.register != register || save.address != address || save.exposed_seq != 0 || !values_agree {
+            return false;
+        }
+        for i in 0..register.size as u64 {
+            let at = address.wrapping_add(i);
+            let page = self.memory.page(at);
+            if self.version(page, at % PAGE) != Some(store) {
+                return false;
+            }
+        }
+        let pieces = std::mem::take(&mut self.saves[index as usize].pieces);
+        let read_otherwise = self.saves[index as usize].read_otherwise;
+        let key = register_key(self.threads[t].id, 0);
+        // Already the same version? Then nothing was in between but readers, who are to be kept.
+        for piece in &pieces {
+            let same = {
+                let thread = &mut self.threads[t];
+                let mut same = true;
+                self.pools.visit(&mut thread.registers, key, piece.offset as u64, piece.len as u64, |_, _, _, c| {
+                    same &= c.write == piece.cell.write;
+                });
+                same
+            };
+            if same {
+                continue;
+            }
+            let span = RegSpan { offset: piece.offset, size: piece.len };
+            self.write_registers(t, span, Cell { reader: 0, ..piece.cell });
+            let thread = &mut self.threads[t];
+            thread.pending[span.offset as usize..(span.offset + span.size) as usize].fill(piece.pending);
+            let bit = (piece.offset - register.offset) as u64;
+            self.pools.visit(&mut thread.registers, key, piece.offset as u64, piece.len as u64, |pools, k, _, cell| {
+                let otherwise = bit < 64 && read_otherwise >> bit.min(63) & 1 != 0;
+                cell.reader = piece.cell.reader;
+                pools.set_readers(k, piece.readers.clone());
+                if otherwise {
+                    pools.note_reader(cell, k, call, &|_| true);
+                }
+            });
+        }
+        let save = &mut self.saves[index as usize];
+        save.pieces = pieces;
+        save.restores += 1;
+        save.restore_seq = seq;
+        true
+    }
+
+    /// The write that made the version of a byte of memory.
+    fn version(&mut self, page: u32, offset: u64) -> Option<AccessId> {
+        let cell = self.memory.get(page).cells[(offset / WORD) as usize];
+        let cell = self.pools.byte(&cell, offset % WORD);
+        (cell.insn & Cell::SAVE != 0 && cell.write != 0).then_some(cell.write)
+    }
+
+    /// An ordinary read by `call` of a register that it has saved: the save's own read would be no first one.
+    #[inline]
+    fn note_pending_read(&mut self, t: usize, call: u32, span: RegSpan) {
+        let pending = &self.threads[t].pending;
+        for b in span.offset..span.offset + span.size {
+            let mut p = pending[b as usize];
+            while p != 0 {
+                let save = &mut self.saves[p as usize - 1];
+                // A record that was given to another save since ends the chain.
+                if b < save.register.offset || b >= save.register.offset + save.register.size {
+                    break;
+                }
+                if save.call == call {
+                    save.read_otherwise |= 1 << (b - save.register.offset).min(63);
+                    break;
+                }
+                if save.call < call {
+                    break;
+                }
+                p = save.pieces.iter().find(|x| x.offset <= b && b < x.offset + x.len).map_or(0, |x| x.pending);
+            }
+        }
+    }
+
+    /// Something other than a restore reads what a save stored: now the save's read of the register counts.
+    #[cold]
+    fn expose(&mut self, reader_thread: usize, index: u32, seq: u64) {
+        if self.saves[index as usize].exposed_seq != 0 {
+            return;
+        }
+        self.saves[index as usize].exposed_seq = seq;
+        let call = self.saves[index as usize].call;
+        let find = |s: &Vec<Frame>| s.binary_search_by_key(&call, |f| f.call).ok();
+        let place = match find(&self.threads[reader_thread].stack) {
+            Some(f) => Some((reader_thread, f)),
+            None => self.threads.iter().enumerate().find_map(|(t, s)| find(&s.stack).map(|f| (t, f))),
+        };
+        let Some((t, f)) = place else { return };
+        let pieces = std::mem::take(&mut self.saves[index as usize].pieces);
+        let save = &self.saves[index as usize];
+        let (register, read_otherwise) = (save.register, save.read_otherwise);
+        let read = (save.store & !0xffff) | save.read_ordinal as u64;
+        let insn = save.insn;
+        let id = self.threads[t].id;
+        let key = register_key(id, 0);
+        let function = self.threads[t].stack[f].function;
+        let mut sources: Vec<AccessId> = Vec::new();
+        let mut rows: Vec<(Communication, u32)> = Vec::new();
+        for piece in &pieces {
+            let cell = &piece.cell;
+            let bit = (piece.offset - register.offset).min(63);
+            let mut unique = 0;
+            for i in 0..piece.len {
+                let read_before = piece.seen || read_otherwise >> (bit + i).min(63) & 1 != 0;
+                unique += !read_before as u64;
+            }
+            // If the version is still there, the instance has read it now.
+            let thread = &mut self.threads[t];
+            self.pools.visit(&mut thread.registers, key, piece.offset as u64, piece.len as u64, |pools, k, _, c| {
+                if c.write == cell.write {
+                    pools.note_reader(c, k, call, &|_| true);
+                }
+            });
+            let (side, writer, writer_insn, writer_function) = if cell.write == 0 {
+                (Side::None { above: false }, NOBODY_BELOW, NO_INSN, 0)
+            } else {
+                let i = cell.writer_insn();
+                let function = self.insns[i as usize].function;
+                (Side::Function(function), cell.call, i, function)
+            };
+            let pair = self.pairs.pair(side, function);
+            let new = self.pairs.touched.set(pair, register_key(id, piece.offset as u64), piece.len as u64);
+            self.pairs.sums(pair, PlaceCode::REGISTER).addresses += new;
+            let first = !sources.contains(&cell.write);
+            sources.push(cell.write);
+            let entry = self.threads[t].stack[f].flows.entry(writer, writer_function, PlaceCode::REGISTER);
+            entry.bytes += piece.len as u64;
+            entry.unique += unique;
+            entry.transfers += first as u64;
+            self.insn_edges.add(writer_insn, insn, PlaceCode::REGISTER, piece.len as u64, first as u64);
+            match rows.last_mut() {
+                Some((row, _)) if row.write == cell.write => row.bytes += piece.len as u32,
+                _ => rows.push((
+                    Communication {
+                        write: cell.write,
+                        read,
+                        is_register: true,
+                        address: piece.offset as u64,
+                        bytes: piece.len as u32,
+                    },
+                    writer,
+                )),
+            }
+        }
+        if self.options.communications {
+            for (row, writer) in rows {
+                if self.options.local_communications || writer != call {
+                    self.output.communication(row);
+                }
+            }
+        }
+        self.saves[index as usize].pieces = pieces;
+        let frame = &mut self.threads[t].stack[f];
+        let saves = &self.saves;
+        frame.save_mask =
+            frame.saves.iter().map(|&i| &saves[i as usize]).filter(|s| s.exposed_seq == 0).fold(0, |m, s| m | block::mask(s.register));
+    }
+
+    fn end_save(&mut self, index: u32) {
+        let save = &self.saves[index as usize];
+        self.save_index.remove(&save.store);
+        if self.options.instances {
+            self.output.saved_register(SavedRegister {
+                call: save.call,
+                save: save.store,
+                register: save.register.offset,
+                bytes: save.register.size,
+                address: save.address,
+                restore_seq: save.restore_seq,
+                restores: save.restores,
+                exposed_seq: save.exposed_seq,
+            });
+        }
+        self.free_saves.push(index);
+    }
+
+    // ---- end ----
+
+    /// Ends what is alive and gives the sums.
+    pub fn finish(&mut self) -> Summary {
+        for t in 0..self.threads.len() {
+            while !self.threads[t].stack.is_empty() {
+                self.pop_frame(t, Ending::Open);
+            }
+        }
+        for block in &self.blocks {
+            for segment in block.segments.iter().chain(&block.careful).filter(|s| s.count > 0) {
+                for s in &segment.statics {
+                    let (bytes, transfers) = (s.bytes as u64 * segment.count, s.first as u64 * segment.count);
+                    self.insn_edges.add(s.write_insn, s.read_insn, PlaceCode::REGISTER, bytes, transfers);
+                }
+            }
+        }
+        self.insn_edges.finish();
+        for (_, page) in self.memory.pages() {
+            let (insns, functions) = (&self.insns, &mut self.functions);
+            self.pools.unread(&page.cells[..], |cell, n| {
+                if cell.insn & Cell::SLOT == 0 {
+                    functions[insns[cell.writer_insn() as usize].function as usize].dead_bytes += n;
+                }
+            });
+        }
+        let pairs = self
+            .pairs
+            .list
+            .iter()
+            .flat_map(|p| p.sums.iter().map(|&(place, sums)| (p.writer, p.reader, place, sums)))
+            .filter(|p| p.3.bytes > 0)
+            .collect();
+        let insn_edges = std::mem::take(&mut self.insn_edges.map)
+            .into_iter()
+            .map(|((w, r, p), (b, t))| {
+                let (w, above) = if w == NO_INSN_ABOVE { (NO_INSN, true) } else { (w, false) };
+                (w, above, r, PlaceCode(p), b, t)
+            })
+            .collect();
+        let call_edges = self.call_edges.iter().map(|(&(a, b, k), &(calls, steps))| (a, b, k, calls, steps)).collect();
+        let mut pages: Vec<(u64, bool)> = Vec::new();
+        let numbered: Vec<(u64, PageKind)> = self.memory.pages().map(|(n, p)| (n, p.kind)).collect();
+        for (number, kind) in numbered {
+            if let PageKind::Region(r) | PageKind::Image { region: Some(r), .. } = kind {
+                pages.push((number, self.memory.regions.is_stack(r)));
+            }
+        }
+        pages.sort_unstable();
+        let mut regions: Vec<(u64, u64, bool)> = Vec::new();
+        for (number, stack) in pages {
+            let (first, last) = (number * PAGE, number * PAGE + (PAGE - 1));
+            match regions.last_mut() {
+                Some(r) if r.1 == first.wrapping_sub(1) => r.1 = last,
+                _ => regions.push((first, last, stack)),
+            }
+        }
+        let region_is_stack = (0..self.memory.regions.len() as u32).map(|r| self.memory.regions.is_stack(r)).collect();
+        Summary {
+            functions: std::mem::take(&mut self.functions),
+            pairs,
+            insn_edges,
+            call_edges,
+            regions,
+            region_is_stack,
+            first_sp: self.first_sp,
+            steps: self.seq - 1,
+            threads: self.threads.iter().map(|t| (t.id, t.steps)).collect(),
+            calls: self.next_call - 1,
+            intervals: self.next_interval - 1,
+            signals: self.signals,
+            pages: self.memory.page_count(),
+        }
+    }
+
+    /// Executions of each block.
+    pub fn block_counts(&self) -> Vec<u64> {
+        self.blocks.iter().map(|b| b.segments[0].count + b.careful.first().map_or(0, |s| s.count)).collect()
+    }
+}
