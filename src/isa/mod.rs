@@ -4,6 +4,7 @@
 use crate::event::{Isa, RegSpan};
 
 pub mod elaborate;
+pub mod expr;
 pub mod pcode;
 pub mod x86;
 
