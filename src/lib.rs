@@ -8,5 +8,7 @@ pub mod diagnostics;
 pub mod event;
 pub mod image;
 pub mod isa;
+pub mod build;
+pub mod store;
 pub mod analysis;
 pub mod trace;

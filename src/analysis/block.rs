@@ -188,6 +188,8 @@ pub struct Last {
 pub struct Prepared {
     pub steps: u32,
     pub mem: u32,
+    /// Register writes of 8 bytes or less: values that each run has, where the trace has any.
+    pub register_values: usize,
     pub first_address: u64,
     pub segments: Vec<Segment>,
     /// Cut after each load that may be a restore and feeds reads in its segment; empty if there is none.
@@ -265,6 +267,7 @@ pub fn prepare<'a>(
     Prepared {
         steps: def.steps.len() as u32,
         mem: def.mem.len() as u32,
+        register_values: list.iter().filter(|a| a.value.is_some()).count(),
         first_address: address(def.steps[0].insn),
         careful: if hazard_mask == 0 { Vec::new() } else { cut(true) },
         segments,

@@ -1,7 +1,7 @@
 //! One pass over the runs of a trace: call instances, intervals, last writers, saved registers, and the sums by instance,
 //! function pair and instruction pair. The rules are those of `docs/semantics.md`.
 
-use super::block::{self, AccessPlace, Op, OpKind, Prepared};
+use super::block::{self, AccessPlace, OpKind, Prepared};
 use super::shadow::{Cell, Memory, PAGE, PageKind, Place, Pools, SectionRange, WORD};
 use super::*;
 use crate::event::{BlockDef, InsnDef, MemShape, RegSpan, RunBatch, RunEnd};
@@ -157,7 +157,7 @@ struct Piece {
     offset: u16,
     len: u16,
     cell: Cell,
-    pending: u32,
+    pending: AccessId,
     readers: Vec<u32>,
     /// The saving instance had read this version when it saved.
     seen: bool,
@@ -190,8 +190,8 @@ fn access_id(seq: u64, ordinal: u16) -> AccessId {
 struct Thread {
     id: u32,
     registers: Vec<Cell>,
-    /// Per register byte: live save of it + 1.
-    pending: Vec<u32>,
+    /// Per register byte: store of the live save of its version, 0 if none.
+    pending: Vec<AccessId>,
     stack: Vec<Frame>,
     /// How many live frames have this return address in their token.
     returns: FxHashMap<u64, u32>,
@@ -665,7 +665,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     _ => {}
                 }
                 self.signals += 1;
-                self.push_frame(t, seq, time, function, CallKind::Signal, None, None, None, successors, 0);
+                let caller = self.threads[t].stack.last().map_or(0, |f| f.function);
+                self.push_frame(t, seq, time, function, CallKind::Signal, None, None, None, successors, caller);
             }
         }
     }
@@ -802,7 +803,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         });
         let (id, depth, return_seq, return_time) = (state.id, state.stack.len() as u32, state.last_seq, state.last_time);
         for i in std::mem::take(&mut frame.saves) {
-            self.end_save(i);
+            self.end_save(t, i);
         }
         let sums = &mut self.functions[frame.function as usize];
         sums.calls += 1;
@@ -1218,7 +1219,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 seen: pools.has_read(cell, k, call),
             });
         });
-        thread.pending[register.offset as usize..(register.offset + register.size) as usize].fill(index + 1);
+        thread.pending[register.offset as usize..(register.offset + register.size) as usize].fill(store);
         *save = Save {
             call,
             register,
@@ -1312,17 +1313,13 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let pending = &self.threads[t].pending;
         for b in span.offset..span.offset + span.size {
             let mut p = pending[b as usize];
-            while p != 0 {
-                let save = &mut self.saves[p as usize - 1];
-                // A record that was given to another save since ends the chain.
-                if b < save.register.offset || b >= save.register.offset + save.register.size {
-                    break;
-                }
+            // Saves of the same version, innermost instance first.
+            while p != 0
+                && let Some(&index) = self.save_index.get(&p)
+            {
+                let save = &mut self.saves[index as usize];
                 if save.call == call {
                     save.read_otherwise |= 1 << (b - save.register.offset).min(63);
-                    break;
-                }
-                if save.call < call {
                     break;
                 }
                 p = save.pieces.iter().find(|x| x.offset <= b && b < x.offset + x.len).map_or(0, |x| x.pending);
@@ -1414,8 +1411,16 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             frame.saves.iter().map(|&i| &saves[i as usize]).filter(|s| s.exposed_seq == 0).fold(0, |m, s| m | block::mask(s.register));
     }
 
-    fn end_save(&mut self, index: u32) {
+    fn end_save(&mut self, t: usize, index: u32) {
         let save = &self.saves[index as usize];
+        let pending = &mut self.threads[t].pending;
+        for piece in &save.pieces {
+            for p in &mut pending[piece.offset as usize..(piece.offset + piece.len) as usize] {
+                if *p == save.store {
+                    *p = piece.pending;
+                }
+            }
+        }
         self.save_index.remove(&save.store);
         if self.options.instances {
             self.output.saved_register(SavedRegister {
@@ -1505,6 +1510,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             signals: self.signals,
             pages: self.memory.page_count(),
         }
+    }
+
+    /// Values of register writes that each run of block `b` has.
+    pub fn register_values(&self, b: u32) -> usize {
+        self.blocks[b as usize].register_values
     }
 
     /// Executions of each block.

@@ -1,7 +1,21 @@
 //! ELF (goblin) and DWARF (gimli, addr2line): functions, sections, variables, lines.
+//!
+//! [`Image`] is one file, addresses as linked. [`AddressSpace`] is what was loaded where, addresses at run time.
 
 use crate::event::Isa;
 use std::path::{Path, PathBuf};
+
+mod bias;
+mod dwarf;
+mod elf;
+mod functions;
+mod plt;
+mod ranges;
+mod space;
+mod variables;
+
+pub use bias::guess_bias;
+pub use space::{AddressSpace, FunctionRef, Loaded};
 
 /// What a function is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +54,7 @@ pub struct Section {
     pub zero: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Variable {
     pub name: String,
     /// C type name from DWARF (`unsigned char[64]`), if known.
@@ -49,6 +63,9 @@ pub struct Variable {
     pub size: u64,
     pub file: Option<String>,
     pub line: Option<u32>,
+    /// If it is an array: how many elements in each dimension, outermost first, and the bytes of an innermost one.
+    pub dimensions: Vec<u64>,
+    pub element_size: u64,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -65,34 +82,124 @@ pub enum ImageError {
 pub struct Image {
     pub path: PathBuf,
     pub isa: Isa,
+    /// Byte order of data.
     pub big_endian: bool,
+    /// Byte order of instructions; differs from that of data on ARM (BE8) and big-endian AArch64.
+    pub big_endian_code: bool,
     /// ET_DYN: loaded at a bias that the trace has to tell.
     pub pie: bool,
+    /// Without the Thumb bit.
     pub entry: u64,
+    /// Sorted by entry; their ranges are disjoint.
     pub functions: Vec<Function>,
+    /// In the order of the file; of a file without section headers its segments, named `segment0` and so on.
     pub sections: Vec<Section>,
+    /// Sorted by address, one for each address; they may lie inside one another.
     pub variables: Vec<Variable>,
-    /// No symbol table: functions are unknown.
+    /// No symbol table: functions are unknown, but those that a library exports.
     pub stripped: bool,
-    /// Lowest and highest link-time address of PT_LOAD.
+    /// Lowest and highest link-time address of PT_LOAD, half open.
     pub load_range: (u64, u64),
+    file: elf::ElfFile,
+    dwarf: Option<dwarf::Debug>,
+    /// Where ARM code begins (false) and Thumb code (true).
+    thumb: Vec<(u64, bool)>,
 }
 
 impl Image {
+    /// Reads the file. What is damaged in it is missing in the result; only a file that is no program, or one for another
+    /// processor, is an error.
     pub fn open(path: &Path) -> Result<Image, ImageError> {
-        let _ = path;
-        todo!()
+        Ok(Image::new(path, elf::ElfFile::open(path)?))
+    }
+
+    /// The image of a file's contents; `path` is for messages.
+    pub fn parse(path: &Path, contents: &[u8]) -> Result<Image, ImageError> {
+        Ok(Image::new(path, elf::ElfFile::parse(path, contents.into())?))
+    }
+
+    fn new(path: &Path, file: elf::ElfFile) -> Image {
+        let symbols = file.symbols();
+        let dwarf = dwarf::Debug::load(&file);
+        let mut functions = functions::functions(&file, &symbols, plt::stubs(&file, &symbols));
+        if let Some(dwarf) = &dwarf {
+            for function in functions.iter_mut().filter(|f| !f.name.contains("@plt")) {
+                if let Some((path, _)) = dwarf.line(function.address) {
+                    function.file = Some(path);
+                }
+            }
+        }
+        let sections = sections(&file);
+        let variables = variables::variables(&file, &symbols, dwarf.as_ref());
+        let thumb = functions::thumb_ranges(&file, &symbols);
+        drop(symbols);
+        let start = file.segments.first().map_or(0, |s| s.p_vaddr);
+        let end = file.segments.iter().map(|s| s.p_vaddr.saturating_add(s.p_memsz)).max().unwrap_or(0);
+        Image {
+            path: path.to_owned(),
+            isa: file.isa,
+            big_endian: file.big_endian(),
+            big_endian_code: file.big_endian_code(),
+            pie: file.header.e_type == goblin::elf::header::ET_DYN,
+            entry: file.code_address(file.header.e_entry),
+            functions,
+            sections,
+            variables,
+            stripped: !file.has_symtab(),
+            load_range: (start, end),
+            file,
+            dwarf,
+            thumb,
+        }
     }
 
     /// Bytes of the file's contents at a link-time address, to the end of their segment; None outside of file-backed segments.
     pub fn bytes(&self, address: u64) -> Option<&[u8]> {
-        let _ = address;
-        todo!()
+        self.file.bytes(address)
     }
 
-    /// Source file and line of a link-time address.
+    /// Source file and line of a link-time address; None where DWARF has none. The first look-up in a compilation unit reads its
+    /// line table, later ones are binary searches under a lock that nobody else holds in a single-threaded caller.
     pub fn line(&self, address: u64) -> Option<(String, u32)> {
-        let _ = address;
-        todo!()
+        let (file, line) = self.dwarf.as_ref()?.line(address)?;
+        Some((file, line?))
     }
+
+    /// Whether the code at a link-time address is Thumb, as the file's mapping symbols say; None where there are none.
+    pub fn thumb(&self, address: u64) -> Option<bool> {
+        let after = self.thumb.partition_point(|m| m.0 <= address);
+        Some(self.thumb[after.checked_sub(1)?].1)
+    }
+}
+
+/// Sections that are loaded; segments where a file has no section headers.
+fn sections(file: &elf::ElfFile) -> Vec<Section> {
+    use goblin::elf::section_header::{SHF_TLS, SHT_NOBITS};
+    let mut sections: Vec<Section> = file
+        .sections
+        .iter()
+        .zip(&file.section_names)
+        .filter(|(header, _)| header.is_alloc() && header.sh_size > 0)
+        .map(|(header, name)| Section {
+            name: name.clone(),
+            address: header.sh_addr,
+            size: header.sh_size,
+            writable: header.is_writable(),
+            executable: header.is_executable(),
+            tls: header.sh_flags & u64::from(SHF_TLS) != 0,
+            zero: header.sh_type == SHT_NOBITS,
+        })
+        .collect();
+    if sections.is_empty() {
+        sections.extend(file.segments.iter().enumerate().map(|(i, segment)| Section {
+            name: format!("segment{i}"),
+            address: segment.p_vaddr,
+            size: segment.p_memsz,
+            writable: segment.is_write(),
+            executable: segment.is_executable(),
+            tls: false,
+            zero: segment.p_filesz == 0,
+        }));
+    }
+    sections
 }

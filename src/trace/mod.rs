@@ -65,3 +65,19 @@ pub enum TraceError {
     #[error("the build was stopped")]
     Stopped,
 }
+
+/// The format of an input: the one named, else the one that recognises its first bytes.
+pub fn detect(input: &input::Input, forced: Option<&str>) -> Result<&'static dyn Format, TraceError> {
+    let unknown = |seen: String| TraceError::UnknownFormat { name: input.name().to_owned(), seen };
+    let found = match forced {
+        Some(name) => FORMATS.iter().find(|f| f.name() == name),
+        None => FORMATS.iter().find(|f| f.sniff(input.head())),
+    };
+    found.copied().ok_or_else(|| match forced {
+        Some(name) => unknown(format!("no format is named {name}")),
+        None => {
+            let head = &input.head()[..input.head().len().min(40)];
+            unknown(format!("it begins with `{}`", head.escape_ascii()))
+        }
+    })
+}

@@ -1,0 +1,466 @@
+//! DWARF: lines (addr2line) and variables (gimli). Split DWARF and type units are not followed.
+
+use super::Variable;
+use super::elf::ElfFile;
+use gimli::{
+    AttributeValue, DebugInfoOffset, DwAt, DwLang, DwTag, EndianArcSlice, Reader, RunTimeEndian, SectionId, Unit, UnitOffset, constants as dw,
+};
+use goblin::elf::compression_header::CompressionHeader;
+use std::collections::HashMap;
+use std::io::Read;
+use std::sync::{Arc, Mutex, OnceLock};
+
+type R = EndianArcSlice<RunTimeEndian>;
+
+/// Types nested deeper than this, or spelled longer, are not spelled; real ones are not, hostile ones are endless.
+const MAX_DEPTH: u32 = 32;
+const MAX_SPELLING: usize = 1024;
+/// No decompressed section is larger than this, in bytes.
+const MAX_SECTION: u64 = 1 << 32;
+
+/// The debugging information of a file.
+pub(super) struct Debug {
+    dwarf: Arc<gimli::Dwarf<R>>,
+    /// addr2line fills its tables as it is asked, so its context is not `Sync`; images are shared between threads.
+    lines: OnceLock<Option<Mutex<addr2line::Context<R>>>>,
+}
+
+impl Debug {
+    /// None without DWARF. Parses nothing yet.
+    pub fn load(file: &ElfFile) -> Option<Debug> {
+        let info = section(file, SectionId::DebugInfo.name());
+        if info.as_ref().is_none_or(|s| s.is_empty()) {
+            return None;
+        }
+        let mut info = info;
+        let mut dwarf = gimli::Dwarf::load(|id| {
+            let data = if id == SectionId::DebugInfo { info.take() } else { section(file, id.name()) };
+            Ok::<_, gimli::Error>(data.unwrap_or_else(|| R::new(Arc::from([]), endian(file))))
+        })
+        .ok()?;
+        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+        Some(Debug { dwarf: Arc::new(dwarf), lines: OnceLock::new() })
+    }
+
+    /// File and line (None where the compiler names no line) of a link-time address.
+    pub fn line(&self, address: u64) -> Option<(String, Option<u32>)> {
+        let context = self
+            .lines
+            .get_or_init(|| addr2line::Context::from_arc_dwarf(self.dwarf.clone()).ok().map(Mutex::new))
+            .as_ref()?
+            .lock()
+            .ok()?;
+        let location = context.find_location(address).ok()??;
+        Some((location.file?.to_owned(), location.line.filter(|&line| line > 0)))
+    }
+
+    /// Globals and statics with a fixed address, in the order of the file.
+    pub fn variables(&self) -> Vec<Variable> {
+        let mut units = Vec::new();
+        let mut headers = self.dwarf.units();
+        while let Ok(Some(header)) = headers.next() {
+            let Some(offset) = header.debug_info_offset() else { continue };
+            if let Ok(unit) = self.dwarf.unit(header) {
+                units.push((offset.0, unit));
+            }
+        }
+        let mut types = Types { dwarf: &self.dwarf, units: &units, known: HashMap::new() };
+        let mut variables = Vec::new();
+        for index in 0..units.len() {
+            let mut files = HashMap::new();
+            // A damaged unit gives what stands before the damage.
+            let _ = unit_variables(&mut types, index, &mut files, &mut variables);
+        }
+        variables
+    }
+}
+
+fn endian(file: &ElfFile) -> RunTimeEndian {
+    if file.big_endian() { RunTimeEndian::Big } else { RunTimeEndian::Little }
+}
+
+/// A debugging section, decompressed; shares the file's bytes where it is not compressed.
+fn section(file: &ElfFile, name: &str) -> Option<R> {
+    if let Some(index) = file.section_named(name) {
+        let raw = file.raw(index);
+        if file.is_compressed(index) {
+            let header = CompressionHeader::parse(raw, 0, file.ctx).ok()?;
+            let packed = raw.get(CompressionHeader::size(file.ctx)..)?;
+            return Some(R::new(inflate(packed, header.ch_type, header.ch_size)?, endian(file)));
+        }
+        let start = raw.as_ptr() as usize - file.data.as_ptr() as usize;
+        let whole = R::new(file.data.clone(), endian(file));
+        return Some(if raw.is_empty() { whole.range(0..0) } else { whole.range(start..start + raw.len()) });
+    }
+    // GNU's older way: `.zdebug_info` with a header of its own.
+    let index = file.section_named(&format!(".z{}", name.strip_prefix('.')?))?;
+    let raw = file.raw(index).strip_prefix(b"ZLIB")?;
+    let size = u64::from_be_bytes(raw.get(..8)?.try_into().ok()?);
+    Some(R::new(inflate(&raw[8..], goblin::elf::compression_header::ELFCOMPRESS_ZLIB, size)?, endian(file)))
+}
+
+fn inflate(packed: &[u8], kind: u32, size: u64) -> Option<Arc<[u8]>> {
+    const ZSTD: u32 = 2;
+    if size > MAX_SECTION {
+        return None;
+    }
+    let mut data = Vec::new();
+    let read = match kind {
+        goblin::elf::compression_header::ELFCOMPRESS_ZLIB => {
+            flate2::read::ZlibDecoder::new(packed).take(size).read_to_end(&mut data)
+        }
+        ZSTD => zstd::stream::read::Decoder::with_buffer(packed).and_then(|d| d.take(size).read_to_end(&mut data)),
+        _ => return None,
+    };
+    read.ok()?;
+    Some(data.into())
+}
+
+/// What a variable's entry says, its declaration's entry included.
+#[derive(Default)]
+struct Entry {
+    name: Option<String>,
+    type_of: Option<(usize, UnitOffset)>,
+    file: Option<u64>,
+    line: Option<u32>,
+    address: Option<u64>,
+}
+
+fn unit_variables(
+    types: &mut Types,
+    index: usize,
+    files: &mut HashMap<u64, Option<String>>,
+    variables: &mut Vec<Variable>,
+) -> Result<(), gimli::Error> {
+    let unit = &types.units[index].1;
+    let mut cursor = unit.header.entries_raw(&unit.abbreviations, None)?;
+    while !cursor.is_empty() {
+        let offset = cursor.next_offset();
+        let Some(abbreviation) = cursor.read_abbreviation()? else { continue };
+        let is_variable = abbreviation.tag() == dw::DW_TAG_variable
+            && abbreviation.attributes().iter().any(|a| a.name() == dw::DW_AT_location);
+        cursor.skip_attributes(abbreviation.attributes())?;
+        if !is_variable {
+            continue;
+        }
+        let mut entry = Entry::default();
+        if types.describe(index, offset, &mut entry, 0).is_none() {
+            continue;
+        }
+        let (Some(address), Some(name)) = (entry.address, entry.name) else { continue };
+        let shape = entry.type_of.map(|(unit, offset)| types.shape(unit, offset)).unwrap_or_default();
+        let file = entry.file.and_then(|number| {
+            files.entry(number).or_insert_with(|| file_name(types.dwarf, unit, number)).clone()
+        });
+        variables.push(Variable {
+            name,
+            type_name: shape.name,
+            address,
+            size: shape.size.unwrap_or(0),
+            file,
+            line: entry.line,
+            dimensions: shape.dimensions,
+            element_size: shape.element_size,
+        });
+    }
+    Ok(())
+}
+
+/// Path of a file of a unit's line table, joined as addr2line joins it.
+fn file_name(dwarf: &gimli::Dwarf<R>, unit: &Unit<R>, number: u64) -> Option<String> {
+    let header = unit.line_program.as_ref()?.header();
+    let file = header.file(number)?;
+    let text = |value| Some(dwarf.attr_string(unit, value).ok()?.to_string_lossy().ok()?.into_owned());
+    let mut path = std::path::PathBuf::new();
+    if let Some(directory) = &unit.comp_dir {
+        path.push(directory.to_string_lossy().ok()?.as_ref());
+    }
+    if file.directory_index() != 0
+        && let Some(directory) = file.directory(header)
+    {
+        path.push(text(directory)?);
+    }
+    path.push(text(file.path_name())?);
+    Some(path.to_string_lossy().into_owned())
+}
+
+/// Spelling and layout of a type.
+#[derive(Clone, Default)]
+struct Shape {
+    name: Option<String>,
+    size: Option<u64>,
+    dimensions: Vec<u64>,
+    element_size: u64,
+}
+
+/// Types of all units.
+struct Types<'a> {
+    dwarf: &'a gimli::Dwarf<R>,
+    /// Sorted by offset in `.debug_info`.
+    units: &'a [(usize, Unit<R>)],
+    known: HashMap<(usize, UnitOffset), Shape>,
+}
+
+type Die = gimli::DebuggingInformationEntry<R>;
+
+impl<'a> Types<'a> {
+    fn die(&self, unit: usize, offset: UnitOffset) -> Option<Die> {
+        let unit = &self.units.get(unit)?.1;
+        unit.header.entry(&unit.abbreviations, offset).ok()
+    }
+
+    /// The entry that an attribute refers to, in its own unit or another.
+    fn refers(&self, unit: usize, die: &Die, attribute: DwAt) -> Option<(usize, UnitOffset)> {
+        match die.attr_value(attribute)? {
+            AttributeValue::UnitRef(offset) => Some((unit, offset)),
+            AttributeValue::DebugInfoRef(DebugInfoOffset(at)) => {
+                let unit = self.units.partition_point(|u| u.0 <= at).checked_sub(1)?;
+                Some((unit, DebugInfoOffset(at).to_unit_offset(&self.units[unit].1.header)?))
+            }
+            _ => None,
+        }
+    }
+
+    fn text(&self, unit: usize, die: &Die, attribute: DwAt) -> Option<String> {
+        let value = die.attr_value(attribute)?;
+        let text = self.dwarf.attr_string(&self.units[unit].1, value).ok()?;
+        let length = text.len().min(MAX_SPELLING);
+        let mut text = text;
+        text.truncate(length).ok()?;
+        Some(text.to_string_lossy().ok()?.into_owned())
+    }
+
+    fn number(&self, die: &Die, attribute: DwAt) -> Option<u64> {
+        die.attr_value(attribute)?.udata_value()
+    }
+
+    /// Collects what a variable's entry says, then what the entry that it completes says. None if it has no fixed address.
+    fn describe(&self, unit: usize, offset: UnitOffset, entry: &mut Entry, depth: u32) -> Option<()> {
+        let die = self.die(unit, offset)?;
+        if depth == 0 {
+            let AttributeValue::Exprloc(location) = die.attr_value(dw::DW_AT_location)? else { return None };
+            let home = &self.units[unit].1;
+            let mut operations = location.operations(home.encoding());
+            let address = match operations.next().ok()?? {
+                gimli::Operation::Address { address } => address,
+                gimli::Operation::AddressIndex { index } => self.dwarf.address(home, index).ok()?,
+                _ => return None,
+            };
+            // A computation that goes on is no plain address (thread-local variables, for one).
+            if operations.next().ok()?.is_some() {
+                return None;
+            }
+            entry.address = Some(address);
+        }
+        entry.name = entry.name.take().or_else(|| self.text(unit, &die, dw::DW_AT_name).filter(|n| !n.is_empty()));
+        entry.type_of = self.refers(unit, &die, dw::DW_AT_type).or(entry.type_of);
+        if entry.line.is_none() {
+            entry.line = self.number(&die, dw::DW_AT_decl_line).and_then(|n| n.try_into().ok()).filter(|&n| n > 0);
+            entry.file = match die.attr_value(dw::DW_AT_decl_file) {
+                Some(AttributeValue::FileIndex(number)) => Some(number),
+                _ => None,
+            }
+            .or(entry.file);
+        }
+        if depth < 4 {
+            for attribute in [dw::DW_AT_specification, dw::DW_AT_abstract_origin] {
+                // File numbers are those of a unit, so a declaration elsewhere is left alone.
+                if let Some((home, offset)) = self.refers(unit, &die, attribute).filter(|r| r.0 == unit) {
+                    let inner = entry.type_of;
+                    let _ = self.describe(home, offset, entry, depth + 1);
+                    // The definition's type is complete where the declaration's need not be.
+                    entry.type_of = inner.or(entry.type_of);
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn shape(&mut self, unit: usize, offset: UnitOffset) -> Shape {
+        if let Some(known) = self.known.get(&(unit, offset)) {
+            return known.clone();
+        }
+        let mut fuel = 256;
+        let (dimensions, element_size) = self.array(unit, offset).unwrap_or_default();
+        let shape = Shape {
+            name: self.spell(Some((unit, offset)), String::new(), MAX_DEPTH, &mut fuel).filter(|n| n.len() <= MAX_SPELLING),
+            size: self.size(unit, offset, MAX_DEPTH),
+            dimensions,
+            element_size,
+        };
+        self.known.insert((unit, offset), shape.clone());
+        shape
+    }
+
+    /// Follows typedefs and qualifiers.
+    fn plain(&self, mut unit: usize, mut offset: UnitOffset) -> Option<(usize, UnitOffset, Die)> {
+        for _ in 0..MAX_DEPTH {
+            let die = self.die(unit, offset)?;
+            if !is_qualifier(die.tag()) && die.tag() != dw::DW_TAG_typedef {
+                return Some((unit, offset, die));
+            }
+            (unit, offset) = self.refers(unit, &die, dw::DW_AT_type)?;
+        }
+        None
+    }
+
+    /// Lengths of the dimensions of an array type (0: not said) and where its element type is.
+    fn subranges(&self, unit: usize, offset: UnitOffset) -> Option<Vec<u64>> {
+        let home = &self.units[unit].1;
+        let mut tree = home.header.entries_tree(&home.abbreviations, Some(offset)).ok()?;
+        let mut children = tree.root().ok()?.children();
+        let mut lengths = Vec::new();
+        while let Some(child) = children.next().ok()? {
+            let die = child.entry();
+            if die.tag() != dw::DW_TAG_subrange_type || lengths.len() >= 16 {
+                continue;
+            }
+            let lower = self.number(die, dw::DW_AT_lower_bound).unwrap_or(0);
+            let upper = |n: u64| n.checked_add(1).and_then(|n| n.checked_sub(lower));
+            let bound = self.number(die, dw::DW_AT_upper_bound).and_then(upper);
+            lengths.push(self.number(die, dw::DW_AT_count).or(bound).unwrap_or(0));
+        }
+        Some(lengths)
+    }
+
+    /// Dimensions, over arrays of arrays too, and the size of an innermost element.
+    fn array(&self, unit: usize, offset: UnitOffset) -> Option<(Vec<u64>, u64)> {
+        let (mut unit, mut offset, mut die) = self.plain(unit, offset)?;
+        let mut dimensions = Vec::new();
+        while die.tag() == dw::DW_TAG_array_type && dimensions.len() < 16 {
+            dimensions.extend(self.subranges(unit, offset)?);
+            let (element_unit, element) = self.refers(unit, &die, dw::DW_AT_type)?;
+            (unit, offset, die) = self.plain(element_unit, element)?;
+        }
+        let size = self.size(unit, offset, MAX_DEPTH)?;
+        (!dimensions.is_empty() && size > 0).then_some((dimensions, size))
+    }
+
+    fn size(&self, unit: usize, offset: UnitOffset, depth: u32) -> Option<u64> {
+        let (unit, offset, die) = self.plain(unit, offset)?;
+        if let Some(size) = self.number(&die, dw::DW_AT_byte_size) {
+            return Some(size);
+        }
+        match die.tag() {
+            dw::DW_TAG_array_type => {
+                let (element_unit, element) = self.refers(unit, &die, dw::DW_AT_type)?;
+                let size = self.size(element_unit, element, depth.checked_sub(1)?)?;
+                self.subranges(unit, offset)?.iter().try_fold(size, |product, &n| product.checked_mul(n))
+            }
+            dw::DW_TAG_pointer_type | dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type => {
+                Some(self.units[unit].1.header.encoding().address_size.into())
+            }
+            _ => None,
+        }
+    }
+
+    fn is_c(&self, unit: usize) -> bool {
+        let home = &self.units[unit].1;
+        let language = self.die(unit, home.header.root_offset()).and_then(|die| die.attr_value(dw::DW_AT_language));
+        const C: [DwLang; 6] =
+            [dw::DW_LANG_C, dw::DW_LANG_C89, dw::DW_LANG_C99, dw::DW_LANG_C11, dw::DW_LANG_C17, dw::DW_LANG_ObjC];
+        matches!(language, Some(AttributeValue::Language(language)) if C.contains(&language))
+    }
+
+    /// The type as C declares something of it, with `inner` in the place of the name: `char *[3]`, `int (*)[4]`,
+    /// `void (*)(int)`. `fuel` bounds the entries visited, since parameters branch.
+    fn spell(&self, at: Option<(usize, UnitOffset)>, inner: String, depth: u32, fuel: &mut u32) -> Option<String> {
+        *fuel = fuel.checked_sub(1)?;
+        let depth = depth.checked_sub(1)?;
+        if inner.len() > MAX_SPELLING {
+            return None;
+        }
+        let Some((unit, offset)) = at else { return Some(join("void".into(), &inner)) };
+        let die = self.die(unit, offset)?;
+        let next = self.refers(unit, &die, dw::DW_AT_type);
+        let tag_of = |at: Option<(usize, UnitOffset)>| at.and_then(|(u, o)| self.die(u, o)).map(|die| die.tag());
+        let pointer = match die.tag() {
+            dw::DW_TAG_pointer_type => "*",
+            dw::DW_TAG_reference_type => "&",
+            dw::DW_TAG_rvalue_reference_type => "&&",
+            _ => "",
+        };
+        if !pointer.is_empty() {
+            let mut inner = format!("{pointer}{inner}");
+            if matches!(tag_of(next), Some(dw::DW_TAG_array_type | dw::DW_TAG_subroutine_type)) {
+                inner = format!("({inner})");
+            }
+            return self.spell(next, inner, depth, fuel);
+        }
+        let named = || self.text(unit, &die, dw::DW_AT_name);
+        let keyword = |word: &str| match named() {
+            Some(name) if self.is_c(unit) => format!("{word} {name}"),
+            Some(name) => name,
+            None => format!("{word} {{...}}"),
+        };
+        let base = match die.tag() {
+            dw::DW_TAG_const_type | dw::DW_TAG_volatile_type | dw::DW_TAG_restrict_type | dw::DW_TAG_atomic_type => {
+                let word = match die.tag() {
+                    dw::DW_TAG_const_type => "const",
+                    dw::DW_TAG_volatile_type => "volatile",
+                    dw::DW_TAG_restrict_type => "restrict",
+                    _ => "_Atomic",
+                };
+                // What is qualified stands left of the word if it is a pointer, else right of it.
+                let mut target = next;
+                for _ in 0..MAX_DEPTH {
+                    match target.and_then(|(u, o)| Some((u, self.die(u, o)?))) {
+                        Some((u, die)) if is_qualifier(die.tag()) => target = self.refers(u, &die, dw::DW_AT_type),
+                        _ => break,
+                    }
+                }
+                return if tag_of(target) == Some(dw::DW_TAG_pointer_type) {
+                    self.spell(next, join(word.into(), &inner), depth, fuel)
+                } else {
+                    Some(format!("{word} {}", self.spell(next, inner, depth, fuel)?))
+                };
+            }
+            dw::DW_TAG_array_type => {
+                let lengths = self.subranges(unit, offset)?;
+                let mut inner = inner;
+                for length in lengths {
+                    inner += &if length == 0 { "[]".to_owned() } else { format!("[{length}]") };
+                }
+                return self.spell(next, inner, depth, fuel);
+            }
+            dw::DW_TAG_subroutine_type => {
+                let home = &self.units[unit].1;
+                let mut tree = home.header.entries_tree(&home.abbreviations, Some(offset)).ok()?;
+                let mut children = tree.root().ok()?.children();
+                let mut parameters = Vec::new();
+                while let Some(child) = children.next().ok()? {
+                    match child.entry().tag() {
+                        dw::DW_TAG_formal_parameter => {
+                            let at = self.refers(unit, child.entry(), dw::DW_AT_type);
+                            parameters.push(self.spell(at, String::new(), depth, fuel)?);
+                        }
+                        dw::DW_TAG_unspecified_parameters => parameters.push("...".into()),
+                        _ => {}
+                    }
+                }
+                if parameters.is_empty() && die.has_attr(dw::DW_AT_prototyped) {
+                    parameters.push("void".into());
+                }
+                return self.spell(next, format!("{inner}({})", parameters.join(", ")), depth, fuel);
+            }
+            dw::DW_TAG_structure_type => keyword("struct"),
+            dw::DW_TAG_class_type => keyword("class"),
+            dw::DW_TAG_union_type => keyword("union"),
+            dw::DW_TAG_enumeration_type => keyword("enum"),
+            _ => named()?,
+        };
+        Some(join(base, &inner))
+    }
+}
+
+fn is_qualifier(tag: DwTag) -> bool {
+    matches!(tag, dw::DW_TAG_const_type | dw::DW_TAG_volatile_type | dw::DW_TAG_restrict_type | dw::DW_TAG_atomic_type)
+}
+
+fn join(base: String, inner: &str) -> String {
+    match inner.as_bytes().first() {
+        None => base,
+        Some(b'[') => base + inner,
+        _ => format!("{base} {inner}"),
+    }
+}

@@ -1,0 +1,323 @@
+//! The file's headers, sections, segments and symbols. goblin reads the records; bounds are checked here, because a damaged file
+//! should still give what can be read of it.
+
+use super::ImageError;
+use crate::event::Isa;
+use goblin::container::Ctx;
+use goblin::elf::section_header::{SHF_COMPRESSED, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB};
+use goblin::elf::{Elf, Header, ProgramHeader, RelocSection, SectionHeader, Sym, Symtab, header, program_header, sym};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Flag of `e_flags` on ARM: data are big-endian, code is little-endian.
+const EF_ARM_BE8: u32 = 0x0080_0000;
+
+/// An ELF file in memory, with its headers.
+pub(super) struct ElfFile {
+    pub data: Arc<[u8]>,
+    pub ctx: Ctx,
+    pub header: Header,
+    pub isa: Isa,
+    /// PT_LOAD, sorted by address.
+    pub segments: Vec<ProgramHeader>,
+    pub sections: Vec<SectionHeader>,
+    pub section_names: Vec<String>,
+}
+
+/// A defined symbol.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Symbol<'a> {
+    pub name: &'a [u8],
+    /// Without the Thumb bit.
+    pub address: u64,
+    pub size: u64,
+    /// STT_*
+    pub kind: u8,
+    /// STB_*
+    pub bind: u8,
+    /// Header index of its section; None if it is absolute or the index is not a section.
+    pub section: Option<usize>,
+    /// Which STT_FILE symbol stands before it, counted from 1; 0 for global symbols and where there is none.
+    pub unit: u32,
+    /// Name of that STT_FILE symbol.
+    pub file: Option<&'a [u8]>,
+}
+
+impl Symbol<'_> {
+    /// Order in which aliases are preferred: global before weak before local, then fewest leading underscores, then byte order.
+    pub fn preference(&self) -> (u8, usize, &[u8]) {
+        let bind = match self.bind {
+            sym::STB_WEAK => 1,
+            sym::STB_LOCAL => 2,
+            _ => 0,
+        };
+        (bind, self.name.iter().take_while(|&&c| c == b'_').count(), self.name)
+    }
+}
+
+fn not_elf(path: &Path, message: impl Into<String>) -> ImageError {
+    ImageError::NotElf { path: path.to_owned(), message: message.into() }
+}
+
+/// Says what a file is that is no ELF, from its first bytes.
+fn describe(head: &[u8]) -> String {
+    if head.is_empty() {
+        return "it is empty".into();
+    }
+    let known: [(&[u8], &str); 11] = [
+        (b"\x7fELF", "the ELF header is cut off"),
+        (b"!<arch>", "an archive of object files; link it into a program"),
+        (b"MZ", "a Windows program"),
+        (b"\xfe\xed\xfa", "a macOS program"),
+        (b"\xcf\xfa\xed\xfe", "a macOS program"),
+        (b"#!", "a script; give the program that runs it"),
+        (b"\x1f\x8b", "compressed with gzip; unpack it first"),
+        (b"BZh", "compressed with bzip2; unpack it first"),
+        (b"\xfd7zXZ", "compressed with xz; unpack it first"),
+        (b"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first"),
+        (b"S0", "an S-record file; give the ELF that it was made from"),
+    ];
+    let start: String = head.iter().take(12).flat_map(|&c| std::ascii::escape_default(c)).map(char::from).collect();
+    if let Some((_, what)) = known.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return format!("starts with '{start}': {what}");
+    }
+    let text = head.iter().all(|&c| c >= 0x20 || matches!(c, b'\n' | b'\r' | b'\t'));
+    let what = if text { "looks like a text log; traces are given without --elf" } else { "not the ELF magic number" };
+    format!("starts with '{start}': {what}")
+}
+
+impl ElfFile {
+    /// Reads the whole file: a mapping would change, or fault, when the program is linked again during a long build.
+    pub fn open(path: &Path) -> Result<ElfFile, ImageError> {
+        let io = |source| ImageError::Io { path: path.to_owned(), source };
+        let mut file = File::open(path).map_err(io)?;
+        let mut data = Vec::new();
+        // The head first, so that a trace of many gigabytes given by mistake is refused at once.
+        file.by_ref().take(64).read_to_end(&mut data).map_err(io)?;
+        if data.len() < 52 || !data.starts_with(header::ELFMAG) {
+            return Err(not_elf(path, describe(&data)));
+        }
+        file.read_to_end(&mut data).map_err(io)?;
+        ElfFile::parse(path, data.into())
+    }
+
+    pub fn parse(path: &Path, data: Arc<[u8]>) -> Result<ElfFile, ImageError> {
+        if !data.starts_with(header::ELFMAG) {
+            return Err(not_elf(path, describe(&data[..data.len().min(64)])));
+        }
+        let header = Elf::parse_header(&data).map_err(|e| not_elf(path, format!("its header is damaged ({e})")))?;
+        let (Ok(container), Ok(endian)) = (header.container(), header.endianness()) else {
+            return Err(not_elf(path, "its header names no known class or byte order"));
+        };
+        match header.e_type {
+            header::ET_EXEC | header::ET_DYN => {}
+            header::ET_REL => return Err(not_elf(path, "a relocatable object file (.o) has no addresses yet; link it")),
+            header::ET_CORE => return Err(not_elf(path, "a core dump; give the program that made it")),
+            other => return Err(not_elf(path, format!("ELF type {other} is no program or library"))),
+        }
+        let wide = container.is_big();
+        let isa = match (header.e_machine, wide) {
+            (header::EM_X86_64, _) => Isa::X86_64,
+            (header::EM_386, false) => Isa::X86,
+            (header::EM_ARM, false) => Isa::Arm,
+            (header::EM_AARCH64, _) => Isa::Aarch64,
+            (header::EM_RISCV, false) => Isa::Riscv32,
+            (header::EM_RISCV, true) => Isa::Riscv64,
+            (machine, _) => return Err(ImageError::Machine { path: path.to_owned(), machine }),
+        };
+        let ctx = Ctx::new(container, endian);
+        let offset = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        // Tables that do not fit into the file are read as far as they go.
+        let fits = |start: u64, size: usize, count: u64| count.min((data.len() as u64).saturating_sub(start) / size as u64) as usize;
+        let count = fits(header.e_phoff, ProgramHeader::size(ctx), header.e_phnum.into());
+        let mut segments = ProgramHeader::parse(&data, offset(header.e_phoff), count, ctx).unwrap_or_default();
+        segments.retain(|s| s.p_type == program_header::PT_LOAD && s.p_memsz > 0);
+        segments.sort_by_key(|s| s.p_vaddr);
+        // A count of 0 stands for more sections than fit 16 bits; goblin takes it from the first header.
+        let count = fits(header.e_shoff, SectionHeader::size(ctx), header.e_shnum.into());
+        let sections = match count {
+            0 if header.e_shnum > 0 => Vec::new(),
+            _ => SectionHeader::parse(&data, offset(header.e_shoff), count, ctx).unwrap_or_default(),
+        };
+        let mut file = ElfFile { data, ctx, header, isa, segments, sections, section_names: Vec::new() };
+        let index = match file.header.e_shstrndx as usize {
+            0xffff => file.sections.first().map_or(0, |s| s.sh_link as usize),
+            index => index,
+        };
+        let names: Vec<_> = file.sections.iter().map(|s| lossy(&file.string(index, s.sh_name)[..].truncated(256))).collect();
+        file.section_names = names;
+        Ok(file)
+    }
+
+    pub fn big_endian(&self) -> bool {
+        !self.ctx.is_little_endian()
+    }
+
+    pub fn big_endian_code(&self) -> bool {
+        match self.isa {
+            Isa::Arm => self.big_endian() && self.header.e_flags & EF_ARM_BE8 == 0,
+            _ => false,
+        }
+    }
+
+    /// The symbol value of code without the bit that says Thumb.
+    pub fn code_address(&self, value: u64) -> u64 {
+        if self.isa == Isa::Arm { value & !1 } else { value }
+    }
+
+    /// A section's contents as they are in the file (possibly cut off, possibly compressed).
+    pub fn raw(&self, index: usize) -> &[u8] {
+        let Some(section) = self.sections.get(index).filter(|s| s.sh_type != SHT_NOBITS) else { return &[] };
+        slice(&self.data, section.sh_offset, section.sh_size)
+    }
+
+    pub fn section_named(&self, name: &str) -> Option<usize> {
+        self.section_names.iter().position(|n| n == name)
+    }
+
+    pub fn is_compressed(&self, index: usize) -> bool {
+        self.sections.get(index).is_some_and(|s| s.sh_flags & u64::from(SHF_COMPRESSED) != 0)
+    }
+
+    /// The bytes of a string in string table `section`, without its end mark.
+    fn string(&self, section: usize, offset: usize) -> &[u8] {
+        let rest = self.raw(section).get(offset..).unwrap_or_default();
+        &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
+    }
+
+    /// Bytes of the file at a link-time address, to the end of the segment's part in the file.
+    pub fn bytes(&self, address: u64) -> Option<&[u8]> {
+        let after = self.segments.partition_point(|s| s.p_vaddr <= address);
+        let segment = &self.segments[after.checked_sub(1)?];
+        let bytes = slice(&self.data, segment.p_offset, segment.p_filesz.min(segment.p_memsz));
+        bytes.get(usize::try_from(address - segment.p_vaddr).ok()?..).filter(|b| !b.is_empty())
+    }
+
+    /// A number of the program's word size at a link-time address.
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let wide = self.ctx.container.is_big();
+        let bytes = self.bytes(address)?.get(..if wide { 8 } else { 4 })?;
+        let mut word = [0; 8];
+        if self.big_endian() {
+            word[8 - bytes.len()..].copy_from_slice(bytes);
+            Some(u64::from_be_bytes(word))
+        } else {
+            word[..bytes.len()].copy_from_slice(bytes);
+            Some(u64::from_le_bytes(word))
+        }
+    }
+
+    /// The section that is loaded and holds the address.
+    pub fn section_at(&self, address: u64) -> Option<usize> {
+        self.sections.iter().position(|s| s.is_alloc() && contains(s, address))
+    }
+
+    /// Whether there is a `.symtab`.
+    pub fn has_symtab(&self) -> bool {
+        self.sections.iter().any(|s| s.sh_type == SHT_SYMTAB && s.sh_size > 0)
+    }
+
+    fn symtab(&self, index: usize) -> Symtab<'_> {
+        let Some(section) = self.sections.get(index) else { return Symtab::default() };
+        let size = Sym::size(self.ctx.container);
+        let count = self.raw(index).len() / size;
+        Symtab::parse(&self.data, section.sh_offset as usize, count, self.ctx).unwrap_or_default()
+    }
+
+    /// The defined symbols of `.symtab`, in a stripped file those of `.dynsym`, in their order.
+    pub fn symbols(&self) -> Vec<Symbol<'_>> {
+        let table = |kind| self.sections.iter().position(|s| s.sh_type == kind && s.sh_size > 0);
+        let Some(index) = table(SHT_SYMTAB).or_else(|| table(SHT_DYNSYM)) else { return Vec::new() };
+        let strings = self.sections[index].sh_link as usize;
+        // Names may share their bytes; a hostile table shares megabytes between millions of symbols.
+        let mut budget = self.data.len() * 8;
+        let (mut unit, mut file) = (0, None);
+        let mut symbols = Vec::new();
+        for symbol in &self.symtab(index) {
+            let name = self.string(strings, symbol.st_name);
+            if name.len() > budget {
+                break;
+            }
+            budget -= name.len();
+            let local = symbol.st_bind() == sym::STB_LOCAL;
+            if symbol.st_type() == sym::STT_FILE {
+                unit += 1;
+                file = Some(name).filter(|n| !n.is_empty());
+                continue;
+            }
+            let number = symbol.st_shndx as u32;
+            if number == SHN_UNDEF || number == SHN_COMMON || name.is_empty() {
+                continue;
+            }
+            let code = matches!(symbol.st_type(), sym::STT_FUNC | sym::STT_GNU_IFUNC);
+            let address = if code { self.code_address(symbol.st_value) } else { symbol.st_value };
+            let section = match number {
+                SHN_ABS => None,
+                // More sections than fit the field: found by address.
+                0xffff => self.section_at(address),
+                number => Some(number as usize).filter(|&n| n < self.sections.len()),
+            };
+            symbols.push(Symbol {
+                name,
+                address,
+                size: symbol.st_size,
+                kind: symbol.st_type(),
+                bind: symbol.st_bind(),
+                section,
+                unit: if local { unit } else { 0 },
+                file: file.filter(|_| local),
+            });
+        }
+        symbols
+    }
+
+    /// Every dynamic relocation: (address of the slot, type, name of its symbol, addend if it is in the record).
+    pub fn relocations(&self) -> Vec<(u64, u32, &[u8], Option<i64>)> {
+        let mut all = Vec::new();
+        for (index, section) in self.sections.iter().enumerate() {
+            if !matches!(section.sh_type, SHT_REL | SHT_RELA) || !section.is_alloc() {
+                continue;
+            }
+            let with_addend = section.sh_type == SHT_RELA;
+            let size = self.raw(index).len();
+            let Ok(records) = RelocSection::parse(&self.data, section.sh_offset as usize, size, with_addend, self.ctx) else {
+                continue;
+            };
+            let table = self.symtab(section.sh_link as usize);
+            let strings = self.sections.get(section.sh_link as usize).map_or(0, |s| s.sh_link as usize);
+            for record in &records {
+                let symbol = if record.r_sym == 0 { None } else { table.get(record.r_sym) };
+                let name = symbol.map_or(&[][..], |s| self.string(strings, s.st_name)).truncated(4096);
+                all.push((record.r_offset, record.r_type, name, record.r_addend));
+            }
+        }
+        all
+    }
+}
+
+/// Whether the section's addresses hold `address`.
+pub(super) fn contains(section: &SectionHeader, address: u64) -> bool {
+    address >= section.sh_addr && address - section.sh_addr < section.sh_size
+}
+
+fn slice(data: &[u8], offset: u64, size: u64) -> &[u8] {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(data.len());
+    let end = start.saturating_add(usize::try_from(size).unwrap_or(usize::MAX)).min(data.len());
+    &data[start..end]
+}
+
+pub(super) fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+trait Truncated {
+    fn truncated(&self, length: usize) -> &[u8];
+}
+
+impl Truncated for [u8] {
+    fn truncated(&self, length: usize) -> &[u8] {
+        &self[..self.len().min(length)]
+    }
+}

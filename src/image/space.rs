@@ -1,0 +1,256 @@
+//! What was loaded where: look-ups by run-time address.
+
+use super::ranges::{self, Range};
+use super::{Function, Image, Section, Variable};
+use std::collections::{HashMap, HashSet};
+
+/// An image and the difference between its run-time and its link-time addresses (modulo 2^64).
+pub struct Loaded {
+    pub image: Image,
+    pub bias: u64,
+}
+
+/// A function of an [`AddressSpace`]: index of the image and of the function in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionRef {
+    pub image: usize,
+    pub function: usize,
+}
+
+/// The images of a process. Where two overlap, the one given first has the addresses.
+///
+/// All addresses are run-time addresses; look-ups are binary searches.
+pub struct AddressSpace {
+    images: Vec<Loaded>,
+    /// Of the whole images, owner: image.
+    extents: Vec<Range>,
+    /// Owner: index into `function_refs`.
+    functions: Vec<Range>,
+    function_refs: Vec<FunctionRef>,
+    names: HashMap<FunctionRef, String>,
+    /// Owner: index into `section_refs`, (image, section).
+    sections: Vec<Range>,
+    section_refs: Vec<(usize, usize)>,
+    /// Owner: index into `variable_refs`, (image, variable).
+    variables: Vec<Range>,
+    variable_refs: Vec<(usize, usize)>,
+}
+
+impl AddressSpace {
+    pub fn new(images: Vec<Loaded>) -> AddressSpace {
+        let mut space = AddressSpace {
+            images,
+            extents: Vec::new(),
+            functions: Vec::new(),
+            function_refs: Vec::new(),
+            names: HashMap::new(),
+            sections: Vec::new(),
+            section_refs: Vec::new(),
+            variables: Vec::new(),
+            variable_refs: Vec::new(),
+        };
+        for (index, Loaded { image, bias }) in space.images.iter().enumerate() {
+            let (start, end) = image.load_range;
+            // Addresses that an earlier image has are not this one's.
+            let own = without(&space.extents, shifted(start, end, *bias));
+            space.extents.extend(own.iter().map(|&(start, end)| (start, end, index as u32)));
+            space.extents.sort_unstable();
+            let mut add = |into: &mut Vec<Range>, found: Vec<Range>| {
+                for (start, end, owner) in found {
+                    for (start, end) in shifted(start, end, *bias) {
+                        into.extend(clip(&own, start, end).map(|(start, end)| (start, end, owner)));
+                    }
+                }
+            };
+            let mut code = Vec::new();
+            for (function, f) in image.functions.iter().enumerate() {
+                let owner = space.function_refs.len() as u32;
+                space.function_refs.push(FunctionRef { image: index, function });
+                code.extend(f.ranges.iter().map(|&(start, end)| (start, end, owner)));
+            }
+            add(&mut space.functions, code);
+            let base = space.section_refs.len() as u32;
+            space.section_refs.extend((0..image.sections.len()).map(|section| (index, section)));
+            // The addresses of .tbss are those of the sections behind it: it is no memory of its own.
+            let of_sections = image.sections.iter().enumerate().filter(|(_, s)| !(s.tls && s.zero));
+            let of_sections: Vec<Range> = of_sections
+                .map(|(i, s)| (s.address, s.address.saturating_add(s.size), base + i as u32))
+                .collect();
+            add(&mut space.sections, ranges::flatten(&of_sections));
+            let base = space.variable_refs.len() as u32;
+            space.variable_refs.extend((0..image.variables.len()).map(|variable| (index, variable)));
+            let of_variables = image.variables.iter().enumerate();
+            let of_variables: Vec<Range> = of_variables
+                .map(|(i, v)| (v.address, v.address.saturating_add(v.size), base + i as u32))
+                .collect();
+            add(&mut space.variables, ranges::flatten(&of_variables));
+        }
+        space.functions.sort_unstable();
+        space.sections.sort_unstable();
+        space.variables.sort_unstable();
+        space.names = space.unique_names();
+        space
+    }
+
+    pub fn images(&self) -> &[Loaded] {
+        &self.images
+    }
+
+    /// Index of the image whose segments span the address.
+    pub fn image_at(&self, address: u64) -> Option<usize> {
+        Some(ranges::find(&self.extents, address)?.2 as usize)
+    }
+
+    /// The function whose ranges hold the address; None outside of every symbol.
+    pub fn function_at(&self, address: u64) -> Option<FunctionRef> {
+        Some(self.function_refs[ranges::find(&self.functions, address)?.2 as usize])
+    }
+
+    /// Every function, image by image in the order of their entries.
+    pub fn functions(&self) -> impl Iterator<Item = FunctionRef> + '_ {
+        self.function_refs.iter().copied()
+    }
+
+    pub fn function(&self, at: FunctionRef) -> &Function {
+        &self.images[at.image].image.functions[at.function]
+    }
+
+    /// Run-time address of a function's entry.
+    pub fn entry(&self, at: FunctionRef) -> u64 {
+        self.function(at).address.wrapping_add(self.images[at.image].bias)
+    }
+
+    /// The function's name as shown, which no other function of the process has: `name`, `name (file)`, and where that is not
+    /// enough with more of the path, the image, or the address.
+    pub fn display_name(&self, at: FunctionRef) -> &str {
+        &self.names[&at]
+    }
+
+    /// Index of the image and its section at the address.
+    pub fn section_at(&self, address: u64) -> Option<(usize, &Section)> {
+        let (image, section) = self.section_refs[ranges::find(&self.sections, address)?.2 as usize];
+        Some((image, &self.images[image].image.sections[section]))
+    }
+
+    /// The variable at the address (the innermost, where one lies in another) and the offset into it, in bytes.
+    pub fn variable_at(&self, address: u64) -> Option<(&Variable, u64)> {
+        let (image, variable) = self.variable_refs[ranges::find(&self.variables, address)?.2 as usize];
+        let Loaded { image, bias } = &self.images[image];
+        let variable = &image.variables[variable];
+        Some((variable, address.wrapping_sub(*bias).wrapping_sub(variable.address)))
+    }
+
+    /// Code or initial data at the address, to the end of the segment's part in the file.
+    pub fn bytes(&self, address: u64) -> Option<&[u8]> {
+        let Loaded { image, bias } = &self.images[self.image_at(address)?];
+        image.bytes(address.wrapping_sub(*bias))
+    }
+
+    /// Source file and line at the address.
+    pub fn line(&self, address: u64) -> Option<(String, u32)> {
+        let Loaded { image, bias } = &self.images[self.image_at(address)?];
+        image.line(address.wrapping_sub(*bias))
+    }
+
+    fn unique_names(&self) -> HashMap<FunctionRef, String> {
+        let mut names: HashMap<FunctionRef, String> = HashMap::with_capacity(self.function_refs.len());
+        let mut taken: HashSet<String> = HashSet::new();
+        let mut open: Vec<FunctionRef> = self.function_refs.clone();
+        for level in 0..4 {
+            let candidates: Vec<String> = open.iter().map(|&at| self.qualified(at, level)).collect();
+            let mut count: HashMap<&str, u32> = HashMap::with_capacity(open.len());
+            for name in &candidates {
+                *count.entry(name).or_default() += 1;
+            }
+            let unique: Vec<bool> = candidates.iter().map(|name| count[name.as_str()] == 1 && !taken.contains(name)).collect();
+            let mut left = Vec::new();
+            for ((at, name), unique) in open.iter().zip(candidates).zip(unique) {
+                if unique {
+                    taken.insert(name.clone());
+                    names.insert(*at, name);
+                } else {
+                    left.push(*at);
+                }
+            }
+            open = left;
+        }
+        // Only if a symbol is named like an address, or two images lie at one.
+        for at in open {
+            let base = self.qualified(at, 3);
+            let name = (2u64..).map(|n| format!("{base} #{n}")).find(|name| !taken.contains(name)).unwrap_or(base);
+            taken.insert(name.clone());
+            names.insert(at, name);
+        }
+        names
+    }
+
+    /// The name with a more and more exact place behind it.
+    fn qualified(&self, at: FunctionRef, level: u32) -> String {
+        let function = self.function(at);
+        let image = base(&self.images[at.image].image.path.to_string_lossy()).to_owned();
+        let file = function.file.as_deref();
+        match level {
+            0 => function.name.clone(),
+            1 => format!("{} ({})", function.name, file.map_or(image, |f| base(f).to_owned())),
+            2 => format!("{} ({})", function.name, file.map_or(image, |f| f.to_owned())),
+            _ => format!("{} (@{:#x})", function.name, self.entry(at)),
+        }
+    }
+}
+
+impl Variable {
+    /// Name of the part of the variable at an offset: `quant[64]`, `matrix[1][2]`, `head+8`, `head`.
+    pub fn part(&self, offset: u64) -> String {
+        let mut name = self.name.clone();
+        let mut rest = offset;
+        if self.element_size > 0 && !self.dimensions.is_empty() {
+            let mut stride = self.element_size;
+            let mut strides = Vec::with_capacity(self.dimensions.len());
+            for &length in self.dimensions.iter().rev() {
+                strides.push(stride);
+                stride = stride.saturating_mul(length.max(1));
+            }
+            for stride in strides.into_iter().rev() {
+                name += &format!("[{}]", rest / stride);
+                rest %= stride;
+            }
+        }
+        if rest > 0 { format!("{name}+{rest}") } else { name }
+    }
+}
+
+fn base(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// The range moved by the bias: two where it wraps around the end of the address space.
+fn shifted(start: u64, end: u64, bias: u64) -> Vec<(u64, u64)> {
+    if start >= end {
+        return Vec::new();
+    }
+    let (from, last) = (start.wrapping_add(bias), (end - 1).wrapping_add(bias));
+    if from <= last { vec![(from, last.saturating_add(1))] } else { vec![(from, u64::MAX), (0, last + 1)] }
+}
+
+/// What of `ranges` lies in none of `taken` (sorted, disjoint).
+fn without(taken: &[Range], ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    let mut own = Vec::new();
+    for (mut start, end) in ranges {
+        for &(from, to, _) in taken {
+            if from < end && to > start {
+                if from > start {
+                    own.push((start, from));
+                }
+                start = to;
+            }
+        }
+        if start < end {
+            own.push((start, end));
+        }
+    }
+    own
+}
+
+fn clip(own: &[(u64, u64)], start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
+    own.iter().map(move |&(from, to)| (start.max(from), end.min(to))).filter(|(start, end)| start < end)
+}

@@ -1,0 +1,224 @@
+//! The pass's rows as columns, handed to the database a batch at a time.
+
+use crate::analysis::{Call, Communication, Flow, Interval, Output, SavedRegister, Writer};
+use duckdb::arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, UInt16Array, UInt32Array, UInt64Array};
+use duckdb::arrow::datatypes::{Field, Schema};
+use duckdb::arrow::error::ArrowError;
+use duckdb::arrow::record_batch::RecordBatch;
+use std::sync::Arc;
+
+/// Rows of a batch: a DuckDB row group.
+pub const BATCH: usize = 122_880;
+
+/// A table that the pass fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Table {
+    BlockRun,
+    Communication,
+    FunctionCall,
+    ControlFlow,
+    SavedRegister,
+    /// Parts of `dataflow`, in a temporary table.
+    FlowPart,
+}
+
+impl Table {
+    pub const ALL: [Table; 6] = [
+        Table::BlockRun,
+        Table::Communication,
+        Table::FunctionCall,
+        Table::ControlFlow,
+        Table::SavedRegister,
+        Table::FlowPart,
+    ];
+    pub fn name(self) -> &'static str {
+        ["block_run", "communication_row", "function_call", "control_flow", "saved_register", "flow_part"][self as usize]
+    }
+}
+
+/// Makes a record batch of unnamed columns.
+pub fn batch(columns: Vec<ArrayRef>) -> Result<RecordBatch, ArrowError> {
+    let field = |(i, c): (usize, &ArrayRef)| Field::new(i.to_string(), c.data_type().clone(), true);
+    let schema = Schema::new(columns.iter().enumerate().map(field).collect::<Vec<_>>());
+    RecordBatch::try_new(Arc::new(schema), columns)
+}
+
+/// Columns of one table that are being filled.
+trait Columns: Default {
+    fn table() -> Table;
+    fn len(&self) -> usize;
+    fn take(&mut self) -> Vec<ArrayRef>;
+}
+
+macro_rules! columns {
+    ($name:ident, $table:expr, $first:ident, $($column:ident: $type:ty => $array:ty),+ $(,)?) => {
+        #[derive(Default)]
+        struct $name { $($column: Vec<$type>),+ }
+        impl Columns for $name {
+            fn table() -> Table { $table }
+            fn len(&self) -> usize { self.$first.len() }
+            fn take(&mut self) -> Vec<ArrayRef> {
+                vec![$(Arc::new(<$array>::from(std::mem::take(&mut self.$column))) as ArrayRef),+]
+            }
+        }
+    };
+}
+
+columns!(Communications, Table::Communication, read_seq,
+    read_seq: i64 => Int64Array, read_ordinal: u16 => UInt16Array, write_back: Option<i64> => Int64Array,
+    write_ordinal: Option<u16> => UInt16Array, is_register: bool => BooleanArray, address: u64 => UInt64Array,
+    bytes: u32 => UInt32Array);
+columns!(Calls, Table::FunctionCall, call,
+    call: i32 => Int32Array, function: i32 => Int32Array, instance: i32 => Int32Array, parent: Option<i32> => Int32Array,
+    tail_of: Option<i32> => Int32Array, thread: i32 => Int32Array, depth: i32 => Int32Array, kind: &'static str => StringArray,
+    ending: &'static str => StringArray, call_seq: i64 => Int64Array, return_seq: i64 => Int64Array,
+    call_time: Option<u64> => UInt64Array, return_time: Option<u64> => UInt64Array, call_insn: Option<i32> => Int32Array,
+    steps_self: i64 => Int64Array, steps_total: i64 => Int64Array);
+columns!(Intervals, Table::ControlFlow, interval,
+    interval: i32 => Int32Array, thread: i32 => Int32Array, call: i32 => Int32Array, function: i32 => Int32Array,
+    start_seq: i64 => Int64Array, end_seq: i64 => Int64Array, start_time: Option<u64> => UInt64Array,
+    end_time: Option<u64> => UInt64Array);
+columns!(Saves, Table::SavedRegister, call,
+    call: i32 => Int32Array, save_seq: i64 => Int64Array, save_ordinal: u16 => UInt16Array, register: u32 => UInt32Array,
+    bytes: u32 => UInt32Array, address: u64 => UInt64Array, restore_seq: Option<i64> => Int64Array, restores: i32 => Int32Array,
+    exposed_seq: Option<i64> => Int64Array);
+columns!(Flows, Table::FlowPart, reader,
+    writer: Option<i32> => Int32Array, above: bool => BooleanArray, reader: i32 => Int32Array,
+    writer_function: Option<i32> => Int32Array, reader_function: i32 => Int32Array, place: u32 => UInt32Array,
+    bytes: i64 => Int64Array, unique: i64 => Int64Array, transfers: i64 => Int64Array);
+
+fn some(n: u64) -> Option<i64> {
+    (n != 0).then_some(n as i64)
+}
+
+/// Takes rows and gives full batches to `send`.
+pub struct ColumnOutput<F> {
+    send: F,
+    communications: Communications,
+    calls: Calls,
+    intervals: Intervals,
+    saves: Saves,
+    flows: Flows,
+}
+
+impl<F: FnMut(Table, Vec<ArrayRef>)> ColumnOutput<F> {
+    pub fn new(send: F) -> Self {
+        ColumnOutput {
+            send,
+            communications: Communications::default(),
+            calls: Calls::default(),
+            intervals: Intervals::default(),
+            saves: Saves::default(),
+            flows: Flows::default(),
+        }
+    }
+
+    /// Hands out what is left.
+    pub fn finish(&mut self) {
+        fn rest<C: Columns>(columns: &mut C, send: &mut impl FnMut(Table, Vec<ArrayRef>)) {
+            if columns.len() > 0 {
+                send(C::table(), columns.take());
+            }
+        }
+        rest(&mut self.communications, &mut self.send);
+        rest(&mut self.calls, &mut self.send);
+        rest(&mut self.intervals, &mut self.send);
+        rest(&mut self.saves, &mut self.send);
+        rest(&mut self.flows, &mut self.send);
+    }
+}
+
+macro_rules! full {
+    ($self:ident, $columns:ident) => {
+        if $self.$columns.len() == BATCH {
+            ($self.send)(table_of(&$self.$columns), $self.$columns.take());
+        }
+    };
+}
+
+fn table_of<C: Columns>(_: &C) -> Table {
+    C::table()
+}
+
+impl<F: FnMut(Table, Vec<ArrayRef>)> Output for ColumnOutput<F> {
+    #[inline]
+    fn communication(&mut self, row: Communication) {
+        let c = &mut self.communications;
+        let read_seq = row.read >> 16;
+        c.read_seq.push(read_seq as i64);
+        c.read_ordinal.push(row.read as u16);
+        let written = row.write != 0;
+        c.write_back.push(written.then_some(read_seq as i64 - (row.write >> 16) as i64));
+        c.write_ordinal.push(written.then_some(row.write as u16));
+        c.is_register.push(row.is_register);
+        c.address.push(row.address);
+        c.bytes.push(row.bytes);
+        full!(self, communications);
+    }
+
+    fn call(&mut self, row: Call) {
+        let c = &mut self.calls;
+        c.call.push(row.call as i32);
+        c.function.push(row.function as i32);
+        c.instance.push(row.instance as i32);
+        c.parent.push((row.parent != 0).then_some(row.parent as i32));
+        c.tail_of.push((row.tail_of != 0).then_some(row.tail_of as i32));
+        c.thread.push(row.thread as i32 + 1);
+        c.depth.push(row.depth as i32);
+        c.kind.push(row.kind.name());
+        c.ending.push(row.ending.name());
+        c.call_seq.push(row.call_seq as i64);
+        c.return_seq.push(row.return_seq as i64);
+        c.call_time.push(row.call_time);
+        c.return_time.push(row.return_time);
+        c.call_insn.push(row.call_insn.map(|i| i as i32 + 1));
+        c.steps_self.push(row.steps_self as i64);
+        c.steps_total.push(row.steps_total as i64);
+        full!(self, calls);
+    }
+
+    fn interval(&mut self, row: Interval) {
+        let c = &mut self.intervals;
+        c.interval.push(row.interval as i32);
+        c.thread.push(row.thread as i32 + 1);
+        c.call.push(row.call as i32);
+        c.function.push(row.function as i32);
+        c.start_seq.push(row.start_seq as i64);
+        c.end_seq.push(row.end_seq as i64);
+        c.start_time.push(row.start_time);
+        c.end_time.push(row.end_time);
+        full!(self, intervals);
+    }
+
+    fn saved_register(&mut self, row: SavedRegister) {
+        let c = &mut self.saves;
+        c.call.push(row.call as i32);
+        c.save_seq.push((row.save >> 16) as i64);
+        c.save_ordinal.push(row.save as u16);
+        c.register.push(row.register as u32);
+        c.bytes.push(row.bytes as u32);
+        c.address.push(row.address);
+        c.restore_seq.push(some(row.restore_seq));
+        c.restores.push(row.restores as i32);
+        c.exposed_seq.push(some(row.exposed_seq));
+        full!(self, saves);
+    }
+
+    fn flow(&mut self, row: Flow) {
+        let c = &mut self.flows;
+        let (writer, above, function) = match row.writer {
+            Writer::Call { call, function } => (Some(call as i32), false, Some(function as i32)),
+            Writer::None { above } => (None, above, None),
+        };
+        c.writer.push(writer);
+        c.above.push(above);
+        c.writer_function.push(function);
+        c.reader.push(row.reader as i32);
+        c.reader_function.push(row.reader_function as i32);
+        c.place.push(row.place.0);
+        c.bytes.push(row.bytes as i64);
+        c.unique.push(row.unique as i64);
+        c.transfers.push(row.transfers as i64);
+        full!(self, flows);
+    }
+}

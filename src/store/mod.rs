@@ -1,0 +1,29 @@
+//! The database: schema, columnar writers, and what makes it complete or refused.
+
+pub mod columns;
+pub mod writer;
+
+/// Version of the tables; a database with another one is refused.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The schema, in order.
+pub const SCHEMA: [&str; 4] = [
+    include_str!("../../schema/0_meta.sql"),
+    include_str!("../../schema/1_low.sql"),
+    include_str!("../../schema/2_middle.sql"),
+    include_str!("../../schema/3_high.sql"),
+];
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("{path} exists; --force replaces it")]
+    Exists { path: String },
+    #[error("{path}: {source}")]
+    Io { path: String, source: std::io::Error },
+    #[error("database: {0}")]
+    Duckdb(#[from] duckdb::Error),
+    #[error("database: {0}")]
+    Arrow(#[from] duckdb::arrow::error::ArrowError),
+    #[error("the writer of the database stopped")]
+    Stopped,
+}

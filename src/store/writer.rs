@@ -1,0 +1,176 @@
+//! A new database: written under another name by a thread of its own, renamed when complete.
+
+use super::columns::{self, Table};
+use super::{SCHEMA, StoreError};
+use duckdb::arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, ListArray, UInt64Array, new_null_array};
+use duckdb::arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use duckdb::arrow::datatypes::{DataType, Field};
+use duckdb::{Config, Connection};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+/// What the pass's thread sends.
+pub enum Rows {
+    Batch(Table, Vec<ArrayRef>),
+    Runs(RunRows),
+}
+
+/// Rows of `block_run`, one a run.
+#[derive(Default)]
+pub struct RunRows {
+    pub start_seq: Vec<i64>,
+    pub thread: Vec<i32>,
+    pub block: Vec<i32>,
+    /// Memory accesses of each run.
+    pub addresses: Vec<u64>,
+    pub address_end: Vec<i32>,
+    /// One value for each register write of 8 bytes or less and for each memory access; empty if there are none.
+    pub values: Vec<Option<u64>>,
+    pub value_end: Vec<i32>,
+    /// One a step; empty if there is no clock.
+    pub time: Vec<u64>,
+    pub time_end: Vec<i32>,
+    pub sp: Vec<Option<u64>>,
+    pub linked: Vec<bool>,
+}
+
+fn list(values: ArrayRef, ends: Vec<i32>, empty_is_null: bool) -> Result<ArrayRef, StoreError> {
+    let mut offsets = Vec::with_capacity(ends.len() + 1);
+    offsets.push(0);
+    offsets.extend(ends);
+    let nulls = empty_is_null.then(|| NullBuffer::from_iter(offsets.windows(2).map(|w| w[0] != w[1])));
+    let field = Arc::new(Field::new("item", DataType::UInt64, true));
+    Ok(Arc::new(ListArray::try_new(field, OffsetBuffer::new(ScalarBuffer::from(offsets)), values, nulls)?))
+}
+
+impl RunRows {
+    fn columns(self) -> Result<Vec<ArrayRef>, StoreError> {
+        let rows = self.start_seq.len();
+        let nothing = || new_null_array(&DataType::List(Arc::new(Field::new("item", DataType::UInt64, true))), rows);
+        Ok(vec![
+            Arc::new(Int64Array::from(self.start_seq)),
+            Arc::new(Int32Array::from(self.thread)),
+            Arc::new(Int32Array::from(self.block)),
+            list(Arc::new(UInt64Array::from(self.addresses)), self.address_end, true)?,
+            if self.value_end.is_empty() {
+                nothing()
+            } else {
+                list(Arc::new(UInt64Array::from(self.values)), self.value_end, true)?
+            },
+            if self.time_end.is_empty() { nothing() } else { list(Arc::new(UInt64Array::from(self.time)), self.time_end, true)? },
+            if self.sp.is_empty() { new_null_array(&DataType::UInt64, rows) } else { Arc::new(UInt64Array::from(self.sp)) },
+            if self.linked.is_empty() {
+                new_null_array(&DataType::Boolean, rows)
+            } else {
+                Arc::new(BooleanArray::from(self.linked))
+            },
+        ])
+    }
+}
+
+/// A database that is being built.
+pub struct Writer {
+    path: PathBuf,
+    temporary: PathBuf,
+    sender: Option<mpsc::SyncSender<Rows>>,
+    thread: Option<JoinHandle<Result<Connection, StoreError>>>,
+    done: bool,
+}
+
+impl Writer {
+    /// Begins a database beside `path`. An existing file is replaced only with `force`, and only when the new one is complete.
+    pub fn create(path: &Path, force: bool) -> Result<Writer, StoreError> {
+        if path.exists() && !force {
+            return Err(StoreError::Exists { path: path.display().to_string() });
+        }
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let temporary = PathBuf::from(name);
+        let mut writer = Writer { path: path.to_owned(), temporary, sender: None, thread: None, done: false };
+        writer.remove();
+        let config = Config::default().enable_autoload_extension(false)?;
+        let connection = Connection::open_with_flags(&writer.temporary, config)?;
+        // Little memory, and a bulk load needs no order but its own.
+        connection.execute_batch("SET memory_limit = '256MB'; SET threads = 2; SET wal_autocheckpoint = '1TB';")?;
+        connection.execute_batch("BEGIN TRANSACTION;")?;
+        for schema in SCHEMA {
+            connection.execute_batch(schema)?;
+        }
+        connection.execute_batch(
+            "CREATE TEMP TABLE flow_part (writer INTEGER, above BOOLEAN, reader INTEGER, writer_function INTEGER,
+                 reader_function INTEGER, place UINTEGER, bytes BIGINT, unique_bytes BIGINT, transfers BIGINT);",
+        )?;
+        let (sender, receiver) = mpsc::sync_channel::<Rows>(4);
+        writer.sender = Some(sender);
+        writer.thread = Some(std::thread::spawn(move || {
+            append(&connection, receiver)?;
+            Ok(connection)
+        }));
+        Ok(writer)
+    }
+
+    /// A sender of rows; sending fails when the writer has ended with an error.
+    pub fn sender(&self) -> Option<mpsc::SyncSender<Rows>> {
+        self.sender.clone()
+    }
+
+    /// Waits until everything sent is in; then the connection is the caller's. All senders must be gone.
+    pub fn join(&mut self) -> Result<Connection, StoreError> {
+        self.sender = None;
+        let thread = self.thread.take().ok_or(StoreError::Stopped)?;
+        thread.join().map_err(|_| StoreError::Stopped)?
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn commit(mut self, connection: Connection) -> Result<(), StoreError> {
+        connection.execute_batch("COMMIT; CHECKPOINT;")?;
+        connection.close().map_err(|(_, e)| e)?;
+        std::fs::rename(&self.temporary, &self.path)
+            .map_err(|source| StoreError::Io { path: self.path.display().to_string(), source })?;
+        self.done = true;
+        Ok(())
+    }
+
+    fn remove(&self) {
+        let _ = std::fs::remove_file(&self.temporary);
+        for suffix in [".wal", ".tmp"] {
+            let mut log = self.temporary.as_os_str().to_owned();
+            log.push(suffix);
+            let log = PathBuf::from(log);
+            let _ = if log.is_dir() { std::fs::remove_dir_all(log) } else { std::fs::remove_file(log) };
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        if !self.done {
+            self.remove();
+        }
+    }
+}
+
+fn append(connection: &Connection, rows: mpsc::Receiver<Rows>) -> Result<(), StoreError> {
+    let mut appenders = Vec::new();
+    for table in Table::ALL {
+        appenders.push(connection.appender(table.name())?);
+    }
+    for rows in rows {
+        let (table, columns) = match rows {
+            Rows::Batch(table, columns) => (table, columns),
+            Rows::Runs(runs) => (Table::BlockRun, runs.columns()?),
+        };
+        debug_assert!(columns.iter().all(|c| c.len() == columns[0].len()));
+        appenders[table as usize].append_record_batch(columns::batch(columns)?)?;
+    }
+    // An appender loses its errors when dropped.
+    for appender in &mut appenders {
+        appender.flush()?;
+    }
+    Ok(())
+}
