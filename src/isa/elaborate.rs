@@ -34,10 +34,11 @@ pub struct Elaborator {
     threads: Vec<Thread>,
     thread_index: FxHashMap<u32, usize>,
     current: usize,
-    queue: VecDeque<Run>,
+    queue: VecDeque<Box<Run>>,
     /// Number of the run at the front of the queue.
     first: u64,
-    spare: Vec<Run>,
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<Run>>,
     blocks: Blocks,
     rows: u64,
     position: u64,
@@ -112,11 +113,15 @@ impl RegisterFile {
 
     #[inline]
     fn set(&mut self, span: RegSpan, value: u64) {
-        let (offset, size) = (usize::from(span.offset), usize::from(span.size.min(8)));
-        if offset + size <= self.size {
-            self.bytes[offset..offset + size].copy_from_slice(&value.to_le_bytes()[..size]);
-            self.known[offset..offset + size].fill(0xff);
+        let (offset, size) = (usize::from(span.offset), u32::from(span.size.min(8)));
+        if size == 0 || offset + size as usize > self.size {
+            return;
         }
+        let mask = u64::MAX >> (64 - 8 * size);
+        let bytes = Self::word(&self.bytes, offset) & !mask | value & mask;
+        let known = Self::word(&self.known, offset) | mask;
+        self.bytes[offset..offset + 8].copy_from_slice(&bytes.to_le_bytes());
+        self.known[offset..offset + 8].copy_from_slice(&known.to_le_bytes());
     }
 }
 
