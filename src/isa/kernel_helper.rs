@@ -69,3 +69,46 @@ pub fn decode(isa: Isa, address: u64) -> Option<Decoded> {
     helper.writes.sort_unstable_by_key(|a| a.span);
     Some(helper)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Carries, Condition, InsnDef, RunBatch, StepBatch};
+    use crate::isa::elaborate::Elaborator;
+
+    /// A compare-and-exchange that succeeds, one that fails, and the thread pointer.
+    #[test]
+    fn helpers_access_memory_as_the_kernel_documents() {
+        let file = registers(Isa::Arm);
+        let carries = Carries { registers: true, registers_before: true, ..Carries::default() };
+        let mut e = Elaborator::new(Isa::Arm, false, carries, Box::new(|_| None));
+        let mut b = StepBatch::default();
+        for address in [0xffff_0fc0, 0xffff_0f60, 0xffff_0fe0] {
+            b.new_insns.push(InsnDef { address, bytes: vec![0; 4], text: Some("andeq r0, r0, r0".into()), ..InsnDef::default() });
+        }
+        for (insn, r0, r2) in [(0, 5, 0x100), (0, 0, 0x100), (1, 1, 0x200), (1, 0x40, 0x200), (2, 0, 0), (2, 0x7000, 0)] {
+            b.insn.push(insn);
+            b.condition.push(Condition::Unknown);
+            b.access_end.push(0);
+            let values = [("r0", r0), ("r1", 0x50), ("r2", r2), ("lr", 0x8000)];
+            b.registers.extend(values.iter().map(|(name, value)| (file.lookup(name).unwrap(), *value)));
+            b.register_end.push(b.registers.len() as u32);
+        }
+        let mut out = RunBatch::default();
+        e.push(&mut b, &mut out);
+        e.finish(&mut out);
+        // r0 after: 0 (stored), 1 (not stored), 0x40 (not stored), 0 (stored).
+        let accesses: Vec<(bool, u32)> =
+            out.block.iter().flat_map(|&b| &out.new_blocks[b as usize].mem).map(|m| (m.is_write, m.size)).collect();
+        let (small, wide) = ([(false, 4), (true, 4)], [(false, 8), (false, 8), (false, 8), (true, 8)]);
+        assert_eq!(accesses, [&small[..], &small[..1], &wide[..3], &wide[..]].concat());
+        assert_eq!(out.addresses, [0x100, 0x100, 0x100, 1, 0x50, 0x200, 0x40, 0x50, 0x200, 0x200]);
+        assert_eq!(e.diagnostics().count(), 0);
+        let get_tls = decode(Isa::Arm, 0xffff_0fe0).unwrap();
+        assert_eq!(
+            (get_tls.flow.kind, get_tls.memory.len(), get_tls.writes[0].span),
+            (FlowKind::Return, 0, file.lookup("r0").unwrap())
+        );
+        assert!(decode(Isa::Arm, 0xfffe_ffff).is_none() && decode(Isa::X86, 0xffff_0fe0).is_none());
+    }
+}

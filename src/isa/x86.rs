@@ -54,8 +54,8 @@ fn register_file(wide: bool) -> Registers {
         }
         file.all.push(Register { name, span, control });
     };
-    for i in 0..count {
-        let name = if wide { GPR64[i].to_owned() } else { GPR64[i].replacen('r', "e", 1) };
+    for (i, name) in GPR64.iter().enumerate().take(count) {
+        let name = if wide { (*name).to_owned() } else { name.replacen('r', "e", 1) };
         add(name, span(8 * i as u16, word), i == 4, &[]);
     }
     let (pc, flags) = if wide { ("rip", "rflags") } else { ("eip", "eflags") };
