@@ -4,11 +4,11 @@
 //! knows, [`analysis`] finds calls and last writers, [`store`] keeps the levels in DuckDB, [`query`] asks them, [`graph`] and
 //! [`render`] draw. Each may use the rooms before it, none the rooms after it.
 
+pub mod analysis;
 pub mod diagnostics;
 pub mod event;
 pub mod image;
 pub mod isa;
 pub mod build;
 pub mod store;
-pub mod analysis;
 pub mod trace;

@@ -330,7 +330,11 @@ impl Builder {
                         && let Some(r) = op.register
                     {
                         // The save's read of the register was left to this op, if the segment does not feed it.
-                        match segment.ops.iter().rposition(|o| o.step == a.step && o.kind == OpKind::Read && o.register == Some(r)) {
+                        match segment
+                            .ops
+                            .iter()
+                            .rposition(|o| o.step == a.step && o.kind == OpKind::Read && o.register == Some(r))
+                        {
                             Some(p) => {
                                 op.read_ordinal = segment.ops.remove(p).ordinal;
                                 segment.save_mask |= mask(r);
@@ -347,7 +351,10 @@ impl Builder {
                     let span = RegSpan { offset, size: a.size as u16 };
                     reach(self, offset as usize + a.size as usize);
                     let loaded = list[..i].iter().any(|l| {
-                        l.step == a.step && !l.is_write && l.data_register == Some(span) && matches!(l.place, AccessPlace::Memory(_))
+                        l.step == a.step
+                            && !l.is_write
+                            && l.data_register == Some(span)
+                            && matches!(l.place, AccessPlace::Memory(_))
                     });
                     writes.push(Write { step: a.step, ordinal: a.ordinal, insn: op.insn, span, loaded });
                     for b in offset..offset + a.size as u16 {

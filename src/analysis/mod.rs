@@ -118,9 +118,14 @@ pub struct Flow {
 /// Who wrote: an instance, or nobody (see "writers of bytes that no step wrote" in `docs/semantics.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Writer {
-    Call { call: u32, function: u32 },
+    Call {
+        call: u32,
+        function: u32,
+    },
     /// No step; at or above the first stack pointer if true.
-    None { above: bool },
+    None {
+        above: bool,
+    },
 }
 
 /// Takes the rows that the pass makes.

@@ -314,7 +314,8 @@ impl InsnEdges {
     #[inline]
     fn add(&mut self, writer: u32, reader: u32, place: PlaceCode, bytes: u64, transfers: u64) {
         let key = (writer, reader, place.0);
-        let hash = (writer.wrapping_mul(0x9e37_79b1) ^ reader.wrapping_mul(0x85eb_ca77)).wrapping_add(place.0.wrapping_mul(0xc2b2_ae3d));
+        let hash =
+            (writer.wrapping_mul(0x9e37_79b1) ^ reader.wrapping_mul(0x85eb_ca77)).wrapping_add(place.0.wrapping_mul(0xc2b2_ae3d));
         let slot = &mut self.cache[(hash >> 19) as usize];
         if slot.key != key {
             if slot.bytes != 0 {
@@ -419,7 +420,14 @@ pub struct Summary {
 impl<C: CodeMap, O: Output> Pass<C, O> {
     /// `sections` sorted by address; `register_bytes` is the size of a thread's register file; `sp_tokens` for instruction sets with
     /// a link register.
-    pub fn new(code: C, output: O, options: Options, sections: Vec<SectionRange>, register_bytes: usize, sp_tokens: bool) -> Self {
+    pub fn new(
+        code: C,
+        output: O,
+        options: Options,
+        sections: Vec<SectionRange>,
+        register_bytes: usize,
+        sp_tokens: bool,
+    ) -> Self {
         Pass {
             code,
             output,
@@ -623,9 +631,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         // 3
         if last.executed && last.kind == FlowKind::Return && self.threads[t].returns.contains_key(&address) {
-            let found = self.threads[t].stack.iter().rposition(|f| {
-                f.token.is_some_and(|(a, s)| a == address && (s.is_none() || slot.is_none() || s == slot))
-            });
+            let found = self.threads[t]
+                .stack
+                .iter()
+                .rposition(|f| f.token.is_some_and(|(a, s)| a == address && (s.is_none() || slot.is_none() || s == slot)));
             if let Some(depth) = found {
                 self.unwind_to(t, depth);
                 self.pop_frame(t, Ending::Return);
@@ -871,15 +880,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 
     // ---- data ----
 
-    fn segment(
-        &mut self,
-        t: usize,
-        seq: u64,
-        run_seq: u64,
-        segment: &block::Segment,
-        addresses: &[u64],
-        values: &[Option<u64>],
-    ) {
+    fn segment(&mut self, t: usize, seq: u64, run_seq: u64, segment: &block::Segment, addresses: &[u64], values: &[Option<u64>]) {
         let register_place = PlaceCode::REGISTER;
         let Some(frame) = self.threads[t].stack.last_mut() else { return };
         frame.steps_self += segment.steps as u64;
@@ -912,7 +913,16 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 OpKind::Read => {
                     let Some(span) = op.register else { continue };
                     self.note_pending_read(t, call, span);
-                    self.read(t, Space::Register { thread: t }, span.offset as u64, span.size as u64, at, op.ordinal, op.insn, op.flag);
+                    self.read(
+                        t,
+                        Space::Register { thread: t },
+                        span.offset as u64,
+                        span.size as u64,
+                        at,
+                        op.ordinal,
+                        op.insn,
+                        op.flag,
+                    );
                 }
                 OpKind::Write => {
                     let Some(span) = op.register else { continue };
@@ -1407,8 +1417,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.saves[index as usize].pieces = pieces;
         let frame = &mut self.threads[t].stack[f];
         let saves = &self.saves;
-        frame.save_mask =
-            frame.saves.iter().map(|&i| &saves[i as usize]).filter(|s| s.exposed_seq == 0).fold(0, |m, s| m | block::mask(s.register));
+        frame.save_mask = frame
+            .saves
+            .iter()
+            .map(|&i| &saves[i as usize])
+            .filter(|s| s.exposed_seq == 0)
+            .fold(0, |m, s| m | block::mask(s.register));
     }
 
     fn end_save(&mut self, t: usize, index: u32) {

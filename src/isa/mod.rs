@@ -5,6 +5,7 @@ use crate::event::{Isa, RegSpan};
 
 pub mod elaborate;
 pub mod expr;
+pub mod kernel_helper;
 pub mod pcode;
 pub mod x86;
 

@@ -10,7 +10,7 @@ use super::{Decoded, Decoder, Expr, Flow, FlowKind, MemOperand, Op, RegAccess, R
 use crate::event::{Isa, RegSpan};
 use iced_x86::{
     CodeSize, Decoder as IcedDecoder, DecoderOptions, EncodingKind, FlowControl, Formatter, GasFormatter, Instruction,
-    InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register as Iced, UsedMemory,
+    InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register as Iced, RflagsBits, UsedMemory,
 };
 use std::sync::OnceLock;
 
@@ -54,8 +54,8 @@ fn register_file(wide: bool) -> Registers {
         }
         file.all.push(Register { name, span, control });
     };
-    for i in 0..count {
-        let name = if wide { GPR64[i].to_owned() } else { GPR64[i].replacen('r', "e", 1) };
+    for (i, name) in GPR64.iter().enumerate().take(count) {
+        let name = if wide { (*name).to_owned() } else { name.replacen('r', "e", 1) };
         add(name, span(8 * i as u16, word), i == 4, &[]);
     }
     let (pc, flags) = if wide { ("rip", "rflags") } else { ("eip", "eflags") };
@@ -159,7 +159,7 @@ impl Decoder for X86 {
         let mut text = String::new();
         self.formatter.format(&instruction, &mut text);
         let info = self.factory.info(&instruction);
-        let view = View { i: &instruction, info, wide: self.isa == Isa::X86_64, name: format!("{:?}", instruction.mnemonic()) };
+        let view = View { i: &instruction, info, wide: self.isa == Isa::X86_64, name: name_of(&instruction) };
         let flow = view.flow();
         let (reads, writes) = view.registers(flow);
         let memory = view.memory(flow.kind, &reads, &writes);
@@ -173,8 +173,19 @@ struct View<'a> {
     i: &'a Instruction,
     info: &'a InstructionInfo,
     wide: bool,
-    /// Mnemonic in iced's spelling.
+    /// Mnemonic in iced's spelling, without the V of the VEX and EVEX forms.
     name: String,
+}
+
+fn name_of(instruction: &Instruction) -> String {
+    let name = format!("{:?}", instruction.mnemonic());
+    match name.strip_prefix('V') {
+        Some(rest) if instruction.encoding() != EncodingKind::Legacy => {
+            let (first, others) = rest.split_at(rest.len().min(1));
+            first.to_ascii_uppercase() + others
+        }
+        _ => name,
+    }
 }
 
 impl View<'_> {
@@ -216,7 +227,7 @@ impl View<'_> {
         if self.i.has_op_mask() {
             return false;
         }
-        let name = self.name.strip_prefix('V').unwrap_or(&self.name);
+        let name = self.name.as_str();
         let vector = name.starts_with("Pxor")
             || matches!(name, "Xorps" | "Xorpd" | "Andnps" | "Andnpd" | "Kxorb" | "Kxorw" | "Kxord" | "Kxorq")
             || matches!(name, "Kxnorb" | "Kxnorw" | "Kxnord" | "Kxnorq")
@@ -242,7 +253,7 @@ impl View<'_> {
         let whole = bytes_of(self.i.op_register(op));
         let Some(full) = whole else { return (None, None) };
         let legacy = self.i.encoding() == EncodingKind::Legacy;
-        let name = if legacy { self.name.as_str() } else { self.name.strip_prefix('V').unwrap_or(&self.name) };
+        let name = self.name.as_str();
         let part = |at: u16, size: u16| Some(span(full.offset + at.min(full.size - size.min(full.size)), size.min(full.size)));
         let is_register = |n: u32| n < self.i.op_count() && self.i.op_kind(n) == OpKind::Register;
         let memory = self.i.memory_size().size() as u16;
@@ -288,7 +299,8 @@ impl View<'_> {
         let narrowing = stores.iter().any(|s| name.starts_with(s)) && !name.starts_with("Pmovzx") && !name.starts_with("Pmovsx");
         let last =
             (0..self.i.op_count()).rev().find(|&n| !matches!(self.i.op_kind(n), OpKind::Immediate8 | OpKind::Immediate8_2nd));
-        if last == Some(op) && (op > 0) && memory > 0 && memory < full.size && !narrowing && !self.i.has_op_mask() {
+        let source = (1..self.i.op_count()).all(|n| self.i.op_kind(n) != OpKind::Memory);
+        if last == Some(op) && op > 0 && source && memory > 0 && memory < full.size && !narrowing && !self.i.has_op_mask() {
             return (part(0, memory), whole);
         }
         (whole, whole)
@@ -315,12 +327,12 @@ impl View<'_> {
             return;
         }
         if register.is_st() && is_write {
-            let pops = self.i.fpu_stack_increment_info().increment().max(0) as u16;
-            let number = register.number() as u16;
-            if number < pops {
+            // iced names it before the push or pop.
+            let after = register.number() as i32 - self.i.fpu_stack_increment_info().increment();
+            if !(0..8).contains(&after) {
                 return;
             }
-            bytes.offset -= 16 * pops;
+            bytes.offset = X87 + 16 * after as u16;
         }
         if register.is_cr() && !self.wide {
             bytes.size = 4;
@@ -373,11 +385,18 @@ impl View<'_> {
             r.push(span(0, word));
             w.push(span(0, word));
         }
-        if self.i.rflags_read() != 0 {
-            r.push(span(FLAGS, word));
+        // iced counts the condition codes of the x87 among the flags.
+        const X87_CODES: u32 = RflagsBits::C0 | RflagsBits::C1 | RflagsBits::C2 | RflagsBits::C3;
+        for (bits, list) in [(self.i.rflags_read(), &mut r), (self.i.rflags_modified(), &mut w)] {
+            if bits & !X87_CODES != 0 {
+                list.push(span(FLAGS, word));
+            }
+            if bits & X87_CODES != 0 {
+                list.push(span(FPU_STATUS, 2));
+            }
         }
-        if self.i.rflags_modified() != 0 {
-            w.push(span(FLAGS, word));
+        if self.i.fpu_stack_increment_info().increment() < 0 && self.info.used_registers().iter().all(|u| !u.register().is_mm()) {
+            w.push(span(X87, 10));
         }
         if self.i.is_ip_rel_memory_operand() {
             r.push(span(RIP, word));
@@ -447,11 +466,11 @@ impl View<'_> {
 
     /// Whether a mask decides which bytes of memory are touched.
     fn masked(&self) -> bool {
-        self.i.has_op_mask() || self.name.contains("maskmov") || self.name.contains("Maskmov")
+        self.i.has_op_mask() || self.name.starts_with("Maskmov") || self.name.starts_with("Pmaskmov")
     }
 
     fn memory(&self, flow: FlowKind, register_reads: &[RegSpan], register_writes: &[RegSpan]) -> Vec<MemOperand> {
-        if self.name.starts_with("Prefetch") || self.name.starts_with("Vgatherpf") || self.name.starts_with("Vscatterpf") {
+        if ["Prefetch", "Gatherpf", "Scatterpf"].iter().any(|p| self.name.starts_with(p)) {
             return Vec::new();
         }
         let repeats = self.repeats();
@@ -503,7 +522,7 @@ impl View<'_> {
 
     /// The register that a plain move stores or loads.
     fn data_register(&self, operand: &MemOperand, reads: &[RegSpan], writes: &[RegSpan]) -> Option<RegSpan> {
-        let name = self.name.strip_prefix('V').unwrap_or(&self.name);
+        let name = self.name.as_str();
         let size = u16::try_from(operand.size).ok()?;
         let register = match self.i.mnemonic() {
             Mnemonic::Leave => Iced::RBP,
@@ -607,7 +626,7 @@ mod tests {
             (&[0xc9], "leave | rbp -> [rsp] rbp | L8 stack of rbp"),
             (&[0xc3], "ret | [rsp] -> [rsp] [rip] | L8 stack control"),
             (&[0xe8, 0, 0, 0, 0], "call 0x1005 | [rsp] -> [rsp] [rip] | S8 stack"),
-            (&[0xff, 0x30], "push (%rax) | rax [rsp] -> [rsp] | L8, S8 stack"),
+            (&[0xff, 0x30], "pushq (%rax) | rax [rsp] -> [rsp] | L8, S8 stack"),
             (&[0x8b, 0x44, 0x24, 8], "mov 8(%rsp),%eax | [rsp] -> rax | L4 stack"),
             (&[0x48, 0x8b, 0x44, 0x24, 8], "mov 8(%rsp),%rax | [rsp] -> rax | L8 stack of rax"),
             (&[0x48, 0x8b, 0x00], "mov (%rax),%rax | rax -> rax | L8"),
@@ -631,26 +650,39 @@ mod tests {
             (&[0x48, 0x0f, 0x44, 0xc3], "cmove %rbx,%rax | rax rbx [rflags] -> rax | "),
             (&[0x0f, 0x44, 0x03], "cmove (%rbx),%eax | rax:4 rbx [rflags] -> rax | L4"),
             (&[0x0f, 0xbc, 0xc3], "bsf %ebx,%eax | rbx:4 -> rax [rflags] | "),
-            (&[0x0f, 0x1f, 0x44, 0, 0], "nopl 0(%rax,%rax) |  -> | "),
+            (&[0x0f, 0x1f, 0x44, 0, 0], "nopl (%rax,%rax) |  -> | "),
             (&[0x48, 0x8d, 0x05, 1, 0, 0, 0], "lea 1(%rip),%rax | [rip] -> rax | "),
             (&[0xf3, 0xa4], "rep movsb (%rsi),(%rdi) | rcx rsi rdi [rflags] -> rcx rsi rdi | L1 guarded, S1 guarded"),
             (&[0xa4], "movsb (%rsi),(%rdi) | rsi rdi [rflags] -> rsi rdi | L1, S1"),
             (&[0xf0, 0x48, 0x0f, 0xb1, 0x0a], "lock cmpxchg %rcx,(%rdx) | rax rcx rdx -> rax [rflags] | L8, S8"),
             (&[0x48, 0x87, 0x02], "xchg %rax,(%rdx) | rax rdx -> rax | L8, S8"),
             (&[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0], "mov %fs:0x28,%rax | fs_base -> rax | L8 of rax"),
-            (&[0x0f, 0x05], "syscall | rax -> rax rcx r11 | "),
+            (&[0x0f, 0x05], "syscall | rax [rflags] -> rax rcx r11 [rflags] | "),
             (&[0xff, 0xe0], "jmp *%rax | rax -> [rip] | "),
             (&[0x74, 0xfe], "je 0x1000 | [rflags] -> [rip] | "),
-            (&[0xde, 0xc1], "faddp %st,%st(1) | st0 st1 -> st0 | "),
-            (&[0xdb, 0x28], "fldt (%rax) | rax -> st0 | L10"),
-            (&[0xdb, 0x38], "fstpt (%rax) | rax st0 -> | S10"),
+            (&[0xde, 0xc1], "faddp | st0 st1 -> [fsw] st0 | "),
+            (&[0xc5, 0xf9, 0x6e, 0xc0], "vmovd %eax,%xmm0 | rax:4 -> zmm0 | "),
+            (&[0xc5, 0xf2, 0x58, 0xc2], "vaddss %xmm2,%xmm1,%xmm0 | zmm1:16 zmm2:4 -> zmm0 | "),
+            (&[0xc5, 0xf1, 0x76, 0xc1], "vpcmpeqd %xmm1,%xmm1,%xmm0 | -> zmm0 | "),
+            (&[0xc4, 0xe3, 0x79, 0x16, 0x00, 1], "vpextrd $1,%xmm0,(%rax) | rax zmm0:4@4 -> | S4"),
+            (&[0xc4, 0xe2, 0x75, 0x8e, 0x00], "vpmaskmovd %ymm0,%ymm1,(%rax) | rax zmm0:32 zmm1:32 -> | S0"),
+            (
+                &[0xc4, 0xe2, 0x6d, 0x90, 0x04, 0x88],
+                "vpgatherdd %ymm2,(%rax,%ymm1,4),%ymm0 | rax zmm0:32 zmm1:32 zmm2:32 -> zmm0 zmm2 | L0",
+            ),
+            (&[0xdb, 0x28], "fldt (%rax) | rax -> [fsw] st0 | L10"),
+            (&[0xdb, 0x38], "fstpt (%rax) | rax st0 -> [fsw] | S10"),
         ];
+        let mut wrong = Vec::new();
         for (bytes, expected) in cases {
             let got = show(Isa::X86_64, bytes);
             // Blanks at the seams do not matter.
             let squeeze = |s: &str| s.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert_eq!(squeeze(&got), squeeze(expected), "{bytes:02x?}");
+            if squeeze(&got) != squeeze(expected) {
+                wrong.push(format!("{bytes:02x?}\n  got      {}\n  expected {}", squeeze(&got), squeeze(expected)));
+            }
         }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         assert_eq!(show(Isa::X86, &[0x8b, 0x44, 0x24, 8]).trim_end(), "mov 8(%esp),%eax | [esp] -> eax | L4 stack of eax");
         assert_eq!(show(Isa::X86, &[0x65, 0xa1, 0x14, 0, 0, 0]), "mov %gs:0x14,%eax | gs_base -> eax | L4 of eax");
     }
@@ -693,6 +725,128 @@ mod tests {
             assert_eq!(file.lookup(name), Some(span(offset, size)), "{name}");
         }
         assert_eq!(registers(Isa::X86).lookup("rax"), None);
+    }
+
+    /// Bytes of a static ELF at an address.
+    fn elf_code(path: &std::path::Path) -> impl Fn(u64) -> Option<Vec<u8>> + use<> {
+        let bytes = std::fs::read(path).unwrap();
+        let segments: Vec<(u64, Vec<u8>)> = goblin::elf::Elf::parse(&bytes)
+            .unwrap()
+            .program_headers
+            .iter()
+            .filter(|h| h.p_type == goblin::elf::program_header::PT_LOAD)
+            .map(|h| (h.p_vaddr, bytes[h.file_range()].to_vec()))
+            .collect();
+        move |address| {
+            let (start, data) = segments.iter().find(|(s, d)| (*s..*s + d.len() as u64).contains(&address))?;
+            let at = (address - start) as usize;
+            Some(data[at..data.len().min(at + 16)].to_vec())
+        }
+    }
+
+    const PROGRAM: &str = r#"
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <math.h>
+        struct point { double x, y; char name[24]; };
+        static int cmp(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+        static double norm(struct point p) { return sqrt(p.x * p.x + p.y * p.y); }
+        static long double mix(long double a, long double b) { return a * b + a / b; }
+        int main(int argc, char **argv) {
+            int v[40]; char s[200], t[200]; unsigned long long acc = 0; _Atomic int lock = 0;
+            for (int i = 0; i < 40; i++) v[i] = (i * 7919) % 101;
+            qsort(v, 40, sizeof *v, cmp);
+            memset(s, 'a', 150); s[150] = 0; memcpy(t, s, 151); strcat(t, "tail");
+            acc += strlen(t) + strcmp(s, t) + (memchr(t, 'l', 160) != 0) + (strstr(t, "tai") - t);
+            struct point p = {3 + argc, 4, "abc"}; struct point *q = malloc(sizeof p); *q = p;
+            acc += (unsigned long long)(norm(*q) + mix(acc, 3.5L) + strtod("12.75e1", 0));
+            lock += 3; __atomic_fetch_add(&lock, 2, __ATOMIC_SEQ_CST); __atomic_exchange_n(&lock, 4, __ATOMIC_SEQ_CST);
+            float f = 1.5f; for (int i = 1; i < 20; i++) { f = f * i / (i + 0.5f); acc ^= (unsigned)f; acc = acc * 31 + (acc >> 60); }
+            __asm__ volatile("mov %1,%%rdi; lea 20(%1),%%rsi; mov $33,%%ecx; rep movsb; mov %1,%%rdi; mov $4,%%ecx; rep stosq;"
+                "mov %1,%%rdi; mov %2,%%rsi; mov $9,%%ecx; repe cmpsb; push %%rax; popq 8(%1); pushq 8(%1); pop %%rax; mov $70,%%eax; bts %%rax,(%1)"
+                : "+m"(acc) : "r"(s), "r"(t) : "rdi", "rsi", "rcx", "rax", "memory", "cc");
+            printf("%llu %d %.3f %s\n", acc, (int)lock, (double)f, t + 140);
+            return 0;
+        }
+    "#;
+
+    /// The accesses of a line of lackey's log.
+    fn lackey_accesses(line: &str) -> Vec<(bool, u32)> {
+        let size = line.rsplit(',').next().and_then(|s| s.parse().ok()).unwrap_or(0);
+        match line.as_bytes()[1] {
+            b'L' => vec![(false, size)],
+            b'S' => vec![(true, size)],
+            b'M' => vec![(false, size), (true, size)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// What the decoder says against what valgrind saw, step by step, with the differences that are valgrind's own taken out.
+    #[test]
+    fn memory_agrees_with_valgrind() {
+        let have = |tool: &str| std::process::Command::new(tool).arg("--version").output().is_ok_and(|o| o.status.success());
+        if !have("gcc") || !have("valgrind") {
+            eprintln!("skipped: needs gcc and valgrind");
+            return;
+        }
+        let dir = std::env::temp_dir().join(format!("addfg-x86-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("p.c"), PROGRAM).unwrap();
+        let (mut steps, mut differences) = (0u64, std::collections::BTreeMap::<String, u64>::new());
+        for level in [&["-O0"][..], &["-O2"], &["-O3", "-mavx2", "-mfma"]] {
+            let run = |program: &str, args: &[&str]| {
+                std::process::Command::new(program).args(args).current_dir(&dir).output().is_ok_and(|o| o.status.success())
+            };
+            if !run("gcc", &[level, &["-static", "-no-pie", "p.c", "-o", "p", "-lm"]].concat()) {
+                eprintln!("skipped: gcc cannot link a static program here");
+                return;
+            }
+            let trace = ["--vex-guest-chase=no", "--tool=lackey", "--trace-mem=yes", "--log-file=p.log", "./p"];
+            if !run("valgrind", &trace) {
+                eprintln!("skipped: valgrind cannot run a program made with {level:?}");
+                continue;
+            }
+            let code = elf_code(&dir.join("p"));
+            let log = std::fs::read_to_string(dir.join("p.log")).unwrap();
+            let mut decoder = X86::new(Isa::X86_64);
+            let mut known = std::collections::HashMap::new();
+            let mut lines = log.lines().filter(|l| !l.starts_with("==") && l.len() > 3).peekable();
+            while let Some(line) = lines.next() {
+                if !line.starts_with("I  ") {
+                    continue;
+                }
+                let address = u64::from_str_radix(line[3..].split(',').next().unwrap(), 16).unwrap();
+                let mut seen = Vec::new();
+                while let Some(data) = lines.next_if(|l| !l.starts_with("I  ")) {
+                    seen.extend(lackey_accesses(data));
+                }
+                let d = known.entry(address).or_insert_with(|| code(address).and_then(|b| decoder.decode(address, &b, false)));
+                let Some(d) = d else { continue };
+                steps += 1;
+                let guarded = d.memory.iter().any(|m| m.guard.is_some());
+                let expected: Vec<(bool, u32)> = d.memory.iter().map(|m| (m.is_write, m.size)).collect();
+                if expected == seen || guarded && seen.is_empty() {
+                    continue;
+                }
+                let kind = if d.text.starts_with("bt") {
+                    "bit tests go through single bytes"
+                } else if seen.len() == 3 && seen[1..] == expected {
+                    "locked: one load more"
+                } else if matches!(expected[..], [(false, _)]) && seen.is_empty() {
+                    "load of a value that nobody uses is optimised away"
+                } else {
+                    "?"
+                };
+                let mnemonic = d.text.split(' ').next().unwrap();
+                *differences.entry(format!("{kind}: {mnemonic} {expected:?} valgrind {seen:?}")).or_default() += 1;
+            }
+        }
+        let _ = std::fs::remove_dir_all(&dir);
+        let total: u64 = differences.values().sum();
+        eprintln!("{steps} steps, {total} differ: {differences:#?}");
+        assert!(steps == 0 || steps > 100_000);
+        assert!(!differences.keys().any(|k| k.starts_with('?')));
     }
 
     #[test]
