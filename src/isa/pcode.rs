@@ -230,22 +230,17 @@ fn condition_holds(cpsr: RegSpan, condition: u32) -> Expr {
 /// 1 outside of an IT block, and inside one if the condition in ITSTATE holds: CPSR has IT[7:2] in bits 15:10 and IT[1:0] in 26:25.
 fn it_holds(cpsr: RegSpan) -> Expr {
     let c = Expr::Const;
-    let half = |k: usize| (0..4).fold(0u64, |all, i| all | u64::from(CONDITIONS[k + i]) << (16 * i));
+    let op = |op: Op, a: Expr, b: Expr| Expr::Bin(op, Box::new(a), Box::new(b));
     let reg = || Expr::Reg(cpsr);
-    let outside = bin(Op::Eq, bin(Op::And, reg(), c(0x0600_0c00)), c(0));
-    // Index into the table of 8 x 16 bits, of which a word holds half.
-    let index = || {
-        let base = bin(Op::And, bin(Op::Shr, reg(), c(9)), c(0x70));
-        bin(Op::Or, base, flags_of(cpsr))
-    };
-    let bit = |table: u64| bin(Op::Shr, c(table), bin(Op::And, index(), c(63)));
-    // Bit 15 is the upper bit of the index.
-    let upper = || bin(Op::And, bin(Op::Shr, reg(), c(15)), c(1));
-    let first = bin(Op::And, bit(half(0)), bin(Op::Xor, upper(), c(1)));
-    let second = bin(Op::And, bit(half(4)), upper());
-    let opposite = bin(Op::And, bin(Op::Shr, reg(), c(12)), c(1));
-    let inside = bin(Op::Xor, bin(Op::Or, first, second), opposite);
-    bin(Op::Or, outside, inside)
+    let half = |k: usize| (0..4).fold(0u64, |all, i| all | u64::from(CONDITIONS[k + i]) << (16 * i));
+    let outside = op(Op::Eq, op(Op::And, reg(), c(0x0600_0c00)), c(0));
+    // Bits 15:13 (the condition without its lowest bit) and the flags index a table of 8 x 16 bits, of which a word holds half.
+    let index = op(Op::Or, op(Op::And, op(Op::Shr, reg(), c(9)), c(0x30)), flags_of(cpsr));
+    let upper = op(Op::Sub, c(0), op(Op::And, op(Op::Shr, reg(), c(15)), c(1)));
+    let table = op(Op::Xor, c(half(0)), op(Op::And, upper, c(half(0) ^ half(4))));
+    // Bit 12 selects the opposite condition.
+    let held = op(Op::Xor, op(Op::Shr, table, index), op(Op::Shr, reg(), c(12)));
+    op(Op::Or, outside, op(Op::And, held, c(1)))
 }
 
 impl Decoder for Pcode {
@@ -284,7 +279,7 @@ impl Decoder for Pcode {
             _ => 64,
         };
         let effects = symbolic::evaluate(ops, &instance.map, next, bits);
-        let mut job = Job { isa, file, address, next, word, thumb, text: &text, effects: &effects, map: &instance.map };
+        let mut job = Job { isa, file, next, word, thumb, text: &text, effects: &effects, map: &instance.map };
         let mut decoded = job.describe(size);
         if isa == Isa::Arm
             && let Some(load_store) = neon::load_store(file, word, thumb)
@@ -305,7 +300,6 @@ impl Decoder for Pcode {
 struct Job<'a> {
     isa: Isa,
     file: &'static Registers,
-    address: u64,
     next: u64,
     word: u32,
     thumb: bool,
@@ -523,7 +517,6 @@ impl Job<'_> {
             }
             _ => {}
         }
-        let _ = self.address;
     }
 
     fn zeroed(&self, span: RegSpan) -> bool {

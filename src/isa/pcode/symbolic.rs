@@ -131,30 +131,10 @@ fn low(e: Expr, bits: u32) -> Expr {
     }
 }
 
-fn fold(op: Op, a: u64, b: u64) -> u64 {
-    match op {
-        Op::Add => a.wrapping_add(b),
-        Op::Sub => a.wrapping_sub(b),
-        Op::Mul => a.wrapping_mul(b),
-        Op::And => a & b,
-        Op::Or => a | b,
-        Op::Xor => a ^ b,
-        Op::Shl => a.checked_shl(b.min(64) as u32).unwrap_or(0),
-        Op::Shr => a.checked_shr(b.min(64) as u32).unwrap_or(0),
-        Op::Sar => ((a as i64) >> b.min(63)) as u64,
-        Op::Eq => u64::from(a == b),
-        Op::Ne => u64::from(a != b),
-        Op::Lt => u64::from(a < b),
-        Op::Le => u64::from(a <= b),
-        Op::Slt => u64::from((a as i64) < (b as i64)),
-        Op::Sle => u64::from((a as i64) <= (b as i64)),
-    }
-}
-
 /// `a op b` on 64 bits with the obvious simplifications.
 pub fn bin(op: Op, a: Expr, b: Expr) -> Expr {
     if let (Expr::Const(x), Expr::Const(y)) = (&a, &b) {
-        return Expr::Const(fold(op, *x, *y));
+        return Expr::Const(op.apply(*x, *y));
     }
     // A known zero decides also where the other side is unknown.
     if matches!(op, Op::And | Op::Mul) && (a == Expr::Const(0) || b == Expr::Const(0)) {
@@ -733,25 +713,9 @@ fn compute(f: &Forward, op: &POp, out: Vn) -> (Expr, Vec<ByteVal>) {
             IntOp::Bitwise(BoolOp::And) => bin(Op::And, arg(0), arg(1)),
             IntOp::Bitwise(BoolOp::Or) => bin(Op::Or, arg(0), arg(1)),
             IntOp::Bitwise(BoolOp::Xor) => bin(Op::Xor, arg(0), arg(1)),
-            // P-code shifts by the width or more give 0 (or the sign); ours are defined below 64 only.
-            IntOp::ShiftLeft => match arg(1) {
-                Expr::Const(c) if c >= u64::from(bits) => Expr::Const(0),
-                Expr::Const(c) => truncate(bin(Op::Shl, low(arg(0), bits), Expr::Const(c)), bits),
-                by => {
-                    let fits = bin(Op::Lt, by.clone(), Expr::Const(u64::from(bits)));
-                    let by = bin(Op::And, by, Expr::Const(63));
-                    bin(Op::Mul, truncate(bin(Op::Shl, arg(0), by), bits), fits)
-                }
-            },
-            IntOp::ShiftRight(IntSign::Unsigned) => match arg(1) {
-                Expr::Const(c) if c >= u64::from(bits) => Expr::Const(0),
-                Expr::Const(c) => bin(Op::Shr, arg(0), Expr::Const(c)),
-                by => {
-                    let fits = bin(Op::Lt, by.clone(), Expr::Const(u64::from(bits)));
-                    let by = bin(Op::And, by, Expr::Const(63));
-                    bin(Op::Mul, bin(Op::Shr, arg(0), by), fits)
-                }
-            },
+            // Shifts by the width or more shift everything out, in p-code as in `Op`.
+            IntOp::ShiftLeft => truncate(bin(Op::Shl, low(arg(0), bits), arg(1)), bits),
+            IntOp::ShiftRight(IntSign::Unsigned) => bin(Op::Shr, arg(0), arg(1)),
             IntOp::ShiftRight(IntSign::Signed) => match arg(1) {
                 Expr::Const(c) => truncate(bin(Op::Sar, signed(0), Expr::Const(c.min(63))), bits),
                 _ => Expr::Unknown,
