@@ -8,6 +8,7 @@ use crate::analysis::{CallKind, CodeMap};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
 use crate::image::{self, AddressSpace, FunctionKind, FunctionRef, Image, ImageError, Loaded};
+use crate::isa::elaborate::{self, Elaborator};
 use crate::isa::{self, Decoded, Decoder};
 use crate::store::columns::ColumnOutput;
 use crate::store::writer::{Rows, RunRows, Writer};
@@ -18,6 +19,7 @@ use duckdb::{Connection, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::mpsc;
 
 /// How much a database keeps.
@@ -326,7 +328,7 @@ impl Builder {
             }
             loaded.push(Loaded { image, bias: found.unwrap_or(0) });
         }
-        let space = AddressSpace::new(loaded);
+        let space = Rc::new(AddressSpace::new(loaded));
         let isa = isa.ok_or(BuildError::NoIsa)?;
 
         let sections = sections(&space);
@@ -348,7 +350,7 @@ impl Builder {
         };
         let functions = Functions::new(&space, isa == Isa::Arm);
         let mut pass: ThePass = Pass::new(functions, ColumnOutput::new(send), pass_options, ranges, registers.size, sp_tokens);
-        let mut front = Front::new(isa, &space, carries);
+        let mut front = Front::new(isa, space.clone());
         let mut consumed = 0;
         let limit = if options.memory_limit > 0 { options.memory_limit } else { machine_memory() / 4 * 3 };
         for message in early.into_iter().chain(messages) {
@@ -370,7 +372,9 @@ impl Builder {
                     result?;
                     front.end_of_input(&mut pass, options.detail >= Detail::Pairs, &rows);
                 }
-                Message::Steps(mut batch) => front.steps(&mut batch, &mut pass, options.detail >= Detail::Pairs, &rows),
+                Message::Steps(mut batch) => {
+                    front.steps(&mut batch, carries, &mut pass, options.detail >= Detail::Pairs, &rows);
+                }
                 Message::Runs(batch) => {
                     front.runs(batch, &mut pass, options.detail >= Detail::Pairs, &rows);
                     if resident_memory() > limit {
@@ -469,52 +473,55 @@ fn resident_memory() -> u64 {
     text.split_whitespace().nth(1).and_then(|p| p.parse::<u64>().ok()).map_or(0, |pages| pages * 4096)
 }
 
-/// Between the readers and the pass: decodes instructions, numbers the dictionaries of several inputs as one.
-struct Front<'a> {
-    space: &'a AddressSpace,
+/// Between the readers and the pass: decodes instructions, turns steps into runs, numbers the dictionaries of several inputs as
+/// one.
+struct Front {
+    isa: Isa,
+    space: Rc<AddressSpace>,
+    big_endian: bool,
     decoder: Box<dyn Decoder>,
-    kernel_helpers: bool,
-    /// Ids of the current input's dictionaries among the pass's.
+    elaborator: Option<Elaborator>,
+    /// Where the ids of the current input's dictionaries begin among the pass's.
     insn_base: u32,
     block_base: u32,
-    thread_base: u32,
-    has_values: bool,
     undecoded: u64,
     first_undecoded: u64,
+    problems: Vec<Diagnostic>,
 }
 
-impl<'a> Front<'a> {
-    fn new(isa: Isa, space: &'a AddressSpace, carries: Carries) -> Self {
+impl Front {
+    fn new(isa: Isa, space: Rc<AddressSpace>) -> Self {
         let big_endian = space.images().first().is_some_and(|i| i.image.big_endian_code);
         Front {
+            isa,
             space,
+            big_endian,
             decoder: isa::decoder(isa, big_endian),
-            kernel_helpers: isa == Isa::Arm,
+            elaborator: None,
             insn_base: 0,
             block_base: 0,
-            thread_base: 0,
-            has_values: carries.values,
             undecoded: 0,
             first_undecoded: 0,
+            problems: Vec::new(),
         }
-    }
-
-    fn decode(&mut self, def: &crate::event::InsnDef) -> Decoded {
-        let bytes = if def.bytes.is_empty() { self.space.bytes(def.address).unwrap_or(&[]) } else { &def.bytes };
-        let decoded = self.decoder.decode(def.address, bytes, def.thumb).filter(|d| def.size == 0 || d.size == def.size);
-        decoded.unwrap_or_else(|| {
-            if self.undecoded == 0 {
-                self.first_undecoded = def.address;
-            }
-            self.undecoded += 1;
-            Decoded::unknown(def.size.max(1))
-        })
     }
 
     fn runs(&mut self, mut batch: RunBatch, pass: &mut ThePass, low: bool, rows: &mpsc::SyncSender<Rows>) {
         for def in std::mem::take(&mut batch.new_insns) {
-            let decoded = self.decode(&def);
-            pass.add_insn(def, decoded);
+            let space = &self.space;
+            let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
+            let (resolved, decoded) = elaborate::resolve(&def, self.isa, &mut *self.decoder, &code);
+            match decoded.filter(|d| def.size == 0 || d.size == def.size) {
+                Some(decoded) => pass.add_insn(resolved, decoded),
+                None => {
+                    if self.undecoded == 0 {
+                        self.first_undecoded = def.address;
+                    }
+                    self.undecoded += 1;
+                    let unknown = Decoded::unknown(def.size.max(1));
+                    pass.add_insn(def, unknown);
+                }
+            }
         }
         for mut def in std::mem::take(&mut batch.new_blocks) {
             for step in &mut def.steps {
@@ -528,19 +535,36 @@ impl<'a> Front<'a> {
         let start = pass.next_seq();
         pass.push(&batch);
         if low && !batch.block.is_empty() {
+            // A failed send means that the writer has ended: its error is taken when it is joined.
             let _ = rows.send(Rows::Runs(run_rows(batch, pass, start)));
         }
     }
 
-    fn steps(&mut self, _batch: &mut StepBatch, _pass: &mut ThePass, _low: bool, _rows: &mpsc::SyncSender<Rows>) {}
+    fn steps(&mut self, batch: &mut StepBatch, carries: Carries, pass: &mut ThePass, low: bool, rows: &mpsc::SyncSender<Rows>) {
+        let (isa, big_endian, space) = (self.isa, self.big_endian, self.space.clone());
+        let elaborator = self.elaborator.get_or_insert_with(|| {
+            let code = move |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
+            Elaborator::new(isa, big_endian, carries, Box::new(code))
+        });
+        let mut out = RunBatch::default();
+        elaborator.push(batch, &mut out);
+        self.runs(out, pass, low, rows);
+    }
 
-    fn end_of_input(&mut self, pass: &mut ThePass, _low: bool, _rows: &mpsc::SyncSender<Rows>) {
+    /// The trace file has ended: the next one has dictionaries of its own.
+    fn end_of_input(&mut self, pass: &mut ThePass, low: bool, rows: &mpsc::SyncSender<Rows>) {
+        if let Some(mut elaborator) = self.elaborator.take() {
+            let mut out = RunBatch::default();
+            elaborator.finish(&mut out);
+            self.problems.extend(elaborator.diagnostics().map(|c| c.first.clone()));
+            self.runs(out, pass, low, rows);
+        }
         self.insn_base = pass.insns.len() as u32;
         self.block_base = pass.blocks.len() as u32;
     }
 
     fn diagnostics(&self) -> Vec<Diagnostic> {
-        let mut list = Vec::new();
+        let mut list = self.problems.clone();
         if self.undecoded > 0 {
             list.push(Diagnostic {
                 severity: Severity::Warning,
@@ -553,7 +577,6 @@ impl<'a> Front<'a> {
                 remedy: "give every ELF file that was loaded with --elf; link statically to need only one",
             });
         }
-        let _ = (self.kernel_helpers, self.thread_base, self.has_values);
         list
     }
 }

@@ -5,10 +5,13 @@
 //! [`render`] draw. Each may use the rooms before it, none the rooms after it.
 
 pub mod analysis;
+pub mod build;
+pub mod cli;
 pub mod diagnostics;
 pub mod event;
+pub mod graph;
 pub mod image;
 pub mod isa;
-pub mod build;
+pub mod render;
 pub mod store;
 pub mod trace;

@@ -1,5 +1,14 @@
-fn main() {
-    let a: Vec<String> = std::env::args().collect();
-    let o = addfg::build::Options { traces: vec![a[1].clone().into()], elfs: vec![addfg::build::ElfInput { path: a[2].clone().into(), bias: None }], output: a[3].clone().into(), format: None, layout: None, detail: addfg::build::Detail::Pairs, literal_saves: false, strict: false, force: true, memory_limit: 0, jobs: 1 };
-    match addfg::build::build(&o, &mut |_, _| false) { Ok(r) => println!("{r:?}"), Err(e) => { eprintln!("{e}"); std::process::exit(2) } }
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match addfg::cli::main() {
+        Ok(code) => code,
+        Err(error) => {
+            if addfg::cli::is_closed_pipe(&error) {
+                return ExitCode::SUCCESS;
+            }
+            eprintln!("addfg: {error:#}");
+            ExitCode::from(2)
+        }
+    }
 }

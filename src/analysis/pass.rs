@@ -984,7 +984,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// Marks the pages of an access; what `via` needs to know.
     #[inline]
     fn touch(&mut self, address: u64, size: u32, stack_relative: bool) {
-        let mut mark = |memory: &mut Memory, address: u64| {
+        let mark = |memory: &mut Memory, address: u64| {
             let page = memory.page(address);
             if stack_relative && let Place::Region(r) = memory.place(page, address) {
                 memory.regions.mark_stack(r);

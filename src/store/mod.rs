@@ -1,6 +1,7 @@
 //! The database: schema, columnar writers, and what makes it complete or refused.
 
 pub mod columns;
+pub mod open;
 pub mod writer;
 
 /// Version of the tables; a database with another one is refused.

@@ -1,0 +1,132 @@
+use crate::build::{Detail, ElfInput, Options};
+use crate::diagnostics::Severity;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Loads traces and ELF files into a new database
+#[derive(clap::Args)]
+pub struct Args {
+    /// Trace files of one run; - is standard input; compressed files (gzip, bzip2, xz, zstd) are seen by content
+    #[arg(required = true)]
+    traces: Vec<PathBuf>,
+    /// Program or library that ran; FILE@ADDRESS gives its load address (hexadecimal bias)
+    #[arg(long, value_name = "FILE[@ADDRESS]")]
+    elf: Vec<String>,
+    /// Database to make [default: the first trace's stem with .duckdb, in the working directory]
+    #[arg(short, long, value_name = "DB")]
+    output: Option<PathBuf>,
+    /// Format of the traces [default: seen by content; `addfg formats` lists them]
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+    /// How much is kept: sums; calls and dataflow between instances; every step, access and communication between instances; and
+    /// those inside one
+    #[arg(long, value_name = "DETAIL", default_value = "pairs", value_parser = ["summary", "instance", "pairs", "full"])]
+    detail: String,
+    /// Whether registers that a function saves and restores keep their producer (transparent) or are data like any (literal)
+    #[arg(long, value_name = "HOW", default_value = "transparent", value_parser = ["transparent", "literal"])]
+    saves: String,
+    /// Refuse a damaged trace instead of loading what can be read
+    #[arg(long)]
+    strict: bool,
+    /// Replace an existing database
+    #[arg(long)]
+    force: bool,
+    /// Memory above which the build ends, in MiB [default: three quarters of the machine's]
+    #[arg(long, value_name = "MIB")]
+    memory_limit: Option<u64>,
+    /// Threads that parse [default: the machine's cores less one]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+fn elf(text: &str) -> anyhow::Result<ElfInput> {
+    if let Some((path, address)) = text.rsplit_once('@')
+        && !PathBuf::from(text).exists()
+    {
+        let digits = address.trim_start_matches("0x");
+        let bias = u64::from_str_radix(digits, 16).map_err(|_| anyhow::anyhow!("--elf {text}: `{address}` is no address"))?;
+        return Ok(ElfInput { path: path.into(), bias: Some(bias) });
+    }
+    Ok(ElfInput { path: text.into(), bias: None })
+}
+
+/// `dir/app.log.gz` -> `app.duckdb`.
+fn default_output(trace: &std::path::Path) -> PathBuf {
+    let mut name = trace.file_name().map_or_else(|| "stdin".into(), |n| n.to_string_lossy().into_owned());
+    if name == "-" {
+        name = "stdin".into();
+    }
+    for suffix in [".gz", ".bz2", ".xz", ".zst"] {
+        name = name.strip_suffix(suffix).unwrap_or(&name).to_owned();
+    }
+    PathBuf::from(name).with_extension("duckdb")
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let output = args.output.clone().unwrap_or_else(|| default_output(&args.traces[0]));
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let options = Options {
+        elfs: args.elf.iter().map(|e| elf(e)).collect::<Result<_, _>>()?,
+        traces: args.traces,
+        output: output.clone(),
+        format: args.format,
+        layout: None,
+        detail: match args.detail.as_str() {
+            "summary" => Detail::Summary,
+            "instance" => Detail::Instance,
+            "full" => Detail::Full,
+            _ => Detail::Pairs,
+        },
+        literal_saves: args.saves == "literal",
+        strict: args.strict,
+        force: args.force,
+        memory_limit: args.memory_limit.unwrap_or(0) << 20,
+        jobs: args.jobs.unwrap_or(cores.saturating_sub(1)).max(1),
+    };
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = interrupted.clone();
+    // A second interrupt ends the process as usual; without a handler the first one would leave a part of a file.
+    let _ = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    let bar = if args.quiet || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::new(0) };
+    let style = "{bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left";
+    bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let report = crate::build::build(&options, &mut |done, total| {
+        bar.set_length(total.max(done));
+        bar.set_position(done);
+        interrupted.load(Ordering::Relaxed)
+    });
+    bar.finish_and_clear();
+    let report = report?;
+    for row in report.diagnostics.rows() {
+        let d = &row.first;
+        if args.quiet && d.severity != Severity::Error {
+            continue;
+        }
+        let at = if d.position.is_empty() { String::new() } else { format!("{}: ", d.position) };
+        let times = if row.count > 1 { format!(" ({} times)", row.count) } else { String::new() };
+        eprintln!("addfg: {}: {at}{}{times}; {}", d.severity.name(), super::table::plain(&d.message), d.remedy);
+    }
+    if !args.quiet {
+        eprintln!(
+            "addfg: {}: {} steps, {} calls of {} functions ({})",
+            output.display(),
+            report.steps,
+            report.calls,
+            report.functions,
+            report.format
+        );
+    }
+    let lost = report.diagnostics.worst() == Some(Severity::Error);
+    Ok(if lost { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}

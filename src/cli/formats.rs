@@ -1,0 +1,29 @@
+use crate::trace::FORMATS;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+/// Lists the trace formats, or describes one
+#[derive(clap::Args)]
+pub struct Args {
+    /// Format to describe
+    name: Option<String>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut text = String::new();
+    match args.name {
+        None => {
+            for f in FORMATS {
+                writeln!(text, "{:10} {}\n{:10} record: {}", f.name(), f.about(), "", f.record())?;
+            }
+        }
+        Some(name) => {
+            let Some(f) = FORMATS.iter().find(|f| f.name() == name) else {
+                let known: Vec<_> = FORMATS.iter().map(|f| f.name()).collect();
+                anyhow::bail!("no format is named `{name}`; there are {}", known.join(", "));
+            };
+            writeln!(text, "{}: {}\n\nRecord:  {}\n\n{}", f.name(), f.about(), f.record(), f.help())?;
+        }
+    }
+    super::output(None, text.as_bytes())
+}

@@ -1,0 +1,90 @@
+//! The command line: one file a command, its arguments and what it runs.
+
+use clap::{Parser, Subcommand};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+mod build;
+mod flows;
+mod formats;
+mod graph;
+mod info;
+mod sql;
+pub mod table;
+
+/// Aggregated dynamic data flow graphs from execution traces.
+///
+/// `addfg build trace.log --elf app` loads a recorded run into a DuckDB database; the other commands ask it which function consumed
+/// which function's data, how much, and through what. Exit codes: 0 clean, 1 done with data lost or problems met, 2 refused or
+/// failed.
+#[derive(Parser)]
+#[command(name = "addfg", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Build(build::Args),
+    Info(info::Args),
+    Sql(sql::Args),
+    Graph(graph::Args),
+    Flows(flows::Args),
+    Formats(formats::Args),
+    /// Prints a completion script for a shell
+    Completions {
+        shell: clap_complete::Shell,
+    },
+}
+
+pub fn main() -> anyhow::Result<ExitCode> {
+    match Cli::parse().command {
+        Command::Build(args) => build::run(args),
+        Command::Info(args) => info::run(args),
+        Command::Sql(args) => sql::run(args),
+        Command::Graph(args) => graph::run(args),
+        Command::Flows(args) => flows::run(args),
+        Command::Formats(args) => formats::run(args),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut <Cli as clap::CommandFactory>::command(), "addfg", &mut text);
+            output(None, &text)
+        }
+    }
+}
+
+/// Whether an error is that nobody reads standard output any more: no error.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(closed))
+}
+
+/// Writes a report to a file or to standard output.
+fn output(path: Option<&Path>, text: &[u8]) -> anyhow::Result<ExitCode> {
+    match path {
+        Some(path) => {
+            std::fs::write(path, text).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+        }
+        None => {
+            let mut out = std::io::stdout().lock();
+            out.write_all(text)?;
+            out.flush()?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The database argument of every command that asks one.
+#[derive(clap::Args)]
+struct Database {
+    /// Database that `addfg build` made
+    db: PathBuf,
+}
+
+impl Database {
+    fn open(&self) -> anyhow::Result<duckdb::Connection> {
+        Ok(crate::store::open::open(&self.db, false)?)
+    }
+}

@@ -1,0 +1,39 @@
+//! Opening a database that was built before.
+
+use super::SCHEMA_VERSION;
+use duckdb::{AccessMode, Config, Connection};
+use std::path::Path;
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("{path}: no such database; `addfg build TRACE --elf PROGRAM -o {path}` makes one")]
+    Missing { path: String },
+    #[error("{path} is not a DuckDB database ({message})")]
+    NotDuckdb { path: String, message: String },
+    #[error("{path} is a DuckDB database, but none of addfg: it has no table meta")]
+    NotAddfg { path: String },
+    #[error("{path} has schema version {found}, this addfg reads version {SCHEMA_VERSION}: build it again")]
+    Version { path: String, found: String },
+}
+
+/// Opens for reading only, or for writing too.
+pub fn open(path: &Path, write: bool) -> Result<Connection, OpenError> {
+    let name = path.display().to_string();
+    if !path.is_file() {
+        return Err(OpenError::Missing { path: name });
+    }
+    let failed = |e: duckdb::Error| OpenError::NotDuckdb {
+        path: name.clone(),
+        message: e.to_string().lines().next().unwrap_or_default().to_owned(),
+    };
+    let mode = if write { AccessMode::ReadWrite } else { AccessMode::ReadOnly };
+    let config = Config::default().access_mode(mode).and_then(|c| c.threads(2)).map_err(failed)?;
+    let connection = Connection::open_with_flags(path, config).map_err(failed)?;
+    let version: Result<String, _> =
+        connection.query_row("SELECT value FROM meta WHERE key = 'schema_version'", [], |row| row.get(0));
+    match version {
+        Ok(v) if v == SCHEMA_VERSION.to_string() => Ok(connection),
+        Ok(found) => Err(OpenError::Version { path: name, found }),
+        Err(_) => Err(OpenError::NotAddfg { path: name }),
+    }
+}
