@@ -1,0 +1,79 @@
+//! What the end-to-end tests share.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder of its own for a test, removed when dropped.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Scratch {
+        let folder = std::env::temp_dir().join(format!("addfg-test-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("temporary folder");
+        Scratch(folder)
+    }
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Runs the program.
+pub fn addfg(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_addfg")).args(arguments).output().expect("addfg runs")
+}
+
+/// Runs the program and expects exit code 0; gives what it printed.
+pub fn ok(arguments: &[&str]) -> String {
+    let output = addfg(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "addfg {arguments:?}: {:?}: {error}", output.status.code());
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Whether a tool is installed; says what is skipped if not.
+pub fn have(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: {tool} is not installed");
+    }
+    found
+}
+
+/// The rows of a query as CSV without the header.
+pub fn rows(database: &Path, sql: &str) -> Vec<String> {
+    let text = ok(&["sql", database.to_str().expect("UTF-8"), sql, "--format", "csv"]);
+    text.lines().skip(1).map(str::to_owned).collect()
+}
+
+/// Compiles a program of tests/programs statically; None where that is not possible.
+pub fn compile(compiler: &str, program: &str, flags: &[&str], output: &Path) -> bool {
+    if !have(compiler) {
+        return false;
+    }
+    let source = repository(&format!("tests/programs/{program}"));
+    let status = Command::new(compiler).args(["-g", "-static"]).args(flags).arg("-o").arg(output).arg(source).arg("-lm").status();
+    assert!(status.expect("compiler runs").success(), "{compiler} {program}");
+    true
+}
+
+/// Records a program with lackey.
+pub fn lackey(program: &Path, log: &Path) {
+    let status = Command::new("valgrind")
+        .args(["--vex-guest-chase=no", "--tool=lackey", "--trace-mem=yes"])
+        .arg(format!("--log-file={}", log.display()))
+        .arg(program)
+        .output();
+    status.expect("valgrind runs");
+}
