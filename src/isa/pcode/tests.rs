@@ -306,3 +306,113 @@ impl Check<'_> {
         }
     }
 }
+
+/// `text | reads | writes | memory | flow`: control registers in brackets, `R4[r1+4]=r0` a load of 4 bytes into r0 unchanged.
+fn show(isa: Isa, d: &Decoded) -> String {
+    let file = registers(isa);
+    let name = |s: RegSpan| {
+        let full = file.at(s.offset).map(|r| (r.name.clone(), r.span)).unwrap();
+        if full.1 == s { full.0 } else { format!("{}.{}+{}", full.0, s.offset - full.1.offset, s.size) }
+    };
+    fn expression(e: &Expr, name: &dyn Fn(RegSpan) -> String) -> String {
+        match e {
+            Expr::Const(c) if (*c as i64) < 0 => format!("-{:#x}", c.wrapping_neg()),
+            Expr::Const(c) => format!("{c:#x}"),
+            Expr::Reg(r) => name(*r),
+            Expr::Bin(op, a, b) => format!("({} {op:?} {})", expression(a, name), expression(b, name)).to_lowercase(),
+            Expr::Extend(signed, bits, a) => format!("{}{bits}{}", if *signed { 's' } else { 'u' }, expression(a, name)),
+            Expr::Unknown => "?".to_string(),
+        }
+    }
+    let list = |all: &[RegAccess]| {
+        let names = all.iter().map(|a| if a.control { format!("[{}]", name(a.span)) } else { name(a.span) });
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let memory: Vec<String> = d
+        .memory
+        .iter()
+        .map(|m| {
+            let guard = m.guard.as_ref().map(|g| format!(" if {}", expression(g, &name))).unwrap_or_default();
+            let data = m.data_register.map(|r| format!("={}", name(r))).unwrap_or_default();
+            let marks = format!("{}{}", if m.stack_relative { " stack" } else { "" }, if m.control { " control" } else { "" });
+            format!("{}{}[{}]{data}{marks}{guard}", if m.is_write { 'W' } else { 'R' }, m.size, expression(&m.address, &name))
+        })
+        .collect();
+    let mut flow = d.flow.kind.name().to_string();
+    if let Some(t) = d.flow.target {
+        flow += &format!(" {t:#x}");
+    }
+    if d.flow.conditional {
+        flow += " conditional";
+    }
+    if let Some((r, v)) = d.success {
+        flow += &format!(" success {}={v}", name(r));
+    }
+    if d.condition.is_some() {
+        flow += " if";
+    }
+    format!("{} | {} | {} | {} | {flow}", d.text, list(&d.reads), list(&d.writes), memory.join(", "))
+}
+
+#[test]
+#[ignore]
+fn zz_gen() {
+    for (isa, thumb, f) in [(Isa::Arm, false, "a.lst"), (Isa::Arm, true, "t.lst"), (Isa::Aarch64, false, "b.lst"), (Isa::Riscv64, false, "c.lst")] {
+        let mut d = Pcode::new(isa, false);
+        for l in std::fs::read_to_string(format!("/tmp/w/pc/{f}")).unwrap().lines() {
+            let bytes: Vec<u8> = (0..l.len() / 2).map(|i| u8::from_str_radix(&l[2 * i..2 * i + 2], 16).unwrap()).collect();
+            let s = d.decode(0x8000, &bytes, thumb).map(|d| show(isa, &d)).unwrap_or("none".into());
+            println!("        ({l:?}, {s:?}),");
+        }
+        println!("----");
+    }
+}
+
+/// No bytes make the decoder panic; what is decoded is consistent.
+#[test]
+fn any_bytes_decode_or_not() {
+    let trace = std::env::var("ADDFG_TRACE").is_ok();
+    let mut seed = std::env::var("ADDFG_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0u64) ^ 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    for (isa, big, thumb) in [
+        (Isa::Arm, false, false),
+        (Isa::Arm, false, true),
+        (Isa::Arm, true, false),
+        (Isa::Aarch64, false, false),
+        (Isa::Aarch64, true, false),
+        (Isa::Riscv32, false, false),
+        (Isa::Riscv64, false, false),
+    ] {
+        let file = registers(isa);
+        let mut decoder = Pcode::new(isa, big);
+        let mut decoded = 0;
+        for i in 0..std::env::var("ADDFG_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(300u64) {
+            let word = (random() as u32).to_le_bytes();
+            let address = if i % 7 == 0 { random() } else { 0x1_0000 + 4 * i };
+            if trace { eprintln!("{isa:?} {big} {thumb} {address:x} {word:02x?} {i}"); }
+            let Some(d) = decoder.decode(address, &word[..if i % 11 == 0 { 2 } else { 4 }], thumb) else { continue };
+            decoded += 1;
+            assert!(matches!(d.size, 2 | 4), "{word:x?}");
+            for all in [&d.reads, &d.writes] {
+                assert!(all.windows(2).all(|w| w[0].span.offset + w[0].span.size <= w[1].span.offset), "{word:x?} {d:?}");
+                assert!(all.iter().all(|a| file.at(a.span.offset).is_some_and(|r| {
+                    a.span.size > 0 && a.span.offset + a.span.size <= r.span.offset + r.span.size
+                })), "{word:x?} {d:?}");
+            }
+            for m in &d.memory {
+                let registers = registers_in(&m.address);
+                assert!(registers.iter().all(|r| (r.offset + r.size) as usize <= file.size), "{word:x?} {d:?}");
+                if let Some(r) = m.data_register {
+                    let all = if m.is_write { &d.reads } else { &d.writes };
+                    assert!(all.iter().any(|a| a.span == r) && u32::from(r.size) == m.size, "{word:x?} {d:?}");
+                }
+            }
+        }
+        assert!(decoded > 0);
+    }
+}
