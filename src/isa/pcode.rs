@@ -48,6 +48,7 @@ struct Instance {
     code: AddressSpace,
     spaces: HashMap<u64, Space>,
     mirrored: bool,
+    misplaced_singles: bool,
     map: RegisterMap,
     /// Addresses of the last decodes: SLEIGH caches by address, not by bytes.
     recent: [u64; 2],
@@ -100,13 +101,18 @@ impl Instance {
             let start = if mirrored { MIRROR.checked_sub(v.address.offset + size)? } else { v.address.offset };
             Some((start, size))
         });
-        Some(Instance { sleigh, code, spaces, mirrored, map, recent: [u64::MAX; 2] })
+        let misplaced_singles = isa == Isa::Arm && mirrored;
+        Some(Instance { sleigh, code, spaces, mirrored, misplaced_singles, map, recent: [u64::MAX; 2] })
     }
 
     fn varnode(&self, v: &VarnodeData) -> Vn {
         let space = space_of(&v.address.address_space);
         let size = v.size.min(1 << 12) as u32;
-        let offset = v.address.offset;
+        let mut offset = v.address.offset;
+        // The big-endian ARM specification has s0-s31 over d16-d31; they are the halves of d0-d15, 0x80 further on.
+        if self.misplaced_singles && space == Space::Register && size == 4 && (0x300..0x380).contains(&offset) {
+            offset += 0x80;
+        }
         let at = match space {
             Space::Register | Space::Unique if self.mirrored => MIRROR.wrapping_sub(offset.wrapping_add(u64::from(size))),
             _ => offset,
@@ -366,10 +372,8 @@ impl Job<'_> {
         // A register whose bytes go to or come from memory is an access of its own, so that a save can be told by its span.
         let stored = memory.iter().filter(|m| m.is_write).filter_map(|m| m.data_register).collect::<Vec<_>>();
         let loaded = memory.iter().filter(|m| !m.is_write).filter_map(|m| m.data_register).collect::<Vec<_>>();
-        let reads: Vec<RegAccess> =
-            split(spans(self.file, &reads), &stored).into_iter().map(|s| access(s, true)).collect();
-        let writes: Vec<RegAccess> =
-            split(spans(self.file, &writes), &loaded).into_iter().map(|s| access(s, false)).collect();
+        let reads: Vec<RegAccess> = split(spans(self.file, &reads), &stored).into_iter().map(|s| access(s, true)).collect();
+        let writes: Vec<RegAccess> = split(spans(self.file, &writes), &loaded).into_iter().map(|s| access(s, false)).collect();
         for m in &mut memory {
             let all: &[RegAccess] = if m.is_write { &reads } else { &writes };
             m.data_register = m.data_register.filter(|r| u32::from(r.size) == m.size && all.iter().any(|a| a.span == *r));
@@ -401,8 +405,7 @@ impl Job<'_> {
             _ => &["lr"],
         };
         let linked = links.iter().filter_map(|l| self.file.lookup(l)).any(|l| {
-            self.effects.writes.contains(&l.offset)
-                && self.effects.constants.get(&l.offset).is_some_and(|v| v & !1 == self.next)
+            self.effects.writes.contains(&l.offset) && self.effects.constants.get(&l.offset).is_some_and(|v| v & !1 == self.next)
         });
         if linked {
             return flow(FlowKind::Call);
@@ -451,9 +454,7 @@ impl Job<'_> {
                 })
             } else {
                 written.iter().flat_map(|s| parts(*s, m.size)).find(|r| {
-                    bytes_of(*r)
-                        .enumerate()
-                        .all(|(i, b)| i < 256 && e.finals.get(&b) == Some(&ByteVal::Load(k as u16, i as u8)))
+                    bytes_of(*r).enumerate().all(|(i, b)| i < 256 && e.finals.get(&b) == Some(&ByteVal::Load(k as u16, i as u8)))
                         && !bytes_of(*r).any(|b| reads.contains(&b))
                 })
             };
@@ -475,12 +476,12 @@ impl Job<'_> {
         out
     }
 
-    /// Whether nothing else of the same full register is written, where a narrower write changes the rest of it.
+    /// Whether the instruction writes nothing else of the same full register (an extension). ARM's q registers are the
+    /// exception: their parts are registers too.
     fn whole_write(&self, r: RegSpan, writes: &BTreeSet<u16>) -> bool {
-        if self.isa == Isa::Arm {
-            return true;
-        }
-        self.file.at(r.offset).is_some_and(|full| bytes_of(full.span).filter(|b| writes.contains(b)).count() == r.size as usize)
+        let Some(full) = self.file.at(r.offset) else { return false };
+        self.isa == Isa::Arm && full.span.size == 16
+            || bytes_of(full.span).filter(|b| writes.contains(b)).count() == r.size as usize
     }
 
     /// Where the specifications leave registers out.
@@ -553,11 +554,65 @@ impl Job<'_> {
             "aese", "aesd",
         ];
         const AARCH64: [&str; 59] = [
-            "mla", "mls", "fmla", "fmls", "fmlal", "fmlal2", "fmlsl", "smlal", "smlal2", "umlal", "umlal2", "smlsl", "smlsl2",
-            "umlsl", "umlsl2", "sqdmlal", "sqdmlal2", "sqdmlsl", "sqdmlsl2", "sqrdmlah", "sqrdmlsh", "saba", "uaba", "sabal",
-            "sabal2", "uabal", "uabal2", "sadalp", "uadalp", "ssra", "usra", "srsra", "ursra", "sli", "sri", "bsl", "bit",
-            "bif", "tbx", "suqadd", "usqadd", "sdot", "udot", "aese", "aesd", "sha1c", "sha1m", "sha1p", "sha1su0", "sha1su1",
-            "sha256h", "sha256h2", "sha256su0", "sha256su1", "sha512h", "sha512h2", "sha512su0", "sha512su1", "bfdot",
+            "mla",
+            "mls",
+            "fmla",
+            "fmls",
+            "fmlal",
+            "fmlal2",
+            "fmlsl",
+            "smlal",
+            "smlal2",
+            "umlal",
+            "umlal2",
+            "smlsl",
+            "smlsl2",
+            "umlsl",
+            "umlsl2",
+            "sqdmlal",
+            "sqdmlal2",
+            "sqdmlsl",
+            "sqdmlsl2",
+            "sqrdmlah",
+            "sqrdmlsh",
+            "saba",
+            "uaba",
+            "sabal",
+            "sabal2",
+            "uabal",
+            "uabal2",
+            "sadalp",
+            "uadalp",
+            "ssra",
+            "usra",
+            "srsra",
+            "ursra",
+            "sli",
+            "sri",
+            "bsl",
+            "bit",
+            "bif",
+            "tbx",
+            "suqadd",
+            "usqadd",
+            "sdot",
+            "udot",
+            "aese",
+            "aesd",
+            "sha1c",
+            "sha1m",
+            "sha1p",
+            "sha1su0",
+            "sha1su1",
+            "sha256h",
+            "sha256h2",
+            "sha256su0",
+            "sha256su1",
+            "sha512h",
+            "sha512h2",
+            "sha512su0",
+            "sha512su1",
+            "bfdot",
         ];
         let m = self.mnemonic();
         match self.isa {
@@ -599,7 +654,8 @@ impl Job<'_> {
                         data_register: None,
                     });
                 }
-                let structure = m.len() == 3 && (m.starts_with("ld") || m.starts_with("st")) && matches!(m.as_bytes()[2], b'1'..=b'4');
+                let structure =
+                    m.len() == 3 && (m.starts_with("ld") || m.starts_with("st")) && matches!(m.as_bytes()[2], b'1'..=b'4');
                 if structure {
                     *memory = merge(std::mem::take(memory), 16);
                 }
@@ -607,7 +663,9 @@ impl Job<'_> {
             Isa::Arm => {
                 // The specification stores multiple registers from the top; the machine makes them in ascending order.
                 let descending = memory.len() > 1
-                    && memory.windows(2).all(|w| matches!((offset_of(&w[0].address), offset_of(&w[1].address)), (Some(a), Some(b)) if b < a));
+                    && memory
+                        .windows(2)
+                        .all(|w| matches!((offset_of(&w[0].address), offset_of(&w[1].address)), (Some(a), Some(b)) if b < a));
                 if descending {
                     memory.reverse();
                 }

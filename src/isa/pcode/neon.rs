@@ -167,7 +167,11 @@ pub fn load_store(file: &Registers, word: u32, thumb: bool) -> Option<LoadStore>
     pieces.sort_unstable();
     pieces.dedup();
     let data = pieces.into_iter().map(access);
-    if load { writes.extend(data) } else { reads.extend(data) }
+    if load {
+        writes.extend(data)
+    } else {
+        reads.extend(data)
+    }
     reads.sort_by_key(|r| r.span);
     writes.sort_by_key(|r| r.span);
     Some(LoadStore { reads, writes, memory })

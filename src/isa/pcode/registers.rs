@@ -227,14 +227,9 @@ impl RegisterMap {
                 wanted.push(("cpsr".to_string(), Shown::Whole(flags)));
             }
         }
-        for (name, ours) in [
-            ("fpscr", "fpscr"),
-            ("fpcr", "fpcr"),
-            ("fpsr", "fpsr"),
-            ("fcsr", "fcsr"),
-            ("fflags", "fcsr"),
-            ("frm", "fcsr"),
-        ] {
+        for (name, ours) in
+            [("fpscr", "fpscr"), ("fpcr", "fpcr"), ("fpsr", "fpsr"), ("fcsr", "fcsr"), ("fflags", "fcsr"), ("frm", "fcsr")]
+        {
             if let Some(span) = file.lookup(ours) {
                 wanted.push((name.to_string(), Shown::Whole(span)));
             }
