@@ -5,7 +5,8 @@
 //! - Program counter: never an access here; transfers are in [`Flow`].
 //! - Thumb: decoded without IT context, so each Thumb instruction that may stand in an IT block gets as `condition` an
 //!   expression over ITSTATE and the flags in `cpsr`, which is 1 outside of IT blocks. Flag writes of 16-bit data instructions are
-//!   declared although inside a block they do not happen (flags are control, so no dataflow depends on it).
+//!   declared although inside a block they do not happen (flags are control, so no dataflow depends on it), and the read of
+//!   ITSTATE is not declared.
 //! - System calls write the result register of the Linux conventions (r0, x0, a0).
 
 use std::collections::{BTreeSet, HashMap};
@@ -47,6 +48,7 @@ struct Instance {
     code: AddressSpace,
     spaces: HashMap<u64, Space>,
     mirrored: bool,
+    misplaced_singles: bool,
     map: RegisterMap,
     /// Addresses of the last decodes: SLEIGH caches by address, not by bytes.
     recent: [u64; 2],
@@ -99,13 +101,18 @@ impl Instance {
             let start = if mirrored { MIRROR.checked_sub(v.address.offset + size)? } else { v.address.offset };
             Some((start, size))
         });
-        Some(Instance { sleigh, code, spaces, mirrored, map, recent: [u64::MAX; 2] })
+        let misplaced_singles = isa == Isa::Arm && mirrored;
+        Some(Instance { sleigh, code, spaces, mirrored, misplaced_singles, map, recent: [u64::MAX; 2] })
     }
 
     fn varnode(&self, v: &VarnodeData) -> Vn {
         let space = space_of(&v.address.address_space);
         let size = v.size.min(1 << 12) as u32;
-        let offset = v.address.offset;
+        let mut offset = v.address.offset;
+        // The big-endian ARM specification has s0-s31 over d16-d31; they are the halves of d0-d15, 0x80 further on.
+        if self.misplaced_singles && space == Space::Register && size == 4 && (0x300..0x380).contains(&offset) {
+            offset += 0x80;
+        }
         let at = match space {
             Space::Register | Space::Unique if self.mirrored => MIRROR.wrapping_sub(offset.wrapping_add(u64::from(size))),
             _ => offset,
@@ -260,13 +267,22 @@ impl Decoder for Pcode {
         {
             return Some(decoded);
         }
+        // A32: the condition is taken from the opcode; the p-code's skip goes.
+        let condition = if isa == Isa::Arm && !thumb && word >> 28 < 14 { Some(word >> 28) } else { None };
+        if isa == Isa::Arm
+            && let Some(list) = neon::list(file, word, thumb)
+        {
+            let neon::List::Valid(text, neon::LoadStore { reads, writes, memory }) = list else { return None };
+            let flow = Flow { kind: FlowKind::Next, target: None, conditional: false, repeats: false };
+            let mut decoded = Decoded { text, flow, reads, writes, memory, ..Decoded::unknown(4) };
+            arm_conditions(file, &mut decoded, condition, thumb);
+            return Some(decoded);
+        }
         let instance = self.instance(thumb)?;
         let (size, text, pcode) = instance.disassemble(address, bytes)?;
         let next = address.wrapping_add(u64::from(size));
         let mut ops: Vec<POp> = pcode.iter().flat_map(|p| &p.instructions).map(|p| instance.op(p)).collect();
         let has_pcode = pcode.is_some();
-        // A32: the condition is taken from the opcode; the p-code's skip goes.
-        let condition = if isa == Isa::Arm && !thumb && word >> 28 < 14 { Some(word >> 28) } else { None };
         if condition.is_some()
             && let Some(skip) = ops.iter().position(|o| o.code == OpCode::BranchConditional)
             && ops[skip].ins.first().is_some_and(|t| t.space == Space::Memory && t.at == next)
@@ -279,7 +295,7 @@ impl Decoder for Pcode {
             _ => 64,
         };
         let effects = symbolic::evaluate(ops, &instance.map, next, bits);
-        let mut job = Job { isa, file, next, word, thumb, text: &text, effects: &effects, map: &instance.map };
+        let job = Job { isa, file, next, word, text: &text, effects: &effects, map: &instance.map };
         let mut decoded = job.describe(size);
         if isa == Isa::Arm
             && let Some(load_store) = neon::load_store(file, word, thumb)
@@ -291,7 +307,9 @@ impl Decoder for Pcode {
             // Known text, unknown semantics.
             decoded.flow = Flow { kind: FlowKind::Next, target: None, conditional: false, repeats: false };
         }
-        job.conditions(&mut decoded, condition);
+        if isa == Isa::Arm {
+            arm_conditions(file, &mut decoded, condition, thumb);
+        }
         Some(decoded)
     }
 }
@@ -302,7 +320,6 @@ struct Job<'a> {
     file: &'static Registers,
     next: u64,
     word: u32,
-    thumb: bool,
     text: &'a str,
     effects: &'a Effects,
     map: &'a RegisterMap,
@@ -321,7 +338,7 @@ impl Job<'_> {
         self.text.split([' ', '.']).next().unwrap_or("")
     }
 
-    fn describe(&mut self, size: u8) -> Decoded {
+    fn describe(&self, size: u8) -> Decoded {
         let e = self.effects;
         let flow = self.flow();
         let mut reads = e.reads.clone();
@@ -351,9 +368,16 @@ impl Job<'_> {
             control: self.file.at(span.offset).is_some_and(|r| r.control)
                 || is_read && returned.iter().any(|r| overlaps(*r, span)),
         };
-        let memory = self.memory(&flow, &reads, &writes);
-        let reads = spans(self.file, &reads).into_iter().map(|s| access(s, true)).collect();
-        let writes: Vec<RegAccess> = spans(self.file, &writes).into_iter().map(|s| access(s, false)).collect();
+        let mut memory = self.memory(&flow, &reads, &writes);
+        // A register whose bytes go to or come from memory is an access of its own, so that a save can be told by its span.
+        let stored = memory.iter().filter(|m| m.is_write).filter_map(|m| m.data_register).collect::<Vec<_>>();
+        let loaded = memory.iter().filter(|m| !m.is_write).filter_map(|m| m.data_register).collect::<Vec<_>>();
+        let reads: Vec<RegAccess> = split(spans(self.file, &reads), &stored).into_iter().map(|s| access(s, true)).collect();
+        let writes: Vec<RegAccess> = split(spans(self.file, &writes), &loaded).into_iter().map(|s| access(s, false)).collect();
+        for m in &mut memory {
+            let all: &[RegAccess] = if m.is_write { &reads } else { &writes };
+            m.data_register = m.data_register.filter(|r| u32::from(r.size) == m.size && all.iter().any(|a| a.span == *r));
+        }
         let mut decoded =
             Decoded { text: self.text.to_string(), size, flow, reads, writes, memory, condition: None, success: None };
         self.store_conditional(&mut decoded);
@@ -381,8 +405,7 @@ impl Job<'_> {
             _ => &["lr"],
         };
         let linked = links.iter().filter_map(|l| self.file.lookup(l)).any(|l| {
-            self.effects.writes.contains(&l.offset)
-                && self.effects.constants.get(&l.offset).is_some_and(|v| v & !1 == self.next)
+            self.effects.writes.contains(&l.offset) && self.effects.constants.get(&l.offset).is_some_and(|v| v & !1 == self.next)
         });
         if linked {
             return flow(FlowKind::Call);
@@ -431,11 +454,8 @@ impl Job<'_> {
                 })
             } else {
                 written.iter().flat_map(|s| parts(*s, m.size)).find(|r| {
-                    bytes_of(*r)
-                        .enumerate()
-                        .all(|(i, b)| i < 256 && e.finals.get(&b) == Some(&ByteVal::Load(k as u16, i as u8)))
+                    bytes_of(*r).enumerate().all(|(i, b)| i < 256 && e.finals.get(&b) == Some(&ByteVal::Load(k as u16, i as u8)))
                         && !bytes_of(*r).any(|b| reads.contains(&b))
-                        && self.whole_write(*r, writes)
                 })
             };
             out.push(MemOperand {
@@ -449,16 +469,19 @@ impl Job<'_> {
             });
         }
         self.quirk_memory(&mut out);
+        for m in out.iter_mut().filter(|m| !m.is_write) {
+            m.data_register = m.data_register.filter(|r| self.whole_write(*r, writes));
+        }
         out.sort_by_key(|m| m.is_write);
         out
     }
 
-    /// Whether nothing else of the same full register is written, where a narrower write changes the rest of it.
+    /// Whether the instruction writes nothing else of the same full register (an extension). ARM's q registers are the
+    /// exception: their parts are registers too.
     fn whole_write(&self, r: RegSpan, writes: &BTreeSet<u16>) -> bool {
-        if self.isa == Isa::Arm {
-            return true;
-        }
-        self.file.at(r.offset).is_some_and(|full| bytes_of(full.span).filter(|b| writes.contains(b)).count() == r.size as usize)
+        let Some(full) = self.file.at(r.offset) else { return false };
+        self.isa == Isa::Arm && full.span.size == 16
+            || bytes_of(full.span).filter(|b| writes.contains(b)).count() == r.size as usize
     }
 
     /// Where the specifications leave registers out.
@@ -531,11 +554,65 @@ impl Job<'_> {
             "aese", "aesd",
         ];
         const AARCH64: [&str; 59] = [
-            "mla", "mls", "fmla", "fmls", "fmlal", "fmlal2", "fmlsl", "smlal", "smlal2", "umlal", "umlal2", "smlsl", "smlsl2",
-            "umlsl", "umlsl2", "sqdmlal", "sqdmlal2", "sqdmlsl", "sqdmlsl2", "sqrdmlah", "sqrdmlsh", "saba", "uaba", "sabal",
-            "sabal2", "uabal", "uabal2", "sadalp", "uadalp", "ssra", "usra", "srsra", "ursra", "sli", "sri", "bsl", "bit",
-            "bif", "tbx", "suqadd", "usqadd", "sdot", "udot", "aese", "aesd", "sha1c", "sha1m", "sha1p", "sha1su0", "sha1su1",
-            "sha256h", "sha256h2", "sha256su0", "sha256su1", "sha512h", "sha512h2", "sha512su0", "sha512su1", "bfdot",
+            "mla",
+            "mls",
+            "fmla",
+            "fmls",
+            "fmlal",
+            "fmlal2",
+            "fmlsl",
+            "smlal",
+            "smlal2",
+            "umlal",
+            "umlal2",
+            "smlsl",
+            "smlsl2",
+            "umlsl",
+            "umlsl2",
+            "sqdmlal",
+            "sqdmlal2",
+            "sqdmlsl",
+            "sqdmlsl2",
+            "sqrdmlah",
+            "sqrdmlsh",
+            "saba",
+            "uaba",
+            "sabal",
+            "sabal2",
+            "uabal",
+            "uabal2",
+            "sadalp",
+            "uadalp",
+            "ssra",
+            "usra",
+            "srsra",
+            "ursra",
+            "sli",
+            "sri",
+            "bsl",
+            "bit",
+            "bif",
+            "tbx",
+            "suqadd",
+            "usqadd",
+            "sdot",
+            "udot",
+            "aese",
+            "aesd",
+            "sha1c",
+            "sha1m",
+            "sha1p",
+            "sha1su0",
+            "sha1su1",
+            "sha256h",
+            "sha256h2",
+            "sha256su0",
+            "sha256su1",
+            "sha512h",
+            "sha512h2",
+            "sha512su0",
+            "sha512su1",
+            "bfdot",
         ];
         let m = self.mnemonic();
         match self.isa {
@@ -577,7 +654,8 @@ impl Job<'_> {
                         data_register: None,
                     });
                 }
-                let structure = m.len() == 3 && (m.starts_with("ld") || m.starts_with("st")) && matches!(m.as_bytes()[2], b'1'..=b'4');
+                let structure =
+                    m.len() == 3 && (m.starts_with("ld") || m.starts_with("st")) && matches!(m.as_bytes()[2], b'1'..=b'4');
                 if structure {
                     *memory = merge(std::mem::take(memory), 16);
                 }
@@ -585,7 +663,9 @@ impl Job<'_> {
             Isa::Arm => {
                 // The specification stores multiple registers from the top; the machine makes them in ascending order.
                 let descending = memory.len() > 1
-                    && memory.windows(2).all(|w| matches!((offset_of(&w[0].address), offset_of(&w[1].address)), (Some(a), Some(b)) if b < a));
+                    && memory
+                        .windows(2)
+                        .all(|w| matches!((offset_of(&w[0].address), offset_of(&w[1].address)), (Some(a), Some(b)) if b < a));
                 if descending {
                     memory.reverse();
                 }
@@ -614,26 +694,25 @@ impl Job<'_> {
             decoded.success = Some((status.span, 0));
         }
     }
+}
 
-    /// Conditions of A32 opcodes and of IT blocks.
-    fn conditions(&self, decoded: &mut Decoded, condition: Option<u32>) {
-        let Some(cpsr) = self.file.lookup("cpsr").filter(|_| self.isa == Isa::Arm) else { return };
-        if let Some(condition) = condition {
-            let transfers = !matches!(decoded.flow.kind, FlowKind::Next);
-            decoded.flow.conditional |= transfers;
-            if !decoded.reads.iter().any(|r| r.span == cpsr) {
-                decoded.reads.push(RegAccess { span: cpsr, control: true });
-                decoded.reads.sort_by_key(|r| r.span);
-            }
-            // A branch that does nothing but branch is told by the next address.
-            let only_branches = decoded.flow.kind == FlowKind::Jump && decoded.memory.is_empty() && decoded.writes.is_empty()
-                || decoded.flow.kind == FlowKind::Return && decoded.memory.is_empty() && decoded.writes.is_empty();
-            if !only_branches {
-                decoded.condition = Some(condition_holds(cpsr, condition));
-            }
-        } else if self.thumb && !decoded.flow.conditional && !self.text.starts_with("bkpt") {
-            decoded.condition = Some(it_holds(cpsr));
+/// Conditions of A32 opcodes and of IT blocks.
+fn arm_conditions(file: &Registers, decoded: &mut Decoded, condition: Option<u32>, thumb: bool) {
+    let Some(cpsr) = file.lookup("cpsr") else { return };
+    let kind = decoded.flow.kind;
+    if let Some(condition) = condition {
+        decoded.flow.conditional |= kind != FlowKind::Next;
+        if !decoded.reads.iter().any(|r| r.span == cpsr) {
+            decoded.reads.push(RegAccess { span: cpsr, control: true });
+            decoded.reads.sort_by_key(|r| r.span);
         }
+        // A branch that does nothing but branch is told by the next address.
+        let branches = matches!(kind, FlowKind::Jump | FlowKind::Return);
+        if !(branches && decoded.memory.is_empty() && decoded.writes.is_empty()) {
+            decoded.condition = Some(condition_holds(cpsr, condition));
+        }
+    } else if thumb && !decoded.flow.conditional && !decoded.text.starts_with("bkpt") {
+        decoded.condition = Some(it_holds(cpsr));
     }
 }
 
@@ -656,6 +735,22 @@ fn run(data: &[ByteVal], size: u32) -> Option<RegSpan> {
     let Some(ByteVal::Initial(first)) = data.first().copied() else { return None };
     let whole = data.len() == size as usize && data.iter().enumerate().all(|(i, b)| *b == ByteVal::Initial(first + i as u16));
     whole.then_some(RegSpan { offset: first, size: size as u16 })
+}
+
+/// Cuts spans at the ends of `at`.
+fn split(spans: Vec<RegSpan>, at: &[RegSpan]) -> Vec<RegSpan> {
+    let cuts: BTreeSet<u16> = at.iter().flat_map(|r| [r.offset, r.offset + r.size]).collect();
+    let mut out = Vec::with_capacity(spans.len());
+    for span in spans {
+        let end = span.offset + span.size;
+        let mut from = span.offset;
+        for &cut in cuts.range(span.offset + 1..).take_while(|c| **c < end) {
+            out.push(RegSpan { offset: from, size: cut - from });
+            from = cut;
+        }
+        out.push(RegSpan { offset: from, size: end - from });
+    }
+    out
 }
 
 /// The aligned pieces of a span that are `size` bytes long.
@@ -688,7 +783,7 @@ fn merge(memory: Vec<MemOperand>, limit: u32) -> Vec<MemOperand> {
 }
 
 /// ARM instructions that SLEIGH must not see, because they change the decoding of other addresses for ever: IT, and BLX to an
-/// address.
+/// address (also the undefined ones with the lowest bit set, which SLEIGH takes).
 fn own_arm(file: &Registers, address: u64, word: u32, thumb: bool) -> Option<Decoded> {
     let (cpsr, lr) = (file.lookup("cpsr")?, file.lookup("lr")?);
     let next_flow = Flow { kind: FlowKind::Next, target: None, conditional: false, repeats: false };
@@ -708,7 +803,7 @@ fn own_arm(file: &Registers, address: u64, word: u32, thumb: bool) -> Option<Dec
         decoded.writes = vec![RegAccess { span: cpsr, control: true }];
         return Some(decoded);
     }
-    let (size, target, condition) = if thumb && word & 0xf800_d001 == 0xf000_c000 {
+    let (size, target, condition) = if thumb && word & 0xf800_d000 == 0xf000_c000 {
         let bit = |n: u32| u64::from(word >> n & 1);
         let s = bit(26);
         let (i1, i2) = (1 ^ bit(13) ^ s, 1 ^ bit(11) ^ s);

@@ -1,11 +1,69 @@
-//! Structure loads and stores of 32-bit ARM (`vld1` to `vst4`), which the specification has only in part.
+//! Floating-point and SIMD loads and stores of many registers on 32-bit ARM: structures (`vld1` to `vst4`), which the
+//! specification has only in part, and lists (`vldm`, `vpush`), whose recursion in the specification overruns fixed buffers of SLEIGH.
 
 use crate::event::RegSpan;
 use crate::isa::{Expr, MemOperand, Op, RegAccess, Registers};
 
 use super::symbolic::{bin, truncate};
 
-/// Registers and memory of a structure load or store.
+/// A load or store of a list of registers, flow `next` and no condition yet; None if `word` is no such instruction. An
+/// unpredictable list is [`List::Invalid`].
+///
+/// Source: Arm Architecture Reference Manual (DDI 0406), A8.8.332 "VLDM", A8.8.412 "VSTM".
+pub fn list(file: &Registers, word: u32, thumb: bool) -> Option<List> {
+    let (p, u, w) = (word >> 24 & 1, word >> 23 & 1, word >> 21 & 1);
+    let many = p == 0 && u == 1 || p == 1 && u == 0 && w == 1;
+    let condition = word >> 28;
+    if word & 0x0e00_0e00 != 0x0c00_0a00 || !many || condition == 15 || thumb && condition != 14 {
+        return None;
+    }
+    let (load, double) = (word >> 20 & 1 == 1, word >> 8 & 1 == 1);
+    let (rn, d, vd, words) = (word >> 16 & 15, word >> 22 & 1, word >> 12 & 15, word & 0xff);
+    let (first, size, count) = if double { (d << 4 | vd, 8, words >> 1) } else { (vd << 1 | d, 4, words) };
+    let (base, registers) = match (file.lookup(&format!("r{rn}")), file.lookup("d0")) {
+        (Some(base), Some(d0)) => (base, d0.offset),
+        _ => return None,
+    };
+    if count == 0 || count > 32 || first + count > 32 || rn == 15 && w == 1 {
+        return Some(List::Invalid);
+    }
+    let from = if u == 1 { 0 } else { (4 * words).wrapping_neg() };
+    let access = |span: RegSpan| RegAccess { span, control: file.at(span.offset).is_some_and(|r| r.control) };
+    let spans: Vec<RegSpan> =
+        (first..first + count).map(|n| RegSpan { offset: registers + (n * size) as u16, size: size as u16 }).collect();
+    let memory = spans.iter().zip(0u32..).map(|(span, i)| MemOperand {
+        is_write: !load,
+        size,
+        address: truncate(bin(Op::Add, Expr::Reg(base), Expr::Const(from.wrapping_add(i * size) as i32 as u64)), 32),
+        guard: None,
+        stack_relative: rn == 13,
+        control: false,
+        data_register: Some(*span),
+    });
+    let memory = memory.collect();
+    let mut reads = vec![access(base)];
+    let mut writes: Vec<RegAccess> = if w == 1 { vec![access(base)] } else { Vec::new() };
+    if load { &mut writes } else { &mut reads }.extend(spans.iter().map(|s| access(*s)));
+    let name = |n: u32| format!("{}{n}", if double { 'd' } else { 's' });
+    let text = format!(
+        "v{}m{} {}{},{{{}{}}}",
+        if load { "ld" } else { "st" },
+        if u == 1 { "ia" } else { "db" },
+        if rn == 13 { "sp".to_string() } else { format!("r{rn}") },
+        if w == 1 { "!" } else { "" },
+        name(first),
+        if count > 1 { format!("-{}", name(first + count - 1)) } else { String::new() },
+    );
+    Some(List::Valid(text, LoadStore { reads, writes, memory }))
+}
+
+/// See [`list`].
+pub enum List {
+    Valid(String, LoadStore),
+    Invalid,
+}
+
+/// Registers and memory of such an instruction.
 pub struct LoadStore {
     pub reads: Vec<RegAccess>,
     pub writes: Vec<RegAccess>,
@@ -106,9 +164,14 @@ pub fn load_store(file: &Registers, word: u32, thumb: bool) -> Option<LoadStore>
             reads.push(access(full(rm)?));
         }
     }
-    let bytes = pieces.iter().flat_map(|s| s.offset..s.offset + s.size).collect();
-    let data = super::registers::spans(file, &bytes).into_iter().map(access);
-    if load { writes.extend(data) } else { reads.extend(data) }
+    pieces.sort_unstable();
+    pieces.dedup();
+    let data = pieces.into_iter().map(access);
+    if load {
+        writes.extend(data)
+    } else {
+        reads.extend(data)
+    }
     reads.sort_by_key(|r| r.span);
     writes.sort_by_key(|r| r.span);
     Some(LoadStore { reads, writes, memory })

@@ -1,6 +1,6 @@
 //! Our numbering of the register files, and how SLEIGH's varnodes map to it.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use crate::event::{Isa, RegSpan};
@@ -227,14 +227,9 @@ impl RegisterMap {
                 wanted.push(("cpsr".to_string(), Shown::Whole(flags)));
             }
         }
-        for (name, ours) in [
-            ("fpscr", "fpscr"),
-            ("fpcr", "fpcr"),
-            ("fpsr", "fpsr"),
-            ("fcsr", "fcsr"),
-            ("fflags", "fcsr"),
-            ("frm", "fcsr"),
-        ] {
+        for (name, ours) in
+            [("fpscr", "fpscr"), ("fpcr", "fpcr"), ("fpsr", "fpsr"), ("fcsr", "fcsr"), ("fflags", "fcsr"), ("frm", "fcsr")]
+        {
             if let Some(span) = file.lookup(ours) {
                 wanted.push((name.to_string(), Shown::Whole(span)));
             }
@@ -256,7 +251,7 @@ impl RegisterMap {
 }
 
 /// Adjacent bytes of one full register as spans, sorted.
-pub fn spans(file: &Registers, bytes: &std::collections::BTreeSet<u16>) -> Vec<RegSpan> {
+pub fn spans(file: &Registers, bytes: &BTreeSet<u16>) -> Vec<RegSpan> {
     let mut out: Vec<RegSpan> = Vec::new();
     for &b in bytes {
         if let Some(last) = out.last_mut()
@@ -270,22 +265,3 @@ pub fn spans(file: &Registers, bytes: &std::collections::BTreeSet<u16>) -> Vec<R
     }
     out
 }
-
-/// Names of our registers by offset, for messages and tests.
-#[allow(dead_code)]
-pub fn name_of(file: &Registers, span: RegSpan) -> String {
-    let mut found: Vec<&String> = file.names.iter().filter(|(_, s)| **s == span).map(|(n, _)| n).collect();
-    found.sort_by_key(|n| (n.len(), n.as_str()));
-    match found.first() {
-        Some(_) if file.all.iter().any(|r| r.span == span) => file.at(span.offset).map(|r| r.name.clone()).unwrap_or_default(),
-        Some(name) => (*name).clone(),
-        None => match file.at(span.offset) {
-            Some(r) => format!("{}[{}..{}]", r.name, span.offset - r.span.offset, span.offset - r.span.offset + span.size),
-            None => format!("?{}", span.offset),
-        },
-    }
-}
-
-/// Unused where no alias is wanted; keeps the type of `names` in one place.
-#[allow(dead_code)]
-pub type Names = HashMap<String, RegSpan>;

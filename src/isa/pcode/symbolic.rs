@@ -698,10 +698,7 @@ fn compute(f: &Forward, op: &POp, out: Vn) -> (Expr, Vec<ByteVal>) {
             return (if out.size <= 8 { arg(0) } else { Expr::Unknown }, bytes);
         }
         OpCode::Int(IntOp::Bitwise(BoolOp::Xor) | IntOp::Subtract) if same => {
-            return (
-                if out.size <= 8 { Expr::Const(0) } else { Expr::Unknown },
-                vec![ByteVal::Zero; out.size as usize],
-            );
+            return (if out.size <= 8 { Expr::Const(0) } else { Expr::Unknown }, vec![ByteVal::Zero; out.size as usize]);
         }
         _ if out.size > 8 || op.ins.iter().any(|v| v.size > 8) => Expr::Unknown,
         OpCode::Int(int) => match int {
