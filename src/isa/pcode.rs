@@ -278,8 +278,21 @@ impl Decoder for Pcode {
             arm_conditions(file, &mut decoded, condition, thumb);
             return Some(decoded);
         }
+        let own = if isa == Isa::Arm { neon::data(file, word, thumb) } else { None };
         let instance = self.instance(thumb)?;
-        let (size, text, pcode) = instance.disassemble(address, bytes)?;
+        let disassembled = instance.disassemble(address, bytes);
+        if let Some((name, reads, writes)) = own {
+            let access = |all: Vec<RegSpan>| {
+                let bytes = all.into_iter().flat_map(bytes_of).collect();
+                spans(file, &bytes).into_iter().map(|span| RegAccess { span, control: false }).collect()
+            };
+            let flow = Flow { kind: FlowKind::Next, target: None, conditional: false, repeats: false };
+            let text = disassembled.map_or(name.to_string(), |d| d.1);
+            let mut decoded = Decoded { text, flow, reads: access(reads), writes: access(writes), ..Decoded::unknown(4) };
+            arm_conditions(file, &mut decoded, None, thumb);
+            return Some(decoded);
+        }
+        let (size, text, pcode) = disassembled?;
         let next = address.wrapping_add(u64::from(size));
         let mut ops: Vec<POp> = pcode.iter().flat_map(|p| &p.instructions).map(|p| instance.op(p)).collect();
         let has_pcode = pcode.is_some();
@@ -488,6 +501,21 @@ impl Job<'_> {
     fn quirk_registers(&self, reads: &mut BTreeSet<u16>, writes: &mut BTreeSet<u16>) {
         match self.isa {
             Isa::Aarch64 => {
+                // The specification writes the wrong register, or reads the destination instead of the last operand.
+                if matches!(self.mnemonic(), "srhadd" | "fmls") && self.word >> 24 & 0x1f == 0x0e && self.word >> 10 & 1 == 1 {
+                    let width = if self.word >> 30 & 1 == 1 { 16 } else { 8 };
+                    let vector = |low: u32| self.file.lookup(&format!("v{}", self.word >> low & 31));
+                    reads.clear();
+                    writes.clear();
+                    for v in [5, 16].into_iter().filter_map(vector) {
+                        reads.extend(v.offset..v.offset + width);
+                    }
+                    writes.extend(vector(0).into_iter().flat_map(bytes_of));
+                }
+                // The flags as a system register.
+                if let Some(flags) = self.file.lookup("nzcv").filter(|_| self.text.contains("nzcv")) {
+                    if self.mnemonic() == "mrs" { &mut *reads } else { &mut *writes }.extend(bytes_of(flags));
+                }
                 // `v0.d[1]` and `{v0.b}[3]` as the destination: a lane, the others stay.
                 let destination = self.text.split_once(' ').map_or("", |(_, body)| body).split(',').next().unwrap_or("");
                 let lane = destination.contains('[') && !destination.trim_start().starts_with('[');
@@ -510,6 +538,15 @@ impl Job<'_> {
                         }
                     }
                 }
+            }
+            // The fields of A32's USAD8 and USADA8 are mixed up: Rd 19:16, Ra 15:12 (15: none), Rm 11:8, Rn 3:0.
+            Isa::Arm if self.mnemonic().starts_with("usad") && self.word & 0x0ff0_00f0 == 0x0780_0010 => {
+                reads.clear();
+                writes.clear();
+                let register = |low: u32| self.file.lookup(&format!("r{}", self.word >> low & 15));
+                let sources = [0, 8, 12].into_iter().filter(|low| *low != 12 || self.word >> 12 & 15 != 15);
+                reads.extend(sources.filter_map(register).flat_map(bytes_of));
+                writes.extend(register(16).into_iter().flat_map(bytes_of));
             }
             Isa::Arm if self.accumulates() => {
                 let q0 = self.file.lookup("q0").map_or(u16::MAX, |r| r.offset);
@@ -548,76 +585,17 @@ impl Job<'_> {
 
     /// SIMD instructions whose destination is an operand too; the specifications' placeholders leave that out.
     fn accumulates(&self) -> bool {
-        const ARM: [&str; 28] = [
-            "vmla", "vmls", "vfma", "vfms", "vmlal", "vmlsl", "vqdmlal", "vqdmlsl", "vsra", "vrsra", "vsli", "vsri", "vaba",
-            "vabal", "vpadal", "vbsl", "vbit", "vbif", "vtbx", "vswp", "vtrn", "vzip", "vuzp", "vfmal", "vfmsl", "vqrdmlah",
-            "aese", "aesd",
-        ];
-        const AARCH64: [&str; 59] = [
-            "mla",
-            "mls",
-            "fmla",
-            "fmls",
-            "fmlal",
-            "fmlal2",
-            "fmlsl",
-            "smlal",
-            "smlal2",
-            "umlal",
-            "umlal2",
-            "smlsl",
-            "smlsl2",
-            "umlsl",
-            "umlsl2",
-            "sqdmlal",
-            "sqdmlal2",
-            "sqdmlsl",
-            "sqdmlsl2",
-            "sqrdmlah",
-            "sqrdmlsh",
-            "saba",
-            "uaba",
-            "sabal",
-            "sabal2",
-            "uabal",
-            "uabal2",
-            "sadalp",
-            "uadalp",
-            "ssra",
-            "usra",
-            "srsra",
-            "ursra",
-            "sli",
-            "sri",
-            "bsl",
-            "bit",
-            "bif",
-            "tbx",
-            "suqadd",
-            "usqadd",
-            "sdot",
-            "udot",
-            "aese",
-            "aesd",
-            "sha1c",
-            "sha1m",
-            "sha1p",
-            "sha1su0",
-            "sha1su1",
-            "sha256h",
-            "sha256h2",
-            "sha256su0",
-            "sha256su1",
-            "sha512h",
-            "sha512h2",
-            "sha512su0",
-            "sha512su1",
-            "bfdot",
-        ];
+        const ARM: &str = "vmla vmls vfma vfms vmlal vmlsl vqdmlal vqdmlsl vsra vrsra vsli vsri vaba vabal vpadal vbsl vbit \
+            vbif vtbx vswp vtrn vzip vuzp vfmal vfmsl vqrdmlah aese aesd";
+        const AARCH64: &str = "mla mls fmla fmls fcmla fmlal fmlal2 fmlsl smlal smlal2 umlal umlal2 smlsl smlsl2 umlsl umlsl2 \
+            sqdmlal sqdmlal2 sqdmlsl sqdmlsl2 sqrdmlah sqrdmlsh saba uaba sabal sabal2 uabal uabal2 sadalp \
+            uadalp ssra usra srsra ursra sli sri bsl bit bif tbx suqadd usqadd sdot udot aese aesd sha1c sha1m \
+            sha1p sha1su0 sha1su1 sha256h sha256h2 sha256su0 sha256su1 sha512h sha512h2 sha512su0 sha512su1 \
+            bfdot";
         let m = self.mnemonic();
         match self.isa {
-            Isa::Arm => ARM.contains(&m),
-            Isa::Aarch64 => AARCH64.contains(&m),
+            Isa::Arm => ARM.split(' ').any(|a| a == m),
+            Isa::Aarch64 => AARCH64.split(' ').any(|a| a == m),
             _ => false,
         }
     }

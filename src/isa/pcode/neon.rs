@@ -63,6 +63,64 @@ pub enum List {
     Invalid,
 }
 
+/// Name and registers (read, written) of SIMD data processing that the specification has wrong or not at all; None for everything
+/// else.
+///
+/// Source: Arm Architecture Reference Manual (DDI 0406), A7.4 "Advanced SIMD data-processing instructions".
+pub fn data(file: &Registers, word: u32, thumb: bool) -> Option<(&'static str, Vec<RegSpan>, Vec<RegSpan>)> {
+    // T32 has the U bit elsewhere, else the encodings are equal.
+    let w = match thumb {
+        true if word & 0xef00_0000 == 0xef00_0000 => 0xf200_0000 | word >> 4 & 0x0100_0000 | word & 0x00ff_ffff,
+        true => return None,
+        false => word,
+    };
+    let d0 = file.lookup("d0")?.offset;
+    let field = |low: u32, bits: u32| (w >> low & ((1 << bits) - 1)) as u16;
+    let (vd, vn, vm) = (field(22, 1) << 4 | field(12, 4), field(7, 1) << 4 | field(16, 4), field(5, 1) << 4 | field(0, 4));
+    let vector = |n: u16, quad: bool| match quad {
+        true => RegSpan { offset: d0 + 16 * (n >> 1), size: 16 },
+        false => RegSpan { offset: d0 + 8 * n, size: 8 },
+    };
+    let quad = field(6, 1) == 1;
+    let (d, n, m) = (vector(vd, quad), vector(vn, quad), vector(vm, quad));
+    Some(match w {
+        _ if w & 0xfe80_0f10 == 0xf200_0510 => ("vqrshl", vec![n, m], vec![d]),
+        _ if w & 0xff90_0f10 == 0xf200_0c10 => (if field(21, 1) == 1 { "vfms" } else { "vfma" }, vec![d, n, m], vec![d]),
+        _ if w & 0xffb3_0810 == 0xf3b2_0000 && field(7, 4) < 4 => {
+            (["vswp", "vtrn", "vuzp", "vzip"][field(7, 4) as usize], vec![d, m], vec![d, m])
+        }
+        _ if w & 0xffb0_0c10 == 0xf3b0_0800 => {
+            let list = vn..=(vn + field(8, 2)).min(31);
+            let mut reads: Vec<RegSpan> = list.map(|r| vector(r, false)).collect();
+            reads.push(vector(vm, false));
+            if quad {
+                reads.push(vector(vd, false));
+            }
+            (if quad { "vtbx" } else { "vtbl" }, reads, vec![vector(vd, false)])
+        }
+        _ if w & 0xfe80_0050 == 0xf280_0040 && field(20, 2) != 3 && field(20, 2) != 0 => {
+            const NAMES: [&str; 16] = [
+                "vmla", "vmla", "vmlal", "vqdmlal", "vmls", "vmls", "vmlsl", "vqdmlsl", "vmul", "vmul", "vmull", "vqdmull",
+                "vqdmulh", "vqrdmulh", "vqrdmlah", "vqrdmlsh",
+            ];
+            let op = field(8, 4);
+            let long = op < 12 && op & 2 == 2;
+            let quad = field(24, 1) == 1;
+            let scalar = match field(20, 2) {
+                1 => RegSpan { offset: d0 + 8 * (vm & 7) + 2 * (vm >> 3), size: 2 },
+                _ => RegSpan { offset: d0 + 8 * (vm & 15) + 4 * (vm >> 4), size: 4 },
+            };
+            let d = vector(vd, long || quad);
+            let mut reads = vec![vector(vn, !long && quad), scalar];
+            if op < 8 || op >= 14 {
+                reads.push(d);
+            }
+            (NAMES[op as usize], reads, vec![d])
+        }
+        _ => return None,
+    })
+}
+
 /// Registers and memory of such an instruction.
 pub struct LoadStore {
     pub reads: Vec<RegAccess>,

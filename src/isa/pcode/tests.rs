@@ -141,8 +141,11 @@ fn replay(isa: &str, elf: &str, log: &str, accesses: &str) {
                 decode_time += now.elapsed();
                 match decoded {
                     None => {
-                        *bad.entry(format!("not decoded{}", if at > 0xffff_0000 { " (kernel helper)" } else { "" }))
-                            .or_default() += 1
+                        *bad.entry(match image.code(at) {
+                            Some(b) => format!("not decoded {:02x?}", &b[..4]),
+                            None => "not in the image (kernel helper)".to_string(),
+                        })
+                        .or_default() += 1
                     }
                     Some(d) => {
                         let mut check = Check { counts: &mut counts, bad: &mut bad, d, file, before: &before, after: &state };
@@ -158,7 +161,7 @@ fn replay(isa: &str, elf: &str, log: &str, accesses: &str) {
     println!("{elf}: {counts:?}, {} distinct, specification loaded in {loading:?}, decoded in {decode_time:?}", cache.len());
     let mut bad: Vec<_> = bad.into_iter().collect();
     bad.sort_by_key(|b| std::cmp::Reverse(b.1));
-    for (what, n) in bad.iter().take(60) {
+    for (what, n) in bad.iter().take(400) {
         println!("  {n:7} {what}");
     }
 }
