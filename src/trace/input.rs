@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, mpsc};
 pub const HEAD: usize = 64 << 10;
 /// Bytes of a line at most; a longer one ends the reading with an error.
 pub const LONGEST_LINE: usize = 64 << 20;
+/// Bytes of a mapped file that are given back to the system at a time, once reading is as many bytes ahead.
+const DROP: usize = 32 << 20;
 /// Bytes at either end of a file that [`Input::fingerprint`] sees.
 const FINGERPRINT: usize = 1 << 20;
 
@@ -191,7 +193,7 @@ impl Input {
 
     fn cut(self, target: usize, lines: bool) -> Chunks {
         match self.source {
-            Source::Mapped(map) => Box::new(MappedChunks { name: self.name, map, target, lines, at: 0 }),
+            Source::Mapped(map) => Box::new(MappedChunks { name: self.name, map, target, lines, at: 0, dropped: 0 }),
             Source::Stream(stream) => {
                 let compressed = stream.compressed;
                 let chunks = StreamChunks { name: self.name, stream, target, lines, carry: Vec::new(), offset: 0, end: None };
@@ -394,6 +396,8 @@ struct MappedChunks {
     target: usize,
     lines: bool,
     at: usize,
+    /// Bytes whose pages were given back.
+    dropped: usize,
 }
 
 impl Iterator for MappedChunks {
@@ -420,6 +424,13 @@ impl Iterator for MappedChunks {
             }
         };
         self.at = start + length;
+        // Pages far behind are read again from the file if somebody still wants them; until then they need not be resident.
+        #[cfg(unix)]
+        if self.at >= self.dropped + 2 * DROP {
+            // SAFETY: the mapping is of a file and only read, so dropped pages come back with the same contents.
+            let _ = unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, self.dropped, DROP) };
+            self.dropped += DROP;
+        }
         let bytes = Bytes::Mapped(self.map.clone(), start..self.at);
         Some(Ok(Chunk { offset: start as u64, consumed: self.at as u64, bytes }))
     }
