@@ -149,7 +149,8 @@ pub fn render(graph: &Graph) -> String {
                     attribute("color", "#1f6fb4"),
                     attribute("fontcolor", "#1f6fb4"),
                     attribute("penwidth", &format!("{width:.1}")),
-                    attribute("constraint", if touches_pseudo(graph, a, b) { "true" } else { "false" }),
+                    // Calls rank the nodes; data follows where it can.
+                    attribute("weight", "0"),
                 ]
             }
         };
@@ -160,10 +161,4 @@ pub fn render(graph: &Graph) -> String {
     let mut text = dot.print(&mut PrinterContext::default());
     text.push('\n');
     text
-}
-
-/// Data edges do not rank nodes (calls do), but for nodes that no call reaches.
-fn touches_pseudo(graph: &Graph, a: petgraph::graph::NodeIndex, b: petgraph::graph::NodeIndex) -> bool {
-    [a, b].iter().any(|&n| graph.graph[n].kind == NodeKind::Pseudo)
-        || !graph.graph.edge_weights().any(|e| matches!(e, Edge::Call { .. }))
 }
