@@ -3,9 +3,8 @@
 # its decompression with valgrind's lackey: jpeg and jpeg.log in this folder.
 set -eu
 cd "$(dirname "$0")"
-size=${1:-24}
-gcc -O2 -o encode encode.c -lm
-gcc -g -O1 -static -Wl,--gc-sections -o jpeg decode.c -lm
-objcopy --compress-debug-sections jpeg
-./encode image.jpg "$size"
+gcc -O2 -w -o encode encode.c -lm
+gcc -g -O1 -w -fno-inline -static -nostdlib -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables \
+    -ffunction-sections -Wl,--gc-sections -ffile-prefix-map="$PWD"=. -Wl,--build-id=none -o jpeg decode.c
+./encode image.jpg "${1:-32}"
 valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes --log-file=jpeg.log ./jpeg image.jpg "${2:-1}"
