@@ -112,7 +112,7 @@ pub fn data(file: &Registers, word: u32, thumb: bool) -> Option<(&'static str, V
             };
             let d = vector(vd, long || quad);
             let mut reads = vec![vector(vn, !long && quad), scalar];
-            if op < 8 || op >= 14 {
+            if !(8..14).contains(&op) {
                 reads.push(d);
             }
             (NAMES[op as usize], reads, vec![d])
