@@ -65,6 +65,9 @@ fn dump_line(isa: Isa, line: &str, file: &Registers, state: &mut [u8], lane: &mu
                 Ok(n) => format!("{}{n}", &name[..name.len() - number.len()]),
                 Err(_) => name.clone(),
             };
+            // `Q00=high:low` of processors without SVE.
+            let joined = hex.replace(':', "");
+            let hex = joined.as_str();
             // `s32=` and above are halves of d16 and above.
             if !(isa == Isa::Arm && short.starts_with('s') && short != "sp") {
                 set(&short, hex);
