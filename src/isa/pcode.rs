@@ -278,24 +278,17 @@ impl Decoder for Pcode {
             arm_conditions(file, &mut decoded, condition, thumb);
             return Some(decoded);
         }
-        let own = if isa == Isa::Arm { neon::data(file, word, thumb) } else { None };
+        let own = if isa == Isa::Arm { own_simd(file, word, thumb) } else { None };
         let instance = self.instance(thumb)?;
         let disassembled = instance.disassemble(address, bytes);
-        if let Some((name, reads, writes)) = own {
-            let access = |all: Vec<RegSpan>| {
-                let bytes = all.into_iter().flat_map(bytes_of).collect();
-                spans(file, &bytes).into_iter().map(|span| RegAccess { span, control: false }).collect()
-            };
-            let flow = Flow { kind: FlowKind::Next, target: None, conditional: false, repeats: false };
-            let text = disassembled.map_or(name.to_string(), |d| d.1);
-            let mut decoded = Decoded { text, flow, reads: access(reads), writes: access(writes), ..Decoded::unknown(4) };
+        if let Some(mut decoded) = own {
+            decoded.text = disassembled.map_or(decoded.text, |d| d.1);
             arm_conditions(file, &mut decoded, None, thumb);
             return Some(decoded);
         }
         let (size, text, pcode) = disassembled?;
         let next = address.wrapping_add(u64::from(size));
         let mut ops: Vec<POp> = pcode.iter().flat_map(|p| &p.instructions).map(|p| instance.op(p)).collect();
-        let has_pcode = pcode.is_some();
         if condition.is_some()
             && let Some(skip) = ops.iter().position(|o| o.code == OpCode::BranchConditional)
             && ops[skip].ins.first().is_some_and(|t| t.space == Space::Memory && t.at == next)
@@ -310,16 +303,6 @@ impl Decoder for Pcode {
         let effects = symbolic::evaluate(ops, &instance.map, next, bits);
         let job = Job { isa, file, next, word, text: &text, effects: &effects, map: &instance.map };
         let mut decoded = job.describe(size);
-        if isa == Isa::Arm
-            && let Some(load_store) = neon::load_store(file, word, thumb)
-        {
-            decoded.reads = load_store.reads;
-            decoded.writes = load_store.writes;
-            decoded.memory = load_store.memory;
-        } else if !has_pcode && decoded.flow.kind == FlowKind::Next && decoded.reads.is_empty() {
-            // Known text, unknown semantics.
-            decoded.flow = Flow { kind: FlowKind::Next, target: None, conditional: false, repeats: false };
-        }
         if isa == Isa::Arm {
             arm_conditions(file, &mut decoded, condition, thumb);
         }
@@ -512,6 +495,9 @@ impl Job<'_> {
                     }
                     writes.extend(vector(0).into_iter().flat_map(bytes_of));
                 }
+                if self.is_ldapr() {
+                    reads.extend(self.base().into_iter().flat_map(bytes_of));
+                }
                 // The flags as a system register.
                 if let Some(flags) = self.file.lookup("nzcv").filter(|_| self.text.contains("nzcv")) {
                     if self.mnemonic() == "mrs" { &mut *reads } else { &mut *writes }.extend(bytes_of(flags));
@@ -579,6 +565,15 @@ impl Job<'_> {
         }
     }
 
+    fn is_ldapr(&self) -> bool {
+        self.word & 0x3fff_fc00 == 0x38bf_c000
+    }
+
+    /// The base register of an AArch64 load or store.
+    fn base(&self) -> Option<RegSpan> {
+        self.file.lookup(&format!("x{}", self.word >> 5 & 31))
+    }
+
     fn zeroed(&self, span: RegSpan) -> bool {
         bytes_of(span).all(|b| self.effects.finals.get(&b) == Some(&ByteVal::Zero))
     }
@@ -613,6 +608,19 @@ impl Job<'_> {
                         operand.data_register = None;
                     }
                 }
+                // LDAPR of 64 bits loads nothing in the specification (the read of the base is in `quirk_registers`).
+                if self.is_ldapr() && memory.is_empty() {
+                    let base = self.base();
+                    memory.push(MemOperand {
+                        is_write: false,
+                        size: 1 << (self.word >> 30),
+                        address: base.map_or(Expr::Unknown, Expr::Reg),
+                        guard: None,
+                        stack_relative: base == self.file.sp,
+                        control: false,
+                        data_register: None,
+                    });
+                }
                 // The second word of the pair is 4 bytes on, not 8.
                 if m == "ldpsw"
                     && let [first, second] = memory.as_mut_slice()
@@ -646,6 +654,14 @@ impl Job<'_> {
                         .all(|w| matches!((offset_of(&w[0].address), offset_of(&w[1].address)), (Some(a), Some(b)) if b < a));
                 if descending {
                     memory.reverse();
+                }
+                // STMIA sp! in T32 is a push in the specification.
+                if self.word >> 16 == 0xe8ad
+                    && let Some(sp) = self.file.sp
+                {
+                    for (m, i) in memory.iter_mut().zip(0u64..) {
+                        m.address = truncate(bin(Op::Add, Expr::Reg(sp), Expr::Const(4 * i)), 32);
+                    }
                 }
             }
             _ => {
@@ -758,6 +774,20 @@ fn merge(memory: Vec<MemOperand>, limit: u32) -> Vec<MemOperand> {
         }
     }
     out
+}
+
+/// ARM SIMD instructions whose registers or accesses the specification has wrong or not at all; no condition yet.
+fn own_simd(file: &Registers, word: u32, thumb: bool) -> Option<Decoded> {
+    let flow = Flow { kind: FlowKind::Next, target: None, conditional: false, repeats: false };
+    if let Some((text, neon::LoadStore { reads, writes, memory })) = neon::structure(file, word, thumb) {
+        return Some(Decoded { text, flow, reads, writes, memory, ..Decoded::unknown(4) });
+    }
+    let (name, reads, writes) = neon::data(file, word, thumb)?;
+    let access = |all: Vec<RegSpan>| {
+        let bytes = all.into_iter().flat_map(bytes_of).collect();
+        spans(file, &bytes).into_iter().map(|span| RegAccess { span, control: false }).collect()
+    };
+    Some(Decoded { text: name.to_string(), flow, reads: access(reads), writes: access(writes), ..Decoded::unknown(4) })
 }
 
 /// ARM instructions that SLEIGH must not see, because they change the decoding of other addresses for ever: IT, and BLX to an

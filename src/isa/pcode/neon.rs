@@ -112,7 +112,7 @@ pub fn data(file: &Registers, word: u32, thumb: bool) -> Option<(&'static str, V
             };
             let d = vector(vd, long || quad);
             let mut reads = vec![vector(vn, !long && quad), scalar];
-            if op < 8 || op >= 14 {
+            if !(8..14).contains(&op) {
                 reads.push(d);
             }
             (NAMES[op as usize], reads, vec![d])
@@ -128,9 +128,10 @@ pub struct LoadStore {
     pub memory: Vec<MemOperand>,
 }
 
-/// None if `word` is no such instruction. Source: Arm Architecture Reference Manual (DDI 0406), A7.7 "Advanced SIMD element or
-/// structure load/store instructions".
-pub fn load_store(file: &Registers, word: u32, thumb: bool) -> Option<LoadStore> {
+/// A structure load or store with a plain name; None if `word` is none.
+///
+/// Source: Arm Architecture Reference Manual (DDI 0406), A7.7 "Advanced SIMD element or structure load/store instructions".
+pub fn structure(file: &Registers, word: u32, thumb: bool) -> Option<(String, LoadStore)> {
     let prefix = if thumb { 0xf900_0000 } else { 0xf400_0000 };
     if word & 0xff10_0000 != prefix {
         return None;
@@ -145,8 +146,9 @@ pub fn load_store(file: &Registers, word: u32, thumb: bool) -> Option<LoadStore>
     let mut pieces: Vec<RegSpan> = Vec::new();
     let mut chunks: Vec<(u32, Option<RegSpan>)> = Vec::new();
     let register = |n: u16| (n < 32).then_some(RegSpan { offset: doubles + 8 * n, size: 8 });
+    let elements;
     if field(23, 1) == 0 {
-        let (elements, count, step) = match kind {
+        let (n, count, step) = match kind {
             0b0111 => (1, 1, 1),
             0b1010 => (1, 2, 1),
             0b0110 => (1, 3, 1),
@@ -160,6 +162,7 @@ pub fn load_store(file: &Registers, word: u32, thumb: bool) -> Option<LoadStore>
             0b0001 => (4, 4, 2),
             _ => return None,
         };
+        elements = n;
         for i in 0..count {
             let r = register(d + i * step)?;
             pieces.push(r);
@@ -167,6 +170,7 @@ pub fn load_store(file: &Registers, word: u32, thumb: bool) -> Option<LoadStore>
         }
     } else {
         let count = (kind & 3) as u16 + 1;
+        elements = count;
         let whole = field(10, 2) == 3;
         let (bytes, step, lane) = if whole {
             (if size == 3 { 4 } else { 1 << size }, 1 + field(5, 1) as u16, 0)
@@ -195,7 +199,6 @@ pub fn load_store(file: &Registers, word: u32, thumb: bool) -> Option<LoadStore>
     }
     let full = |n: u32| file.lookup(&format!("r{n}"));
     let base = full(rn)?;
-    let total: u32 = chunks.iter().map(|c| c.0).sum();
     let stack = rn == 13;
     let mut memory = Vec::new();
     let mut at = 0;
@@ -212,7 +215,6 @@ pub fn load_store(file: &Registers, word: u32, thumb: bool) -> Option<LoadStore>
         });
         at += bytes;
     }
-    debug_assert_eq!(at, total);
     let access = |span: RegSpan| RegAccess { span, control: file.at(span.offset).is_some_and(|r| r.control) };
     let mut reads = vec![access(base)];
     let mut writes = Vec::new();
@@ -232,5 +234,7 @@ pub fn load_store(file: &Registers, word: u32, thumb: bool) -> Option<LoadStore>
     }
     reads.sort_by_key(|r| r.span);
     writes.sort_by_key(|r| r.span);
-    Some(LoadStore { reads, writes, memory })
+    let text =
+        format!("v{}{elements} [{}]", if load { "ld" } else { "st" }, if stack { "sp".to_string() } else { format!("r{rn}") });
+    Some((text, LoadStore { reads, writes, memory }))
 }

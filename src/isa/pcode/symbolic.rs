@@ -302,11 +302,11 @@ impl Forward<'_> {
             return bin(Op::And, bin(Op::Shr, Expr::Reg(span), Expr::Const(u64::from(bit))), Expr::Const(1));
         }
         let bytes = self.bytes(v);
-        self.from_bytes(&bytes)
+        self.number(&bytes)
     }
 
     /// A number from bytes: runs of registers, loads and zeros, little end first.
-    fn from_bytes(&self, bytes: &[ByteVal]) -> Expr {
+    fn number(&self, bytes: &[ByteVal]) -> Expr {
         let mut total = Expr::Const(0);
         let mut i = 0;
         while i < bytes.len() {
@@ -674,7 +674,7 @@ fn compute(f: &Forward, op: &POp, out: Vn) -> (Expr, Vec<ByteVal>) {
             let value = if v.size <= 8 {
                 truncate(bin(Op::Shr, arg(0), Expr::Const(8 * skip.at.min(8))), bits)
             } else if out.size <= 8 {
-                f.from_bytes(&bytes)
+                f.number(&bytes)
             } else {
                 Expr::Unknown
             };

@@ -65,6 +65,9 @@ fn dump_line(isa: Isa, line: &str, file: &Registers, state: &mut [u8], lane: &mu
                 Ok(n) => format!("{}{n}", &name[..name.len() - number.len()]),
                 Err(_) => name.clone(),
             };
+            // `Q00=high:low` of processors without SVE.
+            let joined = hex.replace(':', "");
+            let hex = joined.as_str();
             // `s32=` and above are halves of d16 and above.
             if !(isa == Isa::Arm && short.starts_with('s') && short != "sp") {
                 set(&short, hex);
@@ -261,6 +264,7 @@ impl Check<'_> {
                 Some(None) => {
                     told = false;
                     known.clear();
+                    continue;
                 }
             }
             let Some(address) = m.address.eval(&value) else {
@@ -435,6 +439,8 @@ const A32: &[(&str, &str)] = &[
     ("f000f0e7", "udf #0x0 |  |  |  | trap"),
     ("913220e0", "mla r0,r1,r2,r3 | r1 r2 r3 | r0 |  | next"),
     ("04402d05", "streq r4,[sp,#-0x4]! | r4 [sp] [cpsr] | [sp] | W4[u32(sp add 0xfffffffc)]=r4 stack | next if"),
+    ("8100baf3", "vtrn.32 d0,d1 | q0 | q0 |  | next"),
+    ("11f280e7", "usad8 pc, r1, r2 | r1 r2 | r0 |  | next"),
 ];
 
 const T32: &[(&str, &str)] = &[
@@ -535,6 +541,10 @@ const A64: &[(&str, &str)] = &[
     ("200c029b", "madd x0, x1, x2, x3 | x1 x2 x3 | x0 |  | next"),
     ("200c1d33", "bfm w0, w1, #0x1d, #0x3 | x0.0+4 x1.0+4 | x0 |  | next"),
     ("0080004c", "st2 {v0.16b, v1.16b}, [x0] | x0 v0 v1 |  | W16[x0], W16[(x0 add 0x10)] | next"),
+    ("20c0bff8", "ldapr x0, [x1] | x1 | x0 | R8[x1] | next"),
+    ("2014624e", "srhadd v0.8h, v1.8h, v2.8h | v1 v2 | v0 |  | next"),
+    ("20cce24e", "fmls v0.2d, v1.2d, v2.2d | v0 v1 v2 | v0 |  | next"),
+    ("00423bd5", "mrs x0, nzcv | [nzcv] | x0 |  | next"),
 ];
 
 const RV64: &[(&str, &str)] = &[
