@@ -216,7 +216,7 @@ impl Input {
 }
 
 /// Turns byte offsets into positions for messages: `name:line` where the input can be read again, else `name: byte N`.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Locator {
     name: String,
     map: Option<Arc<Mmap>>,

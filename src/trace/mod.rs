@@ -5,6 +5,7 @@ use crate::event::{Carries, Isa, RunBatch, StepBatch};
 
 pub mod input;
 pub mod lackey;
+pub mod qemu;
 
 /// A trace format.
 pub trait Format: Sync {
@@ -24,7 +25,7 @@ pub trait Format: Sync {
 }
 
 /// Every format, in the order in which `addfg formats` lists them.
-pub static FORMATS: &[&dyn Format] = &[&lackey::Lackey];
+pub static FORMATS: &[&dyn Format] = &[&lackey::Lackey, &qemu::Qemu];
 
 /// What a reader may need to know beside its input.
 pub struct Context<'a> {
