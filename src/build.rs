@@ -383,8 +383,8 @@ impl Builder {
                 }
             }
         }
-        for d in front.diagnostics() {
-            diagnostics.add(d);
+        for (d, count) in front.diagnostics() {
+            diagnostics.add_counted(d, count);
         }
         let summary = pass.finish();
         let counts = pass.block_counts();
@@ -486,7 +486,7 @@ struct Front {
     block_base: u32,
     undecoded: u64,
     first_undecoded: u64,
-    problems: Vec<Diagnostic>,
+    problems: Vec<(Diagnostic, u64)>,
 }
 
 impl Front {
@@ -556,17 +556,21 @@ impl Front {
         if let Some(mut elaborator) = self.elaborator.take() {
             let mut out = RunBatch::default();
             elaborator.finish(&mut out);
-            self.problems.extend(elaborator.diagnostics().map(|c| c.first.clone()));
+            for problem in elaborator.diagnostics() {
+                let mut first = problem.first.clone();
+                first.position.clear();
+                self.problems.push((first, problem.count));
+            }
             self.runs(out, pass, low, rows);
         }
         self.insn_base = pass.insns.len() as u32;
         self.block_base = pass.blocks.len() as u32;
     }
 
-    fn diagnostics(&self) -> Vec<Diagnostic> {
+    fn diagnostics(&self) -> Vec<(Diagnostic, u64)> {
         let mut list = self.problems.clone();
         if self.undecoded > 0 {
-            list.push(Diagnostic {
+            let undecoded = Diagnostic {
                 severity: Severity::Warning,
                 code: "undecoded",
                 message: format!(
@@ -575,7 +579,8 @@ impl Front {
                 ),
                 position: format!("address {:#x}", self.first_undecoded),
                 remedy: "give every ELF file that was loaded with --elf; link statically to need only one",
-            });
+            };
+            list.push((undecoded, self.undecoded));
         }
         list
     }

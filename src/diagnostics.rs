@@ -47,7 +47,11 @@ pub struct Diagnostics {
 
 impl Diagnostics {
     pub fn add(&mut self, diagnostic: Diagnostic) {
-        self.rows.entry(diagnostic.code).and_modify(|row| row.count += 1).or_insert(Counted { first: diagnostic, count: 1 });
+        self.add_counted(diagnostic, 1);
+    }
+    /// Adds `count` problems of which this was the first.
+    pub fn add_counted(&mut self, diagnostic: Diagnostic, count: u64) {
+        self.rows.entry(diagnostic.code).and_modify(|row| row.count += count).or_insert(Counted { first: diagnostic, count });
     }
     pub fn rows(&self) -> impl Iterator<Item = &Counted> {
         self.rows.values()

@@ -142,6 +142,8 @@ struct Reader {
     batch: StepBatch,
     foreign: u64,
     steps: u64,
+    /// The lines are those behind a dump's registers.
+    in_dump: bool,
 }
 
 struct Listing {
@@ -162,6 +164,7 @@ impl Reader {
             batch: StepBatch::default(),
             foreign: 0,
             steps: 0,
+            in_dump: false,
         }
     }
 
@@ -190,13 +193,17 @@ impl Reader {
             };
             let line = &rest[..end];
             if line.starts_with(b"IN:") {
+                self.in_dump = false;
                 match self.listing(&rest[end + 1..], offset + at as u64, last)? {
                     Some(len) => at += end + 1 + len,
                     None => break,
                 }
                 continue;
             }
-            let quiet = line.is_empty() || line.starts_with(b"----") || line.starts_with(b"Trace ") || line == b"\r";
+            if line.starts_with(b"----") || line.starts_with(b"Trace ") {
+                self.in_dump = false;
+            }
+            let quiet = self.in_dump || line.is_empty() || line.starts_with(b"----") || line.starts_with(b"Trace ") || line == b"\r";
             if !quiet {
                 if self.foreign == 0 {
                     let text = String::from_utf8_lossy(&line[..line.len().min(60)]).escape_debug().to_string();
@@ -248,7 +255,14 @@ impl Reader {
         for line in dump.split_inclusive(|&b| b == b'\n') {
             let mut add = |name: &[u8], from: usize, len: usize| {
                 let name = String::from_utf8_lossy(name).trim().to_string();
-                if let Some(span) = file.lookup(&name).filter(|s| s.size <= 8) {
+                // What is behind x86's segments (control registers, lazy flags) varies in length and is no data.
+                let system = name.starts_with("CR") || name.starts_with("DR");
+                // `R07`, `X07`
+                let short = match name.as_bytes() {
+                    [letter @ (b'R' | b'X'), b'0', digit] => format!("{}{}", *letter as char, *digit as char),
+                    _ => name.clone(),
+                };
+                if let Some(span) = file.lookup(&short).filter(|s| s.size <= 8 && !system) {
                     t.fields.push(Field { start: from, len, span });
                     t.owner[from..from + len].fill(t.fields.len() as u16);
                 }
@@ -310,6 +324,14 @@ impl Reader {
                 t.ends.push(start - 1);
             }
         }
+        // Lines behind the last register are skipped, whatever they say.
+        let used = t.fields.iter().map(|f| f.start + f.len).max().unwrap_or(0);
+        let lines = t.ends.partition_point(|&e| e < used);
+        if let Some(&end) = t.ends.get(lines) {
+            t.bytes.truncate(end + 1);
+            t.owner.truncate(end + 1);
+            t.ends.truncate(lines + 1);
+        }
         t.pc = file.pc.and_then(|pc| t.fields.iter().find(|f| f.span == pc).copied());
         t.psr = if isa == Isa::Arm {
             file.lookup("cpsr").and_then(|s| t.fields.iter().find(|f| f.span == s).copied())
@@ -334,7 +356,7 @@ impl Reader {
                     self.batch.registers.push((field.span, value));
                 }
             }
-        } else if dump.len() != self.template.bytes.len() {
+        } else if dump.len() < self.template.bytes.len() || !self.template.ends.iter().all(|&e| dump[e] == b'\n') {
             sink.diagnostic(Diagnostic {
                 severity: Severity::Error,
                 code: "damaged-dump",
@@ -344,8 +366,9 @@ impl Reader {
             });
             return Ok(());
         } else {
-            self.changes(dump);
+            self.changes(&dump[..self.template.bytes.len()]);
         }
+        self.in_dump = true;
         let isa = self.isa.unwrap_or(Isa::X86_64);
         let value = |f: Option<Field>| f.and_then(|f| hex(&self.template.bytes[f.start..f.start + f.len]));
         let Some(pc) = value(self.template.pc) else { return Ok(()) };
