@@ -17,12 +17,18 @@ if [ -z "${DUCKDB_LIB_DIR:-}" ]; then
     DUCKDB_LIB_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/addfg/duckdb-$version
     if [ ! -f "$DUCKDB_LIB_DIR/$library" ]; then
         command -v npm >/dev/null || { echo "setup.sh: npm is needed to get DuckDB, or set DUCKDB_LIB_DIR" >&2; exit 2; }
-        part=$(mktemp -d)
-        trap 'rm -rf "$part"' EXIT
-        (cd "$part" && npm pack --silent "$package@$version" >/dev/null && tar xzf ./*.tgz)
+        # npm checks the package against the registry's hash; the last step is a rename, so that a library found later is whole.
         mkdir -p "$DUCKDB_LIB_DIR"
+        part=$(mktemp -d "$DUCKDB_LIB_DIR/part.XXXXXX")
+        trap 'rm -rf "$part"' EXIT
+        (cd "$part" && npm pack --loglevel=error "$package@$version" >/dev/null && tar xzf ./*.tgz) ||
+            { echo "setup.sh: cannot get $package@$version; set DUCKDB_LIB_DIR to an installed libduckdb 1.5" >&2; exit 2; }
         mv "$part/package/$library" "$DUCKDB_LIB_DIR/$library"
     fi
+fi
+if ! ls "$DUCKDB_LIB_DIR"/libduckdb.* >/dev/null 2>&1; then
+    echo "setup.sh: no libduckdb in $DUCKDB_LIB_DIR" >&2
+    exit 2
 fi
 mkdir -p .cargo
 cat > .cargo/config.toml <<END
