@@ -146,6 +146,12 @@ impl AddressSpace {
         image.bytes(address.wrapping_sub(*bias))
     }
 
+    /// Whether the code at the address is Thumb, as mapping symbols say.
+    pub fn thumb(&self, address: u64) -> Option<bool> {
+        let Loaded { image, bias } = &self.images[self.image_at(address)?];
+        image.thumb(address.wrapping_sub(*bias))
+    }
+
     /// Source file and line at the address.
     pub fn line(&self, address: u64) -> Option<(String, u32)> {
         let Loaded { image, bias } = &self.images[self.image_at(address)?];

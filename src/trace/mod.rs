@@ -3,6 +3,7 @@
 use crate::diagnostics::Diagnostic;
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
 
+pub mod execlog;
 pub mod input;
 pub mod lackey;
 pub mod qemu;
@@ -25,7 +26,7 @@ pub trait Format: Sync {
 }
 
 /// Every format, in the order in which `addfg formats` lists them.
-pub static FORMATS: &[&dyn Format] = &[&lackey::Lackey, &qemu::Qemu];
+pub static FORMATS: &[&dyn Format] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog];
 
 /// What a reader may need to know beside its input.
 pub struct Context<'a> {
