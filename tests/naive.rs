@@ -119,6 +119,13 @@ fn recorded_programs() {
         ("tail", &["-O2"]),
         ("cold", &["-O2"]),
         ("strings", &["-O2"]),
+        ("structs", &["-O0"]),
+        ("structs", &["-O2"]),
+        ("floats", &["-O2"]),
+        ("atomics", &["-O1"]),
+        ("conditional", &["-O2"]),
+        ("signal", &["-O1"]),
+        ("signal", &["-O2"]),
     ] {
         let (elf, log) = (scratch.path(program), scratch.path("log"));
         if compile("gcc", &format!("{program}.c"), flags, &elf) {
