@@ -12,6 +12,7 @@ pub mod event;
 pub mod graph;
 pub mod image;
 pub mod isa;
+pub mod query;
 pub mod render;
 pub mod store;
 pub mod trace;

@@ -573,6 +573,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         for (i, segment) in segments.iter_mut().enumerate() {
             let at = seq + segment.first_step as u64;
             if i > 0 {
+                // What ends here ended with the segment before.
+                let state = &mut self.threads[t];
+                state.last_seq = at - 1;
+                state.last_time = (segment.first_step as usize).checked_sub(1).and_then(|s| times.get(s)).copied();
                 self.fall_into(t, at, segment.function, times.get(segment.first_step as usize).copied());
             }
             segment.count += 1;

@@ -12,6 +12,7 @@ mod graph;
 mod info;
 mod sql;
 pub mod table;
+mod verify;
 
 /// Aggregated dynamic data flow graphs from execution traces.
 ///
@@ -32,6 +33,7 @@ enum Command {
     Sql(sql::Args),
     Graph(graph::Args),
     Flows(flows::Args),
+    Verify(verify::Args),
     Formats(formats::Args),
     /// Prints a completion script for a shell
     Completions {
@@ -46,6 +48,7 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Command::Sql(args) => sql::run(args),
         Command::Graph(args) => graph::run(args),
         Command::Flows(args) => flows::run(args),
+        Command::Verify(args) => verify::run(args),
         Command::Formats(args) => formats::run(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();

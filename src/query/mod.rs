@@ -1,0 +1,121 @@
+//! Loads, orders and runs the SQL of `queries/derive`: the definition of what the streaming pass computes.
+
+use duckdb::Connection;
+
+/// A file of `queries/derive`.
+pub struct Query {
+    pub name: &'static str,
+    pub sql: &'static str,
+}
+
+macro_rules! query {
+    ($path:literal) => {
+        Query { name: $path, sql: include_str!(concat!("../../queries/derive/", $path, ".sql")) }
+    };
+}
+
+/// In the order in which each has what it reads.
+pub static DERIVE: [Query; 11] = [
+    query!("middle/byte_read"),
+    query!("middle/restore"),
+    query!("middle/alias"),
+    query!("middle/communication"),
+    query!("high/control_flow"),
+    query!("high/located_read"),
+    query!("high/dataflow"),
+    query!("high/function_edge"),
+    query!("high/instruction_edge"),
+    query!("high/call_edge"),
+    query!("high/function_steps"),
+];
+
+/// One table of a verification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub table: &'static str,
+    /// Rows that both have, rows that only the database has, rows that only the SQL gives.
+    pub equal: i64,
+    pub extra: i64,
+    pub missing: i64,
+    /// A few rows that differ.
+    pub examples: Vec<String>,
+}
+
+impl Verdict {
+    pub fn holds(&self) -> bool {
+        self.extra == 0 && self.missing == 0
+    }
+}
+
+/// Why a database leaves nothing to verify.
+pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>> {
+    let detail: String = connection.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
+    if !matches!(detail.as_str(), "pairs" | "full") {
+        return Ok(Some(format!("detail {detail} keeps no low level: build with --detail pairs")));
+    }
+    let threads: i64 = connection.query_row("SELECT count(*) FROM thread", [], |r| r.get(0))?;
+    if threads > 1 {
+        return Ok(Some("the SQL for traces of several threads is not written yet".into()));
+    }
+    Ok(None)
+}
+
+/// Recomputes the derived levels in temporary tables and compares them as multisets.
+pub fn verify(connection: &Connection) -> duckdb::Result<Vec<Verdict>> {
+    for query in &DERIVE {
+        connection.execute_batch(query.sql)?;
+    }
+    let full: bool = connection.query_row("SELECT value = 'full' FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
+    // Detail pairs keeps what crosses call instances.
+    let crossing = "ASOF JOIN control_flow rc ON c.read_seq >= rc.start_seq
+                    ASOF LEFT JOIN control_flow wc ON c.write_seq >= wc.start_seq WHERE wc.call_id IS DISTINCT FROM rc.call_id";
+    let communication = format!("SELECT c.* FROM derived_communication c {}", if full { "" } else { crossing });
+    let tables: [(&'static str, &str, String); 7] = [
+        ("communication", "SELECT * FROM communication", communication),
+        (
+            "control_flow",
+            "SELECT interval_id, thread_id, call_id, function_id, start_seq, end_seq FROM control_flow",
+            "SELECT * FROM derived_control_flow".into(),
+        ),
+        ("dataflow", "SELECT * FROM dataflow", "SELECT * FROM derived_dataflow".into()),
+        ("function_edge", "SELECT * FROM function_edge", "SELECT * FROM derived_function_edge".into()),
+        ("instruction_edge", "SELECT * FROM instruction_edge", "SELECT * FROM derived_instruction_edge".into()),
+        ("call_edge", "SELECT * FROM call_edge", "SELECT * FROM derived_call_edge".into()),
+        (
+            "function_call steps",
+            "SELECT call_id, steps_self, steps_total FROM function_call",
+            "SELECT * FROM derived_steps".into(),
+        ),
+    ];
+    let mut verdicts = Vec::new();
+    for (table, stored, derived) in tables {
+        let count = |sql: String| connection.query_row(&sql, [], |r| r.get::<_, i64>(0));
+        let all = count(format!("SELECT count(*) FROM ({stored})"))?;
+        let extra = count(format!("SELECT count(*) FROM (({stored}) EXCEPT ALL ({derived}))"))?;
+        let missing = count(format!("SELECT count(*) FROM (({derived}) EXCEPT ALL ({stored}))"))?;
+        let mut examples = Vec::new();
+        for (word, a, b) in [("only stored", stored, derived.as_str()), ("only derived", derived.as_str(), stored)] {
+            let sql = format!("SELECT t::VARCHAR FROM (({a}) EXCEPT ALL ({b}) ORDER BY ALL LIMIT 3) t");
+            let mut statement = connection.prepare(&sql)?;
+            let rows = statement.query_map([], |r| r.get::<_, String>(0))?;
+            for row in rows {
+                examples.push(format!("{word}: {}", row?));
+            }
+        }
+        verdicts.push(Verdict { table, equal: all - extra, extra, missing, examples });
+    }
+    Ok(verdicts)
+}
+
+#[cfg(test)]
+mod tests {
+    /// The first line says what a query gives, then comes what it reads.
+    #[test]
+    fn headers() {
+        for query in &super::DERIVE {
+            let mut lines = query.sql.lines();
+            assert!(lines.next().is_some_and(|l| l.starts_with("-- ") && l.len() > 20), "{}", query.name);
+            assert!(query.sql.contains("-- reads: "), "{}", query.name);
+        }
+    }
+}
