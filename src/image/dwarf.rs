@@ -3,7 +3,8 @@
 use super::Variable;
 use super::elf::ElfFile;
 use gimli::{
-    AttributeValue, DebugInfoOffset, DwAt, DwLang, DwTag, EndianArcSlice, Reader, RunTimeEndian, SectionId, Unit, UnitOffset, constants as dw,
+    AttributeValue, DebugInfoOffset, DwAt, DwLang, DwTag, EndianArcSlice, Reader, RunTimeEndian, SectionId, Unit, UnitOffset,
+    constants as dw,
 };
 use goblin::elf::compression_header::CompressionHeader;
 use std::collections::HashMap;
@@ -116,6 +117,27 @@ fn inflate(packed: &[u8], kind: u32, size: u64) -> Option<Arc<[u8]>> {
     Some(data.into())
 }
 
+/// Ranges of code that `.eh_frame` lists, link-time addresses: functions, where there are no symbols.
+pub(super) fn unwind_ranges(file: &ElfFile) -> Vec<(u64, u64)> {
+    use gimli::UnwindSection;
+    let address = |name| file.section_named(name).map_or(0, |i| file.sections[i].sh_addr);
+    let Some(data) = section(file, ".eh_frame") else { return Vec::new() };
+    let mut frames = gimli::EhFrame::from(data);
+    frames.set_address_size(if file.ctx.container.is_big() { 8 } else { 4 });
+    let bases =
+        gimli::BaseAddresses::default().set_eh_frame(address(".eh_frame")).set_text(address(".text")).set_got(address(".got"));
+    let mut found = Vec::new();
+    let mut entries = frames.entries(&bases);
+    while let Ok(Some(entry)) = entries.next() {
+        if let gimli::CieOrFde::Fde(partial) = entry
+            && let Ok(fde) = partial.parse(gimli::EhFrame::cie_from_offset)
+        {
+            found.push((fde.initial_address(), fde.initial_address().saturating_add(fde.len())));
+        }
+    }
+    found
+}
+
 /// What a variable's entry says, its declaration's entry included.
 #[derive(Default)]
 struct Entry {
@@ -137,8 +159,8 @@ fn unit_variables(
     while !cursor.is_empty() {
         let offset = cursor.next_offset();
         let Some(abbreviation) = cursor.read_abbreviation()? else { continue };
-        let is_variable = abbreviation.tag() == dw::DW_TAG_variable
-            && abbreviation.attributes().iter().any(|a| a.name() == dw::DW_AT_location);
+        let is_variable =
+            abbreviation.tag() == dw::DW_TAG_variable && abbreviation.attributes().iter().any(|a| a.name() == dw::DW_AT_location);
         cursor.skip_attributes(abbreviation.attributes())?;
         if !is_variable {
             continue;
@@ -149,9 +171,8 @@ fn unit_variables(
         }
         let (Some(address), Some(name)) = (entry.address, entry.name) else { continue };
         let shape = entry.type_of.map(|(unit, offset)| types.shape(unit, offset)).unwrap_or_default();
-        let file = entry.file.and_then(|number| {
-            files.entry(number).or_insert_with(|| file_name(types.dwarf, unit, number)).clone()
-        });
+        let file =
+            entry.file.and_then(|number| files.entry(number).or_insert_with(|| file_name(types.dwarf, unit, number)).clone());
         variables.push(Variable {
             name,
             type_name: shape.name,

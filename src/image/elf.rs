@@ -4,7 +4,9 @@
 use super::ImageError;
 use crate::event::Isa;
 use goblin::container::Ctx;
-use goblin::elf::section_header::{SHF_COMPRESSED, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB};
+use goblin::elf::section_header::{
+    SHF_COMPRESSED, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB,
+};
 use goblin::elf::{Elf, Header, ProgramHeader, RelocSection, SectionHeader, Sym, Symtab, header, program_header, sym};
 use std::fs::File;
 use std::io::Read;
@@ -130,7 +132,8 @@ impl ElfFile {
         let ctx = Ctx::new(container, endian);
         let offset = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         // Tables that do not fit into the file are read as far as they go.
-        let fits = |start: u64, size: usize, count: u64| count.min((data.len() as u64).saturating_sub(start) / size as u64) as usize;
+        let fits =
+            |start: u64, size: usize, count: u64| count.min((data.len() as u64).saturating_sub(start) / size as u64) as usize;
         let count = fits(header.e_phoff, ProgramHeader::size(ctx), header.e_phnum.into());
         let mut segments = ProgramHeader::parse(&data, offset(header.e_phoff), count, ctx).unwrap_or_default();
         segments.retain(|s| s.p_type == program_header::PT_LOAD && s.p_memsz > 0);

@@ -55,7 +55,7 @@ impl AddressSpace {
             let own = without(&space.extents, shifted(start, end, *bias));
             space.extents.extend(own.iter().map(|&(start, end)| (start, end, index as u32)));
             space.extents.sort_unstable();
-            let mut add = |into: &mut Vec<Range>, found: Vec<Range>| {
+            let add = |into: &mut Vec<Range>, found: Vec<Range>| {
                 for (start, end, owner) in found {
                     for (start, end) in shifted(start, end, *bias) {
                         into.extend(clip(&own, start, end).map(|(start, end)| (start, end, owner)));
@@ -73,16 +73,14 @@ impl AddressSpace {
             space.section_refs.extend((0..image.sections.len()).map(|section| (index, section)));
             // The addresses of .tbss are those of the sections behind it: it is no memory of its own.
             let of_sections = image.sections.iter().enumerate().filter(|(_, s)| !(s.tls && s.zero));
-            let of_sections: Vec<Range> = of_sections
-                .map(|(i, s)| (s.address, s.address.saturating_add(s.size), base + i as u32))
-                .collect();
+            let of_sections: Vec<Range> =
+                of_sections.map(|(i, s)| (s.address, s.address.saturating_add(s.size), base + i as u32)).collect();
             add(&mut space.sections, ranges::flatten(&of_sections));
             let base = space.variable_refs.len() as u32;
             space.variable_refs.extend((0..image.variables.len()).map(|variable| (index, variable)));
             let of_variables = image.variables.iter().enumerate();
-            let of_variables: Vec<Range> = of_variables
-                .map(|(i, v)| (v.address, v.address.saturating_add(v.size), base + i as u32))
-                .collect();
+            let of_variables: Vec<Range> =
+                of_variables.map(|(i, v)| (v.address, v.address.saturating_add(v.size), base + i as u32)).collect();
             add(&mut space.variables, ranges::flatten(&of_variables));
         }
         space.functions.sort_unstable();

@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 
 /// Variables at static addresses, sorted by address, one for each address. Thread-local ones have no static address.
 pub(super) fn variables(file: &ElfFile, symbols: &[Symbol], dwarf: Option<&Debug>) -> Vec<Variable> {
-    let in_data = |address: u64| {
-        file.section_at(address).is_some_and(|i| file.sections[i].sh_flags & u64::from(SHF_TLS) == 0)
-    };
+    let in_data = |address: u64| file.section_at(address).is_some_and(|i| file.sections[i].sh_flags & u64::from(SHF_TLS) == 0);
     let mut found: BTreeMap<u64, (Option<Symbol>, Variable)> = BTreeMap::new();
     for &symbol in symbols.iter().filter(|s| s.kind == STT_OBJECT && s.size > 0 && s.section.is_some()) {
         let fresh = || Variable { address: symbol.address, ..Variable::default() };
