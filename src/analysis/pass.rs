@@ -1296,7 +1296,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             let span = RegSpan { offset: piece.offset, size: piece.len };
             self.write_registers(t, span, Cell { reader: 0, ..piece.cell });
             let thread = &mut self.threads[t];
-            thread.pending[span.offset as usize..(span.offset + span.size) as usize].fill(piece.pending);
+            thread.pending[span.offset as usize..(span.offset + span.size) as usize].fill(store);
             let bit = (piece.offset - register.offset) as u64;
             self.pools.visit(&mut thread.registers, key, piece.offset as u64, piece.len as u64, |pools, k, _, cell| {
                 let otherwise = bit < 64 && read_otherwise >> bit.min(63) & 1 != 0;
@@ -1334,7 +1334,6 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 let save = &mut self.saves[index as usize];
                 if save.call == call {
                     save.read_otherwise |= 1 << (b - save.register.offset).min(63);
-                    break;
                 }
                 p = save.pieces.iter().find(|x| x.offset <= b && b < x.offset + x.len).map_or(0, |x| x.pending);
             }
@@ -1415,6 +1414,18 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             for (row, writer) in rows {
                 if self.options.local_communications || writer != call {
                     self.output.communication(row);
+                }
+            }
+        }
+        // Other saves of the same version by this instance would be no first read of it any more.
+        for &other in &self.threads[t].stack[f].saves {
+            let save = &mut self.saves[other as usize];
+            for mine in &pieces {
+                for piece in save.pieces.iter().filter(|p| p.cell.write == mine.cell.write) {
+                    let from = piece.offset.max(mine.offset);
+                    for b in from..(piece.offset + piece.len).min(mine.offset + mine.len) {
+                        save.read_otherwise |= 1 << (b - save.register.offset).min(63);
+                    }
                 }
             }
         }

@@ -38,7 +38,8 @@ pub fn addfg(arguments: &[&str]) -> Output {
 pub fn ok(arguments: &[&str]) -> String {
     let output = addfg(arguments);
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "addfg {arguments:?}: {:?}: {error}", output.status.code());
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "addfg {arguments:?}: {:?}: {error}{printed}", output.status.code());
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 

@@ -1,0 +1,81 @@
+//! The streaming pass against the SQL of queries/derive, on real recordings; and verify against a database that was tampered with.
+
+mod common;
+use common::*;
+use std::path::Path;
+use std::process::Command;
+
+/// Builds and verifies; every line of verify must say equal.
+fn verify(name: &str, log: &Path, elf: &Path, scratch: &Scratch, more: &[&str]) {
+    let db = scratch.path("a.duckdb");
+    let (log, elf, out) = (log.to_str().unwrap(), elf.to_str().unwrap(), db.to_str().unwrap());
+    ok(&[&["build", log, "--elf", elf, "-o", out, "--force", "--quiet"], more].concat());
+    let text = ok(&["verify", out]);
+    assert_eq!(text.lines().filter(|l| l.contains(" equal ")).count(), 7, "{name}: {text}");
+    assert!(text.starts_with("communication"), "{name}: {text}");
+}
+
+#[test]
+fn shipped_recordings() {
+    let scratch = Scratch::new("verify-shipped");
+    let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
+    verify("fir", &log, &elf, &scratch, &[]);
+    verify("fir full", &log, &elf, &scratch, &["--detail", "full"]);
+    verify("fir literal", &log, &elf, &scratch, &["--saves", "literal", "--detail", "full"]);
+    let (log, elf) = (repository("examples/jpeg/jpeg.log.xz"), repository("examples/jpeg/jpeg"));
+    verify("jpeg", &log, &elf, &scratch, &[]);
+    verify("jpeg literal", &log, &elf, &scratch, &["--saves", "literal"]);
+}
+
+#[test]
+fn recorded_programs() {
+    let scratch = Scratch::new("verify-recorded");
+    for (program, flags) in
+        [("longjmp", &["-O1"][..]), ("tail", &["-O2"]), ("strings", &["-O2"]), ("recursion", &["-O0"]), ("structs", &["-O0"])]
+    {
+        let (elf, log) = (scratch.path("program"), scratch.path("log"));
+        if have("valgrind") && compile("gcc", &format!("{program}.c"), flags, &elf) {
+            lackey(&elf, &log);
+            verify(program, &log, &elf, &scratch, &[]);
+        }
+    }
+    for (compiler, emulator) in [
+        ("arm-linux-gnueabi-gcc", "qemu-arm"),
+        ("aarch64-linux-gnu-gcc", "qemu-aarch64"),
+        ("riscv64-linux-gnu-gcc", "qemu-riscv64"),
+        ("gcc", "qemu-x86_64"),
+    ] {
+        let (elf, log) = (scratch.path("program"), scratch.path("log"));
+        if have(emulator) && compile(compiler, "conditional.c", &["-O2"], &elf) {
+            let arguments = ["-singlestep", "-d", "nochain,cpu,in_asm", "-D"];
+            Command::new(emulator).args(arguments).arg(&log).arg(&elf).output().expect("qemu runs");
+            verify(emulator, &log, &elf, &scratch, &[]);
+        }
+    }
+}
+
+#[test]
+fn a_changed_database_is_told() {
+    let scratch = Scratch::new("verify-changed");
+    let db = scratch.path("a.duckdb");
+    let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
+    let path = db.to_str().unwrap();
+    for change in [
+        "DELETE FROM communication_row WHERE read_seq = (SELECT min(read_seq) FROM communication_row)",
+        "UPDATE dataflow SET unique_bytes = unique_bytes + 1 WHERE reader_call_id = 5",
+        "UPDATE function_edge SET addresses = addresses - 1 WHERE via = 'constant'",
+        "UPDATE control_flow SET end_seq = end_seq + 1 WHERE interval_id = 2",
+        "UPDATE instruction_edge SET bytes = bytes + 1 WHERE bytes = (SELECT max(bytes) FROM instruction_edge)",
+        "UPDATE call_edge SET calls = 6 WHERE calls = 5",
+        "UPDATE function_call SET steps_total = 1 WHERE call_id = 1",
+        // A save that is forgotten makes its restore an ordinary read.
+        "DELETE FROM saved_register WHERE save_seq = (SELECT min(save_seq) FROM saved_register)",
+    ] {
+        ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", path, "--force", "--quiet"]);
+        ok(&["sql", path, change, "--write"]);
+        let output = addfg(&["verify", path]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{change}: {text}");
+        assert!(text.contains("DIFFERENT"), "{change}: {text}");
+    }
+}
