@@ -379,6 +379,9 @@ pub struct Pass<C, O> {
     parts: Vec<Part>,
     sources: Vec<AccessId>,
     restored: Vec<(u32, u16)>,
+    /// Rows of an access that crosses a page.
+    held: Vec<Communication>,
+    crossing: bool,
     spare_frames: Vec<(Flows, Vec<u32>)>,
     next_call: u32,
     next_interval: u32,
@@ -445,6 +448,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             parts: Vec::new(),
             sources: Vec::new(),
             restored: Vec::new(),
+            held: Vec::new(),
+            crossing: false,
             spare_frames: Vec::new(),
             next_call: 1,
             next_interval: 1,
@@ -1011,7 +1016,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             self.read(t, Space::Memory { page }, offset, size, seq, ordinal, insn, false);
             return;
         }
-        // Rare: in pieces, one a page, which are one access.
+        // Rare: in pieces, one a page, which are one access; what one write fed on both sides is one communication.
+        self.crossing = true;
         let (mut at, mut left, mut more) = (address, size, false);
         while left > 0 {
             let len = left.min(PAGE - at % PAGE);
@@ -1021,6 +1027,17 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             at = at.wrapping_add(len);
             left -= len;
         }
+        self.crossing = false;
+        let mut held = std::mem::take(&mut self.held);
+        held.dedup_by(|next, row| {
+            let goes_on = next.write == row.write && next.address == row.address.wrapping_add(row.bytes as u64);
+            if goes_on {
+                row.bytes += next.bytes;
+            }
+            goes_on
+        });
+        held.drain(..).for_each(|row| self.output.communication(row));
+        self.held = held;
     }
 
     /// A data read of bytes that lie in one page or register file. `more`: goes on with the access of the call before.
@@ -1092,7 +1109,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         if !more {
             self.sources.clear();
         }
-        let many = more || parts.len() > 1;
+        let many = self.crossing || more || parts.len() > 1;
         let read = access_id(seq, ordinal);
         for part in &parts {
             let first = !many || !self.sources.contains(&part.cell.write);
@@ -1115,13 +1132,13 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             }
             self.insn_edges.add(writer_insn, insn, place, part.len, first as u64);
             if self.options.communications && (self.options.local_communications || writer != call) {
-                self.output.communication(Communication {
-                    write: part.cell.write,
-                    read,
-                    is_register,
-                    address: part.address,
-                    bytes: part.len as u32,
-                });
+                let row =
+                    Communication { write: part.cell.write, read, is_register, address: part.address, bytes: part.len as u32 };
+                if self.crossing {
+                    self.held.push(row);
+                } else {
+                    self.output.communication(row);
+                }
             }
         }
         if exposed {
