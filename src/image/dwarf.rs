@@ -422,15 +422,22 @@ impl<'a> Types<'a> {
                     dw::DW_TAG_restrict_type => "restrict",
                     _ => "_Atomic",
                 };
-                // What is qualified stands left of the word if it is a pointer, else right of it.
-                let mut target = next;
+                // What is qualified stands left of the word if it is a pointer, else right of it. GCC qualifies an array beside
+                // its elements, which C does not spell.
+                let (mut target, mut through_array) = (next, false);
                 for _ in 0..MAX_DEPTH {
                     match target.and_then(|(u, o)| Some((u, self.die(u, o)?))) {
-                        Some((u, die)) if is_qualifier(die.tag()) => target = self.refers(u, &die, dw::DW_AT_type),
+                        Some((_, below)) if through_array && below.tag() == die.tag() => {
+                            return self.spell(next, inner, depth, fuel);
+                        }
+                        Some((u, below)) if is_qualifier(below.tag()) => target = self.refers(u, &below, dw::DW_AT_type),
+                        Some((u, below)) if below.tag() == dw::DW_TAG_array_type => {
+                            (target, through_array) = (self.refers(u, &below, dw::DW_AT_type), true);
+                        }
                         _ => break,
                     }
                 }
-                return if tag_of(target) == Some(dw::DW_TAG_pointer_type) {
+                return if tag_of(target) == Some(dw::DW_TAG_pointer_type) && !through_array {
                     self.spell(next, join(word.into(), &inner), depth, fuel)
                 } else {
                     Some(format!("{word} {}", self.spell(next, inner, depth, fuel)?))

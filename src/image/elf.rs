@@ -5,7 +5,7 @@ use super::ImageError;
 use crate::event::Isa;
 use goblin::container::Ctx;
 use goblin::elf::section_header::{
-    SHF_COMPRESSED, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB,
+    SHF_COMPRESSED, SHF_TLS, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB,
 };
 use goblin::elf::{Elf, Header, ProgramHeader, RelocSection, SectionHeader, Sym, Symtab, header, program_header, sym};
 use std::fs::File;
@@ -212,9 +212,10 @@ impl ElfFile {
         }
     }
 
-    /// The section that is loaded and holds the address.
+    /// The section that is loaded and holds the address. The addresses of `.tbss` are those of the sections behind it.
     pub fn section_at(&self, address: u64) -> Option<usize> {
-        self.sections.iter().position(|s| s.is_alloc() && contains(s, address))
+        let is_tbss = |s: &SectionHeader| s.sh_type == SHT_NOBITS && s.sh_flags & u64::from(SHF_TLS) != 0;
+        self.sections.iter().position(|s| s.is_alloc() && !is_tbss(s) && contains(s, address))
     }
 
     /// Whether there is a `.symtab`.

@@ -12,6 +12,8 @@ mod functions;
 mod plt;
 mod ranges;
 mod space;
+#[cfg(test)]
+mod tests;
 mod variables;
 
 pub use bias::guess_bias;

@@ -138,7 +138,7 @@ fn x86(address: u64, code: &[u8], got: u64, wide: bool) -> Vec<(usize, usize, Ta
     found
 }
 
-/// `add ip, pc, #a; add ip, ip, #b; ldr pc, [ip, #c]!`, for far slots with a third `add`, for Thumb callers after `bx pc; nop`.
+/// `add ip, pc, #a; add ip, ip, #b; ldr pc, [ip, #c]!`, for far slots with a third `add`, for Thumb callers after `bx pc` and filling.
 fn arm(address: u64, code: &[u8], big_endian: bool) -> Vec<(usize, usize, Target)> {
     let word = |at: usize| word_at(code, at).map(|w| if big_endian { w.swap_bytes() } else { w });
     let immediate = |w: u32| (w & 0xff).rotate_right((w >> 8 & 15) * 2);
@@ -152,8 +152,8 @@ fn arm(address: u64, code: &[u8], big_endian: bool) -> Vec<(usize, usize, Target
             continue;
         }
         let start = at;
-        let thumb = if big_endian { 0x4778_46c0 } else { 0x46c0_4778 };
-        if first == thumb {
+        // `bx pc`, then `nop` or a branch to itself
+        if (if big_endian { first >> 16 } else { first & 0xffff }) == 0x4778 {
             at += 4;
         }
         let mut value = 0u32;
