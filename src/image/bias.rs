@@ -2,7 +2,7 @@
 
 use super::ranges::{self, Range};
 use super::{Image, dwarf};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Images are mapped page by page.
 const PAGE: u64 = 4096;
@@ -40,8 +40,9 @@ pub fn guess_bias(image: &Image, executed: &[u64]) -> Option<u64> {
         entries.push(function.address);
     }
     if image.stripped {
+        let known: FxHashSet<u64> = entries.iter().copied().collect();
         for (start, end) in dwarf::unwind_ranges(&image.file) {
-            if ranges::find(&code, start).is_some() && !entries.contains(&start) {
+            if ranges::find(&code, start).is_some() && !known.contains(&start) {
                 extents.push((start, end, entries.len() as u32));
                 entries.push(start);
             }

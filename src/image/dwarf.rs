@@ -7,6 +7,7 @@ use gimli::{
     constants as dw,
 };
 use goblin::elf::compression_header::CompressionHeader;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io::Read;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -16,6 +17,8 @@ type R = EndianArcSlice<RunTimeEndian>;
 /// Types nested deeper than this, or spelled longer, are not spelled; real ones are not, hostile ones are endless.
 const MAX_DEPTH: u32 = 32;
 const MAX_SPELLING: usize = 1024;
+/// Dimensions and parameters looked at, in all.
+const MAX_CHILDREN: u64 = 1 << 24;
 /// No decompressed section is larger than this, in bytes.
 const MAX_SECTION: u64 = 1 << 32;
 
@@ -55,24 +58,28 @@ impl Debug {
         Some((location.file?.to_owned(), location.line.filter(|&line| line > 0)))
     }
 
-    /// Globals and statics with a fixed address, in the order of the file.
-    pub fn variables(&self) -> Vec<Variable> {
+    /// Globals and statics with a fixed address, in the order of the file. None if the file's units share line tables again and
+    /// again, which only hostile ones do, and which takes for ever to read.
+    pub fn variables(&self) -> Option<Vec<Variable>> {
         let mut units = Vec::new();
+        let mut budget = gimli::Section::reader(&self.dwarf.debug_line).len().saturating_mul(64);
         let mut headers = self.dwarf.units();
         while let Ok(Some(header)) = headers.next() {
             let Some(offset) = header.debug_info_offset() else { continue };
             if let Ok(unit) = self.dwarf.unit(header) {
+                let table = unit.line_program.as_ref().map_or(0, |program| program.header().header_length());
+                budget = budget.checked_sub(table)?;
                 units.push((offset.0, unit));
             }
         }
-        let mut types = Types { dwarf: &self.dwarf, units: &units, known: HashMap::new() };
+        let mut types = Types { dwarf: &self.dwarf, units: &units, known: HashMap::new(), fuel: Cell::new(MAX_CHILDREN) };
         let mut variables = Vec::new();
         for index in 0..units.len() {
             let mut files = HashMap::new();
             // A damaged unit gives what stands before the damage.
             let _ = unit_variables(&mut types, index, &mut files, &mut variables);
         }
-        variables
+        Some(variables)
     }
 }
 
@@ -220,11 +227,18 @@ struct Types<'a> {
     /// Sorted by offset in `.debug_info`.
     units: &'a [(usize, Unit<R>)],
     known: HashMap<(usize, UnitOffset), Shape>,
+    /// Children of types that may still be visited.
+    fuel: Cell<u64>,
 }
 
 type Die = gimli::DebuggingInformationEntry<R>;
 
 impl<'a> Types<'a> {
+    fn burn(&self) -> Option<()> {
+        self.fuel.set(self.fuel.get().checked_sub(1)?);
+        Some(())
+    }
+
     fn die(&self, unit: usize, offset: UnitOffset) -> Option<Die> {
         let unit = &self.units.get(unit)?.1;
         unit.header.entry(&unit.abbreviations, offset).ok()
@@ -332,6 +346,7 @@ impl<'a> Types<'a> {
         let mut children = tree.root().ok()?.children();
         let mut lengths = Vec::new();
         while let Some(child) = children.next().ok()? {
+            self.burn()?;
             let die = child.entry();
             if die.tag() != dw::DW_TAG_subrange_type || lengths.len() >= 16 {
                 continue;
@@ -422,15 +437,22 @@ impl<'a> Types<'a> {
                     dw::DW_TAG_restrict_type => "restrict",
                     _ => "_Atomic",
                 };
-                // What is qualified stands left of the word if it is a pointer, else right of it.
-                let mut target = next;
+                // What is qualified stands left of the word if it is a pointer, else right of it. GCC qualifies an array beside
+                // its elements, which C does not spell.
+                let (mut target, mut through_array) = (next, false);
                 for _ in 0..MAX_DEPTH {
                     match target.and_then(|(u, o)| Some((u, self.die(u, o)?))) {
-                        Some((u, die)) if is_qualifier(die.tag()) => target = self.refers(u, &die, dw::DW_AT_type),
+                        Some((_, below)) if through_array && below.tag() == die.tag() => {
+                            return self.spell(next, inner, depth, fuel);
+                        }
+                        Some((u, below)) if is_qualifier(below.tag()) => target = self.refers(u, &below, dw::DW_AT_type),
+                        Some((u, below)) if below.tag() == dw::DW_TAG_array_type => {
+                            (target, through_array) = (self.refers(u, &below, dw::DW_AT_type), true);
+                        }
                         _ => break,
                     }
                 }
-                return if tag_of(target) == Some(dw::DW_TAG_pointer_type) {
+                return if tag_of(target) == Some(dw::DW_TAG_pointer_type) && !through_array {
                     self.spell(next, join(word.into(), &inner), depth, fuel)
                 } else {
                     Some(format!("{word} {}", self.spell(next, inner, depth, fuel)?))
@@ -450,6 +472,7 @@ impl<'a> Types<'a> {
                 let mut children = tree.root().ok()?.children();
                 let mut parameters = Vec::new();
                 while let Some(child) = children.next().ok()? {
+                    self.burn()?;
                     match child.entry().tag() {
                         dw::DW_TAG_formal_parameter => {
                             let at = self.refers(unit, child.entry(), dw::DW_AT_type);

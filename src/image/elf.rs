@@ -2,10 +2,11 @@
 //! should still give what can be read of it.
 
 use super::ImageError;
+use super::ranges::{self, Range};
 use crate::event::Isa;
 use goblin::container::Ctx;
 use goblin::elf::section_header::{
-    SHF_COMPRESSED, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB,
+    SHF_COMPRESSED, SHF_TLS, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB,
 };
 use goblin::elf::{Elf, Header, ProgramHeader, RelocSection, SectionHeader, Sym, Symtab, header, program_header, sym};
 use std::fs::File;
@@ -15,6 +16,9 @@ use std::sync::Arc;
 
 /// Flag of `e_flags` on ARM: data are big-endian, code is little-endian.
 const EF_ARM_BE8: u32 = 0x0080_0000;
+
+/// Longest symbol name that is read, in bytes.
+const MAX_NAME: usize = 1 << 16;
 
 /// An ELF file in memory, with its headers.
 pub(super) struct ElfFile {
@@ -26,6 +30,8 @@ pub(super) struct ElfFile {
     pub segments: Vec<ProgramHeader>,
     pub sections: Vec<SectionHeader>,
     pub section_names: Vec<String>,
+    /// Loaded sections by address, owner: index.
+    places: Vec<Range>,
 }
 
 /// A defined symbol.
@@ -144,12 +150,20 @@ impl ElfFile {
             0 if header.e_shnum > 0 => Vec::new(),
             _ => SectionHeader::parse(&data, offset(header.e_shoff), count, ctx).unwrap_or_default(),
         };
-        let mut file = ElfFile { data, ctx, header, isa, segments, sections, section_names: Vec::new() };
+        let loaded = |s: &SectionHeader| {
+            // The addresses of `.tbss` are those of the sections behind it.
+            let is_tbss = s.sh_type == SHT_NOBITS && s.sh_flags & u64::from(SHF_TLS) != 0;
+            s.is_alloc() && !is_tbss
+        };
+        let places = sections.iter().enumerate().filter(|(_, s)| loaded(s));
+        let places: Vec<Range> = places.map(|(i, s)| (s.sh_addr, s.sh_addr.saturating_add(s.sh_size), i as u32)).collect();
+        let places = ranges::flatten(&places);
+        let mut file = ElfFile { data, ctx, header, isa, segments, sections, section_names: Vec::new(), places };
         let index = match file.header.e_shstrndx as usize {
             0xffff => file.sections.first().map_or(0, |s| s.sh_link as usize),
             index => index,
         };
-        let names: Vec<_> = file.sections.iter().map(|s| lossy(&file.string(index, s.sh_name)[..].truncated(256))).collect();
+        let names: Vec<_> = file.sections.iter().map(|s| lossy(file.string(index, s.sh_name, 256))).collect();
         file.section_names = names;
         Ok(file)
     }
@@ -184,9 +198,11 @@ impl ElfFile {
         self.sections.get(index).is_some_and(|s| s.sh_flags & u64::from(SHF_COMPRESSED) != 0)
     }
 
-    /// The bytes of a string in string table `section`, without its end mark.
-    fn string(&self, section: usize, offset: usize) -> &[u8] {
+    /// The bytes of a string in string table `section`, without its end mark, `most` at most: strings may share their bytes,
+    /// and a hostile table shares megabytes between millions of them.
+    fn string(&self, section: usize, offset: usize, most: usize) -> &[u8] {
         let rest = self.raw(section).get(offset..).unwrap_or_default();
+        let rest = &rest[..rest.len().min(most)];
         &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
     }
 
@@ -214,7 +230,7 @@ impl ElfFile {
 
     /// The section that is loaded and holds the address.
     pub fn section_at(&self, address: u64) -> Option<usize> {
-        self.sections.iter().position(|s| s.is_alloc() && contains(s, address))
+        Some(ranges::find(&self.places, address)?.2 as usize)
     }
 
     /// Whether there is a `.symtab`.
@@ -234,12 +250,11 @@ impl ElfFile {
         let table = |kind| self.sections.iter().position(|s| s.sh_type == kind && s.sh_size > 0);
         let Some(index) = table(SHT_SYMTAB).or_else(|| table(SHT_DYNSYM)) else { return Vec::new() };
         let strings = self.sections[index].sh_link as usize;
-        // Names may share their bytes; a hostile table shares megabytes between millions of symbols.
         let mut budget = self.data.len() * 8;
         let (mut unit, mut file) = (0, None);
         let mut symbols = Vec::new();
         for symbol in &self.symtab(index) {
-            let name = self.string(strings, symbol.st_name);
+            let name = self.string(strings, symbol.st_name, MAX_NAME);
             if name.len() > budget {
                 break;
             }
@@ -292,7 +307,7 @@ impl ElfFile {
             let strings = self.sections.get(section.sh_link as usize).map_or(0, |s| s.sh_link as usize);
             for record in &records {
                 let symbol = if record.r_sym == 0 { None } else { table.get(record.r_sym) };
-                let name = symbol.map_or(&[][..], |s| self.string(strings, s.st_name)).truncated(4096);
+                let name = symbol.map_or(&[][..], |s| self.string(strings, s.st_name, 4096));
                 all.push((record.r_offset, record.r_type, name, record.r_addend));
             }
         }
@@ -313,14 +328,4 @@ fn slice(data: &[u8], offset: u64, size: u64) -> &[u8] {
 
 pub(super) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-trait Truncated {
-    fn truncated(&self, length: usize) -> &[u8];
-}
-
-impl Truncated for [u8] {
-    fn truncated(&self, length: usize) -> &[u8] {
-        &self[..self.len().min(length)]
-    }
 }

@@ -83,7 +83,10 @@ fn owner(part: usize, code: &[(Symbol, u64)], by_name: &HashMap<&[u8], Vec<usize
         let local = s.bind == goblin::elf::sym::STB_LOCAL;
         (if local && s.unit == unit { 0 } else { 1 + u8::from(local) }, i.abs_diff(part))
     };
-    found.iter().copied().min_by_key(rank)
+    // The nearest on both sides and, since they stand behind all others, global ones: a hostile table has millions of a name.
+    let middle = found.partition_point(|&i| i < part);
+    let near = &found[middle.saturating_sub(64)..found.len().min(middle + 64)];
+    near.iter().chain(&found[found.len().saturating_sub(64)..]).copied().min_by_key(rank)
 }
 
 /// The functions of a file, sorted by entry. `stubs` are the entries of its procedure linkage table.

@@ -12,6 +12,8 @@ mod functions;
 mod plt;
 mod ranges;
 mod space;
+#[cfg(test)]
+mod tests;
 mod variables;
 
 pub use bias::guess_bias;
@@ -120,7 +122,8 @@ impl Image {
 
     fn new(path: &Path, file: elf::ElfFile) -> Image {
         let symbols = file.symbols();
-        let dwarf = dwarf::Debug::load(&file);
+        let debug = dwarf::Debug::load(&file).and_then(|dwarf| Some((dwarf.variables()?, dwarf)));
+        let (described, dwarf) = debug.map_or((Vec::new(), None), |(variables, dwarf)| (variables, Some(dwarf)));
         let mut functions = functions::functions(&file, &symbols, plt::stubs(&file, &symbols));
         if let Some(dwarf) = &dwarf {
             for function in functions.iter_mut().filter(|f| !f.name.contains("@plt")) {
@@ -130,7 +133,7 @@ impl Image {
             }
         }
         let sections = sections(&file);
-        let variables = variables::variables(&file, &symbols, dwarf.as_ref());
+        let variables = variables::variables(&file, &symbols, described);
         let thumb = functions::thumb_ranges(&file, &symbols);
         drop(symbols);
         let start = file.segments.first().map_or(0, |s| s.p_vaddr);

@@ -36,6 +36,15 @@ pub(super) fn stubs(file: &ElfFile, symbols: &[Symbol]) -> Vec<Stub> {
     }
     let (slots, jumps) = slots(file, symbols);
     let mut stubs = Vec::new();
+    // Names may share their bytes.
+    let mut budget = file.data.len() * 8;
+    let mut spell = |name: Option<&&[u8]>, ending: &str, at: u64| match name {
+        Some(name) if !name.is_empty() && name.len() <= budget => {
+            budget -= name.len();
+            format!("{}{ending}", lossy(name))
+        }
+        _ => format!("{at:#x}{ending}"),
+    };
     for index in tables {
         let (address, code) = (file.sections[index].sh_addr, file.raw(index));
         let got = [".got.plt", ".got"].iter().find_map(|name| file.section_named(name)).map_or(0, |i| file.sections[i].sh_addr);
@@ -43,14 +52,8 @@ pub(super) fn stubs(file: &ElfFile, symbols: &[Symbol]) -> Vec<Stub> {
             let at = address.wrapping_add(offset as u64);
             let name = match target {
                 Target::Header => "<plt0>".to_owned(),
-                Target::Slot(slot) => match slots.get(&slot) {
-                    Some(name) => format!("{name}@plt"),
-                    None => format!("{at:#x}@plt"),
-                },
-                Target::Number(number) => match jumps.get(number as usize) {
-                    Some(name) if !name.is_empty() => format!("{name}@plt.lazy"),
-                    _ => format!("{at:#x}@plt.lazy"),
-                },
+                Target::Slot(slot) => spell(slots.get(&slot), "@plt", at),
+                Target::Number(number) => spell(jumps.get(number as usize), "@plt.lazy", at),
             };
             stubs.push(Stub { name, address: at, size: size as u64 });
         }
@@ -59,7 +62,7 @@ pub(super) fn stubs(file: &ElfFile, symbols: &[Symbol]) -> Vec<Stub> {
 }
 
 /// Names by the address of the slot; and in the order of the jump relocations.
-fn slots(file: &ElfFile, symbols: &[Symbol]) -> (HashMap<u64, String>, Vec<String>) {
+fn slots<'a>(file: &'a ElfFile, symbols: &[Symbol<'a>]) -> (HashMap<u64, &'a [u8]>, Vec<&'a [u8]>) {
     let (irelative, jump) = match file.isa {
         Isa::X86_64 => (37, 7),
         Isa::X86 => (42, 7),
@@ -68,7 +71,7 @@ fn slots(file: &ElfFile, symbols: &[Symbol]) -> (HashMap<u64, String>, Vec<Strin
         Isa::Riscv32 | Isa::Riscv64 => (58, 5),
     };
     // The resolver's shown name; the stub runs what it chose.
-    let mut resolvers: HashMap<u64, &Symbol> = HashMap::new();
+    let mut resolvers: HashMap<u64, &Symbol<'a>> = HashMap::new();
     for symbol in symbols.iter().filter(|s| matches!(s.kind, STT_FUNC | STT_GNU_IFUNC)) {
         let known = resolvers.entry(symbol.address).or_insert(symbol);
         let rank = |s: &Symbol| s.kind != STT_GNU_IFUNC;
@@ -80,12 +83,12 @@ fn slots(file: &ElfFile, symbols: &[Symbol]) -> (HashMap<u64, String>, Vec<Strin
     for (slot, kind, name, addend) in file.relocations() {
         let name = if kind == irelative {
             let resolver = addend.map(|a| a as u64).or_else(|| file.word(slot)).map(|a| file.code_address(a));
-            resolver.and_then(|a| resolvers.get(&a)).map_or(String::new(), |s| lossy(s.name))
+            resolver.and_then(|a| resolvers.get(&a)).map_or(&[][..], |s| s.name)
         } else {
-            lossy(name)
+            name
         };
         if kind == jump || kind == irelative {
-            jumps.push(name.clone());
+            jumps.push(name);
         }
         if !name.is_empty() {
             slots.insert(slot, name);
@@ -138,7 +141,7 @@ fn x86(address: u64, code: &[u8], got: u64, wide: bool) -> Vec<(usize, usize, Ta
     found
 }
 
-/// `add ip, pc, #a; add ip, ip, #b; ldr pc, [ip, #c]!`, for far slots with a third `add`, for Thumb callers after `bx pc; nop`.
+/// `add ip, pc, #a; add ip, ip, #b; ldr pc, [ip, #c]!`, for far slots with a third `add`, for Thumb callers after `bx pc` and filling.
 fn arm(address: u64, code: &[u8], big_endian: bool) -> Vec<(usize, usize, Target)> {
     let word = |at: usize| word_at(code, at).map(|w| if big_endian { w.swap_bytes() } else { w });
     let immediate = |w: u32| (w & 0xff).rotate_right((w >> 8 & 15) * 2);
@@ -152,8 +155,8 @@ fn arm(address: u64, code: &[u8], big_endian: bool) -> Vec<(usize, usize, Target
             continue;
         }
         let start = at;
-        let thumb = if big_endian { 0x4778_46c0 } else { 0x46c0_4778 };
-        if first == thumb {
+        // `bx pc`, then `nop` or a branch to itself
+        if (if big_endian { first >> 16 } else { first & 0xffff }) == 0x4778 {
             at += 4;
         }
         let mut value = 0u32;

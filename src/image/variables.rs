@@ -1,7 +1,6 @@
 //! Variables: data symbols of the ELF merged with what DWARF says of globals and statics.
 
 use super::Variable;
-use super::dwarf::Debug;
 use super::elf::{ElfFile, Symbol, lossy};
 use super::functions::demangle;
 use goblin::elf::section_header::SHF_TLS;
@@ -9,7 +8,7 @@ use goblin::elf::sym::STT_OBJECT;
 use std::collections::BTreeMap;
 
 /// Variables at static addresses, sorted by address, one for each address. Thread-local ones have no static address.
-pub(super) fn variables(file: &ElfFile, symbols: &[Symbol], dwarf: Option<&Debug>) -> Vec<Variable> {
+pub(super) fn variables(file: &ElfFile, symbols: &[Symbol], described: Vec<Variable>) -> Vec<Variable> {
     let in_data = |address: u64| file.section_at(address).is_some_and(|i| file.sections[i].sh_flags & u64::from(SHF_TLS) == 0);
     let mut found: BTreeMap<u64, (Option<Symbol>, Variable)> = BTreeMap::new();
     for &symbol in symbols.iter().filter(|s| s.kind == STT_OBJECT && s.size > 0 && s.section.is_some()) {
@@ -26,7 +25,7 @@ pub(super) fn variables(file: &ElfFile, symbols: &[Symbol], dwarf: Option<&Debug
             variable.file = symbol.file.map(lossy);
         }
     }
-    for described in dwarf.map(Debug::variables).unwrap_or_default() {
+    for described in described {
         if described.address == 0 || !in_data(described.address) {
             continue;
         }
