@@ -14,6 +14,8 @@ use rustc_hash::FxHashMap;
 const CHUNK: usize = 1 << 20;
 /// Steps of a batch.
 const BATCH: usize = 1 << 15;
+/// Beginnings of lines that say nothing of the program.
+const QUIET: [&[u8]; 4] = [b"----", b"Trace ", b"Linking TBs ", b"Stopped execution of TB chain "];
 /// Bytes of a register dump at most.
 const LONGEST_DUMP: usize = 16 << 10;
 
@@ -94,7 +96,8 @@ fn dump_isa(line: &[u8]) -> Option<Isa> {
         [b'R', b'A', b'X', b'=', ..] => Some(Isa::X86_64),
         [b'E', b'A', b'X', b'=', ..] => Some(Isa::X86),
         [b' ', b'p', b'c', b' ', b' ', b' ', rest @ ..] => {
-            let digits = rest.iter().filter(|b| b.is_ascii_hexdigit()).count();
+            // What follows the first value may be the next line.
+            let digits = rest.trim_ascii_start().iter().take_while(|b| b.is_ascii_hexdigit()).count();
             Some(if digits > 8 { Isa::Riscv64 } else { Isa::Riscv32 })
         }
         _ => None,
@@ -134,8 +137,8 @@ struct Reader {
     locator: Locator,
     isa: Option<Isa>,
     template: Template,
-    /// (address, Thumb) of each known instruction.
-    known: FxHashMap<(u64, bool), u32>,
+    /// (address, Thumb) of each known instruction: its id and its code as [`packed`] has it.
+    known: FxHashMap<(u64, bool), (u32, u128)>,
     /// Listings by address that no step has used yet.
     listed: FxHashMap<u64, Listing>,
     insns: u32,
@@ -181,8 +184,8 @@ impl Reader {
             // A dump like the one before: what nearly every line is.
             if dump_isa(&rest[..rest.len().min(32)]).is_some() {
                 let Some(len) = self.dump_length(rest, last) else { break };
-                self.step(&rest[..len], offset + at as u64, sink)?;
-                at += len;
+                let cut = last && len == rest.len() && !rest.ends_with(b"\n");
+                at += self.step(&rest[..len], offset + at as u64, cut, sink)?;
                 continue;
             }
             let Some(end) = memchr::memchr(b'\n', rest) else {
@@ -203,9 +206,9 @@ impl Reader {
             if line.starts_with(b"----") || line.starts_with(b"Trace ") {
                 self.in_dump = false;
             }
-            let quiet =
-                self.in_dump || line.is_empty() || line.starts_with(b"----") || line.starts_with(b"Trace ") || line == b"\r";
-            if !quiet {
+            // Floating-point and system registers, in layouts of many kinds.
+            let more = self.in_dump && (line.contains(&b'=') || line.starts_with(b" ") || line.starts_with(b"FPSCR"));
+            if !more && line.trim_ascii_end() != b"" && !QUIET.iter().any(|start| line.starts_with(start)) {
                 if self.foreign == 0 {
                     let text = String::from_utf8_lossy(&line[..line.len().min(60)]).escape_debug().to_string();
                     sink.diagnostic(Diagnostic {
@@ -259,9 +262,9 @@ impl Reader {
                 let name = String::from_utf8_lossy(name).trim().to_string();
                 // What is behind x86's segments (control registers, lazy flags) varies in length and is no data.
                 let system = name.starts_with("CR") || name.starts_with("DR");
-                // `R07`, `X07`
+                // `R07`, `X07`, `s07`
                 let short = match name.as_bytes() {
-                    [letter @ (b'R' | b'X'), b'0', digit] => format!("{}{}", *letter as char, *digit as char),
+                    [letter, b'0', digit] => format!("{}{}", *letter as char, *digit as char),
                     _ => name.clone(),
                 };
                 if let Some(span) = file.lookup(&short).filter(|s| s.size <= 8 && !system) {
@@ -311,7 +314,9 @@ impl Reader {
                         value += 1;
                     }
                     let len = line[value.min(line.len())..].iter().take_while(|b| b.is_ascii_hexdigit()).count();
-                    if (8..=16).contains(&len) {
+                    // Damaged digits would make a shorter field, and wrong values from then on.
+                    let whole = line.get(value + len).is_none_or(u8::is_ascii_whitespace);
+                    if whole && (8..=16).contains(&len) {
                         let name: &[u8] = match &line[name..name_end] {
                             b"FS" => b"fs_base",
                             b"GS" => b"gs_base",
@@ -340,8 +345,8 @@ impl Reader {
         self.template = t;
     }
 
-    /// A register dump: one step.
-    fn step(&mut self, dump: &[u8], offset: u64, sink: &mut dyn Sink) -> Result<(), TraceError> {
+    /// A register dump: one step. Gives its length: lines behind the last register are not its own.
+    fn step(&mut self, dump: &[u8], offset: u64, cut: bool, sink: &mut dyn Sink) -> Result<usize, TraceError> {
         if self.isa.is_none() {
             let isa = dump_isa(dump).ok_or_else(|| self.malformed(offset, "unknown registers", "see `addfg formats qemu`"))?;
             self.learn(dump, isa);
@@ -356,36 +361,37 @@ impl Reader {
                 }
             }
         } else if dump.len() < self.template.bytes.len() || !self.template.ends.iter().all(|&e| dump[e] == b'\n') {
-            sink.diagnostic(Diagnostic {
-                severity: Severity::Error,
-                code: "damaged-dump",
-                message: "a register dump of another layout than the first, or cut short".into(),
-                position: self.locator.at(offset),
-                remedy: "the step was left out; record again",
-            });
-            return Ok(());
-        } else {
-            self.changes(&dump[..self.template.bytes.len()]);
+            let (code, message) = if cut {
+                ("truncated", "the log ends within a register dump")
+            } else {
+                ("damaged-dump", "a register dump of another layout than the first")
+            };
+            self.lost(code, message, offset, sink);
+            return Ok(dump.len());
+        } else if !self.changes(&dump[..self.template.bytes.len()]) {
+            self.lost("damaged-dump", "a register's value is no number", offset, sink);
+            return Ok(dump.len());
         }
         self.in_dump = true;
         let isa = self.isa.unwrap_or(Isa::X86_64);
         let value = |f: Option<Field>| f.and_then(|f| hex(&self.template.bytes[f.start..f.start + f.len]));
-        let Some(pc) = value(self.template.pc) else { return Ok(()) };
+        let Some(pc) = value(self.template.pc) else { return Ok(dump.len()) };
         let thumb = value(self.template.psr).is_some_and(|psr| psr & 0x20 != 0);
         let insn = match self.known.get(&(pc, thumb)) {
-            Some(&id) if self.listed.is_empty() || !self.listed.contains_key(&pc) => id,
+            Some(&(id, _)) if self.listed.is_empty() || !self.listed.contains_key(&pc) => id,
             known => {
                 let known = known.copied();
                 let listing = self.listed.remove(&pc);
                 let def = define(isa, pc, thumb, listing);
+                let code = packed(&def.bytes);
                 match known {
                     // Translated again: new only if the code is.
-                    Some(id) if def.bytes.is_empty() => id,
+                    Some((id, before)) if def.bytes.is_empty() || before == code => id,
                     _ => {
                         let id = self.insns;
                         self.insns += 1;
                         self.batch.new_insns.push(def);
-                        self.known.insert((pc, thumb), id);
+                        self.known.insert((pc, thumb), (id, code));
                         id
                     }
                 }
@@ -403,12 +409,21 @@ impl Reader {
         if self.batch.len() == BATCH {
             sink.steps(&mut self.batch)?;
         }
-        Ok(())
+        Ok(self.template.bytes.len())
     }
 
-    /// Parses the fields that differ from the dump before.
+    #[cold]
+    fn lost(&mut self, code: &'static str, message: &str, offset: u64, sink: &mut dyn Sink) {
+        self.in_dump = true;
+        let (message, position) = (message.to_owned(), self.locator.at(offset));
+        let remedy = "the step was left out; let the recorder finish, and write the log to a file of its own with -D";
+        sink.diagnostic(Diagnostic { severity: Severity::Error, code, message, position, remedy });
+    }
+
+    /// Parses the fields that differ from the dump before; false if one of them is no number, which keeps its value from before.
     #[inline]
-    fn changes(&mut self, dump: &[u8]) {
+    fn changes(&mut self, dump: &[u8]) -> bool {
+        let mut good = true;
         let t = &mut self.template;
         let mut at = 0;
         let mut done = 0u16;
@@ -429,14 +444,18 @@ impl Reader {
                     done = owner;
                     let field = t.fields[owner as usize - 1];
                     let digits = &dump[field.start..field.start + field.len];
-                    if let Some(value) = hex(digits) {
-                        self.batch.registers.push((field.span, value));
+                    match hex(digits) {
+                        Some(value) => {
+                            self.batch.registers.push((field.span, value));
+                            t.bytes[field.start..field.start + field.len].copy_from_slice(digits);
+                        }
+                        None => good = false,
                     }
-                    t.bytes[field.start..field.start + field.len].copy_from_slice(digits);
                 }
             }
             at = end;
         }
+        good
     }
 
     /// The lines behind `IN:`; gives their length, None if the end is not there yet.
@@ -503,6 +522,11 @@ fn disassembly(line: &[u8]) -> Option<(u64, Vec<u8>, String)> {
     Some((address, digits, text))
 }
 
+/// An instruction's code as a number that tells codes of up to 15 bytes apart (no instruction has more).
+fn packed(bytes: &[u8]) -> u128 {
+    bytes.iter().fold(bytes.len() as u128, |n, &b| n << 8 | u128::from(b))
+}
+
 /// Bytes in memory order: x86 prints them so, the others print numbers.
 fn define(isa: Isa, address: u64, thumb: bool, listing: Option<Listing>) -> InsnDef {
     let helper = isa == Isa::Arm && address >= 0xffff_0f00;
@@ -524,8 +548,264 @@ fn define(isa: Isa, address: u64, thumb: bool, listing: Option<Listing>) -> Insn
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::event::RunBatch;
+    use crate::trace::{FORMATS, detect};
+    use proptest::prelude::*;
+
+    /// Keeps all that a reader gives.
+    #[derive(Default)]
+    pub struct Collect {
+        pub isa: Option<Isa>,
+        pub carries: Carries,
+        pub defs: Vec<InsnDef>,
+        pub steps: Vec<Step>,
+        pub diagnostics: Vec<Diagnostic>,
+    }
+
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Step {
+        pub insn: usize,
+        pub thread: u32,
+        pub accesses: Vec<crate::event::LoggedAccess>,
+        pub registers: Vec<(RegSpan, u64)>,
+    }
+
+    impl Sink for Collect {
+        fn begin(&mut self, carries: Carries, isa: Option<Isa>) -> Result<(), TraceError> {
+            (self.carries, self.isa) = (carries, isa);
+            Ok(())
+        }
+        fn steps(&mut self, batch: &mut StepBatch) -> Result<(), TraceError> {
+            self.defs.append(&mut batch.new_insns);
+            let (mut access, mut register) = (0, 0);
+            for i in 0..batch.len() {
+                let (access_end, register_end) = (batch.access_end[i] as usize, batch.register_end[i] as usize);
+                assert!((batch.insn[i] as usize) < self.defs.len());
+                self.steps.push(Step {
+                    insn: batch.insn[i] as usize,
+                    thread: batch.thread[i],
+                    accesses: batch.accesses[access..access_end].to_vec(),
+                    registers: batch.registers[register..register_end].to_vec(),
+                });
+                (access, register) = (access_end, register_end);
+            }
+            batch.clear();
+            Ok(())
+        }
+        fn runs(&mut self, _: &mut RunBatch) -> Result<(), TraceError> {
+            unreachable!("a reader of steps gives no runs")
+        }
+        fn diagnostic(&mut self, diagnostic: Diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+        fn progress(&mut self, _: u64) {}
+    }
+
+    impl Collect {
+        pub fn read(format: &dyn Format, bytes: &[u8], isa: Option<Isa>) -> Result<Collect, TraceError> {
+            let context = Context { isa, big_endian: false, code: &|_| None, layout: None, jobs: 1 };
+            let mut collect = Collect::default();
+            format.read(Input::from_bytes("log", bytes)?, &context, &mut collect)?;
+            Ok(collect)
+        }
+        pub fn def(&self, step: usize) -> &InsnDef {
+            &self.defs[self.steps[step].insn]
+        }
+        /// Registers of a step by name.
+        pub fn registers(&self, step: usize) -> Vec<(String, u64)> {
+            let file = isa::registers(self.isa.unwrap());
+            self.steps[step].registers.iter().map(|(s, v)| (file.at(s.offset).unwrap().name.clone(), *v)).collect()
+        }
+        pub fn codes(&self) -> Vec<&str> {
+            self.diagnostics.iter().map(|d| d.code).collect()
+        }
+    }
+
+    /// The format that detection finds, which is the only one that says yes.
+    pub fn only(bytes: &[u8]) -> &'static str {
+        let found = detect(&Input::from_bytes("log", bytes).unwrap(), None).unwrap().name();
+        assert_eq!(FORMATS.iter().filter(|f| f.sniff(bytes)).count(), 1);
+        found
+    }
+
+    fn read(text: &str) -> Collect {
+        Collect::read(&Qemu, text.as_bytes(), None).unwrap()
+    }
+
+    const THUMB: &str = "\
+----------------
+IN: main
+0x0001012c:  b510       push     {r4, lr}
+
+Trace 0: 0x7f09d40001c0 [00800480/0001012c/00000000/00000201] main
+R00=00000000 R01=40800abc R02=00000000 R03=00000000
+R04=00000000 R05=00000000 R06=00000000 R07=00000000
+R08=00000000 R09=00000000 R10=0001117c R11=00000000
+R12=00000000 R13=40800960 R14=00010174 R15=0001012c
+PSR=00000030 ---- T usr32
+----------------
+IN: main
+0x0001012e:  f7ff ffd1  bl       #0x100dc
+
+R00=00000000 R01=40800abc R02=00000000 R03=00000000
+R04=00000000 R05=00000000 R06=00000000 R07=00000000
+R08=00000000 R09=00000000 R10=0001117c R11=00000000
+R12=00000000 R13=40800958 R14=00010174 R15=0001012e
+PSR=60000030 -ZC- T usr32
+R00=00000000 R01=40800abc R02=00000000 R03=00000000
+R04=00000000 R05=00000000 R06=00000000 R07=00000000
+R08=00000000 R09=00000000 R10=0001117c R11=00000000
+R12=00000000 R13=40800958 R14=00010133 R15=ffff0fe0
+PSR=60000010 -ZC- A usr32
+";
+
+    const RISCV32: &str = "\
+----------------
+IN: _start
+0x000100f8:  1101              addi                    sp,sp,-32
+
+ pc       000100f8
+ x0/zero  00000000 x1/ra    00000000 x2/sp    40800980 x3/gp    00000000
+ x4/tp    00000000 x5/t0    00000000 x6/t1    00000000 x7/t2    00000000
+ x8/s0    00000000 x9/s1    00000000 x10/a0   00000000 x11/a1   0000000b
+";
+
+    fn named(list: &[(&str, u64)]) -> Vec<(String, u64)> {
+        list.iter().map(|(n, v)| (n.to_string(), *v)).collect()
+    }
+
+    #[test]
+    fn arm_and_thumb_by_the_status_register() {
+        let c = read(THUMB);
+        assert_eq!((c.isa, c.steps.len(), c.codes()), (Some(Isa::Arm), 3, vec![]));
+        let def = |i: usize| (c.def(i).address, c.def(i).bytes.clone(), c.def(i).thumb, c.def(i).text.as_deref());
+        assert_eq!(def(0), (0x1012c, vec![0x10, 0xb5], true, Some("push {r4, lr}")));
+        assert_eq!(def(1), (0x1012e, vec![0xff, 0xf7, 0xd1, 0xff], true, Some("bl #0x100dc")));
+        assert_eq!(def(2), (0xffff_0fe0, vec![], false, Some("<kernel helper>")));
+        assert_eq!(c.steps[0].registers.len(), 17);
+        assert_eq!(c.registers(1), named(&[("sp", 0x4080_0958), ("pc", 0x1012e), ("cpsr", 0x6000_0030)]));
+        assert_eq!(c.registers(2), named(&[("lr", 0x10133), ("pc", 0xffff_0fe0), ("cpsr", 0x6000_0010)]));
+        assert_eq!(only(THUMB.as_bytes()), "qemu");
+    }
+
+    #[test]
+    fn riscv_width_by_the_digits_of_pc() {
+        let c = read(RISCV32);
+        assert_eq!((c.isa, c.def(0).bytes.as_slice()), (Some(Isa::Riscv32), &[0x01, 0x11][..]));
+        assert!(c.registers(0).iter().any(|(_, v)| *v == 0x4080_0980) && c.registers(0).iter().any(|(_, v)| *v == 0xb));
+        let wide = RISCV32.replace(" 000", " 00000000000").replace(" 40800980", " 0000004040800980");
+        let c = read(&wide);
+        assert_eq!(c.isa, Some(Isa::Riscv64));
+        assert!(c.registers(0).iter().any(|(_, v)| *v == 0x40_4080_0980));
+        assert_eq!(only(wide.as_bytes()), "qemu");
+    }
+
+    #[test]
+    fn x86_with_long_instructions() {
+        let dump = |rax: &str, rip: &str, ccs: &str| {
+            format!(
+                "RAX={rax} RBX=0000000000000000 RCX=0000000000000000 RDX=0000000000000000\n\
+                 R8 =0000000000000000 R9 =0000000000000009 R10=0000000000000000 R11=0000000000000000\n\
+                 RIP={rip} RFL=00000246 [---Z-P-] CPL=3 II=0 A20=1 SMM=0 HLT=0\n\
+                 FS =0000 0000000000405380 00000000 00000000\nCR0=80010001 CR2=0000000000000000\nCCS={ccs} CCO=EFLAGS\n"
+            )
+        };
+        let text = format!(
+            "----------------\nIN: \n0x00401000:  48 b8 88 77 66 55 44 33  movabsq  $0x1122334455667788, %rax\n\
+             0x00401008:  22 11\n\n{}----------------\nIN: \n0x0040100a:  0f 05                    syscall  \n\n{}",
+            dump("0000000000000000", "0000000000401000", "0"),
+            dump("1122334455667788", "000000000040100a", "0000000000000000"),
+        );
+        let c = read(&text);
+        assert_eq!((c.isa, c.steps.len(), c.codes()), (Some(Isa::X86_64), 2, vec![]));
+        assert_eq!(c.def(0).bytes, [0x48, 0xb8, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11]);
+        assert_eq!((c.def(1).bytes.as_slice(), c.def(1).text.as_deref()), (&[0x0f, 0x05][..], Some("syscall")));
+        assert!(c.registers(0).contains(&("fs_base".into(), 0x405380)) && c.registers(0).contains(&("r9".into(), 9)));
+        assert_eq!(c.registers(1), named(&[("rax", 0x1122_3344_5566_7788), ("rip", 0x40100a)]));
+    }
+
+    #[test]
+    fn aarch64_with_stack_pointer_and_flags() {
+        let dump = |pc: u32, sp: u32, flags: &str| {
+            format!(" PC={pc:016x} X00=0000000000000000 X01={:016x}\nX30=0000000000000007  SP={sp:016x}\nPSTATE={flags}\n", 1)
+        };
+        let c = read(&(dump(0x400580, 0x850, "40000000 -Z-- EL0t") + &dump(0x400584, 0x840, "80000000 N--- EL0t")));
+        assert_eq!(c.isa, Some(Isa::Aarch64));
+        assert!(c.def(0).bytes.is_empty() && c.def(0).text.is_none());
+        assert!(c.registers(0).contains(&("x1".into(), 1)) && c.registers(0).contains(&("x30".into(), 7)));
+        assert_eq!(c.registers(1), named(&[("pc", 0x400584), ("sp", 0x840), ("nzcv", 0x8000_0000)]));
+    }
+
+    #[test]
+    fn code_that_is_translated_again_is_new_only_if_it_differs() {
+        let again = |code: &str| RISCV32.replace("1101 ", code);
+        let c = read(&[RISCV32, &again("1101 "), &again("1121 ")].concat());
+        assert_eq!(c.steps.iter().map(|s| s.insn).collect::<Vec<_>>(), [0, 0, 1]);
+        assert_eq!(c.defs[1].bytes, [0x21, 0x11]);
+    }
+
+    #[test]
+    fn several_instructions_a_block_are_refused_with_the_remedy() {
+        let text = THUMB.replace("{r4, lr}\n", "{r4, lr}\n0x0001012e:  4c0f       ldr      r4, [pc, #0x3c]\n");
+        let error = Collect::read(&Qemu, text.as_bytes(), None).err().unwrap().to_string();
+        assert!(error.contains("-one-insn-per-tb") && error.contains("byte 17"), "{error}");
+    }
+
+    #[test]
+    fn damage_is_told_and_the_rest_is_read() {
+        let codes = |text: &str| {
+            let c = read(text);
+            (c.steps.len(), c.codes().join(" "))
+        };
+        assert_eq!(codes(&THUMB.replace("R15=0001012e", "R15=000?012e")), (2, "damaged-dump".into()));
+        assert_eq!(codes(&THUMB.replace("R14=00010133 ", "R14=00010133 hello\n")), (2, "damaged-dump".into()));
+        assert_eq!(codes(&THUMB[..THUMB.len() - 50]), (2, "truncated".into()));
+        assert_eq!(codes(&format!("hello\nhello\n{THUMB}hello\n")), (3, "foreign-lines".into()));
+        assert_eq!(codes(&THUMB.replace("PSR=00000030 ---- T usr32\n", "PSR=00000030 ---- T usr32\nhello\n")).1, "foreign-lines");
+        assert!(Collect::read(&Qemu, b"IN: main\n", None).is_err());
+    }
+
+    #[test]
+    fn shared_samples() {
+        for (file, isa) in [("dexec-7.2-arm.log", Isa::Arm), ("dexec-7.2-thumb.log", Isa::Arm)] {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/qemu").join(file);
+            let Ok(bytes) = std::fs::read(path) else {
+                println!("skipped: no shared {file}");
+                continue;
+            };
+            let c = Collect::read(&Qemu, &bytes, None).unwrap();
+            let dumps = bytes.windows(5).filter(|w| w == b"\nR00=").count();
+            assert_eq!((c.isa, c.steps.len(), c.codes(), only(&bytes)), (Some(isa), dumps, vec![], "qemu"));
+            let pc = isa::registers(isa).pc.unwrap();
+            for (i, step) in c.steps.iter().enumerate() {
+                let logged = step.registers.iter().find(|r| r.0 == pc).map(|r| r.1);
+                assert_eq!(logged.unwrap_or(c.def(i).address), c.def(i).address);
+                assert!(!c.def(i).bytes.is_empty());
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_logs_never_panic(
+            which in 0..2usize,
+            edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3u8), 1..20),
+        ) {
+            let mut bytes = [THUMB, RISCV32][which].repeat(3).into_bytes();
+            for (at, byte, kind) in edits {
+                let at = at.index(bytes.len());
+                match kind {
+                    0 => bytes[at] = byte,
+                    1 => bytes.truncate(at.max(1)),
+                    _ => bytes.insert(at, b"\n0=R "[byte as usize % 5]),
+                }
+            }
+            let _ = Qemu.sniff(&bytes);
+            let _ = Collect::read(&Qemu, &bytes, None);
+        }
+    }
 
     #[test]
     fn listings() {
