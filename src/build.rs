@@ -214,7 +214,8 @@ impl CodeMap for Functions<'_> {
     }
 }
 
-type ThePass<'a> = Pass<Functions<'a>, ColumnOutput<Box<dyn FnMut(crate::store::columns::Table, Vec<duckdb::arrow::array::ArrayRef>) + 'a>>>;
+type ThePass<'a> =
+    Pass<Functions<'a>, ColumnOutput<Box<dyn FnMut(crate::store::columns::Table, Vec<duckdb::arrow::array::ArrayRef>) + 'a>>>;
 
 /// Builds a database. `progress` is told of the bytes consumed and, first, of the bytes there are (0: unknown); it returns true to
 /// interrupt.
@@ -239,8 +240,7 @@ pub fn build(options: &Options, progress: &mut dyn FnMut(u64, u64) -> bool) -> R
     }
     let format = inputs.first().map_or("", |(_, f)| f.name());
     let total = inputs.iter().map(|(i, _)| i.size()).sum::<Option<u64>>().unwrap_or(0);
-    let described: Vec<_> =
-        inputs.iter().map(|(i, f)| (i.name().to_owned(), f.name(), i.size(), i.fingerprint())).collect();
+    let described: Vec<_> = inputs.iter().map(|(i, f)| (i.name().to_owned(), f.name(), i.size(), i.fingerprint())).collect();
     let (big_endian, jobs) = (images.first().is_some_and(|(i, _)| i.big_endian), options.jobs.max(1));
     let layout = options.layout.clone();
 
@@ -417,13 +417,7 @@ impl Builder {
         };
         end.write(&described, carries, &diagnostics)?;
         writer.commit(connection)?;
-        Ok(Report {
-            format,
-            steps: summary.steps,
-            calls: summary.calls as u64,
-            functions: code.rows.len(),
-            diagnostics,
-        })
+        Ok(Report { format, steps: summary.steps, calls: summary.calls as u64, functions: code.rows.len(), diagnostics })
     }
 }
 
@@ -546,8 +540,8 @@ impl Front {
             let code = move |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
             Elaborator::new(isa, big_endian, carries, Box::new(code))
         });
-        // Without the status register, the ELF's mapping symbols say which code is Thumb.
-        if isa == Isa::Arm && !carries.registers_before {
+        // Where the log does not say which code is Thumb, the ELF's mapping symbols do.
+        if isa == Isa::Arm && !carries.thumb {
             for def in &mut batch.new_insns {
                 def.thumb = self.space.thumb(def.address).unwrap_or(def.thumb);
             }
@@ -871,7 +865,11 @@ impl End<'_> {
                 None => "<initial registers>".to_string(),
                 Some(Place::Section(s)) => {
                     let section = &self.sections[s as usize];
-                    if single { format!("<image {}>", section.name) } else { format!("<{} {}>", base(section.image), section.name) }
+                    if single {
+                        format!("<image {}>", section.name)
+                    } else {
+                        format!("<{} {}>", base(section.image), section.name)
+                    }
                 }
                 Some(Place::Region(r)) => match (self.summary.region_is_stack[r as usize], above) {
                     (true, true) => "<stack start>".into(),
@@ -895,16 +893,7 @@ impl End<'_> {
         table.flush()?;
         names.flush()?;
         for (number, name, kind, image) in rest {
-            table.append_row(params![
-                number,
-                name,
-                None::<String>,
-                kind,
-                image,
-                None::<i32>,
-                None::<u64>,
-                None::<u64>
-            ])?;
+            table.append_row(params![number, name, None::<String>, kind, image, None::<i32>, None::<u64>, None::<u64>])?;
         }
         table.flush()?;
         Ok(pseudo)
@@ -921,7 +910,16 @@ impl End<'_> {
                 number += 1;
                 let file = v.file.as_deref().map(&mut *file_id);
                 let line = v.line.map(|l| l as i32);
-                variable.append_row(params![number, v.name, v.type_name, i, file, line, v.address.wrapping_add(*bias), v.size])?;
+                variable.append_row(params![
+                    number,
+                    v.name,
+                    v.type_name,
+                    i,
+                    file,
+                    line,
+                    v.address.wrapping_add(*bias),
+                    v.size
+                ])?;
             }
         }
         image.flush()?;

@@ -11,7 +11,8 @@ fn every_edge_of_the_fir_filter() {
     let arguments = ["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap(), "--quiet"];
     ok(&arguments);
     // writer,reader,via,bytes,unique_bytes,addresses,transfers
-    let data = rows(&db, "SELECT writer, reader, via, bytes, unique_bytes, addresses, transfers FROM function_dataflow ORDER BY ALL");
+    let data =
+        rows(&db, "SELECT writer, reader, via, bytes, unique_bytes, addresses, transfers FROM function_dataflow ORDER BY ALL");
     let expected = [
         // Five outputs of eight were written; checksum reads all.
         "<image .bss>,checksum,global,12,12,12,3",

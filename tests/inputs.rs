@@ -118,16 +118,31 @@ fn the_same_contents_however_it_is_read() {
     std::fs::write(folder.path("plain.log"), &text).unwrap();
     std::fs::write(folder.path("crlf.log"), crlf).unwrap();
     let mut contents = Vec::new();
-    for (log, jobs) in [(packed, "1"), (folder.path("plain.log"), "1"), (folder.path("plain.log"), "3"), (folder.path("crlf.log"), "2")]
+    for (log, jobs) in
+        [(packed, "1"), (folder.path("plain.log"), "1"), (folder.path("plain.log"), "3"), (folder.path("crlf.log"), "2")]
     {
         let db = folder.path("a.duckdb");
         let (log, db) = (log.to_str().unwrap().to_owned(), db.to_str().unwrap().to_owned());
         ok(&["build", &log, "--elf", elf.to_str().unwrap(), "-o", &db, "--jobs", jobs, "--force", "--quiet"]);
         let mut all = Vec::new();
         for table in [
-            "block_run", "block_step", "block_access", "instruction", "function_symbol", "function_call", "communication_row",
-            "saved_register", "control_flow", "dataflow", "function_edge", "instruction_edge", "call_edge", "function_profile",
-            "region", "variable", "section",
+            "block_run",
+            "block_step",
+            "block_access",
+            "instruction",
+            "function_symbol",
+            "function_call",
+            "communication_row",
+            "saved_register",
+            "control_flow",
+            "dataflow",
+            "function_edge",
+            "instruction_edge",
+            "call_edge",
+            "function_profile",
+            "region",
+            "variable",
+            "section",
         ] {
             let sql = format!("SELECT '{table}', count(*), bit_xor(hash(t::VARCHAR)), sum(hash(t::VARCHAR)) FROM {table} t");
             all.extend(rows(Path::new(&db), &sql));

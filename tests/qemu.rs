@@ -9,7 +9,13 @@ use std::process::Command;
 const EDGES: &str = "SELECT writer, reader, via, sum(bytes), sum(transfers) FROM function_dataflow
                      WHERE via IN ('global', 'constant') AND writer NOT IN ('<image .got>', '<image .text>') GROUP BY ALL ORDER BY ALL";
 const BARE: [&str; 8] = [
-    "-O1", "-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-ffreestanding",
+    "-O1",
+    "-nostdlib",
+    "-fno-pie",
+    "-no-pie",
+    "-fno-stack-protector",
+    "-fno-asynchronous-unwind-tables",
+    "-ffreestanding",
     "-fno-tree-loop-distribute-patterns",
 ];
 
@@ -17,7 +23,8 @@ fn load(log: &Path, elf: &Path, scratch: &Scratch) -> Vec<String> {
     let db = scratch.path("a.duckdb");
     let (log, elf, out) = (log.to_str().unwrap(), elf.to_str().unwrap(), db.to_str().unwrap());
     ok(&["build", log, "--elf", elf, "-o", out, "--force"]);
-    let odd = rows(&db, "SELECT kind, ending, count(*) FROM function_call WHERE kind = 'signal' OR ending = 'unwound' GROUP BY ALL");
+    let odd =
+        rows(&db, "SELECT kind, ending, count(*) FROM function_call WHERE kind = 'signal' OR ending = 'unwound' GROUP BY ALL");
     assert!(odd.is_empty(), "{log}: {odd:?}");
     assert!(rows(&db, "SELECT * FROM diagnostic WHERE severity = 'error'").is_empty());
     rows(&db, EDGES)
@@ -103,7 +110,8 @@ fn conditional_and_atomic_programs() {
             qemu(emulator, &elf, &log);
             let edges = load(&log, &elf, &scratch);
             assert!(!edges.is_empty(), "{emulator} {program}");
-            let unknown = rows(&scratch.path("a.duckdb"), "SELECT code, count, message FROM diagnostic WHERE code = 'address-unknown'");
+            let unknown =
+                rows(&scratch.path("a.duckdb"), "SELECT code, count, message FROM diagnostic WHERE code = 'address-unknown'");
             println!("{emulator} {program}: {} edges, {unknown:?}", edges.len());
         }
     }

@@ -37,8 +37,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     writeln!(out, "\nRows")?;
     let counts: Vec<String> = [
-        "thread", "image", "function_symbol", "variable", "instruction", "opcode_line", "data_access", "function_call",
-        "communication", "saved_register", "control_flow", "dataflow", "function_dataflow", "call_graph", "diagnostic",
+        "thread",
+        "image",
+        "function_symbol",
+        "variable",
+        "instruction",
+        "opcode_line",
+        "data_access",
+        "function_call",
+        "communication",
+        "saved_register",
+        "control_flow",
+        "dataflow",
+        "function_dataflow",
+        "call_graph",
+        "diagnostic",
     ]
     .iter()
     .map(|t| format!("SELECT '{t}' AS \"table\", count(*) AS rows FROM {t}"))

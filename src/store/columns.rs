@@ -23,14 +23,8 @@ pub enum Table {
 }
 
 impl Table {
-    pub const ALL: [Table; 6] = [
-        Table::BlockRun,
-        Table::Communication,
-        Table::FunctionCall,
-        Table::ControlFlow,
-        Table::SavedRegister,
-        Table::FlowPart,
-    ];
+    pub const ALL: [Table; 6] =
+        [Table::BlockRun, Table::Communication, Table::FunctionCall, Table::ControlFlow, Table::SavedRegister, Table::FlowPart];
     pub fn name(self) -> &'static str {
         ["block_run", "communication_row", "function_call", "control_flow", "saved_register", "flow_part"][self as usize]
     }

@@ -30,7 +30,15 @@ impl Format for Qemu {
         "qemu-arm -singlestep -d nochain,cpu,in_asm -D app.log ./app"
     }
     fn carries(&self) -> Carries {
-        Carries { steps: true, opcodes: true, registers: true, registers_before: true, values: true, ..Carries::default() }
+        Carries {
+            steps: true,
+            opcodes: true,
+            registers: true,
+            registers_before: true,
+            values: true,
+            thumb: true,
+            ..Carries::default()
+        }
     }
     fn help(&self) -> &'static str {
         "One translated block an instruction: -singlestep, or -one-insn-per-tb in newer versions, with -d nochain. Without them\n\
@@ -203,7 +211,8 @@ impl Reader {
             if line.starts_with(b"----") || line.starts_with(b"Trace ") {
                 self.in_dump = false;
             }
-            let quiet = self.in_dump || line.is_empty() || line.starts_with(b"----") || line.starts_with(b"Trace ") || line == b"\r";
+            let quiet =
+                self.in_dump || line.is_empty() || line.starts_with(b"----") || line.starts_with(b"Trace ") || line == b"\r";
             if !quiet {
                 if self.foreign == 0 {
                     let text = String::from_utf8_lossy(&line[..line.len().min(60)]).escape_debug().to_string();
@@ -237,7 +246,8 @@ impl Reader {
             };
             at += end + 1;
             let next = &rest[at..];
-            let ends = next.starts_with(b"----") || next.starts_with(b"IN:") || next.starts_with(b"Trace ") || next.starts_with(b"\n");
+            let ends =
+                next.starts_with(b"----") || next.starts_with(b"IN:") || next.starts_with(b"Trace ") || next.starts_with(b"\n");
             if ends || dump_isa(&next[..next.len().min(32)]).is_some() || at > LONGEST_DUMP {
                 return Some(at);
             }
@@ -333,11 +343,8 @@ impl Reader {
             t.ends.truncate(lines + 1);
         }
         t.pc = file.pc.and_then(|pc| t.fields.iter().find(|f| f.span == pc).copied());
-        t.psr = if isa == Isa::Arm {
-            file.lookup("cpsr").and_then(|s| t.fields.iter().find(|f| f.span == s).copied())
-        } else {
-            None
-        };
+        t.psr =
+            if isa == Isa::Arm { file.lookup("cpsr").and_then(|s| t.fields.iter().find(|f| f.span == s).copied()) } else { None };
         self.template = t;
     }
 
@@ -534,7 +541,10 @@ mod tests {
         assert_eq!(line("0x00010164:  e92d4010  push     {r4, lr}"), Some((0x10164, "e92d4010 ".into(), "push {r4, lr}".into())));
         assert_eq!(line("0x00010572:  f7ff fff7  bl       #0x10564"), Some((0x10572, "f7ff fff7 ".into(), "bl #0x10564".into())));
         assert_eq!(line("0x004028b6:  00 00 00"), Some((0x4028b6, "00 00 00 ".into(), "".into())));
-        assert_eq!(line("0x0001020a:  1101              addi  sp,sp,-32"), Some((0x1020a, "1101 ".into(), "addi sp,sp,-32".into())));
+        assert_eq!(
+            line("0x0001020a:  1101              addi  sp,sp,-32"),
+            Some((0x1020a, "1101 ".into(), "addi sp,sp,-32".into()))
+        );
         assert_eq!(line("R00=00000000"), None);
     }
 }
