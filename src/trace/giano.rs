@@ -4,7 +4,8 @@
 
 use super::input::Input;
 use super::record::{
-    ISA_NAMES, Line, Lists, Names, Problems, Record, Steps, each_line, excerpt, hex, isa_named, number, opcode, pieces,
+    ISA_NAMES, Line, Lists, Names, Problems, Record, Steps, TOO_MANY_CPUS, each_line, excerpt, hex, isa_named, number, opcode,
+    pieces,
 };
 use super::{Context, Format, Sink, TraceError};
 use crate::diagnostics::Severity;
@@ -420,6 +421,10 @@ impl Reader {
             let kind = (Severity::Error, "late-cpu", "give every line its cpuN from the start");
             problems
                 .add(sink, kind, line.number, || "a second CPU begins where none were expected; the line was left out".into());
+            return Ok(Some(()));
+        }
+        if !self.steps.admits(cpu) {
+            problems.add(sink, TOO_MANY_CPUS, line.number, || format!("CPU {cpu} is one too many; its lines were left out"));
             return Ok(Some(()));
         }
         let mut thumb = false;

@@ -7,6 +7,7 @@ pub mod execlog;
 pub mod giano;
 pub mod input;
 pub mod lackey;
+pub mod layout;
 pub mod qemu;
 pub mod record;
 
@@ -28,7 +29,7 @@ pub trait Format: Sync {
 }
 
 /// Every format, in the order in which `addfg formats` lists them.
-pub static FORMATS: &[&dyn Format] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano];
+pub static FORMATS: &[&dyn Format] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
 
 /// What a reader may need to know beside its input.
 pub struct Context<'a> {

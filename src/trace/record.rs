@@ -10,6 +10,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const CHUNK: usize = 1 << 20;
 /// Steps of a batch.
 const BATCH: usize = 1 << 15;
+/// CPUs of a log at most: each has a register file.
+const CPUS: usize = 1 << 12;
+pub const TOO_MANY_CPUS: (Severity, &str, &str) =
+    (Severity::Error, "too-many-cpus", "up to 4096 are read; is that field the CPU or thread?");
+/// Names of registers that are remembered at most; there are more only in a log of another kind.
+const NAMES: usize = 1 << 12;
 /// Bytes of an opcode at most.
 pub const LONGEST_OPCODE: usize = 16;
 
@@ -194,7 +200,7 @@ impl Names {
         }
         let known = self.known.get(name).copied();
         let span = known.unwrap_or_else(|| std::str::from_utf8(name).ok().and_then(|n| self.file.lookup(n)));
-        if known.is_none() {
+        if known.is_none() && self.known.len() < NAMES {
             self.known.insert(name.to_vec(), span);
         }
         if place < self.places.len() {
@@ -211,6 +217,9 @@ impl Names {
 /// Appends a register's value as pieces of 8 bytes or less; false if the digits are none or too many for it.
 pub fn pieces(span: RegSpan, text: &[u8], out: &mut Vec<(RegSpan, u64)>) -> bool {
     let text = text.strip_prefix(b"0x").unwrap_or(text);
+    if text.len() > 128 {
+        return false;
+    }
     if span.size <= 8 {
         let mask = u64::MAX >> (64 - 8 * u32::from(span.size.clamp(1, 8)));
         // A log may print a narrow register in a wide field.
@@ -319,6 +328,11 @@ impl Steps {
             last: 0,
             count: 0,
         }
+    }
+
+    /// Whether there is room for a CPU.
+    pub fn admits(&self, cpu: u32) -> bool {
+        self.threads.len() < CPUS || self.threads.contains_key(&cpu)
     }
 
     /// Appends a row. Values before the instruction are wanted only where rows list such.
