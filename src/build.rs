@@ -540,8 +540,8 @@ impl Front {
             let code = move |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
             Elaborator::new(isa, big_endian, carries, Box::new(code))
         });
-        // Without the status register, the ELF's mapping symbols say which code is Thumb.
-        if isa == Isa::Arm && !carries.registers_before {
+        // Where the log does not say which code is Thumb, the ELF's mapping symbols do.
+        if isa == Isa::Arm && !carries.thumb {
             for def in &mut batch.new_insns {
                 def.thumb = self.space.thumb(def.address).unwrap_or(def.thumb);
             }

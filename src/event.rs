@@ -34,6 +34,8 @@ pub struct Carries {
     pub values: bool,
     pub time: bool,
     pub threads: bool,
+    /// The log says which ARM code is Thumb (else the ELF's mapping symbols do).
+    pub thumb: bool,
     /// What the kernel stored (system calls' results).
     pub kernel_stores: bool,
 }

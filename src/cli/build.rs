@@ -1,5 +1,6 @@
 use crate::build::{Detail, ElfInput, Options};
 use crate::diagnostics::Severity;
+use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -22,6 +23,9 @@ pub struct Args {
     /// Format of the traces [default: seen by content; `addfg formats` lists them]
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
+    /// Layout file that describes the traces' lines (docs/layout.md)
+    #[arg(long, value_name = "FILE")]
+    layout: Option<PathBuf>,
     /// How much is kept: sums; calls and dataflow between instances; every step, access and communication between instances; and
     /// those inside one
     #[arg(long, value_name = "DETAIL", default_value = "pairs", value_parser = ["summary", "instance", "pairs", "full"])]
@@ -76,8 +80,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         elfs: args.elf.iter().map(|e| elf(e)).collect::<Result<_, _>>()?,
         traces: args.traces,
         output: output.clone(),
-        format: args.format,
-        layout: None,
+        // Whoever gives a layout means the format that reads it.
+        format: args.format.or_else(|| args.layout.is_some().then(|| "layout".to_owned())),
+        layout: match &args.layout {
+            Some(path) => Some(std::fs::read_to_string(path).with_context(|| path.display().to_string())?),
+            None => None,
+        },
         detail: match args.detail.as_str() {
             "summary" => Detail::Summary,
             "instance" => Detail::Instance,

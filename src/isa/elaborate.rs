@@ -722,6 +722,7 @@ mod tests {
         values: false,
         time: false,
         threads: false,
+        thumb: true,
         kernel_stores: false,
     };
 

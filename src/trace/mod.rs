@@ -4,9 +4,12 @@ use crate::diagnostics::Diagnostic;
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
 
 pub mod execlog;
+pub mod giano;
 pub mod input;
 pub mod lackey;
+pub mod layout;
 pub mod qemu;
+pub mod record;
 
 /// A trace format.
 pub trait Format: Sync {
@@ -26,7 +29,7 @@ pub trait Format: Sync {
 }
 
 /// Every format, in the order in which `addfg formats` lists them.
-pub static FORMATS: &[&dyn Format] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog];
+pub static FORMATS: &[&dyn Format] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
 
 /// What a reader may need to know beside its input.
 pub struct Context<'a> {

@@ -32,7 +32,15 @@ impl Format for Qemu {
         "qemu-arm -singlestep -d nochain,cpu,in_asm -D app.log ./app"
     }
     fn carries(&self) -> Carries {
-        Carries { steps: true, opcodes: true, registers: true, registers_before: true, values: true, ..Carries::default() }
+        Carries {
+            steps: true,
+            opcodes: true,
+            registers: true,
+            registers_before: true,
+            values: true,
+            thumb: true,
+            ..Carries::default()
+        }
     }
     fn help(&self) -> &'static str {
         "One translated block an instruction: -singlestep, or -one-insn-per-tb in newer versions, with -d nochain. Without them\n\

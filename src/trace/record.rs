@@ -1,0 +1,523 @@
+//! What the formats with a line an instruction share: the loop over lines, numbers, problems, and rows made of records.
+
+use super::input::Input;
+use super::{Sink, TraceError};
+use crate::diagnostics::{Diagnostic, Severity};
+use crate::event::{Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, StepBatch};
+use crate::isa::{self, Registers};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+const CHUNK: usize = 1 << 20;
+/// Steps of a batch.
+const BATCH: usize = 1 << 15;
+/// CPUs of a log at most: each has a register file.
+const CPUS: usize = 1 << 12;
+pub const TOO_MANY_CPUS: (Severity, &str, &str) =
+    (Severity::Error, "too-many-cpus", "up to 4096 are read; is that field the CPU or thread?");
+/// Names of registers that are remembered at most; there are more only in a log of another kind.
+const NAMES: usize = 1 << 12;
+/// Bytes of an opcode at most.
+pub const LONGEST_OPCODE: usize = 16;
+
+/// A line of the input, without its end and blanks around it.
+pub struct Line<'a> {
+    pub text: &'a [u8],
+    /// From 1.
+    pub number: u64,
+    /// False for the last line of an input that does not end with a newline: its last digits may be missing.
+    pub whole: bool,
+}
+
+/// Calls `each` for every line that is not blank, reports progress, and damage of the input behind the good lines.
+pub fn each_line(
+    input: Input,
+    sink: &mut dyn Sink,
+    each: &mut dyn FnMut(Line, &mut dyn Sink) -> Result<(), TraceError>,
+) -> Result<(), TraceError> {
+    let (mut number, mut consumed) = (0, 0);
+    for chunk in input.chunks(CHUNK) {
+        let chunk = match chunk {
+            Ok(chunk) => chunk,
+            Err(e) => {
+                sink.diagnostic(e.into_damage()?);
+                break;
+            }
+        };
+        for line in chunk.split_inclusive(|&b| b == b'\n') {
+            number += 1;
+            let text = line.trim_ascii();
+            if !text.is_empty() {
+                each(Line { text, number, whole: line.ends_with(b"\n") }, sink)?;
+            }
+        }
+        sink.progress(chunk.consumed - consumed);
+        consumed = chunk.consumed;
+    }
+    Ok(())
+}
+
+/// Diagnostics with the position in one input. Only the first of a kind is kept, so only that gets a message.
+pub struct Problems {
+    name: String,
+    seen: FxHashSet<&'static str>,
+}
+
+impl Problems {
+    pub fn new(name: &str) -> Problems {
+        Problems { name: name.to_owned(), seen: FxHashSet::default() }
+    }
+
+    pub fn add(
+        &mut self,
+        sink: &mut dyn Sink,
+        (severity, code, remedy): (Severity, &'static str, &'static str),
+        line: u64,
+        message: impl FnOnce() -> String,
+    ) {
+        let (message, position) =
+            if self.seen.insert(code) { (message(), format!("{}:{line}", self.name)) } else { Default::default() };
+        sink.diagnostic(Diagnostic { severity, code, message, position, remedy });
+    }
+
+    /// A line that is none of the format, or that is cut off.
+    pub fn line(&mut self, sink: &mut dyn Sink, line: &Line, what: &str) {
+        if line.whole {
+            let kind = (Severity::Error, "malformed-line", "the line was left out; record again if there are many");
+            self.add(sink, kind, line.number, || format!("{what}: `{}`", excerpt(line.text)));
+        } else {
+            let kind = (Severity::Error, "truncated", "the steps before it were loaded; let the recorder finish");
+            self.add(sink, kind, line.number, || format!("the log ends within a line: `{}`", excerpt(line.text)));
+        }
+    }
+
+    pub fn malformed(&self, line: u64, message: impl Into<String>, remedy: impl Into<String>) -> TraceError {
+        TraceError::Malformed {
+            name: self.name.clone(),
+            position: line.to_string(),
+            message: message.into(),
+            remedy: remedy.into(),
+        }
+    }
+}
+
+/// The beginning of a line, for messages.
+pub fn excerpt(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(60)]).escape_debug().to_string()
+}
+
+/// A hexadecimal number of up to 64 bits, with or without `0x` and underscores.
+pub fn hex(text: &[u8]) -> Option<u64> {
+    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
+    let mut value = 0u64;
+    let mut any = false;
+    for &b in digits.iter().filter(|b| **b != b'_') {
+        if value >> 60 != 0 {
+            return None;
+        }
+        value = value << 4 | u64::from((b as char).to_digit(16)?);
+        any = true;
+    }
+    any.then_some(value)
+}
+
+/// Number of hexadecimal digits of what [`hex`] accepts.
+pub fn digits(text: &[u8]) -> usize {
+    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
+    digits.iter().filter(|b| b.is_ascii_hexdigit()).count()
+}
+
+/// A decimal number, hexadecimal with `0x`.
+pub fn number(text: &[u8]) -> Option<u64> {
+    if text.starts_with(b"0x") || text.starts_with(b"0X") {
+        return hex(text);
+    }
+    let plain = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    plain.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
+}
+
+/// An instruction set by one of its names.
+pub fn isa_named(name: &str) -> Option<Isa> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "x86_64" | "x86-64" | "amd64" => Isa::X86_64,
+        "x86" | "i386" | "i686" => Isa::X86,
+        "arm" | "arm7" | "armv7" | "armv4t" | "thumb" => Isa::Arm,
+        "aarch64" | "arm64" => Isa::Aarch64,
+        "riscv32" | "rv32" => Isa::Riscv32,
+        "riscv64" | "rv64" => Isa::Riscv64,
+        _ => return None,
+    })
+}
+
+pub const ISA_NAMES: &str = "x86_64, x86, arm, aarch64, riscv32, riscv64";
+
+/// An opcode as digits, in memory order.
+///
+/// Processors with instructions of two or four bytes print them as numbers, a Thumb instruction of four bytes as its two halves one
+/// after the other; x86 prints bytes. None if it has no whole number of bytes, or none that the instruction set has.
+pub fn opcode(digits: &[u8], isa: Isa, thumb: bool) -> Option<([u8; LONGEST_OPCODE], usize)> {
+    let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
+    let size = digits.len() / 2;
+    let fits = match isa {
+        Isa::X86 | Isa::X86_64 => (1..=15).contains(&size),
+        Isa::Arm | Isa::Riscv32 | Isa::Riscv64 => size == 2 || size == 4,
+        Isa::Aarch64 => size == 4,
+    };
+    if digits.len() % 2 != 0 || !fits {
+        return None;
+    }
+    let mut bytes = [0; LONGEST_OPCODE];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = hex(pair).filter(|_| pair.iter().all(u8::is_ascii_hexdigit))? as u8;
+    }
+    if isa == Isa::Arm && thumb && size == 4 {
+        bytes[..2].reverse();
+        bytes[2..4].reverse();
+    } else if !matches!(isa, Isa::X86 | Isa::X86_64) {
+        bytes[..size].reverse();
+    }
+    Some((bytes, size))
+}
+
+/// Spans of registers by the names in a log.
+pub struct Names {
+    file: &'static Registers,
+    known: FxHashMap<Vec<u8>, Option<RegSpan>>,
+    /// (name, span) at each place of a line: nearly always that of the line before.
+    places: Vec<(Vec<u8>, Option<RegSpan>)>,
+}
+
+impl Names {
+    pub fn new(isa: Isa) -> Names {
+        Names { file: isa::registers(isa), known: FxHashMap::default(), places: Vec::new() }
+    }
+
+    /// The register that is the `place`th of its line; `Err` the first time that a name is met that is no register.
+    pub fn span(&mut self, place: usize, name: &[u8]) -> Result<Option<RegSpan>, ()> {
+        if let Some((before, span)) = self.places.get(place)
+            && before == name
+        {
+            return Ok(*span);
+        }
+        let known = self.known.get(name).copied();
+        let span = known.unwrap_or_else(|| std::str::from_utf8(name).ok().and_then(|n| self.file.lookup(n)));
+        if known.is_none() && self.known.len() < NAMES {
+            self.known.insert(name.to_vec(), span);
+        }
+        if place < self.places.len() {
+            self.places[place].0.clear();
+            self.places[place].0.extend_from_slice(name);
+            self.places[place].1 = span;
+        } else if place == self.places.len() && place < 256 {
+            self.places.push((name.to_vec(), span));
+        }
+        if span.is_none() && known.is_none() { Err(()) } else { Ok(span) }
+    }
+}
+
+/// Appends a register's value as pieces of 8 bytes or less; false if the digits are none or too many for it.
+pub fn pieces(span: RegSpan, text: &[u8], out: &mut Vec<(RegSpan, u64)>) -> bool {
+    let text = text.strip_prefix(b"0x").unwrap_or(text);
+    if text.len() > 128 {
+        return false;
+    }
+    if span.size <= 8 {
+        let mask = u64::MAX >> (64 - 8 * u32::from(span.size.clamp(1, 8)));
+        // A log may print a narrow register in a wide field.
+        let Some(value) = hex(text) else { return false };
+        out.push((span, value & mask));
+        return true;
+    }
+    let mut digits = text;
+    let mut done = 0;
+    while done < span.size && !digits.is_empty() {
+        let from = digits.len().saturating_sub(16);
+        let Some(value) = hex(&digits[from..]) else { return false };
+        let size = (span.size - done).min(8);
+        out.push((RegSpan { offset: span.offset + done, size }, value & u64::MAX >> (64 - 8 * u32::from(size))));
+        digits = &digits[..from];
+        done += size;
+    }
+    // Fewer digits than the register has: the rest is zero.
+    while done > 0 && done < span.size {
+        let size = (span.size - done).min(8);
+        out.push((RegSpan { offset: span.offset + done, size }, 0));
+        done += size;
+    }
+    done > 0 && digits.is_empty()
+}
+
+/// What a line says of a step.
+#[derive(Default)]
+pub struct Record<'a> {
+    pub line: u64,
+    pub time: u64,
+    pub cpu: u32,
+    pub pc: u64,
+    /// Bytes in memory order, and how many.
+    pub opcode: ([u8; LONGEST_OPCODE], usize),
+    pub thumb: bool,
+    pub text: &'a [u8],
+    pub condition: Condition,
+}
+
+/// Lists that belong to a record; kept by the reader so that no line allocates.
+#[derive(Default)]
+pub struct Lists {
+    /// Register values before the instruction.
+    pub before: Vec<(RegSpan, u64)>,
+    /// Register values after it.
+    pub after: Vec<(RegSpan, u64)>,
+    pub accesses: Vec<LoggedAccess>,
+    /// Registers that the log flags as read or written.
+    pub flags: Vec<(RegSpan, RegUse)>,
+}
+
+impl Lists {
+    pub fn clear(&mut self) {
+        self.before.clear();
+        self.after.clear();
+        self.accesses.clear();
+        self.flags.clear();
+    }
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    pc: u64,
+    bytes: u128,
+    size: usize,
+    thumb: bool,
+    flags: u32,
+}
+
+/// Turns records into rows: the dictionary of instructions, and register values as changes.
+pub struct Steps {
+    file: &'static Registers,
+    /// Rows list register values before the instruction; values after it wait for the thread's next row.
+    registers_before: bool,
+    /// The log has flags, so a line without is an instruction that touches no register.
+    flagged: bool,
+    with_time: bool,
+    known: FxHashMap<Key, u32>,
+    flags: FxHashMap<Box<[(RegSpan, RegUse)]>, u32>,
+    threads: FxHashMap<u32, Thread>,
+    batch: StepBatch,
+    /// Address of the last row's instruction.
+    last: u64,
+    pub count: u64,
+}
+
+#[derive(Default)]
+struct Thread {
+    /// By register offset: size of the value that was listed last (0: none), and the value.
+    values: Vec<(u16, u64)>,
+    waiting: Vec<(RegSpan, u64)>,
+}
+
+impl Steps {
+    pub fn new(isa: Isa, registers_before: bool, flagged: bool, with_time: bool) -> Steps {
+        Steps {
+            file: isa::registers(isa),
+            registers_before,
+            flagged,
+            with_time,
+            known: FxHashMap::default(),
+            flags: FxHashMap::default(),
+            threads: FxHashMap::default(),
+            batch: StepBatch::default(),
+            last: 0,
+            count: 0,
+        }
+    }
+
+    /// Whether there is room for a CPU.
+    pub fn admits(&self, cpu: u32) -> bool {
+        self.threads.len() < CPUS || self.threads.contains_key(&cpu)
+    }
+
+    /// Appends a row. Values before the instruction are wanted only where rows list such.
+    pub fn push(&mut self, record: &Record, lists: &mut Lists, sink: &mut dyn Sink) -> Result<(), TraceError> {
+        if self.batch.len() == BATCH {
+            sink.steps(&mut self.batch)?;
+        }
+        let insn = self.instruction(record, &mut lists.flags);
+        if self.batch.is_empty() {
+            self.batch.position = record.line;
+        }
+        let batch = &mut self.batch;
+        batch.insn.push(insn);
+        batch.thread.push(record.cpu);
+        batch.condition.push(record.condition);
+        if self.with_time {
+            batch.time.push(record.time);
+        }
+        batch.accesses.append(&mut lists.accesses);
+        batch.access_end.push(batch.accesses.len() as u32);
+        let thread = self.threads.entry(record.cpu).or_default();
+        if self.registers_before {
+            for (span, value) in thread.waiting.drain(..) {
+                change(&mut thread.values, self.file, span, value, &mut batch.registers);
+            }
+            thread.waiting.append(&mut lists.after);
+        } else {
+            lists.before.clear();
+            lists.before.append(&mut lists.after);
+        }
+        for (span, value) in lists.before.drain(..) {
+            change(&mut thread.values, self.file, span, value, &mut batch.registers);
+        }
+        batch.register_end.push(batch.registers.len() as u32);
+        self.last = record.pc;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Adds what a further line says of the last row's instruction (a micro-operation); false if that was another one's.
+    pub fn join(&mut self, record: &Record, lists: &mut Lists) -> bool {
+        let batch = &mut self.batch;
+        let same = batch.thread.last() == Some(&record.cpu) && self.last == record.pc;
+        let (true, Some(access_end), Some(register_end)) = (same, batch.access_end.last_mut(), batch.register_end.last_mut())
+        else {
+            return false;
+        };
+        batch.accesses.append(&mut lists.accesses);
+        *access_end = batch.accesses.len() as u32;
+        let thread = self.threads.entry(record.cpu).or_default();
+        if self.registers_before {
+            thread.waiting.append(&mut lists.after);
+        } else {
+            for (span, value) in lists.after.drain(..) {
+                change(&mut thread.values, self.file, span, value, &mut batch.registers);
+            }
+            *register_end = batch.registers.len() as u32;
+        }
+        true
+    }
+
+    fn instruction(&mut self, record: &Record, flags: &mut Vec<(RegSpan, RegUse)>) -> u32 {
+        let list = match self.flags.get(&flags[..]) {
+            Some(&list) => list,
+            None => {
+                let list = self.flags.len() as u32;
+                self.flags.insert(flags.clone().into_boxed_slice(), list);
+                list
+            }
+        };
+        let (bytes, size) = record.opcode;
+        let key = Key { pc: record.pc, bytes: u128::from_le_bytes(bytes), size, thumb: record.thumb, flags: list };
+        let next = self.known.len() as u32;
+        let id = *self.known.entry(key).or_insert(next);
+        if id == next {
+            let text = String::from_utf8_lossy(record.text).split_whitespace().collect::<Vec<_>>().join(" ");
+            self.batch.new_insns.push(InsnDef {
+                address: record.pc,
+                bytes: bytes[..size].to_vec(),
+                size: size as u8,
+                thumb: record.thumb,
+                text: (!text.is_empty()).then(|| text.into()),
+                log_registers: self.flagged.then(|| flags.clone().into_boxed_slice()),
+            });
+        }
+        id
+    }
+
+    /// Gives the last rows.
+    pub fn finish(&mut self, sink: &mut dyn Sink) -> Result<(), TraceError> {
+        sink.steps(&mut self.batch)
+    }
+}
+
+/// Lists a value unless it is what was listed last of these bytes.
+fn change(values: &mut Vec<(u16, u64)>, file: &Registers, span: RegSpan, value: u64, out: &mut Vec<(RegSpan, u64)>) {
+    if values.is_empty() {
+        values.resize(file.size + 1, (0, 0));
+    }
+    let offset = usize::from(span.offset);
+    match values.get(offset) {
+        Some(&(size, before)) if size == span.size && before == value => return,
+        None => return,
+        Some(_) => {}
+    }
+    // What was listed of other parts of the same register is not its value any more.
+    if let Some(register) = file.at(span.offset) {
+        let start = usize::from(register.span.offset);
+        let end = (start + usize::from(register.span.size)).min(values.len());
+        for (i, entry) in values[start..end].iter_mut().enumerate() {
+            let other = start + i;
+            if other < offset + usize::from(span.size) && offset < other + usize::from(entry.0) {
+                *entry = (0, 0);
+            }
+        }
+    }
+    values[offset] = (span.size, value);
+    out.push((span, value));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        assert_eq!(hex(b"0xffff_0000_0000_0001"), Some(0xffff_0000_0000_0001));
+        assert_eq!(hex(b"DEADbeef"), Some(0xdeadbeef));
+        assert_eq!(hex(b"0000000000000000000000001"), Some(1));
+        for bad in [&b""[..], b"0x", b"_", b"12345678123456781", b"+1", b"g"] {
+            assert_eq!(hex(bad), None, "{}", bad.escape_ascii());
+        }
+        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(number(b"0x10"), Some(16));
+        for bad in [&b""[..], b"18446744073709551616", b"-1", b"+1", b"1a"] {
+            assert_eq!(number(bad), None, "{}", bad.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn opcodes_are_in_memory_order() {
+        let bytes = |digits: &str, isa, thumb| opcode(digits.as_bytes(), isa, thumb).map(|(b, n)| b[..n].to_vec());
+        assert_eq!(bytes("e92d4010", Isa::Arm, false), Some(vec![0x10, 0x40, 0x2d, 0xe9]));
+        assert_eq!(bytes("b510", Isa::Arm, true), Some(vec![0x10, 0xb5]));
+        assert_eq!(bytes("f8df1234", Isa::Arm, true), Some(vec![0xdf, 0xf8, 0x34, 0x12]));
+        assert_eq!(bytes("0x00001197", Isa::Riscv64, false), Some(vec![0x97, 0x11, 0, 0]));
+        assert_eq!(bytes("49 89", Isa::X86_64, false), None);
+        assert_eq!(bytes("4989d1", Isa::X86_64, false), Some(vec![0x49, 0x89, 0xd1]));
+        assert_eq!(bytes("d5", Isa::Aarch64, false), None);
+        assert_eq!(bytes("d50_201f", Isa::Aarch64, false), None);
+    }
+
+    #[test]
+    fn wide_registers_come_in_pieces() {
+        let span = RegSpan { offset: 32, size: 16 };
+        let mut out = Vec::new();
+        assert!(pieces(span, b"00112233445566778899aabbccddeeff", &mut out));
+        assert_eq!(
+            out,
+            [(RegSpan { offset: 32, size: 8 }, 0x8899aabbccddeeff), (RegSpan { offset: 40, size: 8 }, 0x0011223344556677)]
+        );
+        out.clear();
+        assert!(pieces(span, b"5", &mut out));
+        assert_eq!(out[1], (RegSpan { offset: 40, size: 8 }, 0));
+        assert!(!pieces(span, b"112233445566778899aabbccddeeff001122", &mut out));
+        assert!(!pieces(span, b"", &mut out));
+    }
+
+    #[test]
+    fn a_value_is_listed_when_its_bytes_changed() {
+        let file = isa::registers(Isa::X86_64);
+        let span = |name| file.lookup(name).unwrap();
+        let (mut values, mut out) = (Vec::new(), Vec::new());
+        for (name, value, listed) in [
+            ("rax", 1, true),
+            ("rax", 1, false),
+            ("ah", 7, true),
+            ("rax", 1, true),
+            ("eax", 1, true),
+            ("ah", 7, true),
+            ("ah", 7, false),
+        ] {
+            out.clear();
+            change(&mut values, file, span(name), value, &mut out);
+            assert_eq!(!out.is_empty(), listed, "{name}={value}");
+        }
+    }
+}
