@@ -15,4 +15,5 @@ pub mod isa;
 pub mod query;
 pub mod render;
 pub mod store;
+pub mod text;
 pub mod trace;

@@ -3,14 +3,7 @@
 use duckdb::types::{TimeUnit, Value, ValueRef};
 use serde_json::json;
 
-/// Text without control characters, for terminals.
-pub fn plain(text: &str) -> String {
-    if text.chars().any(char::is_control) {
-        text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
-    } else {
-        text.to_owned()
-    }
-}
+use crate::text::visible;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -86,7 +79,7 @@ pub fn query(
     match format {
         Format::Table => {
             table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
-            table.set_header(names.iter().map(|n| plain(n)));
+            table.set_header(names.iter().map(|n| visible(n)));
         }
         Format::Csv => writeln!(out, "{}", names.iter().map(|n| csv_field(n)).collect::<Vec<_>>().join(","))?,
         Format::Json => write!(out, "[")?,
@@ -102,7 +95,7 @@ pub fn query(
                 let cell = |v: &Value| {
                     let number = !matches!(v, Value::Text(_) | Value::Blob(_) | Value::Boolean(_) | Value::Enum(_));
                     let right = if number { comfy_table::CellAlignment::Right } else { comfy_table::CellAlignment::Left };
-                    comfy_table::Cell::new(plain(&text(v))).set_alignment(right)
+                    comfy_table::Cell::new(visible(&text(v))).set_alignment(right)
                 };
                 table.add_row(values.iter().map(cell));
             }

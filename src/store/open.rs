@@ -2,6 +2,7 @@
 
 use super::SCHEMA_VERSION;
 use duckdb::{AccessMode, Config, Connection};
+use std::io::Read;
 use std::path::Path;
 
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +15,12 @@ pub enum OpenError {
     NotAddfg { path: String },
     #[error("{path} has schema version {found}, this addfg reads version {SCHEMA_VERSION}: build it again")]
     Version { path: String, found: String },
+}
+
+/// Whether a file is a DuckDB database, by its first bytes.
+pub fn is_duckdb(path: &Path) -> bool {
+    let mut head = [0; 12];
+    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok() && head[8..] == *b"DUCK"
 }
 
 /// Opens for reading only, or for writing too.
