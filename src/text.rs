@@ -69,9 +69,10 @@ mod tests {
         assert_eq!(bytes, ["0 B", "1.0 KiB", "1.0 KiB", "1023.9 KiB", "1.0 MiB", "8192.0 PiB"]);
         let counts = [999, 1000, 999_949, 999_950, 1_000_000_000].map(human_count);
         assert_eq!(counts, ["999", "1.0 k", "999.9 k", "1.0 M", "1.0 G"]);
-        assert_eq!([percent(1, 8), percent(1, 10_000), percent(0, 5), percent(1, 0)].map(|p| p.unwrap_or_default()), [
-            "12.5 %", "<0.1 %", "0.0 %", ""
-        ]);
+        assert_eq!(
+            [percent(1, 8), percent(1, 10_000), percent(0, 5), percent(1, 0)].map(|p| p.unwrap_or_default()),
+            ["12.5 %", "<0.1 %", "0.0 %", ""]
+        );
     }
 
     #[test]

@@ -90,13 +90,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let graph = graph::load(&db, &selection)?;
     let dot = match renderer.made {
         Made::Text(text) => return super::output(args.output.as_deref(), text(&graph).as_bytes()),
-        Made::Drawn => render::dot::render(&graph),
+        Made::Drawn => render::dot::render_for_layout(&graph),
     };
-    match layout::draw(dot.clone(), renderer.name) {
+    match layout::draw(dot, renderer.name) {
         Ok(picture) => super::output(args.output.as_deref(), &picture),
         Err(error @ layout::LayoutError::Missing) if args.output.is_some() => {
             let beside = args.output.unwrap_or_default().with_extension("dot");
-            super::output(Some(&beside), dot.as_bytes())?;
+            super::output(Some(&beside), render::dot::render(&graph).as_bytes())?;
             Err(anyhow::Error::new(error).context(format!("wrote {} instead of a picture", beside.display())))
         }
         Err(error) => Err(error.into()),

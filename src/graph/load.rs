@@ -15,7 +15,7 @@ macro_rules! report {
 /// Reads what a selection needs and makes the graph of it.
 pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, GraphError> {
     // Order is ours: every list is sorted here.
-    connection.execute_batch("SET preserve_insertion_order = false")?;
+    connection.execute_batch("SET preserve_insertion_order = false; SET threads = 1")?;
     let instances = selection.level == Level::Instance;
     if (instances || selection.focus.is_some_and(|f| f.instance.is_some())) && !has_instances(connection)? {
         return Err(GraphError::NoInstances);
@@ -47,7 +47,12 @@ fn has_instances(connection: &Connection) -> Result<bool, GraphError> {
 }
 
 /// A query's rows, each given to `take`.
-fn each(connection: &Connection, sql: &str, params: &[&dyn ToSql], mut take: impl FnMut(&Row) -> duckdb::Result<()>) -> duckdb::Result<()> {
+fn each(
+    connection: &Connection,
+    sql: &str,
+    params: &[&dyn ToSql],
+    mut take: impl FnMut(&Row) -> duckdb::Result<()>,
+) -> duckdb::Result<()> {
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query(params)?;
     while let Some(row) = rows.next()? {
@@ -122,8 +127,11 @@ fn read(connection: &Connection, selection: &Selection, [nodes, data, calls]: [&
 }
 
 fn function_rows(connection: &Connection, selection: &Selection) -> Result<Rows, GraphError> {
-    let stubs: bool =
-        connection.query_row("SELECT count(*) > 0 FROM (SELECT 1 FROM function_symbol WHERE kind = 'stub' LIMIT 1)", [], |r| r.get(0))?;
+    let stubs: bool = connection.query_row(
+        "SELECT count(*) > 0 FROM (SELECT 1 FROM function_symbol WHERE kind = 'stub' LIMIT 1)",
+        [],
+        |r| r.get(0),
+    )?;
     let queries = if selection.stubs || !stubs {
         [report!("graph_nodes"), report!("graph_data"), report!("graph_calls")]
     } else {
@@ -138,7 +146,7 @@ fn function_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
 fn prepare_instances(connection: &Connection, stubs: bool) -> Result<(), GraphError> {
     let limit = if stubs { "LIMIT 0" } else { "" };
     connection.execute_batch(&format!(
-        "CREATE OR REPLACE TEMP TABLE merged AS SELECT call_id, into_call_id FROM folded_call {limit};
+        "CREATE OR REPLACE TEMP TABLE merged AS SELECT call_id, into_call_id FROM folded_call WHERE into_call_id <> call_id {limit};
          CREATE OR REPLACE TEMP VIEW instance_flow AS {}
          CREATE OR REPLACE TEMP VIEW instance_call AS {}",
         report!("instance_flow"),
@@ -186,10 +194,8 @@ fn current(
 ) -> Result<(Vec<DataRow>, Vec<CallRow>), GraphError> {
     prepare_instances(connection, selection.stubs)?;
     let sql = "SELECT call_id FROM function_call WHERE function_id = ? AND instance = ?";
-    let call: i64 = connection
-        .query_row(sql, [function_id, instance], |r| r.get(0))
-        .optional()?
-        .ok_or(GraphError::NoInstances)?;
+    let call: i64 =
+        connection.query_row(sql, [function_id, instance], |r| r.get(0)).optional()?.ok_or(GraphError::NoInstances)?;
     let (mut data, mut calls) = (Vec::new(), Vec::new());
     if selection.data {
         each(connection, report!("focus_data"), &[&call], |r| {
@@ -222,7 +228,9 @@ fn why_no_data(connection: &Connection) -> Result<String, GraphError> {
     let (accesses, format): (Option<bool>, Option<String>) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
     let format = format.map_or(String::new(), |f| format!(" ({})", visible(&f)));
     Ok(if accesses == Some(false) {
-        format!("No data: this trace{format} has no accesses. Record one that has them, with valgrind --tool=lackey --trace-mem=yes or QEMU.")
+        format!(
+            "No data: this trace{format} has no accesses. Record one that has them, with valgrind --tool=lackey --trace-mem=yes or QEMU."
+        )
     } else {
         "No data goes from one node to another here.".to_owned()
     })

@@ -201,19 +201,21 @@ fn around(rows: &mut Rows, focus: Focus, word: &str, left_out: &mut Vec<String>)
         keep
     });
     if count > 0 {
-        let edges = if focus.depth == 1 { "edge".to_owned() } else { format!("{} edges", focus.depth) };
+        let edges = if focus.depth == 1 { "one edge".to_owned() } else { format!("{} edges", focus.depth) };
         left_out.push(format!("{} farther than {edges} from the focus", plural(count, word)));
     }
     let d = |n: NodeId| distance.get(&n).copied().unwrap_or(u32::MAX);
     // A node's own traffic stays with it.
     let touches = |a, b| if a == b { d(a) <= focus.depth } else { d(a).min(d(b)) < focus.depth && d(a).max(d(b)) <= focus.depth };
     rows.data.retain(|r| touches(r.writer, r.reader));
-    rows.calls.retain(|r| r.caller != r.callee && touches(r.caller, r.callee) || r.caller == r.callee && d(r.caller) < focus.depth);
+    rows.calls
+        .retain(|r| r.caller != r.callee && touches(r.caller, r.callee) || r.caller == r.callee && d(r.caller) < focus.depth);
 }
 
 /// Keeps the nodes with the largest share of steps, inclusive steps or traffic; the rest becomes one node.
 fn keep_top(rows: &mut Rows, selection: &Selection, steps: i64, word: &str, left_out: &mut Vec<String>) {
     let drawn = rows.nodes.keys().filter(|&&id| id != OTHERS).count();
+    let mut sources = 0;
     if drawn > selection.top {
         let mut traffic: BTreeMap<NodeId, (i64, i64)> = BTreeMap::new();
         let mut total = (0i64, 0i64);
@@ -267,15 +269,23 @@ fn keep_top(rows: &mut Rows, selection: &Selection, steps: i64, word: &str, left
             if let Some(n) = rows.nodes.remove(id) {
                 others.calls += n.calls;
                 others.steps_self = add(others.steps_self, n.steps_self);
-                others.members += if n.kind == NodeKind::Pseudo { 0 } else { 1 };
+                if n.kind == NodeKind::Pseudo { sources += 1 } else { others.members += 1 }
             }
         }
         rows.nodes.insert(OTHERS, others);
         rows.rename(|id| if rest.contains(&id) { OTHERS } else { id });
     }
     if let Some(others) = rows.nodes.get(&OTHERS) {
-        let share = others.steps_self.and_then(|s| percent(s, steps)).map_or(String::new(), |p| format!(" with {p} of the steps"));
-        left_out.push(format!("{}{share}, merged into (others)", plural(others.members, word)));
+        let share =
+            others.steps_self.and_then(|s| percent(s, steps)).map_or(String::new(), |p| format!(" with {p} of the steps"));
+        let mut parts = Vec::new();
+        if others.members > 0 {
+            parts.push(format!("{}{share}", plural(others.members, word)));
+        }
+        if sources > 0 {
+            parts.push(format!("{} of bytes that no step wrote", plural(sources, "source")));
+        }
+        left_out.push(format!("{}, merged into (others)", parts.join(" and ")));
     }
 }
 
@@ -286,7 +296,17 @@ fn drop_small(data: &mut DataEdges, selection: &Selection, nodes: usize, left_ou
     order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     let keep = match selection.min_bytes {
         Some(limit) => order.partition_point(|o| o.0 >= limit),
-        None => order.len().min((2 * nodes).max(24)),
+        None => {
+            // What carries 98 % of the traffic, but a few edges at least.
+            let mut sum = 0i64;
+            let enough = |o: &&(i64, (NodeId, NodeId))| {
+                let keep = sum < total / 100 * 98;
+                sum = sum.saturating_add(o.0);
+                keep
+            };
+            let most = order.iter().take_while(enough).count();
+            most.max(nodes.min(24)).min(2 * nodes).min(order.len())
+        }
     };
     let gone = &order[keep..];
     if let Some(largest) = gone.first() {

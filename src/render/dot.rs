@@ -10,7 +10,7 @@ use graphviz_rust::dot_structures::{
 };
 use graphviz_rust::printer::{DotPrinter, PrinterContext};
 use petgraph::graph::NodeIndex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const FONT: &str = "Helvetica,Arial,sans-serif";
 const GREY: &str = "#777777";
@@ -63,7 +63,7 @@ fn html(text: &str) -> String {
 }
 
 fn small(text: &str) -> String {
-    format!("<FONT POINT-SIZE=\"9\">{text}</FONT>")
+    format!("<FONT POINT-SIZE=\"9\">{}</FONT>", html(text))
 }
 
 fn attribute(name: &str, value: &str) -> Attribute {
@@ -80,7 +80,9 @@ fn calls(count: i64) -> String {
 }
 
 fn node_label(node: &Node, level: Level, steps: i64) -> Attribute {
-    let mut lines = vec![format!("<B>{}</B>", html(&shorten(&node.name, NAME)))];
+    let path = matches!(node.kind, NodeKind::File | NodeKind::Image) && node.name.starts_with(['/', '\\']);
+    let name = if path { tail(&node.name) } else { node.name.clone() };
+    let mut lines = vec![format!("<B>{}</B>", html(&shorten(&name, NAME)))];
     if node.kind == NodeKind::Pseudo {
         return label(&lines);
     }
@@ -93,7 +95,9 @@ fn node_label(node: &Node, level: Level, steps: i64) -> Attribute {
         lines.push(small(&figures.join(", ")));
     }
     let mut figures = Vec::new();
-    if node.members != 1 || matches!(node.kind, NodeKind::File | NodeKind::Image) {
+    if node.members == 0 {
+        figures.push("sources of bytes that no step wrote".to_owned());
+    } else if node.members != 1 || matches!(node.kind, NodeKind::File | NodeKind::Image) {
         let what = if level == Level::Instance { "call" } else { "function" };
         figures.push(format!("{} {what}{}", human_count(node.members as i64), if node.members == 1 { "" } else { "s" }));
     } else if node.calls > 0 && node.kind != NodeKind::Instance {
@@ -181,7 +185,8 @@ fn data_tooltip(from: &str, to: &str, flows: &[Flow]) -> String {
     text
 }
 
-fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, calls_rank: bool) -> Stmt {
+/// `upward`: the end that the edge points to is drawn above the other one.
+fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward: bool) -> Stmt {
     let (from, to) = (&graph.graph[a], &graph.graph[b]);
     let mut attributes = match &edge.kind {
         EdgeKind::Call { calls: count, steps } => {
@@ -190,7 +195,6 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, calls_
             vec![
                 label(&[format!("<FONT COLOR=\"{ink}\">{}×</FONT>", human_count(*count))]),
                 attribute("color", ink),
-                attribute("weight", "3"),
                 attribute("tooltip", &format!("{} calls {}: {count} times{below}", from.name, to.name)),
             ]
         }
@@ -202,7 +206,8 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, calls_
             let lines = match &flows[..] {
                 [one] => vec![part(one, format!("<B>{}</B> {}", human_bytes(bytes), one.via.name()))],
                 _ => {
-                    let mut lines = vec![flows.first().map_or(String::new(), |f| part(f, format!("<B>{}</B>", human_bytes(bytes))))];
+                    let mut lines =
+                        vec![flows.first().map_or(String::new(), |f| part(f, format!("<B>{}</B>", human_bytes(bytes))))];
                     lines.extend(flows.iter().map(|f| part(f, format!("{} {}", f.via.name(), human_bytes(f.bytes)))));
                     lines
                 }
@@ -213,19 +218,67 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, calls_
             vec![
                 label(&lines),
                 attribute("style", "dashed"),
-                attribute("arrowhead", "vee"),
+                attribute(if upward { "arrowtail" } else { "arrowhead" }, "vee"),
                 attribute("color", ink),
                 attribute("penwidth", &format!("{width:.1}")),
                 attribute("tooltip", &data_tooltip(&from.name, &to.name, &flows)),
             ]
         }
     };
-    // What goes to and from the rest of the program says nothing of the order of the others.
-    let others = from.kind == NodeKind::Others || to.kind == NodeKind::Others;
-    if others || calls_rank && matches!(edge.kind, EdgeKind::Data(_)) && from.kind != NodeKind::Pseudo {
-        attributes.push(attribute("weight", "0"));
+    let (top, bottom) = if upward { (b, a) } else { (a, b) };
+    if upward {
+        attributes.push(attribute("dir", "back"));
     }
-    Stmt::Edge(DotEdge { ty: EdgeTy::Pair(Vertex::N(dot_id(a)), Vertex::N(dot_id(b))), attributes })
+    Stmt::Edge(DotEdge { ty: EdgeTy::Pair(Vertex::N(dot_id(top)), Vertex::N(dot_id(bottom))), attributes })
+}
+
+/// An order of the nodes from the top to the bottom of the picture: sources of data that no step wrote, then callers before callees
+/// (without calls, writers before readers), the others last.
+fn vertical_order(graph: &Graph) -> Vec<usize> {
+    let edges = graph.edges();
+    let kind = |i: NodeIndex| graph.graph[i].kind;
+    let any_calls = edges.iter().any(|e| matches!(e.2.kind, EdgeKind::Call { .. }));
+    let count = graph.graph.node_count();
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); count];
+    let mut has_above = vec![false; count];
+    for (a, b, edge) in &edges {
+        let counts = matches!(edge.kind, EdgeKind::Call { .. }) == any_calls;
+        if counts && a != b && kind(*a) != NodeKind::Others && kind(*b) != NodeKind::Others {
+            below[a.index()].push(b.index());
+            has_above[b.index()] = true;
+        }
+    }
+    // Reverse post-order of a depth-first search, last children first: node numbers follow the order of first steps, and so shall what
+    // one node calls from top to bottom.
+    below.iter_mut().for_each(|list| list.reverse());
+    let mut finished = Vec::with_capacity(count);
+    let mut seen = vec![false; count];
+    for root in (0..count).rev().filter(|&n| !has_above[n]).chain((0..count).rev().filter(|&n| has_above[n])) {
+        let mut stack = vec![(root, 0)];
+        while let Some((node, next)) = stack.pop() {
+            if next == 0 && std::mem::replace(&mut seen[node], true) {
+                continue;
+            }
+            match below[node].get(next) {
+                Some(&child) => {
+                    stack.push((node, next + 1));
+                    if !seen[child] {
+                        stack.push((child, 0));
+                    }
+                }
+                None => finished.push(node),
+            }
+        }
+    }
+    let mut order = vec![0; count];
+    for (position, node) in finished.into_iter().rev().enumerate() {
+        order[node] = match graph.graph[NodeIndex::new(node)].kind {
+            NodeKind::Pseudo => 0,
+            NodeKind::Others => 2 * count,
+            _ => 1 + position,
+        };
+    }
+    order
 }
 
 /// What the picture shows and what it does not, below it.
@@ -285,7 +338,18 @@ fn tail(path: &str) -> String {
     }
 }
 
+/// The graph as it is: every edge from caller to callee, from writer to reader.
 pub fn render(graph: &Graph) -> String {
+    write(graph, false)
+}
+
+/// The same picture for `dot` to lay out. It breaks cycles where it happens to find them, which turns call trees upside down; here the
+/// edges that go upwards are written from their upper end, with the arrow at the other.
+pub fn render_for_layout(graph: &Graph) -> String {
+    write(graph, true)
+}
+
+fn write(graph: &Graph, for_layout: bool) -> String {
     let font = attribute("fontname", FONT);
     let edges = graph.edges();
     let mut whole = vec![
@@ -298,7 +362,12 @@ pub fn render(graph: &Graph) -> String {
         attribute("ranksep", "0.45"),
     ];
     if edges.len() > LARGE {
-        whole.extend([attribute("splines", "line"), attribute("nslimit", "1"), attribute("nslimit1", "1"), attribute("mclimit", "0.2")]);
+        whole.extend([
+            attribute("splines", "line"),
+            attribute("nslimit", "1"),
+            attribute("nslimit1", "1"),
+            attribute("mclimit", "0.2"),
+        ]);
     }
     let mut statements = vec![
         Stmt::GAttribute(GraphAttributes::Graph(whole)),
@@ -318,10 +387,12 @@ pub fn render(graph: &Graph) -> String {
             attribute("arrowsize", "0.7"),
         ])),
     ];
+    let images: BTreeSet<&str> = graph.graph.node_weights().filter_map(|n| n.image.as_deref()).collect();
     let mut clusters: BTreeMap<Option<&str>, Vec<NodeIndex>> = BTreeMap::new();
     for index in graph.graph.node_indices() {
         let node = &graph.graph[index];
-        let frame = if node.kind == NodeKind::Image { None } else { node.file.as_deref().or(node.image.as_deref()) };
+        let image = node.image.as_deref().filter(|_| images.len() > 1 && node.kind != NodeKind::Image);
+        let frame = node.file.as_deref().or(image);
         clusters.entry(frame).or_default().push(index);
     }
     let several = clusters.keys().flatten().count() > 1;
@@ -344,8 +415,9 @@ pub fn render(graph: &Graph) -> String {
             _ => statements.extend(nodes),
         }
     }
-    let calls_rank = false;
-    statements.extend(edges.iter().map(|&(a, b, edge)| edge_statement(graph, a, b, edge, calls_rank)));
+    let order = if for_layout { vertical_order(graph) } else { Vec::new() };
+    let upward = |a: NodeIndex, b: NodeIndex| for_layout && order[a.index()] > order[b.index()];
+    statements.extend(edges.iter().map(|&(a, b, edge)| edge_statement(graph, a, b, edge, upward(a, b))));
     let dot = DotGraph::DiGraph { id: Id::Plain("addfg".into()), strict: false, stmts: statements };
     let mut text = dot.print(&mut PrinterContext::default());
     text.push('\n');
