@@ -23,8 +23,10 @@ const LAST_WINDOW: i64 = 1 << 22;
 /// Fills the temporary table `found` with the first `limit` communications in the order of the reads and gives how many transfers
 /// there are in all. `instance`: of the reader, None for all.
 pub fn find(connection: &Connection, writer: i32, reader: i32, instance: Option<i32>, limit: i64) -> duckdb::Result<i64> {
+    // DuckDB takes the read side for smaller than it is, and would compare each row with each.
     connection.execute_batch(
-        "CREATE OR REPLACE TEMP TABLE found (read_seq BIGINT, read_ordinal USMALLINT, write_seq BIGINT, is_register BOOLEAN,
+        "SET asof_loop_join_threshold = 0;
+         CREATE OR REPLACE TEMP TABLE found (read_seq BIGINT, read_ordinal USMALLINT, write_seq BIGINT, is_register BOOLEAN,
              address UBIGINT, bytes UINTEGER, read_instruction_id INTEGER, write_instruction_id INTEGER);
          CREATE OR REPLACE TEMP TABLE writer_run (start_seq BIGINT, block_id INTEGER);
          CREATE OR REPLACE TEMP TABLE reader_interval (thread_id INTEGER, start_seq BIGINT, end_seq BIGINT)",
@@ -33,6 +35,7 @@ pub fn find(connection: &Connection, writer: i32, reader: i32, instance: Option<
         connection.query_row(report!("flows_bounds"), params![writer, reader, instance, limit], |r| {
             Ok((r.get(0)?, r.get(1)?, r.get(2)?))
         })?;
+    connection.execute_batch(&format!("CREATE OR REPLACE TEMP TABLE place AS {}", report!("flows_places")))?;
     let (Some(first), Some(last)) = (first, last) else { return Ok(0) };
     let longest: i64 =
         connection.query_row("SELECT coalesce(max(value::BIGINT), 1) FROM meta WHERE key = 'longest_block'", [], |r| r.get(0))?;

@@ -1,14 +1,14 @@
 -- Every communication that was found, one row each, in the order of the reads.
--- reads: instruction, source_file, variable, register, section, region
--- needs: TEMP TABLE found (as flows_window.sql gives)
+-- reads: instruction, source_file, variable, register
+-- needs: TEMP TABLE found (as flows_window.sql gives), place (as flows_places.sql gives)
 -- write_seq, write_instruction, write_line, read_seq, read_instruction, read_line, via, place (variable with element and offset, or
--- register), address, bytes
+-- register, else address), address, bytes
 WITH named AS (
-    SELECT f.*, v.name, f.address - v.address AS offset_bytes, v.size,
+    SELECT f.*, p.via, v.name, f.address - v.address AS offset_bytes, v.size,
            regexp_extract_all(coalesce(v.type_name, ''), '\[(\d+)\]', 1)::BIGINT[] AS dimensions
     FROM found f
-    LEFT JOIN variable v ON NOT f.is_register AND f.address >= v.address AND f.address - v.address < v.size
-    QUALIFY row_number() OVER (PARTITION BY f.read_seq, f.read_ordinal, f.address, f.write_seq, f.bytes ORDER BY v.size, v.variable_id) = 1),
+    ASOF JOIN place p ON f.address >= p.start
+    LEFT JOIN variable v ON NOT f.is_register AND v.variable_id = p.variable_id),
 element AS (
     SELECT *, greatest(size // coalesce(list_product(dimensions), 1)::UBIGINT, 1) AS element_size FROM named),
 placed AS (
@@ -19,15 +19,12 @@ placed AS (
     FROM element)
 SELECT p.write_seq, w.text AS write_instruction, parse_filename(wf.path) || ':' || w.line AS write_line,
        p.read_seq, r.text AS read_instruction, parse_filename(rf.path) || ':' || r.line AS read_line,
-       CASE WHEN p.is_register THEN 'register'
-            ELSE coalesce((SELECT CASE WHEN bool_or(s.writable) THEN 'global' ELSE 'constant' END FROM section s
-                           WHERE p.address >= s.address AND p.address - s.address < s.size HAVING count(*) > 0),
-                          (SELECT min(g.via) FROM region g WHERE p.address BETWEEN g.first_address AND g.last_address)) END AS via,
-       CASE WHEN p.is_register
-            THEN (SELECT arg_min(g.name, g.size) FROM register g WHERE p.address >= g.address AND p.address < g.address + g.size)
-            ELSE p.variable END AS place,
+       CASE WHEN p.is_register THEN 'register' ELSE p.via END AS via,
+       CASE WHEN p.is_register THEN g.name
+            ELSE coalesce(p.variable, printf('0x%x', p.address)) END AS place,
        CASE WHEN NOT p.is_register THEN printf('0x%x', p.address) END AS address, p.bytes
 FROM placed p
+ASOF LEFT JOIN (SELECT address, arg_min(name, (size, name)) AS name FROM register GROUP BY ALL) g ON p.address >= g.address
 JOIN instruction r ON r.instruction_id = p.read_instruction_id
 LEFT JOIN instruction w ON w.instruction_id = p.write_instruction_id
 LEFT JOIN source_file wf ON wf.file_id = w.file_id

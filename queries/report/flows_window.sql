@@ -1,6 +1,6 @@
 -- Communications from one function to another with the read within a window of the run.
--- reads: communication_row, block_run, block_step, instruction, function_symbol, section, region, meta
--- needs: TEMP TABLE writer_run (start_seq, block_id), reader_interval (thread_id, start_seq, end_seq)
+-- reads: communication_row, block_run, block_step, instruction, function_symbol
+-- needs: TEMP TABLE place (as flows_places.sql gives), writer_run (start_seq, block_id), reader_interval (thread_id, start_seq, end_seq)
 -- param first BIGINT: first seq of the window
 -- param last BIGINT: last seq of the window
 -- param writer INTEGER: function id of the writer
@@ -30,17 +30,10 @@ written AS (
 -- What no step wrote, by the name of the pseudo-function that stands for it.
 unwritten AS (
     SELECT r.*, NULL AS write_instruction_id
-    FROM read r
-    LEFT JOIN section s ON NOT r.is_register AND r.address >= s.address AND r.address - s.address < s.size
-    LEFT JOIN image i ON i.image_id = s.image_id
-    LEFT JOIN region g ON NOT r.is_register AND r.address BETWEEN g.first_address AND g.last_address
+    FROM (SELECT * FROM read WHERE write_seq IS NULL) r
+    ASOF JOIN place p ON r.address >= p.start
     JOIN function_symbol f ON f.function_id = $3 AND f.kind = 'pseudo'
-    WHERE r.write_seq IS NULL
-      AND CASE WHEN r.is_register THEN f.name = '<initial registers>'
-               WHEN s.section_id IS NOT NULL THEN f.name IN ('<image ' || s.name || '>', '<' || parse_filename(i.path) || ' ' || s.name || '>')
-               WHEN g.via IS DISTINCT FROM 'stack' THEN f.name = '<input>'
-               WHEN r.address >= (SELECT value::UBIGINT FROM meta WHERE key = 'first_stack_pointer') THEN f.name = '<stack start>'
-               ELSE f.name = '<uninitialised>' END)
+    WHERE CASE WHEN r.is_register THEN f.name = '<initial registers>' ELSE f.name IN (p.unwritten, p.unwritten_long) END)
 FROM written UNION ALL FROM unwritten
 ORDER BY read_seq, read_ordinal, address, write_seq
 LIMIT $5;
