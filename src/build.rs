@@ -263,7 +263,7 @@ pub fn build(options: &Options, progress: &mut dyn FnMut(u64, u64) -> bool) -> R
 }
 
 /// Tables that have stubs merged into their callers, in the order in which each has what it reads.
-const FOLDED: [(&str, &str); 4] = [
+pub const FOLDED: [(&str, &str); 4] = [
     ("folded_call", include_str!("../queries/derive/middle/folded_call.sql")),
     ("function_profile_folded", include_str!("../queries/derive/high/function_profile_folded.sql")),
     ("function_edge_folded", include_str!("../queries/derive/high/function_edge_folded.sql")),
