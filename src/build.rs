@@ -262,6 +262,14 @@ pub fn build(options: &Options, progress: &mut dyn FnMut(u64, u64) -> bool) -> R
     result
 }
 
+/// Tables that have stubs merged into their callers, in the order in which each has what it reads.
+pub const FOLDED: [(&str, &str); 4] = [
+    ("folded_call", include_str!("../queries/derive/middle/folded_call.sql")),
+    ("function_profile_folded", include_str!("../queries/derive/high/function_profile_folded.sql")),
+    ("function_edge_folded", include_str!("../queries/derive/high/function_edge_folded.sql")),
+    ("call_edge_folded", include_str!("../queries/derive/high/call_edge_folded.sql")),
+];
+
 struct Builder;
 
 impl Builder {
@@ -1061,6 +1069,9 @@ impl End<'_> {
                  GROUP BY ALL ORDER BY f.reader, f.writer, writer_function, v.via;
                  DROP TABLE flow_part; DROP TABLE place_via; DROP TABLE nobody;",
             )?;
+        }
+        for (table, sql) in FOLDED {
+            self.connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
         }
         Ok(())
     }

@@ -123,7 +123,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         let at = if d.position.is_empty() { String::new() } else { format!("{}: ", d.position) };
         let times = if row.count > 1 { format!(" ({} times)", row.count) } else { String::new() };
-        eprintln!("addfg: {}: {at}{}{times}; {}", d.severity.name(), super::table::plain(&d.message), d.remedy);
+        eprintln!("addfg: {}: {at}{}{times}; {}", d.severity.name(), crate::text::visible(&d.message), d.remedy);
     }
     if !args.quiet {
         eprintln!(

@@ -1,12 +1,14 @@
 use super::Database;
-use super::table::{Format, query};
+use super::table::{self, Format};
+use crate::flows;
 use crate::graph::resolve_function;
+use crate::text::human_count;
 use std::process::ExitCode;
 
 /// Lists every communication from one function to another
 ///
-/// By default summed by pair of instructions; --each gives every single one with its steps, its variable and its address (needs a
-/// database of detail pairs or full).
+/// Each with the instructions and source lines at both ends, when (seq), what it went through, and how many bytes; in the order of the
+/// reads. Bytes that no step wrote come from a pseudo-function such as '<input>'.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -15,38 +17,45 @@ pub struct Args {
     from: String,
     /// Reading function
     to: String,
-    /// One row a communication instead of sums
+    /// Only what this call of the reading function read, counted from 1 (as TO#N)
+    #[arg(long, value_name = "N", conflicts_with = "group")]
+    instance: Option<i32>,
+    /// Sum by pair of instructions instead, the largest first
     #[arg(long)]
-    each: bool,
-    /// Rows of --each at most
-    #[arg(long, default_value_t = 1000)]
+    group: bool,
+    /// Rows at most; 0: all
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(i64).range(0..))]
     limit: i64,
-    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
-    format: String,
+    #[arg(long, default_value = "table", value_enum)]
+    format: Format,
 }
-
-const FLOWS: &str = include_str!("../../queries/report/flows.sql");
-const EACH: &str = include_str!("../../queries/report/flows_each.sql");
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     let from = resolve_function(&db, &args.from)?;
-    let to = resolve_function(&db, &args.to)?;
-    let format = match args.format.as_str() {
-        "csv" => Format::Csv,
-        "json" => Format::Json,
-        _ => Format::Table,
-    };
-    let mut out = std::io::stdout().lock();
-    if args.each {
-        let detail: String = db.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
-        anyhow::ensure!(
-            matches!(detail.as_str(), "pairs" | "full"),
-            "this database keeps no single communications (detail {detail}): build it with --detail pairs"
-        );
-        query(&db, EACH, &[&from, &to, &args.limit], format, &mut out)?;
-    } else {
-        query(&db, FLOWS, &[&from, &to], format, &mut out)?;
+    let instance = args.instance.map_or(String::new(), |n| format!("#{n}"));
+    let to = resolve_function(&db, &format!("{}{instance}", args.to))?;
+    anyhow::ensure!(from.instance.is_none(), "a call of the writing function cannot be chosen, only one of the reading function");
+    let limit = if args.limit == 0 { i64::MAX } else { args.limit };
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    if args.group {
+        anyhow::ensure!(to.instance.is_none(), "--group sums over all calls; leave out the #N");
+        table::query(&db, flows::GROUPED, &[&from.function_id, &to.function_id, &limit], args.format, &mut out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let detail: String = db.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
+    anyhow::ensure!(
+        matches!(detail.as_str(), "pairs" | "full"),
+        "this database keeps no single communications (detail {detail}): --group sums them, or build it with --detail pairs"
+    );
+    anyhow::ensure!(
+        from.function_id != to.function_id || detail == "full",
+        "this database keeps no communications inside a call (detail {detail}): --group sums them, or build it with --detail full"
+    );
+    let all = flows::find(&db, from.function_id, to.function_id, to.instance, limit)?;
+    let rows = table::query(&db, flows::FOUND, &[], args.format, &mut out)?;
+    if rows as i64 == limit && all > limit {
+        eprintln!("addfg: the first {} of {} transfers; --limit 0 lists all, --group sums them", rows, human_count(all));
     }
     Ok(ExitCode::SUCCESS)
 }

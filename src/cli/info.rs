@@ -1,5 +1,7 @@
 use super::Database;
-use super::table::{Format, query};
+use super::table::{self, Format, query};
+use crate::text::visible;
+use duckdb::Connection;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -9,62 +11,73 @@ pub struct Args {
     #[command(flatten)]
     database: Database,
     /// Functions to list, those with the most steps first
-    #[arg(long, default_value_t = 15)]
-    top: i64,
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    top: u32,
 }
 
-/// What a trace does not carry, and what would.
-const MISSING: [(&str, &str); 6] = [
-    ("carries_accesses", "memory accesses: record with lackey or QEMU"),
-    ("carries_registers", "register accesses: give the program with --elf"),
-    ("carries_values", "register values: record with QEMU -d cpu"),
-    ("carries_time", "time: record with a simulator that has a clock"),
-    ("carries_threads", "threads: everything is one thread; record with a simulator or QEMU's execlog plugin"),
-    ("carries_kernel_stores", "what the kernel stored: bytes that a system call wrote keep the producer they had before"),
+/// What a trace may carry, and what it means that it does not.
+const CARRIES: [(&str, &str, &str); 7] = [
+    ("carries_accesses", "accesses", "no dataflow; record with valgrind --tool=lackey --trace-mem=yes, or QEMU"),
+    ("carries_registers", "register accesses", "only dataflow through memory; give the program with --elf, or record with QEMU"),
+    ("carries_values", "register values", "restores of saved registers are not checked by value; record with QEMU -d in_asm,cpu"),
+    ("carries_time", "time", "order is by step; record with a simulator that has a clock"),
+    ("carries_threads", "threads", "all steps count as one thread; record with a simulator or QEMU's execlog plugin"),
+    ("carries_kernel_stores", "what the kernel stored", "bytes that a system call wrote keep the producer that they had before"),
+    ("carries_calls", "calls", ""),
 ];
+
+const META: &str = include_str!("../../queries/report/info_meta.sql");
+const INPUTS: &str = include_str!("../../queries/report/info_inputs.sql");
+const COUNTS: &str = include_str!("../../queries/report/info_counts.sql");
+const FUNCTIONS: &str = include_str!("../../queries/report/info_functions.sql");
+const DIAGNOSTICS: &str = include_str!("../../queries/report/info_diagnostics.sql");
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    let mut out = std::io::stdout().lock();
-    query(&db, "SELECT key, value FROM meta", &[], Format::Table, &mut out)?;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    writeln!(out, "Database")?;
+    query(&db, META, &[], Format::Table, &mut out)?;
     writeln!(out, "\nInputs")?;
-    query(&db, "SELECT input_id, role, path, format, size, options FROM input", &[], Format::Table, &mut out)?;
-    for (column, what) in MISSING {
-        let sql = format!("SELECT count(*) FROM input WHERE role = 'trace' AND NOT {column}");
-        if db.query_row(&sql, [], |r| r.get::<_, i64>(0))? > 0 {
-            writeln!(out, "not in the trace: {what}")?;
-        }
-    }
+    query(&db, INPUTS, &[], Format::Table, &mut out)?;
+    carries(&db, &mut out)?;
     writeln!(out, "\nRows")?;
-    let counts: Vec<String> = [
-        "thread",
-        "image",
-        "function_symbol",
-        "variable",
-        "instruction",
-        "opcode_line",
-        "data_access",
-        "function_call",
-        "communication",
-        "saved_register",
-        "control_flow",
-        "dataflow",
-        "function_dataflow",
-        "call_graph",
-        "diagnostic",
-    ]
-    .iter()
-    .map(|t| format!("SELECT '{t}' AS \"table\", count(*) AS rows FROM {t}"))
-    .collect();
-    query(&db, &counts.join(" UNION ALL "), &[], Format::Table, &mut out)?;
+    query(&db, COUNTS, &[], Format::Table, &mut out)?;
     writeln!(out, "\nFunctions with the most steps of their own")?;
-    let sql = "SELECT s.function_id AS id, s.name, s.kind, p.calls, p.steps_self, p.steps_total, p.written_bytes, p.dead_bytes
-               FROM function_profile p JOIN function_symbol s USING (function_id) ORDER BY p.steps_self DESC, s.function_id LIMIT ?";
-    query(&db, sql, &[&args.top], Format::Table, &mut out)?;
+    query(&db, FUNCTIONS, &[&args.top], Format::Table, &mut out)?;
+    writeln!(out, "\nProblems met while building")?;
     let problems: i64 = db.query_row("SELECT count(*) FROM diagnostic", [], |r| r.get(0))?;
     if problems > 0 {
-        writeln!(out, "\nProblems")?;
-        query(&db, "SELECT * FROM diagnostic", &[], Format::Table, &mut out)?;
+        query(&db, DIAGNOSTICS, &[], Format::Table, &mut out)?;
+    } else {
+        writeln!(out, "none")?;
     }
+    out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the traces carry and what they do not, with what would.
+fn carries(db: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut has = Vec::new();
+    let mut missing = table::new_table(&["not in the trace", "so"]);
+    for (column, what, so) in CARRIES {
+        let sql = format!("SELECT bool_and({column}) FROM input WHERE role = 'trace'");
+        match db.query_row(&sql, [], |r| r.get::<_, Option<bool>>(0))? {
+            Some(true) => has.push(what),
+            Some(false) if !so.is_empty() => {
+                missing.add_row([what, so]);
+            }
+            _ => {}
+        }
+    }
+    writeln!(
+        out,
+        "the traces carry: {}",
+        if has.is_empty() { "steps only".into() } else { visible(&has.join(", ")).into_owned() }
+    )?;
+    if missing.row_count() > 0 {
+        for line in missing.to_string().lines() {
+            writeln!(out, "{}", line.trim_end())?;
+        }
+    }
+    Ok(())
 }

@@ -16,8 +16,8 @@ pub struct Args {
     /// Allow changes to the database
     #[arg(long)]
     write: bool,
-    #[arg(long, default_value = "table", value_parser = ["table", "csv", "json"])]
-    format: String,
+    #[arg(long, default_value = "table", value_enum)]
+    format: Format,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -31,11 +31,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     };
     let connection = crate::store::open::open(&args.db, args.write)?;
-    let format = match args.format.as_str() {
-        "csv" => Format::Csv,
-        "json" => Format::Json,
-        _ => Format::Table,
-    };
-    table::query(&connection, &sql, &[], format, &mut std::io::stdout().lock())?;
+    table::query(&connection, &sql, &[], args.format, &mut std::io::BufWriter::new(std::io::stdout().lock()))?;
     Ok(ExitCode::SUCCESS)
 }

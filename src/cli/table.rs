@@ -1,76 +1,165 @@
 //! Query results as text: tables for terminals, CSV, JSON.
 
-use duckdb::types::{TimeUnit, Value, ValueRef};
+use crate::text::visible;
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+use duckdb::types::{TimeUnit, Value};
 use serde_json::json;
 
-/// Text without control characters, for terminals.
-pub fn plain(text: &str) -> String {
-    if text.chars().any(char::is_control) {
-        text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
-    } else {
-        text.to_owned()
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
+    /// For people; characters that act on a terminal are escaped
     Table,
+    /// RFC 4180; NULL is an empty field, the empty string is ""
     Csv,
+    /// An array of objects; integers of any size are numbers
     Json,
 }
 
-fn json_value(value: &Value) -> serde_json::Value {
+/// NULL and lists of values within text.
+const NULL: &str = "NULL";
+
+/// JSON as text. serde_json has no integers beyond 64 bits, JSON has.
+fn json_text(value: &Value) -> String {
     match value {
-        Value::Null => serde_json::Value::Null,
-        Value::Boolean(b) => json!(b),
-        Value::TinyInt(n) => json!(n),
-        Value::SmallInt(n) => json!(n),
-        Value::Int(n) => json!(n),
-        Value::BigInt(n) => json!(n),
-        Value::UTinyInt(n) => json!(n),
-        Value::USmallInt(n) => json!(n),
-        Value::UInt(n) => json!(n),
-        Value::UBigInt(n) => json!(n),
-        Value::HugeInt(n) => i64::try_from(*n).map_or_else(|_| json!(n.to_string()), |n| json!(n)),
-        Value::Float(x) => json!(x),
-        Value::Double(x) => json!(x),
-        Value::List(list) | Value::Array(list) => list.iter().map(json_value).collect(),
-        other => json!(text(other)),
+        Value::Null => "null".into(),
+        Value::Boolean(_)
+        | Value::TinyInt(_)
+        | Value::SmallInt(_)
+        | Value::Int(_)
+        | Value::BigInt(_)
+        | Value::HugeInt(_)
+        | Value::UHugeInt(_)
+        | Value::UTinyInt(_)
+        | Value::USmallInt(_)
+        | Value::UInt(_)
+        | Value::UBigInt(_)
+        | Value::Decimal(_) => text(value),
+        // JSON knows no infinity: null.
+        Value::Float(x) => json!(x).to_string(),
+        Value::Double(x) => json!(x).to_string(),
+        Value::List(list) | Value::Array(list) => format!("[{}]", list.iter().map(json_text).collect::<Vec<_>>().join(",")),
+        Value::Struct(fields) => {
+            let fields: Vec<_> = fields.iter().map(|(name, v)| format!("{}:{}", json!(name), json_text(v))).collect();
+            format!("{{{}}}", fields.join(","))
+        }
+        Value::Map(entries) => {
+            let entries: Vec<_> = entries.iter().map(|(k, v)| format!("{}:{}", json!(text(k)), json_text(v))).collect();
+            format!("{{{}}}", entries.join(","))
+        }
+        Value::Union(inner) => json_text(inner),
+        other => json!(text(other)).to_string(),
     }
 }
 
-/// A value as text; NULL is empty.
+fn units_per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+/// Days since 1970 as year, month, day (Howard Hinnant's `civil_from_days`).
+fn date(days: i64) -> String {
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let day_of_era = z.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_shifted + 2) / 5 + 1;
+    let month = if month_shifted < 10 { month_shifted + 3 } else { month_shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+fn clock(unit: TimeUnit, ticks: i64) -> String {
+    let per = units_per_second(unit);
+    let (seconds, part) = (ticks.div_euclid(per), ticks.rem_euclid(per));
+    let digits = per.ilog10() as usize;
+    let fraction = if part == 0 { String::new() } else { format!(".{part:0digits$}") };
+    format!("{:02}:{:02}:{:02}{fraction}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+/// A value as text; NULL is `NULL`.
 pub fn text(value: &Value) -> String {
+    let joined = |list: &[Value]| list.iter().map(text).collect::<Vec<_>>().join(", ");
     match value {
-        Value::Null => String::new(),
+        Value::Null => NULL.into(),
         Value::Boolean(b) => b.to_string(),
         Value::TinyInt(n) => n.to_string(),
         Value::SmallInt(n) => n.to_string(),
         Value::Int(n) => n.to_string(),
         Value::BigInt(n) => n.to_string(),
         Value::HugeInt(n) => n.to_string(),
+        Value::UHugeInt(n) => n.to_string(),
         Value::UTinyInt(n) => n.to_string(),
         Value::USmallInt(n) => n.to_string(),
         Value::UInt(n) => n.to_string(),
         Value::UBigInt(n) => n.to_string(),
         Value::Float(x) => x.to_string(),
         Value::Double(x) => x.to_string(),
+        Value::Decimal(d) => d.to_string(),
         Value::Text(s) | Value::Enum(s) => s.clone(),
-        Value::Blob(b) => b.iter().map(|b| format!("{b:02x}")).collect(),
-        Value::Timestamp(TimeUnit::Microsecond, n) => n.to_string(),
-        Value::List(list) | Value::Array(list) => {
-            let items: Vec<_> = list.iter().map(|v| if *v == Value::Null { "NULL".into() } else { text(v) }).collect();
-            format!("[{}]", items.join(", "))
+        Value::Blob(b) | Value::Geometry(b) => b.iter().map(|b| format!("{b:02x}")).collect(),
+        Value::Date32(days) => date(i64::from(*days)),
+        Value::Time64(unit, ticks) => clock(*unit, *ticks),
+        Value::Timestamp(unit, ticks) => {
+            let day = units_per_second(*unit).saturating_mul(86_400);
+            format!("{} {}", date(ticks.div_euclid(day)), clock(*unit, ticks.rem_euclid(day)))
         }
+        Value::Interval { months, days, nanos } => format!("{months} months {days} days {}", clock(TimeUnit::Nanosecond, *nanos)),
+        Value::List(list) | Value::Array(list) => format!("[{}]", joined(list)),
+        Value::Struct(fields) => {
+            format!("{{{}}}", fields.iter().map(|(name, v)| format!("{name}: {}", text(v))).collect::<Vec<_>>().join(", "))
+        }
+        Value::Map(entries) => {
+            format!("{{{}}}", entries.iter().map(|(k, v)| format!("{}: {}", text(k), text(v))).collect::<Vec<_>>().join(", "))
+        }
+        Value::Union(inner) => text(inner),
         other => format!("{other:?}"),
     }
 }
 
 fn csv_field(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+    // An empty string is quoted: an empty field is NULL.
+    if field.is_empty() || field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
 }
 
-/// Runs a query and writes its rows.
+fn is_number(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::TinyInt(_)
+            | Value::SmallInt(_)
+            | Value::Int(_)
+            | Value::BigInt(_)
+            | Value::HugeInt(_)
+            | Value::UHugeInt(_)
+            | Value::UTinyInt(_)
+            | Value::USmallInt(_)
+            | Value::UInt(_)
+            | Value::UBigInt(_)
+            | Value::Float(_)
+            | Value::Double(_)
+            | Value::Decimal(_)
+    )
+}
+
+/// The style of all reports: a line below the head, none between rows.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+pub fn new_table(names: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_header(names.iter().map(|n| visible(n).into_owned()));
+    table
+}
+
+/// Runs a query and writes its rows; gives how many there were.
 pub fn query(
     connection: &duckdb::Connection,
     sql: &str,
@@ -81,43 +170,54 @@ pub fn query(
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query(params)?;
     let names: Vec<String> = rows.as_ref().map(|s| s.column_names()).unwrap_or_default();
-    let mut table = comfy_table::Table::new();
+    let mut table = new_table(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut right = vec![false; names.len()];
     let mut count = 0;
     match format {
-        Format::Table => {
-            table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
-            table.set_header(names.iter().map(|n| plain(n)));
-        }
+        Format::Table => {}
         Format::Csv => writeln!(out, "{}", names.iter().map(|n| csv_field(n)).collect::<Vec<_>>().join(","))?,
         Format::Json => write!(out, "[")?,
     }
     while let Some(row) = rows.next()? {
         let mut values = Vec::with_capacity(names.len());
         for i in 0..names.len() {
-            let value: ValueRef = row.get_ref(i)?;
-            values.push(value.to_owned());
+            values.push(Value::from(row.get_ref(i)?.to_owned()));
         }
         match format {
             Format::Table => {
-                let cell = |v: &Value| {
-                    let number = !matches!(v, Value::Text(_) | Value::Blob(_) | Value::Boolean(_) | Value::Enum(_));
-                    let right = if number { comfy_table::CellAlignment::Right } else { comfy_table::CellAlignment::Left };
-                    comfy_table::Cell::new(plain(&text(v))).set_alignment(right)
-                };
-                table.add_row(values.iter().map(cell));
+                let cells = values.iter().zip(&mut right).map(|(v, right)| {
+                    *right |= is_number(v);
+                    let shown = text(v);
+                    let shown = visible(&shown);
+                    Cell::new(shown).set_alignment(if is_number(v) { CellAlignment::Right } else { CellAlignment::Left })
+                });
+                table.add_row(cells);
             }
-            Format::Csv => writeln!(out, "{}", values.iter().map(|v| csv_field(&text(v))).collect::<Vec<_>>().join(","))?,
+            Format::Csv => {
+                let field = |v: &Value| if *v == Value::Null { String::new() } else { csv_field(&text(v)) };
+                writeln!(out, "{}", values.iter().map(field).collect::<Vec<_>>().join(","))?;
+            }
             Format::Json => {
-                let object: serde_json::Map<_, _> = names.iter().cloned().zip(values.iter().map(json_value)).collect();
-                write!(out, "{}\n  {}", if count > 0 { "," } else { "" }, serde_json::Value::Object(object))?;
+                let fields: Vec<_> = names.iter().zip(&values).map(|(n, v)| format!("{}:{}", json!(n), json_text(v))).collect();
+                write!(out, "{}\n{{{}}}", if count > 0 { "," } else { "" }, fields.join(","))?;
             }
         }
         count += 1;
     }
     match format {
-        Format::Table => writeln!(out, "{table}")?,
+        Format::Table => {
+            for (column, right) in table.column_iter_mut().zip(right) {
+                if right {
+                    column.set_cell_alignment(CellAlignment::Right);
+                }
+            }
+            let text = table.to_string();
+            for line in text.lines() {
+                writeln!(out, "{}", line.trim_end())?;
+            }
+        }
         Format::Csv => {}
-        Format::Json => writeln!(out, "\n]")?,
+        Format::Json => writeln!(out, "{}]", if count > 0 { "\n" } else { "" })?,
     }
     out.flush()?;
     Ok(count)

@@ -25,7 +25,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let word = if v.holds() { "equal" } else { "DIFFERENT" };
         writeln!(out, "{:20} {word:9} {} rows, {} only stored, {} only derived", v.table, v.equal, v.extra, v.missing)?;
         for example in &v.examples {
-            writeln!(out, "    {}", super::table::plain(example))?;
+            writeln!(out, "    {}", crate::text::visible(example))?;
         }
         holds &= v.holds();
     }

@@ -1,23 +1,44 @@
-//! DOT through graphviz-rust: calls solid, data dashed, as in the paper's figure 9.
+//! DOT through graphviz-rust: calls solid, data dashed, as in the paper's figures 9 and 10.
+//!
+//! Labels are Graphviz's HTML-like ones, for sizes and colours within them. graphviz-rust prints ids as they are and names are hostile
+//! text, so node ids are numbers, and every text passes [`html`] or [`quoted`].
 
-use crate::graph::{Edge, Graph, Node, NodeKind, human_bytes, human_count};
+use crate::graph::{Edge, EdgeKind, Flow, Graph, Level, Node, NodeKind, Via};
+use crate::text::{human_bytes, human_count, percent, shorten, visible};
 use graphviz_rust::dot_structures::{
     Attribute, Edge as DotEdge, EdgeTy, Graph as DotGraph, GraphAttributes, Id, Node as DotNode, NodeId, Stmt, Subgraph, Vertex,
 };
 use graphviz_rust::printer::{DotPrinter, PrinterContext};
-use std::collections::BTreeMap;
+use petgraph::graph::NodeIndex;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// A quoted string: graphviz-rust prints ids as they are, and names are hostile text.
+const FONT: &str = "Helvetica,Arial,sans-serif";
+const GREY: &str = "#777777";
+/// Characters of a name that are drawn; all of them are in the tooltip.
+const NAME: usize = 44;
+/// From so many edges on, lines are straight and the layout searches less: it would take minutes.
+const LARGE: usize = 400;
+
+fn colour(via: Via) -> &'static str {
+    match via {
+        Via::Register => "#7a3fa0",
+        Via::Stack => "#1f6fb4",
+        Via::Heap => "#c8551b",
+        Via::Global => "#2b8a3e",
+        Via::Constant => "#8a7a1f",
+        Via::Mmio => "#c2185b",
+        Via::Other => "#555555",
+    }
+}
+
+/// A quoted string without an escape sequence or entity of Graphviz's.
 fn quoted(text: &str) -> Id {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
-    for c in text.chars() {
+    for c in visible(text).chars() {
         match c {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => out.push('\u{fffd}'),
-            // Graphviz decodes entities in strings.
             '&' => out.push_str("&amp;"),
             c => out.push(c),
         }
@@ -26,77 +47,330 @@ fn quoted(text: &str) -> Id {
     Id::Plain(out)
 }
 
+/// Text within an HTML-like label.
+fn html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in visible(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn small(text: &str) -> String {
+    format!("<FONT POINT-SIZE=\"9\">{}</FONT>", html(text))
+}
+
 fn attribute(name: &str, value: &str) -> Attribute {
     Attribute(Id::Plain(name.into()), quoted(value))
 }
 
-fn label(node: &Node, steps: i64) -> String {
-    let name: String = if node.name.chars().count() > 48 {
-        node.name.chars().take(45).chain("...".chars()).collect()
-    } else {
-        node.name.clone()
-    };
-    match node.kind {
-        NodeKind::Pseudo => name,
-        _ => {
-            let share = if steps > 0 { 100.0 * node.steps_self as f64 / steps as f64 } else { 0.0 };
-            let share = if share >= 0.1 || share == 0.0 { format!("{share:.1} %") } else { "<0.1 %".into() };
-            let mut text = format!("{name}\n{share} of steps");
-            if node.functions > 1 {
-                text += &format!("\n{} functions", node.functions);
-            } else if node.calls > 0 {
-                text += &format!(", {} call{}", human_count(node.calls), if node.calls == 1 { "" } else { "s" });
-            }
-            if node.local_bytes > 0 {
-                text += &format!("\nlocal {}", human_bytes(node.local_bytes));
-            }
-            text
-        }
+/// An HTML-like label of text that is escaped already.
+fn label(lines: &[String]) -> Attribute {
+    Attribute(Id::Plain("label".into()), Id::Html(format!("<{}>", lines.join("<BR/>"))))
+}
+
+fn calls(count: i64) -> String {
+    format!("{} call{}", human_count(count), if count == 1 { "" } else { "s" })
+}
+
+fn node_label(node: &Node, level: Level, steps: i64) -> Attribute {
+    let path = matches!(node.kind, NodeKind::File | NodeKind::Image) && node.name.starts_with(['/', '\\']);
+    let name = if path { tail(&node.name) } else { node.name.clone() };
+    let mut lines = vec![format!("<B>{}</B>", html(&shorten(&name, NAME)))];
+    if node.kind == NodeKind::Pseudo {
+        return label(&lines);
     }
+    let mut figures = Vec::new();
+    if let Some(own) = node.steps_self {
+        let total = node.steps_total.filter(|&t| t > own);
+        let unit = if total.is_some() { "self" } else { "of steps" };
+        figures.extend(percent(own, steps).map(|p| format!("{p} {unit}")));
+        figures.extend(total.and_then(|t| percent(t, steps)).map(|p| format!("{p} with callees")));
+        lines.push(small(&figures.join(", ")));
+    }
+    let mut figures = Vec::new();
+    if node.members == 0 {
+        figures.push("sources of bytes that no step wrote".to_owned());
+    } else if node.members != 1 || matches!(node.kind, NodeKind::File | NodeKind::Image) {
+        let what = if level == Level::Instance { "call" } else { "function" };
+        figures.push(format!("{} {what}{}", human_count(node.members as i64), if node.members == 1 { "" } else { "s" }));
+    } else if node.calls > 0 && node.kind != NodeKind::Instance {
+        figures.push(calls(node.calls));
+    }
+    if node.local_bytes() > 0 {
+        figures.push(format!("local {}", human_bytes(node.local_bytes())));
+    }
+    if !figures.is_empty() {
+        lines.push(small(&figures.join(", ")));
+    }
+    label(&lines)
+}
+
+fn node_tooltip(node: &Node) -> String {
+    let mut text = node.name.clone();
+    if let Some(file) = &node.file {
+        text += &format!(" in {file}");
+    }
+    if let Some(steps) = node.steps_self {
+        text += &format!(": {steps} steps of its own");
+    }
+    if let Some(total) = node.steps_total {
+        text += &format!(", {total} with callees");
+    }
+    if !node.local.is_empty() {
+        text += &format!("; local {}", split(&node.local));
+    }
+    text
 }
 
 /// White to orange by share of the steps.
 fn fill(node: &Node, steps: i64) -> String {
-    let share = if steps > 0 { (node.steps_self as f64 / steps as f64).clamp(0.0, 1.0).sqrt() } else { 0.0 };
+    let own = node.steps_self.unwrap_or(0);
+    let share = if steps > 0 { (own as f64 / steps as f64).clamp(0.0, 1.0).sqrt() } else { 0.0 };
     let mix = |from: f64, to: f64| (from + (to - from) * share).round() as u8;
-    format!("#{:02x}{:02x}{:02x}", mix(255.0, 244.0), mix(255.0, 164.0), mix(255.0, 96.0))
+    format!("#{:02x}{:02x}{:02x}", mix(255.0, 240.0), mix(255.0, 140.0), mix(255.0, 60.0))
 }
 
-fn node_statement(graph: &Graph, index: petgraph::graph::NodeIndex) -> Stmt {
+fn node_statement(graph: &Graph, index: NodeIndex) -> Stmt {
     let node = &graph.graph[index];
-    let mut attributes = vec![attribute("label", &label(node, graph.steps))];
-    match node.kind {
-        NodeKind::Function => attributes.push(attribute("fillcolor", &fill(node, graph.steps))),
-        NodeKind::Pseudo => {
-            attributes.push(attribute("shape", "cylinder"));
-            attributes.push(attribute("fillcolor", "#eef3f8"));
-        }
-        NodeKind::Others => {
-            attributes.push(attribute("fillcolor", "#eeeeee"));
-            attributes.push(attribute("style", "filled,rounded,dashed"));
-        }
-    }
+    let mut attributes = vec![node_label(node, graph.level, graph.steps), attribute("tooltip", &node_tooltip(node))];
+    let fill = fill(node, graph.steps);
+    let (shape, style, fill) = match node.kind {
+        NodeKind::Function | NodeKind::Instance => (None, None, fill.as_str()),
+        NodeKind::File | NodeKind::Image => (Some("folder"), Some("filled"), fill.as_str()),
+        NodeKind::Stub => (None, Some("filled,rounded,dotted"), "#f4f4f4"),
+        NodeKind::Pseudo => (Some("cylinder"), Some("filled"), "#e8f0f8"),
+        NodeKind::Others => (None, Some("filled,rounded,dashed"), "#eeeeee"),
+    };
+    attributes.extend(shape.map(|s| attribute("shape", s)));
+    attributes.extend(style.map(|s| attribute("style", s)));
+    attributes.push(attribute("fillcolor", fill));
     if graph.focus == Some(index) {
-        attributes.push(attribute("penwidth", "2.5"));
+        attributes.push(attribute("penwidth", "3"));
     }
-    Stmt::Node(DotNode { id: NodeId(Id::Plain(format!("n{}", index.index())), None), attributes })
+    Stmt::Node(DotNode { id: dot_id(index), attributes })
 }
 
+fn dot_id(index: NodeIndex) -> NodeId {
+    NodeId(Id::Plain(format!("n{}", index.index())), None)
+}
+
+/// `register 1.1 KiB, heap 11.2 KiB`, the largest first.
+fn split(flows: &[Flow]) -> String {
+    largest_first(flows).iter().map(|f| format!("{} {}", f.via.name(), human_bytes(f.bytes))).collect::<Vec<_>>().join(", ")
+}
+
+fn largest_first(flows: &[Flow]) -> Vec<Flow> {
+    let mut flows = flows.to_vec();
+    flows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then(a.via.cmp(&b.via)));
+    flows
+}
+
+fn data_tooltip(from: &str, to: &str, flows: &[Flow]) -> String {
+    let mut text = format!("{from} to {to}:");
+    for (i, f) in largest_first(flows).iter().enumerate() {
+        text += &format!("{} {} {} bytes", if i > 0 { ";" } else { "" }, f.via.name(), f.bytes);
+        for (n, what) in [(f.transfers, "transfers"), (f.unique_bytes, "unique bytes"), (f.addresses, "addresses")] {
+            if let Some(n) = n {
+                text += &format!(", {n} {what}");
+            }
+        }
+    }
+    text
+}
+
+/// `upward`: the end that the edge points to is drawn above the other one.
+fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward: bool) -> Stmt {
+    let (from, to) = (&graph.graph[a], &graph.graph[b]);
+    let mut attributes = match &edge.kind {
+        EdgeKind::Call { calls: count, steps } => {
+            let ink = if edge.potential { "#aaaaaa" } else { "#222222" };
+            let below = steps.map_or(String::new(), |s| format!(", {s} steps"));
+            vec![
+                label(&[format!("<FONT COLOR=\"{ink}\">{}×</FONT>", human_count(*count))]),
+                attribute("color", ink),
+                attribute("tooltip", &format!("{} calls {}: {count} times{below}", from.name, to.name)),
+            ]
+        }
+        EdgeKind::Data(flows) => {
+            let flows = largest_first(flows);
+            let bytes = edge.bytes();
+            let ink = |via| if edge.potential { "#aaaaaa" } else { colour(via) };
+            let part = |f: &Flow, text: String| format!("<FONT COLOR=\"{}\">{text}</FONT>", ink(f.via));
+            let lines = match &flows[..] {
+                [one] => vec![part(one, format!("<B>{}</B> {}", human_bytes(bytes), one.via.name()))],
+                _ => {
+                    let mut lines =
+                        vec![flows.first().map_or(String::new(), |f| part(f, format!("<B>{}</B>", human_bytes(bytes))))];
+                    lines.extend(flows.iter().map(|f| part(f, format!("{} {}", f.via.name(), human_bytes(f.bytes)))));
+                    lines
+                }
+            };
+            let ink = flows.first().map_or(GREY, |f| ink(f.via));
+            // One point for a byte, four for a gibibyte.
+            let width = 1.0 + (bytes.max(1) as f64).log2() / 10.0;
+            vec![
+                label(&lines),
+                attribute("style", "dashed"),
+                attribute(if upward { "arrowtail" } else { "arrowhead" }, "vee"),
+                attribute("color", ink),
+                attribute("penwidth", &format!("{width:.1}")),
+                attribute("tooltip", &data_tooltip(&from.name, &to.name, &flows)),
+            ]
+        }
+    };
+    let (top, bottom) = if upward { (b, a) } else { (a, b) };
+    if upward {
+        attributes.push(attribute("dir", "back"));
+    }
+    Stmt::Edge(DotEdge { ty: EdgeTy::Pair(Vertex::N(dot_id(top)), Vertex::N(dot_id(bottom))), attributes })
+}
+
+/// An order of the nodes from the top to the bottom of the picture: sources of data that no step wrote, then callers before callees
+/// (without calls, writers before readers), the others last.
+fn vertical_order(graph: &Graph) -> Vec<usize> {
+    let edges = graph.edges();
+    let kind = |i: NodeIndex| graph.graph[i].kind;
+    let any_calls = edges.iter().any(|e| matches!(e.2.kind, EdgeKind::Call { .. }));
+    let count = graph.graph.node_count();
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); count];
+    let mut has_above = vec![false; count];
+    for (a, b, edge) in &edges {
+        let counts = matches!(edge.kind, EdgeKind::Call { .. }) == any_calls;
+        if counts && a != b && kind(*a) != NodeKind::Others && kind(*b) != NodeKind::Others {
+            below[a.index()].push(b.index());
+            has_above[b.index()] = true;
+        }
+    }
+    // Reverse post-order of a depth-first search, last children first: node numbers follow the order of first steps, and so shall what
+    // one node calls from top to bottom.
+    below.iter_mut().for_each(|list| list.reverse());
+    let mut finished = Vec::with_capacity(count);
+    let mut seen = vec![false; count];
+    for root in (0..count).rev().filter(|&n| !has_above[n]).chain((0..count).rev().filter(|&n| has_above[n])) {
+        let mut stack = vec![(root, 0)];
+        while let Some((node, next)) = stack.pop() {
+            if next == 0 && std::mem::replace(&mut seen[node], true) {
+                continue;
+            }
+            match below[node].get(next) {
+                Some(&child) => {
+                    stack.push((node, next + 1));
+                    if !seen[child] {
+                        stack.push((child, 0));
+                    }
+                }
+                None => finished.push(node),
+            }
+        }
+    }
+    let mut order = vec![0; count];
+    for (position, node) in finished.into_iter().rev().enumerate() {
+        order[node] = match graph.graph[NodeIndex::new(node)].kind {
+            NodeKind::Pseudo => 0,
+            NodeKind::Others => 2 * count,
+            _ => 1 + position,
+        };
+    }
+    order
+}
+
+/// What the picture shows and what it does not, below it.
+fn caption(graph: &Graph) -> Attribute {
+    let mut lines = Vec::new();
+    let what = match graph.level {
+        Level::Function => "Functions",
+        Level::File => "Source files",
+        Level::Image => "Images",
+        Level::Instance => "Call instances",
+    };
+    let steps = if graph.steps > 0 { format!(" in {} steps", human_count(graph.steps)) } else { String::new() };
+    let around = graph.focus.map_or(String::new(), |f| {
+        let instance = graph.instance.map_or(String::new(), |i| format!("#{i}"));
+        format!(" around <B>{}{instance}</B>", html(&shorten(&graph.graph[f].name, NAME)))
+    });
+    lines.push(format!("{what}{steps}{around}. Orange: share of the steps."));
+    let edges = graph.edges();
+    let mut legend = Vec::new();
+    if edges.iter().any(|e| matches!(e.2.kind, EdgeKind::Call { .. })) {
+        legend.push("Solid: calls.".to_owned());
+    }
+    let mut via: Vec<Via> = edges
+        .iter()
+        .flat_map(|e| if let EdgeKind::Data(flows) = &e.2.kind { flows.as_slice() } else { &[] })
+        .map(|f| f.via)
+        .collect();
+    via.sort();
+    via.dedup();
+    if !via.is_empty() {
+        let names: Vec<_> = via.iter().map(|v| format!("<FONT COLOR=\"{}\"><B>{}</B></FONT>", colour(*v), v.name())).collect();
+        legend.push(format!("Dashed: bytes from writer to reader through {}.", names.join(", ")));
+    }
+    if graph.graph.node_weights().any(|n| n.kind == NodeKind::Pseudo) {
+        legend.push("Cylinder: bytes that no step wrote.".to_owned());
+    }
+    if edges.iter().any(|e| e.2.potential) {
+        legend.push("Grey: in other instances only.".to_owned());
+    }
+    if !legend.is_empty() {
+        lines.push(legend.join(" "));
+    }
+    lines.extend(graph.left_out.iter().map(|l| format!("Not drawn: {}.", html(l))));
+    lines.extend(graph.notes.iter().map(|n| format!("<B>{}</B>", html(n))));
+    let cells: String = lines.iter().map(|l| format!("<TR><TD ALIGN=\"LEFT\">{l}</TD></TR>")).collect();
+    let table = format!("<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLPADDING=\"1\" CELLSPACING=\"0\">{cells}</TABLE>>");
+    Attribute(Id::Plain("label".into()), Id::Html(table))
+}
+
+/// The last two parts of a path, enough to tell files apart.
+fn tail(path: &str) -> String {
+    let parts: Vec<&str> = path.rsplit(['/', '\\']).take(2).collect();
+    match parts[..] {
+        [file, folder] if !folder.is_empty() => format!("{folder}/{file}"),
+        [file, ..] => file.to_owned(),
+        [] => String::new(),
+    }
+}
+
+/// The graph as it is: every edge from caller to callee, from writer to reader.
 pub fn render(graph: &Graph) -> String {
-    let mut note = vec![format!("{} steps. Solid: calls with counts. Dashed: data with bytes.", human_count(graph.steps))];
-    note.extend(graph.left_out.iter().map(|l| format!("Not shown: {l}.")));
-    let font = attribute("fontname", "Helvetica,Arial,sans-serif");
+    write(graph, false)
+}
+
+/// The same picture for `dot` to lay out. It breaks cycles where it happens to find them, which turns call trees upside down; here the
+/// edges that go upwards are written from their upper end, with the arrow at the other.
+pub fn render_for_layout(graph: &Graph) -> String {
+    write(graph, true)
+}
+
+fn write(graph: &Graph, for_layout: bool) -> String {
+    let font = attribute("fontname", FONT);
+    let edges = graph.edges();
+    let mut whole = vec![
+        font.clone(),
+        attribute("fontsize", "10"),
+        caption(graph),
+        attribute("labelloc", "b"),
+        attribute("labeljust", "l"),
+        attribute("nodesep", "0.3"),
+        attribute("ranksep", "0.45"),
+    ];
+    if edges.len() > LARGE {
+        whole.extend([
+            attribute("splines", "line"),
+            attribute("nslimit", "1"),
+            attribute("nslimit1", "1"),
+            attribute("mclimit", "0.2"),
+        ]);
+    }
     let mut statements = vec![
-        Stmt::GAttribute(GraphAttributes::Graph(vec![
-            font.clone(),
-            attribute("fontsize", "10"),
-            attribute("label", &format!("{}\n", note.join("\n"))),
-            attribute("labelloc", "b"),
-            attribute("labeljust", "l"),
-            attribute("rankdir", "TB"),
-            attribute("nodesep", "0.35"),
-            attribute("ranksep", "0.6"),
-        ])),
+        Stmt::GAttribute(GraphAttributes::Graph(whole)),
         Stmt::GAttribute(GraphAttributes::Node(vec![
             font.clone(),
             attribute("fontsize", "11"),
@@ -104,23 +378,36 @@ pub fn render(graph: &Graph) -> String {
             attribute("style", "filled,rounded"),
             attribute("fillcolor", "#ffffff"),
             attribute("color", "#555555"),
+            attribute("margin", "0.1,0.05"),
         ])),
-        Stmt::GAttribute(GraphAttributes::Edge(vec![font, attribute("fontsize", "9"), attribute("color", "#333333")])),
+        Stmt::GAttribute(GraphAttributes::Edge(vec![
+            font,
+            attribute("fontsize", "9"),
+            attribute("color", "#222222"),
+            attribute("arrowsize", "0.7"),
+        ])),
     ];
-    let mut clusters: BTreeMap<Option<&str>, Vec<_>> = BTreeMap::new();
+    let images: BTreeSet<&str> = graph.graph.node_weights().filter_map(|n| n.image.as_deref()).collect();
+    let mut clusters: BTreeMap<Option<&str>, Vec<NodeIndex>> = BTreeMap::new();
     for index in graph.graph.node_indices() {
-        clusters.entry(graph.graph[index].file.as_deref()).or_default().push(index);
+        let node = &graph.graph[index];
+        let image = node.image.as_deref().filter(|_| images.len() > 1 && node.kind != NodeKind::Image);
+        let frame = node.file.as_deref().or(image);
+        clusters.entry(frame).or_default().push(index);
     }
     let several = clusters.keys().flatten().count() > 1;
     for (number, (file, members)) in clusters.into_iter().enumerate() {
         let nodes = members.into_iter().map(|i| node_statement(graph, i));
         match file {
             Some(file) if several => {
-                let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
                 let mut inner = vec![Stmt::GAttribute(GraphAttributes::Graph(vec![
-                    attribute("label", name),
-                    attribute("style", "rounded"),
-                    attribute("color", "#bbbbbb"),
+                    label(&[format!("<FONT COLOR=\"{GREY}\">{}</FONT>", html(&shorten(&tail(file), NAME)))]),
+                    attribute("tooltip", file),
+                    attribute("labelloc", "t"),
+                    attribute("labeljust", "l"),
+                    attribute("style", "rounded,filled"),
+                    attribute("fillcolor", "#fafafa"),
+                    attribute("color", "#cccccc"),
                 ]))];
                 inner.extend(nodes);
                 statements.push(Stmt::Subgraph(Subgraph { id: Id::Plain(format!("cluster_{number}")), stmts: inner }));
@@ -128,35 +415,9 @@ pub fn render(graph: &Graph) -> String {
             _ => statements.extend(nodes),
         }
     }
-    for (a, b, edge) in graph.edges() {
-        let attributes = match edge {
-            Edge::Call { calls } => vec![attribute("label", &human_count(*calls))],
-            Edge::Data(flows) => {
-                let bytes = edge.bytes();
-                let mut via: Vec<_> = flows.iter().collect();
-                via.sort_by(|a, b| b.bytes.cmp(&a.bytes).then(a.via.cmp(&b.via)));
-                let text = match &via[..] {
-                    [one] => format!("{} {}", human_bytes(bytes), one.via),
-                    _ => {
-                        let parts: Vec<_> = via.iter().map(|f| format!("{} {}", f.via, human_bytes(f.bytes))).collect();
-                        format!("{}\n{}", human_bytes(bytes), parts.join("\n"))
-                    }
-                };
-                let width = 0.8 + (bytes.max(1) as f64).log10() / 3.0;
-                vec![
-                    attribute("label", &text),
-                    attribute("style", "dashed"),
-                    attribute("color", "#1f6fb4"),
-                    attribute("fontcolor", "#1f6fb4"),
-                    attribute("penwidth", &format!("{width:.1}")),
-                    // Calls rank the nodes; data follows where it can.
-                    attribute("weight", "0"),
-                ]
-            }
-        };
-        let end = |i: petgraph::graph::NodeIndex| Vertex::N(NodeId(Id::Plain(format!("n{}", i.index())), None));
-        statements.push(Stmt::Edge(DotEdge { ty: EdgeTy::Pair(end(a), end(b)), attributes }));
-    }
+    let order = if for_layout { vertical_order(graph) } else { Vec::new() };
+    let upward = |a: NodeIndex, b: NodeIndex| for_layout && order[a.index()] > order[b.index()];
+    statements.extend(edges.iter().map(|&(a, b, edge)| edge_statement(graph, a, b, edge, upward(a, b))));
     let dot = DotGraph::DiGraph { id: Id::Plain("addfg".into()), strict: false, stmts: statements };
     let mut text = dot.print(&mut PrinterContext::default());
     text.push('\n');

@@ -17,6 +17,8 @@ pub enum LayoutError {
 pub fn draw(dot: String, format: &str) -> Result<Vec<u8>, LayoutError> {
     let child = Command::new("dot")
         .arg(format!("-T{format}"))
+        // PDF files tell when they were made.
+        .env("SOURCE_DATE_EPOCH", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

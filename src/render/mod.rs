@@ -1,4 +1,4 @@
-//! From a graph to text: one file a format.
+//! From a graph to a file: one file a format, one word in [`RENDERERS`].
 
 use crate::graph::Graph;
 
@@ -6,14 +6,31 @@ pub mod dot;
 pub mod json;
 pub mod layout;
 
-/// A text format of graphs.
+/// How a format is made.
+pub enum Made {
+    /// By us, as text.
+    Text(fn(&Graph) -> String),
+    /// By Graphviz's `dot` program from DOT.
+    Drawn,
+}
+
+/// A format of graphs.
 pub struct Renderer {
+    /// The word for `--format`, and the ending of file names.
     pub name: &'static str,
     pub about: &'static str,
-    pub render: fn(&Graph) -> String,
+    pub made: Made,
 }
 
 pub static RENDERERS: &[Renderer] = &[
-    Renderer { name: "dot", about: "Graphviz's language", render: dot::render },
-    Renderer { name: "json", about: "nodes and edges as JSON", render: json::render },
+    Renderer { name: "dot", about: "Graphviz's language", made: Made::Text(dot::render) },
+    Renderer { name: "json", about: "nodes and edges as JSON", made: Made::Text(json::render) },
+    Renderer { name: "svg", about: "picture with tooltips, by Graphviz", made: Made::Drawn },
+    Renderer { name: "png", about: "picture in pixels, by Graphviz", made: Made::Drawn },
+    Renderer { name: "pdf", about: "picture for print, by Graphviz", made: Made::Drawn },
 ];
+
+/// The format of a name.
+pub fn renderer(name: &str) -> Option<&'static Renderer> {
+    RENDERERS.iter().find(|r| r.name == name)
+}

@@ -8,11 +8,12 @@ pub mod writer;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The schema, in order.
-pub const SCHEMA: [&str; 4] = [
+pub const SCHEMA: [&str; 5] = [
     include_str!("../../schema/0_meta.sql"),
     include_str!("../../schema/1_low.sql"),
     include_str!("../../schema/2_middle.sql"),
     include_str!("../../schema/3_high.sql"),
+    include_str!("../../schema/4_folded.sql"),
 ];
 
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,8 @@
 //! What the end-to-end tests share.
 #![allow(dead_code)]
 
+pub mod fixture_db;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -1,6 +1,0 @@
--- Calls by caller and callee; a tail instance counts as called by its parent.
--- reads: call_edge
--- caller_function_id, callee_function_id, kind, calls, steps (of the callee's instances, with all below them)
-SELECT caller_function_id, callee_function_id, kind, calls, steps
-FROM call_edge WHERE caller_function_id IS NOT NULL
-ORDER BY ALL;

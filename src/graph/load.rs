@@ -1,0 +1,273 @@
+//! Reads a level of the database as plain rows and hands them to the selection.
+
+use super::select::{CallRow, DataRow, Rows, select};
+use super::{Flow, Graph, GraphError, Level, Node, NodeId, NodeKind, OTHERS, Selection, Via};
+use crate::text::visible;
+use duckdb::{Connection, OptionalExt, Row, ToSql};
+use std::collections::BTreeMap;
+
+macro_rules! report {
+    ($name:literal) => {
+        include_str!(concat!("../../queries/report/", $name, ".sql"))
+    };
+}
+
+/// Reads what a selection needs and makes the graph of it.
+pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, GraphError> {
+    // Order is ours: every list is sorted here.
+    connection.execute_batch("SET preserve_insertion_order = false; SET threads = 1")?;
+    let instances = selection.level == Level::Instance;
+    if (instances || selection.focus.is_some_and(|f| f.instance.is_some())) && !has_instances(connection)? {
+        return Err(GraphError::NoInstances);
+    }
+    let mut notes = Vec::new();
+    let mut rows = if instances { instance_rows(connection, selection)? } else { function_rows(connection, selection)? };
+    if !instances && !selection.stubs && rows.nodes.values().any(|n| n.kind == NodeKind::Stub) && !has_instances(connection)? {
+        notes.push("Stubs are drawn: at detail summary it is not known which call they belong to.".to_owned());
+    }
+    if selection.data && rows.data.is_empty() {
+        notes.push(why_no_data(connection)?);
+    }
+    if let Some(focus) = selection.focus
+        && !rows.focus.iter().any(|id| rows.nodes.contains_key(id))
+    {
+        return Err(not_there(connection, focus.function_id, selection.stubs)?);
+    }
+    if let (Some(focus), false) = (selection.focus, instances)
+        && let Some(instance) = focus.instance
+    {
+        rows.current = Some(current(connection, focus.function_id, instance, selection)?);
+    }
+    let steps = rows.nodes.values().filter_map(|n| n.steps_self).sum();
+    Ok(select(rows, selection, steps, notes))
+}
+
+fn has_instances(connection: &Connection) -> Result<bool, GraphError> {
+    Ok(connection.query_row("SELECT count(*) > 0 FROM (FROM function_call LIMIT 1)", [], |r| r.get(0))?)
+}
+
+/// A query's rows, each given to `take`.
+fn each(
+    connection: &Connection,
+    sql: &str,
+    params: &[&dyn ToSql],
+    mut take: impl FnMut(&Row) -> duckdb::Result<()>,
+) -> duckdb::Result<()> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query(params)?;
+    while let Some(row) = rows.next()? {
+        take(row)?;
+    }
+    Ok(())
+}
+
+fn node(r: &Row, instances: bool) -> duckdb::Result<Node> {
+    let kind: String = r.get(2)?;
+    let kind = match kind.as_str() {
+        "pseudo" => NodeKind::Pseudo,
+        "others" => NodeKind::Others,
+        _ if instances => NodeKind::Instance,
+        "stub" => NodeKind::Stub,
+        _ => NodeKind::Function,
+    };
+    let calls: i64 = r.get(5)?;
+    Ok(Node {
+        id: r.get(0)?,
+        name: r.get(1)?,
+        kind,
+        file: r.get(3)?,
+        image: r.get(4)?,
+        calls,
+        steps_self: r.get(6)?,
+        steps_total: r.get(7)?,
+        local: Vec::new(),
+        members: if kind == NodeKind::Others { calls.max(0) as usize } else { 1 },
+    })
+}
+
+fn data_row(r: &Row) -> duckdb::Result<DataRow> {
+    let via = match r.get_ref(2)? {
+        duckdb::types::ValueRef::Text(text) => Via::parse(std::str::from_utf8(text).unwrap_or_default()),
+        _ => Via::Other,
+    };
+    let flow = Flow { via, bytes: r.get(3)?, unique_bytes: r.get(4)?, addresses: r.get(5)?, transfers: r.get(6)? };
+    Ok(DataRow { writer: r.get(0)?, reader: r.get(1)?, flow })
+}
+
+fn call_row(r: &Row) -> duckdb::Result<CallRow> {
+    Ok(CallRow { caller: r.get(0)?, callee: r.get(1)?, calls: r.get(2)?, steps: r.get(3)? })
+}
+
+fn read(connection: &Connection, selection: &Selection, [nodes, data, calls]: [&str; 3]) -> Result<Rows, GraphError> {
+    let mut rows = Rows::default();
+    let instances = selection.level == Level::Instance;
+    each(connection, nodes, &[], |r| {
+        let node = node(r, instances)?;
+        rows.nodes.insert(node.id, node);
+        Ok(())
+    })?;
+    if selection.data {
+        each(connection, data, &[], |r| {
+            let row = data_row(r)?;
+            if selection.via.is_empty() || selection.via.contains(&row.flow.via) {
+                rows.data.push(row);
+            }
+            Ok(())
+        })?;
+    } else {
+        rows.nodes.retain(|_, n| n.kind != NodeKind::Pseudo);
+    }
+    if selection.calls {
+        each(connection, calls, &[], |r| {
+            rows.calls.push(call_row(r)?);
+            Ok(())
+        })?;
+    }
+    Ok(rows)
+}
+
+fn function_rows(connection: &Connection, selection: &Selection) -> Result<Rows, GraphError> {
+    let stubs: bool = connection.query_row(
+        "SELECT count(*) > 0 FROM (SELECT 1 FROM function_symbol WHERE kind = 'stub' LIMIT 1)",
+        [],
+        |r| r.get(0),
+    )?;
+    let queries = if selection.stubs || !stubs {
+        [report!("graph_nodes"), report!("graph_data"), report!("graph_calls")]
+    } else {
+        [report!("graph_nodes_folded"), report!("graph_data_folded"), report!("graph_calls_folded")]
+    };
+    let mut rows = read(connection, selection, queries)?;
+    rows.focus.extend(selection.focus.map(|f| NodeId::from(f.function_id)));
+    Ok(rows)
+}
+
+/// Temporary tables and views that the queries of the instance level read.
+fn prepare_instances(connection: &Connection, stubs: bool) -> Result<(), GraphError> {
+    let limit = if stubs { "LIMIT 0" } else { "" };
+    connection.execute_batch(&format!(
+        "CREATE OR REPLACE TEMP TABLE merged AS SELECT call_id, into_call_id FROM folded_call WHERE into_call_id <> call_id {limit};
+         CREATE OR REPLACE TEMP VIEW instance_flow AS {}
+         CREATE OR REPLACE TEMP VIEW instance_call AS {}",
+        report!("instance_flow"),
+        report!("instance_call")
+    ))?;
+    Ok(())
+}
+
+fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows, GraphError> {
+    prepare_instances(connection, selection.stubs)?;
+    connection.execute_batch("CREATE OR REPLACE TEMP TABLE near (node BIGINT, distance INTEGER)")?;
+    let mut focus: Vec<NodeId> = Vec::new();
+    match selection.focus {
+        None => {
+            let sql = format!("INSERT INTO near {}", report!("instance_top"));
+            connection.execute(&sql, [selection.top as i64])?;
+        }
+        Some(f) => {
+            let sql = "INSERT INTO near SELECT c.call_id, 0 FROM function_call c ANTI JOIN merged m ON m.call_id = c.call_id
+                       WHERE c.function_id = ? AND (?::INTEGER IS NULL OR c.instance = ?)";
+            connection.execute(sql, duckdb::params![f.function_id, f.instance, f.instance])?;
+            let next = format!("INSERT INTO near {}", report!("instance_next"));
+            for _ in 0..f.depth {
+                if connection.execute(&next, duckdb::params![selection.data, selection.calls])? == 0 {
+                    break;
+                }
+            }
+            each(connection, "SELECT node FROM near WHERE distance = 0", &[], |r| {
+                focus.push(r.get(0)?);
+                Ok(())
+            })?;
+        }
+    }
+    let mut rows = read(connection, selection, [report!("instance_nodes"), report!("instance_data"), report!("instance_calls")])?;
+    rows.focus = focus;
+    Ok(rows)
+}
+
+/// What one call instance of the focus has of the edges of its function.
+fn current(
+    connection: &Connection,
+    function_id: i32,
+    instance: i32,
+    selection: &Selection,
+) -> Result<(Vec<DataRow>, Vec<CallRow>), GraphError> {
+    prepare_instances(connection, selection.stubs)?;
+    let sql = "SELECT call_id FROM function_call WHERE function_id = ? AND instance = ?";
+    let call: i64 =
+        connection.query_row(sql, [function_id, instance], |r| r.get(0)).optional()?.ok_or(GraphError::NoInstances)?;
+    let (mut data, mut calls) = (Vec::new(), Vec::new());
+    if selection.data {
+        each(connection, report!("focus_data"), &[&call], |r| {
+            let row = data_row(r)?;
+            if selection.via.is_empty() || selection.via.contains(&row.flow.via) {
+                data.push(row);
+            }
+            Ok(())
+        })?;
+    }
+    if selection.calls {
+        each(connection, report!("focus_calls"), &[&call], |r| {
+            calls.push(call_row(r)?);
+            Ok(())
+        })?;
+    }
+    Ok((data, calls))
+}
+
+fn not_there(connection: &Connection, function_id: i32, stubs: bool) -> Result<GraphError, GraphError> {
+    let sql = "SELECT name, kind FROM function_symbol WHERE function_id = ?";
+    let (name, kind): (String, String) = connection.query_row(sql, [function_id], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let name = visible(&name).into_owned();
+    Ok(if kind == "stub" && !stubs { GraphError::MergedStub { name } } else { GraphError::NotInGraph { name } })
+}
+
+/// Why there is no dataflow, in words.
+fn why_no_data(connection: &Connection) -> Result<String, GraphError> {
+    let sql = "SELECT bool_or(carries_accesses), string_agg(DISTINCT format, ', ') FROM input WHERE role = 'trace'";
+    let (accesses, format): (Option<bool>, Option<String>) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let format = format.map_or(String::new(), |f| format!(" ({})", visible(&f)));
+    Ok(if accesses == Some(false) {
+        format!(
+            "No data: this trace{format} has no accesses. Record one that has them, with valgrind --tool=lackey --trace-mem=yes or QEMU."
+        )
+    } else {
+        "No data goes from one node to another here.".to_owned()
+    })
+}
+
+/// Groups nodes under the name that `name` gives; what it gives no name stays.
+pub(super) fn group(rows: &mut Rows, kind: NodeKind, name: impl Fn(&Node) -> Option<String>) {
+    let mut first: BTreeMap<String, NodeId> = BTreeMap::new();
+    let mut to: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+    let mut groups: BTreeMap<NodeId, Node> = BTreeMap::new();
+    for (id, node) in std::mem::take(&mut rows.nodes) {
+        let Some(label) = name(&node) else {
+            groups.insert(id, node);
+            continue;
+        };
+        let at = *first.entry(label.clone()).or_insert(id);
+        to.insert(id, at);
+        match groups.get_mut(&at) {
+            Some(g) => {
+                g.calls += node.calls;
+                g.steps_self = add(g.steps_self, node.steps_self);
+                g.members += 1;
+            }
+            None => {
+                let file = if kind == NodeKind::File { node.image.clone() } else { None };
+                groups.insert(at, Node { name: label, kind, file, steps_total: None, ..node });
+            }
+        }
+    }
+    rows.nodes = groups;
+    rows.rename(|id| if id == OTHERS { id } else { to.get(&id).copied().unwrap_or(id) });
+}
+
+/// A sum in which unknown parts count nothing, unless all are unknown.
+pub(super) fn add(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    }
+}

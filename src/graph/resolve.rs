@@ -1,0 +1,101 @@
+//! The function that a person means.
+
+use super::GraphError;
+use crate::text::visible;
+use duckdb::{Connection, OptionalExt, params};
+
+const RESOLVE: &str = include_str!("../../queries/report/resolve.sql");
+const ADDRESS: &str = include_str!("../../queries/report/resolve_address.sql");
+const LIKE: &str = include_str!("../../queries/report/resolve_like.sql");
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    pub function_id: i32,
+    /// As shown.
+    pub name: String,
+    /// `name#3`: the third call instance.
+    pub instance: Option<i32>,
+}
+
+struct Candidate {
+    function_id: i32,
+    name: String,
+    ran: bool,
+    exact: bool,
+}
+
+/// The function that `name`, `file:name` or `@address` means, each with `#N` behind it for a call instance. Of several with one name
+/// the only one that ran is meant; more are refused with their list.
+pub fn resolve_function(connection: &Connection, text: &str) -> Result<Resolved, GraphError> {
+    let mut instance = None;
+    let mut found = candidates(connection, text)?;
+    if found.is_empty()
+        && let Some((name, number)) = text.rsplit_once('#')
+        && let Ok(number) = number.parse()
+    {
+        instance = Some(number);
+        found = candidates(connection, name)?;
+    }
+    let name = if instance.is_some() { text.rsplit_once('#').map_or(text, |p| p.0) } else { text };
+    for keep in [|c: &Candidate| c.exact, |c: &Candidate| c.ran] {
+        if found.len() > 1 && found.iter().any(keep) {
+            found.retain(keep);
+        }
+    }
+    match &found[..] {
+        [] => {
+            let mut statement = connection.prepare(LIKE)?;
+            let like = statement.query_map([name], |r| r.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+            let hint = match &like[..] {
+                [] => "`addfg info` lists those that ran".to_owned(),
+                _ => format!("there is {}", like.iter().map(|n| format!("`{}`", visible(n))).collect::<Vec<_>>().join(", ")),
+            };
+            Err(GraphError::NoFunction { name: visible(name).into_owned(), hint })
+        }
+        [one] => {
+            if let Some(number) = instance {
+                let calls: Option<i64> = connection
+                    .query_row("SELECT calls FROM function_profile WHERE function_id = ?", [one.function_id], |r| r.get(0))
+                    .optional()?;
+                let calls = calls.unwrap_or(0);
+                if number < 1 || i64::from(number) > calls {
+                    return Err(GraphError::NoInstance { name: visible(&one.name).into_owned(), instance: number, calls });
+                }
+            }
+            Ok(Resolved { function_id: one.function_id, name: one.name.clone(), instance })
+        }
+        several => {
+            let list: Vec<String> = several.iter().take(12).map(|c| describe(connection, c)).collect::<Result<_, _>>()?;
+            let more = several.len().saturating_sub(12);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            Err(GraphError::Ambiguous { name: visible(name).into_owned(), candidates: format!("{}{more}", list.join(", ")) })
+        }
+    }
+}
+
+fn candidates(connection: &Connection, text: &str) -> Result<Vec<Candidate>, GraphError> {
+    let row = |r: &duckdb::Row| Ok(Candidate { function_id: r.get(0)?, name: r.get(1)?, ran: r.get(2)?, exact: r.get(3)? });
+    if let Some(digits) = text.strip_prefix('@') {
+        let digits = digits.split('#').next().unwrap_or(digits);
+        let address = digits.strip_prefix("0x").or(digits.strip_prefix("0X")).unwrap_or(digits);
+        let address = u64::from_str_radix(address, 16).map_err(|_| GraphError::NoAddress { text: visible(text).into_owned() })?;
+        // With #N behind it, the second look without it finds the function.
+        if text.contains('#') {
+            return Ok(Vec::new());
+        }
+        let mut statement = connection.prepare(ADDRESS)?;
+        return Ok(statement.query_map([address], row)?.collect::<Result<_, _>>()?);
+    }
+    let mut statement = connection.prepare(RESOLVE)?;
+    Ok(statement.query_map([text], row)?.collect::<Result<_, _>>()?)
+}
+
+fn describe(connection: &Connection, candidate: &Candidate) -> Result<String, GraphError> {
+    let address: Option<u64> = connection.query_row(
+        "SELECT address FROM function_symbol WHERE function_id = ?",
+        params![candidate.function_id],
+        |r| r.get(0),
+    )?;
+    let at = address.map_or(String::new(), |a| format!(" @{a:#x}"));
+    Ok(format!("`{}`{at}", visible(&candidate.name)))
+}

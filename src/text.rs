@@ -1,0 +1,84 @@
+//! Text for people: sizes, counts, and names that are hostile until shown otherwise.
+
+/// Bytes: `512 B`, `3.2 KiB`.
+pub fn human_bytes(bytes: i64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    // From here on, one decimal would show 1024.0 of the smaller unit.
+    while value >= 1023.95 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
+}
+
+/// Counts: `999`, `1.2 k`, `3.4 M`.
+pub fn human_count(count: i64) -> String {
+    match count {
+        ..1000 => count.to_string(),
+        1000..999_950 => format!("{:.1} k", count as f64 / 1e3),
+        999_950..999_950_000 => format!("{:.1} M", count as f64 / 1e6),
+        _ => format!("{:.1} G", count as f64 / 1e9),
+    }
+}
+
+/// A part of a whole: `12.3 %`, `<0.1 %`; nothing where there is no whole.
+pub fn percent(part: i64, whole: i64) -> Option<String> {
+    let share = (whole > 0).then(|| 100.0 * part as f64 / whole as f64)?;
+    Some(if share >= 0.1 || part == 0 { format!("{share:.1} %") } else { "<0.1 %".into() })
+}
+
+/// Whether a character does something to a terminal or a text layout instead of showing itself: controls, the line and
+/// paragraph separators, marks and overrides of the writing direction, what XML forbids.
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// The text with such characters written as escapes (`\n`, `\u{1b}`).
+pub fn visible(text: &str) -> std::borrow::Cow<'_, str> {
+    if !text.chars().any(acts) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if acts(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out.into()
+}
+
+/// At most `limit` characters; what is cut out of the middle is one ellipsis.
+pub fn shorten(text: &str, limit: usize) -> String {
+    let count = text.chars().count();
+    if count <= limit {
+        return text.to_owned();
+    }
+    let head = limit * 2 / 3;
+    let tail = limit.saturating_sub(head + 1);
+    text.chars().take(head).chain(['…']).chain(text.chars().skip(count - tail)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_counts_change_units_where_they_would_overflow_their_digits() {
+        let bytes = [0, 1023, 1024, 1_048_524, 1_048_525, i64::MAX].map(human_bytes);
+        assert_eq!(bytes, ["0 B", "1.0 KiB", "1.0 KiB", "1023.9 KiB", "1.0 MiB", "8192.0 PiB"]);
+        let counts = [999, 1000, 999_949, 999_950, 1_000_000_000].map(human_count);
+        assert_eq!(counts, ["999", "1.0 k", "999.9 k", "1.0 M", "1.0 G"]);
+        assert_eq!(
+            [percent(1, 8), percent(1, 10_000), percent(0, 5), percent(1, 0)].map(|p| p.unwrap_or_default()),
+            ["12.5 %", "<0.1 %", "0.0 %", ""]
+        );
+    }
+
+    #[test]
+    fn nothing_acts_on_the_terminal() {
+        assert_eq!(visible("a\x1b[31m\n\u{202e}é"), "a\\u{1b}[31m\\n\\u{202e}é");
+        assert_eq!(shorten("abcdefghij", 7), "abcd…ij");
+        assert_eq!(shorten("äöü", 3), "äöü");
+    }
+}
