@@ -5,7 +5,7 @@ use addfg::diagnostics::Diagnostic;
 use addfg::event::{BlockDef, Carries, Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, RunBatch, StepBatch};
 use addfg::isa::registers;
 use addfg::trace::input::Input;
-use addfg::trace::{Context, FORMATS, Format, Sink, TraceError, detect};
+use addfg::trace::{Context, STEP_FORMATS, Sink, StepFormat, TraceError, detect, formats};
 use proptest::prelude::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ fn folder() -> PathBuf {
 }
 
 /// (format, name, bytes) of every fixture, sorted.
-fn fixtures() -> Vec<(&'static dyn Format, String, Vec<u8>)> {
+fn fixtures() -> Vec<(&'static dyn StepFormat, String, Vec<u8>)> {
     let mut all = Vec::new();
-    for format in FORMATS {
+    for format in STEP_FORMATS {
         let folder = folder().join(format.name());
         let files = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
         let mut names: Vec<String> = files.map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
@@ -175,7 +175,7 @@ impl Sink for Gather {
     fn progress(&mut self, _: u64) {}
 }
 
-fn read(format: &dyn Format, name: &str, bytes: &[u8]) -> (Gather, Result<(), TraceError>) {
+fn read(format: &dyn StepFormat, name: &str, bytes: &[u8]) -> (Gather, Result<(), TraceError>) {
     let (isa, layout) = setting(format.name(), name);
     let mut gather = Gather { isa, ..Gather::default() };
     let context = Context { isa, big_endian: false, code: &|_| None, layout: layout.as_deref(), jobs: 2 };
@@ -185,9 +185,11 @@ fn read(format: &dyn Format, name: &str, bytes: &[u8]) -> (Gather, Result<(), Tr
 
 #[test]
 fn names_differ_and_every_format_says_what_it_is() {
-    for (i, format) in FORMATS.iter().enumerate() {
-        assert!(FORMATS[..i].iter().all(|other| other.name() != format.name()), "{}", format.name());
+    for (i, format) in formats().enumerate() {
+        assert!(formats().take(i).all(|other| other.name() != format.name()), "{}", format.name());
         assert!(!format.about().is_empty() && !format.record().is_empty() && !format.help().is_empty(), "{}", format.name());
+    }
+    for format in STEP_FORMATS {
         for kind in ["good", "truncated", "damaged"] {
             let found = fixtures().iter().any(|(f, name, _)| f.name() == format.name() && name.starts_with(kind));
             assert!(found, "{} has no {kind} fixture", format.name());
@@ -202,11 +204,11 @@ fn every_fixture_is_recognised_by_its_own_format_and_by_no_other() {
             [("", bytes.clone()), (" with CR LF", String::from_utf8(bytes.clone()).unwrap().replace('\n', "\r\n").into())]
         {
             let input = Input::from_bytes(&name, &bytes).unwrap();
-            let yes: Vec<_> = FORMATS.iter().filter(|f| f.sniff(input.head())).map(|f| f.name()).collect();
+            let yes: Vec<_> = formats().filter(|f| f.sniff(input.head())).map(|f| f.name()).collect();
             // A layout describes what nobody knows: it must be given.
             let wanted: &[&str] = if format.name() == "layout" { &[] } else { &[format.name()] };
             assert_eq!(yes, wanted, "{}/{name}{variant}", format.name());
-            assert_eq!(detect(&input, Some(format.name())).ok().map(|f| f.name()), Some(format.name()));
+            assert_eq!(detect(&input, Some(format.name())).ok().map(|f| f.format().name()), Some(format.name()));
         }
     }
 }
@@ -224,13 +226,13 @@ fn other_text_is_no_trace() {
         "\n\n\n",
         "1 2 3\n",
     ] {
-        let yes: Vec<_> = FORMATS.iter().filter(|f| f.sniff(text.as_bytes())).map(|f| f.name()).collect();
+        let yes: Vec<_> = formats().filter(|f| f.sniff(text.as_bytes())).map(|f| f.name()).collect();
         assert!(yes.is_empty(), "{text:?} is taken for {yes:?}");
     }
 }
 
 /// The lines of a log, each above what it gave. A row belongs to the first line with which reading up to its end gives it.
-fn echo(format: &dyn Format, name: &str, bytes: &[u8]) -> String {
+fn echo(format: &dyn StepFormat, name: &str, bytes: &[u8]) -> String {
     let (full, result) = read(format, name, bytes);
     let mut out = format!("{}\n", full.begun);
     let mut shown = 0;
@@ -275,7 +277,7 @@ fn every_line_of_a_fixture_with_what_it_gave() {
 
 #[test]
 fn nothing_that_parses_is_an_error_with_a_place() {
-    for format in FORMATS {
+    for format in STEP_FORMATS {
         let name = fixtures().into_iter().find(|(f, ..)| f.name() == format.name()).unwrap().1;
         let (_, result) = read(*format, &name, b"Dear reader,\nthis is no trace.\n");
         assert!(matches!(result, Err(TraceError::Malformed { .. })), "{}: {result:?}", format.name());
@@ -294,7 +296,7 @@ fn a_layout_of_the_documentation_is_the_tested_one() {
 #[test]
 fn layouts_read_genuine_logs() {
     let excerpts = folder().join("../../../shared/data/sim-excerpts");
-    let Some(layout) = FORMATS.iter().find(|f| f.name() == "layout") else { return };
+    let Some(layout) = STEP_FORMATS.iter().find(|f| f.name() == "layout") else { return };
     for (file, name, isa, steps) in
         [("cv32e40p-tracer.log", "columns", Isa::Riscv32, 5), ("gem5-exec-riscv.log", "pattern", Isa::Riscv64, 24)]
     {
@@ -354,7 +356,7 @@ proptest! {
         let (format, name, bytes) = &all[which.index(all.len())];
         let bytes = mutate(bytes, &changes);
         if let Ok(input) = Input::from_bytes(name, &bytes) {
-            for format in FORMATS {
+            for format in formats() {
                 let _ = format.sniff(input.head());
             }
             let _ = read(*format, name, &bytes);
@@ -363,7 +365,7 @@ proptest! {
 
     #[test]
     fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        for format in FORMATS {
+        for format in STEP_FORMATS {
             let _ = format.sniff(&bytes);
             let name = if format.name() == "layout" { "good-pattern.log" } else { "random" };
             let _ = read(*format, name, &bytes);
@@ -374,7 +376,7 @@ proptest! {
     fn every_reader_reads_every_fixture_without_panic(which in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {
         let all = fixtures();
         let (_, _, bytes) = &all[which.index(all.len())];
-        for format in FORMATS {
+        for format in STEP_FORMATS {
             let name = if format.name() == "layout" { "good-columns.log" } else { "x" };
             let _ = read(*format, name, &bytes[..cut.index(bytes.len()) + 1]);
         }

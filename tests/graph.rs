@@ -59,7 +59,11 @@ fn stubs_are_merged_without_loss() {
     let names = |g: &Graph| g.graph.node_weights().any(|n| n.name == "puts@plt");
     assert!(names(&shown) && !names(&merged));
     let edge = |g: &Graph, from: &str, to: &str| {
-        g.edges().into_iter().filter(|e| g.graph[e.0].name == from && g.graph[e.1].name == to).map(|e| e.2.clone()).collect::<Vec<_>>()
+        g.edges()
+            .into_iter()
+            .filter(|e| g.graph[e.0].name == from && g.graph[e.1].name == to)
+            .map(|e| e.2.clone())
+            .collect::<Vec<_>>()
     };
     // B called the stub that went on to puts, and the stub read its slot of the table for B.
     assert!(matches!(&edge(&merged, "B", "puts")[..], [call, data]
@@ -109,7 +113,11 @@ fn hostile_names_stay_text() {
         assert!(output.status.success() && errors.is_empty(), "{errors}");
         assert!(!svg.contains("<img"));
         // As it is written, with the characters that act on a terminal escaped.
-        assert!(svg.contains("E&quot;x\\\\n&lt;img src=a&gt;&#45;&gt;&amp;amp;\\\\u{1b}[31m\\\\N") || svg.contains("E&quot;x\\n&lt;img src=a&gt;"), "{svg}");
+        assert!(
+            svg.contains("E&quot;x\\\\n&lt;img src=a&gt;&#45;&gt;&amp;amp;\\\\u{1b}[31m\\\\N")
+                || svg.contains("E&quot;x\\n&lt;img src=a&gt;"),
+            "{svg}"
+        );
     }
     let parsed: serde_json::Value = serde_json::from_str(&json::render(&graph)).unwrap();
     assert!(parsed["nodes"].as_array().unwrap().iter().any(|n| n["name"] == HOSTILE));

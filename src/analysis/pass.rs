@@ -356,7 +356,7 @@ struct Part {
 /// Where bytes lie that are read or written: the words, and how their offsets relate to addresses and keys.
 enum Space {
     Memory { page: u32 },
-    Register { thread: usize },
+    Register,
 }
 
 /// The pass. Push batches in order, then take the sums with [`Pass::finish`].
@@ -922,16 +922,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 OpKind::Read => {
                     let Some(span) = op.register else { continue };
                     self.note_pending_read(t, call, span);
-                    self.read(
-                        t,
-                        Space::Register { thread: t },
-                        span.offset as u64,
-                        span.size as u64,
-                        at,
-                        op.ordinal,
-                        op.insn,
-                        op.flag,
-                    );
+                    self.read(t, Space::Register, span.offset as u64, span.size as u64, at, op.ordinal, op.insn, op.flag);
                 }
                 OpKind::Write => {
                     let Some(span) = op.register else { continue };
@@ -969,7 +960,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                         } else {
                             self.note_pending_read(t, call, register);
                             let (offset, size) = (register.offset as u64, register.size as u64);
-                            self.read(t, Space::Register { thread: t }, offset, size, at, op.read_ordinal, op.insn, false);
+                            self.read(t, Space::Register, offset, size, at, op.read_ordinal, op.insn, false);
                         }
                     }
                     let new = Cell { write: access_id(at, op.ordinal), call, insn, reader: 0, pair: 0 };
@@ -1054,7 +1045,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 let number = self.memory.number(page);
                 (false, number * PAGE, number * PAGE, PlaceCode::of(self.memory.place(page, number * PAGE + start)))
             }
-            Space::Register { .. } => (true, 0, register_key(thread.id, 0), PlaceCode::REGISTER),
+            Space::Register => (true, 0, register_key(thread.id, 0), PlaceCode::REGISTER),
         };
         let mut exposed = false;
         {
@@ -1072,7 +1063,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             };
             let words: &mut [Cell] = match space {
                 Space::Memory { page } => &mut self.memory.get_mut(page).cells[..],
-                Space::Register { .. } => &mut this.registers,
+                Space::Register => &mut this.registers,
             };
             pools.visit(words, key, start, len, |pools, k, n, cell| {
                 let address = k - key + base;

@@ -19,7 +19,9 @@ pub enum OpenError {
     NotAddfg { path: String },
     #[error("{path} has schema version {found}, this addfg reads version {SCHEMA_VERSION}: build it again with this addfg")]
     Older { path: String, found: String },
-    #[error("{path} has schema version {found}, this addfg reads version {SCHEMA_VERSION}: it was made by a newer addfg, use that one")]
+    #[error(
+        "{path} has schema version {found}, this addfg reads version {SCHEMA_VERSION}: it was made by a newer addfg, use that one"
+    )]
     Newer { path: String, found: String },
 }
 

@@ -3,7 +3,7 @@
 //! after the instruction).
 
 use super::input::Input;
-use super::{Context, Format, Sink, TraceError};
+use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{Carries, Condition, InsnDef, LoggedAccess, StepBatch};
 use crate::isa;
@@ -40,7 +40,9 @@ impl Format for Execlog {
         let mut lines = head[..last].split(|&b| b == b'\n').map(|l| l.trim_ascii()).filter(|l| !l.is_empty()).take(8).peekable();
         lines.peek().is_some() && lines.all(|line| Line::parse(line).is_some())
     }
+}
 
+impl StepFormat for Execlog {
     fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let (name, locator) = (input.name().to_owned(), input.locator());
         let Some(isa) = context.isa else {

@@ -7,7 +7,7 @@ use super::record::{
     ISA_NAMES, Line, Lists, Names, Problems, Record, Steps, TOO_MANY_CPUS, each_line, excerpt, hex, isa_named, number, opcode,
     pieces,
 };
-use super::{Context, Format, Sink, TraceError};
+use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::Severity;
 use crate::event::{Carries, Condition, Isa, LoggedAccess, RegUse};
 use rustc_hash::FxHashMap;
@@ -75,7 +75,9 @@ impl Format for Giano {
         }
         steps > 0 && items > 0
     }
+}
 
+impl StepFormat for Giano {
     fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let mut problems = Problems::new(input.name());
         let facts = Facts::of(input.head(), &problems)?;

@@ -5,7 +5,7 @@
 //! cut went through and maps the dictionaries onto one.
 
 use super::input::{Chunk, Input};
-use super::{Context, Format, Sink, TraceError};
+use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{BlockDef, BlockStep, Carries, InsnDef, MemShape, RunBatch};
 use rustc_hash::FxHashMap;
@@ -65,7 +65,9 @@ impl Format for Lackey {
         }
         lines > 0
     }
+}
 
+impl StepFormat for Lackey {
     fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let locator = input.locator();
         let name = input.name().to_owned();

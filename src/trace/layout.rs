@@ -6,7 +6,7 @@ use super::record::{
     ISA_NAMES, Line, Lists, Names, Problems, Record, Steps, TOO_MANY_CPUS, digits, each_line, excerpt, hex, isa_named, number,
     opcode, pieces,
 };
-use super::{Context, Format, Sink, TraceError};
+use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::Severity;
 use crate::event::{Carries, Condition, Isa, LoggedAccess, RegUse};
 use std::collections::BTreeMap;
@@ -53,7 +53,9 @@ impl Format for Layout {
     fn sniff(&self, _head: &[u8]) -> bool {
         false
     }
+}
 
+impl StepFormat for Layout {
     fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let mut problems = Problems::new(input.name());
         let Some(text) = context.layout else {

@@ -1,4 +1,4 @@
-//! Trace formats: one file a format, one word in [`FORMATS`]; detection by content; files, pipes and compression in [`input`].
+//! Trace formats: one file a format, one word in [`STEP_FORMATS`] or [`TABLE_FORMATS`]; detection by content; files, pipes and compression in [`input`].
 
 use crate::diagnostics::Diagnostic;
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
@@ -11,7 +11,7 @@ pub mod layout;
 pub mod qemu;
 pub mod record;
 
-/// A trace format.
+/// What is said of a trace format.
 pub trait Format: Sync {
     /// The word for `--format`.
     fn name(&self) -> &'static str;
@@ -25,11 +25,40 @@ pub trait Format: Sync {
     fn sniff(&self, head: &[u8]) -> bool;
     /// A longer text for `addfg formats NAME`: the grammar, its limits.
     fn help(&self) -> &'static str;
+}
+
+/// A format whose records are executed instructions, from which [`crate::analysis`] finds the rest.
+pub trait StepFormat: Format {
     fn read(&self, input: input::Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError>;
 }
 
+/// A format whose records are calls, communications or control flow: it fills the tables itself.
+pub trait TableFormat: Format {
+    /// Loads all files of a run. Bad input is a [`crate::diagnostics::Diagnostic`] and goes on behind the damage where that can be
+    /// done; an error is for an input of which nothing can be loaded.
+    fn load(&self, inputs: Vec<input::Input>, load: &mut crate::build::Load) -> Result<Loaded, crate::build::BuildError>;
+}
+
+/// What a [`TableFormat`] loaded.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// What these files carry.
+    pub carries: Carries,
+    /// Steps, calls and functions, for the line that the build prints.
+    pub steps: u64,
+    pub calls: u64,
+    pub functions: usize,
+    /// More rows for `meta`.
+    pub meta: Vec<(&'static str, Option<String>)>,
+}
+
+pub static STEP_FORMATS: &[&dyn StepFormat] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
+pub static TABLE_FORMATS: &[&dyn TableFormat] = &[];
+
 /// Every format, in the order in which `addfg formats` lists them.
-pub static FORMATS: &[&dyn Format] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
+pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
+    STEP_FORMATS.iter().map(|f| *f as &dyn Format).chain(TABLE_FORMATS.iter().map(|f| *f as &dyn Format))
+}
 
 /// What a reader may need to know beside its input.
 pub struct Context<'a> {
@@ -71,18 +100,33 @@ pub enum TraceError {
     Stopped,
 }
 
-/// The format of an input: the one named, else the one that recognises its first bytes.
-pub fn detect(input: &input::Input, forced: Option<&str>) -> Result<&'static dyn Format, TraceError> {
-    let unknown = |seen: String| TraceError::UnknownFormat { name: input.name().to_owned(), seen };
-    let found = match forced {
-        Some(name) => FORMATS.iter().find(|f| f.name() == name),
-        None => FORMATS.iter().find(|f| f.sniff(input.head())),
-    };
-    found.copied().ok_or_else(|| match forced {
-        Some(name) => unknown(format!("no format is named {name}")),
-        None => {
-            let head = &input.head()[..input.head().len().min(40)];
-            unknown(format!("it begins with `{}`", head.escape_ascii()))
+/// A format as [`detect`] gives it.
+pub enum Found {
+    Steps(&'static dyn StepFormat),
+    Tables(&'static dyn TableFormat),
+}
+
+impl Found {
+    pub fn format(&self) -> &'static dyn Format {
+        match self {
+            Found::Steps(format) => *format,
+            Found::Tables(format) => *format,
         }
-    })
+    }
+}
+
+/// The format of an input: the one named, else the one that recognises its first bytes.
+pub fn detect(input: &input::Input, forced: Option<&str>) -> Result<Found, TraceError> {
+    let is = |f: &dyn Format| forced.map_or_else(|| f.sniff(input.head()), |name| f.name() == name);
+    if let Some(format) = STEP_FORMATS.iter().find(|f| is(**f)) {
+        return Ok(Found::Steps(*format));
+    }
+    if let Some(format) = TABLE_FORMATS.iter().find(|f| is(**f)) {
+        return Ok(Found::Tables(*format));
+    }
+    let seen = match forced {
+        Some(name) => format!("no format is named {name}"),
+        None => format!("it begins with `{}`", input.head()[..input.head().len().min(40)].escape_ascii()),
+    };
+    Err(TraceError::UnknownFormat { name: input.name().to_owned(), seen })
 }

@@ -5,7 +5,7 @@
 //! with the one before, word by word: only what differs is parsed.
 
 use super::input::{Input, Locator};
-use super::{Context, Format, Sink, TraceError};
+use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{Carries, Condition, InsnDef, Isa, RegSpan, StepBatch};
 use crate::isa;
@@ -59,7 +59,9 @@ impl Format for Qemu {
         // A log with `-d cpu` alone has no listings.
         dumps > 0 && (listings > 0 || head.starts_with(b"Trace ") || dump_isa(head).is_some())
     }
+}
 
+impl StepFormat for Qemu {
     fn read(&self, input: Input, _context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let mut reader = Reader { name: input.name().to_owned(), locator: input.locator(), ..Reader::new() };
         let mut rest: Vec<u8> = Vec::new();
@@ -559,7 +561,7 @@ fn define(isa: Isa, address: u64, thumb: bool, listing: Option<Listing>) -> Insn
 pub(super) mod tests {
     use super::*;
     use crate::event::RunBatch;
-    use crate::trace::{FORMATS, detect};
+    use crate::trace::{detect, formats};
     use proptest::prelude::*;
 
     /// Keeps all that a reader gives.
@@ -612,7 +614,7 @@ pub(super) mod tests {
     }
 
     impl Collect {
-        pub fn read(format: &dyn Format, bytes: &[u8], isa: Option<Isa>) -> Result<Collect, TraceError> {
+        pub fn read(format: &dyn StepFormat, bytes: &[u8], isa: Option<Isa>) -> Result<Collect, TraceError> {
             let context = Context { isa, big_endian: false, code: &|_| None, layout: None, jobs: 1 };
             let mut collect = Collect::default();
             format.read(Input::from_bytes("log", bytes)?, &context, &mut collect)?;
@@ -633,8 +635,8 @@ pub(super) mod tests {
 
     /// The format that detection finds, which is the only one that says yes.
     pub fn only(bytes: &[u8]) -> &'static str {
-        let found = detect(&Input::from_bytes("log", bytes).unwrap(), None).unwrap().name();
-        assert_eq!(FORMATS.iter().filter(|f| f.sniff(bytes)).count(), 1);
+        let found = detect(&Input::from_bytes("log", bytes).unwrap(), None).unwrap().format().name();
+        assert_eq!(formats().filter(|f| f.sniff(bytes)).count(), 1);
         found
     }
 

@@ -1,0 +1,354 @@
+//! What is written when the trace has ended: dictionaries and sums.
+
+use super::dictionary::{self, Files, SectionRow, TraceFile};
+use super::functions::{FunctionRow, Functions};
+use super::{BuildError, Detail, Options};
+use crate::analysis::CallKind;
+use crate::analysis::block::{self, AccessPlace};
+use crate::analysis::pass::{FunctionSums, PlaceCode, Side, Summary};
+use crate::analysis::shadow::Place;
+use crate::diagnostics::Diagnostics;
+use crate::event::{Carries, Isa};
+use crate::image::{AddressSpace, FunctionKind, FunctionRef};
+use crate::isa;
+use duckdb::{Connection, params};
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Tables that have stubs merged into their callers, in the order in which each has what it reads.
+pub const FOLDED: [(&str, &str); 4] = [
+    ("folded_call", include_str!("../../queries/derive/middle/folded_call.sql")),
+    ("function_profile_folded", include_str!("../../queries/derive/high/function_profile_folded.sql")),
+    ("function_edge_folded", include_str!("../../queries/derive/high/function_edge_folded.sql")),
+    ("call_edge_folded", include_str!("../../queries/derive/high/call_edge_folded.sql")),
+];
+
+/// What is written when the trace has ended.
+pub struct End<'a> {
+    pub connection: &'a Connection,
+    pub options: &'a Options,
+    pub space: &'a AddressSpace,
+    pub sections: &'a [SectionRow],
+    pub code: &'a Functions<'a>,
+    pub insns: &'a [crate::analysis::pass::Insn],
+    pub defs: &'a [crate::event::BlockDef],
+    pub counts: &'a [u64],
+    pub summary: &'a Summary,
+    pub isa: Isa,
+    pub low: bool,
+}
+
+fn id(n: u32) -> Option<i32> {
+    (n != 0).then_some(n as i32)
+}
+
+impl End<'_> {
+    pub fn write(&self, traces: &[TraceFile], carries: Carries, diagnostics: &Diagnostics) -> Result<(), BuildError> {
+        let s = self.summary;
+        let longest = self.defs.iter().map(|d| d.steps.len()).max().unwrap_or(0);
+        let more = [
+            ("isa", Some(format!("{:?}", self.isa).to_lowercase())),
+            ("steps", Some(s.steps.to_string())),
+            ("longest_block", Some(longest.to_string())),
+            ("first_stack_pointer", s.first_sp.map(|a| a.to_string())),
+        ];
+        dictionary::meta(self.connection, self.options, &more)?;
+        dictionary::inputs(self.connection, self.options, traces, carries, self.space)?;
+        dictionary::diagnostics(self.connection, diagnostics)?;
+        self.machine()?;
+        let mut files = Files::default();
+        self.instructions(&mut files)?;
+        let pseudo = self.functions(&mut files)?;
+        dictionary::images(self.connection, self.space, self.sections, &mut files)?;
+        files.write(self.connection)?;
+        if self.low {
+            self.blocks()?;
+        }
+        self.high(&pseudo)
+    }
+
+    /// Processes, threads, registers, regions of memory.
+    fn machine(&self) -> Result<(), BuildError> {
+        let s = self.summary;
+        let mut process = self.connection.appender("process")?;
+        process.append_row(params![1, None::<i64>, None::<String>])?;
+        process.flush()?;
+        let mut thread = self.connection.appender("thread")?;
+        for &(t, steps) in &s.threads {
+            thread.append_row(params![t as i32 + 1, 1, None::<i64>, steps as i64])?;
+        }
+        thread.flush()?;
+        let mut register = self.connection.appender("register")?;
+        for r in &isa::registers(self.isa).all {
+            register.append_row(params![r.span.offset as u32, r.name, r.span.size as u32, r.control])?;
+        }
+        register.flush()?;
+        let mut region = self.connection.appender("region")?;
+        for &(first, last, stack) in &s.regions {
+            region.append_row(params![first, last, if stack { "stack" } else { "heap" }])?;
+        }
+        Ok(region.flush()?)
+    }
+
+    fn instructions(&self, files: &mut Files) -> Result<(), BuildError> {
+        let mut executions = vec![0u64; self.insns.len()];
+        for (def, &count) in self.defs.iter().zip(self.counts) {
+            for step in &def.steps {
+                executions[step.insn as usize] += count;
+            }
+        }
+        let mut table = self.connection.appender("instruction")?;
+        for (i, insn) in self.insns.iter().enumerate() {
+            let (def, decoded) = (&insn.def, &insn.decoded);
+            let image = self.space.image_at(def.address).map(|i| i as i32 + 1);
+            let line = self.space.line(def.address);
+            let file = line.as_ref().map(|(f, _)| files.id(f));
+            let bytes: Option<&[u8]> = if def.bytes.is_empty() {
+                self.space.bytes(def.address).map(|b| &b[..b.len().min(decoded.size as usize)])
+            } else {
+                Some(&def.bytes)
+            };
+            let text = if decoded.text.is_empty() { def.text.as_deref() } else { Some(decoded.text.as_str()) };
+            table.append_row(params![
+                i as i32 + 1,
+                1,
+                image,
+                def.address,
+                bytes,
+                text,
+                decoded.size,
+                insn.function as i32,
+                file,
+                line.map(|(_, l)| l as i32),
+                decoded.flow.kind.name(),
+                decoded.flow.target,
+                decoded.flow.conditional,
+                decoded.flow.repeats,
+                executions[i] as i64
+            ])?;
+        }
+        table.flush()?;
+        Ok(())
+    }
+
+    /// Executed functions, then pseudo-functions, then the other symbols; gives the ids of the pseudo-functions.
+    fn functions(&self, files: &mut Files) -> Result<BTreeMap<(PlaceCode, bool), i32>, BuildError> {
+        let mut table = self.connection.appender("function_symbol")?;
+        let mut names = self.connection.appender("function_name")?;
+        let mut symbol = |number: i32, at: FunctionRef, files: &mut Files| -> Result<(), BuildError> {
+            let f = self.space.function(at);
+            let size: u64 = f.ranges.iter().map(|(a, b)| b - a).sum();
+            let kind = if f.kind == FunctionKind::Stub { "stub" } else { "function" };
+            let file = f.file.as_deref().map(|f| files.id(f));
+            let entry = self.space.entry(at);
+            table.append_row(params![
+                number,
+                self.space.display_name(at),
+                f.names.first(),
+                kind,
+                at.image as i32 + 1,
+                file,
+                entry,
+                size
+            ])?;
+            for name in &f.names {
+                names.append_row(params![number, name])?;
+            }
+            Ok(())
+        };
+        let mut rest: Vec<(i32, String, &str, Option<i32>)> = Vec::new();
+        let mut number = 0;
+        let single = self.space.images().len() == 1;
+        let base = |image: usize| {
+            let path = &self.space.images()[image].image.path;
+            path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+        };
+        for row in &self.code.rows {
+            number += 1;
+            match row {
+                FunctionRow::Symbol(at) => symbol(number, *at, files)?,
+                FunctionRow::Unknown(Some(image)) => {
+                    rest.push((number, format!("<unknown {}>", base(*image)), "unknown", Some(*image as i32 + 1)));
+                }
+                FunctionRow::Unknown(None) => rest.push((number, "<unknown>".into(), "unknown", None)),
+                FunctionRow::KernelHelper => rest.push((number, "<kernel helper>".into(), "kernel helper", None)),
+            }
+        }
+        // Pseudo-functions: writers of bytes that no step wrote, those that were read.
+        let mut pseudo = BTreeMap::new();
+        let mut by_name: BTreeMap<String, i32> = BTreeMap::new();
+        let wanted: BTreeSet<(PlaceCode, bool)> = self
+            .summary
+            .pairs
+            .iter()
+            .filter_map(|&(side, _, place, _)| if let Side::None { above } = side { Some((place, above)) } else { None })
+            .collect();
+        for (place, above) in wanted {
+            let name = match place.place() {
+                None => "<initial registers>".to_string(),
+                Some(Place::Section(s)) => {
+                    let section = &self.sections[s as usize];
+                    if single {
+                        format!("<image {}>", section.name)
+                    } else {
+                        format!("<{} {}>", base(section.image), section.name)
+                    }
+                }
+                Some(Place::Region(r)) => match (self.summary.region_is_stack[r as usize], above) {
+                    (true, true) => "<stack start>".into(),
+                    (true, false) => "<uninitialised>".into(),
+                    _ => "<input>".into(),
+                },
+            };
+            let id = *by_name.entry(name.clone()).or_insert_with(|| {
+                number += 1;
+                rest.push((number, name, "pseudo", None));
+                number
+            });
+            pseudo.insert((place, above), id);
+        }
+        let executed: FxHashSet<FunctionRef> =
+            self.code.rows.iter().filter_map(|r| if let FunctionRow::Symbol(at) = r { Some(*at) } else { None }).collect();
+        for at in self.space.functions().filter(|at| !executed.contains(at)) {
+            number += 1;
+            symbol(number, at, files)?;
+        }
+        table.flush()?;
+        names.flush()?;
+        for (number, name, kind, image) in rest {
+            table.append_row(params![number, name, None::<String>, kind, image, None::<i32>, None::<u64>, None::<u64>])?;
+        }
+        table.flush()?;
+        Ok(pseudo)
+    }
+
+    fn blocks(&self) -> Result<(), BuildError> {
+        let mut steps = self.connection.appender("block_step")?;
+        let mut table = self.connection.appender("block_access")?;
+        for (b, def) in self.defs.iter().enumerate() {
+            let b = b as i32 + 1;
+            for (i, step) in def.steps.iter().enumerate() {
+                steps.append_row(params![b, i as i32, step.insn as i32 + 1, step.executed])?;
+            }
+            let mut list = Vec::new();
+            block::accesses(def, |i| &self.insns[i as usize].decoded, |a| list.push(a));
+            let mem = def.mem.len() as i32;
+            for a in list {
+                let (space, register, memory, value) = match a.place {
+                    AccessPlace::Register(offset) => ("register", Some(offset as u32), None, a.value.map(|v| mem + v as i32)),
+                    AccessPlace::Memory(m) => ("memory", None, Some(m as i32), Some(m as i32)),
+                };
+                let data = a.data_register.map(|r| r.offset as u32);
+                table.append_row(params![
+                    b,
+                    a.step as i32,
+                    a.ordinal,
+                    a.is_write,
+                    space,
+                    register,
+                    memory,
+                    value,
+                    a.size,
+                    a.is_control,
+                    a.stack_relative,
+                    data
+                ])?;
+            }
+        }
+        steps.flush()?;
+        table.flush()?;
+        Ok(())
+    }
+
+    fn via(&self, place: PlaceCode) -> &'static str {
+        match place.place() {
+            None => "register",
+            Some(Place::Section(s)) if self.sections[s as usize].writable => "global",
+            Some(Place::Section(_)) => "constant",
+            Some(Place::Region(r)) if self.summary.region_is_stack[r as usize] => "stack",
+            Some(Place::Region(_)) => "heap",
+        }
+    }
+
+    fn high(&self, pseudo: &BTreeMap<(PlaceCode, bool), i32>) -> Result<(), BuildError> {
+        let s = self.summary;
+        let side = |side: Side, place: PlaceCode| match side {
+            Side::Function(f) => f as i32,
+            Side::None { above } => pseudo.get(&(place, above)).copied().unwrap_or(0),
+        };
+        let mut edges: BTreeMap<(i32, i32, &str), [u64; 4]> = BTreeMap::new();
+        for &(writer, reader, place, sums) in &s.pairs {
+            let edge = edges.entry((side(writer, place), reader as i32, self.via(place))).or_default();
+            for (sum, n) in edge.iter_mut().zip([sums.bytes, sums.unique, sums.addresses, sums.transfers]) {
+                *sum += n;
+            }
+        }
+        let mut table = self.connection.appender("function_edge")?;
+        for ((w, r, via), [bytes, unique, addresses, transfers]) in edges {
+            table.append_row(params![w, r, via, bytes as i64, unique as i64, addresses as i64, transfers as i64])?;
+        }
+        table.flush()?;
+        let mut edges: BTreeMap<(Option<i32>, i32, i32, &str), [u64; 2]> = BTreeMap::new();
+        for &(writer, above, reader, place, bytes, transfers) in &s.insn_edges {
+            let (insn, function) = if writer == crate::analysis::pass::NO_INSN {
+                (None, side(Side::None { above }, place))
+            } else {
+                (Some(writer as i32 + 1), self.insns[writer as usize].function as i32)
+            };
+            let edge = edges.entry((insn, reader as i32 + 1, function, self.via(place))).or_default();
+            edge[0] += bytes;
+            edge[1] += transfers;
+        }
+        let mut table = self.connection.appender("instruction_edge")?;
+        for ((w, r, f, via), [bytes, transfers]) in edges {
+            table.append_row(params![w, r, f, via, bytes as i64, transfers as i64])?;
+        }
+        table.flush()?;
+        let mut edges: Vec<(u32, u32, CallKind, u64, u64)> = s.call_edges.clone();
+        edges.sort_unstable();
+        let mut table = self.connection.appender("call_edge")?;
+        for (caller, callee, kind, calls, steps) in edges {
+            table.append_row(params![id(caller), callee as i32, kind.name(), calls as i64, steps as i64])?;
+        }
+        table.flush()?;
+        let mut table = self.connection.appender("function_profile")?;
+        for (f, sums) in s.functions.iter().enumerate().filter(|(_, s)| s.calls > 0) {
+            let FunctionSums { calls, steps_self, steps_total, written_bytes, dead_bytes } = *sums;
+            let n = |x: u64| x as i64;
+            table.append_row(params![f as i32, n(calls), n(steps_self), n(steps_total), n(dead_bytes), n(written_bytes)])?;
+        }
+        table.flush()?;
+        if self.options.detail >= Detail::Instance {
+            self.connection.execute_batch(
+                "CREATE TEMP TABLE place_via (place UINTEGER, via VARCHAR);
+                 CREATE TEMP TABLE nobody (place UINTEGER, above BOOLEAN, function_id INTEGER);",
+            )?;
+            let mut via = self.connection.appender("place_via")?;
+            let mut seen = BTreeSet::new();
+            for &(_, _, place, _) in &s.pairs {
+                if seen.insert(place) {
+                    via.append_row(params![place.0, self.via(place)])?;
+                }
+            }
+            via.flush()?;
+            let mut nobody = self.connection.appender("nobody")?;
+            for (&(place, above), &function) in pseudo {
+                nobody.append_row(params![place.0, above, function])?;
+            }
+            nobody.flush()?;
+            self.connection.execute_batch(
+                "INSERT INTO dataflow
+                 SELECT f.writer, f.reader, coalesce(f.writer_function, n.function_id) AS writer_function, f.reader_function,
+                        v.via, sum(f.bytes), sum(f.unique_bytes), sum(f.transfers)
+                 FROM flow_part f JOIN place_via v USING (place)
+                 LEFT JOIN nobody n ON f.writer IS NULL AND n.place = f.place AND n.above = f.above
+                 GROUP BY ALL ORDER BY f.reader, f.writer, writer_function, v.via;
+                 DROP TABLE flow_part; DROP TABLE place_via; DROP TABLE nobody;",
+            )?;
+        }
+        for (table, sql) in FOLDED {
+            self.connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! `addfg build`: from traces and ELF files to a database.
+
+mod dictionary;
+mod finish;
+mod front;
+mod functions;
+mod steps;
+mod tables;
+
+use crate::diagnostics::Diagnostics;
+use crate::image::{Image, ImageError};
+use crate::store::StoreError;
+use crate::trace::input::Input;
+use crate::trace::{self, Found, TraceError};
+use std::path::PathBuf;
+
+pub use dictionary::Files;
+pub use finish::FOLDED;
+pub use tables::Load;
+
+/// How much a database keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Sums by function and instruction.
+    Summary,
+    /// And calls, intervals, dataflow between instances.
+    Instance,
+    /// And the low level, and the communications that cross call instances.
+    Pairs,
+    /// And those inside one.
+    Full,
+}
+
+impl Detail {
+    pub fn name(self) -> &'static str {
+        ["summary", "instance", "pairs", "full"][self as usize]
+    }
+}
+
+/// An ELF file and the bias it was loaded at, if that is known.
+#[derive(Clone, Debug)]
+pub struct ElfInput {
+    pub path: PathBuf,
+    pub bias: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub traces: Vec<PathBuf>,
+    pub elfs: Vec<ElfInput>,
+    pub output: PathBuf,
+    pub format: Option<String>,
+    pub layout: Option<String>,
+    pub detail: Detail,
+    pub literal_saves: bool,
+    pub strict: bool,
+    pub force: bool,
+    /// Bytes of resident memory above which the build ends; 0: three quarters of the machine's.
+    pub memory_limit: u64,
+    pub jobs: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(
+        "the trace's addresses ({first:#x} ...) fall in no function of {elf}: is it the program that was recorded? \
+         For a position-independent program give the load address: --elf FILE@ADDRESS"
+    )]
+    WrongElf { first: u64, elf: String },
+    #[error("--elf files are for different instruction sets: {0}")]
+    MixedElf(String),
+    #[error("the log is of an instruction set that the ELF file is not for ({0})")]
+    WrongIsa(String),
+    #[error("which instruction set is this trace of? Give the program with --elf")]
+    NoIsa,
+    #[error("{0} and {1} are no traces of one run: build a database of each")]
+    MixedFormats(&'static str, &'static str),
+    #[error("{position}: {message}; --strict refuses it")]
+    Strict { position: String, message: String },
+    #[error(
+        "more than {limit_mb} MiB of memory in use after {steps} steps (it grows with the bytes that the program touches and \
+         its function pairs): raise --memory-limit, use --detail summary, or record a shorter run"
+    )]
+    Memory { limit_mb: u64, steps: u64 },
+    #[error("interrupted; {0} is as it was")]
+    Interrupted(String),
+}
+
+impl From<duckdb::Error> for BuildError {
+    fn from(e: duckdb::Error) -> Self {
+        BuildError::Store(e.into())
+    }
+}
+
+/// What a build did, for the line that it prints.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub format: &'static str,
+    pub steps: u64,
+    pub calls: u64,
+    pub functions: usize,
+    pub diagnostics: Diagnostics,
+}
+
+/// Builds a database. `progress` is told of the bytes consumed and, first, of the bytes there are (0: unknown); it returns true to
+/// interrupt.
+pub fn build(options: &Options, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Report, BuildError> {
+    // Refuse before any work.
+    if options.output.exists() && !options.force {
+        return Err(StoreError::Exists { path: options.output.display().to_string() }.into());
+    }
+    let mut images = Vec::new();
+    for elf in &options.elfs {
+        images.push((Image::open(&elf.path)?, elf.bias));
+    }
+    let isa = images.first().map(|(i, _)| i.isa);
+    if let Some((other, _)) = images.iter().find(|(i, _)| Some(i.isa) != isa) {
+        return Err(BuildError::MixedElf(other.path.display().to_string()));
+    }
+    let (mut stepped, mut tabled) = (Vec::new(), Vec::new());
+    for path in &options.traces {
+        let input = Input::open(path)?;
+        match trace::detect(&input, options.format.as_deref())? {
+            Found::Steps(format) => stepped.push((input, format)),
+            Found::Tables(format) => tabled.push((input, format)),
+        }
+    }
+    let Some(&(_, format)) = tabled.first() else {
+        return steps::build(options, images, stepped, progress);
+    };
+    if let Some(other) =
+        stepped.iter().map(|(_, f)| f.name()).chain(tabled.iter().map(|(_, f)| f.name())).find(|f| *f != format.name())
+    {
+        return Err(BuildError::MixedFormats(format.name(), other));
+    }
+    tables::build(options, images, tabled.into_iter().map(|(input, _)| input).collect(), format, progress)
+}

@@ -1,0 +1,92 @@
+//! From formats that carry calls, communications or control flow themselves to tables.
+
+use super::dictionary::{self, Files, TraceFile};
+use super::{BuildError, Detail, FOLDED, Options, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
+use crate::image::{AddressSpace, Image, Loaded};
+use crate::store::writer::Writer;
+use crate::trace::TableFormat;
+use crate::trace::input::Input;
+use duckdb::Connection;
+
+/// What a [`TableFormat`] works with. It fills `process`, `thread`, `function_symbol`, `function_name` and whatever of the levels
+/// its files carry; the other dictionaries and what is derived for views are filled for it.
+pub struct Load<'a> {
+    /// In a transaction, with every table of `schema/` made and empty.
+    pub connection: &'a Connection,
+    /// The ELF files given, at the addresses given; one that is position-independent and has none is at 0.
+    pub space: &'a AddressSpace,
+    pub detail: Detail,
+    /// Threads that may work beside the caller's.
+    pub jobs: usize,
+    pub files: Files,
+    strict: bool,
+    output: String,
+    consumed: u64,
+    total: u64,
+    diagnostics: Diagnostics,
+    progress: &'a mut dyn FnMut(u64, u64) -> bool,
+}
+
+impl Load<'_> {
+    /// Notes a problem; an error if it is severe and `--strict` was given.
+    pub fn problem(&mut self, diagnostic: Diagnostic) -> Result<(), BuildError> {
+        if self.strict && diagnostic.severity == Severity::Error {
+            return Err(BuildError::Strict { position: diagnostic.position, message: diagnostic.message });
+        }
+        self.diagnostics.add(diagnostic);
+        Ok(())
+    }
+
+    /// Says that `bytes` more of the inputs were consumed; an error if the person interrupts.
+    pub fn progress(&mut self, bytes: u64) -> Result<(), BuildError> {
+        self.consumed += bytes;
+        if (self.progress)(self.consumed, self.total) {
+            return Err(BuildError::Interrupted(self.output.clone()));
+        }
+        Ok(())
+    }
+}
+
+pub fn build(
+    options: &Options,
+    images: Vec<(Image, Option<u64>)>,
+    inputs: Vec<Input>,
+    format: &'static dyn TableFormat,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Report, BuildError> {
+    let traces: Vec<_> = inputs.iter().map(|i| TraceFile::of(i, format.name())).collect();
+    let total = inputs.iter().map(Input::size).sum::<Option<u64>>().unwrap_or(0);
+    let images = images.into_iter().map(|(image, bias)| Loaded { image, bias: bias.unwrap_or(0) }).collect();
+    let space = AddressSpace::new(images);
+    let mut writer = Writer::create(&options.output, options.force)?;
+    // Nothing is sent: these formats append for themselves.
+    let connection = writer.join()?;
+    let mut load = Load {
+        connection: &connection,
+        space: &space,
+        detail: options.detail,
+        jobs: options.jobs.max(1),
+        files: Files::default(),
+        strict: options.strict,
+        output: options.output.display().to_string(),
+        consumed: 0,
+        total,
+        diagnostics: Diagnostics::default(),
+        progress,
+    };
+    let loaded = format.load(inputs, &mut load)?;
+    let Load { mut files, diagnostics, .. } = load;
+    dictionary::meta(&connection, options, &loaded.meta)?;
+    dictionary::inputs(&connection, options, &traces, loaded.carries, &space)?;
+    dictionary::diagnostics(&connection, &diagnostics)?;
+    dictionary::images(&connection, &space, &dictionary::sections(&space), &mut files)?;
+    files.write(&connection)?;
+    for (table, sql) in FOLDED {
+        connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
+    }
+    connection.execute_batch("DROP TABLE IF EXISTS flow_part")?;
+    writer.commit(connection)?;
+    let crate::trace::Loaded { steps, calls, functions, .. } = loaded;
+    Ok(Report { format: format.name(), steps, calls, functions, diagnostics })
+}
