@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn sizes_and_counts_change_units_where_they_would_overflow_their_digits() {
         let bytes = [0, 1023, 1024, 1_048_524, 1_048_525, i64::MAX].map(human_bytes);
-        assert_eq!(bytes, ["0 B", "1.0 KiB", "1.0 KiB", "1023.9 KiB", "1.0 MiB", "8192.0 PiB"]);
+        assert_eq!(bytes, ["0 B", "1023 B", "1.0 KiB", "1023.9 KiB", "1.0 MiB", "8192.0 PiB"]);
         let counts = [999, 1000, 999_949, 999_950, 1_000_000_000].map(human_count);
         assert_eq!(counts, ["999", "1.0 k", "999.9 k", "1.0 M", "1.0 G"]);
         assert_eq!(

@@ -56,8 +56,10 @@ impl Format for Qemu {
             dumps += (dump_isa(line).is_some()) as u32;
             listings += (line.starts_with(b"IN: ") || line == b"IN:") as u32;
         }
-        // A log with `-d cpu` alone has no listings.
-        dumps > 0 && (listings > 0 || head.starts_with(b"Trace ") || dump_isa(head).is_some())
+        // A log with `-d cpu` alone has no listings: its first line is a dump's, with more than one value.
+        let first = head.split(|&b| b == b'\n').next().unwrap_or_default();
+        let dumped = dump_isa(first).is_some() && first.trim_ascii().len() > 12;
+        dumps > 0 && (listings > 0 || head.starts_with(b"Trace ") || dumped)
     }
 }
 
