@@ -119,6 +119,8 @@ pub struct Op {
     pub size: u32,
     /// Read, Write: offset of the bytes; Load, Store: the data register.
     pub register: Option<RegSpan>,
+    /// Of the pass: edge of the instructions that it met here last.
+    pub edge: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +161,8 @@ pub struct Segment {
     pub static_bytes: u64,
     pub static_unique: u64,
     pub static_transfers: u64,
+    /// Bytes that its stores write.
+    pub stored_bytes: u64,
     /// How often it ran.
     pub count: u64,
     /// Registers from which a store may be a save.
@@ -204,6 +208,16 @@ pub struct Prepared {
 /// Bit of a register in the masks (several registers may share one).
 pub fn mask(span: RegSpan) -> u64 {
     1 << ((span.offset / 4) & 63)
+}
+
+/// Bits of all words of a register.
+pub fn words(span: RegSpan) -> u64 {
+    let first = span.offset / 4;
+    let last = (span.offset + span.size.max(1) - 1) / 4;
+    if last - first >= 63 {
+        return u64::MAX;
+    }
+    ((1u64 << (last - first + 1)) - 1).rotate_left(first as u32 & 63)
 }
 
 /// Prepares a block. `function(i)` is the function of instruction i; `literal` makes no store a save.
@@ -320,6 +334,7 @@ impl Builder {
                 mem: 0,
                 size: a.size,
                 register: None,
+                edge: 0,
             };
             match a.place {
                 AccessPlace::Memory(mem) => {
@@ -434,10 +449,12 @@ impl Builder {
                     mem: 0,
                     size: (e - b) as u32,
                     register: Some(RegSpan { offset: b, size: e - b }),
+                    edge: 0,
                 });
                 b = e;
             }
         }
+        segment.stored_bytes = segment.ops.iter().filter(|o| o.kind == OpKind::Store).map(|o| o.size as u64).sum();
         segment.ops.sort_by_key(|o| (o.step, o.ordinal));
         segment
     }

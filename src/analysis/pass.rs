@@ -91,7 +91,7 @@ impl Flows {
     const LINEAR: usize = 16;
 
     #[inline]
-    fn entry(&mut self, writer: u32, function: u32, place: PlaceCode) -> &mut FlowEntry {
+    fn entry(&mut self, writer: u32, place: PlaceCode, function: impl FnOnce() -> u32) -> &mut FlowEntry {
         if let Some(e) = self.list.get(self.last)
             && e.writer == writer
             && e.place == place
@@ -104,7 +104,7 @@ impl Flows {
             self.map.get(&(writer, place)).map(|&i| i as usize)
         };
         self.last = found.unwrap_or_else(|| {
-            self.list.push(FlowEntry { writer, function, place, bytes: 0, unique: 0, transfers: 0 });
+            self.list.push(FlowEntry { writer, function: function(), place, bytes: 0, unique: 0, transfers: 0 });
             let new = self.list.len() - 1;
             if new == Flows::LINEAR {
                 self.map.extend(self.list.iter().enumerate().map(|(i, e)| ((e.writer, e.place), i as u32)));
@@ -192,6 +192,9 @@ struct Thread {
     registers: Vec<Cell>,
     /// Per register byte: store of the live save of its version, 0 if none.
     pending: Vec<AccessId>,
+    /// Live saves by [`block::words`] of their register, and which have any: where there is none nothing is pending.
+    saved: [u32; 64],
+    saved_mask: u64,
     stack: Vec<Frame>,
     /// How many live frames have this return address in their token.
     returns: FxHashMap<u64, u32>,
@@ -292,50 +295,54 @@ impl Pairs {
     }
 }
 
-/// Sums by instruction pair, behind a small direct-mapped cache.
-struct InsnEdges {
-    cache: Box<[InsnEdge]>,
-    map: FxHashMap<(u32, u32, u32), (u64, u64)>,
-}
-
+/// Sums of an instruction pair by place, with the pair of their functions.
 #[derive(Clone, Copy)]
 struct InsnEdge {
-    key: (u32, u32, u32),
+    writer: u32,
+    reader: u32,
+    place: PlaceCode,
+    /// Index of the function pair.
+    pair: u32,
     bytes: u64,
     transfers: u64,
 }
 
+/// Sums by instruction pair. A reading access remembers the index of its last edge, which mostly is that of its next: the hash is for
+/// the rest.
+struct InsnEdges {
+    index: FxHashMap<(u32, u32, u32), u32>,
+    /// The first one is nobody's.
+    list: Vec<InsnEdge>,
+}
+
 impl InsnEdges {
-    const SIZE: usize = 1 << 13;
     fn new() -> InsnEdges {
-        let empty = InsnEdge { key: (u32::MAX, u32::MAX, u32::MAX), bytes: 0, transfers: 0 };
-        InsnEdges { cache: vec![empty; InsnEdges::SIZE].into(), map: FxHashMap::default() }
+        let nobody =
+            InsnEdge { writer: u32::MAX, reader: u32::MAX, place: PlaceCode(u32::MAX), pair: 0, bytes: 0, transfers: 0 };
+        InsnEdges { index: FxHashMap::default(), list: vec![nobody] }
     }
+    /// Sets `hint` to the edge from `writer` ([`NO_INSN`] and [`NO_INSN_ABOVE`] included).
     #[inline]
-    fn add(&mut self, writer: u32, reader: u32, place: PlaceCode, bytes: u64, transfers: u64) {
-        let key = (writer, reader, place.0);
-        let hash =
-            (writer.wrapping_mul(0x9e37_79b1) ^ reader.wrapping_mul(0x85eb_ca77)).wrapping_add(place.0.wrapping_mul(0xc2b2_ae3d));
-        let slot = &mut self.cache[(hash >> 19) as usize];
-        if slot.key != key {
-            if slot.bytes != 0 {
-                let sum = self.map.entry(slot.key).or_default();
-                sum.0 += slot.bytes;
-                sum.1 += slot.transfers;
-            }
-            *slot = InsnEdge { key, bytes: 0, transfers: 0 };
+    fn find(&mut self, hint: &mut u32, writer: u32, reader: u32, place: PlaceCode, pairs: &mut Pairs, insns: &[Insn]) -> &mut InsnEdge {
+        let edge = &self.list[*hint as usize];
+        if edge.writer != writer || edge.place != place || edge.reader != reader {
+            *hint = self.look_up(writer, reader, place, pairs, insns);
         }
-        slot.bytes += bytes;
-        slot.transfers += transfers;
+        &mut self.list[*hint as usize]
     }
-    fn finish(&mut self) {
-        for slot in self.cache.iter_mut().filter(|s| s.bytes != 0) {
-            let sum = self.map.entry(slot.key).or_default();
-            sum.0 += slot.bytes;
-            sum.1 += slot.transfers;
-            slot.bytes = 0;
-            slot.transfers = 0;
-        }
+    #[inline(never)]
+    fn look_up(&mut self, writer: u32, reader: u32, place: PlaceCode, pairs: &mut Pairs, insns: &[Insn]) -> u32 {
+        let list = &mut self.list;
+        *self.index.entry((writer, reader, place.0)).or_insert_with(|| {
+            let side = match writer {
+                NO_INSN => Side::None { above: false },
+                NO_INSN_ABOVE => Side::None { above: true },
+                _ => Side::Function(insns[writer as usize].function),
+            };
+            let pair = pairs.pair(side, insns[reader as usize].function);
+            list.push(InsnEdge { writer, reader, place, pair, bytes: 0, transfers: 0 });
+            list.len() as u32 - 1
+        })
     }
 }
 
@@ -546,6 +553,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             id,
             registers: vec![Cell::EMPTY; self.register_bytes.div_ceil(WORD as usize)],
             pending: vec![0; self.register_bytes.next_multiple_of(WORD as usize)],
+            saved: [0; 64],
+            saved_mask: 0,
             stack: Vec::new(),
             returns: FxHashMap::default(),
             live: FxHashMap::default(),
@@ -585,7 +594,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 self.fall_into(t, at, segment.function, times.get(segment.first_step as usize).copied());
             }
             segment.count += 1;
-            self.segment(t, at, seq, segment, addresses, values);
+            self.segment(t, seq, segment, addresses, values);
         }
         let block = &mut self.blocks[b as usize];
         *(if careful { &mut block.careful } else { &mut block.segments }) = segments;
@@ -889,13 +898,13 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 
     // ---- data ----
 
-    fn segment(&mut self, t: usize, seq: u64, run_seq: u64, segment: &block::Segment, addresses: &[u64], values: &[Option<u64>]) {
+    fn segment(&mut self, t: usize, run_seq: u64, segment: &mut block::Segment, addresses: &[u64], values: &[Option<u64>]) {
         let register_place = PlaceCode::REGISTER;
         let Some(frame) = self.threads[t].stack.last_mut() else { return };
         frame.steps_self += segment.steps as u64;
         let (call, function) = (frame.call, frame.function);
         if segment.static_transfers != 0 {
-            let entry = frame.flows.entry(call, function, register_place);
+            let entry = frame.flows.entry(call, register_place, || function);
             entry.bytes += segment.static_bytes;
             entry.unique += segment.static_unique;
             entry.transfers += segment.static_transfers;
@@ -914,15 +923,13 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 }
             }
         }
-        let _ = seq;
         self.restored.clear();
-        for op in &segment.ops {
+        for op in &mut segment.ops {
             let at = run_seq + op.step as u64;
             match op.kind {
                 OpKind::Read => {
                     let Some(span) = op.register else { continue };
-                    self.note_pending_read(t, call, span);
-                    self.read(t, Space::Register, span.offset as u64, span.size as u64, at, op.ordinal, op.insn, op.flag);
+                    self.read_register(t, call, span, access_id(at, op.ordinal), op.insn, op.flag, &mut op.edge);
                 }
                 OpKind::Write => {
                     let Some(span) = op.register else { continue };
@@ -935,7 +942,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 }
                 OpKind::Load => {
                     let address = addresses[op.mem as usize];
-                    self.touch(address, op.size, op.stack_relative);
+                    let page = self.touch(address, op.size, op.stack_relative);
                     if op.flag {
                         continue;
                     }
@@ -946,11 +953,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                             continue;
                         }
                     }
-                    self.read_memory(t, address, op.size as u64, at, op.ordinal, op.insn);
+                    self.read_memory(t, page, address, op.size as u64, access_id(at, op.ordinal), op.insn, &mut op.edge);
                 }
                 OpKind::Store => {
                     let address = addresses[op.mem as usize];
-                    self.touch(address, op.size, op.stack_relative);
+                    let page = self.touch(address, op.size, op.stack_relative);
                     let mut insn = op.insn;
                     if let Some(register) = op.register {
                         if self.in_frame(t, address, op.size as u64, op.stack_relative) && self.is_foreign(t, call, register) {
@@ -958,13 +965,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                             self.save(t, call, register, address, access_id(at, op.ordinal), op.read_ordinal, op.insn, value);
                             insn |= Cell::SAVE | Cell::SLOT;
                         } else {
-                            self.note_pending_read(t, call, register);
-                            let (offset, size) = (register.offset as u64, register.size as u64);
-                            self.read(t, Space::Register, offset, size, at, op.read_ordinal, op.insn, false);
+                            let read = access_id(at, op.read_ordinal);
+                            self.read_register(t, call, register, read, op.insn, false, &mut op.edge);
                         }
                     }
                     let new = Cell { write: access_id(at, op.ordinal), call, insn, reader: 0, pair: 0 };
-                    self.write_memory(address, op.size as u64, new, function);
+                    self.write_memory(page, address, op.size as u64, new);
                 }
             }
         }
@@ -981,39 +987,56 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
     }
 
-    /// Marks the pages of an access; what `via` needs to know.
+    /// Marks the pages of an access, which is what `via` needs to know; gives the first.
     #[inline]
-    fn touch(&mut self, address: u64, size: u32, stack_relative: bool) {
-        let mark = |memory: &mut Memory, address: u64| {
-            let page = memory.page(address);
-            if stack_relative && let Place::Region(r) = memory.place(page, address) {
-                memory.regions.mark_stack(r);
-            } else if let PageKind::Image { whole: None, .. } = memory.get(page).kind {
-                memory.place(page, address);
-            }
-        };
-        mark(&mut self.memory, address);
+    fn touch(&mut self, address: u64, size: u32, stack_relative: bool) -> u32 {
+        let page = self.memory.page(address);
+        self.memory.mark(page, address, stack_relative);
         let last = address.wrapping_add(size.max(1) as u64 - 1);
         if last / PAGE != address / PAGE {
-            mark(&mut self.memory, last);
+            let page = self.memory.page(last);
+            self.memory.mark(page, last, stack_relative);
+        }
+        page
+    }
+
+    /// A data read of register bytes.
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    fn read_register(&mut self, t: usize, call: u32, span: RegSpan, read: AccessId, insn: u32, more: bool, edge: &mut u32) {
+        if self.threads[t].saved_mask & block::words(span) != 0 {
+            self.note_pending_read(t, call, span);
+        }
+        let (start, len) = (span.offset as u64, span.size as u64);
+        if more || !self.read_words(t, &Space::Register, start, len, PlaceCode::REGISTER, read, insn, edge) {
+            self.read(t, Space::Register, start, len, read, insn, more, edge);
         }
     }
 
+    #[allow(clippy::too_many_arguments)]
     #[inline]
-    fn read_memory(&mut self, t: usize, address: u64, size: u64, seq: u64, ordinal: u16, insn: u32) {
-        let page = self.memory.page(address);
+    fn read_memory(&mut self, t: usize, page: u32, address: u64, size: u64, read: AccessId, insn: u32, edge: &mut u32) {
         let offset = address % PAGE;
-        if offset + size <= PAGE {
-            self.read(t, Space::Memory { page }, offset, size, seq, ordinal, insn, false);
+        if offset + size > PAGE {
+            self.read_across(t, address, size, read, insn, edge);
             return;
         }
-        // Rare: in pieces, one a page, which are one access; what one write fed on both sides is one communication.
+        let place = PlaceCode::of(self.memory.place(page, address));
+        if !self.read_words(t, &Space::Memory { page }, offset, size, place, read, insn, edge) {
+            self.read(t, Space::Memory { page }, offset, size, read, insn, false, edge);
+        }
+    }
+
+    /// A read that crosses a page: in pieces, one a page, which are one access; what one write fed on both sides is one
+    /// communication.
+    #[cold]
+    fn read_across(&mut self, t: usize, address: u64, size: u64, read: AccessId, insn: u32, edge: &mut u32) {
         self.crossing = true;
         let (mut at, mut left, mut more) = (address, size, false);
         while left > 0 {
             let len = left.min(PAGE - at % PAGE);
             let page = self.memory.page(at);
-            self.read(t, Space::Memory { page }, at % PAGE, len, seq, ordinal, insn, more);
+            self.read(t, Space::Memory { page }, at % PAGE, len, read, insn, more, edge);
             more = true;
             at = at.wrapping_add(len);
             left -= len;
@@ -1031,15 +1054,120 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.held = held;
     }
 
-    /// A data read of bytes that lie in one page or register file. `more`: goes on with the access of the call before.
+    /// What nearly every data read is: one or two whole words that one write made, which is no save. False if it is anything else;
+    /// then nothing has changed.
     #[allow(clippy::too_many_arguments)]
     #[inline]
-    fn read(&mut self, t: usize, space: Space, start: u64, len: u64, seq: u64, ordinal: u16, insn: u32, more: bool) {
+    fn read_words(
+        &mut self,
+        t: usize,
+        space: &Space,
+        start: u64,
+        len: u64,
+        place: PlaceCode,
+        read: AccessId,
+        insn: u32,
+        hint: &mut u32,
+    ) -> bool {
+        if start % WORD != 0 || (len != WORD && len != 2 * WORD) {
+            return false;
+        }
+        let thread = &mut self.threads[t];
+        let id = thread.id;
+        let Some(frame) = thread.stack.last_mut() else { return false };
+        let (is_register, base, words) = match space {
+            Space::Memory { page } => {
+                (false, self.memory.number(*page) * PAGE, &mut self.memory.get_mut(*page).cells[..])
+            }
+            Space::Register => (true, 0, &mut thread.registers[..]),
+        };
+        let Some(words) = words.get_mut((start / WORD) as usize..((start + len) / WORD) as usize) else { return false };
+        let first = words[0];
+        // A split word has all bits of `insn` set.
+        if first.insn & Cell::SAVE != 0 || first.write == 0 {
+            return false;
+        }
+        if let [_, second] = words
+            && (second.write != first.write || second.insn != first.insn)
+        {
+            return false;
+        }
+        let call = frame.call;
+        let writer = first.writer_insn();
+        let edge = self.insn_edges.find(hint, writer, insn, place, &mut self.pairs, &self.insns);
+        edge.bytes += len;
+        edge.transfers += 1;
+        let pair = edge.pair;
+        let mut unique = 0;
+        let mut others = false;
+        let mut uncounted = false;
+        for cell in words.iter_mut() {
+            if cell.reader == 0 {
+                cell.reader = call;
+                unique += WORD;
+            } else {
+                others |= cell.reader & !Cell::MORE != call;
+            }
+            uncounted |= cell.pair != pair;
+            cell.pair = pair;
+        }
+        if uncounted {
+            let key = if is_register { register_key(id, 0) } else { base };
+            let new = self.pairs.touched.set(pair, key + start, len);
+            if new != 0 {
+                self.pairs.sums(pair, place).addresses += new;
+            }
+        }
+        if others {
+            unique += self.note_other_readers(t, space, start, len, call);
+        }
+        let Some(frame) = self.threads[t].stack.last_mut() else { return true };
+        let insns = &self.insns;
+        let flow = frame.flows.entry(first.call, place, || insns[writer as usize].function);
+        flow.bytes += len;
+        flow.unique += unique;
+        flow.transfers += 1;
+        if frame.flows.list.len() > FLOWS_MAX {
+            Self::flush_flows(frame, &mut self.output, &mut self.pairs, self.options.instances);
+        }
+        if self.options.communications && (self.options.local_communications || first.call != call) {
+            let address = base + start;
+            self.output.communication(Communication { write: first.write, read, is_register, address, bytes: len as u32 });
+        }
+        true
+    }
+
+    /// Notes `call` as reader of words that other instances have read before; gives the bytes that it had not read yet.
+    #[inline(never)]
+    fn note_other_readers(&mut self, t: usize, space: &Space, start: u64, len: u64, call: u32) -> u64 {
+        let (before, rest) = self.threads.split_at_mut(t);
+        let Some((this, after)) = rest.split_first_mut() else { return 0 };
+        let stack = &this.stack;
+        let alive = |c: u32| {
+            let live = |s: &Vec<Frame>| s.binary_search_by_key(&c, |f| f.call).is_ok();
+            live(stack) || before.iter().chain(after.iter()).any(|t| live(&t.stack))
+        };
+        let (key, words): (u64, &mut [Cell]) = match space {
+            Space::Memory { page } => (self.memory.number(*page) * PAGE, &mut self.memory.get_mut(*page).cells[..]),
+            Space::Register => (register_key(this.id, 0), &mut this.registers),
+        };
+        let mut unique = 0;
+        self.pools.visit(words, key, start, len, |pools, k, n, cell| {
+            if pools.note_reader(cell, k, call, &alive) {
+                unique += n;
+            }
+        });
+        unique
+    }
+
+    /// A data read of bytes that lie in one page or register file. `more`: goes on with the access of the call before.
+    #[allow(clippy::too_many_arguments)]
+    fn read(&mut self, t: usize, space: Space, start: u64, len: u64, read: AccessId, insn: u32, more: bool, edge: &mut u32) {
         let mut parts = std::mem::take(&mut self.parts);
         parts.clear();
         let thread = &self.threads[t];
         let Some(frame) = thread.stack.last() else { return };
-        let (call, function) = (frame.call, frame.function);
+        let call = frame.call;
         let (is_register, base, key, place) = match space {
             Space::Memory { page } => {
                 let number = self.memory.number(page);
@@ -1052,6 +1180,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             let first_sp = self.first_sp.unwrap_or(0);
             let pairs = &mut self.pairs;
             let insns = &self.insns;
+            let edges = &mut self.insn_edges;
             let (pools, threads) = (&mut self.pools, &mut self.threads);
             let (before, rest) = threads.split_at_mut(t);
             let (this, after) = rest.split_at_mut(1);
@@ -1077,12 +1206,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                         p
                     }
                     _ => {
-                        let writer = if cell.write == 0 {
-                            Side::None { above }
-                        } else {
-                            Side::Function(insns[cell.writer_insn() as usize].function)
+                        let writer = match cell.write {
+                            0 if above => NO_INSN_ABOVE,
+                            0 => NO_INSN,
+                            _ => cell.writer_insn(),
                         };
-                        let pair = pairs.pair(writer, function);
+                        let pair = edges.find(edge, writer, insn, place, pairs, insns).pair;
                         parts.push(Part { cell: *cell, address, len: n, unique, pair, above });
                         let last = parts.len() - 1;
                         &mut parts[last]
@@ -1101,27 +1230,28 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             self.sources.clear();
         }
         let many = self.crossing || more || parts.len() > 1;
-        let read = access_id(seq, ordinal);
         for part in &parts {
             let first = !many || !self.sources.contains(&part.cell.write);
             if many {
                 self.sources.push(part.cell.write);
             }
-            let (writer, writer_insn, writer_function) = if part.cell.write == 0 {
-                if part.above { (NOBODY_ABOVE, NO_INSN_ABOVE, 0) } else { (NOBODY_BELOW, NO_INSN, 0) }
-            } else {
-                let i = part.cell.writer_insn();
-                (part.cell.call, i, self.insns[i as usize].function)
+            let (writer, writer_insn) = match part.cell.write {
+                0 if part.above => (NOBODY_ABOVE, NO_INSN_ABOVE),
+                0 => (NOBODY_BELOW, NO_INSN),
+                _ => (part.cell.call, part.cell.writer_insn()),
             };
             let Some(frame) = self.threads[t].stack.last_mut() else { break };
-            let entry = frame.flows.entry(writer, writer_function, place);
+            let insns = &self.insns;
+            let entry = frame.flows.entry(writer, place, || insns.get(writer_insn as usize).map_or(0, |i| i.function));
             entry.bytes += part.len;
             entry.unique += part.unique;
             entry.transfers += first as u64;
             if frame.flows.list.len() > FLOWS_MAX {
                 Self::flush_flows(frame, &mut self.output, &mut self.pairs, self.options.instances);
             }
-            self.insn_edges.add(writer_insn, insn, place, part.len, first as u64);
+            let edge = self.insn_edges.find(edge, writer_insn, insn, place, &mut self.pairs, &self.insns);
+            edge.bytes += part.len;
+            edge.transfers += first as u64;
             if self.options.communications && (self.options.local_communications || writer != call) {
                 let row =
                     Communication { write: part.cell.write, read, is_register, address: part.address, bytes: part.len as u32 };
@@ -1137,21 +1267,20 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 if part.cell.insn & Cell::SAVE != 0
                     && let Some(&save) = self.save_index.get(&part.cell.write)
                 {
-                    self.expose(t, save, seq);
+                    self.expose(t, save, read >> 16);
                 }
             }
         }
         self.parts = parts;
     }
 
-    fn write_memory(&mut self, address: u64, size: u64, new: Cell, function: u32) {
-        self.functions[function as usize].written_bytes += size;
-        let (mut at, mut left) = (address, size);
+    #[inline]
+    fn write_memory(&mut self, page: u32, address: u64, size: u64, new: Cell) {
+        let (mut at, mut left, mut page) = (address, size, page);
         let insns = &self.insns;
         let functions = &mut self.functions;
-        while left > 0 {
+        loop {
             let len = left.min(PAGE - at % PAGE);
-            let page = self.memory.page(at);
             let base = at - at % PAGE;
             let words = &mut self.memory.get_mut(page).cells[..];
             self.pools.write(words, base, at % PAGE, len, new, |cell, n| {
@@ -1159,8 +1288,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     functions[insns[cell.writer_insn() as usize].function as usize].dead_bytes += n;
                 }
             });
-            at = at.wrapping_add(len);
             left -= len;
+            if left == 0 {
+                return;
+            }
+            at = at.wrapping_add(len);
+            page = self.memory.page(at);
         }
     }
 
@@ -1169,7 +1302,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let thread = &mut self.threads[t];
         let key = register_key(thread.id, 0);
         self.pools.write(&mut thread.registers, key, span.offset as u64, span.size as u64, new, |_, _| {});
-        thread.pending[span.offset as usize..(span.offset + span.size) as usize].fill(0);
+        if thread.saved_mask & block::words(span) != 0 {
+            thread.pending[span.offset as usize..(span.offset + span.size) as usize].fill(0);
+        }
     }
 
     // ---- saved registers ----
@@ -1257,6 +1392,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             exposed_seq: 0,
         };
         self.save_index.insert(store, index);
+        let words = block::words(register);
+        thread.saved_mask |= words;
+        (0..64).filter(|bit| words >> bit & 1 != 0).for_each(|bit| thread.saved[bit] += 1);
         if let Some(frame) = thread.stack.last_mut() {
             frame.saves.push(index);
             frame.save_mask |= block::mask(register);
@@ -1330,7 +1468,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     }
 
     /// An ordinary read by `call` of a register that it has saved: the save's own read would be no first one.
-    #[inline]
+    #[inline(never)]
     fn note_pending_read(&mut self, t: usize, call: u32, span: RegSpan) {
         let pending = &self.threads[t].pending;
         for b in span.offset..span.offset + span.size {
@@ -1399,11 +1537,14 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             self.pairs.sums(pair, PlaceCode::REGISTER).addresses += new;
             let first = !sources.contains(&cell.write);
             sources.push(cell.write);
-            let entry = self.threads[t].stack[f].flows.entry(writer, writer_function, PlaceCode::REGISTER);
+            let entry = self.threads[t].stack[f].flows.entry(writer, PlaceCode::REGISTER, || writer_function);
             entry.bytes += piece.len as u64;
             entry.unique += unique;
             entry.transfers += first as u64;
-            self.insn_edges.add(writer_insn, insn, PlaceCode::REGISTER, piece.len as u64, first as u64);
+            let register = PlaceCode::REGISTER;
+            let edge = self.insn_edges.find(&mut 0, writer_insn, insn, register, &mut self.pairs, &self.insns);
+            edge.bytes += piece.len as u64;
+            edge.transfers += first as u64;
             match rows.last_mut() {
                 Some((row, _)) if row.write == cell.write => row.bytes += piece.len as u32,
                 _ => rows.push((
@@ -1450,9 +1591,16 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 
     fn end_save(&mut self, t: usize, index: u32) {
         let save = &self.saves[index as usize];
-        let pending = &mut self.threads[t].pending;
+        let thread = &mut self.threads[t];
+        let words = block::words(save.register);
+        for bit in (0..64).filter(|bit| words >> bit & 1 != 0) {
+            thread.saved[bit] -= 1;
+            if thread.saved[bit] == 0 {
+                thread.saved_mask &= !(1 << bit);
+            }
+        }
         for piece in &save.pieces {
-            for p in &mut pending[piece.offset as usize..(piece.offset + piece.len) as usize] {
+            for p in &mut thread.pending[piece.offset as usize..(piece.offset + piece.len) as usize] {
                 if *p == save.store {
                     *p = piece.pending;
                 }
@@ -1485,13 +1633,16 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         for block in &self.blocks {
             for segment in block.segments.iter().chain(&block.careful).filter(|s| s.count > 0) {
+                self.functions[segment.function as usize].written_bytes += segment.stored_bytes * segment.count;
                 for s in &segment.statics {
-                    let (bytes, transfers) = (s.bytes as u64 * segment.count, s.first as u64 * segment.count);
-                    self.insn_edges.add(s.write_insn, s.read_insn, PlaceCode::REGISTER, bytes, transfers);
+                    let register = PlaceCode::REGISTER;
+                    let edges = &mut self.insn_edges;
+                    let edge = edges.find(&mut 0, s.write_insn, s.read_insn, register, &mut self.pairs, &self.insns);
+                    edge.bytes += s.bytes as u64 * segment.count;
+                    edge.transfers += s.first as u64 * segment.count;
                 }
             }
         }
-        self.insn_edges.finish();
         for (_, page) in self.memory.pages() {
             let (insns, functions) = (&self.insns, &mut self.functions);
             self.pools.unread(&page.cells[..], |cell, n| {
@@ -1507,11 +1658,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             .flat_map(|p| p.sums.iter().map(|&(place, sums)| (p.writer, p.reader, place, sums)))
             .filter(|p| p.3.bytes > 0)
             .collect();
-        let insn_edges = std::mem::take(&mut self.insn_edges.map)
-            .into_iter()
-            .map(|((w, r, p), (b, t))| {
-                let (w, above) = if w == NO_INSN_ABOVE { (NO_INSN, true) } else { (w, false) };
-                (w, above, r, PlaceCode(p), b, t)
+        let insn_edges = self.insn_edges.list[1..]
+            .iter()
+            .map(|e| {
+                let (writer, above) = if e.writer == NO_INSN_ABOVE { (NO_INSN, true) } else { (e.writer, false) };
+                (writer, above, e.reader, e.place, e.bytes, e.transfers)
             })
             .collect();
         let call_edges = self.call_edges.iter().map(|(&(a, b, k), &(calls, steps))| (a, b, k, calls, steps)).collect();

@@ -60,6 +60,8 @@ pub enum PageKind {
 pub struct Page {
     pub cells: Box<[Cell; WORDS]>,
     pub kind: PageKind,
+    /// An access to it was stack relative, and its region knows.
+    stack: bool,
 }
 
 /// Split words and readers, shared by all pages.
@@ -403,7 +405,7 @@ impl Memory {
         };
         let id = self.pages.len() as u32;
         let cells: Box<[Cell; WORDS]> = vec![Cell::EMPTY; WORDS].into_boxed_slice().try_into().expect("length is WORDS");
-        self.pages.push(Page { cells, kind });
+        self.pages.push(Page { cells, kind, stack: false });
         self.numbers.push(number);
         self.index.insert(number, id);
         id
@@ -420,6 +422,20 @@ impl Memory {
             }
         }
         self.regions.find(region)
+    }
+
+    /// Notes an access for `via`: the region of `address` gets a number, and knows if the access was stack relative.
+    #[inline]
+    pub fn mark(&mut self, page: u32, address: u64, stack_relative: bool) {
+        let here = &self.pages[page as usize];
+        if (stack_relative && !here.stack) || matches!(here.kind, PageKind::Image { whole: None, .. }) {
+            let place = self.place(page, address);
+            if stack_relative && let Place::Region(r) = place {
+                self.regions.mark_stack(r);
+                let here = &mut self.pages[page as usize];
+                here.stack = matches!(here.kind, PageKind::Region(_));
+            }
+        }
     }
 
     /// Where `address` in `page` lies.
