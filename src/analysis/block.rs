@@ -210,16 +210,6 @@ pub fn mask(span: RegSpan) -> u64 {
     1 << ((span.offset / 4) & 63)
 }
 
-/// Bits of all words of a register.
-pub fn words(span: RegSpan) -> u64 {
-    let first = span.offset / 4;
-    let last = (span.offset + span.size.max(1) - 1) / 4;
-    if last - first >= 63 {
-        return u64::MAX;
-    }
-    ((1u64 << (last - first + 1)) - 1).rotate_left(first as u32 & 63)
-}
-
 /// Prepares a block. `function(i)` is the function of instruction i; `literal` makes no store a save.
 pub fn prepare<'a>(
     def: &BlockDef,

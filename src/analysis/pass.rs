@@ -192,9 +192,8 @@ struct Thread {
     registers: Vec<Cell>,
     /// Per register byte: store of the live save of its version, 0 if none.
     pending: Vec<AccessId>,
-    /// Live saves by [`block::words`] of their register, and which have any: where there is none nothing is pending.
-    saved: [u32; 64],
-    saved_mask: u64,
+    /// Per register word: whether `pending` may have anything there.
+    pending_words: Vec<bool>,
     stack: Vec<Frame>,
     /// How many live frames have this return address in their token.
     returns: FxHashMap<u64, u32>,
@@ -207,6 +206,23 @@ struct Thread {
     last_seq: u64,
     last_time: Option<u64>,
     steps: u64,
+}
+
+impl Thread {
+    /// Whether a live save may be pending for any byte of a register.
+    #[inline]
+    fn is_pending(&self, span: RegSpan) -> bool {
+        self.pending_words[span.offset as usize / WORD as usize..].iter().take(words(span)).any(|p| *p)
+    }
+    fn set_pending(&mut self, span: RegSpan, value: bool) {
+        self.pending_words[span.offset as usize / WORD as usize..].iter_mut().take(words(span)).for_each(|p| *p = value);
+    }
+}
+
+/// Words that the bytes of a register lie in.
+fn words(span: RegSpan) -> usize {
+    let (first, end) = (span.offset as u64, (span.offset + span.size) as u64);
+    (end.div_ceil(WORD) - first / WORD) as usize
 }
 
 /// The step before, as far as the next one depends on it.
@@ -553,8 +569,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             id,
             registers: vec![Cell::EMPTY; self.register_bytes.div_ceil(WORD as usize)],
             pending: vec![0; self.register_bytes.next_multiple_of(WORD as usize)],
-            saved: [0; 64],
-            saved_mask: 0,
+            pending_words: vec![false; self.register_bytes.div_ceil(WORD as usize)],
             stack: Vec::new(),
             returns: FxHashMap::default(),
             live: FxHashMap::default(),
@@ -1004,7 +1019,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     #[allow(clippy::too_many_arguments)]
     #[inline]
     fn read_register(&mut self, t: usize, call: u32, span: RegSpan, read: AccessId, insn: u32, more: bool, edge: &mut u32) {
-        if self.threads[t].saved_mask & block::words(span) != 0 {
+        if self.threads[t].is_pending(span) {
             self.note_pending_read(t, call, span);
         }
         let (start, len) = (span.offset as u64, span.size as u64);
@@ -1054,8 +1069,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.held = held;
     }
 
-    /// What nearly every data read is: one or two whole words that one write made, which is no save. False if it is anything else;
-    /// then nothing has changed.
+    /// What nearly every data read is: one or two whole words, or bytes of a split word, that one write made which is no save. False if
+    /// it is anything else; then nothing has changed.
     #[allow(clippy::too_many_arguments)]
     #[inline]
     fn read_words(
@@ -1069,9 +1084,6 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         insn: u32,
         hint: &mut u32,
     ) -> bool {
-        if start % WORD != 0 || (len != WORD && len != 2 * WORD) {
-            return false;
-        }
         let thread = &mut self.threads[t];
         let id = thread.id;
         let Some(frame) = thread.stack.last_mut() else { return false };
@@ -1081,19 +1093,36 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             }
             Space::Register => (true, 0, &mut thread.registers[..]),
         };
-        let Some(words) = words.get_mut((start / WORD) as usize..((start + len) / WORD) as usize) else { return false };
-        let first = words[0];
+        let (cells, unit) = if start % WORD == 0 && (len == WORD || len == 2 * WORD) {
+            match words.get_mut((start / WORD) as usize..((start + len) / WORD) as usize) {
+                Some(words) => (words, WORD),
+                None => return false,
+            }
+        } else {
+            match self.pools.split_bytes(&words[(start / WORD) as usize], start % WORD, len) {
+                Some(bytes) => (bytes, 1),
+                None => return false,
+            }
+        };
+        let first = cells[0];
         // A split word has all bits of `insn` set.
-        if first.insn & Cell::SAVE != 0 || first.write == 0 {
-            return false;
-        }
-        if let [_, second] = words
-            && (second.write != first.write || second.insn != first.insn)
-        {
+        if first.insn & Cell::SAVE != 0 || cells.iter().any(|c| c.write != first.write || c.insn != first.insn) {
             return false;
         }
         let call = frame.call;
-        let writer = first.writer_insn();
+        let (writer, writer_call) = if first.write != 0 {
+            (first.writer_insn(), first.call)
+        } else {
+            let from = base + start;
+            let first_sp = self.first_sp.unwrap_or(0);
+            if is_register || from + len <= first_sp {
+                (NO_INSN, NOBODY_BELOW)
+            } else if from >= first_sp {
+                (NO_INSN_ABOVE, NOBODY_ABOVE)
+            } else {
+                return false;
+            }
+        };
         let edge = self.insn_edges.find(hint, writer, insn, place, &mut self.pairs, &self.insns);
         edge.bytes += len;
         edge.transfers += 1;
@@ -1101,10 +1130,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let mut unique = 0;
         let mut others = false;
         let mut uncounted = false;
-        for cell in words.iter_mut() {
+        for cell in cells.iter_mut() {
             if cell.reader == 0 {
                 cell.reader = call;
-                unique += WORD;
+                unique += unit;
             } else {
                 others |= cell.reader & !Cell::MORE != call;
             }
@@ -1123,14 +1152,14 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         let Some(frame) = self.threads[t].stack.last_mut() else { return true };
         let insns = &self.insns;
-        let flow = frame.flows.entry(first.call, place, || insns[writer as usize].function);
+        let flow = frame.flows.entry(writer_call, place, || insns.get(writer as usize).map_or(0, |i| i.function));
         flow.bytes += len;
         flow.unique += unique;
         flow.transfers += 1;
         if frame.flows.list.len() > FLOWS_MAX {
             Self::flush_flows(frame, &mut self.output, &mut self.pairs, self.options.instances);
         }
-        if self.options.communications && (self.options.local_communications || first.call != call) {
+        if self.options.communications && (self.options.local_communications || writer_call != call) {
             let address = base + start;
             self.output.communication(Communication { write: first.write, read, is_register, address, bytes: len as u32 });
         }
@@ -1300,10 +1329,26 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     #[inline]
     fn write_registers(&mut self, t: usize, span: RegSpan, new: Cell) {
         let thread = &mut self.threads[t];
-        let key = register_key(thread.id, 0);
-        self.pools.write(&mut thread.registers, key, span.offset as u64, span.size as u64, new, |_, _| {});
-        if thread.saved_mask & block::words(span) != 0 {
+        let (start, size) = (span.offset as u64, span.size as u64);
+        let simple = start % WORD == 0 && size == 2 * WORD && {
+            let first = (start / WORD) as usize;
+            let cells = &mut thread.registers[first..first + 2];
+            // Neither split nor with readers in the pool.
+            let simple = cells.iter().all(|c| c.insn != Cell::SPLIT && c.reader & Cell::MORE == 0);
+            if simple {
+                cells.iter_mut().for_each(|c| *c = Cell { pair: c.pair, ..new });
+            }
+            simple
+        };
+        if !simple {
+            let key = register_key(thread.id, 0);
+            self.pools.write(&mut thread.registers, key, start, size, new, |_, _| {});
+        }
+        if thread.is_pending(span) {
             thread.pending[span.offset as usize..(span.offset + span.size) as usize].fill(0);
+            if span.offset as u64 % WORD == 0 && span.size as u64 % WORD == 0 {
+                thread.set_pending(span, false);
+            }
         }
     }
 
@@ -1392,9 +1437,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             exposed_seq: 0,
         };
         self.save_index.insert(store, index);
-        let words = block::words(register);
-        thread.saved_mask |= words;
-        (0..64).filter(|bit| words >> bit & 1 != 0).for_each(|bit| thread.saved[bit] += 1);
+        thread.set_pending(register, true);
         if let Some(frame) = thread.stack.last_mut() {
             frame.saves.push(index);
             frame.save_mask |= block::mask(register);
@@ -1443,6 +1486,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             self.write_registers(t, span, Cell { reader: 0, ..piece.cell });
             let thread = &mut self.threads[t];
             thread.pending[span.offset as usize..(span.offset + span.size) as usize].fill(store);
+            thread.set_pending(span, true);
             let bit = (piece.offset - register.offset) as u64;
             self.pools.visit(&mut thread.registers, key, piece.offset as u64, piece.len as u64, |pools, k, _, cell| {
                 let otherwise = bit < 64 && read_otherwise >> bit.min(63) & 1 != 0;
@@ -1592,13 +1636,6 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     fn end_save(&mut self, t: usize, index: u32) {
         let save = &self.saves[index as usize];
         let thread = &mut self.threads[t];
-        let words = block::words(save.register);
-        for bit in (0..64).filter(|bit| words >> bit & 1 != 0) {
-            thread.saved[bit] -= 1;
-            if thread.saved[bit] == 0 {
-                thread.saved_mask &= !(1 << bit);
-            }
-        }
         for piece in &save.pieces {
             for p in &mut thread.pending[piece.offset as usize..(piece.offset + piece.len) as usize] {
                 if *p == save.store {

@@ -112,6 +112,15 @@ impl Pools {
         if word.insn == Cell::SPLIT { self.split[word.write as usize][byte as usize] } else { *word }
     }
 
+    /// The cells of bytes of a word, if it is split and has them all.
+    #[inline]
+    pub fn split_bytes(&mut self, word: &Cell, byte: u64, len: u64) -> Option<&mut [Cell]> {
+        if word.insn != Cell::SPLIT {
+            return None;
+        }
+        self.split[word.write as usize].get_mut(byte as usize..(byte + len) as usize)
+    }
+
     pub fn split_words(&self) -> usize {
         self.split.len() - self.free.len()
     }

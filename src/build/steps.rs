@@ -72,7 +72,7 @@ pub fn build(
     let (big_endian, jobs) = (images.first().is_some_and(|(i, _)| i.big_endian), options.jobs.max(1));
     let layout = options.layout.clone();
     let (sender, receiver) = mpsc::sync_channel(4);
-    let reader = std::thread::spawn(move || {
+    let reader = std::thread::Builder::new().name("reader".into()).spawn(move || {
         let mut channel = Channel(sender);
         for (input, format) in inputs {
             let context = Context { isa, big_endian, code: &|_| None, layout: layout.as_deref(), jobs };
@@ -83,6 +83,7 @@ pub fn build(
             }
         }
     });
+    let reader = reader.map_err(|source| StoreError::Io { path: "a thread".into(), source })?;
     let result = run(options, images, isa, &traces, total, receiver, progress);
     // The receiver is gone: a reader that still runs ends at its next batch.
     let _ = reader.join();

@@ -103,10 +103,12 @@ impl Writer {
         )?;
         let (sender, receiver) = mpsc::sync_channel::<Rows>(4);
         writer.sender = Some(sender);
-        writer.thread = Some(std::thread::spawn(move || {
+        let work = move || {
             append(&connection, receiver)?;
             Ok(connection)
-        }));
+        };
+        let thread = std::thread::Builder::new().name("writer".into()).spawn(work);
+        writer.thread = Some(thread.map_err(|source| StoreError::Io { path: "a thread".into(), source })?);
         Ok(writer)
     }
 

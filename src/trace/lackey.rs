@@ -81,7 +81,7 @@ impl StepFormat for Lackey {
             for _ in 0..context.jobs.max(1) {
                 let sender = sender.clone();
                 let next = &next;
-                scope.spawn(move || {
+                let parse = move || {
                     while let Some((index, chunk)) = next() {
                         let parsed = chunk.map(|c| (Parsed::parse(&c), c.consumed));
                         let ends = parsed.is_err();
@@ -89,7 +89,11 @@ impl StepFormat for Lackey {
                             break;
                         }
                     }
-                });
+                };
+                if let Err(source) = std::thread::Builder::new().name("parser".into()).spawn_scoped(scope, parse) {
+                    failed = Some(TraceError::Io { name: name.clone(), source });
+                    return;
+                }
             }
             drop(sender);
             let mut early = BTreeMap::new();
