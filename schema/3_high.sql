@@ -2,10 +2,16 @@
 CREATE TABLE control_flow (
     interval_id INTEGER NOT NULL, thread_id INTEGER NOT NULL, call_id INTEGER NOT NULL, function_id INTEGER NOT NULL,
     start_seq BIGINT, end_seq BIGINT, start_time UBIGINT, end_time UBIGINT);
+-- dataflow is a view over this: what a place is to via, and so who wrote what no step did, is known when the trace has ended.
+CREATE TABLE dataflow_row (
+    writer_call_id INTEGER, reader_call_id INTEGER NOT NULL, writer_function_id INTEGER, reader_function_id INTEGER NOT NULL,
+    place_id UINTEGER NOT NULL, bytes BIGINT NOT NULL, unique_bytes BIGINT, transfers BIGINT);
+CREATE TABLE place (place_id UINTEGER NOT NULL, via VARCHAR NOT NULL, function_id INTEGER);
 -- writer_call_id NULL: bytes that no step wrote, from the pseudo-function writer_function_id.
-CREATE TABLE dataflow (
-    writer_call_id INTEGER, reader_call_id INTEGER NOT NULL, writer_function_id INTEGER NOT NULL, reader_function_id INTEGER NOT NULL,
-    via VARCHAR NOT NULL, bytes BIGINT NOT NULL, unique_bytes BIGINT, transfers BIGINT);
+CREATE VIEW dataflow AS
+    SELECT d.writer_call_id, d.reader_call_id, coalesce(d.writer_function_id, p.function_id) AS writer_function_id,
+           d.reader_function_id, p.via, d.bytes, d.unique_bytes, d.transfers
+    FROM dataflow_row d JOIN place p USING (place_id);
 CREATE TABLE function_edge (
     writer_function_id INTEGER NOT NULL, reader_function_id INTEGER NOT NULL, via VARCHAR NOT NULL, bytes BIGINT NOT NULL,
     unique_bytes BIGINT, addresses BIGINT, transfers BIGINT);
@@ -38,15 +44,20 @@ COMMENT ON COLUMN control_flow.start_seq IS 'First step, inclusive';
 COMMENT ON COLUMN control_flow.end_seq IS 'Last step, inclusive';
 COMMENT ON COLUMN control_flow.start_time IS 'Clock of the first step';
 COMMENT ON COLUMN control_flow.end_time IS 'Clock of the last step';
-COMMENT ON TABLE dataflow IS 'Dataflow between call instances by via; an instance with itself included';
-COMMENT ON COLUMN dataflow.writer_call_id IS 'Instance that wrote, NULL if no step wrote';
-COMMENT ON COLUMN dataflow.reader_call_id IS 'Instance that read';
-COMMENT ON COLUMN dataflow.writer_function_id IS 'Its function, or the pseudo-function';
-COMMENT ON COLUMN dataflow.reader_function_id IS 'Function of the reader';
-COMMENT ON COLUMN dataflow.via IS 'register, stack, heap, global, constant';
-COMMENT ON COLUMN dataflow.bytes IS 'Bytes read, each read counted';
-COMMENT ON COLUMN dataflow.unique_bytes IS 'Distinct (byte, write) pairs';
-COMMENT ON COLUMN dataflow.transfers IS 'Distinct (write access, read access) pairs';
+COMMENT ON VIEW dataflow IS 'Dataflow between call instances by via (register, stack, heap, global, constant, mmio, other), an instance with itself included: bytes, unique_bytes (distinct (byte, write) pairs), transfers (distinct (write access, read access) pairs); writer_call_id NULL: no step wrote, writer_function_id is a pseudo-function';
+COMMENT ON TABLE dataflow_row IS 'Dataflow between call instances as stored; see the view dataflow';
+COMMENT ON COLUMN dataflow_row.writer_call_id IS 'Instance that wrote, NULL if no step wrote';
+COMMENT ON COLUMN dataflow_row.reader_call_id IS 'Instance that read';
+COMMENT ON COLUMN dataflow_row.writer_function_id IS 'Its function, NULL if no step wrote';
+COMMENT ON COLUMN dataflow_row.reader_function_id IS 'Function of the reader';
+COMMENT ON COLUMN dataflow_row.place_id IS 'Through what, see place';
+COMMENT ON COLUMN dataflow_row.bytes IS 'Bytes read, each read counted';
+COMMENT ON COLUMN dataflow_row.unique_bytes IS 'Distinct (byte, write) pairs';
+COMMENT ON COLUMN dataflow_row.transfers IS 'Distinct (write access, read access) pairs';
+COMMENT ON TABLE place IS 'Kinds of storage that data flowed through';
+COMMENT ON COLUMN place.place_id IS 'Dense from 1';
+COMMENT ON COLUMN place.via IS 'register, stack, heap, global, constant, mmio, other';
+COMMENT ON COLUMN place.function_id IS 'Pseudo-function that wrote what no step wrote, NULL for bytes that steps wrote';
 COMMENT ON TABLE function_edge IS 'Dataflow between functions by via; see the view function_dataflow';
 COMMENT ON COLUMN function_edge.writer_function_id IS 'Function that wrote';
 COMMENT ON COLUMN function_edge.reader_function_id IS 'Function that read';

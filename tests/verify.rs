@@ -62,7 +62,7 @@ fn a_changed_database_is_told() {
     let path = db.to_str().unwrap();
     for change in [
         "DELETE FROM communication_row WHERE read_seq = (SELECT min(read_seq) FROM communication_row)",
-        "UPDATE dataflow SET unique_bytes = unique_bytes + 1 WHERE reader_call_id = 5",
+        "UPDATE dataflow_row SET unique_bytes = unique_bytes + 1 WHERE reader_call_id = 5",
         "UPDATE function_edge SET addresses = addresses - 1 WHERE via = 'constant'",
         "UPDATE control_flow SET end_seq = end_seq + 1 WHERE interval_id = 2",
         "UPDATE instruction_edge SET bytes = bytes + 1 WHERE bytes = (SELECT max(bytes) FROM instruction_edge)",

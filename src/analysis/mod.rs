@@ -103,13 +103,16 @@ pub struct SavedRegister {
     pub exposed_seq: u64,
 }
 
-/// A part of a row of `dataflow`: rows of the same key are to be added up.
+/// A row of `dataflow`, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     pub writer: Writer,
     pub reader: u32,
     pub reader_function: u32,
-    pub place: pass::PlaceCode,
+    /// Number of [`pass::FlowPlace`].
+    pub place: u32,
+    /// Other parts may have the same key when `via` is known: they are to be added up.
+    pub part: bool,
     pub bytes: u64,
     pub unique: u64,
     pub transfers: u64,

@@ -28,6 +28,9 @@ pub struct PlaceCode(pub u32);
 impl PlaceCode {
     pub const REGISTER: PlaceCode = PlaceCode(0);
     const REGION: u32 = 1 << 30;
+    fn is_region(self) -> bool {
+        self.0 >= PlaceCode::REGION
+    }
     pub fn of(place: Place) -> PlaceCode {
         match place {
             Place::Section(s) => PlaceCode(1 + s),
@@ -146,6 +149,8 @@ struct Frame {
     /// No ancestor of the same function is live.
     outermost: bool,
     flows: Flows,
+    /// Some of the flows were handed out before its end.
+    flowed: bool,
     /// Live saves, and a mask of their registers.
     saves: Vec<u32>,
     save_mask: u64,
@@ -376,6 +381,103 @@ struct Part {
     above: bool,
 }
 
+/// What a number of [`Flow::place`] stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlowPlace {
+    /// A section that stands for all of its `via`, or for all of its name if nobody wrote; a region as it was known then.
+    pub place: PlaceCode,
+    /// No step wrote; whether at or above the first stack pointer.
+    pub nobody: Option<bool>,
+}
+
+/// Hands out the flows into an instance.
+#[derive(Default)]
+struct HandOut {
+    /// Scratch.
+    rows: Vec<FlowEntry>,
+    numbers: FxHashMap<FlowPlace, u32>,
+    places: Vec<FlowPlace>,
+    last: Option<(FlowPlace, u32)>,
+}
+
+impl HandOut {
+    fn number(&mut self, place: FlowPlace) -> u32 {
+        if let Some((last, number)) = self.last
+            && last == place
+        {
+            return number;
+        }
+        let places = &mut self.places;
+        let number = *self.numbers.entry(place).or_insert_with(|| {
+            places.push(place);
+            places.len() as u32 - 1
+        });
+        self.last = Some((place, number));
+        number
+    }
+
+    /// Adds the flows to the function pairs and, with `rows`, gives them out by instance, those together that surely are of the same
+    /// `via`. Of two regions that is not known before the end.
+    fn flows(&mut self, frame: &mut Frame, output: &mut impl Output, pairs: &mut Pairs, memory: &mut Memory, rows: bool) {
+        for e in &frame.flows.list {
+            let side = match e.writer {
+                NOBODY_ABOVE => Side::None { above: true },
+                NOBODY_BELOW => Side::None { above: false },
+                _ => Side::Function(e.function),
+            };
+            let pair = pairs.pair(side, frame.function);
+            let sums = pairs.sums(pair, e.place);
+            sums.bytes += e.bytes;
+            sums.unique += e.unique;
+            sums.transfers += e.transfers;
+        }
+        if rows {
+            let mut list = std::mem::take(&mut self.rows);
+            list.clear();
+            list.extend(frame.flows.list.iter().map(|e| {
+                let place = match e.place.place() {
+                    Some(Place::Section(s)) if e.writer < NOBODY_BELOW => PlaceCode::of(Place::Section(memory.via(s))),
+                    Some(Place::Region(r)) => PlaceCode::of(Place::Region(memory.regions.find(r))),
+                    _ => e.place,
+                };
+                FlowEntry { place, ..*e }
+            }));
+            list.sort_unstable_by_key(|e| (e.writer, e.place));
+            list.dedup_by(|next, e| {
+                let same = next.writer == e.writer && next.place == e.place;
+                if same {
+                    e.bytes += next.bytes;
+                    e.unique += next.unique;
+                    e.transfers += next.transfers;
+                }
+                same
+            });
+            for group in list.chunk_by(|a, b| a.writer == b.writer || a.writer >= NOBODY_BELOW && b.writer >= NOBODY_BELOW) {
+                let several = group.iter().filter(|e| e.place.is_region()).count() > 1;
+                for e in group {
+                    let (writer, nobody) = match e.writer {
+                        NOBODY_ABOVE => (Writer::None { above: true }, Some(true)),
+                        NOBODY_BELOW => (Writer::None { above: false }, Some(false)),
+                        call => (Writer::Call { call, function: e.function }, None),
+                    };
+                    output.flow(Flow {
+                        writer,
+                        reader: frame.call,
+                        reader_function: frame.function,
+                        place: self.number(FlowPlace { place: e.place, nobody }),
+                        part: frame.flowed || (several && e.place.is_region()),
+                        bytes: e.bytes,
+                        unique: e.unique,
+                        transfers: e.transfers,
+                    });
+                }
+            }
+            self.rows = list;
+        }
+        frame.flows.clear();
+    }
+}
+
 /// Where bytes lie that are read or written: the words, and how their offsets relate to addresses and keys.
 enum Space {
     Memory { page: u32 },
@@ -412,6 +514,7 @@ pub struct Pass<C, O> {
     functions: Vec<FunctionSums>,
     pairs: Pairs,
     insn_edges: InsnEdges,
+    hand_out: HandOut,
     call_edges: FxHashMap<(u32, u32, CallKind), (u64, u64)>,
     /// First stack pointer of the first thread.
     first_sp: Option<u64>,
@@ -434,6 +537,8 @@ pub struct Summary {
     pub regions: Vec<(u64, u64, bool)>,
     /// Per region number of [`PlaceCode`]: whether it is stack.
     pub region_is_stack: Vec<bool>,
+    /// By number of [`Flow::place`].
+    pub flow_places: Vec<FlowPlace>,
     pub first_sp: Option<u64>,
     pub steps: u64,
     pub threads: Vec<(u32, u64)>,
@@ -480,6 +585,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             functions: Vec::new(),
             pairs: Pairs::default(),
             insn_edges: InsnEdges::new(),
+            hand_out: HandOut::default(),
             call_edges: FxHashMap::default(),
             first_sp: None,
             register_bytes,
@@ -780,6 +886,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             steps_below: 0,
             outermost,
             flows,
+            flowed: false,
             saves,
             save_mask: 0,
         });
@@ -856,7 +963,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let edge = self.call_edges.entry((frame.caller_function, frame.function, frame.kind)).or_default();
         edge.0 += 1;
         edge.1 += total;
-        Self::flush_flows(&mut frame, &mut self.output, &mut self.pairs, self.options.instances);
+        self.hand_out.flows(&mut frame, &mut self.output, &mut self.pairs, &mut self.memory, self.options.instances);
         if self.options.instances {
             self.output.call(Call {
                 call: frame.call,
@@ -878,37 +985,6 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             });
         }
         self.spare_frames.push((frame.flows, frame.saves));
-    }
-
-    fn flush_flows(frame: &mut Frame, output: &mut O, pairs: &mut Pairs, rows: bool) {
-        for e in &frame.flows.list {
-            let side = match e.writer {
-                NOBODY_ABOVE => Side::None { above: true },
-                NOBODY_BELOW => Side::None { above: false },
-                _ => Side::Function(e.function),
-            };
-            let pair = pairs.pair(side, frame.function);
-            let sums = pairs.sums(pair, e.place);
-            sums.bytes += e.bytes;
-            sums.unique += e.unique;
-            sums.transfers += e.transfers;
-            if rows {
-                let writer = match side {
-                    Side::None { above } => Writer::None { above },
-                    Side::Function(function) => Writer::Call { call: e.writer, function },
-                };
-                output.flow(Flow {
-                    writer,
-                    reader: frame.call,
-                    reader_function: frame.function,
-                    place: e.place,
-                    bytes: e.bytes,
-                    unique: e.unique,
-                    transfers: e.transfers,
-                });
-            }
-        }
-        frame.flows.clear();
     }
 
     // ---- data ----
@@ -1115,7 +1191,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         } else {
             let from = base + start;
             let first_sp = self.first_sp.unwrap_or(0);
-            if is_register || from + len <= first_sp {
+            if !place.is_region() || from + len <= first_sp {
                 (NO_INSN, NOBODY_BELOW)
             } else if from >= first_sp {
                 (NO_INSN_ABOVE, NOBODY_ABOVE)
@@ -1157,7 +1233,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         flow.unique += unique;
         flow.transfers += 1;
         if frame.flows.list.len() > FLOWS_MAX {
-            Self::flush_flows(frame, &mut self.output, &mut self.pairs, self.options.instances);
+            frame.flowed = true;
+            self.hand_out.flows(frame, &mut self.output, &mut self.pairs, &mut self.memory, self.options.instances);
         }
         if self.options.communications && (self.options.local_communications || writer_call != call) {
             let address = base + start;
@@ -1227,7 +1304,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 let address = k - key + base;
                 let unique = if pools.note_reader(cell, k, call, &alive) { n } else { 0 };
                 exposed |= cell.insn & Cell::SAVE != 0 && cell.write != 0;
-                let above = cell.write == 0 && !is_register && address >= first_sp;
+                let above = cell.write == 0 && place.is_region() && address >= first_sp;
                 let part = match parts.last_mut() {
                     Some(p) if p.cell.write == cell.write && p.above == above => {
                         p.len += n;
@@ -1276,7 +1353,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             entry.unique += part.unique;
             entry.transfers += first as u64;
             if frame.flows.list.len() > FLOWS_MAX {
-                Self::flush_flows(frame, &mut self.output, &mut self.pairs, self.options.instances);
+                frame.flowed = true;
+                self.hand_out.flows(frame, &mut self.output, &mut self.pairs, &mut self.memory, self.options.instances);
             }
             let edge = self.insn_edges.find(edge, writer_insn, insn, place, &mut self.pairs, &self.insns);
             edge.bytes += part.len;
@@ -1727,6 +1805,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             call_edges,
             regions,
             region_is_stack,
+            flow_places: std::mem::take(&mut self.hand_out.places),
             first_sp: self.first_sp,
             steps: self.seq - 1,
             threads: self.threads.iter().map(|t| (t.id, t.steps)).collect(),

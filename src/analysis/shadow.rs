@@ -338,6 +338,10 @@ pub struct SectionRange {
     pub first: u64,
     /// Inclusive, so that a section may end at the top of the address space.
     pub last: u64,
+    /// Index of the first section of the same name, which stands for all of them: they are one pseudo-function.
+    pub name: u32,
+    /// Index of the first section of the same `via`.
+    pub via: u32,
 }
 
 /// Shadow memory of one process.
@@ -396,10 +400,15 @@ impl Memory {
     }
 
     /// Index of the section that holds `address`.
-    pub fn section(&self, address: u64) -> Option<u32> {
+    fn section(&self, address: u64) -> Option<u32> {
         let after = self.sections.partition_point(|s| s.first <= address);
         let i = after.checked_sub(1)?;
-        (address <= self.sections[i].last).then_some(i as u32)
+        (address <= self.sections[i].last).then_some(self.sections[i].name)
+    }
+
+    /// Section that stands for all of the same `via`.
+    pub fn via(&self, section: u32) -> u32 {
+        self.sections[section as usize].via
     }
 
     #[cold]
@@ -407,8 +416,8 @@ impl Memory {
         let (first, last) = (number * PAGE, number * PAGE + (PAGE - 1));
         let touches = self.sections.iter().any(|s| s.first <= last && s.last >= first);
         let kind = if touches {
-            let whole = self.sections.iter().position(|s| s.first <= first && s.last >= last);
-            PageKind::Image { whole: whole.map(|i| i as u32), region: None }
+            let whole = self.sections.iter().find(|s| s.first <= first && s.last >= last);
+            PageKind::Image { whole: whole.map(|s| s.name), region: None }
         } else {
             PageKind::Region(self.new_region(number))
         };

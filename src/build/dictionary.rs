@@ -1,6 +1,7 @@
 //! Tables that every build fills, whatever its traces carry: properties, inputs, images, source files, problems.
 
 use super::{BuildError, Options};
+use crate::analysis::shadow::SectionRange;
 use crate::diagnostics::Diagnostics;
 use crate::event::Carries;
 use crate::image::{AddressSpace, Loaded};
@@ -153,6 +154,19 @@ pub fn sections(space: &AddressSpace) -> Vec<SectionRow> {
         clipped.push(row);
     }
     clipped
+}
+
+/// The sections as the pass asks for them.
+pub fn ranges(rows: &[SectionRow]) -> Vec<SectionRange> {
+    let first = |is: &dyn Fn(&SectionRow) -> bool| rows.iter().position(is).unwrap_or(0) as u32;
+    rows.iter()
+        .map(|s| SectionRange {
+            first: s.first,
+            last: s.last,
+            name: first(&|o| o.name == s.name && o.image == s.image && o.writable == s.writable),
+            via: first(&|o| o.writable == s.writable),
+        })
+        .collect()
 }
 
 /// `image`, `variable` and `section`.

@@ -2,7 +2,7 @@
 
 use super::dictionary::{self, Files, SectionRow, TraceFile};
 use super::functions::{FunctionRow, Functions};
-use super::{BuildError, Detail, Options};
+use super::{BuildError, Options};
 use crate::analysis::CallKind;
 use crate::analysis::block::{self, AccessPlace};
 use crate::analysis::pass::{FunctionSums, PlaceCode, Side, Summary};
@@ -182,6 +182,7 @@ impl End<'_> {
             .pairs
             .iter()
             .filter_map(|&(side, _, place, _)| if let Side::None { above } = side { Some((place, above)) } else { None })
+            .chain(self.summary.flow_places.iter().filter_map(|p| p.nobody.map(|above| (p.place, above))))
             .collect();
         for (place, above) in wanted {
             let name = match place.place() {
@@ -318,34 +319,21 @@ impl End<'_> {
             table.append_row(params![f as i32, n(calls), n(steps_self), n(steps_total), n(dead_bytes), n(written_bytes)])?;
         }
         table.flush()?;
-        if self.options.detail >= Detail::Instance {
-            self.connection.execute_batch(
-                "CREATE TEMP TABLE place_via (place UINTEGER, via VARCHAR);
-                 CREATE TEMP TABLE nobody (place UINTEGER, above BOOLEAN, function_id INTEGER);",
-            )?;
-            let mut via = self.connection.appender("place_via")?;
-            let mut seen = BTreeSet::new();
-            for &(_, _, place, _) in &s.pairs {
-                if seen.insert(place) {
-                    via.append_row(params![place.0, self.via(place)])?;
-                }
-            }
-            via.flush()?;
-            let mut nobody = self.connection.appender("nobody")?;
-            for (&(place, above), &function) in pseudo {
-                nobody.append_row(params![place.0, above, function])?;
-            }
-            nobody.flush()?;
-            self.connection.execute_batch(
-                "INSERT INTO dataflow
-                 SELECT f.writer, f.reader, coalesce(f.writer_function, n.function_id) AS writer_function, f.reader_function,
-                        v.via, sum(f.bytes), sum(f.unique_bytes), sum(f.transfers)
-                 FROM flow_part f JOIN place_via v USING (place)
-                 LEFT JOIN nobody n ON f.writer IS NULL AND n.place = f.place AND n.above = f.above
-                 GROUP BY ALL ORDER BY f.reader, f.writer, writer_function, v.via;
-                 DROP TABLE flow_part; DROP TABLE place_via; DROP TABLE nobody;",
-            )?;
+        let mut table = self.connection.appender("place")?;
+        for (i, at) in s.flow_places.iter().enumerate() {
+            let function = at.nobody.and_then(|above| pseudo.get(&(at.place, above)));
+            table.append_row(params![i as u32 + 1, self.via(at.place), function])?;
         }
+        table.flush()?;
+        self.connection.execute_batch(
+            "INSERT INTO dataflow_row
+             SELECT f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, min(f.place_id), sum(f.bytes),
+                    sum(f.unique_bytes), sum(f.transfers)
+             FROM flow_part f JOIN place p USING (place_id)
+             GROUP BY f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, p.via, p.function_id
+             ORDER BY ALL;
+             DROP TABLE flow_part;",
+        )?;
         for (table, sql) in FOLDED {
             self.connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
         }

@@ -7,7 +7,6 @@ use super::front::Front;
 use super::functions::{FunctionRow, Functions};
 use super::{BuildError, Detail, Options, Report};
 use crate::analysis::pass::{Options as PassOptions, Pass};
-use crate::analysis::shadow::SectionRange;
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
 use crate::image::{self, AddressSpace, Image, Loaded};
@@ -155,7 +154,7 @@ fn run(
     let isa = isa.ok_or(BuildError::NoIsa)?;
 
     let sections = dictionary::sections(&space);
-    let ranges = sections.iter().map(|s| SectionRange { first: s.first, last: s.last }).collect();
+    let ranges = dictionary::ranges(&sections);
     let mut writer = Writer::create(&options.output, options.force)?;
     let rows = writer.sender().ok_or(StoreError::Stopped)?;
     let rows2 = rows.clone();

@@ -85,7 +85,7 @@ pub fn build(
     for (table, sql) in FOLDED {
         connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
     }
-    connection.execute_batch("DROP TABLE IF EXISTS flow_part")?;
+    connection.execute_batch("DROP TABLE flow_part")?;
     writer.commit(connection)?;
     let crate::trace::Loaded { steps, calls, functions, .. } = loaded;
     Ok(Report { format: format.name(), steps, calls, functions, diagnostics })

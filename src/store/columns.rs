@@ -18,15 +18,23 @@ pub enum Table {
     FunctionCall,
     ControlFlow,
     SavedRegister,
-    /// Parts of `dataflow`, in a temporary table.
+    Dataflow,
+    /// Parts of `dataflow` that are to be added up, in a temporary table.
     FlowPart,
 }
 
 impl Table {
-    pub const ALL: [Table; 6] =
-        [Table::BlockRun, Table::Communication, Table::FunctionCall, Table::ControlFlow, Table::SavedRegister, Table::FlowPart];
+    pub const ALL: [Table; 7] = [
+        Table::BlockRun,
+        Table::Communication,
+        Table::FunctionCall,
+        Table::ControlFlow,
+        Table::SavedRegister,
+        Table::Dataflow,
+        Table::FlowPart,
+    ];
     pub fn name(self) -> &'static str {
-        ["block_run", "communication_row", "function_call", "control_flow", "saved_register", "flow_part"][self as usize]
+        ["block_run", "communication_row", "function_call", "control_flow", "saved_register", "dataflow_row", "flow_part"][self as usize]
     }
 }
 
@@ -76,10 +84,14 @@ columns!(Saves, Table::SavedRegister, call,
     call: i32 => Int32Array, save_seq: i64 => Int64Array, save_ordinal: u16 => UInt16Array, register: u32 => UInt32Array,
     bytes: u32 => UInt32Array, address: u64 => UInt64Array, restore_seq: Option<i64> => Int64Array, restores: i32 => Int32Array,
     exposed_seq: Option<i64> => Int64Array);
-columns!(Flows, Table::FlowPart, reader,
-    writer: Option<i32> => Int32Array, above: bool => BooleanArray, reader: i32 => Int32Array,
-    writer_function: Option<i32> => Int32Array, reader_function: i32 => Int32Array, place: u32 => UInt32Array,
-    bytes: i64 => Int64Array, unique: i64 => Int64Array, transfers: i64 => Int64Array);
+columns!(Flows, Table::Dataflow, reader,
+    writer: Option<i32> => Int32Array, reader: i32 => Int32Array, writer_function: Option<i32> => Int32Array,
+    reader_function: i32 => Int32Array, place: u32 => UInt32Array, bytes: i64 => Int64Array, unique: i64 => Int64Array,
+    transfers: i64 => Int64Array);
+columns!(FlowParts, Table::FlowPart, reader,
+    writer: Option<i32> => Int32Array, reader: i32 => Int32Array, writer_function: Option<i32> => Int32Array,
+    reader_function: i32 => Int32Array, place: u32 => UInt32Array, bytes: i64 => Int64Array, unique: i64 => Int64Array,
+    transfers: i64 => Int64Array);
 
 fn some(n: u64) -> Option<i64> {
     (n != 0).then_some(n as i64)
@@ -93,6 +105,7 @@ pub struct ColumnOutput<F> {
     intervals: Intervals,
     saves: Saves,
     flows: Flows,
+    parts: FlowParts,
 }
 
 impl<F: FnMut(Table, Vec<ArrayRef>)> ColumnOutput<F> {
@@ -104,6 +117,7 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> ColumnOutput<F> {
             intervals: Intervals::default(),
             saves: Saves::default(),
             flows: Flows::default(),
+            parts: FlowParts::default(),
         }
     }
 
@@ -119,6 +133,7 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> ColumnOutput<F> {
         rest(&mut self.intervals, &mut self.send);
         rest(&mut self.saves, &mut self.send);
         rest(&mut self.flows, &mut self.send);
+        rest(&mut self.parts, &mut self.send);
     }
 }
 
@@ -199,20 +214,28 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> Output for ColumnOutput<F> {
     }
 
     fn flow(&mut self, row: Flow) {
-        let c = &mut self.flows;
-        let (writer, above, function) = match row.writer {
-            Writer::Call { call, function } => (Some(call as i32), false, Some(function as i32)),
-            Writer::None { above } => (None, above, None),
+        let (writer, function) = match row.writer {
+            Writer::Call { call, function } => (Some(call as i32), Some(function as i32)),
+            Writer::None { .. } => (None, None),
         };
-        c.writer.push(writer);
-        c.above.push(above);
-        c.writer_function.push(function);
-        c.reader.push(row.reader as i32);
-        c.reader_function.push(row.reader_function as i32);
-        c.place.push(row.place.0);
-        c.bytes.push(row.bytes as i64);
-        c.unique.push(row.unique as i64);
-        c.transfers.push(row.transfers as i64);
-        full!(self, flows);
+        macro_rules! push {
+            ($columns:ident) => {
+                let c = &mut self.$columns;
+                c.writer.push(writer);
+                c.reader.push(row.reader as i32);
+                c.writer_function.push(function);
+                c.reader_function.push(row.reader_function as i32);
+                c.place.push(row.place + 1);
+                c.bytes.push(row.bytes as i64);
+                c.unique.push(row.unique as i64);
+                c.transfers.push(row.transfers as i64);
+                full!(self, $columns);
+            };
+        }
+        if row.part {
+            push!(parts);
+        } else {
+            push!(flows);
+        }
     }
 }

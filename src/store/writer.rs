@@ -97,10 +97,7 @@ impl Writer {
         for schema in SCHEMA {
             connection.execute_batch(schema)?;
         }
-        connection.execute_batch(
-            "CREATE TEMP TABLE flow_part (writer INTEGER, above BOOLEAN, reader INTEGER, writer_function INTEGER,
-                 reader_function INTEGER, place UINTEGER, bytes BIGINT, unique_bytes BIGINT, transfers BIGINT);",
-        )?;
+        connection.execute_batch("CREATE TEMP TABLE flow_part AS FROM dataflow_row LIMIT 0;")?;
         let (sender, receiver) = mpsc::sync_channel::<Rows>(4);
         writer.sender = Some(sender);
         let work = move || {

@@ -67,12 +67,16 @@ pub fn small(path: &Path) {
                  (9, 9, 1, 1, NULL, 1, 1, 'call', 'return', 92, 92, NULL, NULL, NULL, 0, 0),
                  (10, 10, 1, 1, NULL, 1, 1, 'call', 'return', 93, 93, NULL, NULL, NULL, 0, 0);
              -- writer call, reader call, writer, reader, via, bytes, unique, transfers
-             INSERT INTO dataflow VALUES
+             INSERT INTO place SELECT i, ['register', 'stack', 'heap', 'global'][i], 8 FROM range(1, 5) t(i);
+             INSERT INTO dataflow_row
+             SELECT f.writer_call, f.reader_call, nullif(f.writer, 8), f.reader, p.place_id, f.bytes, f.uniq, f.transfers
+             FROM (VALUES
                  (2, 3, 3, 2, 'heap', 4096, 2048, 512), (2, 5, 3, 2, 'global', 100, 100, 25),
                  (4, 3, 4, 2, 'register', 8, 8, 1), (3, 3, 2, 2, 'stack', 640, 64, 80),
                  (5, 6, 2, 5, 'register', 16, 16, 2), (5, 6, 2, 5, 'stack', 1200, 1200, 300),
                  (5, 7, 2, 6, 'register', 8, 8, 1), (NULL, 7, 8, 6, 'global', 8, 8, 1), (7, 8, 6, 7, 'register', 4, 4, 1),
-                 (NULL, 3, 8, 2, 'heap', 2000000, 2000000, 500000);",
+                 (NULL, 3, 8, 2, 'heap', 2000000, 2000000, 500000))
+                 f(writer_call, reader_call, writer, reader, via, bytes, uniq, transfers) JOIN place p USING (via);",
         )
         .expect("rows");
     connection
