@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 /// Recomputes the derived levels with SQL and compares them with what the build stored
 ///
-/// The SQL is in queries/derive. It takes call instances and which stores are saves from the database, and derives last writers,
-/// restores, communications, intervals, dataflow and their sums anew. Exit code 1 if anything differs.
+/// The SQL is in queries/derive. From the low level alone it derives call instances, last writers, saved registers, communications,
+/// intervals, dataflow and their sums anew. Exit code 1 if anything differs.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -1,25 +1,15 @@
 -- Communications: longest runs of adjacent bytes of one (write, read) pair, restores and unexposed saves left out.
--- reads: byte_read, restore, alias, saved_register
--- write_seq, write_ordinal, read_seq, read_ordinal, space, address, bytes
+-- reads: byte_read, restore, alias, save, save_candidate
+-- data_read: read_id, write_id, is_register, thread_id, byte, offset; as the view communication
 CREATE TEMP TABLE data_read AS
-WITH RECURSIVE resolved AS (
-    SELECT write_id AS alias_id, byte, thread_id, origin_id FROM alias
-    UNION
-    SELECT r.alias_id, r.byte, r.thread_id, a.origin_id
-    FROM resolved r JOIN alias a ON a.write_id = r.origin_id AND a.byte = r.byte AND a.thread_id = r.thread_id),
-final AS (
-    SELECT r.*, true AS is_register
-    FROM resolved r ANTI JOIN alias a ON a.write_id = r.origin_id AND a.byte = r.byte AND a.thread_id = r.thread_id),
 -- The read of the register in a save's step counts only if the save was exposed.
-quiet AS (
-    SELECT save_seq, true AS is_register, unnest(range(register_address::BIGINT, register_address + bytes))::UBIGINT AS byte
-    FROM saved_register WHERE exposed_seq IS NULL)
-SELECT b.read_id, CASE WHEN f.alias_id IS NOT NULL THEN f.origin_id ELSE b.write_id END AS write_id, b.is_register, b.thread_id, b.byte,
+WITH quiet AS (SELECT s.read_id FROM save_candidate s JOIN save USING (store_id) WHERE s.exposed_id IS NULL)
+SELECT b.read_id, CASE WHEN a.write_id IS NOT NULL THEN a.origin_id ELSE b.write_id END AS write_id, b.is_register, b.thread_id, b.byte,
        b."offset"
 FROM byte_read b
-LEFT JOIN final f ON f.is_register = b.is_register AND f.alias_id = b.write_id AND f.byte = b.byte AND f.thread_id = b.thread_id
+LEFT JOIN alias a ON a.is_register = b.is_register AND a.write_id = b.write_id AND a.byte = b.byte AND a.thread_id = b.thread_id
 ANTI JOIN restore r ON r.read_id = b.read_id
-ANTI JOIN quiet q ON q.is_register = b.is_register AND q.save_seq = b.read_id // 65536 AND q.byte = b.byte;
+ANTI JOIN quiet q ON q.read_id = b.read_id;
 CREATE TEMP TABLE derived_communication AS
 SELECT write_id // 65536 AS write_seq, (write_id % 65536)::USMALLINT AS write_ordinal, read_id // 65536 AS read_seq,
        (read_id % 65536)::USMALLINT AS read_ordinal, CASE WHEN is_register THEN 'register' ELSE 'memory' END AS space,

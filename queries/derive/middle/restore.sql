@@ -1,17 +1,14 @@
--- Loads that restore a saved register: at the save's address, of its size, into its register, in its instance, all bytes still those
--- of the save's store, before it is exposed. Which stores are saves is taken from saved_register.
--- reads: saved_register, data_access, byte_read, function_call
--- read_id (the load), store_id (the save's store), restore_seq, save_seq, register_address, bytes, thread_id
-CREATE TEMP TABLE restore AS
-WITH candidate AS (
-    SELECT read_id, min(write_id) AS store_id, any_value(thread_id) AS thread_id
-    FROM byte_read WHERE NOT is_register
-    GROUP BY read_id
-    HAVING count(write_id) = count(*) AND min(write_id) = max(write_id))
-SELECT c.read_id, c.store_id, a.seq AS restore_seq, s.save_seq, s.register_address, s.bytes, c.thread_id
-FROM saved_register s
-JOIN candidate c ON c.store_id = s.save_seq * 65536 + s.save_ordinal
-JOIN data_access a ON a.seq = c.read_id // 65536 AND a.ordinal = c.read_id % 65536
-JOIN function_call f ON f.call_id = s.call_id
-WHERE a.data_register = s.register_address AND a.address = s.address AND a.size = s.bytes
-  AND (s.exposed_seq IS NULL OR a.seq < s.exposed_seq) AND a.seq <= f.return_seq;
+-- Loads that restore a saved register, and the table of saves.
+-- reads: save, save_candidate, restore_candidate, origin
+-- as the table saved_register
+CREATE TEMP TABLE restore AS SELECT r.* FROM restore_candidate r JOIN save USING (store_id);
+CREATE TEMP TABLE derived_save AS
+SELECT s.call_id, s.seq AS save_seq, s.ordinal AS save_ordinal, s.register_address, s.size AS bytes, s.address,
+       max(r.read_id) // 65536 AS restore_seq, count(r.read_id)::INTEGER AS restores, s.exposed_id // 65536 AS exposed_seq
+FROM save_candidate s JOIN save USING (store_id) LEFT JOIN restore r USING (store_id)
+GROUP BY ALL;
+-- Register bytes that a restore gives back: its write stands for the one that the register had before the save.
+-- write_id (the restore's), is_register, byte, thread_id, origin_id (NULL: no step wrote it)
+CREATE TEMP TABLE alias AS
+SELECT r.write_id, true AS is_register, o.byte, r.thread_id, o.write_id AS origin_id
+FROM restore r JOIN origin o USING (store_id);

@@ -1,0 +1,62 @@
+-- Where frames end: a return goes to the newest call that left its token, a signal ends where it interrupted. Frames that another
+-- frame's end has cut off before are dead: what was matched with them is matched anew without them.
+-- reads: transfer, death
+-- start_seq, end_seq, thread_id
+-- while: SELECT count(*) FROM cut_off
+CREATE OR REPLACE TEMP TABLE frame_match AS
+WITH RECURSIVE bracket AS (
+    SELECT seq, thread_id, token, coalesce(slot::HUGEINT, -1) AS slot, seq AS start_seq, CASE kind WHEN 'call' THEN 1 ELSE -1 END AS change
+    FROM transfer WHERE kind IN ('call', 'return')
+    UNION ALL
+    SELECT d.end_seq, t.thread_id, t.token, coalesce(t.slot::HUGEINT, -1), NULL, -1
+    FROM death d JOIN transfer t ON t.seq = d.start_seq WHERE t.kind = 'call'),
+summed AS (
+    -- The return that ends a frame comes after the deaths that it causes, if they have the same token.
+    SELECT *, sum(change) OVER (PARTITION BY thread_id, token, slot ORDER BY seq, start_seq NULLS FIRST) AS total
+    FROM bracket),
+leveled AS (
+    -- A return to which no call is left takes nothing away.
+    SELECT *, total - least(0, min(total) OVER (PARTITION BY thread_id, token, slot ORDER BY seq, start_seq NULLS FIRST)) AS level
+    FROM summed),
+before AS (
+    SELECT *, lag(level, 1, 0) OVER (PARTITION BY thread_id, token, slot ORDER BY seq, start_seq NULLS FIRST) AS level_before
+    FROM leveled),
+returned AS (
+    SELECT c.seq AS start_seq, r.seq AS end_seq, r.thread_id
+    FROM (SELECT * FROM before WHERE change = -1 AND start_seq IS NOT NULL AND level_before > 0) r
+    ASOF JOIN (SELECT * FROM before WHERE change = 1) c
+        ON c.thread_id = r.thread_id AND c.token = r.token AND c.slot = r.slot AND c.level = r.level_before AND r.seq > c.seq),
+-- Signals, one after the other: each ends the newest open one that was interrupted there, or begins.
+other AS (
+    SELECT t.thread_id, t.seq, t.address, {seq: t.seq, dead: d.end_seq, successors: t.successors} AS frame,
+           row_number() OVER (PARTITION BY t.thread_id ORDER BY t.seq) AS number
+    FROM transfer t LEFT JOIN death d ON d.start_seq = t.seq WHERE t.kind = 'other'),
+signal AS (
+    SELECT DISTINCT thread_id, 0::BIGINT AS number, NULL::BIGINT AS seq, NULL::BIGINT AS ends,
+           []::STRUCT(seq BIGINT, dead BIGINT, successors UBIGINT[])[] AS open
+    FROM other
+    UNION ALL
+    SELECT thread_id, number, seq, live[found].seq, CASE WHEN found > 0 THEN live[:found - 1] ELSE list_append(live, frame) END
+    FROM (SELECT *, list_max([i FOR s, i IN live IF list_contains(s.successors, address)]) AS found
+          FROM (SELECT o.thread_id, o.number, o.seq, o.address, o.frame,
+                       [s FOR s IN g.open IF s.dead IS NULL OR s.dead > o.seq] AS live
+                FROM signal g JOIN other o ON o.thread_id = g.thread_id AND o.number = g.number + 1)))
+SELECT start_seq, end_seq, thread_id FROM returned
+UNION ALL
+SELECT ends, seq, thread_id FROM signal WHERE ends IS NOT NULL;
+-- Matches are brackets; where they do not nest, one frame ended while another one above it was still to return.
+CREATE OR REPLACE TEMP TABLE cut_off AS
+WITH bracket AS (
+    SELECT thread_id, start_seq AS seq, start_seq, 1 AS change FROM frame_match
+    UNION ALL SELECT thread_id, end_seq, start_seq, -1 FROM frame_match),
+leveled AS (SELECT *, sum(change) OVER (PARTITION BY thread_id ORDER BY seq) AS level FROM bracket),
+uneven AS (
+    SELECT thread_id, start_seq, max(seq) AS end_seq
+    FROM leveled GROUP BY ALL HAVING max(level) FILTER (change = 1) - 1 <> max(level) FILTER (change = -1)),
+crossed AS (
+    SELECT u.start_seq, m.end_seq, m.start_seq AS by_seq
+    FROM uneven u JOIN frame_match m ON m.thread_id = u.thread_id AND m.start_seq < u.start_seq AND m.end_seq > u.start_seq
+        AND m.end_seq < u.end_seq)
+SELECT start_seq, min(end_seq) AS end_seq FROM crossed
+WHERE by_seq NOT IN (SELECT start_seq FROM crossed) GROUP BY start_seq;
+INSERT INTO death FROM cut_off;

@@ -1,0 +1,71 @@
+-- Call instances: frames of the call stack, cut where control moves to another function within one (tails).
+-- reads: transfer, frame_match, opcode_line, instruction, function_symbol, thread
+-- as the table function_call; ends_before is the step at which the instance is gone, NULL: never; frame_top is its frame's end
+CREATE TEMP TABLE frame AS
+WITH start AS (
+    SELECT t.seq AS start_seq, t.thread_id, t.kind, t.from_seq, t.instruction_id, t.slot, m.end_seq, t.function_id
+    FROM transfer t LEFT JOIN frame_match m ON m.start_seq = t.seq
+    WHERE t.kind IN ('root', 'call') OR (t.kind = 'other' AND t.seq NOT IN (SELECT end_seq FROM frame_match))),
+bracket AS (
+    SELECT thread_id, start_seq AS seq, start_seq, end_seq, 1 AS change FROM frame_match
+    UNION ALL SELECT thread_id, end_seq, NULL, NULL, -1 FROM frame_match),
+leveled AS (SELECT *, sum(change) OVER (PARTITION BY thread_id ORDER BY seq) AS level FROM bracket),
+-- What no return matched ends with the innermost frame around it that one did.
+lost AS (
+    SELECT s.start_seq, s.thread_id, coalesce(l.level, 0) AS level
+    FROM (FROM start WHERE end_seq IS NULL) s
+    ASOF LEFT JOIN leveled l ON l.thread_id = s.thread_id AND s.start_seq >= l.seq),
+cut AS (
+    SELECT u.start_seq, l.end_seq
+    FROM lost u ASOF JOIN (FROM leveled WHERE change = 1) l ON l.thread_id = u.thread_id AND l.level = u.level AND u.start_seq >= l.seq
+    WHERE u.level > 0),
+ended AS (
+    SELECT s.* EXCLUDE (end_seq), coalesce(s.end_seq, c.end_seq) AS end_seq,
+           CASE WHEN s.end_seq IS NOT NULL THEN 'return' WHEN c.end_seq IS NOT NULL THEN 'unwound' ELSE 'open' END AS ending
+    FROM start s LEFT JOIN cut c USING (start_seq)),
+change AS (
+    SELECT thread_id, start_seq AS seq, 1 AS change FROM ended
+    UNION ALL SELECT thread_id, end_seq, -1 FROM ended WHERE end_seq IS NOT NULL),
+deep AS (
+    SELECT thread_id, seq, sum(sum(change)) OVER (PARTITION BY thread_id ORDER BY seq) - 1 AS depth FROM change GROUP BY thread_id, seq)
+SELECT e.*, d.depth::INTEGER AS depth, row_number() OVER (ORDER BY e.start_seq) AS frame_id
+FROM ended e JOIN deep d ON d.thread_id = e.thread_id AND d.seq = e.start_seq;
+-- The frame on top from each step on at which one begins or ends.
+CREATE TEMP TABLE top_frame AS
+WITH change AS (
+    SELECT thread_id, start_seq AS seq, 1 AS change FROM frame
+    UNION ALL SELECT thread_id, end_seq, -1 FROM frame WHERE end_seq IS NOT NULL),
+deep AS (
+    SELECT thread_id, seq, (sum(sum(change)) OVER (PARTITION BY thread_id ORDER BY seq) - 1)::INTEGER AS depth
+    FROM change GROUP BY thread_id, seq)
+SELECT d.thread_id, d.seq, f.frame_id
+FROM deep d ASOF JOIN frame f ON f.thread_id = d.thread_id AND f.depth = d.depth AND d.seq >= f.start_seq;
+CREATE TEMP TABLE framed AS
+SELECT o.seq, o.thread_id, t.frame_id, i.function_id,
+       lag(i.function_id) OVER (PARTITION BY t.frame_id ORDER BY o.seq) IS DISTINCT FROM i.function_id AS begins,
+       lag(o.seq) OVER (PARTITION BY o.thread_id ORDER BY o.seq) AS from_seq
+FROM opcode_line o JOIN instruction i USING (instruction_id)
+ASOF JOIN top_frame t ON t.thread_id = o.thread_id AND o.seq >= t.seq;
+CREATE TEMP TABLE part AS
+SELECT seq AS call_seq, thread_id, frame_id, function_id, from_seq, row_number() OVER (ORDER BY seq) AS call_id,
+       lag(call_id) OVER f AS tail_of, lead(seq) OVER f AS next_seq, lead(from_seq) OVER f AS next_from
+FROM (SELECT *, row_number() OVER (ORDER BY seq) AS call_id FROM framed WHERE begins) WINDOW f AS (PARTITION BY frame_id ORDER BY seq);
+-- The instance of every step.
+CREATE TEMP TABLE step_call AS
+SELECT s.seq, s.thread_id, s.function_id, p.call_id
+FROM framed s ASOF JOIN part p ON p.frame_id = s.frame_id AND s.seq >= p.call_seq;
+CREATE TEMP TABLE derived_call AS
+WITH last AS (SELECT thread_id, max(seq) AS seq FROM framed GROUP BY ALL)
+SELECT p.call_id::INTEGER AS call_id, p.function_id,
+       (row_number() OVER (PARTITION BY p.function_id ORDER BY p.call_seq))::INTEGER AS instance,
+       c.call_id::INTEGER AS parent_call_id, p.tail_of::INTEGER AS tail_of_call_id, p.thread_id, f.depth,
+       CASE WHEN p.tail_of IS NOT NULL THEN 'tail' WHEN f.kind = 'other' THEN 'signal'
+            WHEN f.kind = 'call' AND s.kind = 'stub' THEN 'stub' ELSE f.kind END AS kind,
+       CASE WHEN p.next_seq IS NOT NULL THEN 'tail' ELSE f.ending END AS ending,
+       p.call_seq, coalesce(p.next_from, e.from_seq, l.seq) AS return_seq,
+       CASE WHEN p.tail_of IS NULL AND f.kind = 'call' THEN f.instruction_id END AS call_instruction_id,
+       coalesce(p.next_seq, f.end_seq) AS ends_before, f.slot AS frame_top
+FROM part p JOIN frame f USING (frame_id) JOIN function_symbol s ON s.function_id = p.function_id
+JOIN last l ON l.thread_id = p.thread_id
+LEFT JOIN step_call c ON c.seq = f.from_seq
+LEFT JOIN transfer e ON e.seq = f.end_seq;
