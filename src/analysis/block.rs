@@ -165,6 +165,8 @@ pub struct Segment {
     pub stored_bytes: u64,
     /// How often it ran.
     pub count: u64,
+    /// Of the pass: a bit for each of the first 64 threads in which it ran.
+    pub threads: u64,
     /// Registers from which a store may be a save.
     pub save_mask: u64,
     /// Registers whose load feeds reads further on in the segment.

@@ -19,6 +19,71 @@ pub struct Options {
     pub local_communications: bool,
     /// Rows of calls, intervals, saves and dataflow between instances.
     pub instances: bool,
+    /// A rule to leave out.
+    pub mutation: Option<Mutation>,
+}
+
+/// A rule of `docs/semantics.md` that the pass can leave out, so that a test can see that the SQL finds it out.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutation {
+    /// A call to the next instruction is none.
+    CallToNext,
+    Tails,
+    /// A return ends the frames above the one that it goes to.
+    Unwinding,
+    /// A return goes to the frame of its slot, not only of its address.
+    Slots,
+    Signals,
+    SignalEnds,
+    StubKinds,
+    /// An interval begins where control comes back.
+    Intervals,
+    /// What a return loads is no data.
+    ReturnLoads,
+    /// A write of some bytes of a word leaves the others.
+    PartialWrites,
+    Saves,
+    /// A store of what the instance wrote itself is no save.
+    OwnStores,
+    Restores,
+    /// A restore gives back the writers from before the save.
+    OldWriters,
+    Exposure,
+    /// Registers handed on inside a block.
+    Inside,
+    /// A block is cut where a restore may feed what comes behind it.
+    Cuts,
+    /// Unique bytes count once per reading instance.
+    Unique,
+    /// Two parts of a write that one access reads are one transfer.
+    Transfers,
+    Addresses,
+}
+
+impl Mutation {
+    pub const ALL: [Mutation; 20] = [
+        Mutation::CallToNext,
+        Mutation::Tails,
+        Mutation::Unwinding,
+        Mutation::Slots,
+        Mutation::Signals,
+        Mutation::SignalEnds,
+        Mutation::StubKinds,
+        Mutation::Intervals,
+        Mutation::ReturnLoads,
+        Mutation::PartialWrites,
+        Mutation::Saves,
+        Mutation::OwnStores,
+        Mutation::Restores,
+        Mutation::OldWriters,
+        Mutation::Exposure,
+        Mutation::Inside,
+        Mutation::Cuts,
+        Mutation::Unique,
+        Mutation::Transfers,
+        Mutation::Addresses,
+    ];
 }
 
 /// Register space, section or region of an address, as a number: the part of `via` that is known while streaming.
@@ -166,6 +231,35 @@ struct Piece {
     readers: Vec<u32>,
     /// The saving instance had read this version when it saved.
     seen: bool,
+}
+
+/// Notes `call` as a reader of the bytes of `mine` in copies of the same version.
+fn note_piece_reader(pieces: &mut Vec<Piece>, mine: &Piece, call: u32) {
+    let (from, to) = (mine.offset, mine.offset + mine.len);
+    let mut i = 0;
+    while i < pieces.len() {
+        let piece = &mut pieces[i];
+        let end = piece.offset + piece.len;
+        if piece.cell.write != mine.cell.write || end <= from || piece.offset >= to {
+            i += 1;
+        } else if piece.offset < from || end > to {
+            // Cut it where it goes beyond; the parts are looked at again.
+            let at = if piece.offset < from { from } else { to };
+            let mut rest = piece.clone();
+            piece.len = at - piece.offset;
+            (rest.offset, rest.len) = (at, end - at);
+            pieces.insert(i + 1, rest);
+        } else {
+            let last = piece.cell.reader & !Cell::MORE;
+            if last == 0 {
+                piece.cell.reader = call;
+            } else if last != call && !piece.readers.contains(&call) {
+                piece.readers.push(last);
+                piece.cell.reader = call | Cell::MORE;
+            }
+            i += 1;
+        }
+    }
 }
 
 /// A live save.
@@ -569,7 +663,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             threads: Vec::new(),
             thread_index: FxHashMap::default(),
             memory: Memory::new(sections),
-            pools: Pools::default(),
+            pools: Pools::new(options.mutation == Some(Mutation::PartialWrites)),
             saves: Vec::new(),
             free_saves: Vec::new(),
             save_index: FxHashMap::default(),
@@ -691,6 +785,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.threads.len() - 1
     }
 
+    fn without(&self, rule: Mutation) -> bool {
+        self.options.mutation == Some(rule)
+    }
+
     fn run(&mut self, thread: u32, b: u32, addresses: &[u64], values: &[Option<u64>], times: &[u64], end: Option<RunEnd>) {
         let t = self.thread(thread);
         let seq = self.seq;
@@ -702,7 +800,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.transfer(t, seq, first_address, self.blocks[b as usize].segments[0].function, times.first().copied());
         let save_mask = self.threads[t].stack.last().map_or(0, |f| f.save_mask);
         let block = &mut self.blocks[b as usize];
-        let careful = block.hazard_mask != 0 && (block.always_careful || block.hazard_mask & save_mask != 0);
+        let cut = self.options.mutation != Some(Mutation::Cuts);
+        let careful = block.hazard_mask != 0 && cut && (block.always_careful || block.hazard_mask & save_mask != 0);
         // Taken out while it runs, so that the rest of `self` can be changed.
         let mut segments = std::mem::take(if careful { &mut block.careful } else { &mut block.segments });
         for (i, segment) in segments.iter_mut().enumerate() {
@@ -755,7 +854,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         };
         let slot = if self.sp_tokens { end.and_then(|e| e.sp) } else { slot };
         // 1
-        if address == last.next || (last.repeats && address == last.address) {
+        let called_next = last.kind == FlowKind::Call && self.without(Mutation::CallToNext);
+        if (address == last.next && !called_next) || (last.repeats && address == last.address) {
             self.fall_into(t, seq, function, time);
             return;
         }
@@ -763,21 +863,24 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         // 2
         if last.executed && (last.kind == FlowKind::Call || (last.kind == FlowKind::Jump && linked)) {
             let token = (last.next, slot);
-            let kind = if self.code.is_stub(function) { CallKind::Stub } else { CallKind::Call };
+            let stub = self.code.is_stub(function) && !self.without(Mutation::StubKinds);
+            let kind = if stub { CallKind::Stub } else { CallKind::Call };
             let caller = self.threads[t].stack.last().map_or(0, |f| f.function);
             self.push_frame(t, seq, time, function, kind, Some(token), slot, Some(last.insn), Vec::new(), caller);
             return;
         }
         // 3
         if last.executed && last.kind == FlowKind::Return && self.threads[t].returns.contains_key(&address) {
-            let found = self.threads[t]
-                .stack
-                .iter()
-                .rposition(|f| f.token.is_some_and(|(a, s)| a == address && (s.is_none() || slot.is_none() || s == slot)));
+            let (any_slot, stack) = (self.without(Mutation::Slots), &self.threads[t].stack);
+            let same = |s: Option<u64>| s.is_none() || slot.is_none() || s == slot || any_slot;
+            let found = stack.iter().rposition(|f| f.token.is_some_and(|(a, s)| a == address && same(s)));
+            let found = found.filter(|d| d + 1 == stack.len() || !self.without(Mutation::Unwinding));
             if let Some(depth) = found {
                 self.unwind_to(t, depth);
                 self.pop_frame(t, Ending::Return);
-                self.resume(t, seq, time);
+                if !self.without(Mutation::Intervals) {
+                    self.resume(t, seq, time);
+                }
                 self.fall_into(t, seq, function, time);
                 return;
             }
@@ -788,13 +891,13 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             FlowKind::Unknown => true,
             FlowKind::Next | FlowKind::Syscall | FlowKind::Trap => false,
         };
-        if jumps {
+        if jumps || self.without(Mutation::Signals) {
             self.fall_into(t, seq, function, time);
             return;
         }
         // 5
         let found = self.threads[t].stack.iter().rposition(|f| f.interrupted.contains(&address));
-        match found {
+        match found.filter(|_| !self.without(Mutation::SignalEnds)) {
             Some(depth) => {
                 self.unwind_to(t, depth);
                 self.pop_frame(t, Ending::Return);
@@ -823,7 +926,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     #[inline]
     fn fall_into(&mut self, t: usize, seq: u64, function: u32, time: Option<u64>) {
         let Some(top) = self.threads[t].stack.last() else { return };
-        if top.function == function {
+        if top.function == function || self.without(Mutation::Tails) {
             return;
         }
         let (token, frame_top, tail_of, caller) = (top.token, top.frame_top, top.call, top.caller_function);
@@ -951,7 +1054,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             p.call
         });
         let (id, depth, return_seq, return_time) = (state.id, state.stack.len() as u32, state.last_seq, state.last_time);
-        for i in std::mem::take(&mut frame.saves) {
+        // The newest first: what is pending goes back to the one before it.
+        while let Some(i) = frame.saves.pop() {
             self.end_save(t, i);
         }
         let sums = &mut self.functions[frame.function as usize];
@@ -994,12 +1098,15 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let Some(frame) = self.threads[t].stack.last_mut() else { return };
         frame.steps_self += segment.steps as u64;
         let (call, function) = (frame.call, frame.function);
-        if segment.static_transfers != 0 {
+        if segment.static_transfers != 0 && self.options.mutation != Some(Mutation::Inside) {
             let entry = frame.flows.entry(call, register_place, || function);
             entry.bytes += segment.static_bytes;
             entry.unique += segment.static_unique;
             entry.transfers += segment.static_transfers;
-            if segment.count == 1 {
+            // Each thread has registers of its own. From the 64th on nobody remembers.
+            let thread = 1u64.checked_shl(t as u32).unwrap_or(0);
+            if segment.threads & thread == 0 {
+                segment.threads |= thread;
                 self.static_addresses(t, function, segment);
             }
             if self.options.local_communications {
@@ -1034,7 +1141,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 OpKind::Load => {
                     let address = addresses[op.mem as usize];
                     let page = self.touch(address, op.size, op.stack_relative);
-                    if op.flag {
+                    if op.flag && !self.without(Mutation::ReturnLoads) {
                         continue;
                     }
                     if let Some(register) = op.register {
@@ -1051,7 +1158,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     let page = self.touch(address, op.size, op.stack_relative);
                     let mut insn = op.insn;
                     if let Some(register) = op.register {
-                        if self.in_frame(t, address, op.size as u64, op.stack_relative) && self.is_foreign(t, call, register) {
+                        if self.in_frame(t, address, op.size as u64, op.stack_relative)
+                            && (self.is_foreign(t, call, register) || self.without(Mutation::OwnStores))
+                            && !self.without(Mutation::Saves)
+                        {
                             let value = values.get(op.mem as usize).copied().flatten();
                             self.save(t, call, register, address, access_id(at, op.ordinal), op.read_ordinal, op.insn, value);
                             insn |= Cell::SAVE | Cell::SLOT;
@@ -1067,7 +1177,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
     }
 
-    /// First time a segment runs: the register bytes that it hands to itself.
+    /// First time that a segment runs in a thread: the register bytes that it hands to itself.
     #[cold]
     fn static_addresses(&mut self, t: usize, function: u32, segment: &block::Segment) {
         let pair = self.pairs.pair(Side::Function(function), function);
@@ -1219,12 +1329,15 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         if uncounted {
             let key = if is_register { register_key(id, 0) } else { base };
             let new = self.pairs.touched.set(pair, key + start, len);
-            if new != 0 {
+            if new != 0 && !self.without(Mutation::Addresses) {
                 self.pairs.sums(pair, place).addresses += new;
             }
         }
         if others {
             unique += self.note_other_readers(t, space, start, len, call);
+            if self.without(Mutation::Unique) {
+                unique = len;
+            }
         }
         let Some(frame) = self.threads[t].stack.last_mut() else { return true };
         let insns = &self.insns;
@@ -1337,7 +1450,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         let many = self.crossing || more || parts.len() > 1;
         for part in &parts {
-            let first = !many || !self.sources.contains(&part.cell.write);
+            let first = !many || !self.sources.contains(&part.cell.write) || self.without(Mutation::Transfers);
             if many {
                 self.sources.push(part.cell.write);
             }
@@ -1369,7 +1482,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 }
             }
         }
-        if exposed {
+        if exposed && !self.without(Mutation::Exposure) {
             for part in &parts {
                 if part.cell.insn & Cell::SAVE != 0
                     && let Some(&save) = self.save_index.get(&part.cell.write)
@@ -1525,7 +1638,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// Whether this load is a restore; if so the register has its old writers again.
     fn restore(&mut self, t: usize, call: u32, register: RegSpan, address: u64, seq: u64, value: Option<u64>) -> bool {
         let Some(frame) = self.threads[t].stack.last() else { return false };
-        if frame.save_mask & block::mask(register) == 0 {
+        if frame.save_mask & block::mask(register) == 0 || self.without(Mutation::Restores) {
             return false;
         }
         // Every byte must be that of one live save of this register at this address.
@@ -1557,7 +1670,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 });
                 same
             };
-            if same {
+            if same || self.without(Mutation::OldWriters) {
                 continue;
             }
             let span = RegSpan { offset: piece.offset, size: piece.len };
@@ -1697,6 +1810,14 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     for b in from..(piece.offset + piece.len).min(mine.offset + mine.len) {
                         save.read_otherwise |= 1 << (b - save.register.offset).min(63);
                     }
+                }
+            }
+        }
+        // What instances below it have saved of the same version since then was read by this one before: they give it back so.
+        for frame in &self.threads[t].stack[f + 1..] {
+            for &other in &frame.saves {
+                for mine in &pieces {
+                    note_piece_reader(&mut self.saves[other as usize].pieces, mine, call);
                 }
             }
         }

@@ -70,10 +70,16 @@ pub struct Pools {
     split: Vec<[Cell; WORD as usize]>,
     free: Vec<u32>,
     /// Readers of a version before the last one, by byte or word key.
-    pub readers: FxHashMap<u64, Vec<u32>>,
+    readers: FxHashMap<u64, Vec<u32>>,
+    /// A write of some bytes of a word takes all of it: wrong, see `Mutation`.
+    whole_words: bool,
 }
 
 impl Pools {
+    pub fn new(whole_words: bool) -> Pools {
+        Pools { whole_words, ..Pools::default() }
+    }
+
     fn split(&mut self, cell: &mut Cell, key: u64) -> usize {
         if cell.insn == Cell::SPLIT {
             return cell.write as usize;
@@ -193,7 +199,7 @@ impl Pools {
                 }
             } else {
                 let slot = self.split(cell, word_key);
-                for i in low..high {
+                for i in if self.whole_words { 0..WORD } else { low..high } {
                     let byte = self.split[slot][i as usize];
                     if byte.reader == 0 && byte.write != 0 {
                         dead(&byte, 1);

@@ -58,6 +58,9 @@ pub struct Options {
     /// Bytes of resident memory above which the build ends; 0: three quarters of the machine's.
     pub memory_limit: u64,
     pub jobs: usize,
+    /// A rule of the pass to leave out, for tests.
+    #[doc(hidden)]
+    pub mutation: Option<crate::analysis::pass::Mutation>,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -169,6 +169,7 @@ fn run(
         communications: options.detail >= Detail::Pairs,
         local_communications: options.detail >= Detail::Full,
         instances: options.detail >= Detail::Instance,
+        mutation: options.mutation,
     };
     let functions = Functions::new(&space, isa == Isa::Arm);
     let mut pass: ThePass = Pass::new(functions, ColumnOutput::new(send), pass_options, ranges, registers.size, sp_tokens);

@@ -97,6 +97,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         force: args.force,
         memory_limit: args.memory_limit.unwrap_or(0) << 20,
         jobs: args.jobs.unwrap_or(cores.saturating_sub(1)).max(1),
+        mutation: None,
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();

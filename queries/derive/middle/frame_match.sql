@@ -50,13 +50,14 @@ WITH bracket AS (
     SELECT thread_id, start_seq AS seq, start_seq, 1 AS change FROM frame_match
     UNION ALL SELECT thread_id, end_seq, start_seq, -1 FROM frame_match),
 leveled AS (SELECT *, sum(change) OVER (PARTITION BY thread_id ORDER BY seq) AS level FROM bracket),
+-- Where all nest, a frame ends at the level at which it began: to look for pairs that cross is for the others.
 uneven AS (
-    SELECT thread_id, start_seq, max(seq) AS end_seq
+    SELECT thread_id, start_seq
     FROM leveled GROUP BY ALL HAVING max(level) FILTER (change = 1) - 1 <> max(level) FILTER (change = -1)),
 crossed AS (
     SELECT u.start_seq, m.end_seq, m.start_seq AS by_seq
-    FROM uneven u JOIN frame_match m ON m.thread_id = u.thread_id AND m.start_seq < u.start_seq AND m.end_seq > u.start_seq
-        AND m.end_seq < u.end_seq)
+    FROM (FROM frame_match SEMI JOIN uneven USING (thread_id)) u
+    JOIN frame_match m ON m.thread_id = u.thread_id AND m.start_seq < u.start_seq AND m.end_seq > u.start_seq AND m.end_seq < u.end_seq)
 SELECT start_seq, min(end_seq) AS end_seq FROM crossed
 WHERE by_seq NOT IN (SELECT start_seq FROM crossed) GROUP BY start_seq;
 INSERT INTO death FROM cut_off;
