@@ -98,11 +98,12 @@ impl Program {
                 let next = at + insn.bytes.len() as u64;
                 match insn.kind {
                     Kind::Call(_) => {
-                        // Mostly down the list, so that a run gets somewhere; sometimes to the next instruction, which is no call.
+                        // Mostly down the list, so that a run comes back; sometimes to the next instruction, which is no call.
+                        let down = f + 1 + random.below(2) as usize;
                         let target = match random.below(20) {
-                            0 => next,
-                            1..4 => starts[random.below(FUNCTIONS) as usize],
-                            _ => starts[(f + 1 + random.below(2) as usize) % FUNCTIONS as usize],
+                            0 => starts[random.below(FUNCTIONS) as usize],
+                            3.. if down < FUNCTIONS as usize => starts[down],
+                            _ => next,
                         };
                         insn.kind = Kind::Call(target);
                         insn.bytes[1..].copy_from_slice(&(target.wrapping_sub(next) as u32).to_le_bytes());
@@ -328,7 +329,7 @@ impl Thread {
             }
             Kind::Return => {
                 // Now and then several frames at once, as longjmp and exceptions do.
-                while random.chance(4) && self.frames.len() > 1 {
+                while random.chance(8) && self.frames.len() > 1 {
                     self.frames.pop();
                 }
                 let (to, slot) = self.frames.pop().unwrap_or((any(random), self.sp));
