@@ -23,3 +23,7 @@ record x86_64 gcc qemu-x86_64
 record i386 gcc qemu-i386 -m32
 valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes --log-file="$folder/lackey.log" "$folder/x86_64"
 sed 's/==[0-9]*==/==1==/; s/'"$(echo "$folder" | sed 's/\//\\\//g')"'/./' "$folder/lackey.log" >lackey/good.log
+mkdir -p elf
+for name in arm riscv64 x86_64; do
+    cp "$folder/$name" elf/
+done
