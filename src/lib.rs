@@ -14,7 +14,9 @@ pub mod graph;
 pub mod image;
 pub mod isa;
 pub mod query;
+pub mod replay;
 pub mod render;
 pub mod store;
 pub mod text;
 pub mod trace;
+
