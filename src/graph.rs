@@ -13,7 +13,7 @@ mod steps;
 
 pub use contexts::{Context, Contexts, Names, contexts, function_names};
 pub use inside::Inside;
-pub use load::load;
+pub use load::{load, prepare_merged};
 pub use resolve::{Resolved, resolve_function};
 
 /// What a node of the graph is.

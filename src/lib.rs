@@ -19,4 +19,4 @@ pub mod render;
 pub mod store;
 pub mod text;
 pub mod trace;
-
+pub mod views;

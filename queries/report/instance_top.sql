@@ -1,19 +1,22 @@
--- The call instances (and pseudo-functions) with the largest share of the run's steps or of the traffic between instances.
--- reads: function_call
--- needs: TEMP VIEW instance_flow; TEMP TABLE merged
+-- The call instances (and pseudo-functions) with the largest share of the run's steps or of the traffic of instances with others.
+-- reads: dataflow, function_call
+-- needs: TEMP TABLE merged
 -- param top BIGINT: rows at most
 -- node, distance (0)
 WITH traffic AS (
-    SELECT node, sum(bytes) AS bytes
-    FROM (SELECT writer AS node, bytes FROM instance_flow WHERE writer <> reader
-          UNION ALL SELECT reader, bytes FROM instance_flow WHERE writer <> reader)
-    GROUP BY ALL),
+    SELECT call_id, sum(bytes) AS bytes
+    FROM (SELECT unnest([coalesce(writer_call_id, -writer_function_id), reader_call_id]) AS call_id, bytes FROM dataflow
+          WHERE writer_call_id IS DISTINCT FROM reader_call_id)
+    GROUP BY call_id),
+most AS (SELECT call_id, bytes FROM traffic ORDER BY bytes DESC, call_id LIMIT 4 * ?),
+whole AS (SELECT sum(bytes) AS bytes FROM traffic),
 share AS (
-    SELECT node, bytes / sum(bytes) OVER () AS part FROM traffic
+    SELECT coalesce(m.into_call_id, t.call_id) AS node, t.bytes / whole.bytes AS part
+    FROM most t CROSS JOIN whole LEFT JOIN merged m ON m.call_id = t.call_id
     UNION ALL
     SELECT c.call_id, greatest(c.steps_self, c.steps_total / 10) / sum(c.steps_self) OVER ()
     FROM function_call c ANTI JOIN merged m ON m.call_id = c.call_id)
-SELECT node, 0 AS distance FROM share
+SELECT node::BIGINT AS node, 0 AS distance FROM share
 GROUP BY node
 ORDER BY max(part) DESC, node
 LIMIT ?;

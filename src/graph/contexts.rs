@@ -1,9 +1,9 @@
 //! Groups of call instances as nodes: calling contexts and threads; and the tree of contexts.
 
-use super::load::{call_row, data_row, each, prepare_instances, report};
+use super::load::{call_row, data_row, each, fill, prepare_instances, report};
 use super::select::Rows;
 use super::{GraphError, Level, Node, NodeId, NodeKind, Selection};
-use duckdb::{Connection, params};
+use duckdb::Connection;
 use std::collections::{BTreeMap, HashMap};
 
 /// A chain of functions from a root. `steps_total` counts what is called below it, too.
@@ -90,11 +90,7 @@ pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Row
     let names = function_names(connection)?;
     if selection.level == Level::Context {
         let found = contexts(connection)?;
-        let mut appender = connection.appender("group_of")?;
-        for (call, context) in &found.of_call {
-            appender.append_row(params![call, *context as i64 + 1])?;
-        }
-        appender.flush()?;
+        fill(connection, "group_of", found.of_call.iter().map(|(&call, &context)| (call.into(), context as i64 + 1)))?;
         for (i, c) in found.list.iter().enumerate() {
             let (_, file, image) = names.get(&c.function_id).cloned().unwrap_or_default();
             let id = i as NodeId + 1;

@@ -1,12 +1,12 @@
 //! Parts of functions as nodes: instructions, basic blocks, source lines, loops - of all functions, or of some in a graph of functions.
 
-use super::load::{call_row, data_row, each, has_instances, node, report};
+use super::load::{call_row, data_row, each, fill, has_instances, node, report};
 use super::select::Rows;
 use super::{GraphError, Level, Node, NodeId, NodeKind, PART, Selection};
 use crate::replay::Code;
 use crate::replay::control::{ControlFlow, carried};
 use crate::text::human_count;
-use duckdb::{Connection, params};
+use duckdb::Connection;
 use std::collections::BTreeMap;
 
 /// What a part of a function is.
@@ -235,19 +235,16 @@ fn append_parts(connection: &Connection, inside: Inside, flow: Option<&ControlFl
         let at = outside.entry(block.function).or_insert(least);
         *at = least.min(*at);
     }
-    let mut appender = connection.appender("all_parts")?;
+    let mut list = Vec::new();
     for (number, block) in flow.blocks.iter().enumerate() {
         let leader = match (inside, flow.loop_of[number]) {
             (Inside::Loop, Some(l)) => flow.blocks[flow.loops[l].header].instructions[0],
             (Inside::Loop, None) => outside.get(&block.function).copied().unwrap_or(0),
             _ => block.instructions[0],
         };
-        for instruction in &block.instructions {
-            appender.append_row(params![instruction, PART + NodeId::from(leader)])?;
-        }
+        list.extend(block.instructions.iter().map(|&i| (i64::from(i), PART + NodeId::from(leader))));
     }
-    appender.flush()?;
-    drop(appender);
+    fill(connection, "all_parts", list.into_iter())?;
     connection.execute_batch(&format!("INSERT INTO part {}", report!("part_of_flow")))?;
     Ok(())
 }

@@ -155,17 +155,35 @@ fn function_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
     Ok(rows)
 }
 
+/// The temporary table `merged`: stub instances and what they are merged into. An error where call instances are not kept.
+pub fn prepare_merged(connection: &Connection, stubs: bool) -> Result<(), GraphError> {
+    if has_instances(connection)? { prepare_instances(connection, stubs) } else { Err(GraphError::NoInstances) }
+}
+
 /// Temporary tables and views that the queries of the instance level read.
 pub(super) fn prepare_instances(connection: &Connection, stubs: bool) -> Result<(), GraphError> {
     let limit = if stubs { "LIMIT 0" } else { "" };
     connection.execute_batch(&format!(
-        "CREATE OR REPLACE TEMP TABLE merged AS SELECT call_id, into_call_id FROM folded_call WHERE into_call_id <> call_id {limit};
-         CREATE OR REPLACE TEMP VIEW instance_flow AS {}
+        "SET threads = 2;
+         CREATE OR REPLACE TEMP TABLE merged AS SELECT call_id, into_call_id FROM folded_call WHERE into_call_id <> call_id {limit}"
+    ))?;
+    let none: bool = connection.query_row("SELECT count(*) = 0 FROM merged", [], |r| r.get(0))?;
+    let flow = if none { report!("instance_flow_plain") } else { report!("instance_flow") };
+    connection.execute_batch(&format!(
+        "CREATE OR REPLACE TEMP VIEW instance_flow AS {flow}
          CREATE OR REPLACE TEMP VIEW instance_call AS {}",
-        report!("instance_flow"),
         report!("instance_call")
     ))?;
     Ok(())
+}
+
+/// Fills a temporary table of two columns of numbers.
+pub(super) fn fill(connection: &Connection, table: &str, rows: impl Iterator<Item = (i64, i64)>) -> Result<(), GraphError> {
+    let mut appender = connection.appender_to_catalog_and_db(table, "temp", "main")?;
+    for (a, b) in rows {
+        appender.append_row([a, b])?;
+    }
+    Ok(appender.flush()?)
 }
 
 fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows, GraphError> {
@@ -175,7 +193,7 @@ fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
     match selection.focus {
         None => {
             let sql = format!("INSERT INTO near {}", report!("instance_top"));
-            connection.execute(&sql, [selection.top as i64])?;
+            connection.execute(&sql, [selection.top as i64, selection.top as i64])?;
         }
         Some(f) => {
             let sql = "INSERT INTO near SELECT c.call_id, 0 FROM function_call c ANTI JOIN merged m ON m.call_id = c.call_id

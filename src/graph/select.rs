@@ -137,7 +137,9 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: V
         let names: Vec<_> = selection.via.iter().map(|v| v.name()).collect();
         left_out.push(format!("data through anything but {}", names.join(", ")));
     }
-    if let Some(focus) = selection.focus {
+    if let Some(focus) = selection.focus
+        && selection.level != Level::Step
+    {
         around(&mut rows, focus, word, &mut left_out);
     }
     let parts = selection.level.inside().is_some() || !selection.expand.is_empty() || selection.level == Level::Step;
@@ -295,6 +297,10 @@ fn keep_top(rows: &mut Rows, selection: &Selection, steps: i64, word: &str, left
         }
         let share = |n: i64, of: i64| if of > 0 { n as f64 / of as f64 } else { 0.0 };
         let weight = |id: NodeId, n: &Node| {
+            if n.kind == NodeKind::Step {
+                // A part of the run, not a selection of steps.
+                return -(id as f64);
+            }
             let (data, calls) = traffic.get(&id).copied().unwrap_or_default();
             let traffic = share(data, total.0).max(if selection.data { 0.0 } else { share(calls, total.1) });
             if selection.focus.is_some() {

@@ -13,6 +13,8 @@ pub struct Write {
     pub instruction: i32,
     pub ordinal: u16,
     pub thread: u16,
+    /// What the observer gave for it.
+    pub tag: u32,
 }
 
 /// Adjacent bytes that one write access made and one read access read.
@@ -33,8 +35,11 @@ pub trait Observer {
     fn piece(&mut self, _piece: &Piece) {}
     /// A data read of adjacent bytes that one access wrote; restores of saved registers do not appear.
     fn communication(&mut self, _communication: &Communication) {}
-    /// Bytes that a step writes: `call` is its call instance. The write that a restore makes does not appear.
-    fn write(&mut self, _write: &Write, _call: i32, _is_register: bool, _address: u64, _bytes: u32) {}
+    /// Bytes that a step writes: `call` is its call instance. The write that a restore makes does not appear. Gives the tag that
+    /// communications from it will have.
+    fn write(&mut self, _write: &Write, _call: i32, _is_register: bool, _address: u64, _bytes: u32) -> u32 {
+        0
+    }
     /// The end of a step; whether to go on.
     fn step(&mut self, _seq: i64, _instruction: i32, _call: i32) -> bool {
         true
@@ -165,7 +170,7 @@ pub fn replay<O: Observer>(code: &Code, connection: &Connection, last: i64, obse
         for step in piece.first_step..piece.end_step {
             let seq = piece.seq(step);
             let instruction = piece.block.instructions[step];
-            let write = |ordinal| Write { seq, instruction, ordinal, thread: piece.thread as u16 };
+            let write = |ordinal| Write { seq, instruction, ordinal, thread: piece.thread as u16, tag: 0 };
             while saves.next.next_if(|s| s.seq < seq).is_some() {}
             let mut saving = Vec::new();
             while let Some(mut save) = saves.next.next_if(|s| s.seq == seq) {
@@ -195,9 +200,9 @@ pub fn replay<O: Observer>(code: &Code, connection: &Connection, last: i64, obse
                         }
                         continue;
                     }
-                    let write = write(access.ordinal);
+                    let mut write = write(access.ordinal);
+                    write.tag = observer.write(&write, piece.call, is_register, address, access.size);
                     space.set(address, access.size, write);
-                    observer.write(&write, piece.call, is_register, address, access.size);
                     continue;
                 }
                 if is_register

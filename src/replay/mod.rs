@@ -7,8 +7,11 @@ use duckdb::arrow::array::{Array, Int32Array, Int64Array, ListArray, RecordBatch
 use duckdb::{Connection, params};
 
 pub mod control;
+pub mod critical;
 pub mod dataflow;
+pub mod memory;
 mod places;
+pub mod slice;
 
 pub use places::{Places, Variable, places};
 

@@ -76,6 +76,12 @@ impl Places {
         &self.variables
     }
 
+    /// Whether bytes are all of one piece.
+    pub fn is_uniform(&self, address: u64, bytes: u64) -> bool {
+        let at = |a| self.pieces.partition_point(|p| p.start <= a);
+        at(address) == at(address.saturating_add(bytes - 1))
+    }
+
     /// `quant+12`, or the address.
     pub fn describe(&self, address: u64) -> String {
         match self.variable(address).map(|v| &self.variables[v]) {
