@@ -3,20 +3,21 @@
 -- needs: TEMP TABLE merged
 -- param top BIGINT: rows at most
 -- node, distance (0)
-WITH traffic AS (
+WITH most AS (
     SELECT call_id, sum(bytes) AS bytes
     FROM (SELECT unnest([coalesce(writer_call_id, -writer_function_id), reader_call_id]) AS call_id, bytes FROM dataflow
           WHERE writer_call_id IS DISTINCT FROM reader_call_id)
-    GROUP BY call_id),
-most AS (SELECT call_id, bytes FROM traffic ORDER BY bytes DESC, call_id LIMIT 4 * ?),
-whole AS (SELECT sum(bytes) AS bytes FROM traffic),
+    GROUP BY call_id ORDER BY bytes DESC, call_id LIMIT $1),
+whole AS (SELECT sum(bytes) AS bytes FROM dataflow WHERE writer_call_id IS DISTINCT FROM reader_call_id),
+long AS (
+    SELECT c.call_id, greatest(c.steps_self, c.steps_total / 10) AS steps
+    FROM function_call c ANTI JOIN merged m ON m.call_id = c.call_id ORDER BY steps DESC, c.call_id LIMIT $1),
 share AS (
     SELECT coalesce(m.into_call_id, t.call_id) AS node, t.bytes / whole.bytes AS part
     FROM most t CROSS JOIN whole LEFT JOIN merged m ON m.call_id = t.call_id
     UNION ALL
-    SELECT c.call_id, greatest(c.steps_self, c.steps_total / 10) / sum(c.steps_self) OVER ()
-    FROM function_call c ANTI JOIN merged m ON m.call_id = c.call_id)
+    SELECT call_id, steps / (SELECT sum(steps_self) FROM function_call) FROM long)
 SELECT node::BIGINT AS node, 0 AS distance FROM share
 GROUP BY node
 ORDER BY max(part) DESC, node
-LIMIT ?;
+LIMIT $1;

@@ -29,7 +29,7 @@ pub struct Args {
     /// Communications from the criterion at most
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
-    /// Along control dependences, too: what decided that a step ran
+    /// Along control dependences, too: what decided that a step ran, and through the flags what that compared
     #[arg(long, conflicts_with = "forward")]
     control: bool,
     /// List instructions with how often they are in the slice, instead of steps

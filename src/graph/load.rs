@@ -192,8 +192,9 @@ fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
     let mut focus: Vec<NodeId> = Vec::new();
     match selection.focus {
         None => {
-            let sql = format!("INSERT INTO near {}", report!("instance_top"));
-            connection.execute(&sql, [selection.top as i64, selection.top as i64])?;
+            // As a number in the text: for a parameter DuckDB sorts everything.
+            let sql = format!("INSERT INTO near {}", report!("instance_top").replace("$1", &selection.top.to_string()));
+            connection.execute(&sql, [])?;
         }
         Some(f) => {
             let sql = "INSERT INTO near SELECT c.call_id, 0 FROM function_call c ANTI JOIN merged m ON m.call_id = c.call_id

@@ -358,6 +358,8 @@ fn drop_small(data: &mut DataEdges, selection: &Selection, nodes: usize, left_ou
     let mut order: Vec<(i64, (NodeId, NodeId))> = data.iter().map(|(&ends, flows)| (bytes(flows), ends)).collect();
     order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     let keep = match selection.min_bytes {
+        // A part of the run is drawn as it was, within reason.
+        None if selection.level == Level::Step => (6 * nodes).min(order.len()),
         Some(limit) => order.partition_point(|o| o.0 >= limit),
         None => {
             // What carries 98 % of the traffic, but a few edges at least.
@@ -422,7 +424,7 @@ fn drop_lonely(rows: &mut Rows, linked: &BTreeSet<NodeId>, steps: i64, word: &st
     let (mut count, mut sum, mut pseudo) = (0, None, 0);
     let focus = &rows.focus;
     rows.nodes.retain(|id, n| {
-        let large = n.steps_self.unwrap_or(0).saturating_mul(200) > steps || n.kind == NodeKind::Others;
+        let large = (n.kind != NodeKind::Step && n.steps_self.unwrap_or(0).saturating_mul(200) > steps) || n.kind == NodeKind::Others;
         let keep = linked.contains(id) || (large && steps > 0 && n.kind != NodeKind::Pseudo) || focus.contains(id);
         if !keep && n.kind == NodeKind::Pseudo {
             pseudo += 1;

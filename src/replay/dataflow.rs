@@ -271,3 +271,17 @@ pub fn replay<O: Observer>(code: &Code, connection: &Connection, last: i64, obse
     })?;
     failed.map_or(Ok(()), Err)
 }
+
+/// Shows every communication of the run.
+pub fn communications(code: &Code, connection: &Connection, mut take: impl FnMut(&Communication)) -> Result<(), ReplayError> {
+    struct All<F>(F);
+    impl<F: FnMut(&Communication)> Observer for All<F> {
+        fn communication(&mut self, c: &Communication) {
+            (self.0)(c);
+        }
+        fn write(&mut self, _: &Write, _: i32, _: bool, _: u64, _: u32) -> u32 {
+            0
+        }
+    }
+    replay(code, connection, code.last, &mut All(&mut take))
+}

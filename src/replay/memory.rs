@@ -1,6 +1,6 @@
 //! What a run does to memory: accesses over address and time, footprint, traffic by variable and region, dead bytes, reuse distance.
 
-use super::dataflow::{Communication, Observer, Write, replay};
+use super::dataflow::Observer;
 use super::{Code, Piece, Place, Places, ReplayError};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
@@ -290,18 +290,4 @@ pub fn profile(code: &Code, connection: &Connection, places: &Places) -> Result<
         profile.traffic.insert(name.clone(), sum);
     }
     Ok(profile)
-}
-
-/// Shows every communication of the run.
-pub fn communications(code: &Code, connection: &Connection, mut take: impl FnMut(&Communication)) -> Result<(), ReplayError> {
-    struct All<F>(F);
-    impl<F: FnMut(&Communication)> Observer for All<F> {
-        fn communication(&mut self, c: &Communication) {
-            (self.0)(c);
-        }
-        fn write(&mut self, _: &Write, _: i32, _: bool, _: u64, _: u32) -> u32 {
-            0
-        }
-    }
-    replay(code, connection, code.last, &mut All(&mut take))
 }

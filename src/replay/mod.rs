@@ -98,6 +98,8 @@ pub struct Code {
     pub last: i64,
     longest: i64,
     calls: usize,
+    /// Control registers but the program counter and the stack pointer: first byte, size.
+    flags: Vec<(u32, u32)>,
 }
 
 /// Steps of one run of a block that belong to one call instance.
@@ -147,7 +149,12 @@ impl Code {
             Ok((r.get::<_, Option<i64>>(0)?, r.get::<_, Option<i64>>(1)?, r.get(2)?, r.get::<_, i64>(3)?, r.get::<_, String>(4)?))
         })?;
         let (Some(first), Some(last), longest, calls, _) = bounds else { return Err(ReplayError::NoSteps { detail: bounds.4 }) };
-        let mut code = Code { blocks: Vec::new(), instructions: Vec::new(), first, last, longest, calls: calls.max(0) as usize };
+        let mut code = Code { blocks: Vec::new(), instructions: Vec::new(), first, last, longest, calls: calls.max(0) as usize, flags: Vec::new() };
+        let mut statement = connection.prepare(report!("replay_flags"))?;
+        let mut rows = statement.query([])?;
+        while let Some(r) = rows.next()? {
+            code.flags.push((r.get(0)?, r.get(1)?));
+        }
         let mut statement = connection.prepare(report!("replay_instructions"))?;
         let mut rows = statement.query([])?;
         while let Some(r) = rows.next()? {
@@ -199,6 +206,14 @@ impl Code {
 
     pub fn instruction(&self, id: i32) -> Instruction {
         self.instructions.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// Whether an access is of flags, which decide what runs.
+    pub fn is_flags(&self, access: &BlockAccess) -> bool {
+        match access.place {
+            Place::Register(at) => access.is_control && self.flags.iter().any(|&(first, size)| at >= first && at - first < size),
+            Place::Memory(_) => false,
+        }
     }
 
     /// Instruction ids, the largest plus one.

@@ -61,6 +61,15 @@ pub enum Source {
     Unwritten(usize),
 }
 
+/// Bytes from one instruction to another.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SliceEdge {
+    pub memory: u64,
+    pub register: u64,
+    /// One of the bytes of memory.
+    pub address: u64,
+}
+
 #[derive(Debug, Default)]
 pub struct Slice {
     /// The nearest to the criterion, in the order in which they were met.
@@ -68,8 +77,8 @@ pub struct Slice {
     /// All of them.
     pub count: u64,
     pub instructions: BTreeMap<i32, SliceInstruction>,
-    /// From writer to reader: bytes through memory and through registers.
-    pub data: BTreeMap<(Source, i32), (u64, u64)>,
+    /// From writer to reader.
+    pub data: BTreeMap<(Source, i32), SliceEdge>,
     /// From the instruction that decides to the one that it lets run.
     pub control: BTreeSet<(i32, i32)>,
 }
@@ -88,9 +97,14 @@ impl Slice {
         sum.last = sum.last.max(step.seq);
     }
 
-    fn edge(&mut self, from: Source, to: i32, is_register: bool) {
+    fn edge(&mut self, from: Source, to: i32, (owner, address): Cell) {
         let sum = self.data.entry((from, to)).or_default();
-        *(if is_register { &mut sum.1 } else { &mut sum.0 }) += 1;
+        if owner > 0 {
+            sum.register += 1;
+        } else {
+            sum.memory += 1;
+            sum.address = if sum.memory == 1 { address } else { sum.address.min(address) };
+        }
     }
 }
 
@@ -237,16 +251,22 @@ pub fn backward(
             begins.insert(r.get(0)?, r.get(1)?);
         }
     }
+    // All of a line's last execution belongs to the criterion.
+    let mut still = match criterion {
+        Criterion::Instructions(which) => Some(which),
+        _ => None,
+    };
     code.backwards(connection, (code.first, start), |piece| {
         for step in (piece.first_step..piece.end_step).rev() {
             let (seq, instruction) = (piece.seq(step), piece.block.instructions[step]);
-            let mut why = (is_step && seq == start).then_some((0, Why::Criterion));
+            still = still.filter(|which| which.contains(&instruction));
+            let mut why = (still.is_some() || (is_step && seq == start)).then_some((0, Why::Criterion));
             let join = |why: &mut Option<(u32, Why)>, depth: u32, reason| {
                 *why = Some(why.map_or((depth, reason), |w| if depth < w.0 { (depth, reason) } else { w }));
             };
             for access in piece.block.accesses_of(step).iter().rev().filter(|a| a.is_write) {
                 let Some((is_register, cell)) = cells(piece, access) else { continue };
-                if access.is_control && is_register {
+                if access.is_control && is_register && !(control.is_some() && code.is_flags(access)) {
                     continue;
                 }
                 let save = saves.given_back(seq, access).map(|s| s.seq);
@@ -260,7 +280,7 @@ pub fn backward(
                         join(&mut why, 0, Why::Criterion);
                     }
                     for (reader, depth) in readers {
-                        slice.edge(Source::Instruction(instruction), reader, is_register);
+                        slice.edge(Source::Instruction(instruction), reader, plus(cell, i));
                         join(&mut why, depth + 1, Why::Data);
                     }
                 }
@@ -286,7 +306,9 @@ pub fn backward(
             if let Some((depth, reason)) = why {
                 slice.join(SliceStep { seq, instruction, call: piece.call, depth, why: reason }, bounds.limit);
                 if depth < bounds.depth {
-                    for access in piece.block.accesses_of(step).iter().filter(|a| !a.is_write && !a.is_control) {
+                    // With control dependences, what a branch compares comes to it through the flags.
+                    let counts = |a: &&super::BlockAccess| !a.is_write && (!a.is_control || control.is_some() && code.is_flags(a));
+                    for access in piece.block.accesses_of(step).iter().filter(counts) {
                         if saves.hides(seq, access) {
                             continue;
                         }
@@ -321,12 +343,12 @@ pub fn backward(
                 wanted.entry(cell).or_default().extend(readers);
             }
         }
-        !wanted.is_empty() || !asleep.is_empty() || undecided.values().any(|l| !l.is_empty()) || !caller.is_empty()
+        still.is_some() || !wanted.is_empty() || !asleep.is_empty() || undecided.values().any(|l| !l.is_empty()) || !caller.is_empty()
     })?;
     for ((owner, address), readers) in wanted {
         let (_, unwritten) = places.at(owner > 0, address);
         for (reader, _) in readers {
-            slice.edge(Source::Unwritten(unwritten), reader, owner > 0);
+            slice.edge(Source::Unwritten(unwritten), reader, (owner, address));
         }
     }
     Ok(Some(slice))
@@ -357,11 +379,16 @@ pub fn forward(code: &Code, connection: &Connection, criterion: &Criterion, boun
     }
     let saves = saves(connection, code.first, code.last)?;
     let mut kept: FxHashMap<i64, Vec<(Cell, (i32, u32))>> = FxHashMap::default();
+    let mut still = match criterion {
+        Criterion::Instructions(which) => Some(which),
+        _ => None,
+    };
     code.forwards(connection, (start, code.last), |piece| {
         for step in piece.first_step..piece.end_step {
             let (seq, instruction) = (piece.seq(step), piece.block.instructions[step]);
             let accesses = piece.block.accesses_of(step);
-            let mut depth = (target.is_none() && seq == start).then_some(0);
+            still = still.filter(|which| which.contains(&instruction));
+            let mut depth = (still.is_some() || (target.is_none() && seq == start)).then_some(0);
             let mut why = Why::Criterion;
             for &s in saves.by_save.get(&seq).into_iter().flatten() {
                 let save = &saves.list[s];
@@ -372,7 +399,7 @@ pub fn forward(code: &Code, connection: &Connection, criterion: &Criterion, boun
                 }
             }
             for access in accesses.iter().filter(|a| !a.is_write && !a.is_control) {
-                let Some((is_register, cell)) = cells(piece, access) else { continue };
+                let Some((_, cell)) = cells(piece, access) else { continue };
                 if affected.is_empty() || saves.hides(seq, access) {
                     continue;
                 }
@@ -385,7 +412,7 @@ pub fn forward(code: &Code, connection: &Connection, criterion: &Criterion, boun
                             why = Why::Data;
                         }
                         if writer > 0 {
-                            slice.edge(Source::Instruction(writer), instruction, is_register);
+                            slice.edge(Source::Instruction(writer), instruction, plus(cell, i));
                         }
                     }
                 }
@@ -419,7 +446,7 @@ pub fn forward(code: &Code, connection: &Connection, criterion: &Criterion, boun
                 }
             }
         }
-        !affected.is_empty() || !kept.is_empty()
+        still.is_some() || !affected.is_empty() || !kept.is_empty()
     })?;
     Ok(Some(slice))
 }

@@ -129,7 +129,7 @@ impl Shown {
             index.insert(id, at);
         }
         let mut hidden = 0;
-        for (&(from, to), &(memory, register)) in &self.slice.data {
+        for (&(from, to), edge) in &self.slice.data {
             let Some(&to) = index.get(&to) else {
                 hidden += 1;
                 continue;
@@ -148,10 +148,9 @@ impl Shown {
                 }),
             };
             let flow = |via, bytes: u64| Flow { via, bytes: bytes as i64, unique_bytes: None, addresses: None, transfers: None };
-            let parts = [flow(Via::Register, register), flow(Via::Heap, memory)];
-            let mut parts: Vec<Flow> = parts.into_iter().filter(|f| f.bytes > 0).collect();
-            // Which kind of memory is not told apart here.
-            parts.iter_mut().filter(|f| f.via == Via::Heap).for_each(|f| f.via = Via::Other);
+            let via = Via::parse(self.places.at(false, edge.address).0);
+            let parts = [flow(Via::Register, edge.register), flow(via, edge.memory)];
+            let parts: Vec<Flow> = parts.into_iter().filter(|f| f.bytes > 0).collect();
             graph.graph.add_edge(from, to, Edge::new(EdgeKind::Data(parts)));
         }
         for (from, to) in &self.slice.control {
