@@ -1,8 +1,9 @@
-/* A table with one wrong entry: the fifth square should be 25. What main returns is wrong because of it. */
+/* A table with one wrong entry: the fifth square should be 25. The result is wrong because of it. */
 #define NOINLINE __attribute__((noinline, noclone))
 
 static volatile int table[8];
 static volatile int unrelated[8];
+static volatile int result;
 
 NOINLINE static void fill(int *squares)
 {
@@ -40,5 +41,7 @@ int main(void)
     for (int i = 0; i < 8; i++)
         copy[i] = table[i];
     int total = sum(copy, 8);
-    return choose(total); /* symptom */
+    unrelated[0] = choose(7); /* so that the branch goes both ways */
+    result = choose(total);
+    return result;
 }
