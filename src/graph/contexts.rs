@@ -63,7 +63,7 @@ pub fn function_names(connection: &Connection) -> Result<Names, GraphError> {
     Ok(names)
 }
 
-/// Functions of a chain that are written out, from its end.
+/// Functions of a chain that are written out, the innermost first.
 const CHAIN: usize = 12;
 
 fn chain(list: &[Context], names: &Names, mut at: usize) -> String {
@@ -79,8 +79,7 @@ fn chain(list: &[Context], names: &Names, mut at: usize) -> String {
             None => break,
         }
     }
-    parts.reverse();
-    parts.join(" > ")
+    parts.join(" < ")
 }
 
 pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Rows, GraphError> {
