@@ -1,12 +1,42 @@
 #!/bin/sh
-# Makes the pictures of the README from the shipped recordings: docs/pictures.sh [ADDFG]
+# Makes the pictures of README.md and docs/views.md from the shipped recordings: docs/pictures.sh [ADDFG]
 set -eu
 cd "$(dirname "$0")/.."
 addfg=${1:-addfg}
 part=$(mktemp -d)
 trap 'rm -rf "$part"' EXIT
-"$addfg" build examples/fir/fir.log.xz --elf examples/fir/fir -o "$part/fir.duckdb" --quiet
-"$addfg" graph "$part/fir.duckdb" -o docs/images/fir.svg
-"$addfg" build examples/jpeg/jpeg.log.xz --elf examples/jpeg/jpeg -o "$part/jpeg.duckdb" --quiet
-"$addfg" graph "$part/jpeg.duckdb" -o docs/images/jpeg.svg
-"$addfg" graph "$part/jpeg.duckdb" --focus stbi__jpeg_decode_block -o docs/images/jpeg-focus.svg
+images=docs/images
+for example in fir jpeg; do
+    "$addfg" build examples/$example/$example.log.xz --elf examples/$example/$example -o "$part/$example.duckdb" --quiet
+done
+"$addfg" build examples/jpeg/jpeg.log.xz --elf examples/jpeg/jpeg -o "$part/literal.duckdb" --saves literal --quiet
+fir=$part/fir.duckdb
+jpeg=$part/jpeg.duckdb
+
+"$addfg" graph "$fir" -o $images/fir.svg
+"$addfg" graph "$jpeg" -o $images/jpeg.svg
+"$addfg" graph "$jpeg" --focus stbi__jpeg_decode_block -o $images/jpeg-focus.svg
+
+# Levels
+"$addfg" graph "$fir" --level step --focus fir#2 --top 60 -o $images/fir-step.svg
+"$addfg" graph "$fir" --level instruction --focus checksum -o $images/fir-instruction.svg
+"$addfg" graph "$fir" --level block --show data,calls,jumps,control --focus fir -o $images/fir-block.svg
+"$addfg" graph "$fir" --level line --show data,calls,control,carried -o $images/fir-line.svg
+"$addfg" graph "$jpeg" --level loop --show data --top 10 -o $images/jpeg-loop.svg
+"$addfg" graph "$fir" --level instance --focus fir#2 -o $images/fir-instance.svg
+"$addfg" graph "$jpeg" --level context --focus stbi__get8 -o $images/jpeg-context.svg
+"$addfg" graph "$jpeg" --level file -o $images/jpeg-file.svg
+"$addfg" graph "$fir" --expand fir --show data,calls,carried -o $images/fir-expand.svg
+
+# One call of a function against all
+"$addfg" graph "$jpeg" --focus 'stbi__process_marker#1' -o $images/jpeg-call.svg
+
+# Others
+"$addfg" slice "$fir" --at output --depth 5 -o $images/fir-slice.svg
+"$addfg" diff "$jpeg" "$part/literal.duckdb" --top 10 -o $images/diff.svg
+"$addfg" calls "$jpeg" --timeline -o $images/jpeg-timeline.svg
+"$addfg" matrix "$jpeg" -o $images/jpeg-matrix.svg
+"$addfg" memory "$jpeg" -o $images/jpeg-memory.svg
+"$addfg" graph "$jpeg" --group 'huffman=stbi__jpeg_decode_block,stbi__grow_buffer_unsafe,stbi__get8,stbi__jpeg_huff_decode,stbi__extend_receive' \
+    --group 'idct=stbi__idct_block,stbi__clamp' --group 'colour=stbi__resample_row_hv_2,stbi__YCbCr_to_RGB_row' --top 8 --show data \
+    -o $images/jpeg-group.svg

@@ -4,33 +4,116 @@
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
+mod contexts;
+mod inside;
 mod load;
 mod resolve;
 mod select;
+mod steps;
 
-pub use load::load;
+pub use contexts::{Context, Contexts, Names, contexts, function_names};
+pub use inside::Inside;
+pub use load::{load, prepare_merged};
 pub use resolve::{Resolved, resolve_function};
 
 /// What a node of the graph is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
+    /// Executed instruction, once for each time: part of the run.
+    Step,
+    Instruction,
+    /// Basic block of the executed control flow.
+    Block,
+    /// Source line of one function.
+    Line,
+    /// Innermost loop, or what of a function is in none.
+    Loop,
+    /// Call instance (`main#1`).
+    Instance,
+    /// Chain of functions from the root.
+    Context,
     Function,
     /// Source file; functions without one are grouped by image.
     File,
     Image,
-    /// Call instance (`main#1`).
-    Instance,
+    Thread,
+}
+
+impl Level {
+    pub const ALL: [Level; 11] = [
+        Level::Step,
+        Level::Instruction,
+        Level::Block,
+        Level::Line,
+        Level::Loop,
+        Level::Instance,
+        Level::Context,
+        Level::Function,
+        Level::File,
+        Level::Image,
+        Level::Thread,
+    ];
+
+    /// The word for `--level`.
+    pub fn name(self) -> &'static str {
+        ["step", "instruction", "block", "line", "loop", "instance", "context", "function", "file", "image", "thread"][self as usize]
+    }
+
+    pub fn parse(text: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|l| l.name() == text)
+    }
+
+    /// What one node is, in words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Level::Line => "source line",
+            Level::Instance => "call instance",
+            Level::Context => "calling context",
+            Level::File => "file",
+            _ => self.name(),
+        }
+    }
+
+    /// What a node of this level that stands for several is made of.
+    pub fn member(self) -> &'static str {
+        match self {
+            Level::Instance | Level::Context => "call",
+            Level::File | Level::Image | Level::Function => "function",
+            _ => self.word(),
+        }
+    }
+
+    /// The part of a function that [`Inside`] knows, if nodes are such parts.
+    pub fn inside(self) -> Option<Inside> {
+        Some(match self {
+            Level::Instruction => Inside::Instruction,
+            Level::Block => Inside::Block,
+            Level::Line => Inside::Line,
+            Level::Loop => Inside::Loop,
+            _ => return None,
+        })
+    }
 }
 
 /// What a node stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeKind {
+    #[default]
     Function,
     /// PLT stub, veneer, IFUNC resolver (drawn only where they are not merged into their callers).
     Stub,
     File,
     Image,
     Instance,
+    Step,
+    Instruction,
+    Block,
+    Line,
+    Loop,
+    Context,
+    Thread,
+    /// Functions that were put together by name (`--group`).
+    Group,
     /// Wrote bytes that no step wrote.
     Pseudo,
     /// The nodes that were left out.
@@ -45,24 +128,40 @@ impl NodeKind {
             NodeKind::File => "file",
             NodeKind::Image => "image",
             NodeKind::Instance => "instance",
+            NodeKind::Step => "step",
+            NodeKind::Instruction => "instruction",
+            NodeKind::Block => "block",
+            NodeKind::Line => "line",
+            NodeKind::Loop => "loop",
+            NodeKind::Context => "context",
+            NodeKind::Thread => "thread",
+            NodeKind::Group => "group",
             NodeKind::Pseudo => "pseudo",
             NodeKind::Others => "others",
         }
     }
 }
 
-/// Number of a node within its level: function id, call id; negative: a pseudo-function at instance level; 0: the others.
+/// Number of a node within its level: function id, call id, [`PART`] + the first instruction of a part of a function; negative: a
+/// pseudo-function where ids are of calls; 0: the others.
 pub type NodeId = i64;
+
+/// Parts of functions have ids from here on.
+pub const PART: NodeId = 1 << 32;
 
 /// The node of what was left out.
 pub const OTHERS: NodeId = 0;
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Node {
     pub id: NodeId,
     /// As shown; hostile text.
     pub name: String,
     pub kind: NodeKind,
+    /// More of it, a line each (instructions of a block); hostile text.
+    pub text: Vec<String>,
+    /// Function that it is a part of: then the picture draws a frame around that.
+    pub function: Option<String>,
     /// Source file, else image: what the picture draws a frame around.
     pub file: Option<String>,
     pub image: Option<String>,
@@ -75,6 +174,32 @@ pub struct Node {
     pub local: Vec<Flow>,
     /// How many nodes of the lowest kind (functions, call instances) it stands for.
     pub members: usize,
+    /// Bytes of [`Node::local`] that go from one iteration of a loop to a later one.
+    pub carried: i64,
+    /// Compared with another run.
+    pub change: Change,
+}
+
+/// How something differs from the same thing in another run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// As it was, or not compared.
+    #[default]
+    Same,
+    Added,
+    Gone,
+    Grown,
+    Shrunk,
+}
+
+impl Change {
+    pub fn name(self) -> &'static str {
+        ["same", "added", "gone", "grown", "shrunk"][self as usize]
+    }
+
+    pub fn parse(text: &str) -> Change {
+        [Change::Added, Change::Gone, Change::Grown, Change::Shrunk].into_iter().find(|c| c.name() == text).unwrap_or_default()
+    }
 }
 
 impl Node {
@@ -128,6 +253,32 @@ pub enum EdgeKind {
         steps: Option<i64>,
     },
     Data(Vec<Flow>),
+    /// Whether the target runs is decided at the end of the source: control dependence, from the post-dominators of the executed
+    /// control flow.
+    Control,
+    /// Control went from the source to the target so often.
+    Jump { count: i64 },
+}
+
+impl EdgeKind {
+    /// The word for `--show`, and the order in which edges of one pair of nodes come.
+    pub fn name(&self) -> &'static str {
+        match self {
+            EdgeKind::Call { .. } => "call",
+            EdgeKind::Jump { .. } => "jump",
+            EdgeKind::Control => "control",
+            EdgeKind::Data(_) => "data",
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            EdgeKind::Call { .. } => 0,
+            EdgeKind::Jump { .. } => 1,
+            EdgeKind::Control => 2,
+            EdgeKind::Data(_) => 3,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -135,14 +286,27 @@ pub struct Edge {
     pub kind: EdgeKind,
     /// In a graph around one call instance: an edge that only other instances of its function have.
     pub potential: bool,
+    /// Bytes that go from one iteration of a loop to a later one.
+    pub carried: i64,
+    /// Part of a cycle of dataflow (of a strongly connected component of all data edges of the level).
+    pub cycle: bool,
+    pub change: Change,
+    /// Where it was compared: bytes or calls that the other run has.
+    pub before: Option<i64>,
 }
 
 impl Edge {
-    /// Bytes of a data edge, 0 of a call.
+    pub fn new(kind: EdgeKind) -> Edge {
+        Edge { kind, potential: false, carried: 0, cycle: false, change: Change::Same, before: None }
+    }
+}
+
+impl Edge {
+    /// Bytes of a data edge, 0 of any other.
     pub fn bytes(&self) -> i64 {
         match &self.kind {
-            EdgeKind::Call { .. } => 0,
             EdgeKind::Data(flows) => flows.iter().map(|f| f.bytes).sum(),
+            _ => 0,
         }
     }
 }
@@ -152,6 +316,8 @@ impl Edge {
 pub struct Graph {
     pub graph: DiGraph<Node, Edge>,
     pub level: Level,
+    /// What the picture shows, where it is not simply the level.
+    pub title: Option<String>,
     /// Steps of the whole run; 0 where the trace has none.
     pub steps: i64,
     pub focus: Option<NodeIndex>,
@@ -164,10 +330,16 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// A graph without edges yet.
+    pub fn new(level: Level) -> Graph {
+        let (left_out, notes) = (Vec::new(), Vec::new());
+        Graph { graph: DiGraph::new(), level, title: None, steps: 0, focus: None, instance: None, left_out, notes }
+    }
+
     /// Edges in a fixed order: by the ids of their ends, calls before data.
     pub fn edges(&self) -> Vec<(NodeIndex, NodeIndex, &Edge)> {
         let mut edges: Vec<_> = self.graph.edge_references().map(|e| (e.source(), e.target(), e.weight())).collect();
-        edges.sort_by_key(|&(a, b, e)| (self.graph[a].id, self.graph[b].id, matches!(e.kind, EdgeKind::Data(_))));
+        edges.sort_by_key(|&(a, b, e)| (self.graph[a].id, self.graph[b].id, e.kind.rank()));
         edges
     }
 }
@@ -188,15 +360,51 @@ pub struct Selection {
     pub level: Level,
     pub data: bool,
     pub calls: bool,
+    /// Control dependences, in parts of functions.
+    pub control: bool,
+    /// Executed control flow, in parts of functions.
+    pub jumps: bool,
+    /// Mark what loops carry from one iteration to a later one, in parts of functions.
+    pub carried: bool,
+    /// Functions to show the inside of, and as what.
+    pub expand: Vec<i32>,
+    pub inside: Inside,
+    /// Functions to put together, by name.
+    pub groups: Vec<(String, Vec<i32>)>,
+    /// At step level: first and last step, inclusive.
+    pub range: Option<(i64, i64)>,
     /// Only data through these; empty: all.
     pub via: Vec<Via>,
     pub focus: Option<Focus>,
-    /// Nodes at most, beside the node of the others.
+    /// Nodes at most, beside the node of the others and the largest pseudo-functions.
     pub top: usize,
     /// Data edges with fewer bytes are left out; None: the smallest, so that no more than two a node remain.
     pub min_bytes: Option<i64>,
     /// Draw stubs instead of merging them into their callers.
     pub stubs: bool,
+}
+
+impl Default for Selection {
+    /// Functions with calls and data.
+    fn default() -> Selection {
+        Selection {
+            level: Level::Function,
+            data: true,
+            calls: true,
+            control: false,
+            jumps: false,
+            carried: false,
+            expand: Vec::new(),
+            inside: Inside::Line,
+            groups: Vec::new(),
+            range: None,
+            via: Vec::new(),
+            focus: None,
+            top: 24,
+            min_bytes: None,
+            stubs: false,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -215,6 +423,14 @@ pub enum GraphError {
     MergedStub { name: String },
     #[error("`{name}` did not run, or nothing is known of it at this level")]
     NotInGraph { name: String },
+    #[error("this database keeps no steps (detail {detail}): build it with --detail pairs or more, from a trace that has them")]
+    NoSteps { detail: String },
+    #[error("{0}")]
+    Replay(#[from] crate::replay::ReplayError),
+    #[error("step level draws part of the run: name it with --range FIRST..LAST (step numbers), or a call with --focus FUNCTION#N")]
+    NoRange,
+    #[error("{steps} steps are too many for a picture of steps; {limit} at most")]
+    RangeTooLong { steps: i64, limit: i64 },
     #[error("this database keeps no call instances (detail summary): build it with --detail instance or more")]
     NoInstances,
 }

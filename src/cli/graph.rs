@@ -1,5 +1,5 @@
 use super::Database;
-use crate::graph::{self, Focus, Level, Selection, Via};
+use crate::graph::{self, Focus, Graph, Inside, Level, Selection, Via};
 use crate::render::{self, Made, RENDERERS, layout};
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
@@ -14,12 +14,26 @@ pub struct Args {
     #[command(flatten)]
     database: Database,
     /// What a node is
-    #[arg(long, default_value = "function", value_parser = ["function", "file", "image", "instance", "instruction", "block", "line",
-        "loop", "context", "thread"], hide_possible_values = true, value_name = "function|file|image|instance")]
+    #[arg(long, default_value = "function", value_parser = Level::ALL.map(Level::name),
+        value_name = "LEVEL")]
     level: String,
-    /// Edges to show: data, calls, or both
-    #[arg(long, default_value = "data,calls", value_delimiter = ',', value_parser = ["data", "calls"])]
+    /// Edges to show; in parts of functions (instruction, block, line, loop) also control dependences, executed control flow
+    /// (jumps), and what loops carry from one iteration to a later one
+    #[arg(long, default_value = "data,calls", value_delimiter = ',',
+        value_parser = ["data", "calls", "control", "jumps", "carried"])]
     show: Vec<String>,
+    /// Show the inside of these functions within the graph of functions
+    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
+    expand: Vec<String>,
+    /// What the inside of an expanded function is made of
+    #[arg(long, default_value = "line", requires = "expand", value_parser = Inside::ALL.map(Inside::name))]
+    inside: String,
+    /// Put functions together as one node: the cores that they shall run on, say
+    #[arg(long, value_name = "NAME=FUNCTION,...")]
+    group: Vec<String>,
+    /// Steps to draw at --level step, by number
+    #[arg(long, value_name = "FIRST..LAST", value_parser = range)]
+    range: Option<(i64, i64)>,
     /// Draw what is around this function: name, file:name or @address; with #N, what one call of it has of that
     #[arg(long, value_name = "FUNCTION[#INSTANCE]")]
     focus: Option<String>,
@@ -47,24 +61,9 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let level = match args.level.as_str() {
-        "function" => Level::Function,
-        "file" => Level::File,
-        "image" => Level::Image,
-        "instance" => Level::Instance,
-        other => anyhow::bail!("graphs of level {other} are not made yet; there are function, file, image and instance"),
-    };
-    let ending = args.output.as_ref().and_then(|o| o.extension()).map(|e| e.to_string_lossy().to_lowercase());
-    let format = args.format.clone().or(ending).unwrap_or_else(|| "dot".into());
-    let names = || RENDERERS.iter().map(|r| r.name).collect::<Vec<_>>().join(", ");
-    let Some(renderer) = render::renderer(&format) else {
-        anyhow::bail!("no graph format is named `{format}`; there are {}: name one with --format", names());
-    };
-    if let Some(output) = &args.output
-        && crate::store::open::is_duckdb(output)
-    {
-        anyhow::bail!("{} is a database: -o names the picture", output.display());
-    }
+    let level = Level::parse(&args.level).unwrap_or(Level::Function);
+    let inside = Inside::parse(&args.inside).unwrap_or(Inside::Line);
+    let renderer = renderer(args.format.as_deref(), args.output.as_deref())?;
     let db = args.database.open()?;
     let focus = match &args.focus {
         Some(name) => {
@@ -74,13 +73,33 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => None,
     };
     anyhow::ensure!(
-        matches!(level, Level::Function | Level::Instance) || focus.is_none(),
-        "--focus names a function: use it with --level function or instance"
+        !matches!(level, Level::File | Level::Image | Level::Thread) || focus.is_none(),
+        "--focus names a function: use it with another level than {}",
+        level.name()
     );
+    anyhow::ensure!(
+        level == Level::Function || (args.expand.is_empty() && args.group.is_empty()),
+        "--expand and --group change the graph of functions: leave out --level {}",
+        level.name()
+    );
+    let shows = |what: &str| args.show.iter().any(|s| s == what);
+    let parts = level.inside().is_some() || !args.expand.is_empty();
+    for what in ["control", "jumps", "carried"] {
+        anyhow::ensure!(parts || !shows(what), "--show {what} is between parts of functions: add --level line or --expand FUNCTION, say");
+    }
+    let expand = args.expand.iter().map(|name| Ok(graph::resolve_function(&db, name)?.function_id)).collect::<anyhow::Result<_>>()?;
+    let groups = args.group.iter().map(|text| group(&db, text)).collect::<anyhow::Result<_>>()?;
     let selection = Selection {
         level,
-        data: args.show.iter().any(|s| s == "data"),
-        calls: args.show.iter().any(|s| s == "calls"),
+        data: shows("data"),
+        calls: shows("calls"),
+        control: shows("control"),
+        jumps: shows("jumps"),
+        carried: shows("carried"),
+        expand,
+        inside,
+        groups,
+        range: args.range,
         via: args.via.iter().map(|v| Via::parse(v)).collect(),
         focus,
         top: args.top.max(1),
@@ -88,17 +107,56 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         stubs: args.stubs == "show",
     };
     let graph = graph::load(&db, &selection)?;
+    draw(&graph, renderer, args.output)
+}
+
+/// Writes a graph; where no picture can be made, as DOT beside it.
+pub fn draw(graph: &Graph, renderer: &render::Renderer, output: Option<PathBuf>) -> anyhow::Result<ExitCode> {
     let dot = match renderer.made {
-        Made::Text(text) => return super::output(args.output.as_deref(), text(&graph).as_bytes()),
-        Made::Drawn => render::dot::render_for_layout(&graph),
+        Made::Text(text) => return super::output(output.as_deref(), text(graph).as_bytes()),
+        Made::Drawn => render::dot::render_for_layout(graph),
     };
     match layout::draw(dot, renderer.name) {
-        Ok(picture) => super::output(args.output.as_deref(), &picture),
-        Err(error @ layout::LayoutError::Missing) if args.output.is_some() => {
-            let beside = args.output.unwrap_or_default().with_extension("dot");
-            super::output(Some(&beside), render::dot::render(&graph).as_bytes())?;
-            Err(anyhow::Error::new(error).context(format!("wrote {} instead of a picture", beside.display())))
-        }
-        Err(error) => Err(error.into()),
+        Ok(picture) => super::output(output.as_deref(), &picture),
+        Err(error) => match output {
+            Some(output) => {
+                let beside = output.with_extension("dot");
+                super::output(Some(&beside), render::dot::render(graph).as_bytes())?;
+                Err(anyhow::Error::new(error).context(format!("wrote {} instead of a picture", beside.display())))
+            }
+            None => Err(anyhow::Error::new(error).context("no picture was made; --format dot writes the graph as text")),
+        },
     }
+}
+
+/// The renderer that --format or the ending of -o names; DOT where neither is given.
+pub fn renderer(format: Option<&str>, output: Option<&std::path::Path>) -> anyhow::Result<&'static render::Renderer> {
+    let ending = output.and_then(|o| o.extension()).map(|e| e.to_string_lossy().to_lowercase());
+    let format = format.map(str::to_owned).or(ending).unwrap_or_else(|| "dot".into());
+    let names = || RENDERERS.iter().map(|r| r.name).collect::<Vec<_>>().join(", ");
+    let Some(renderer) = render::renderer(&format) else {
+        anyhow::bail!("no graph format is named `{format}`; there are {}: name one with --format", names());
+    };
+    if let Some(output) = output
+        && crate::store::open::is_duckdb(output)
+    {
+        anyhow::bail!("{} is a database: -o names the picture", output.display());
+    }
+    Ok(renderer)
+}
+
+fn group(db: &duckdb::Connection, text: &str) -> anyhow::Result<(String, Vec<i32>)> {
+    let Some((name, list)) = text.split_once('=') else {
+        anyhow::bail!("`{text}` names no functions: write --group NAME=FUNCTION,...");
+    };
+    let ids = list.split(',').map(|f| Ok(graph::resolve_function(db, f)?.function_id)).collect::<anyhow::Result<_>>()?;
+    Ok((name.to_owned(), ids))
+}
+
+/// `FIRST..LAST`, both inclusive.
+pub fn range(text: &str) -> Result<(i64, i64), String> {
+    let (first, last) = text.split_once("..").ok_or("write FIRST..LAST, as in 100..180")?;
+    let number = |t: &str| t.trim().parse::<i64>().map_err(|e| format!("`{t}`: {e}"));
+    let (first, last) = (number(first)?, number(last)?);
+    if first <= last { Ok((first, last)) } else { Err(format!("{first} is behind {last}")) }
 }

@@ -6,10 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 mod build;
+mod calls;
+mod critical;
+mod diff;
 mod flows;
 mod formats;
 mod graph;
 mod info;
+mod instances;
+mod loops;
+mod matrix;
+mod memory;
+mod slice;
 mod sql;
 pub mod table;
 mod verify;
@@ -33,6 +41,14 @@ enum Command {
     Sql(sql::Args),
     Graph(graph::Args),
     Flows(flows::Args),
+    Slice(slice::Args),
+    Calls(calls::Args),
+    Instances(instances::Args),
+    Loops(loops::Args),
+    Matrix(matrix::Args),
+    Memory(memory::Args),
+    Critical(critical::Args),
+    Diff(diff::Args),
     Verify(verify::Args),
     Formats(formats::Args),
     /// Prints a completion script for a shell
@@ -48,6 +64,14 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Command::Sql(args) => sql::run(args),
         Command::Graph(args) => graph::run(args),
         Command::Flows(args) => flows::run(args),
+        Command::Slice(args) => slice::run(args),
+        Command::Calls(args) => calls::run(args),
+        Command::Instances(args) => instances::run(args),
+        Command::Loops(args) => loops::run(args),
+        Command::Matrix(args) => matrix::run(args),
+        Command::Memory(args) => memory::run(args),
+        Command::Critical(args) => critical::run(args),
+        Command::Diff(args) => diff::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Formats(args) => formats::run(args),
         Command::Completions { shell } => {

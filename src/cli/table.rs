@@ -159,6 +159,80 @@ pub fn new_table(names: &[&str]) -> Table {
     table
 }
 
+/// Rows as they come, to be written as a table, CSV or JSON.
+pub struct Report<'a> {
+    names: Vec<String>,
+    format: Format,
+    out: &'a mut dyn std::io::Write,
+    table: Table,
+    right: Vec<bool>,
+    count: u64,
+}
+
+impl<'a> Report<'a> {
+    pub fn new(names: &[&str], format: Format, out: &'a mut dyn std::io::Write) -> anyhow::Result<Report<'a>> {
+        match format {
+            Format::Table => {}
+            Format::Csv => writeln!(out, "{}", names.iter().map(|n| csv_field(n)).collect::<Vec<_>>().join(","))?,
+            Format::Json => write!(out, "[")?,
+        }
+        let table = new_table(names);
+        let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
+        Ok(Report { right: vec![false; names.len()], names, format, out, table, count: 0 })
+    }
+
+    pub fn row(&mut self, values: &[Value]) -> anyhow::Result<()> {
+        match self.format {
+            Format::Table => {
+                let cells = values.iter().zip(&mut self.right).map(|(v, right)| {
+                    *right |= is_number(v);
+                    let shown = text(v);
+                    let shown = visible(&shown);
+                    Cell::new(shown).set_alignment(if is_number(v) { CellAlignment::Right } else { CellAlignment::Left })
+                });
+                self.table.add_row(cells);
+            }
+            Format::Csv => {
+                let field = |v: &Value| if *v == Value::Null { String::new() } else { csv_field(&text(v)) };
+                writeln!(self.out, "{}", values.iter().map(field).collect::<Vec<_>>().join(","))?;
+            }
+            Format::Json => {
+                let fields: Vec<_> =
+                    self.names.iter().zip(values).map(|(n, v)| format!("{}:{}", json!(n), json_text(v))).collect();
+                write!(self.out, "{}\n{{{}}}", if self.count > 0 { "," } else { "" }, fields.join(","))?;
+            }
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Gives how many rows there were.
+    pub fn finish(mut self) -> anyhow::Result<u64> {
+        match self.format {
+            Format::Table => {
+                for (column, right) in self.table.column_iter_mut().zip(self.right) {
+                    if right {
+                        column.set_cell_alignment(CellAlignment::Right);
+                    }
+                }
+                let text = self.table.to_string();
+                for line in text.lines() {
+                    writeln!(self.out, "{}", line.trim_end())?;
+                }
+            }
+            Format::Csv => {}
+            Format::Json => writeln!(self.out, "{}]", if self.count > 0 { "\n" } else { "" })?,
+        }
+        self.out.flush()?;
+        Ok(self.count)
+    }
+}
+
+/// A number that may be unknown.
+pub fn number<T: Into<Option<i64>>>(n: T) -> Value {
+    n.into().map_or(Value::Null, Value::BigInt)
+}
+
 /// Runs a query and writes its rows; gives how many there were.
 pub fn query(
     connection: &duckdb::Connection,
@@ -170,55 +244,10 @@ pub fn query(
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query(params)?;
     let names: Vec<String> = rows.as_ref().map(|s| s.column_names()).unwrap_or_default();
-    let mut table = new_table(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let mut right = vec![false; names.len()];
-    let mut count = 0;
-    match format {
-        Format::Table => {}
-        Format::Csv => writeln!(out, "{}", names.iter().map(|n| csv_field(n)).collect::<Vec<_>>().join(","))?,
-        Format::Json => write!(out, "[")?,
-    }
+    let mut report = Report::new(&names.iter().map(String::as_str).collect::<Vec<_>>(), format, out)?;
     while let Some(row) = rows.next()? {
-        let mut values = Vec::with_capacity(names.len());
-        for i in 0..names.len() {
-            values.push(Value::from(row.get_ref(i)?.to_owned()));
-        }
-        match format {
-            Format::Table => {
-                let cells = values.iter().zip(&mut right).map(|(v, right)| {
-                    *right |= is_number(v);
-                    let shown = text(v);
-                    let shown = visible(&shown);
-                    Cell::new(shown).set_alignment(if is_number(v) { CellAlignment::Right } else { CellAlignment::Left })
-                });
-                table.add_row(cells);
-            }
-            Format::Csv => {
-                let field = |v: &Value| if *v == Value::Null { String::new() } else { csv_field(&text(v)) };
-                writeln!(out, "{}", values.iter().map(field).collect::<Vec<_>>().join(","))?;
-            }
-            Format::Json => {
-                let fields: Vec<_> = names.iter().zip(&values).map(|(n, v)| format!("{}:{}", json!(n), json_text(v))).collect();
-                write!(out, "{}\n{{{}}}", if count > 0 { "," } else { "" }, fields.join(","))?;
-            }
-        }
-        count += 1;
+        let values = (0..names.len()).map(|i| Ok(Value::from(row.get_ref(i)?.to_owned()))).collect::<duckdb::Result<Vec<_>>>()?;
+        report.row(&values)?;
     }
-    match format {
-        Format::Table => {
-            for (column, right) in table.column_iter_mut().zip(right) {
-                if right {
-                    column.set_cell_alignment(CellAlignment::Right);
-                }
-            }
-            let text = table.to_string();
-            for line in text.lines() {
-                writeln!(out, "{}", line.trim_end())?;
-            }
-        }
-        Format::Csv => {}
-        Format::Json => writeln!(out, "{}]", if count > 0 { "\n" } else { "" })?,
-    }
-    out.flush()?;
-    Ok(count)
+    report.finish()
 }

@@ -11,6 +11,7 @@ macro_rules! report {
         include_str!(concat!("../../queries/report/", $name, ".sql"))
     };
 }
+pub(super) use report;
 
 /// Reads what a selection needs and makes the graph of it.
 pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, GraphError> {
@@ -21,19 +22,31 @@ pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, Gra
         return Err(GraphError::NoInstances);
     }
     let mut notes = Vec::new();
-    let mut rows = if instances { instance_rows(connection, selection)? } else { function_rows(connection, selection)? };
-    if !instances && !selection.stubs && rows.nodes.values().any(|n| n.kind == NodeKind::Stub) && !has_instances(connection)? {
+    let apart = matches!(selection.level, Level::Function | Level::File | Level::Image) && selection.expand.is_empty();
+    let mut rows = match selection.level {
+        Level::Instance => instance_rows(connection, selection)?,
+        Level::Context | Level::Thread if !has_instances(connection)? => return Err(GraphError::NoInstances),
+        Level::Context | Level::Thread => super::contexts::rows(connection, selection)?,
+        Level::Step => super::steps::rows(connection, selection)?,
+        _ if super::inside::applies(selection) => super::inside::rows(connection, selection)?,
+        _ => function_rows(connection, selection)?,
+    };
+    if apart && !selection.stubs && rows.nodes.values().any(|n| n.kind == NodeKind::Stub) && !has_instances(connection)? {
         notes.push("Stubs are drawn: at detail summary it is not known which call they belong to.".to_owned());
+    }
+    if !apart && super::inside::applies(selection) && rows.nodes.values().any(|n| n.kind == NodeKind::Stub) {
+        notes.push("Stubs are drawn: parts of functions are not merged.".to_owned());
     }
     if selection.data && rows.data.is_empty() {
         notes.push(why_no_data(connection)?);
     }
     if let Some(focus) = selection.focus
+        && selection.level != Level::Step
         && !rows.focus.iter().any(|id| rows.nodes.contains_key(id))
     {
         return Err(not_there(connection, focus.function_id, selection.stubs)?);
     }
-    if let (Some(focus), false) = (selection.focus, instances)
+    if let (Some(focus), true) = (selection.focus, apart)
         && let Some(instance) = focus.instance
     {
         rows.current = Some(current(connection, focus.function_id, instance, selection)?);
@@ -42,12 +55,12 @@ pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, Gra
     Ok(select(rows, selection, steps, notes))
 }
 
-fn has_instances(connection: &Connection) -> Result<bool, GraphError> {
+pub(super) fn has_instances(connection: &Connection) -> Result<bool, GraphError> {
     Ok(connection.query_row("SELECT count(*) > 0 FROM (FROM function_call LIMIT 1)", [], |r| r.get(0))?)
 }
 
 /// A query's rows, each given to `take`.
-fn each(
+pub(super) fn each(
     connection: &Connection,
     sql: &str,
     params: &[&dyn ToSql],
@@ -61,7 +74,7 @@ fn each(
     Ok(())
 }
 
-fn node(r: &Row, instances: bool) -> duckdb::Result<Node> {
+pub(super) fn node(r: &Row, instances: bool) -> duckdb::Result<Node> {
     let kind: String = r.get(2)?;
     let kind = match kind.as_str() {
         "pseudo" => NodeKind::Pseudo,
@@ -80,12 +93,12 @@ fn node(r: &Row, instances: bool) -> duckdb::Result<Node> {
         calls,
         steps_self: r.get(6)?,
         steps_total: r.get(7)?,
-        local: Vec::new(),
         members: if kind == NodeKind::Others { calls.max(0) as usize } else { 1 },
+        ..Node::default()
     })
 }
 
-fn data_row(r: &Row) -> duckdb::Result<DataRow> {
+pub(super) fn data_row(r: &Row) -> duckdb::Result<DataRow> {
     let via = match r.get_ref(2)? {
         duckdb::types::ValueRef::Text(text) => Via::parse(std::str::from_utf8(text).unwrap_or_default()),
         _ => Via::Other,
@@ -94,7 +107,7 @@ fn data_row(r: &Row) -> duckdb::Result<DataRow> {
     Ok(DataRow { writer: r.get(0)?, reader: r.get(1)?, flow })
 }
 
-fn call_row(r: &Row) -> duckdb::Result<CallRow> {
+pub(super) fn call_row(r: &Row) -> duckdb::Result<CallRow> {
     Ok(CallRow { caller: r.get(0)?, callee: r.get(1)?, calls: r.get(2)?, steps: r.get(3)? })
 }
 
@@ -142,17 +155,35 @@ fn function_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
     Ok(rows)
 }
 
+/// The temporary table `merged`: stub instances and what they are merged into. An error where call instances are not kept.
+pub fn prepare_merged(connection: &Connection, stubs: bool) -> Result<(), GraphError> {
+    if has_instances(connection)? { prepare_instances(connection, stubs) } else { Err(GraphError::NoInstances) }
+}
+
 /// Temporary tables and views that the queries of the instance level read.
-fn prepare_instances(connection: &Connection, stubs: bool) -> Result<(), GraphError> {
+pub(super) fn prepare_instances(connection: &Connection, stubs: bool) -> Result<(), GraphError> {
     let limit = if stubs { "LIMIT 0" } else { "" };
     connection.execute_batch(&format!(
-        "CREATE OR REPLACE TEMP TABLE merged AS SELECT call_id, into_call_id FROM folded_call WHERE into_call_id <> call_id {limit};
-         CREATE OR REPLACE TEMP VIEW instance_flow AS {}
+        "SET threads = 2;
+         CREATE OR REPLACE TEMP TABLE merged AS SELECT call_id, into_call_id FROM folded_call WHERE into_call_id <> call_id {limit}"
+    ))?;
+    let none: bool = connection.query_row("SELECT count(*) = 0 FROM merged", [], |r| r.get(0))?;
+    let flow = if none { report!("instance_flow_plain") } else { report!("instance_flow") };
+    connection.execute_batch(&format!(
+        "CREATE OR REPLACE TEMP VIEW instance_flow AS {flow}
          CREATE OR REPLACE TEMP VIEW instance_call AS {}",
-        report!("instance_flow"),
         report!("instance_call")
     ))?;
     Ok(())
+}
+
+/// Fills a temporary table of two columns of numbers.
+pub(super) fn fill(connection: &Connection, table: &str, rows: impl Iterator<Item = (i64, i64)>) -> Result<(), GraphError> {
+    let mut appender = connection.appender_to_catalog_and_db(table, "temp", "main")?;
+    for (a, b) in rows {
+        appender.append_row([a, b])?;
+    }
+    Ok(appender.flush()?)
 }
 
 fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows, GraphError> {
@@ -161,8 +192,9 @@ fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
     let mut focus: Vec<NodeId> = Vec::new();
     match selection.focus {
         None => {
-            let sql = format!("INSERT INTO near {}", report!("instance_top"));
-            connection.execute(&sql, [selection.top as i64])?;
+            // As a number in the text: for a parameter DuckDB sorts everything.
+            let sql = format!("INSERT INTO near {}", report!("instance_top").replace("$1", &selection.top.to_string()));
+            connection.execute(&sql, [])?;
         }
         Some(f) => {
             let sql = "INSERT INTO near SELECT c.call_id, 0 FROM function_call c ANTI JOIN merged m ON m.call_id = c.call_id

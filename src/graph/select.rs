@@ -29,6 +29,12 @@ pub(super) struct Rows {
     pub nodes: BTreeMap<NodeId, Node>,
     pub data: Vec<DataRow>,
     pub calls: Vec<CallRow>,
+    /// Control dependences.
+    pub control: Vec<(NodeId, NodeId)>,
+    /// Executed control flow, with counts.
+    pub jumps: Vec<(NodeId, NodeId, i64)>,
+    /// Bytes that loops carry from one iteration to a later one.
+    pub carried: Vec<(NodeId, NodeId, i64)>,
     pub focus: Vec<NodeId>,
     /// What one instance of the focus has of its edges.
     pub current: Option<(Vec<DataRow>, Vec<CallRow>)>,
@@ -51,6 +57,12 @@ impl Rows {
             (row.caller, row.callee) = (a, b);
         }
         self.calls.retain(|c| c.calls > 0);
+        // Neither control dependences nor control flow within one node that stands for several say anything.
+        self.control.iter_mut().for_each(|c| *c = (to(c.0), to(c.1)));
+        self.control.retain(|c| c.0 != OTHERS || c.1 != OTHERS);
+        self.jumps.iter_mut().for_each(|j| *j = (to(j.0), to(j.1), j.2));
+        self.jumps.retain(|j| j.0 != OTHERS || j.1 != OTHERS);
+        self.carried.iter_mut().for_each(|c| *c = (to(c.0), to(c.1), c.2));
     }
 }
 
@@ -101,12 +113,7 @@ fn plural(count: usize, what: &str) -> String {
 
 pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: Vec<String>) -> Graph {
     let mut left_out = Vec::new();
-    let word = match selection.level {
-        Level::File => "file",
-        Level::Image => "image",
-        Level::Function => "function",
-        Level::Instance => "call instance",
-    };
+    let word = selection.level.word();
     match selection.level {
         Level::File => group(&mut rows, NodeKind::File, |n| match (&n.file, &n.image) {
             _ if n.kind == NodeKind::Pseudo => None,
@@ -119,28 +126,50 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: V
             Some(image) => Some(image.clone()),
             None => Some("(no image)".into()),
         }),
-        Level::Function | Level::Instance => {}
+        Level::Function if !selection.groups.is_empty() => {
+            let name_of: BTreeMap<NodeId, &str> =
+                selection.groups.iter().flat_map(|(name, ids)| ids.iter().map(|&id| (NodeId::from(id), name.as_str()))).collect();
+            group(&mut rows, NodeKind::Group, |n| name_of.get(&n.id).map(|name| (*name).to_owned()));
+        }
+        _ => {}
     }
     if !selection.via.is_empty() && selection.data {
         let names: Vec<_> = selection.via.iter().map(|v| v.name()).collect();
         left_out.push(format!("data through anything but {}", names.join(", ")));
     }
-    if let Some(focus) = selection.focus {
+    if let Some(focus) = selection.focus
+        && selection.level != Level::Step
+    {
         around(&mut rows, focus, word, &mut left_out);
     }
+    let parts = selection.level.inside().is_some() || !selection.expand.is_empty() || selection.level == Level::Step;
+    let cycles = if parts { cycles(&rows.data) } else { BTreeMap::new() };
     keep_top(&mut rows, selection, steps, word, &mut left_out);
 
     let mut data = data_edges(&rows.data);
     let mut calls = call_edges(&rows.calls);
+    let mut carried: BTreeMap<(NodeId, NodeId), i64> = BTreeMap::new();
+    for &(a, b, bytes) in &rows.carried {
+        *carried.entry((a, b)).or_default() += bytes;
+    }
+    let mut control: BTreeMap<(NodeId, NodeId), i64> = rows.control.iter().map(|&ends| (ends, 0)).collect();
+    let mut jumps: BTreeMap<(NodeId, NodeId), i64> = BTreeMap::new();
+    for &(a, b, count) in &rows.jumps {
+        *jumps.entry((a, b)).or_default() += count;
+    }
     for (&id, node) in &mut rows.nodes {
         node.local = data.remove(&(id, id)).unwrap_or_default();
+        node.carried = carried.get(&(id, id)).copied().unwrap_or(0);
     }
     let current = rows.current.take().map(|(d, c)| (data_edges(&d), call_edges(&c)));
     // Recursion is worth an edge, what goes on among the others is not.
     calls.remove(&(OTHERS, OTHERS));
     drop_small(&mut data, selection, rows.nodes.len(), &mut left_out);
     drop_rare(&mut calls, selection, rows.nodes.len(), &mut left_out);
-    drop_lonely(&mut rows, &data, &calls, steps, word, &mut left_out);
+    drop_many(&mut control, selection, rows.nodes.len(), "control dependence", &mut left_out);
+    drop_many(&mut jumps, selection, rows.nodes.len(), "edge of control flow", &mut left_out);
+    let linked = data.keys().chain(calls.keys()).chain(control.keys()).chain(jumps.keys()).flat_map(|&(a, b)| [a, b]).collect();
+    drop_lonely(&mut rows, &linked, steps, word, &mut left_out);
 
     let mut graph = DiGraph::new();
     let index: BTreeMap<NodeId, NodeIndex> = rows.nodes.into_iter().map(|(id, node)| (id, graph.add_node(node))).collect();
@@ -148,14 +177,25 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: V
         if let (Some(&a), Some(&b)) = (index.get(&ends.0), index.get(&ends.1)) {
             let now = current.as_ref().map(|c| c.1.get(&ends).copied());
             let (calls, steps) = now.flatten().unwrap_or((count, below));
-            graph.add_edge(a, b, Edge { kind: EdgeKind::Call { calls, steps }, potential: now == Some(None) });
+            graph.add_edge(a, b, Edge { potential: now == Some(None), ..Edge::new(EdgeKind::Call { calls, steps }) });
         }
     }
     for (ends, flows) in data {
         if let (Some(&a), Some(&b)) = (index.get(&ends.0), index.get(&ends.1)) {
             let now = current.as_ref().map(|c| c.0.get(&ends).cloned());
             let potential = now == Some(None);
-            graph.add_edge(a, b, Edge { kind: EdgeKind::Data(now.flatten().unwrap_or(flows)), potential });
+            let edge = Edge::new(EdgeKind::Data(now.flatten().unwrap_or(flows)));
+            let cycle = ends.0 != ends.1 && cycles.get(&ends.0).is_some_and(|c| cycles.get(&ends.1) == Some(c));
+            let carried = carried.get(&ends).copied().unwrap_or(0);
+            graph.add_edge(a, b, Edge { potential, cycle, carried, ..edge });
+        }
+    }
+    for (kind, edges) in [(EdgeKind::Control, control), (EdgeKind::Jump { count: 0 }, jumps)] {
+        for (ends, count) in edges {
+            if let (Some(&a), Some(&b)) = (index.get(&ends.0), index.get(&ends.1)) {
+                let kind = if kind == EdgeKind::Control { EdgeKind::Control } else { EdgeKind::Jump { count } };
+                graph.add_edge(a, b, Edge::new(kind));
+            }
         }
     }
     let focus = match rows.focus[..] {
@@ -163,7 +203,21 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: V
         _ => None,
     };
     let instance = selection.focus.and_then(|f| f.instance).filter(|_| selection.level != Level::Instance);
-    Graph { graph, level: selection.level, steps, focus, instance, left_out, notes }
+    Graph { graph, level: selection.level, title: None, steps, focus, instance, left_out, notes }
+}
+
+/// Which strongly connected part of the dataflow each node is in, of those with several nodes.
+fn cycles(data: &[DataRow]) -> BTreeMap<NodeId, usize> {
+    let mut graph: DiGraph<NodeId, ()> = DiGraph::new();
+    let mut index: BTreeMap<NodeId, NodeIndex> = BTreeMap::new();
+    for row in data {
+        let mut at = |id| *index.entry(id).or_insert_with(|| graph.add_node(id));
+        let (a, b) = (at(row.writer), at(row.reader));
+        graph.add_edge(a, b, ());
+    }
+    let components = petgraph::algo::kosaraju_scc(&graph);
+    let several = components.iter().enumerate().filter(|(_, c)| c.len() > 1);
+    several.flat_map(|(number, c)| c.iter().map(|&i| (graph[i], number)).collect::<Vec<_>>()).collect()
 }
 
 /// The last part of a path.
@@ -174,7 +228,9 @@ fn base(path: &str) -> &str {
 /// Keeps the nodes within `depth` edges of the focus and of the edges those that touch a node nearer than that: at depth 1 its own.
 fn around(rows: &mut Rows, focus: Focus, word: &str, left_out: &mut Vec<String>) {
     let mut near: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
-    for (a, b) in rows.data.iter().map(|d| (d.writer, d.reader)).chain(rows.calls.iter().map(|c| (c.caller, c.callee))) {
+    let (data, calls) = (rows.data.iter().map(|d| (d.writer, d.reader)), rows.calls.iter().map(|c| (c.caller, c.callee)));
+    let flow = rows.control.iter().copied().chain(rows.jumps.iter().map(|j| (j.0, j.1)));
+    for (a, b) in data.chain(calls).chain(flow) {
         if a != b && a != OTHERS && b != OTHERS {
             near.entry(a).or_default().push(b);
             near.entry(b).or_default().push(a);
@@ -208,15 +264,21 @@ fn around(rows: &mut Rows, focus: Focus, word: &str, left_out: &mut Vec<String>)
     // A node's own traffic stays with it.
     let touches = |a, b| if a == b { d(a) <= focus.depth } else { d(a).min(d(b)) < focus.depth && d(a).max(d(b)) <= focus.depth };
     rows.data.retain(|r| touches(r.writer, r.reader));
+    rows.control.retain(|c| touches(c.0, c.1));
+    rows.jumps.retain(|j| touches(j.0, j.1));
     rows.calls
         .retain(|r| r.caller != r.callee && touches(r.caller, r.callee) || r.caller == r.callee && d(r.caller) < focus.depth);
 }
 
+/// Pseudo-functions that are drawn at most, beside the nodes that are asked for.
+const SOURCES: usize = 6;
+
 /// Keeps the nodes with the largest share of steps, inclusive steps or traffic; the rest becomes one node.
 fn keep_top(rows: &mut Rows, selection: &Selection, steps: i64, word: &str, left_out: &mut Vec<String>) {
-    let drawn = rows.nodes.keys().filter(|&&id| id != OTHERS).count();
+    let drawn = rows.nodes.values().filter(|n| n.id != OTHERS && n.kind != NodeKind::Pseudo).count();
+    let pseudo = rows.nodes.values().filter(|n| n.kind == NodeKind::Pseudo).count();
     let mut sources = 0;
-    if drawn > selection.top {
+    if drawn > selection.top || pseudo > SOURCES {
         let mut traffic: BTreeMap<NodeId, (i64, i64)> = BTreeMap::new();
         let mut total = (0i64, 0i64);
         for row in rows.data.iter().filter(|r| r.writer != r.reader) {
@@ -235,6 +297,10 @@ fn keep_top(rows: &mut Rows, selection: &Selection, steps: i64, word: &str, left
         }
         let share = |n: i64, of: i64| if of > 0 { n as f64 / of as f64 } else { 0.0 };
         let weight = |id: NodeId, n: &Node| {
+            if n.kind == NodeKind::Step {
+                // A part of the run, not a selection of steps.
+                return -(id as f64);
+            }
             let (data, calls) = traffic.get(&id).copied().unwrap_or_default();
             let traffic = share(data, total.0).max(if selection.data { 0.0 } else { share(calls, total.1) });
             if selection.focus.is_some() {
@@ -245,25 +311,22 @@ fn keep_top(rows: &mut Rows, selection: &Selection, steps: i64, word: &str, left
             traffic.max(share(n.steps_self.unwrap_or(0), steps)).max(0.1 * share(n.steps_total.unwrap_or(0), steps))
         };
         let forced: BTreeSet<NodeId> = rows.focus.iter().copied().take(selection.top).collect();
-        let mut order: Vec<(bool, f64, NodeId)> = rows
-            .nodes
-            .iter()
-            .filter(|&(&id, _)| id != OTHERS)
-            .map(|(&id, n)| (forced.contains(&id), weight(id, n), id))
-            .collect();
-        order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
-        let rest: BTreeSet<NodeId> = order[selection.top..].iter().map(|o| o.2).collect();
+        // Where data comes from stays in the picture, however few nodes are asked for.
+        let beyond = |sources: bool, limit: usize| {
+            let mut order: Vec<(bool, f64, NodeId)> = rows
+                .nodes
+                .iter()
+                .filter(|&(&id, n)| id != OTHERS && (n.kind == NodeKind::Pseudo) == sources)
+                .map(|(&id, n)| (forced.contains(&id), weight(id, n), id))
+                .collect();
+            order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
+            order.into_iter().skip(limit).map(|o| o.2).collect::<Vec<_>>()
+        };
+        let rest: BTreeSet<NodeId> = beyond(false, selection.top).into_iter().chain(beyond(true, SOURCES)).collect();
         let mut others = rows.nodes.remove(&OTHERS).unwrap_or_else(|| Node {
-            id: OTHERS,
             name: "(others)".into(),
             kind: NodeKind::Others,
-            file: None,
-            image: None,
-            calls: 0,
-            steps_self: None,
-            steps_total: None,
-            local: Vec::new(),
-            members: 0,
+            ..Node::default()
         });
         for id in &rest {
             if let Some(n) = rows.nodes.remove(id) {
@@ -295,6 +358,8 @@ fn drop_small(data: &mut DataEdges, selection: &Selection, nodes: usize, left_ou
     let mut order: Vec<(i64, (NodeId, NodeId))> = data.iter().map(|(&ends, flows)| (bytes(flows), ends)).collect();
     order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     let keep = match selection.min_bytes {
+        // A part of the run is drawn as it was, within reason.
+        None if selection.level == Level::Step => (6 * nodes).min(order.len()),
         Some(limit) => order.partition_point(|o| o.0 >= limit),
         None => {
             // What carries 98 % of the traffic, but a few edges at least.
@@ -340,13 +405,26 @@ fn drop_rare(calls: &mut CallEdges, selection: &Selection, nodes: usize, left_ou
     }
 }
 
+/// Leaves out the edges with the smallest counts.
+fn drop_many(edges: &mut BTreeMap<(NodeId, NodeId), i64>, selection: &Selection, nodes: usize, what: &str, left_out: &mut Vec<String>) {
+    let limit = (3 * nodes).max(24);
+    if edges.len() <= limit || selection.min_bytes == Some(0) {
+        return;
+    }
+    let mut order: Vec<_> = edges.iter().map(|(&ends, &count)| (count, ends)).collect();
+    order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    left_out.push(plural(order.len() - limit, what));
+    for (_, ends) in &order[limit..] {
+        edges.remove(ends);
+    }
+}
+
 /// Without an edge, a node says little but its share.
-fn drop_lonely(rows: &mut Rows, data: &DataEdges, calls: &CallEdges, steps: i64, word: &str, left_out: &mut Vec<String>) {
-    let linked: BTreeSet<NodeId> = data.keys().chain(calls.keys()).flat_map(|&(a, b)| [a, b]).collect();
+fn drop_lonely(rows: &mut Rows, linked: &BTreeSet<NodeId>, steps: i64, word: &str, left_out: &mut Vec<String>) {
     let (mut count, mut sum, mut pseudo) = (0, None, 0);
     let focus = &rows.focus;
     rows.nodes.retain(|id, n| {
-        let large = n.steps_self.unwrap_or(0).saturating_mul(200) > steps || n.kind == NodeKind::Others;
+        let large = (n.kind != NodeKind::Step && n.steps_self.unwrap_or(0).saturating_mul(200) > steps) || n.kind == NodeKind::Others;
         let keep = linked.contains(id) || (large && steps > 0 && n.kind != NodeKind::Pseudo) || focus.contains(id);
         if !keep && n.kind == NodeKind::Pseudo {
             pseudo += 1;

@@ -3,7 +3,7 @@
 //! Labels are Graphviz's HTML-like ones, for sizes and colours within them. graphviz-rust prints ids as they are and names are hostile
 //! text, so node ids are numbers, and every text passes [`html`] or [`quoted`].
 
-use crate::graph::{Edge, EdgeKind, Flow, Graph, Level, Node, NodeKind, Via};
+use crate::graph::{Change, Edge, EdgeKind, Flow, Graph, Level, Node, NodeKind, Via};
 use crate::text::{human_bytes, human_count, percent, shorten, visible};
 use graphviz_rust::dot_structures::{
     Attribute, Edge as DotEdge, EdgeTy, Graph as DotGraph, GraphAttributes, Id, Node as DotNode, NodeId, Stmt, Subgraph, Vertex,
@@ -14,8 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const FONT: &str = "Helvetica,Arial,sans-serif";
 const GREY: &str = "#777777";
+const CARRIED: &str = "#d6006c";
+const CONTROL: &str = "#8250df";
 /// Characters of a name that are drawn; all of them are in the tooltip.
 const NAME: usize = 44;
+/// Lines of text below the name that are drawn.
+const TEXT: usize = 10;
 /// From so many edges on, lines are straight and the layout searches less: it would take minutes.
 const LARGE: usize = 400;
 
@@ -28,6 +32,25 @@ fn colour(via: Via) -> &'static str {
         Via::Constant => "#8a7a1f",
         Via::Mmio => "#c2185b",
         Via::Other => "#555555",
+    }
+}
+
+fn change_colour(change: Change) -> &'static str {
+    match change {
+        Change::Same => "#999999",
+        Change::Added => "#1a7f37",
+        Change::Gone => "#cf222e",
+        Change::Grown => "#9a6700",
+        Change::Shrunk => "#0969da",
+    }
+}
+
+/// ` (was 80 B)` of an edge that was compared with another run.
+fn was(edge: &Edge, shown: impl Fn(i64) -> String) -> String {
+    match (edge.change, edge.before) {
+        (Change::Grown | Change::Shrunk, Some(before)) => format!(" (was {})", shown(before)),
+        (Change::Same, _) => String::new(),
+        (change, _) => format!(" {}", change.name()),
     }
 }
 
@@ -82,8 +105,13 @@ fn calls(count: i64) -> String {
 fn node_label(node: &Node, level: Level, steps: i64) -> Attribute {
     let path = matches!(node.kind, NodeKind::File | NodeKind::Image) && node.name.starts_with(['/', '\\']);
     let name = if path { tail(&node.name) } else { node.name.clone() };
-    let mut lines = vec![format!("<B>{}</B>", html(&shorten(&name, NAME)))];
+    let limit = if node.kind == NodeKind::Context { 2 * NAME } else { NAME };
+    let mut lines = vec![format!("<B>{}</B>", html(&shorten(&name, limit)))];
     if node.kind == NodeKind::Pseudo {
+        return label(&lines);
+    }
+    lines.extend(node.text.iter().take(TEXT).map(|t| small(&shorten(t, NAME))));
+    if node.kind == NodeKind::Step {
         return label(&lines);
     }
     let mut figures = Vec::new();
@@ -98,13 +126,14 @@ fn node_label(node: &Node, level: Level, steps: i64) -> Attribute {
     if node.members == 0 {
         figures.push("sources of bytes that no step wrote".to_owned());
     } else if node.members != 1 || matches!(node.kind, NodeKind::File | NodeKind::Image) {
-        let what = if level == Level::Instance { "call" } else { "function" };
+        let what = level.member();
         figures.push(format!("{} {what}{}", human_count(node.members as i64), if node.members == 1 { "" } else { "s" }));
     } else if node.calls > 0 && node.kind != NodeKind::Instance {
         figures.push(calls(node.calls));
     }
     if node.local_bytes() > 0 {
-        figures.push(format!("local {}", human_bytes(node.local_bytes())));
+        let carried = if node.carried > 0 { format!(" ({} carried)", human_bytes(node.carried)) } else { String::new() };
+        figures.push(format!("local {}{carried}", human_bytes(node.local_bytes())));
     }
     if !figures.is_empty() {
         lines.push(small(&figures.join(", ")));
@@ -114,6 +143,12 @@ fn node_label(node: &Node, level: Level, steps: i64) -> Attribute {
 
 fn node_tooltip(node: &Node) -> String {
     let mut text = node.name.clone();
+    for line in &node.text {
+        text += &format!("; {line}");
+    }
+    if let Some(function) = &node.function {
+        text += &format!(" in {function}");
+    }
     if let Some(file) = &node.file {
         text += &format!(" in {file}");
     }
@@ -143,7 +178,11 @@ fn node_statement(graph: &Graph, index: NodeIndex) -> Stmt {
     let fill = fill(node, graph.steps);
     let (shape, style, fill) = match node.kind {
         NodeKind::Function | NodeKind::Instance => (None, None, fill.as_str()),
-        NodeKind::File | NodeKind::Image => (Some("folder"), Some("filled"), fill.as_str()),
+        NodeKind::Step | NodeKind::Instruction | NodeKind::Block => (None, Some("filled"), fill.as_str()),
+        NodeKind::Line | NodeKind::Context => (None, None, fill.as_str()),
+        NodeKind::Loop => (None, Some("filled,rounded,bold"), fill.as_str()),
+        NodeKind::Thread => (Some("component"), Some("filled"), fill.as_str()),
+        NodeKind::File | NodeKind::Image | NodeKind::Group => (Some("folder"), Some("filled"), fill.as_str()),
         NodeKind::Stub => (None, Some("filled,rounded,dotted"), "#f4f4f4"),
         NodeKind::Pseudo => (Some("cylinder"), Some("filled"), "#e8f0f8"),
         NodeKind::Others => (None, Some("filled,rounded,dashed"), "#eeeeee"),
@@ -151,6 +190,10 @@ fn node_statement(graph: &Graph, index: NodeIndex) -> Stmt {
     attributes.extend(shape.map(|s| attribute("shape", s)));
     attributes.extend(style.map(|s| attribute("style", s)));
     attributes.push(attribute("fillcolor", fill));
+    if node.change != Change::Same {
+        attributes.push(attribute("color", change_colour(node.change)));
+        attributes.push(attribute("penwidth", "2.5"));
+    }
     if graph.focus == Some(index) {
         attributes.push(attribute("penwidth", "3"));
     }
@@ -191,9 +234,10 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
     let mut attributes = match &edge.kind {
         EdgeKind::Call { calls: count, steps } => {
             let ink = if edge.potential { "#aaaaaa" } else { "#222222" };
+            let ink = if edge.change == Change::Same { ink } else { change_colour(edge.change) };
             let below = steps.map_or(String::new(), |s| format!(", {s} steps"));
             vec![
-                label(&[format!("<FONT COLOR=\"{ink}\">{}×</FONT>", human_count(*count))]),
+                label(&[format!("<FONT COLOR=\"{ink}\">{}×{}</FONT>", human_count(*count), was(edge, human_count))]),
                 attribute("color", ink),
                 attribute("tooltip", &format!("{} calls {}: {count} times{below}", from.name, to.name)),
             ]
@@ -201,18 +245,26 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
         EdgeKind::Data(flows) => {
             let flows = largest_first(flows);
             let bytes = edge.bytes();
-            let ink = |via| if edge.potential { "#aaaaaa" } else { colour(via) };
+            let ink = |via| match edge.change {
+                _ if edge.potential => "#aaaaaa",
+                Change::Same => colour(via),
+                change => change_colour(change),
+            };
             let part = |f: &Flow, text: String| format!("<FONT COLOR=\"{}\">{text}</FONT>", ink(f.via));
-            let lines = match &flows[..] {
-                [one] => vec![part(one, format!("<B>{}</B> {}", human_bytes(bytes), one.via.name()))],
+            let was = was(edge, human_bytes);
+            let mut lines = match &flows[..] {
+                [one] => vec![part(one, format!("<B>{}</B> {}{was}", human_bytes(bytes), one.via.name()))],
                 _ => {
                     let mut lines =
-                        vec![flows.first().map_or(String::new(), |f| part(f, format!("<B>{}</B>", human_bytes(bytes))))];
+                        vec![flows.first().map_or(String::new(), |f| part(f, format!("<B>{}</B>{was}", human_bytes(bytes))))];
                     lines.extend(flows.iter().map(|f| part(f, format!("{} {}", f.via.name(), human_bytes(f.bytes)))));
                     lines
                 }
             };
-            let ink = flows.first().map_or(GREY, |f| ink(f.via));
+            if edge.carried > 0 {
+                lines.push(format!("<FONT COLOR=\"{CARRIED}\"><B>↻ {} carried</B></FONT>", human_bytes(edge.carried)));
+            }
+            let ink = if edge.carried > 0 { CARRIED } else { flows.first().map_or(GREY, |f| ink(f.via)) };
             // One point for a byte, four for a gibibyte.
             let width = 1.0 + (bytes.max(1) as f64).log2() / 10.0;
             vec![
@@ -223,7 +275,23 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
                 attribute("penwidth", &format!("{width:.1}")),
                 attribute("tooltip", &data_tooltip(&from.name, &to.name, &flows)),
             ]
+            .into_iter()
+            // A cycle of data: hollow arrow.
+            .map(|a| if edge.cycle && a.1 == Id::Plain("\"vee\"".into()) { Attribute(a.0, quoted("onormal")) } else { a })
+            .collect()
         }
+        EdgeKind::Control => vec![
+            attribute("style", "dotted"),
+            attribute("color", CONTROL),
+            attribute(if upward { "arrowtail" } else { "arrowhead" }, "odot"),
+            attribute("tooltip", &format!("{} decides whether {} runs", from.name, to.name)),
+        ],
+        EdgeKind::Jump { count } => vec![
+            label(&[format!("<FONT COLOR=\"{GREY}\">{}</FONT>", human_count(*count))]),
+            attribute("color", GREY),
+            attribute("arrowsize", "0.5"),
+            attribute("tooltip", &format!("control went from {} to {} {count} times", from.name, to.name)),
+        ],
     };
     let (top, bottom) = if upward { (b, a) } else { (a, b) };
     if upward {
@@ -285,17 +353,26 @@ fn vertical_order(graph: &Graph) -> Vec<usize> {
 fn caption(graph: &Graph) -> Attribute {
     let mut lines = Vec::new();
     let what = match graph.level {
+        Level::Step => "Steps",
+        Level::Instruction => "Instructions",
+        Level::Block => "Basic blocks",
+        Level::Line => "Source lines",
+        Level::Loop => "Loops",
+        Level::Instance => "Call instances",
+        Level::Context => "Calling contexts",
         Level::Function => "Functions",
         Level::File => "Source files",
         Level::Image => "Images",
-        Level::Instance => "Call instances",
+        Level::Thread => "Threads",
     };
+    let what = graph.title.as_deref().map_or(what.to_owned(), html);
     let steps = if graph.steps > 0 { format!(" in {} steps", human_count(graph.steps)) } else { String::new() };
     let around = graph.focus.map_or(String::new(), |f| {
         let instance = graph.instance.map_or(String::new(), |i| format!("#{i}"));
         format!(" around <B>{}{instance}</B>", html(&shorten(&graph.graph[f].name, NAME)))
     });
-    lines.push(format!("{what}{steps}{around}. Orange: share of the steps."));
+    let orange = if graph.steps > 0 && graph.level != Level::Step { " Orange: share of the steps." } else { "" };
+    lines.push(format!("{what}{steps}{around}.{orange}"));
     let edges = graph.edges();
     let mut legend = Vec::new();
     if edges.iter().any(|e| matches!(e.2.kind, EdgeKind::Call { .. })) {
@@ -311,6 +388,25 @@ fn caption(graph: &Graph) -> Attribute {
     if !via.is_empty() {
         let names: Vec<_> = via.iter().map(|v| format!("<FONT COLOR=\"{}\"><B>{}</B></FONT>", colour(*v), v.name())).collect();
         legend.push(format!("Dashed: bytes from writer to reader through {}.", names.join(", ")));
+    }
+    if edges.iter().any(|e| matches!(e.2.kind, EdgeKind::Jump { .. })) {
+        legend.push("Thin grey: control flow.".to_owned());
+    }
+    if edges.iter().any(|e| e.2.kind == EdgeKind::Control) {
+        legend.push(format!("<FONT COLOR=\"{CONTROL}\">Dotted</FONT>: decides whether it runs."));
+    }
+    if edges.iter().any(|e| e.2.carried > 0) {
+        legend.push(format!("<FONT COLOR=\"{CARRIED}\"><B>↻</B></FONT>: from one iteration of a loop to a later one."));
+    }
+    if edges.iter().any(|e| e.2.cycle) {
+        legend.push("Hollow arrow: part of a cycle of data.".to_owned());
+    }
+    let changes: BTreeSet<Change> =
+        edges.iter().map(|e| e.2.change).chain(graph.graph.node_weights().map(|n| n.change)).filter(|&c| c != Change::Same).collect();
+    if !changes.is_empty() {
+        let names: Vec<_> =
+            changes.iter().map(|&c| format!("<FONT COLOR=\"{}\"><B>{}</B></FONT>", change_colour(c), c.name())).collect();
+        legend.push(format!("Against the first: {}.", names.join(", ")));
     }
     if graph.graph.node_weights().any(|n| n.kind == NodeKind::Pseudo) {
         legend.push("Cylinder: bytes that no step wrote.".to_owned());
@@ -392,16 +488,17 @@ fn write(graph: &Graph, for_layout: bool) -> String {
     for index in graph.graph.node_indices() {
         let node = &graph.graph[index];
         let image = node.image.as_deref().filter(|_| images.len() > 1 && node.kind != NodeKind::Image);
-        let frame = node.file.as_deref().or(image);
+        let frame = node.function.as_deref().or(node.file.as_deref()).or(image);
         clusters.entry(frame).or_default().push(index);
     }
-    let several = clusters.keys().flatten().count() > 1;
+    let functions: BTreeSet<&str> = graph.graph.node_weights().filter_map(|n| n.function.as_deref()).collect();
+    let several = clusters.keys().flatten().count() > 1 || !functions.is_empty();
     for (number, (file, members)) in clusters.into_iter().enumerate() {
         let nodes = members.into_iter().map(|i| node_statement(graph, i));
         match file {
             Some(file) if several => {
                 let mut inner = vec![Stmt::GAttribute(GraphAttributes::Graph(vec![
-                    label(&[format!("<FONT COLOR=\"{GREY}\">{}</FONT>", html(&shorten(&tail(file), NAME)))]),
+                    label(&[format!("<FONT COLOR=\"{GREY}\">{}</FONT>", html(&shorten(&if functions.contains(file) { file.to_owned() } else { tail(file) }, NAME)))]),
                     attribute("tooltip", file),
                     attribute("labelloc", "t"),
                     attribute("labeljust", "l"),

@@ -1,7 +1,7 @@
 //! JSON: `{"level", "steps", "left_out": [..], "notes": [..], "nodes": [{"id", "name", "kind", ...}], "edges": [{"from", "to", "kind",
 //! ...}]}`; `id` is the function's or call's id (negative: a pseudo-function at instance level; 0: the others), unknown figures are null.
 
-use crate::graph::{EdgeKind, Flow, Graph, Level};
+use crate::graph::{Change, EdgeKind, Flow, Graph};
 use serde_json::{Value, json};
 
 fn flows(flows: &[Flow]) -> Value {
@@ -15,19 +15,27 @@ fn flows(flows: &[Flow]) -> Value {
 }
 
 pub fn render(graph: &Graph) -> String {
-    let level = match graph.level {
-        Level::Function => "function",
-        Level::File => "file",
-        Level::Image => "image",
-        Level::Instance => "instance",
-    };
+    let level = graph.level.name();
     let nodes: Vec<Value> = graph
         .graph
         .node_weights()
         .map(|n| {
-            json!({"id": n.id, "name": n.name, "kind": n.kind.name(), "file": n.file, "image": n.image, "calls": n.calls,
+            let mut value = json!({"id": n.id, "name": n.name, "kind": n.kind.name(), "file": n.file, "image": n.image, "calls": n.calls,
                    "steps_self": n.steps_self, "steps_total": n.steps_total, "local_bytes": n.local_bytes(),
-                   "local": flows(&n.local), "members": n.members})
+                   "local": flows(&n.local), "members": n.members});
+            if let Some(function) = &n.function {
+                value["function"] = json!(function);
+            }
+            if !n.text.is_empty() {
+                value["text"] = json!(n.text);
+            }
+            if n.carried > 0 {
+                value["carried_bytes"] = json!(n.carried);
+            }
+            if n.change != Change::Same {
+                value["change"] = json!(n.change.name());
+            }
+            value
         })
         .collect();
     let edges: Vec<Value> = graph
@@ -35,12 +43,26 @@ pub fn render(graph: &Graph) -> String {
         .into_iter()
         .map(|(a, b, edge)| {
             let (from, to) = (graph.graph[a].id, graph.graph[b].id);
-            match &edge.kind {
+            let mut value = match &edge.kind {
+                EdgeKind::Control => json!({"from": from, "to": to, "kind": "control"}),
+                EdgeKind::Jump { count } => json!({"from": from, "to": to, "kind": "jump", "count": count}),
                 EdgeKind::Call { calls, steps } => json!({"from": from, "to": to, "kind": "call", "calls": calls, "steps": steps,
                                                           "potential": edge.potential}),
                 EdgeKind::Data(list) => json!({"from": from, "to": to, "kind": "data", "bytes": edge.bytes(), "via": flows(list),
                                                "potential": edge.potential}),
+            };
+            // What most graphs do not have is there only where it says something.
+            if edge.carried > 0 {
+                value["carried_bytes"] = json!(edge.carried);
             }
+            if edge.cycle {
+                value["cycle"] = json!(true);
+            }
+            if edge.change != Change::Same {
+                value["change"] = json!(edge.change.name());
+                value["before"] = json!(edge.before);
+            }
+            value
         })
         .collect();
     let focus = graph.focus.map(|f| graph.graph[f].id);

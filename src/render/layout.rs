@@ -2,6 +2,10 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Seconds that a layout may take.
+const PATIENCE: u64 = 60;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
@@ -11,6 +15,8 @@ pub enum LayoutError {
     Io(#[from] std::io::Error),
     #[error("dot failed: {0}")]
     Failed(String),
+    #[error("dot did not finish within {0} seconds: ask for fewer nodes (--top) or edges (--min-bytes)")]
+    Slow(u64),
 }
 
 /// Draws DOT text as `format` (svg, png, pdf).
@@ -31,10 +37,31 @@ pub fn draw(dot: String, format: &str) -> Result<Vec<u8>, LayoutError> {
     let mut stdin = child.stdin.take();
     // Beside the reading, so that neither side waits for the other with a full pipe.
     let feed = std::thread::spawn(move || stdin.as_mut().map_or(Ok(()), |s| s.write_all(dot.as_bytes())));
-    let output = child.wait_with_output()?;
+    let read = |pipe: Option<Box<dyn std::io::Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            pipe.map_or(Ok(0), |mut p| p.read_to_end(&mut bytes)).map(|_| bytes)
+        })
+    };
+    let picture = read(child.stdout.take().map(|p| Box::new(p) as _));
+    let errors = read(child.stderr.take().map(|p| Box::new(p) as _));
+    let end = Instant::now() + Duration::from_secs(PATIENCE);
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break status,
+            None if Instant::now() > end => {
+                child.kill()?;
+                child.wait()?;
+                return Err(LayoutError::Slow(PATIENCE));
+            }
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
     let _ = feed.join();
-    if !output.status.success() {
-        return Err(LayoutError::Failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+    let text = |bytes: std::thread::Result<std::io::Result<Vec<u8>>>| bytes.unwrap_or_else(|_| Ok(Vec::new()));
+    let (picture, errors) = (text(picture.join())?, text(errors.join())?);
+    if !status.success() {
+        return Err(LayoutError::Failed(String::from_utf8_lossy(&errors).trim().to_owned()));
     }
-    Ok(output.stdout)
+    Ok(picture)
 }

@@ -5,6 +5,7 @@ use crate::graph::Graph;
 pub mod dot;
 pub mod json;
 pub mod layout;
+pub mod svg;
 
 /// How a format is made.
 pub enum Made {

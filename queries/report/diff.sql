@@ -1,0 +1,33 @@
+-- Two databases: functions with their steps, calls and data by function names, stubs merged into their callers.
+-- reads: function_symbol, function_profile_folded, call_edge_folded, function_edge_folded
+-- needs: the second database attached as other
+-- what (function, call, data), one, two (names; two is NULL of a function), via (of data), before, after (steps, calls, bytes; NULL: not
+-- there)
+WITH a_function AS (SELECT s.name, p.steps_self AS n FROM function_profile_folded p JOIN function_symbol s USING (function_id)),
+b_function AS (SELECT s.name, p.steps_self AS n FROM other.function_profile_folded p JOIN other.function_symbol s USING (function_id)),
+a_call AS (
+    SELECT c.name AS one, f.name AS two, sum(e.calls)::BIGINT AS n
+    FROM call_edge_folded e JOIN function_symbol c ON c.function_id = e.caller_function_id
+    JOIN function_symbol f ON f.function_id = e.callee_function_id GROUP BY ALL),
+b_call AS (
+    SELECT c.name AS one, f.name AS two, sum(e.calls)::BIGINT AS n
+    FROM other.call_edge_folded e JOIN other.function_symbol c ON c.function_id = e.caller_function_id
+    JOIN other.function_symbol f ON f.function_id = e.callee_function_id GROUP BY ALL),
+a_data AS (
+    SELECT w.name AS one, r.name AS two, e.via, e.bytes AS n
+    FROM function_edge_folded e JOIN function_symbol w ON w.function_id = e.writer_function_id
+    JOIN function_symbol r ON r.function_id = e.reader_function_id),
+b_data AS (
+    SELECT w.name AS one, r.name AS two, e.via, e.bytes AS n
+    FROM other.function_edge_folded e JOIN other.function_symbol w ON w.function_id = e.writer_function_id
+    JOIN other.function_symbol r ON r.function_id = e.reader_function_id),
+paired AS (
+    SELECT 'function' AS what, name AS one, NULL AS two, NULL AS via, a.n AS before, b.n AS after
+    FROM a_function a FULL JOIN b_function b USING (name)
+    UNION ALL
+    SELECT 'call', one, two, NULL, a.n, b.n FROM a_call a FULL JOIN b_call b USING (one, two)
+    UNION ALL
+    SELECT 'data', one, two, via, a.n, b.n FROM a_data a FULL JOIN b_data b USING (one, two, via))
+SELECT what, one, two, via, before, after
+FROM paired
+ORDER BY what DESC, abs(coalesce(after, 0) - coalesce(before, 0)) DESC, one, two, via;

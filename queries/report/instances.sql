@@ -1,0 +1,22 @@
+-- Call instances of a function, compared: what each read from others, handed to others, and how many of the partners that its function
+-- has at all.
+-- reads: function_call, function_symbol, dataflow
+-- param function INTEGER: function id
+-- param limit BIGINT: rows at most
+-- instance, caller, first, last (seq), steps_self, steps_total, bytes_read (from other instances), bytes_given (to other instances),
+-- sources, sinks (functions; as 2/5 of those of all instances), like (the first instance with the same partners and bytes)
+WITH mine AS (FROM function_call WHERE function_id = $1),
+r AS (SELECT d.reader_call_id AS call_id, d.writer_function_id AS other, sum(d.bytes) AS bytes
+      FROM dataflow d JOIN mine ON mine.call_id = d.reader_call_id WHERE d.writer_call_id IS DISTINCT FROM d.reader_call_id GROUP BY ALL),
+w AS (SELECT d.writer_call_id AS call_id, d.reader_function_id AS other, sum(d.bytes) AS bytes
+      FROM dataflow d JOIN mine ON mine.call_id = d.writer_call_id WHERE d.writer_call_id <> d.reader_call_id GROUP BY ALL),
+rs AS (SELECT call_id, sum(bytes)::BIGINT AS bytes, count(*) AS others, list((other, bytes) ORDER BY other) AS all FROM r GROUP BY call_id),
+ws AS (SELECT call_id, sum(bytes)::BIGINT AS bytes, count(*) AS others, list((other, bytes) ORDER BY other) AS all FROM w GROUP BY call_id)
+SELECT m.instance, coalesce(s.name || '#' || p.instance, '') AS caller, m.call_seq AS first, m.return_seq AS last, m.steps_self,
+       m.steps_total, coalesce(rs.bytes, 0) AS bytes_read, coalesce(ws.bytes, 0) AS bytes_given,
+       coalesce(rs.others, 0) || '/' || (SELECT count(DISTINCT other) FROM r) AS sources,
+       coalesce(ws.others, 0) || '/' || (SELECT count(DISTINCT other) FROM w) AS sinks,
+       min(m.instance) OVER (PARTITION BY rs.all, ws.all) AS "like"
+FROM mine m LEFT JOIN function_call p ON p.call_id = m.parent_call_id LEFT JOIN function_symbol s ON s.function_id = p.function_id
+LEFT JOIN rs ON rs.call_id = m.call_id LEFT JOIN ws ON ws.call_id = m.call_id
+ORDER BY m.instance LIMIT $2;

@@ -1,0 +1,5 @@
+-- Each instruction of the functions to expand is a part.
+-- reads: instruction
+-- needs: TEMP TABLE expanded (function_id)
+-- instruction_id, node
+SELECT instruction_id, 4294967296 + instruction_id AS node FROM instruction WHERE function_id IN (FROM expanded);

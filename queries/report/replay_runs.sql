@@ -1,0 +1,6 @@
+-- Runs of blocks that may have steps in a part of the run, in order.
+-- reads: block_run
+-- param before BIGINT: the first seq of the part less the steps of the longest block
+-- param last BIGINT: its last seq
+-- start_seq, thread_id, block_id, address (of the memory accesses)
+SELECT start_seq, thread_id, block_id, address FROM block_run WHERE start_seq > $1::BIGINT AND start_seq <= $2::BIGINT;

@@ -1,0 +1,4 @@
+-- Steps of all blocks, in order.
+-- reads: block_step
+-- block_id, instruction_id
+SELECT block_id, instruction_id FROM block_step ORDER BY block_id, step;

@@ -1,0 +1,55 @@
+use super::Database;
+use super::table::{self, Format};
+use crate::text::human_count;
+use crate::views::critical;
+use duckdb::types::Value;
+use std::process::ExitCode;
+
+/// Finds the longest chain of dependences through the run, and the parallelism it leaves
+///
+/// Each step of the chain reads what the one before wrote, through memory or registers. Steps divided by its length is how many steps
+/// could run at a time if nothing but data decided.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    database: Database,
+    /// By call instead of by function
+    #[arg(long)]
+    calls: bool,
+    /// Rows at most; 0: all
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    limit: usize,
+    #[arg(long, default_value = "table", value_enum)]
+    format: Format,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let db = args.database.open()?;
+    let path = critical::critical(&db)?;
+    let mut text = Vec::new();
+    if args.format == Format::Table {
+        let ratio = path.steps as f64 / path.length.max(1) as f64;
+        let line = format!(
+            "Of {} steps {} are on the longest chain of dependences: at most {ratio:.1} steps at a time.\n",
+            human_count(path.steps),
+            human_count(path.length as i64)
+        );
+        text.extend_from_slice(line.as_bytes());
+    }
+    let what = if args.calls { "call" } else { "function" };
+    let mut report = table::Report::new(&[what, "on_path", "share_of_path", "steps", "share_of_steps"], args.format, &mut text)?;
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let share = |n: i64, of: i64| crate::text::percent(n, of).map_or(Value::Null, Value::Text);
+    for row in if args.calls { path.calls } else { path.functions }.into_iter().take(limit) {
+        let on_path = row.steps_on_path as i64;
+        report.row(&[
+            Value::Text(row.name),
+            Value::BigInt(on_path),
+            share(on_path, path.length as i64),
+            Value::BigInt(row.steps),
+            share(row.steps, path.steps),
+        ])?;
+    }
+    report.finish()?;
+    super::output(None, &text)
+}

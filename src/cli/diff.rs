@@ -1,0 +1,81 @@
+use super::Database;
+use super::table::{self, Format};
+use crate::render::RENDERERS;
+use crate::views::diff;
+use clap::builder::PossibleValuesParser;
+use duckdb::types::Value;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Compares two databases: two inputs, two builds, two algorithms
+///
+/// Functions (steps), calls and data (bytes) that were added, are gone, grew or shrank from the first database to the second, matched by
+/// name; with -o or --picture as a coloured graph.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    database: Database,
+    /// Database to compare with it
+    other: PathBuf,
+    /// List what is the same, too
+    #[arg(long)]
+    all: bool,
+    /// Rows of a kind at most; 0: all
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    limit: usize,
+    /// Functions in the graph at most
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    top: usize,
+    #[arg(long, default_value = "table", value_enum)]
+    format: Format,
+    /// Draw a graph in this format instead of the table [default: by the ending of -o]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(RENDERERS.iter().map(|r| r.name)))]
+    picture: Option<String>,
+    /// File to write the graph to
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let db = args.database.open()?;
+    // Says what is wrong with it, in words, if anything is.
+    drop(crate::store::open::open(&args.other, false)?);
+    let list = diff::differences(&db, &args.other)?;
+    if args.picture.is_some() || args.output.is_some() {
+        let renderer = super::graph::renderer(args.picture.as_deref(), args.output.as_deref())?;
+        return super::graph::draw(&diff::graph(&list, args.top.max(2)), renderer, args.output);
+    }
+    let mut text = Vec::new();
+    let mut report = table::Report::new(&["what", "one", "two", "via", "before", "after", "change"], args.format, &mut text)?;
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let (mut shown, mut left) = (std::collections::BTreeMap::<String, usize>::new(), 0);
+    for d in list {
+        let change = d.change();
+        if change == crate::graph::Change::Same && !args.all {
+            continue;
+        }
+        let count = shown.entry(d.what.clone()).or_default();
+        *count += 1;
+        if *count > limit {
+            left += 1;
+            continue;
+        }
+        let name = |n: Option<String>| n.map_or(Value::Null, Value::Text);
+        let dash = |v: Value| if args.format == Format::Table && v == Value::Null { Value::Text(String::new()) } else { v };
+        let row = [
+            Value::Text(d.what),
+            Value::Text(d.one),
+            name(d.two),
+            name(d.via),
+            table::number(d.before),
+            table::number(d.after),
+            Value::Text(change.name().into()),
+        ];
+        report.row(&row.map(dash))?;
+    }
+    report.finish()?;
+    if left > 0 {
+        eprintln!("addfg: {left} smaller differences are not listed; --limit 0 lists all");
+    }
+    super::output(None, &text)
+}

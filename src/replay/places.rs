@@ -1,0 +1,93 @@
+//! What an address is: via, variable, and the name of the pseudo-function where no step wrote it.
+
+use super::ReplayError;
+use duckdb::Connection;
+
+struct Piece {
+    start: u64,
+    via: String,
+    unwritten: usize,
+    variable: Option<usize>,
+}
+
+/// A global variable.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    pub name: String,
+    pub address: u64,
+    pub size: u64,
+}
+
+/// Memory cut where sections, regions and variables begin and end.
+pub struct Places {
+    pieces: Vec<Piece>,
+    names: Vec<String>,
+    variables: Vec<Variable>,
+}
+
+/// Reads the map of memory.
+pub fn places(connection: &Connection) -> Result<Places, ReplayError> {
+    let mut places = Places { pieces: Vec::new(), names: vec!["<initial registers>".into(), "<input>".into()], variables: Vec::new() };
+    let mut by_id = std::collections::BTreeMap::new();
+    let mut statement = connection.prepare(include_str!("../../queries/report/variables.sql"))?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        by_id.insert(r.get::<_, i32>(0)?, places.variables.len());
+        places.variables.push(Variable { name: r.get(1)?, address: r.get(2)?, size: r.get(3)? });
+    }
+    let sql = format!("FROM ({}) ORDER BY start", include_str!("../../queries/report/flows_places.sql").trim_end().trim_end_matches(';'));
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        let name: String = r.get(2)?;
+        let unwritten = places.names.iter().position(|n| *n == name).unwrap_or_else(|| {
+            places.names.push(name);
+            places.names.len() - 1
+        });
+        let variable = r.get::<_, Option<i32>>(4)?.and_then(|v| by_id.get(&v).copied());
+        places.pieces.push(Piece { start: r.get(0)?, via: r.get(1)?, unwritten, variable });
+    }
+    Ok(places)
+}
+
+impl Places {
+    fn piece(&self, address: u64) -> Option<&Piece> {
+        self.pieces.partition_point(|p| p.start <= address).checked_sub(1).and_then(|i| self.pieces.get(i))
+    }
+
+    /// Via, and the number of the pseudo-function that bytes come from which no step wrote.
+    pub fn at(&self, is_register: bool, address: u64) -> (&str, usize) {
+        if is_register {
+            return ("register", 0);
+        }
+        self.piece(address).map_or(("heap", 1), |p| (p.via.as_str(), p.unwritten))
+    }
+
+    pub fn name(&self, unwritten: usize) -> &str {
+        self.names.get(unwritten).map_or("<input>", |n| n)
+    }
+
+    /// The smallest variable that covers an address, as an index.
+    pub fn variable(&self, address: u64) -> Option<usize> {
+        self.piece(address).and_then(|p| p.variable)
+    }
+
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    /// Whether bytes are all of one piece.
+    pub fn is_uniform(&self, address: u64, bytes: u64) -> bool {
+        let at = |a| self.pieces.partition_point(|p| p.start <= a);
+        at(address) == at(address.saturating_add(bytes - 1))
+    }
+
+    /// `quant+12`, or the address.
+    pub fn describe(&self, address: u64) -> String {
+        match self.variable(address).map(|v| &self.variables[v]) {
+            Some(v) if v.address == address => v.name.clone(),
+            Some(v) => format!("{}+{}", v.name, address - v.address),
+            None => format!("{address:#x}"),
+        }
+    }
+}

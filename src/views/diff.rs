@@ -1,0 +1,160 @@
+//! Two runs compared: two inputs, two builds, two algorithms.
+
+use super::ViewError;
+use crate::graph::{Change, Edge, EdgeKind, Flow, Graph, Level, Node, NodeKind, Via};
+use duckdb::Connection;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// function, call or data.
+    pub what: String,
+    /// The function; the caller; the writer.
+    pub one: String,
+    /// The callee; the reader.
+    pub two: Option<String>,
+    pub via: Option<String>,
+    /// Steps, calls, bytes; None: not there.
+    pub before: Option<i64>,
+    pub after: Option<i64>,
+}
+
+impl Difference {
+    pub fn change(&self) -> Change {
+        change(self.before, self.after)
+    }
+}
+
+fn change(before: Option<i64>, after: Option<i64>) -> Change {
+    match (before, after) {
+        (None, _) => Change::Added,
+        (_, None) => Change::Gone,
+        (Some(a), Some(b)) if b > a => Change::Grown,
+        (Some(a), Some(b)) if b < a => Change::Shrunk,
+        _ => Change::Same,
+    }
+}
+
+/// Everything that both or one of two databases have, by name. `other` is a database that was opened and closed before: it is one of
+/// ours.
+pub fn differences(connection: &Connection, other: &Path) -> Result<Vec<Difference>, ViewError> {
+    let path = other.display().to_string().replace('\'', "''");
+    connection.execute_batch(&format!("ATTACH IF NOT EXISTS '{path}' AS other (READ_ONLY)"))?;
+    let mut statement = connection.prepare(include_str!("../../queries/report/diff.sql"))?;
+    let rows = statement.query_map([], |r| {
+        Ok(Difference {
+            what: r.get(0)?,
+            one: r.get(1)?,
+            two: r.get(2)?,
+            via: r.get(3)?,
+            before: r.get(4)?,
+            after: r.get(5)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The edges that differ the most with the functions at their ends, and `(others)` for nothing: what is left out is counted.
+pub fn graph(differences: &[Difference], top: usize) -> Graph {
+    let mut flows: BTreeMap<(&str, &str), Vec<&Difference>> = BTreeMap::new();
+    let mut calls: BTreeMap<(&str, &str), &Difference> = BTreeMap::new();
+    let mut steps: BTreeMap<&str, &Difference> = BTreeMap::new();
+    for d in differences {
+        match (d.what.as_str(), d.two.as_deref()) {
+            ("function", _) => {
+                steps.insert(&d.one, d);
+            }
+            ("call", Some(two)) => {
+                calls.insert((&d.one, two), d);
+            }
+            (_, Some(two)) if d.one != two => flows.entry((&d.one, two)).or_default().push(d),
+            _ => {}
+        }
+    }
+    let sum = |list: &[&Difference], of: fn(&Difference) -> Option<i64>| {
+        list.iter().filter_map(|d| of(d)).reduce(|a, b| a.saturating_add(b))
+    };
+    // By difference, calls by the steps of what they call; unchanged ones only where room is left.
+    let whole = |of: fn(&Difference) -> Option<i64>| {
+        (flows.values().filter_map(|l| sum(l, of)).sum::<i64>(), calls.values().filter_map(|d| of(d)).sum::<i64>())
+    };
+    let (before, after) = (whole(|d| d.before), whole(|d| d.after));
+    let (data_total, call_total) = (before.0.max(after.0).max(1) as f64, before.1.max(after.1).max(1) as f64);
+    let mut order: Vec<(f64, f64, bool, (&str, &str))> = Vec::new();
+    for (&ends, list) in &flows {
+        let (a, b) = (sum(list, |d| d.before).unwrap_or(0), sum(list, |d| d.after).unwrap_or(0));
+        order.push((b.abs_diff(a) as f64 / data_total, a.max(b) as f64 / data_total, true, ends));
+    }
+    for (&ends, d) in &calls {
+        let (a, b) = (d.before.unwrap_or(0), d.after.unwrap_or(0));
+        order.push((b.abs_diff(a) as f64 / call_total, a.max(b) as f64 / call_total, false, ends));
+    }
+    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)).then((a.3, a.2).cmp(&(b.3, b.2))));
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    let mut drawn: BTreeSet<(bool, (&str, &str))> = BTreeSet::new();
+    for &(_, _, data, ends) in &order {
+        let new = [ends.0, ends.1].iter().filter(|n| !names.contains(**n)).count();
+        if names.len() + new <= top && drawn.len() < 3 * top {
+            names.extend([ends.0, ends.1]);
+            drawn.insert((data, ends));
+        }
+    }
+    let mut graph = Graph::new(Level::Function);
+    graph.title = Some("Functions, the second run against the first".into());
+    graph.steps = steps.values().filter_map(|d| d.after.or(d.before)).sum();
+    let mut index = BTreeMap::new();
+    for (i, &name) in names.iter().enumerate() {
+        let d = steps.get(name);
+        let kind = if d.is_none() { NodeKind::Pseudo } else { NodeKind::Function };
+        let text = match d.map(|d| (d.change(), d.before, d.after)) {
+            Some((Change::Grown | Change::Shrunk, Some(a), Some(b))) => vec![format!("{b} steps (was {a})")],
+            Some((Change::Added | Change::Gone, a, b)) => vec![format!("{} steps", a.or(b).unwrap_or(0))],
+            _ => Vec::new(),
+        };
+        let node = Node {
+            id: i as i64 + 1,
+            name: name.to_owned(),
+            kind,
+            text,
+            steps_self: d.and_then(|d| d.after.or(d.before)),
+            members: 1,
+            change: d.map_or(Change::Same, |d| d.change()),
+            ..Node::default()
+        };
+        index.insert(name, graph.graph.add_node(node));
+    }
+    for &(data, (one, two)) in &drawn {
+        let (a, b) = (index[one], index[two]);
+        if data {
+            let list = &flows[&(one, two)];
+            let (before, after) = (sum(list, |d| d.before), sum(list, |d| d.after));
+            let shown = list.iter().filter(|d| if after.is_some() { d.after.is_some() } else { true });
+            let mut parts: Vec<Flow> = shown
+                .map(|d| Flow {
+                    via: Via::parse(d.via.as_deref().unwrap_or("other")),
+                    bytes: d.after.or(d.before).unwrap_or(0),
+                    unique_bytes: None,
+                    addresses: None,
+                    transfers: None,
+                })
+                .collect();
+            parts.sort_by_key(|f| f.via);
+            let edge = Edge::new(EdgeKind::Data(parts));
+            graph.graph.add_edge(a, b, Edge { change: change(before, after), before, ..edge });
+        } else {
+            let d = calls[&(one, two)];
+            let edge = Edge::new(EdgeKind::Call { calls: d.after.or(d.before).unwrap_or(0), steps: None });
+            graph.graph.add_edge(a, b, Edge { change: d.change(), before: d.before, ..edge });
+        }
+    }
+    let left = order.iter().filter(|o| !drawn.contains(&(o.2, o.3)));
+    let (differ, same): (Vec<&_>, Vec<&_>) = left.partition(|o| o.0 > 0.0);
+    if !differ.is_empty() {
+        graph.left_out.push(format!("{} edges that differ less", differ.len()));
+    }
+    if !same.is_empty() {
+        graph.left_out.push(format!("{} edges that are the same", same.len()));
+    }
+    graph
+}

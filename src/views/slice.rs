@@ -1,0 +1,166 @@
+//! Slices by what a person names, and as a graph.
+
+use super::ViewError;
+use crate::graph::{Edge, EdgeKind, Flow, Graph, Level, Node, NodeKind, Via, function_names};
+use crate::replay::control::ControlFlow;
+use crate::replay::slice::{Bounds, Criterion, Slice, Source, backward, forward};
+use crate::replay::{Code, Places, places};
+use crate::text::{human_count, visible};
+use duckdb::{Connection, params};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A slice with what it takes to show it.
+pub struct Shown {
+    pub slice: Slice,
+    /// What the slice begins with, in words.
+    pub criterion: String,
+    pub backward: bool,
+    pub texts: BTreeMap<i32, (String, String)>,
+    pub functions: BTreeMap<i32, String>,
+    code: Code,
+    places: Places,
+}
+
+fn ids(connection: &Connection, sql: &str, params: &[&dyn duckdb::ToSql]) -> Result<BTreeSet<i32>, ViewError> {
+    let mut statement = connection.prepare(sql)?;
+    Ok(statement.query_map(params, |r| r.get(0))?.collect::<Result<_, _>>()?)
+}
+
+/// A step number; a hexadecimal address of an instruction or else of a byte of memory; FILE:LINE; a variable.
+fn criterion(connection: &Connection, code: &Code, places: &Places, text: &str) -> Result<(Criterion, String), ViewError> {
+    let shown = visible(text);
+    if let Ok(seq) = text.parse::<i64>() {
+        if seq < code.first || seq > code.last {
+            let hint = format!("steps go from {} to {}", code.first, code.last);
+            return Err(ViewError::NoCriterion { text: shown.into_owned(), hint });
+        }
+        return Ok((Criterion::Step(seq), format!("step {seq}")));
+    }
+    let digits = text.strip_prefix('@').unwrap_or(text);
+    if let Some(address) = digits.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok()) {
+        let which = ids(connection, include_str!("../../queries/report/slice_address.sql"), &[&address])?;
+        if !which.is_empty() {
+            return Ok((Criterion::Instructions(which), format!("the instruction at {address:#x}")));
+        }
+        return Ok((Criterion::Memory { address, bytes: 1 }, format!("the byte at {}", places.describe(address))));
+    }
+    if let Some((file, line)) = text.rsplit_once(':')
+        && let Ok(line) = line.parse::<i32>()
+    {
+        let which = ids(connection, include_str!("../../queries/report/slice_line.sql"), &[&file, &line])?;
+        if which.is_empty() {
+            let hint = "no instruction of that line ran".to_owned();
+            return Err(ViewError::NoCriterion { text: shown.into_owned(), hint });
+        }
+        return Ok((Criterion::Instructions(which), format!("line {shown}")));
+    }
+    match places.variables().iter().find(|v| v.name == text) {
+        Some(v) => Ok((Criterion::Memory { address: v.address, bytes: v.size }, format!("{shown} ({} bytes at {:#x})", v.size, v.address))),
+        None => {
+            let hint = "write a step number, 0xADDRESS, FILE:LINE or the name of a global variable".to_owned();
+            Err(ViewError::NoCriterion { text: shown.into_owned(), hint })
+        }
+    }
+}
+
+/// Finds a slice. `control`: along control dependences, too (backwards only).
+pub fn slice(connection: &Connection, at: &str, back: bool, control: bool, bounds: Bounds) -> Result<Shown, ViewError> {
+    let code = Code::open(connection)?;
+    let places = places(connection)?;
+    let (criterion, words) = criterion(connection, &code, &places, at)?;
+    let flow = if control && back { Some(ControlFlow::find(&code, connection)?) } else { None };
+    let found = if back {
+        backward(&code, connection, &places, &criterion, flow.as_ref(), bounds)?
+    } else {
+        forward(&code, connection, &criterion, bounds)?
+    };
+    let Some(slice) = found else {
+        return Err(ViewError::NoCriterion { text: visible(at).into_owned(), hint: "it did not run".into() });
+    };
+    let mut texts = BTreeMap::new();
+    let mut statement = connection.prepare(include_str!("../../queries/report/instruction_texts.sql"))?;
+    let mut rows = statement.query(params![])?;
+    while let Some(r) = rows.next()? {
+        texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
+    }
+    let functions = function_names(connection)?.into_iter().map(|(id, n)| (id, n.0)).collect();
+    Ok(Shown { slice, criterion: words, backward: back, texts, functions, code, places })
+}
+
+impl Shown {
+    pub fn function(&self, instruction: i32) -> &str {
+        self.functions.get(&self.code.instruction(instruction).function).map_or("?", |n| n)
+    }
+
+    pub fn address(&self, instruction: i32) -> u64 {
+        self.code.instruction(instruction).address
+    }
+
+    pub fn text(&self, instruction: i32) -> (&str, &str) {
+        self.texts.get(&instruction).map_or(("", ""), |(t, l)| (t, l))
+    }
+
+    /// The slice by instruction: the `top` that are nearest to the criterion.
+    pub fn graph(&self, top: usize) -> Graph {
+        let mut order: Vec<(u32, i64, i32)> = self.slice.instructions.iter().map(|(&i, s)| (s.depth, -s.last, i)).collect();
+        order.sort_unstable();
+        let mut graph = Graph::new(Level::Instruction);
+        let direction = if self.backward { "Where it came from" } else { "Where it goes" };
+        graph.title = Some(format!("{direction}: {}; {} steps of {} instructions", self.criterion, human_count(self.slice.count as i64), order.len()));
+        let mut index = BTreeMap::new();
+        let mut sources = BTreeMap::new();
+        for &(depth, _, id) in order.iter().take(top) {
+            let sum = &self.slice.instructions[&id];
+            let (text, line) = self.text(id);
+            let times = if sum.steps == 1 { format!("step {}", sum.last) } else { format!("{} times, last at {}", human_count(sum.steps as i64), sum.last) };
+            let node = Node {
+                id: crate::graph::PART + i64::from(id),
+                name: text.to_owned(),
+                kind: NodeKind::Instruction,
+                text: vec![if line.is_empty() { times.clone() } else { format!("{line}, {times}") }],
+                function: Some(self.function(id).to_owned()),
+                members: 1,
+                ..Node::default()
+            };
+            let at = graph.graph.add_node(node);
+            if depth == 0 && graph.focus.is_none() {
+                graph.focus = Some(at);
+            }
+            index.insert(id, at);
+        }
+        let mut hidden = 0;
+        for (&(from, to), edge) in &self.slice.data {
+            let Some(&to) = index.get(&to) else {
+                hidden += 1;
+                continue;
+            };
+            let from = match from {
+                Source::Instruction(id) => match index.get(&id) {
+                    Some(&at) => at,
+                    None => {
+                        hidden += 1;
+                        continue;
+                    }
+                },
+                Source::Unwritten(number) => *sources.entry(number).or_insert_with(|| {
+                    let name = self.places.name(number).to_owned();
+                    graph.graph.add_node(Node { id: -1 - number as i64, name, kind: NodeKind::Pseudo, ..Node::default() })
+                }),
+            };
+            let flow = |via, bytes: u64| Flow { via, bytes: bytes as i64, unique_bytes: None, addresses: None, transfers: None };
+            let via = Via::parse(self.places.at(false, edge.address).0);
+            let parts = [flow(Via::Register, edge.register), flow(via, edge.memory)];
+            let parts: Vec<Flow> = parts.into_iter().filter(|f| f.bytes > 0).collect();
+            graph.graph.add_edge(from, to, Edge::new(EdgeKind::Data(parts)));
+        }
+        for (from, to) in &self.slice.control {
+            if let (Some(&a), Some(&b)) = (index.get(from), index.get(to)) {
+                graph.graph.add_edge(a, b, Edge::new(EdgeKind::Control));
+            }
+        }
+        if order.len() > top {
+            graph.left_out.push(format!("{} instructions farther from the criterion, {hidden} edges", order.len() - top));
+        }
+        graph
+    }
+}
