@@ -1673,20 +1673,27 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             if same || self.without(Mutation::OldWriters) {
                 continue;
             }
-            let span = RegSpan { offset: piece.offset, size: piece.len };
-            self.write_registers(t, span, Cell { reader: 0, ..piece.cell });
-            let thread = &mut self.threads[t];
-            thread.pending[span.offset as usize..(span.offset + span.size) as usize].fill(store);
-            thread.set_pending(span, true);
-            let bit = (piece.offset - register.offset) as u64;
-            self.pools.visit(&mut thread.registers, key, piece.offset as u64, piece.len as u64, |pools, k, _, cell| {
-                let otherwise = bit < 64 && read_otherwise >> bit.min(63) & 1 != 0;
-                cell.reader = piece.cell.reader;
-                pools.set_readers(k, piece.readers.clone());
-                if otherwise {
-                    pools.note_reader(cell, k, call, &|_| true);
-                }
-            });
+            // Bytes that the instance has read since the save apart from those that it has not.
+            let otherwise = |offset: u16| read_otherwise >> (offset - register.offset).min(63) & 1 != 0;
+            let end = piece.offset + piece.len;
+            let mut from = piece.offset;
+            while from < end {
+                let read = otherwise(from);
+                let to = (from..end).find(|&b| otherwise(b) != read).unwrap_or(end);
+                let span = RegSpan { offset: from, size: to - from };
+                self.write_registers(t, span, Cell { reader: 0, ..piece.cell });
+                let thread = &mut self.threads[t];
+                thread.pending[from as usize..to as usize].fill(store);
+                thread.set_pending(span, true);
+                self.pools.visit(&mut thread.registers, key, from as u64, (to - from) as u64, |pools, k, _, cell| {
+                    cell.reader = piece.cell.reader;
+                    pools.set_readers(k, piece.readers.clone());
+                    if read {
+                        pools.note_reader(cell, k, call, &|_| true);
+                    }
+                });
+                from = to;
+            }
         }
         let save = &mut self.saves[index as usize];
         save.pieces = pieces;
