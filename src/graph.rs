@@ -4,6 +4,7 @@
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 
+mod bottom_up;
 mod contexts;
 mod inside;
 mod load;
@@ -382,6 +383,8 @@ pub struct Selection {
     pub min_bytes: Option<i64>,
     /// Draw stubs instead of merging them into their callers.
     pub stubs: bool,
+    /// Make the data edges of functions from the graph of all steps, merged up, instead of from what is stored.
+    pub bottom_up: bool,
 }
 
 impl Default for Selection {
@@ -403,6 +406,7 @@ impl Default for Selection {
             top: 24,
             min_bytes: None,
             stubs: false,
+            bottom_up: false,
         }
     }
 }

@@ -52,6 +52,10 @@ pub struct Args {
     /// PLT stubs and the like: merge into their callers, or show
     #[arg(long, default_value = "fold", value_parser = ["fold", "show"])]
     stubs: String,
+    /// Where data edges come from: what the build summed up (top-down), or the graph of all executed instructions, made now and
+    /// merged up (bottom-up: the same bytes and transfers, much slower; for comparison)
+    #[arg(long, default_value = "top-down", value_parser = ["top-down", "bottom-up"])]
+    strategy: String,
     /// How to draw [default: by the ending of -o, else dot]
     #[arg(long, value_parser = PossibleValuesParser::new(RENDERERS.iter().map(|r| r.name)))]
     format: Option<String>,
@@ -82,6 +86,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "--expand and --group change the graph of functions: leave out --level {}",
         level.name()
     );
+    anyhow::ensure!(
+        args.strategy == "top-down" || matches!(level, Level::Function | Level::File | Level::Image) && args.expand.is_empty(),
+        "--strategy bottom-up is for the levels function, file and image"
+    );
     let shows = |what: &str| args.show.iter().any(|s| s == what);
     let parts = level.inside().is_some() || !args.expand.is_empty();
     for what in ["control", "jumps", "carried"] {
@@ -105,6 +113,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         top: args.top.max(1),
         min_bytes: args.min_bytes,
         stubs: args.stubs == "show",
+        bottom_up: args.strategy == "bottom-up",
     };
     let graph = graph::load(&db, &selection)?;
     draw(&graph, renderer, args.output)

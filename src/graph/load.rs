@@ -150,7 +150,16 @@ fn function_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
     } else {
         [report!("graph_nodes_folded"), report!("graph_data_folded"), report!("graph_calls_folded")]
     };
-    let mut rows = read(connection, selection, queries)?;
+    let top_down = Selection { data: selection.data && !selection.bottom_up, ..selection.clone() };
+    let mut rows = read(connection, if selection.bottom_up { &top_down } else { selection }, queries)?;
+    if selection.data && selection.bottom_up {
+        prepare_instances(connection, selection.stubs)?;
+        rows.data = super::bottom_up::rows(connection)?;
+        rows.data.retain(|r| selection.via.is_empty() || selection.via.contains(&r.flow.via));
+        // The pseudo-functions were left out with the stored edges.
+        let with_data = Selection { calls: false, ..selection.clone() };
+        rows.nodes = read(connection, &with_data, [queries[0], "SELECT NULL LIMIT 0", ""])?.nodes;
+    }
     rows.focus.extend(selection.focus.map(|f| NodeId::from(f.function_id)));
     Ok(rows)
 }
