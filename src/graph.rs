@@ -57,7 +57,8 @@ impl Level {
 
     /// The word for `--level`.
     pub fn name(self) -> &'static str {
-        ["step", "instruction", "block", "line", "loop", "instance", "context", "function", "file", "image", "thread"][self as usize]
+        ["step", "instruction", "block", "line", "loop", "instance", "context", "function", "file", "image", "thread"]
+            [self as usize]
     }
 
     pub fn parse(text: &str) -> Option<Level> {
@@ -258,7 +259,9 @@ pub enum EdgeKind {
     /// control flow.
     Control,
     /// Control went from the source to the target so often.
-    Jump { count: i64 },
+    Jump {
+        count: i64,
+    },
 }
 
 impl EdgeKind {
@@ -431,7 +434,9 @@ pub enum GraphError {
     NoSteps { detail: String },
     #[error("{0}")]
     Replay(#[from] crate::replay::ReplayError),
-    #[error("step level draws part of the run: name it with --range FIRST..LAST (step numbers), or a call with --focus FUNCTION#N")]
+    #[error(
+        "step level draws part of the run: name it with --range FIRST..LAST (step numbers), or a call with --focus FUNCTION#N"
+    )]
     NoRange,
     #[error("{steps} steps are too many for a picture of steps; {limit} at most")]
     RangeTooLong { steps: i64, limit: i64 },

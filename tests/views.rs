@@ -100,7 +100,8 @@ fn replayed(connection: &Connection) -> Vec<(Option<i64>, u16, i64, u16, bool, u
 }
 
 fn kept(connection: &Connection) -> Vec<(Option<i64>, u16, i64, u16, bool, u64, u32)> {
-    let sql = "SELECT write_seq, coalesce(write_ordinal, 0)::USMALLINT, read_seq, read_ordinal, space = 'register', address, bytes
+    let sql =
+        "SELECT write_seq, coalesce(write_ordinal, 0)::USMALLINT, read_seq, read_ordinal, space = 'register', address, bytes
                FROM communication";
     let mut statement = connection.prepare(sql).unwrap();
     let row = |r: &duckdb::Row| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?, r.get(6)?));
@@ -172,7 +173,8 @@ filter,fir.c:26-27,1,1,5,30,0,96,3,false
 ";
     assert_eq!(found, expected);
     let graph = load(&open(&db), &Selection { control: true, ..whole(Level::Loop) }).unwrap();
-    let carried: i64 = graph.graph.node_weights().map(|n| n.carried).sum::<i64>() + graph.edges().iter().map(|e| e.2.carried).sum::<i64>();
+    let carried: i64 =
+        graph.graph.node_weights().map(|n| n.carried).sum::<i64>() + graph.edges().iter().map(|e| e.2.carried).sum::<i64>();
     assert_eq!(carried, 540 + 140 + 96);
 }
 
@@ -357,7 +359,10 @@ fn differences_of_two_runs() {
     let there = ok(&["diff", a, b, "--format", "csv", "--limit", "0"]);
     let back = ok(&["diff", b, a, "--format", "csv", "--limit", "0"]);
     assert_eq!(there.lines().count(), back.lines().count());
-    assert!(there.contains("function,checksum,,,53,24583,grown\n") && there.contains("data,produce,fir,global,80,,gone\n"), "{there}");
+    assert!(
+        there.contains("function,checksum,,,53,24583,grown\n") && there.contains("data,produce,fir,global,80,,gone\n"),
+        "{there}"
+    );
     let count = |text: &str, what: &str| text.lines().filter(|l| l.ends_with(what)).count();
     assert_eq!(count(&there, ",added"), count(&back, ",gone"));
     let graph = ok(&["diff", a, b, "--picture", "dot"]);
@@ -371,7 +376,8 @@ fn the_matrix_has_all_bytes() {
     let whole: i64 = rows(&db, "SELECT sum(bytes) FROM function_edge")[0].parse().unwrap();
     for top in ["3", "12", "500"] {
         let text = ok(&["matrix", db.to_str().unwrap(), "--top", top, "--format", "csv"]);
-        let sum: i64 = text.lines().skip(1).flat_map(|l| l.split(',').skip(1).map(|n| n.parse::<i64>().unwrap()).collect::<Vec<_>>()).sum();
+        let sum: i64 =
+            text.lines().skip(1).flat_map(|l| l.split(',').skip(1).map(|n| n.parse::<i64>().unwrap()).collect::<Vec<_>>()).sum();
         assert_eq!(sum, whole, "top {top}");
     }
     let picture = scratch.path("m.svg");
@@ -399,7 +405,8 @@ fn the_memory_profile_against_sql() {
         let text = ok(&["memory", db.to_str().unwrap(), "--format", "json"]);
         let table: serde_json::Value = serde_json::from_str(&text).unwrap();
         let field = |name: &str| table.as_array().unwrap().iter().map(|r| r[name].as_i64().unwrap_or(0)).sum::<i64>();
-        let found = ["reads", "read_bytes", "writes", "written_bytes", "distinct_bytes"].map(field).map(|n| n.to_string()).join(",");
+        let found =
+            ["reads", "read_bytes", "writes", "written_bytes", "distinct_bytes"].map(field).map(|n| n.to_string()).join(",");
         let sql = "SELECT count(*) FILTER (NOT is_write), sum(size) FILTER (NOT is_write), count(*) FILTER (is_write),
                           sum(size) FILTER (is_write), (SELECT count(DISTINCT address + o) FROM data_access, unnest(range(size::BIGINT)::UBIGINT[]) t(o)
                                                         WHERE space = 'memory')
@@ -410,7 +417,10 @@ fn the_memory_profile_against_sql() {
     let db = example(&scratch, "fir", "instance");
     assert_eq!(addfg(&["memory", db.to_str().unwrap()]).status.code(), Some(2), "no steps are kept");
     let db = scratch.path("fir-pairs.duckdb");
-    let lines = rows(&db, "SELECT address // 64, (address + size - 1) // 64 FROM data_access WHERE space = 'memory' ORDER BY seq, ordinal");
+    let lines = rows(
+        &db,
+        "SELECT address // 64, (address + size - 1) // 64 FROM data_access WHERE space = 'memory' ORDER BY seq, ordinal",
+    );
     let mut touched: Vec<u64> = Vec::new();
     for line in lines {
         let (a, b) = line.split_once(',').unwrap();
@@ -482,16 +492,20 @@ fn sources_stay_however_few_nodes_are_drawn() {
 #[test]
 fn groups_are_sums_of_their_functions() {
     let scratch = Scratch::new("groups");
-    let db = example(&scratch, "fir", "instance");
+    let db = example(&scratch, "fir", "pairs");
     let graph = ok(&["graph", db.to_str().unwrap(), "--group", "core=fir,multiply", "--format", "json", "--min-bytes", "0"]);
     let graph: serde_json::Value = serde_json::from_str(&graph).unwrap();
     let id = |name: &str| graph["nodes"].as_array().unwrap().iter().find(|n| n["name"] == name).unwrap()["id"].clone();
     let edge = |a: &str, b: &str| {
         let (a, b) = (id(a), id(b));
         let found = graph["edges"].as_array().unwrap().iter().find(|e| e["from"] == a && e["to"] == b && e["kind"] == "data");
-        found.unwrap()["bytes"].as_i64().unwrap()
+        let flow = &found.unwrap()["via"][0];
+        (flow["bytes"].as_i64().unwrap(), flow["unique_bytes"].as_i64().unwrap(), flow["addresses"].as_i64().unwrap())
     };
-    assert_eq!((edge("produce", "core"), edge("filter", "core"), edge("core", "filter")), (80, 40, 20));
+    // As from and to fir alone: multiply has nothing to do with the others.
+    assert_eq!(edge("produce", "core"), (80, 80, 32));
+    assert_eq!(edge("filter", "core"), (40, 40, 8));
+    assert_eq!(edge("core", "filter"), (20, 20, 4));
     let core = graph["nodes"].as_array().unwrap().iter().find(|n| n["name"] == "core").unwrap().clone();
     // fir to itself 1100, fir to multiply 160 and back 80, multiply to itself 80.
     assert_eq!(core["local_bytes"], 1100 + 160 + 80 + 80);
@@ -548,13 +562,19 @@ fn callgrind_counts_the_same() {
     let db = PathBuf::from(db);
     // A function under any of its names; several functions of one name are one to callgrind.
     let mut canonical: HashMap<String, String> = HashMap::new();
-    let names = rows(&db, "SELECT s.symbol, n.name FROM function_symbol s JOIN function_name n USING (function_id) WHERE s.symbol IS NOT NULL");
+    let names = rows(
+        &db,
+        "SELECT s.symbol, n.name FROM function_symbol s JOIN function_name n USING (function_id) WHERE s.symbol IS NOT NULL",
+    );
     for row in names {
         let (symbol, name) = row.split_once(',').unwrap();
         canonical.entry(name.to_owned()).or_insert(symbol.to_owned());
     }
     let mut places: Vec<(u64, u64, String)> = Vec::new();
-    for row in rows(&db, "SELECT address, size, coalesce(symbol, name) FROM function_symbol WHERE address IS NOT NULL AND size IS NOT NULL") {
+    for row in rows(
+        &db,
+        "SELECT address, size, coalesce(symbol, name) FROM function_symbol WHERE address IS NOT NULL AND size IS NOT NULL",
+    ) {
         let parts: Vec<&str> = row.splitn(3, ',').collect();
         places.push((parts[0].parse().unwrap(), parts[1].parse().unwrap(), parts[2].to_owned()));
     }
@@ -562,7 +582,8 @@ fn callgrind_counts_the_same() {
         let n = n.split('\'').next().unwrap_or(n);
         // Symbols without a type or size have no name for callgrind, but an address.
         let address = n.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok());
-        let at = address.and_then(|a| places.iter().find(|p| p.0 <= a && a - p.0 < p.1.max(1)).map(|p| p.2.as_str())).unwrap_or(n);
+        let at =
+            address.and_then(|a| places.iter().find(|p| p.0 <= a && a - p.0 < p.1.max(1)).map(|p| p.2.as_str())).unwrap_or(n);
         canonical.get(at).cloned().unwrap_or(at.to_owned())
     };
     let mut own: BTreeMap<String, (i64, i64)> = BTreeMap::new();
@@ -663,7 +684,10 @@ fn callgrind_counts_the_same() {
     for (function, cost) in &theirs.inclusive {
         inclusive.entry(name(function)).or_default().0 += cost;
     }
-    for row in rows(&db, "SELECT coalesce(s.symbol, s.name), p.steps_total FROM function_profile p JOIN function_symbol s USING (function_id)") {
+    for row in rows(
+        &db,
+        "SELECT coalesce(s.symbol, s.name), p.steps_total FROM function_profile p JOIN function_symbol s USING (function_id)",
+    ) {
         let (function, steps) = row.rsplit_once(',').unwrap();
         inclusive.entry(name(function)).or_default().1 += steps.parse::<i64>().unwrap();
     }
@@ -678,15 +702,25 @@ fn callgrind_counts_the_same() {
             differ.push(function.clone());
         }
     }
-    println!("{} of {compared} functions have the same inclusive instructions, {} left out", compared - differ.len(), left_out.len());
+    println!(
+        "{} of {compared} functions have the same inclusive instructions, {} left out",
+        compared - differ.len(),
+        left_out.len()
+    );
     assert!(compared > 20 && differ.is_empty(), "{differ:?}");
 }
 
 /// Functions by the beginnings of their names: which variant glibc takes depends on the processor.
 const ALLOWED: [(&str, &str); 7] = [
-    ("frame_dummy", "it ends with a jump to register_tm_clones, and callgrind knows neither by name: it goes on counting for the first"),
+    (
+        "frame_dummy",
+        "it ends with a jump to register_tm_clones, and callgrind knows neither by name: it goes on counting for the first",
+    ),
     ("register_tm_clones", "the other side of frame_dummy"),
-    ("__strdup", "it ends with a jump to memcpy's PLT stub: callgrind counts the stub for it, addfg for the caller of what was replaced"),
+    (
+        "__strdup",
+        "it ends with a jump to memcpy's PLT stub: callgrind counts the stub for it, addfg for the caller of what was replaced",
+    ),
     ("fillin_rpath", "the other side of strdup"),
     ("__memcpy_", "mempcpy jumps into the middle of memcpy: callgrind goes on counting for the function that jumped"),
     ("__mempcpy_", "the other side of memcpy"),
@@ -697,3 +731,117 @@ const CALLS_ALLOWED: [(&str, &str, &str); 2] = [
     ("__mempcpy_", "__memcpy_", "mempcpy jumps into the middle of memcpy, which is no call for callgrind"),
     ("frame_dummy", "register_tm_clones", "callgrind knows neither by name"),
 ];
+
+#[test]
+fn cells_between_groups_are_counted_once() {
+    // Each function a group of its own has the addresses of the graph of functions.
+    let scratch = Scratch::new("cells");
+    let connection = open(&example(&scratch, "jpeg", "pairs"));
+    let all = Selection { stubs: true, top: usize::MAX / 8, min_bytes: Some(0), calls: false, ..Selection::default() };
+    let plain = load(&connection, &all).unwrap();
+    let groups: Vec<(String, Vec<i32>)> = plain
+        .graph
+        .node_weights()
+        .filter(|n| n.kind != addfg::graph::NodeKind::Pseudo)
+        .map(|n| (n.name.clone(), vec![n.id as i32]))
+        .collect();
+    let grouped = load(&connection, &Selection { groups, ..all }).unwrap();
+    let cells = |graph: &Graph| -> BTreeMap<(String, String), Vec<(String, Option<i64>)>> {
+        let name = |i: petgraph::graph::NodeIndex| graph.graph[i].name.clone();
+        let pseudo = |i: petgraph::graph::NodeIndex| graph.graph[i].kind == addfg::graph::NodeKind::Pseudo;
+        let edges = graph.edges().into_iter().filter(|e| !pseudo(e.0));
+        edges
+            .filter_map(|(a, b, e)| match &e.kind {
+                addfg::graph::EdgeKind::Data(flows) => {
+                    Some(((name(a), name(b)), flows.iter().map(|f| (f.via.name().to_owned(), f.addresses)).collect()))
+                }
+                _ => None,
+            })
+            .collect()
+    };
+    let (a, b) = (cells(&plain), cells(&grouped));
+    assert!(a.len() > 50 && a.len() == b.len());
+    let differ = a.iter().zip(&b).find(|(a, b)| a != b);
+    assert!(differ.is_none(), "{differ:?}");
+}
+
+#[test]
+fn hostile_text_in_every_place_of_a_picture() {
+    use addfg::graph::{Change, Edge, EdgeKind, Flow, Node, NodeKind, Via};
+    let long = "x".repeat(10_000);
+    let hostile = [
+        "\"quoted\"",
+        "a\nb",
+        "<b>bold</b>",
+        "\\n\\N\\G\\",
+        "]]>",
+        "&lt;&#0;&",
+        "-->",
+        "\u{0}\u{1b}[31m",
+        "}; x -> y [label=\"",
+        &long,
+        "",
+        "<TABLE>",
+        "\u{202e}",
+        "--",
+        "é\u{fffe}",
+    ];
+    let mut graph = Graph::new(Level::Line);
+    graph.title = Some(hostile.join(" "));
+    graph.left_out = hostile.iter().map(|h| (*h).to_owned()).collect();
+    let mut before = None;
+    for (i, text) in hostile.iter().enumerate() {
+        let own = |n: usize| hostile[(i + n) % hostile.len()].to_owned();
+        let kinds = [NodeKind::Line, NodeKind::Pseudo, NodeKind::Block, NodeKind::File, NodeKind::Context, NodeKind::Group];
+        let node = Node {
+            id: i as i64 + 1,
+            name: (*text).to_owned(),
+            kind: kinds[i % kinds.len()],
+            text: vec![own(1), own(2)],
+            function: (i % 3 == 0).then(|| own(3)),
+            file: Some(own(4)),
+            image: Some(own(5)),
+            change: if i % 2 == 0 { Change::Grown } else { Change::Same },
+            steps_self: Some(1),
+            members: 1,
+            ..Node::default()
+        };
+        let at = graph.graph.add_node(node);
+        let flow = Flow { via: Via::Heap, bytes: 9, unique_bytes: None, addresses: None, transfers: None };
+        if let Some(before) = before.replace(at) {
+            graph.graph.add_edge(before, at, Edge::new(EdgeKind::Data(vec![flow])));
+            graph.graph.add_edge(at, before, Edge::new(EdgeKind::Control));
+        }
+    }
+    let json: serde_json::Value = serde_json::from_str(&addfg::render::json::render(&graph)).unwrap();
+    assert_eq!(json["nodes"].as_array().unwrap().len(), hostile.len());
+    for text in [addfg::render::dot::render(&graph), addfg::render::dot::render_for_layout(&graph)] {
+        match addfg::render::layout::draw(text, "svg") {
+            Ok(svg) => {
+                let svg = String::from_utf8(svg).unwrap();
+                assert_eq!(svg.matches("class=\"node\"").count(), hostile.len());
+                assert!(!svg.contains("<b>bold") && !svg.contains('\u{1b}') && !svg.contains('\u{202e}'));
+            }
+            Err(addfg::render::layout::LayoutError::Missing) => println!("skipped: dot is not installed"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_large_graph_is_laid_out_in_seconds() {
+    if std::process::Command::new("dot").arg("-V").output().is_err() {
+        println!("skipped: dot is not installed");
+        return;
+    }
+    let scratch = Scratch::new("large");
+    let db = scratch.path("large.duckdb");
+    fixture_db::large(&db);
+    let start = std::time::Instant::now();
+    let picture = scratch.path("large.svg");
+    ok(&["graph", db.to_str().unwrap(), "-o", picture.to_str().unwrap()]);
+    let seconds = start.elapsed().as_secs_f64();
+    println!("5,000 functions, 100,000 edges: {seconds:.1} s");
+    assert!(seconds < 20.0, "{seconds} s");
+    assert!(std::fs::metadata(picture).unwrap().len() < 200_000);
+}

@@ -93,9 +93,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let shows = |what: &str| args.show.iter().any(|s| s == what);
     let parts = level.inside().is_some() || !args.expand.is_empty();
     for what in ["control", "jumps", "carried"] {
-        anyhow::ensure!(parts || !shows(what), "--show {what} is between parts of functions: add --level line or --expand FUNCTION, say");
+        anyhow::ensure!(
+            parts || !shows(what),
+            "--show {what} is between parts of functions: add --level line or --expand FUNCTION, say"
+        );
     }
-    let expand = args.expand.iter().map(|name| Ok(graph::resolve_function(&db, name)?.function_id)).collect::<anyhow::Result<_>>()?;
+    let expand =
+        args.expand.iter().map(|name| Ok(graph::resolve_function(&db, name)?.function_id)).collect::<anyhow::Result<_>>()?;
     let groups = args.group.iter().map(|text| group(&db, text)).collect::<anyhow::Result<_>>()?;
     let selection = Selection {
         level,

@@ -85,8 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let names = ["seq", "depth", "why", "function", "address", "instruction", "line"];
         let mut report = table::Report::new(&names, args.format, &mut text)?;
         for step in &found.slice.steps {
-            let first =
-                [Value::BigInt(step.seq), Value::BigInt(step.depth.into()), Value::Text(step.why.name().to_owned())];
+            let first = [Value::BigInt(step.seq), Value::BigInt(step.depth.into()), Value::Text(step.why.name().to_owned())];
             report.row(&[&first[..], &place(step.instruction)].concat())?;
         }
         report.finish()?;

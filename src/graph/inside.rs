@@ -67,7 +67,9 @@ fn part(inside: Inside, rows: &[Row], flow: Option<&ControlFlow>) -> Option<Node
     let first = rows.first()?;
     let lines = lines(rows);
     let (name, mut text) = match inside {
-        Inside::Instruction => (first.text.clone(), vec![format!("{:#x}{}", first.address, lines.map_or(String::new(), |l| format!(", {l}")))]),
+        Inside::Instruction => {
+            (first.text.clone(), vec![format!("{:#x}{}", first.address, lines.map_or(String::new(), |l| format!(", {l}")))])
+        }
         Inside::Line => (lines.unwrap_or_else(|| "(no line)".into()), Vec::new()),
         Inside::Block => {
             let mut text: Vec<String> = rows.iter().take(SHOWN).map(|r| r.text.clone()).collect();
@@ -83,7 +85,8 @@ fn part(inside: Inside, rows: &[Row], flow: Option<&ControlFlow>) -> Option<Node
                 None => ("(outside loops)".into(), Vec::new()),
                 Some(l) => {
                     let times = |n: u64, what| format!("{} {what}{}", human_count(n as i64), if n == 1 { "" } else { "s" });
-                    let entries = if l.entries == 1 { "entered once".to_owned() } else { format!("entered {}", times(l.entries, "time")) };
+                    let entries =
+                        if l.entries == 1 { "entered once".to_owned() } else { format!("entered {}", times(l.entries, "time")) };
                     let shape = if l.irreducible { ", several entries" } else { "" };
                     let depth = if l.depth > 0 { format!(", {} deep", l.depth + 1) } else { String::new() };
                     let name = format!("loop {}", lines.unwrap_or_else(|| format!("{:#x}", first.address)));

@@ -51,6 +51,9 @@ pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, Gra
     {
         rows.current = Some(current(connection, focus.function_id, instance, selection)?);
     }
+    if apart && !selection.groups.is_empty() && selection.data {
+        rows.addresses = group_addresses(connection, &rows, selection)?;
+    }
     let steps = rows.nodes.values().filter_map(|n| n.steps_self).sum();
     Ok(select(rows, selection, steps, notes))
 }
@@ -224,6 +227,38 @@ fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
     let mut rows = read(connection, selection, [report!("instance_nodes"), report!("instance_data"), report!("instance_calls")])?;
     rows.focus = focus;
     Ok(rows)
+}
+
+/// Distinct cells between groups of functions; none where the communications are not kept or several threads ran.
+fn group_addresses(
+    connection: &Connection,
+    rows: &Rows,
+    selection: &Selection,
+) -> Result<Vec<(NodeId, NodeId, Via, i64)>, GraphError> {
+    let sql = "SELECT (SELECT count(*) FROM thread) = 1 AND EXISTS (FROM communication_row)";
+    if !connection.query_row(sql, [], |r| r.get::<_, bool>(0))? {
+        return Ok(Vec::new());
+    }
+    let mut to: BTreeMap<NodeId, NodeId> = rows.nodes.keys().map(|&id| (id, id)).collect();
+    for (_, ids) in &selection.groups {
+        // As `group` does: a group has the id of its first function.
+        let known = ids.iter().map(|&id| NodeId::from(id)).filter(|id| rows.nodes.contains_key(id));
+        let Some(first) = known.clone().min() else { continue };
+        to.extend(known.map(|id| (id, first)));
+    }
+    connection.execute_batch(&format!(
+        "SET asof_loop_join_threshold = 0;
+         CREATE OR REPLACE TEMP TABLE group_of_function (function_id BIGINT, node BIGINT);
+         CREATE OR REPLACE TEMP TABLE place AS {}",
+        report!("flows_places")
+    ))?;
+    fill(connection, "group_of_function", to.into_iter())?;
+    let mut found = Vec::new();
+    each(connection, report!("group_addresses"), &[], |r| {
+        found.push((r.get(0)?, r.get(1)?, Via::parse(&r.get::<_, String>(2)?), r.get(3)?));
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// What one call instance of the focus has of the edges of its function.

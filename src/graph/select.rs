@@ -1,7 +1,7 @@
 //! From all nodes and edges of a level to those that are drawn.
 
 use super::load::{add, group};
-use super::{Edge, EdgeKind, Flow, Focus, Graph, Level, Node, NodeId, NodeKind, OTHERS, Selection};
+use super::{Edge, EdgeKind, Flow, Focus, Graph, Level, Node, NodeId, NodeKind, OTHERS, Selection, Via};
 use crate::text::{human_bytes, human_count, percent};
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -35,6 +35,8 @@ pub(super) struct Rows {
     pub jumps: Vec<(NodeId, NodeId, i64)>,
     /// Bytes that loops carry from one iteration to a later one.
     pub carried: Vec<(NodeId, NodeId, i64)>,
+    /// Distinct cells between nodes, where they were found for them.
+    pub addresses: Vec<(NodeId, NodeId, Via, i64)>,
     pub focus: Vec<NodeId>,
     /// What one instance of the focus has of its edges.
     pub current: Option<(Vec<DataRow>, Vec<CallRow>)>,
@@ -147,6 +149,11 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: V
     keep_top(&mut rows, selection, steps, word, &mut left_out);
 
     let mut data = data_edges(&rows.data);
+    for &(writer, reader, via, cells) in &rows.addresses {
+        if let Some(flow) = data.get_mut(&(writer, reader)).and_then(|flows| flows.iter_mut().find(|f| f.via == via)) {
+            flow.addresses = Some(cells);
+        }
+    }
     let mut calls = call_edges(&rows.calls);
     let mut carried: BTreeMap<(NodeId, NodeId), i64> = BTreeMap::new();
     for &(a, b, bytes) in &rows.carried {
@@ -406,7 +413,13 @@ fn drop_rare(calls: &mut CallEdges, selection: &Selection, nodes: usize, left_ou
 }
 
 /// Leaves out the edges with the smallest counts.
-fn drop_many(edges: &mut BTreeMap<(NodeId, NodeId), i64>, selection: &Selection, nodes: usize, what: &str, left_out: &mut Vec<String>) {
+fn drop_many(
+    edges: &mut BTreeMap<(NodeId, NodeId), i64>,
+    selection: &Selection,
+    nodes: usize,
+    what: &str,
+    left_out: &mut Vec<String>,
+) {
     let limit = (3 * nodes).max(24);
     if edges.len() <= limit || selection.min_bytes == Some(0) {
         return;
@@ -424,7 +437,8 @@ fn drop_lonely(rows: &mut Rows, linked: &BTreeSet<NodeId>, steps: i64, word: &st
     let (mut count, mut sum, mut pseudo) = (0, None, 0);
     let focus = &rows.focus;
     rows.nodes.retain(|id, n| {
-        let large = (n.kind != NodeKind::Step && n.steps_self.unwrap_or(0).saturating_mul(200) > steps) || n.kind == NodeKind::Others;
+        let large =
+            (n.kind != NodeKind::Step && n.steps_self.unwrap_or(0).saturating_mul(200) > steps) || n.kind == NodeKind::Others;
         let keep = linked.contains(id) || (large && steps > 0 && n.kind != NodeKind::Pseudo) || focus.contains(id);
         if !keep && n.kind == NodeKind::Pseudo {
             pseudo += 1;

@@ -3,8 +3,8 @@
 use super::load::{each, report};
 use super::select::{DataRow, Rows};
 use super::{Flow, GraphError, Node, NodeId, NodeKind, PART, Selection, Via};
-use crate::replay::dataflow::{Communication, Observer, replay};
 use crate::replay::Code;
+use crate::replay::dataflow::{Communication, Observer, replay};
 use duckdb::{Connection, OptionalExt};
 use std::collections::BTreeMap;
 

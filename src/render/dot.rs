@@ -70,8 +70,11 @@ fn quoted(text: &str) -> Id {
     Id::Plain(out)
 }
 
-/// Text within an HTML-like label.
+/// Text within an HTML-like label; for nothing a space, since Graphviz takes no empty elements.
 fn html(text: &str) -> String {
+    if text.is_empty() {
+        return "&#160;".into();
+    }
     let mut out = String::with_capacity(text.len());
     for c in visible(text).chars() {
         match c {
@@ -401,8 +404,12 @@ fn caption(graph: &Graph) -> Attribute {
     if edges.iter().any(|e| e.2.cycle) {
         legend.push("Hollow arrow: part of a cycle of data.".to_owned());
     }
-    let changes: BTreeSet<Change> =
-        edges.iter().map(|e| e.2.change).chain(graph.graph.node_weights().map(|n| n.change)).filter(|&c| c != Change::Same).collect();
+    let changes: BTreeSet<Change> = edges
+        .iter()
+        .map(|e| e.2.change)
+        .chain(graph.graph.node_weights().map(|n| n.change))
+        .filter(|&c| c != Change::Same)
+        .collect();
     if !changes.is_empty() {
         let names: Vec<_> =
             changes.iter().map(|&c| format!("<FONT COLOR=\"{}\"><B>{}</B></FONT>", change_colour(c), c.name())).collect();
@@ -498,7 +505,10 @@ fn write(graph: &Graph, for_layout: bool) -> String {
         match file {
             Some(file) if several => {
                 let mut inner = vec![Stmt::GAttribute(GraphAttributes::Graph(vec![
-                    label(&[format!("<FONT COLOR=\"{GREY}\">{}</FONT>", html(&shorten(&if functions.contains(file) { file.to_owned() } else { tail(file) }, NAME)))]),
+                    label(&[format!(
+                        "<FONT COLOR=\"{GREY}\">{}</FONT>",
+                        html(&shorten(&if functions.contains(file) { file.to_owned() } else { tail(file) }, NAME))
+                    )]),
                     attribute("tooltip", file),
                     attribute("labelloc", "t"),
                     attribute("labeljust", "l"),

@@ -42,7 +42,10 @@ impl Svg {
         self.cover(x + width, y + height);
         let tip = if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escape(tip)) };
         let end = if tip.is_empty() { "/>".to_owned() } else { format!(">{tip}</rect>") };
-        let _ = writeln!(self.body, "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\"{end}");
+        let _ = writeln!(
+            self.body,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\"{end}"
+        );
     }
 
     /// Text that begins (`start`), ends (`end`) or is centred (`middle`) at x.
@@ -54,13 +57,21 @@ impl Svg {
     /// Text that goes upwards from a point.
     pub fn upward(&mut self, x: f64, y: f64, text: &str) {
         self.cover(x, y);
-        let _ = writeln!(self.body, "<text x=\"{x:.1}\" y=\"{y:.1}\" transform=\"rotate(-60 {x:.1} {y:.1})\">{}</text>", escape(text));
+        let _ = writeln!(
+            self.body,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" transform=\"rotate(-60 {x:.1} {y:.1})\">{}</text>",
+            escape(text)
+        );
     }
 
     pub fn line(&mut self, points: &[(f64, f64)], colour: &str) {
         points.iter().for_each(|p| self.cover(p.0, p.1));
         let list: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-        let _ = writeln!(self.body, "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>", list.join(" "));
+        let _ = writeln!(
+            self.body,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>",
+            list.join(" ")
+        );
     }
 
     pub fn finish(self) -> String {

@@ -63,8 +63,10 @@ pub fn loops(count: usize, edges: &[(usize, usize)], root: usize) -> Vec<Loop> {
     let mut work = vec![(reached, None)];
     while let Some((nodes, parent)) = work.pop() {
         let inside: FxHashMap<usize, usize> = nodes.iter().enumerate().map(|(i, &n)| (n, i)).collect();
-        let part: Vec<(usize, usize)> =
-            nodes.iter().flat_map(|&n| next[n].iter().filter_map(|m| Some((inside[&n], *inside.get(m)?))).collect::<Vec<_>>()).collect();
+        let part: Vec<(usize, usize)> = nodes
+            .iter()
+            .flat_map(|&n| next[n].iter().filter_map(|m| Some((inside[&n], *inside.get(m)?))).collect::<Vec<_>>())
+            .collect();
         for component in kosaraju_scc(&graph(nodes.len(), &part)) {
             let body: BTreeSet<usize> = component.iter().map(|i| nodes[i.index()]).collect();
             let Some(&first) = body.first() else { continue };
@@ -238,7 +240,14 @@ impl ControlFlow {
                 *next.entry((from, to)).or_default() += count;
             }
         }
-        let mut flow = ControlFlow { loop_of: vec![None; blocks.len()], blocks, block_of, next, loops: Vec::new(), control: BTreeSet::new() };
+        let mut flow = ControlFlow {
+            loop_of: vec![None; blocks.len()],
+            blocks,
+            block_of,
+            next,
+            loops: Vec::new(),
+            control: BTreeSet::new(),
+        };
         flow.by_function(transitions);
         flow
     }
@@ -260,12 +269,8 @@ impl ControlFlow {
             // Nodes: the blocks, then one before all entries and one behind all exits.
             let (root, exit, count) = (members.len(), members.len() + 1, members.len() + 2);
             let local: BTreeMap<usize, usize> = members.iter().enumerate().map(|(i, &b)| (b, i)).collect();
-            let mut own: Vec<(usize, usize)> = edges
-                .get(&function)
-                .into_iter()
-                .flatten()
-                .filter_map(|(a, b)| Some((*local.get(a)?, *local.get(b)?)))
-                .collect();
+            let mut own: Vec<(usize, usize)> =
+                edges.get(&function).into_iter().flatten().filter_map(|(a, b)| Some((*local.get(a)?, *local.get(b)?))).collect();
             let at = |i: &i32| self.block_of[*i as usize].and_then(|b| local.get(&(b as usize))).copied();
             let entries: Vec<(usize, u64)> = transitions.entries.iter().filter_map(|(i, n)| Some((at(i)?, *n))).collect();
             own.extend(entries.iter().map(|e| (root, e.0)));

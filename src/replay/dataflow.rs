@@ -207,7 +207,9 @@ pub fn replay<O: Observer>(code: &Code, connection: &Connection, last: i64, obse
                 }
                 if is_register
                     && saving.iter().any(|s| {
-                        s.exposed.is_none() && address >= s.register.into() && address < u64::from(s.register) + u64::from(s.bytes)
+                        s.exposed.is_none()
+                            && address >= s.register.into()
+                            && address < u64::from(s.register) + u64::from(s.bytes)
                     })
                 {
                     // A save's read of the register is none; what else it reads is beside that.

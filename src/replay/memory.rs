@@ -195,9 +195,9 @@ impl Tracker<'_> {
     }
 
     fn page(&mut self, address: u64) -> &mut Bytes {
-        self.pages.entry(address / PAGE).or_insert_with(|| {
-            Box::new(Bytes { state: [0; PAGE as usize], moment: [0; PAGE as usize], place: None })
-        })
+        self.pages
+            .entry(address / PAGE)
+            .or_insert_with(|| Box::new(Bytes { state: [0; PAGE as usize], moment: [0; PAGE as usize], place: None }))
     }
 
     /// [`Tracker::name`], remembered for pages of one kind.

@@ -135,7 +135,12 @@ struct Window {
     intervals: Vec<Vec<(i64, i64, i32)>>,
 }
 
-fn column<'a, T: 'static>(batch: &'a RecordBatch, index: usize, table: &'static str, name: &'static str) -> Result<&'a T, ReplayError> {
+fn column<'a, T: 'static>(
+    batch: &'a RecordBatch,
+    index: usize,
+    table: &'static str,
+    name: &'static str,
+) -> Result<&'a T, ReplayError> {
     let found = batch.columns().get(index).and_then(|c| c.as_any().downcast_ref::<T>());
     found.ok_or(ReplayError::Type { table, column: name })
 }
@@ -149,7 +154,15 @@ impl Code {
             Ok((r.get::<_, Option<i64>>(0)?, r.get::<_, Option<i64>>(1)?, r.get(2)?, r.get::<_, i64>(3)?, r.get::<_, String>(4)?))
         })?;
         let (Some(first), Some(last), longest, calls, _) = bounds else { return Err(ReplayError::NoSteps { detail: bounds.4 }) };
-        let mut code = Code { blocks: Vec::new(), instructions: Vec::new(), first, last, longest, calls: calls.max(0) as usize, flags: Vec::new() };
+        let mut code = Code {
+            blocks: Vec::new(),
+            instructions: Vec::new(),
+            first,
+            last,
+            longest,
+            calls: calls.max(0) as usize,
+            flags: Vec::new(),
+        };
         let mut statement = connection.prepare(report!("replay_flags"))?;
         let mut rows = statement.query([])?;
         while let Some(r) = rows.next()? {
@@ -248,7 +261,8 @@ impl Code {
                 w.block.push(block.value(i));
                 if !list.is_null(i) {
                     let part = list.value(i);
-                    let part = part.as_any().downcast_ref::<UInt64Array>().ok_or(ReplayError::Type { table: T, column: "address" })?;
+                    let part =
+                        part.as_any().downcast_ref::<UInt64Array>().ok_or(ReplayError::Type { table: T, column: "address" })?;
                     w.address.extend_from_slice(part.values());
                 }
                 w.offset.push(w.address.len());
@@ -269,13 +283,7 @@ impl Code {
     }
 
     /// The pieces of one run, in order.
-    fn pieces<'a>(
-        &'a self,
-        w: &'a Window,
-        run: usize,
-        range: (i64, i64),
-        out: &mut Vec<Piece<'a>>,
-    ) -> Result<(), ReplayError> {
+    fn pieces<'a>(&'a self, w: &'a Window, run: usize, range: (i64, i64), out: &mut Vec<Piece<'a>>) -> Result<(), ReplayError> {
         out.clear();
         let (start_seq, thread, block_id) = (w.start[run], w.thread[run], w.block[run]);
         let missing = ReplayError::Missing { what: "block", id: block_id.into() };

@@ -27,7 +27,8 @@ pub struct Places {
 
 /// Reads the map of memory.
 pub fn places(connection: &Connection) -> Result<Places, ReplayError> {
-    let mut places = Places { pieces: Vec::new(), names: vec!["<initial registers>".into(), "<input>".into()], variables: Vec::new() };
+    let mut places =
+        Places { pieces: Vec::new(), names: vec!["<initial registers>".into(), "<input>".into()], variables: Vec::new() };
     let mut by_id = std::collections::BTreeMap::new();
     let mut statement = connection.prepare(include_str!("../../queries/report/variables.sql"))?;
     let mut rows = statement.query([])?;
@@ -35,7 +36,10 @@ pub fn places(connection: &Connection) -> Result<Places, ReplayError> {
         by_id.insert(r.get::<_, i32>(0)?, places.variables.len());
         places.variables.push(Variable { name: r.get(1)?, address: r.get(2)?, size: r.get(3)? });
     }
-    let sql = format!("FROM ({}) ORDER BY start", include_str!("../../queries/report/flows_places.sql").trim_end().trim_end_matches(';'));
+    let sql = format!(
+        "FROM ({}) ORDER BY start",
+        include_str!("../../queries/report/flows_places.sql").trim_end().trim_end_matches(';')
+    );
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {

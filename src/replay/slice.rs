@@ -166,9 +166,7 @@ impl Saves {
                 let save = &self.list[s];
                 !save.exposed && address >= save.register && address + access.size <= save.register + save.bytes
             }),
-            Place::Memory(_) => {
-                self.by_restore.get(&seq).is_some_and(|&s| access.data_register == Some(self.list[s].register))
-            }
+            Place::Memory(_) => self.by_restore.get(&seq).is_some_and(|&s| access.data_register == Some(self.list[s].register)),
         }
     }
 
@@ -183,7 +181,10 @@ impl Saves {
 fn last_of(code: &Code, connection: &Connection, which: &BTreeSet<i32>, last: i64) -> Result<Option<i64>, ReplayError> {
     let mut found = None;
     code.backwards(connection, (code.first, last), |piece| {
-        found = (piece.first_step..piece.end_step).rev().find(|&s| which.contains(&piece.block.instructions[s])).map(|s| piece.seq(s));
+        found = (piece.first_step..piece.end_step)
+            .rev()
+            .find(|&s| which.contains(&piece.block.instructions[s]))
+            .map(|s| piece.seq(s));
         found.is_none()
     })?;
     Ok(found)
@@ -307,7 +308,8 @@ pub fn backward(
                 slice.join(SliceStep { seq, instruction, call: piece.call, depth, why: reason }, bounds.limit);
                 if depth < bounds.depth {
                     // With control dependences, what a branch compares comes to it through the flags.
-                    let counts = |a: &&super::BlockAccess| !a.is_write && (!a.is_control || control.is_some() && code.is_flags(a));
+                    let counts =
+                        |a: &&super::BlockAccess| !a.is_write && (!a.is_control || control.is_some() && code.is_flags(a));
                     for access in piece.block.accesses_of(step).iter().filter(counts) {
                         if saves.hides(seq, access) {
                             continue;
@@ -343,7 +345,11 @@ pub fn backward(
                 wanted.entry(cell).or_default().extend(readers);
             }
         }
-        still.is_some() || !wanted.is_empty() || !asleep.is_empty() || undecided.values().any(|l| !l.is_empty()) || !caller.is_empty()
+        still.is_some()
+            || !wanted.is_empty()
+            || !asleep.is_empty()
+            || undecided.values().any(|l| !l.is_empty())
+            || !caller.is_empty()
     })?;
     for ((owner, address), readers) in wanted {
         let (_, unwritten) = places.at(owner > 0, address);
@@ -355,7 +361,12 @@ pub fn backward(
 }
 
 /// Where a value goes.
-pub fn forward(code: &Code, connection: &Connection, criterion: &Criterion, bounds: Bounds) -> Result<Option<Slice>, ReplayError> {
+pub fn forward(
+    code: &Code,
+    connection: &Connection,
+    criterion: &Criterion,
+    bounds: Bounds,
+) -> Result<Option<Slice>, ReplayError> {
     let mut slice = Slice::default();
     // Bytes that depend on the criterion: the instruction that wrote them, and its depth.
     let mut affected: FxHashMap<Cell, (i32, u32)> = FxHashMap::default();
@@ -419,7 +430,9 @@ pub fn forward(code: &Code, connection: &Connection, criterion: &Criterion, boun
             }
             if let Some((address, bytes)) = target
                 && accesses.iter().filter(|a| a.is_write).any(|a| {
-                    cells(piece, a).is_some_and(|(r, c)| !r && c.1 < address.saturating_add(bytes) && c.1.saturating_add(a.size.into()) > address)
+                    cells(piece, a).is_some_and(|(r, c)| {
+                        !r && c.1 < address.saturating_add(bytes) && c.1.saturating_add(a.size.into()) > address
+                    })
                 })
             {
                 depth = Some(0);
@@ -435,7 +448,8 @@ pub fn forward(code: &Code, connection: &Connection, criterion: &Criterion, boun
                 }
                 let given = saves.given_back(seq, access).map(|s| s.seq);
                 for i in 0..access.size {
-                    let inside = target.is_none_or(|(a, n)| depth != Some(0) || (!is_register && plus(cell, i).1.wrapping_sub(a) < n));
+                    let inside =
+                        target.is_none_or(|(a, n)| depth != Some(0) || (!is_register && plus(cell, i).1.wrapping_sub(a) < n));
                     match depth {
                         Some(d) if given.is_none() && inside => affected.insert(plus(cell, i), (instruction, d)),
                         _ => affected.remove(&plus(cell, i)),

@@ -48,7 +48,8 @@ pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
     let mut calls = Vec::new();
     let mut statement = connection.prepare(include_str!("../../queries/report/call_self.sql"))?;
     for (call, (function, n)) in most {
-        let found = statement.query_map([call], |r| Ok((r.get::<_, i32>(0)?, r.get::<_, Option<i64>>(1)?)))?.next().transpose()?;
+        let found =
+            statement.query_map([call], |r| Ok((r.get::<_, i32>(0)?, r.get::<_, Option<i64>>(1)?)))?.next().transpose()?;
         let (instance, steps) = found.unwrap_or((0, None));
         calls.push(PathRow { name: format!("{}#{instance}", name(function)), steps_on_path: n, steps: steps.unwrap_or(0) });
     }

@@ -43,14 +43,7 @@ pub fn differences(connection: &Connection, other: &Path) -> Result<Vec<Differen
     connection.execute_batch(&format!("ATTACH IF NOT EXISTS '{path}' AS other (READ_ONLY)"))?;
     let mut statement = connection.prepare(include_str!("../../queries/report/diff.sql"))?;
     let rows = statement.query_map([], |r| {
-        Ok(Difference {
-            what: r.get(0)?,
-            one: r.get(1)?,
-            two: r.get(2)?,
-            via: r.get(3)?,
-            before: r.get(4)?,
-            after: r.get(5)?,
-        })
+        Ok(Difference { what: r.get(0)?, one: r.get(1)?, two: r.get(2)?, via: r.get(3)?, before: r.get(4)?, after: r.get(5)? })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

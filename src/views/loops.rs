@@ -46,7 +46,8 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
     for (number, l) in flow.loops.iter().enumerate() {
         let header = flow.blocks[l.header].instructions[0];
         let file = texts.get(&header).map_or("", |t| t.0.as_str());
-        let lines = l.blocks.iter().flat_map(|&b| &flow.blocks[b].instructions).filter_map(|i| texts.get(i)).filter(|t| t.0 == file);
+        let lines =
+            l.blocks.iter().flat_map(|&b| &flow.blocks[b].instructions).filter_map(|i| texts.get(i)).filter(|t| t.0 == file);
         let lines: Vec<i32> = lines.filter_map(|t| t.1).collect();
         let place = match (lines.iter().min(), lines.iter().max()) {
             (Some(a), Some(b)) if a == b => format!("{file}:{a}"),
@@ -67,6 +68,8 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
             carried_edges,
         });
     }
-    found.sort_by(|a, b| b.steps.cmp(&a.steps).then_with(|| (&a.function, &a.place, a.depth).cmp(&(&b.function, &b.place, b.depth))));
+    found.sort_by(|a, b| {
+        b.steps.cmp(&a.steps).then_with(|| (&a.function, &a.place, a.depth).cmp(&(&b.function, &b.place, b.depth)))
+    });
     Ok(found)
 }

@@ -67,7 +67,12 @@ impl Matrix {
         let y = top + CELL * names.len() as f64 + 16.0;
         let most = human_bytes(most as i64);
         let x = left + CELL * names.len() as f64 + 3.2 * names.last().map_or(0, |n| n.chars().count()) as f64;
-        svg.text(10.0, y, "start", &format!("Rows write, columns read; darker: more bytes (logarithmic, up to {most}); grey: a function's own."));
+        svg.text(
+            10.0,
+            y,
+            "start",
+            &format!("Rows write, columns read; darker: more bytes (logarithmic, up to {most}); grey: a function's own."),
+        );
         svg.text(x, top, "start", "");
         svg.finish()
     }

@@ -68,7 +68,12 @@ pub fn picture(profile: &Profile) -> String {
     }
     let base = top + height * rows as f64;
     let steps = profile.moments.iter().rev().find(|m| m.first_seq > 0).map_or(0, |m| m.first_seq);
-    svg.text(left, base + 14.0, "start", &format!("Accesses by page of 4 KiB (gaps closed) over {} steps. Blue: reads, red: writes.", human_count(steps)));
+    svg.text(
+        left,
+        base + 14.0,
+        "start",
+        &format!("Accesses by page of 4 KiB (gaps closed) over {} steps. Blue: reads, red: writes.", human_count(steps)),
+    );
     let most = profile.moments.iter().map(|m| m.footprint).max().unwrap_or(1).max(1) as f64;
     let (low, tall) = (base + 130.0, 90.0);
     let curve = |of: &dyn Fn(&crate::replay::memory::Moment) -> u64| -> Vec<(f64, f64)> {
@@ -80,7 +85,12 @@ pub fn picture(profile: &Profile) -> String {
     svg.line(&curve(&|m| m.touched), "#c8551b");
     svg.text(left - 4.0, low - tall + 8.0, "end", &human_bytes(most as i64));
     svg.text(left - 4.0, low, "end", "0 B");
-    svg.text(left, low + 14.0, "start", "Black: footprint, distinct bytes touched so far. Orange: distinct bytes touched in each part of the run.");
+    svg.text(
+        left,
+        low + 14.0,
+        "start",
+        "Black: footprint, distinct bytes touched so far. Orange: distinct bytes touched in each part of the run.",
+    );
     svg.finish()
 }
 
@@ -105,7 +115,8 @@ pub fn gnuplot(connection: &Connection, folder: &Path) -> Result<(), ViewError> 
         let _ = writeln!(text, "{}\t{}\t{}\t{}\t{}", m.first_seq, m.reads, m.writes, m.touched, m.footprint);
     }
     write("footprint.tsv", text)?;
-    let mut text = format!("# distinct lines of {LINE} bytes since the last access\taccesses; first: {} accesses\n", profile.cold);
+    let mut text =
+        format!("# distinct lines of {LINE} bytes since the last access\taccesses; first: {} accesses\n", profile.cold);
     for (class, count) in profile.reuse.iter().enumerate() {
         let _ = writeln!(text, "{}\t{count}", distance(class));
     }

@@ -55,7 +55,10 @@ fn criterion(connection: &Connection, code: &Code, places: &Places, text: &str) 
         return Ok((Criterion::Instructions(which), format!("line {shown}")));
     }
     match places.variables().iter().find(|v| v.name == text) {
-        Some(v) => Ok((Criterion::Memory { address: v.address, bytes: v.size }, format!("{shown} ({} bytes at {:#x})", v.size, v.address))),
+        Some(v) => Ok((
+            Criterion::Memory { address: v.address, bytes: v.size },
+            format!("{shown} ({} bytes at {:#x})", v.size, v.address),
+        )),
         None => {
             let hint = "write a step number, 0xADDRESS, FILE:LINE or the name of a global variable".to_owned();
             Err(ViewError::NoCriterion { text: shown.into_owned(), hint })
@@ -106,13 +109,22 @@ impl Shown {
         order.sort_unstable();
         let mut graph = Graph::new(Level::Instruction);
         let direction = if self.backward { "Where it came from" } else { "Where it goes" };
-        graph.title = Some(format!("{direction}: {}; {} steps of {} instructions", self.criterion, human_count(self.slice.count as i64), order.len()));
+        graph.title = Some(format!(
+            "{direction}: {}; {} steps of {} instructions",
+            self.criterion,
+            human_count(self.slice.count as i64),
+            order.len()
+        ));
         let mut index = BTreeMap::new();
         let mut sources = BTreeMap::new();
         for &(depth, _, id) in order.iter().take(top) {
             let sum = &self.slice.instructions[&id];
             let (text, line) = self.text(id);
-            let times = if sum.steps == 1 { format!("step {}", sum.last) } else { format!("{} times, last at {}", human_count(sum.steps as i64), sum.last) };
+            let times = if sum.steps == 1 {
+                format!("step {}", sum.last)
+            } else {
+                format!("{} times, last at {}", human_count(sum.steps as i64), sum.last)
+            };
             let node = Node {
                 id: crate::graph::PART + i64::from(id),
                 name: text.to_owned(),
