@@ -8,16 +8,6 @@ use std::process::Command;
 /// Literal pools (.text, .got) are the compiler's, not the program's.
 const EDGES: &str = "SELECT writer, reader, via, sum(bytes), sum(transfers) FROM function_dataflow
                      WHERE via IN ('global', 'constant') AND writer NOT IN ('<image .got>', '<image .text>') GROUP BY ALL ORDER BY ALL";
-const BARE: [&str; 8] = [
-    "-O1",
-    "-nostdlib",
-    "-fno-pie",
-    "-no-pie",
-    "-fno-stack-protector",
-    "-fno-asynchronous-unwind-tables",
-    "-ffreestanding",
-    "-fno-tree-loop-distribute-patterns",
-];
 
 fn load(log: &Path, elf: &Path, scratch: &Scratch) -> Vec<String> {
     let db = scratch.path("a.duckdb");

@@ -61,6 +61,18 @@ pub fn rows(database: &Path, sql: &str) -> Vec<String> {
     text.lines().skip(1).map(str::to_owned).collect()
 }
 
+/// Flags for a program without a C library.
+pub const BARE: [&str; 8] = [
+    "-O1",
+    "-nostdlib",
+    "-fno-pie",
+    "-no-pie",
+    "-fno-stack-protector",
+    "-fno-asynchronous-unwind-tables",
+    "-ffreestanding",
+    "-fno-tree-loop-distribute-patterns",
+];
+
 /// Compiles a program of tests/programs statically; None where that is not possible.
 pub fn compile(compiler: &str, program: &str, flags: &[&str], output: &Path) -> bool {
     if !have(compiler) {
