@@ -91,8 +91,8 @@ fn a_pass_without_any_one_rule_is_found_out() {
     let mut survivors = Vec::new();
     for mutation in Mutation::ALL {
         // Not every program has what a rule is about.
-        let seen = (1..5).find_map(|seed| {
-            record(&scratch, seed, 5000, 2);
+        let seen = (1..9).find_map(|seed| {
+            record(&scratch, seed, 2500, 2);
             build(&options(&scratch, Detail::Full, false, Some(mutation)), &mut |_, _| false).unwrap();
             let found = differences(&scratch.path("db"));
             (!found.is_empty()).then_some(seed)

@@ -93,14 +93,11 @@ impl Writer {
         let connection = Connection::open_with_flags(&writer.temporary, config)?;
         // Little memory, and a bulk load needs no order but its own.
         connection.execute_batch("SET memory_limit = '256MB'; SET threads = 2; SET wal_autocheckpoint = '1TB';")?;
-        connection.execute_batch("BEGIN TRANSACTION;")?;
-        for schema in SCHEMA {
-            connection.execute_batch(schema)?;
-        }
-        connection.execute_batch("CREATE TEMP TABLE flow_part AS FROM dataflow_row LIMIT 0;")?;
         let (sender, receiver) = mpsc::sync_channel::<Rows>(4);
         writer.sender = Some(sender);
         let work = move || {
+            // Here, because it takes a while and the first rows come later.
+            begin(&connection)?;
             append(&connection, receiver)?;
             Ok(connection)
         };
@@ -152,6 +149,15 @@ impl Drop for Writer {
             self.remove();
         }
     }
+}
+
+/// Begins the transaction in which everything is made.
+fn begin(connection: &Connection) -> Result<(), StoreError> {
+    connection.execute_batch("BEGIN TRANSACTION;")?;
+    for schema in SCHEMA {
+        connection.execute_batch(schema)?;
+    }
+    Ok(connection.execute_batch("CREATE TEMP TABLE flow_part AS FROM dataflow_row LIMIT 0;")?)
 }
 
 fn append(connection: &Connection, rows: mpsc::Receiver<Rows>) -> Result<(), StoreError> {
