@@ -30,6 +30,7 @@ fn options(scratch: &Scratch, detail: Detail, literal_saves: bool, mutation: Opt
         layout: None,
         detail,
         literal_saves,
+        through: Vec::new(),
         strict: true,
         force: true,
         memory_limit: 0,

@@ -119,6 +119,10 @@ pub struct Op {
     pub size: u32,
     /// Read, Write: offset of the bytes; Load, Store: the data register.
     pub register: Option<RegSpan>,
+    /// In a copying function: the part of a register that a load fills with what it loaded (the rest is zeros or sign), or the store of
+    /// a move from memory to memory (and its load: `moves`).
+    pub low: Option<RegSpan>,
+    pub moves: bool,
     /// Of the pass: edge of the instructions that it met here last.
     pub edge: u32,
 }
@@ -171,6 +175,8 @@ pub struct Segment {
     pub save_mask: u64,
     /// Registers whose load feeds reads further on in the segment.
     pub hazard_mask: u64,
+    /// A step of a copying function.
+    pub through: bool,
 }
 
 /// How a block ends.
@@ -212,12 +218,13 @@ pub fn mask(span: RegSpan) -> u64 {
     1 << ((span.offset / 4) & 63)
 }
 
-/// Prepares a block. `function(i)` is the function of instruction i; `literal` makes no store a save.
+/// Prepares a block. `function(i)` is the function of instruction i, `through(i)` whether that copies; `literal` makes no store a save.
 pub fn prepare<'a>(
     def: &BlockDef,
     decoded: &impl Fn(u32) -> &'a Decoded,
     address: &impl Fn(u32) -> u64,
     function: &impl Fn(u32) -> u32,
+    through: &impl Fn(u32) -> bool,
     literal: bool,
 ) -> Prepared {
     let mut list = Vec::new();
@@ -253,14 +260,19 @@ pub fn prepare<'a>(
         let mut start = 0;
         for step in 0..=last_step {
             let f = function(def.steps[step as usize].insn);
-            let ends = step == last_step || function(def.steps[step as usize + 1].insn) != f;
+            let copies = through(def.steps[step as usize].insn);
+            let ends = copies || step == last_step || function(def.steps[step as usize + 1].insn) != f;
             let here = rest.partition_point(|a| a.step <= step);
             let may_restore = careful
                 && rest[..here].iter().any(|a| {
                     a.step == step && !a.is_write && a.data_register.is_some() && matches!(a.place, AccessPlace::Memory(_))
                 });
             if ends || may_restore {
-                segments.push(builder.segment(def, &rest[..here], start, step + 1 - start, f, literal));
+                let mut segment = builder.segment(def, &rest[..here], start, step + 1 - start, f, literal && !copies);
+                if copies {
+                    mark_copies(&mut segment, &decoded(def.steps[step as usize].insn).text);
+                }
+                segments.push(segment);
                 rest = &rest[here..];
                 start = step + 1;
             }
@@ -280,6 +292,35 @@ pub fn prepare<'a>(
         hazard_mask,
         always_careful: hazard_mask & save_mask != 0,
         last,
+    }
+}
+
+/// Finds out what a step of a copying function hands on unchanged beside whole registers.
+fn mark_copies(segment: &mut Segment, text: &str) {
+    segment.through = true;
+    segment.hazard_mask = 0;
+    let of = |kind| segment.ops.iter().enumerate().filter(|(_, o)| o.kind == kind).map(|(i, _)| i).collect::<Vec<_>>();
+    let (loads, stores, mut writes) = (of(OpKind::Load), of(OpKind::Store), of(OpKind::Write));
+    // A base register that moves on is read, too.
+    let is_read = |i: &usize| segment.ops.iter().any(|o| o.kind == OpKind::Read && o.register == segment.ops[*i].register);
+    if writes.len() > 1 {
+        writes.retain(|i| !is_read(i));
+    }
+    match (&loads[..], &stores[..], &writes[..]) {
+        (&[load], &[store], _) if text.contains("movs") && segment.ops[load].size == segment.ops[store].size => {
+            segment.ops[load].moves = true;
+            segment.ops[store].moves = true;
+        }
+        // The loads with extension: movz, movs, ldrb, ldrsh, lbu, lw; and those into the low part of a register.
+        (&[load], &[], &[write]) if ["mov", "vmov", "ld", "lb", "lh", "lw"].iter().any(|m| text.starts_with(m)) => {
+            let (size, whole) = (segment.ops[load].size as u16, segment.ops[write].register);
+            if segment.ops[load].register.is_none()
+                && let Some(whole) = whole.filter(|w| w.size > size)
+            {
+                segment.ops[load].low = Some(RegSpan { offset: whole.offset, size });
+            }
+        }
+        _ => {}
     }
 }
 
@@ -326,6 +367,8 @@ impl Builder {
                 mem: 0,
                 size: a.size,
                 register: None,
+                low: None,
+                moves: false,
                 edge: 0,
             };
             match a.place {
@@ -441,6 +484,8 @@ impl Builder {
                     mem: 0,
                     size: (e - b) as u32,
                     register: Some(RegSpan { offset: b, size: e - b }),
+                    low: None,
+                    moves: false,
                     edge: 0,
                 });
                 b = e;

@@ -10,6 +10,8 @@ pub trait CodeMap {
     fn function_at(&mut self, address: u64) -> u32;
     /// The function is a PLT stub, veneer or IFUNC resolver.
     fn is_stub(&self, function: u32) -> bool;
+    /// Bytes that the function copies keep their producer (`--through`).
+    fn is_through(&self, function: u32) -> bool;
 }
 
 /// A row of `communication`; `write` 0 if no step wrote the bytes.

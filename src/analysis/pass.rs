@@ -598,6 +598,9 @@ pub struct Pass<C, O> {
     parts: Vec<Part>,
     sources: Vec<AccessId>,
     restored: Vec<(u32, u16)>,
+    /// Versions that a copying function has loaded, with their lengths, and the part of a register that they are to go to.
+    gathered: Vec<(u64, Cell)>,
+    copy_low: Option<RegSpan>,
     /// Rows of an access that crosses a page.
     held: Vec<Communication>,
     crossing: bool,
@@ -670,6 +673,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             parts: Vec::new(),
             sources: Vec::new(),
             restored: Vec::new(),
+            gathered: Vec::new(),
+            copy_low: None,
             held: Vec::new(),
             crossing: false,
             spare_frames: Vec::new(),
@@ -715,12 +720,13 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 block::match_operands(&self.insns[step.insn as usize].decoded, shapes);
             }
         }
-        let insns = &self.insns;
+        let (insns, code) = (&self.insns, &self.code);
         let prepared = block::prepare(
             &def,
             &|i| &insns[i as usize].decoded,
             &|i| insns[i as usize].def.address,
             &|i| insns[i as usize].function,
+            &|i| code.is_through(insns[i as usize].function),
             self.options.literal_saves,
         );
         self.blocks.push(prepared);
@@ -1122,6 +1128,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             }
         }
         self.restored.clear();
+        self.gathered.clear();
+        self.copy_low = None;
         for op in &mut segment.ops {
             let at = run_seq + op.step as u64;
             match op.kind {
@@ -1137,6 +1145,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     let reader = if op.seen { call } else { 0 };
                     let new = Cell { write: access_id(at, op.ordinal), call, insn: op.insn, reader, pair: 0 };
                     self.write_registers(t, span, new);
+                    if let Some(low) = self.copy_low.take_if(|low| low.offset == span.offset) {
+                        self.scatter_register(t, low);
+                    }
                 }
                 OpKind::Load => {
                     let address = addresses[op.mem as usize];
@@ -1144,7 +1155,15 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     if op.flag && !self.without(Mutation::ReturnLoads) {
                         continue;
                     }
-                    if let Some(register) = op.register {
+                    if segment.through && (op.register.is_some() || op.low.is_some() || op.moves) && self.gather_memory(address, op.size as u64) {
+                        if let Some(register) = op.register {
+                            self.scatter_register(t, register);
+                            self.restored.push((op.step, register.offset));
+                        }
+                        self.copy_low = op.low;
+                        continue;
+                    }
+                    if let Some(register) = op.register.filter(|_| !self.options.literal_saves) {
                         let value = values.get(op.mem as usize).copied().flatten();
                         if self.restore(t, call, register, address, at, value) {
                             self.restored.push((op.step, register.offset));
@@ -1157,8 +1176,19 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     let address = addresses[op.mem as usize];
                     let page = self.touch(address, op.size, op.stack_relative);
                     let mut insn = op.insn;
+                    if segment.through {
+                        let gathered = match op.register {
+                            Some(register) => self.gather_register(t, register),
+                            None => op.moves && !self.gathered.is_empty(),
+                        };
+                        if gathered {
+                            self.scatter_memory(address);
+                            continue;
+                        }
+                    }
                     if let Some(register) = op.register {
-                        if self.in_frame(t, address, op.size as u64, op.stack_relative)
+                        if !self.options.literal_saves
+                            && self.in_frame(t, address, op.size as u64, op.stack_relative)
                             && (self.is_foreign(t, call, register) || self.without(Mutation::OwnStores))
                             && !self.without(Mutation::Saves)
                         {
@@ -1174,6 +1204,60 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     self.write_memory(page, address, op.size as u64, new);
                 }
             }
+        }
+    }
+
+    // ---- copies of copying functions (--through): versions move with their writers, nothing is read or written ----
+
+    /// Takes the versions of memory bytes; false if a save or nobody wrote some, which makes it an ordinary read.
+    fn gather_memory(&mut self, address: u64, size: u64) -> bool {
+        self.gathered.clear();
+        let (mut at, mut left) = (address, size);
+        while left > 0 {
+            let len = left.min(PAGE - at % PAGE);
+            let page = self.memory.page(at);
+            let gathered = &mut self.gathered;
+            let words = &mut self.memory.get_mut(page).cells[..];
+            self.pools.visit(words, at - at % PAGE, at % PAGE, len, |_, _, n, cell| gathered.push((n, *cell)));
+            at = at.wrapping_add(len);
+            left -= len;
+        }
+        self.check_gathered()
+    }
+
+    fn gather_register(&mut self, t: usize, span: RegSpan) -> bool {
+        self.gathered.clear();
+        let thread = &mut self.threads[t];
+        let (key, gathered) = (register_key(thread.id, 0), &mut self.gathered);
+        let (start, len) = (span.offset as u64, span.size as u64);
+        self.pools.visit(&mut thread.registers, key, start, len, |_, _, n, cell| gathered.push((n, *cell)));
+        self.check_gathered()
+    }
+
+    fn check_gathered(&mut self) -> bool {
+        let known = self.gathered.iter().all(|(_, c)| c.write != 0 && c.insn & Cell::SAVE == 0);
+        if !known {
+            self.gathered.clear();
+        }
+        known
+    }
+
+    fn scatter_register(&mut self, t: usize, span: RegSpan) {
+        let mut offset = span.offset;
+        for (n, cell) in std::mem::take(&mut self.gathered) {
+            let new = Cell { reader: 0, pair: 0, ..cell };
+            self.write_registers(t, RegSpan { offset, size: n as u16 }, new);
+            offset += n as u16;
+        }
+    }
+
+    fn scatter_memory(&mut self, address: u64) {
+        let mut at = address;
+        for (n, cell) in std::mem::take(&mut self.gathered) {
+            let page = self.memory.page(at);
+            // A copy is no dead write of its producer.
+            self.write_memory(page, at, n, Cell { insn: cell.insn | Cell::SLOT, reader: 0, pair: 0, ..cell });
+            at = at.wrapping_add(n);
         }
     }
 

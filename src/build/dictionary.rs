@@ -54,7 +54,8 @@ impl Files {
 
 /// Options of the build that change what a database contains, as `input.options` has them.
 fn describe(options: &Options) -> String {
-    format!("saves={}", if options.literal_saves { "literal" } else { "transparent" })
+    let saves = if options.literal_saves { "literal" } else { "transparent" };
+    if options.through.is_empty() { format!("saves={saves}") } else { format!("saves={saves} through={}", options.through.join(",")) }
 }
 
 /// `meta`: what is always there, and `more`.
@@ -65,6 +66,7 @@ pub fn meta(connection: &Connection, options: &Options, more: &[(&str, Option<St
         ("addfg_version", Some(env!("CARGO_PKG_VERSION").to_string())),
         ("detail", Some(options.detail.name().to_string())),
         ("saves", Some(if options.literal_saves { "literal" } else { "transparent" }.to_string())),
+        ("through", (!options.through.is_empty()).then(|| options.through.join(","))),
     ];
     for (key, value) in always.iter().chain(more) {
         table.append_row(params![key, value])?;

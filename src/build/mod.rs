@@ -53,6 +53,8 @@ pub struct Options {
     pub layout: Option<String>,
     pub detail: Detail,
     pub literal_saves: bool,
+    /// Copying functions: bytes that they copy keep their producer.
+    pub through: Vec<String>,
     pub strict: bool,
     pub force: bool,
     /// Bytes of resident memory above which the build ends; 0: three quarters of the machine's.
@@ -82,6 +84,8 @@ pub enum BuildError {
     WrongIsa(String),
     #[error("which instruction set is this trace of? Give the program with --elf")]
     NoIsa,
+    #[error("--through {0}: no function has that name; `addfg info` lists those that ran")]
+    Through(String),
     #[error("{0} and {1} are no traces of one run: build a database of each")]
     MixedFormats(&'static str, &'static str),
     #[error("{position}: {message}; --strict refuses it")]

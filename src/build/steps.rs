@@ -4,7 +4,7 @@
 use super::dictionary::{self, TraceFile};
 use super::finish::End;
 use super::front::Front;
-use super::functions::{FunctionRow, Functions};
+use super::functions::{self, FunctionRow, Functions};
 use super::{BuildError, Detail, Options, Report};
 use crate::analysis::pass::{Options as PassOptions, Pass};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
@@ -171,7 +171,8 @@ fn run(
         instances: options.detail >= Detail::Instance,
         mutation: options.mutation,
     };
-    let functions = Functions::new(&space, isa == Isa::Arm);
+    let through = functions::through(&space, &options.through).map_err(BuildError::Through)?;
+    let functions = Functions::new(&space, isa == Isa::Arm, through);
     let mut pass: ThePass = Pass::new(functions, ColumnOutput::new(send), pass_options, ranges, registers.size, sp_tokens);
     let mut front = Front::new(isa, space.clone());
     let mut consumed = 0;

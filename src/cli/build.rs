@@ -33,6 +33,9 @@ pub struct Args {
     /// Whether registers that a function saves and restores keep their producer (transparent) or are data like any (literal)
     #[arg(long, value_name = "HOW", default_value = "transparent", value_parser = ["transparent", "literal"])]
     saves: String,
+    /// Copying functions: what they copy keeps its producer (memcpy also means glibc's variants of it)
+    #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
+    through: Vec<String>,
     /// Refuse a damaged trace instead of loading what can be read
     #[arg(long)]
     strict: bool,
@@ -93,6 +96,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             _ => Detail::Pairs,
         },
         literal_saves: args.saves == "literal",
+        through: args.through,
         strict: args.strict,
         force: args.force,
         memory_limit: args.memory_limit.unwrap_or(0) << 20,

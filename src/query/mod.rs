@@ -70,6 +70,11 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
     if !matches!(detail.as_str(), "pairs" | "full") {
         return Ok(Some(format!("detail {detail} keeps no low level: build with --detail pairs")));
     }
+    let through: Option<String> =
+        connection.query_row("SELECT max(value) FROM meta WHERE key = 'through'", [], |r| r.get(0))?;
+    if let Some(through) = through {
+        return Ok(Some(format!("built with --through {through}, which the SQL does not know: build without it")));
+    }
     let steps: i64 = connection.query_row("SELECT count(*) FROM block_run", [], |r| r.get(0))?;
     if steps == 0 {
         return Ok(Some("the trace has no steps: what is in the tables comes from it as it is".into()));
