@@ -5,7 +5,8 @@ use common::*;
 use std::path::Path;
 use std::process::Command;
 
-const MEMORY: &str = "SELECT writer, sum(bytes) FROM function_dataflow WHERE reader = 'consume' AND via <> 'register' GROUP BY ALL ORDER BY ALL";
+const MEMORY: &str =
+    "SELECT writer, sum(bytes) FROM function_dataflow WHERE reader = 'consume' AND via <> 'register' GROUP BY ALL ORDER BY ALL";
 
 fn load(log: &Path, elf: &Path, db: &Path, through: &[&str]) {
     let [log, elf, db] = [log, elf, db].map(|p| p.to_str().unwrap());
@@ -17,9 +18,12 @@ fn copies_keep_their_producer() {
     let scratch = Scratch::new("through");
     let (elf, log, db) = (scratch.path("copies"), scratch.path("log"), scratch.path("db"));
     let mut recorded = 0;
-    for (compiler, emulator) in
-        [("gcc", "valgrind"), ("arm-linux-gnueabi-gcc", "qemu-arm"), ("aarch64-linux-gnu-gcc", "qemu-aarch64"), ("riscv64-linux-gnu-gcc", "qemu-riscv64")]
-    {
+    for (compiler, emulator) in [
+        ("gcc", "valgrind"),
+        ("arm-linux-gnueabi-gcc", "qemu-arm"),
+        ("aarch64-linux-gnu-gcc", "qemu-aarch64"),
+        ("riscv64-linux-gnu-gcc", "qemu-riscv64"),
+    ] {
         if !have(emulator) || !compile(compiler, "copies.c", &["-O1", "-fno-tree-loop-distribute-patterns"], &elf) {
             continue;
         }

@@ -30,8 +30,7 @@ fn shipped_recordings() {
 #[test]
 fn recorded_programs() {
     let scratch = Scratch::new("verify-recorded");
-    for (program, flags) in [("longjmp", &["-O1"][..]), ("tail", &["-O2"]), ("strings", &["-O2"])]
-    {
+    for (program, flags) in [("longjmp", &["-O1"][..]), ("tail", &["-O2"]), ("strings", &["-O2"])] {
         let (elf, log) = (scratch.path("program"), scratch.path("log"));
         if have("valgrind") && compile("gcc", &format!("{program}.c"), flags, &elf) {
             lackey(&elf, &log);

@@ -432,13 +432,20 @@ struct InsnEdges {
 
 impl InsnEdges {
     fn new() -> InsnEdges {
-        let nobody =
-            InsnEdge { writer: u32::MAX, reader: u32::MAX, place: PlaceCode(u32::MAX), pair: 0, bytes: 0, transfers: 0 };
+        let nobody = InsnEdge { writer: u32::MAX, reader: u32::MAX, place: PlaceCode(u32::MAX), pair: 0, bytes: 0, transfers: 0 };
         InsnEdges { index: FxHashMap::default(), list: vec![nobody] }
     }
     /// Sets `hint` to the edge from `writer` ([`NO_INSN`] and [`NO_INSN_ABOVE`] included).
     #[inline]
-    fn find(&mut self, hint: &mut u32, writer: u32, reader: u32, place: PlaceCode, pairs: &mut Pairs, insns: &[Insn]) -> &mut InsnEdge {
+    fn find(
+        &mut self,
+        hint: &mut u32,
+        writer: u32,
+        reader: u32,
+        place: PlaceCode,
+        pairs: &mut Pairs,
+        insns: &[Insn],
+    ) -> &mut InsnEdge {
         let edge = &self.list[*hint as usize];
         if edge.writer != writer || edge.place != place || edge.reader != reader {
             *hint = self.look_up(writer, reader, place, pairs, insns);
@@ -1155,7 +1162,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     if op.flag && !self.without(Mutation::ReturnLoads) {
                         continue;
                     }
-                    if segment.through && (op.register.is_some() || op.low.is_some() || op.moves) && self.gather_memory(address, op.size as u64) {
+                    if segment.through
+                        && (op.register.is_some() || op.low.is_some() || op.moves)
+                        && self.gather_memory(address, op.size as u64)
+                    {
                         if let Some(register) = op.register {
                             self.scatter_register(t, register);
                             self.restored.push((op.step, register.offset));
@@ -1358,9 +1368,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let id = thread.id;
         let Some(frame) = thread.stack.last_mut() else { return false };
         let (is_register, base, words) = match space {
-            Space::Memory { page } => {
-                (false, self.memory.number(*page) * PAGE, &mut self.memory.get_mut(*page).cells[..])
-            }
+            Space::Memory { page } => (false, self.memory.number(*page) * PAGE, &mut self.memory.get_mut(*page).cells[..]),
             Space::Register => (true, 0, &mut thread.registers[..]),
         };
         let (cells, unit) = if start % WORD == 0 && (len == WORD || len == 2 * WORD) {

@@ -55,7 +55,11 @@ impl Files {
 /// Options of the build that change what a database contains, as `input.options` has them.
 fn describe(options: &Options) -> String {
     let saves = if options.literal_saves { "literal" } else { "transparent" };
-    if options.through.is_empty() { format!("saves={saves}") } else { format!("saves={saves} through={}", options.through.join(",")) }
+    if options.through.is_empty() {
+        format!("saves={saves}")
+    } else {
+        format!("saves={saves} through={}", options.through.join(","))
+    }
 }
 
 /// `meta`: what is always there, and `more`.

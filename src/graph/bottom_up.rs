@@ -67,8 +67,11 @@ pub(super) fn rows(connection: &Connection) -> Result<Vec<DataRow>, GraphError> 
     for group in edges.chunk_by(|a, b| a.read == b.read) {
         for (i, edge) in group.iter().enumerate() {
             let Some((reader, reader_function)) = call(edge.read_thread, edge.read) else { continue };
-            let (writer, writer_function) =
-                if edge.write == 0 { (-edge.nobody, edge.nobody) } else { call(edge.write_thread, edge.write).unwrap_or_default() };
+            let (writer, writer_function) = if edge.write == 0 {
+                (-edge.nobody, edge.nobody)
+            } else {
+                call(edge.write_thread, edge.write).unwrap_or_default()
+            };
             let sums = instances.entry((writer, reader, edge.via)).or_insert((0, 0, writer_function, reader_function));
             sums.0 += i64::from(edge.bytes);
             sums.1 += i64::from(!group[..i].iter().any(|e| e.write == edge.write));
@@ -85,7 +88,13 @@ pub(super) fn rows(connection: &Connection) -> Result<Vec<DataRow>, GraphError> 
     let row = |((writer, reader, via), (bytes, transfers)): ((i32, i32, u16), (i64, i64))| DataRow {
         writer: writer.into(),
         reader: reader.into(),
-        flow: Flow { via: Via::parse(&vias[usize::from(via)]), bytes, unique_bytes: None, addresses: None, transfers: Some(transfers) },
+        flow: Flow {
+            via: Via::parse(&vias[usize::from(via)]),
+            bytes,
+            unique_bytes: None,
+            addresses: None,
+            transfers: Some(transfers),
+        },
     };
     Ok(functions.into_iter().map(row).collect())
 }

@@ -72,7 +72,7 @@ pub struct Variable {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    #[error("{path}: {source}")]
+    #[error("cannot read {path}")]
     Io { path: PathBuf, source: std::io::Error },
     #[error("{path} is not an ELF file that can be read: {message}")]
     NotElf { path: PathBuf, message: String },

@@ -70,8 +70,7 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
     if !matches!(detail.as_str(), "pairs" | "full") {
         return Ok(Some(format!("detail {detail} keeps no low level: build with --detail pairs")));
     }
-    let through: Option<String> =
-        connection.query_row("SELECT max(value) FROM meta WHERE key = 'through'", [], |r| r.get(0))?;
+    let through: Option<String> = connection.query_row("SELECT max(value) FROM meta WHERE key = 'through'", [], |r| r.get(0))?;
     if let Some(through) = through {
         return Ok(Some(format!("built with --through {through}, which the SQL does not know: build without it")));
     }

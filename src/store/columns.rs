@@ -34,7 +34,8 @@ impl Table {
         Table::FlowPart,
     ];
     pub fn name(self) -> &'static str {
-        ["block_run", "communication_row", "function_call", "control_flow", "saved_register", "dataflow_row", "flow_part"][self as usize]
+        ["block_run", "communication_row", "function_call", "control_flow", "saved_register", "dataflow_row", "flow_part"]
+            [self as usize]
     }
 }
 

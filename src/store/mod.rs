@@ -20,7 +20,7 @@ pub const SCHEMA: [&str; 5] = [
 pub enum StoreError {
     #[error("{path} exists; --force replaces it")]
     Exists { path: String },
-    #[error("{path}: {source}")]
+    #[error("cannot write {path}")]
     Io { path: String, source: std::io::Error },
     #[error("database: {0}")]
     Duckdb(#[from] duckdb::Error),

@@ -634,10 +634,10 @@ mod tests {
         assert!(matches!(Input::open(&empty.0), Err(TraceError::Empty { .. })));
         assert!(matches!(Input::from_bytes("s", b""), Err(TraceError::Empty { .. })));
         assert!(matches!(Input::from_bytes("s", &compress(Compression::Gzip, b"")), Err(TraceError::Empty { .. })));
-        let error = Input::open(&std::env::temp_dir()).err().unwrap().to_string();
-        assert!(error.contains("is a directory"), "{error}");
-        let error = Input::open(Path::new("does/not/exist")).err().unwrap().to_string();
-        assert!(error.starts_with("does/not/exist: "), "{error}");
+        // With its cause, as the command line prints it.
+        let message = |path: &Path| format!("{:#}", anyhow::Error::new(Input::open(path).err().unwrap()));
+        assert!(message(&std::env::temp_dir()).contains("is a directory"));
+        assert!(message(Path::new("does/not/exist")).starts_with("cannot read does/not/exist: "));
     }
 
     #[test]

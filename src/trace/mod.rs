@@ -87,7 +87,7 @@ pub trait Sink {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    #[error("{name}: {source}")]
+    #[error("cannot read {name}")]
     Io { name: String, source: std::io::Error },
     #[error("{name}: not a trace in any format that addfg knows ({seen}); `addfg formats` lists them, --format NAME forces one")]
     UnknownFormat { name: String, seen: String },
