@@ -21,7 +21,7 @@ CREATE TABLE loop_instance (
     loop_instance_id INTEGER NOT NULL, loop_id INTEGER NOT NULL, instance INTEGER NOT NULL, call_id INTEGER NOT NULL,
     parent_instance_id INTEGER, thread_id INTEGER NOT NULL, start_seq BIGINT NOT NULL, end_seq BIGINT NOT NULL,
     iterations BIGINT NOT NULL);
-CREATE TABLE loop_iteration (loop_instance_id INTEGER NOT NULL, iteration INTEGER NOT NULL, start_seq BIGINT NOT NULL);
+CREATE TABLE loop_iteration (loop_instance_id INTEGER NOT NULL, iteration BIGINT NOT NULL, start_seq BIGINT NOT NULL);
 
 COMMENT ON TABLE basic_block IS 'Basic blocks: one entry, one exit; nodes of the control-flow graph';
 COMMENT ON COLUMN basic_block.basic_block_id IS 'Dense from 1, in the order of the file';

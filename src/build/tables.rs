@@ -14,8 +14,10 @@ use duckdb::Connection;
 pub struct Load<'a> {
     /// In a transaction, with every table of `schema/` made and empty.
     pub connection: &'a Connection,
-    /// The ELF files given, at the addresses given; one that is position-independent and has none is at 0.
-    pub space: &'a AddressSpace,
+    /// The ELF files given, at the addresses given; one that is position-independent and has none is at 0 (see [`Load::place`]).
+    pub space: AddressSpace,
+    /// By image: its address was given.
+    placed: Vec<bool>,
     pub detail: Detail,
     /// Threads that may work beside the caller's.
     pub jobs: usize,
@@ -38,6 +40,26 @@ impl Load<'_> {
         Ok(())
     }
 
+    /// Adds problems that were counted elsewhere.
+    pub fn problems(&mut self, found: &Diagnostics) -> Result<(), BuildError> {
+        for row in found.rows() {
+            self.problem(row.first.clone())?;
+            if row.count > 1 {
+                self.diagnostics.add_counted(row.first.clone(), row.count - 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts position-independent images whose address was not given where `bias` says that the trace has them.
+    pub fn place(&mut self, bias: impl Fn(&Image) -> Option<u64>) {
+        let mut images = std::mem::replace(&mut self.space, AddressSpace::new(Vec::new())).into_images();
+        for (loaded, _) in images.iter_mut().zip(&self.placed).filter(|(l, placed)| l.image.pie && !**placed) {
+            loaded.bias = bias(&loaded.image).unwrap_or(0);
+        }
+        self.space = AddressSpace::new(images);
+    }
+
     /// Says that `bytes` more of the inputs were consumed; an error if the person interrupts.
     pub fn progress(&mut self, bytes: u64) -> Result<(), BuildError> {
         self.consumed += bytes;
@@ -57,14 +79,15 @@ pub fn build(
 ) -> Result<Report, BuildError> {
     let traces: Vec<_> = inputs.iter().map(|i| TraceFile::of(i, format.name())).collect();
     let total = inputs.iter().map(Input::size).sum::<Option<u64>>().unwrap_or(0);
+    let placed = images.iter().map(|(_, bias)| bias.is_some()).collect();
     let images = images.into_iter().map(|(image, bias)| Loaded { image, bias: bias.unwrap_or(0) }).collect();
-    let space = AddressSpace::new(images);
     let mut writer = Writer::create(&options.output, options.force)?;
     // Nothing is sent: these formats append for themselves.
     let connection = writer.join()?;
     let mut load = Load {
         connection: &connection,
-        space: &space,
+        space: AddressSpace::new(images),
+        placed,
         detail: options.detail,
         jobs: options.jobs.max(1),
         files: Files::default(),
@@ -76,7 +99,7 @@ pub fn build(
         progress,
     };
     let loaded = format.load(inputs, &mut load)?;
-    let Load { mut files, diagnostics, .. } = load;
+    let Load { mut files, diagnostics, space, .. } = load;
     dictionary::meta(&connection, options, &loaded.meta)?;
     dictionary::inputs(&connection, options, &traces, loaded.carries, &space)?;
     dictionary::diagnostics(&connection, &diagnostics)?;

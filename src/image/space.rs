@@ -94,6 +94,11 @@ impl AddressSpace {
         &self.images
     }
 
+    /// The images again, to put them elsewhere.
+    pub fn into_images(self) -> Vec<Loaded> {
+        self.images
+    }
+
     /// Index of the image whose segments span the address.
     pub fn image_at(&self, address: u64) -> Option<usize> {
         Some(ranges::find(&self.extents, address)?.2 as usize)

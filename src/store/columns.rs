@@ -1,6 +1,6 @@
 //! The pass's rows as columns, handed to the database a batch at a time.
 
-use crate::analysis::{Call, Communication, Flow, Interval, Output, SavedRegister, Writer};
+use crate::analysis::{Call, Communication, Flow, Interval, LoopInstance, Output, SavedRegister, Writer};
 use duckdb::arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, UInt16Array, UInt32Array, UInt64Array};
 use duckdb::arrow::datatypes::{Field, Schema};
 use duckdb::arrow::error::ArrowError;
@@ -21,10 +21,12 @@ pub enum Table {
     Dataflow,
     /// Parts of `dataflow` that are to be added up, in a temporary table.
     FlowPart,
+    LoopInstance,
+    LoopIteration,
 }
 
 impl Table {
-    pub const ALL: [Table; 7] = [
+    pub const ALL: [Table; 9] = [
         Table::BlockRun,
         Table::Communication,
         Table::FunctionCall,
@@ -32,10 +34,21 @@ impl Table {
         Table::SavedRegister,
         Table::Dataflow,
         Table::FlowPart,
+        Table::LoopInstance,
+        Table::LoopIteration,
     ];
     pub fn name(self) -> &'static str {
-        ["block_run", "communication_row", "function_call", "control_flow", "saved_register", "dataflow_row", "flow_part"]
-            [self as usize]
+        [
+            "block_run",
+            "communication_row",
+            "function_call",
+            "control_flow",
+            "saved_register",
+            "dataflow_row",
+            "flow_part",
+            "loop_instance",
+            "loop_iteration",
+        ][self as usize]
     }
 }
 
@@ -93,6 +106,12 @@ columns!(FlowParts, Table::FlowPart, reader,
     writer: Option<i32> => Int32Array, reader: i32 => Int32Array, writer_function: Option<i32> => Int32Array,
     reader_function: i32 => Int32Array, place: u32 => UInt32Array, bytes: i64 => Int64Array, unique: i64 => Int64Array,
     transfers: i64 => Int64Array);
+columns!(LoopInstances, Table::LoopInstance, id,
+    id: i32 => Int32Array, number: i32 => Int32Array, instance: i32 => Int32Array, call: i32 => Int32Array,
+    parent: Option<i32> => Int32Array, thread: i32 => Int32Array, start_seq: i64 => Int64Array, end_seq: i64 => Int64Array,
+    iterations: i64 => Int64Array);
+columns!(LoopIterations, Table::LoopIteration, loop_instance,
+    loop_instance: i32 => Int32Array, iteration: i64 => Int64Array, start_seq: i64 => Int64Array);
 
 fn some(n: u64) -> Option<i64> {
     (n != 0).then_some(n as i64)
@@ -107,6 +126,8 @@ pub struct ColumnOutput<F> {
     saves: Saves,
     flows: Flows,
     parts: FlowParts,
+    loop_instances: LoopInstances,
+    loop_iterations: LoopIterations,
 }
 
 impl<F: FnMut(Table, Vec<ArrayRef>)> ColumnOutput<F> {
@@ -119,6 +140,8 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> ColumnOutput<F> {
             saves: Saves::default(),
             flows: Flows::default(),
             parts: FlowParts::default(),
+            loop_instances: LoopInstances::default(),
+            loop_iterations: LoopIterations::default(),
         }
     }
 
@@ -135,6 +158,8 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> ColumnOutput<F> {
         rest(&mut self.saves, &mut self.send);
         rest(&mut self.flows, &mut self.send);
         rest(&mut self.parts, &mut self.send);
+        rest(&mut self.loop_instances, &mut self.send);
+        rest(&mut self.loop_iterations, &mut self.send);
     }
 }
 
@@ -144,6 +169,30 @@ macro_rules! full {
             ($self.send)(table_of(&$self.$columns), $self.$columns.take());
         }
     };
+}
+
+impl<F: FnMut(Table, Vec<ArrayRef>)> ColumnOutput<F> {
+    pub fn loop_instance(&mut self, row: LoopInstance) {
+        let c = &mut self.loop_instances;
+        c.id.push(row.loop_instance as i32);
+        c.number.push(row.number as i32 + 1);
+        c.instance.push(row.instance as i32);
+        c.call.push(row.call as i32);
+        c.parent.push((row.parent != 0).then_some(row.parent as i32));
+        c.thread.push(row.thread as i32 + 1);
+        c.start_seq.push(row.start_seq as i64);
+        c.end_seq.push(row.end_seq as i64);
+        c.iterations.push(row.iterations as i64);
+        full!(self, loop_instances);
+    }
+
+    pub fn loop_iteration(&mut self, loop_instance: u32, iteration: u64, seq: u64) {
+        let c = &mut self.loop_iterations;
+        c.loop_instance.push(loop_instance as i32);
+        c.iteration.push(iteration as i64);
+        c.start_seq.push(seq as i64);
+        full!(self, loop_iterations);
+    }
 }
 
 fn table_of<C: Columns>(_: &C) -> Table {

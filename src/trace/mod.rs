@@ -3,6 +3,7 @@
 use crate::diagnostics::Diagnostic;
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
 
+pub mod dcfg;
 pub mod execlog;
 pub mod giano;
 pub mod input;
@@ -53,7 +54,7 @@ pub struct Loaded {
 }
 
 pub static STEP_FORMATS: &[&dyn StepFormat] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
-pub static TABLE_FORMATS: &[&dyn TableFormat] = &[];
+pub static TABLE_FORMATS: &[&dyn TableFormat] = &[&dcfg::Dcfg];
 
 /// Every format, in the order in which `addfg formats` lists them.
 pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
