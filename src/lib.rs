@@ -9,6 +9,7 @@ pub mod build;
 pub mod cli;
 pub mod diagnostics;
 pub mod event;
+pub mod export;
 pub mod flows;
 pub mod graph;
 pub mod image;

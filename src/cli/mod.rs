@@ -9,6 +9,7 @@ mod build;
 mod calls;
 mod critical;
 mod diff;
+mod export;
 mod flows;
 mod formats;
 mod graph;
@@ -49,6 +50,7 @@ enum Command {
     Memory(memory::Args),
     Critical(critical::Args),
     Diff(diff::Args),
+    Export(export::Args),
     Verify(verify::Args),
     Formats(formats::Args),
     /// Prints a completion script for a shell
@@ -72,6 +74,7 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Command::Memory(args) => memory::run(args),
         Command::Critical(args) => critical::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Export(args) => export::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Formats(args) => formats::run(args),
         Command::Completions { shell } => {

@@ -1,0 +1,58 @@
+use super::Database;
+use crate::export::{self, EXPORTS, Made, Options};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Writes a database as files of other programs: profilers, viewers, data tools (docs/exports.md)
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    database: Database,
+    /// What to make
+    #[arg(long, value_name = "FORMAT",
+        value_parser = PossibleValuesParser::new(EXPORTS.iter().map(|e| PossibleValue::new(e.name).help(e.about))))]
+    to: String,
+    /// File or folder to make; - is standard output [default: a name made of the database's, in the working directory]
+    #[arg(short, long, value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// csv and parquet: only these tables and views [default: all but opcode_line and data_access, which unpack every step]
+    #[arg(long, value_delimiter = ',', value_name = "TABLE,...")]
+    tables: Vec<String>,
+    /// chrome: arrows from writing to reading calls at most, those with the most bytes; 0: all
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    arrows: u64,
+    /// Replace an existing file; of a folder, the files of the same names
+    #[arg(long)]
+    force: bool,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let Some(export) = export::find(&args.to) else { anyhow::bail!("no export is named `{}`", args.to) };
+    let folder = matches!(export.made, Made::Folder(_));
+    let stem = args.database.db.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let output = args.output.unwrap_or_else(|| export.file.replace('*', &stem).into());
+    let options = Options { tables: args.tables, arrows: (args.arrows > 0).then_some(args.arrows) };
+    let db = args.database.open()?;
+    if output.as_os_str() == "-" {
+        let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+        export::stream(&db, export, &options, &mut out)?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Without a handler an interrupt would leave a part of a file.
+    let unfinished = export::part(&output);
+    let _ = ctrlc::set_handler(move || {
+        export::remove(&unfinished);
+        std::process::exit(130);
+    });
+    export::write(&db, export, &options, &output, args.force)?;
+    if !args.quiet {
+        eprintln!("addfg: wrote {}{}", output.display(), if folder { " (folder)" } else { "" });
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,109 @@
+//! The calls of the run in the order in which they began and ended.
+
+use super::ExportError;
+use crate::graph::prepare_merged;
+use duckdb::Connection;
+
+/// A call instance, stubs merged into their callers.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub call_id: i32,
+    pub function_id: i32,
+    pub instance: i32,
+    /// Instance that called it.
+    pub caller: Option<i32>,
+    pub thread_id: i32,
+    /// Where on the axis it begins and ends (exclusive), callees included.
+    pub first: i64,
+    pub last: i64,
+    /// Cost of itself: steps, or ticks.
+    pub own: i64,
+}
+
+/// What cost and place on the axis are measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Executed instructions; the axis is `seq`.
+    Steps,
+    /// Ticks of the trace's clock, from the first call on.
+    Ticks,
+}
+
+/// Makes the temporary table `export_call`: what [`walk`] reads.
+pub fn prepare(connection: &Connection, format: &'static str, stubs: bool) -> Result<Unit, ExportError> {
+    prepare_merged(connection, stubs)?;
+    let sql = "SELECT count(call_seq) > 0, count(call_time) > 0 FROM function_call";
+    let (steps, ticks): (bool, bool) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let (unit, query) = match (steps, ticks) {
+        (true, _) => (Unit::Steps, include_str!("../../queries/report/export_calls.sql")),
+        (_, true) => (Unit::Ticks, include_str!("../../queries/report/export_timed_calls.sql")),
+        _ => return Err(ExportError::NoCost { format }),
+    };
+    connection.execute_batch(&format!("CREATE OR REPLACE TEMP TABLE export_call AS {query}"))?;
+    Ok(unit)
+}
+
+/// What happens on the way through the calls of a thread. Calls that are open nest.
+pub enum Event<'a> {
+    /// A call begins.
+    Open(&'a Call),
+    /// The call that began last of those that are open ends, at a place that is not before any other event's.
+    Close(&'a Call, i64),
+}
+
+struct Walk<'a> {
+    stack: Vec<Call>,
+    now: i64,
+    take: &'a mut dyn FnMut(Event) -> Result<(), ExportError>,
+}
+
+impl Walk<'_> {
+    /// Ends calls until `depth` are open; none ends behind `limit`.
+    fn close(&mut self, depth: usize, limit: i64) -> Result<(), ExportError> {
+        while self.stack.len() > depth
+            && let Some(call) = self.stack.pop()
+        {
+            self.now = call.last.min(limit).max(self.now);
+            (self.take)(Event::Close(&call, self.now))?;
+        }
+        Ok(())
+    }
+}
+
+/// Goes through the calls, thread by thread. Needs [`prepare`].
+pub fn walk(connection: &Connection, take: &mut dyn FnMut(Event) -> Result<(), ExportError>) -> Result<(), ExportError> {
+    let mut walk = Walk { stack: Vec::new(), now: i64::MIN, take };
+    let mut thread = None;
+    super::rows(
+        connection,
+        "export_call",
+        "call_id, function_id, instance, caller, thread_id, first, last, own",
+        |r| -> Result<(), ExportError> {
+            let mut call = Call {
+                call_id: r.get(0)?,
+                function_id: r.get(1)?,
+                instance: r.get(2)?,
+                caller: r.get(3)?,
+                thread_id: r.get(4)?,
+                first: r.get::<_, Option<i64>>(5)?.unwrap_or(0),
+                last: r.get::<_, Option<i64>>(6)?.unwrap_or(0),
+                own: r.get::<_, Option<i64>>(7)?.unwrap_or(0),
+            };
+            if thread != Some(call.thread_id) {
+                walk.close(0, i64::MAX)?;
+                thread = Some(call.thread_id);
+                walk.now = i64::MIN;
+            }
+            // A caller that is not open is one of another thread: a root here.
+            let depth = call.caller.and_then(|c| walk.stack.iter().rposition(|s| s.call_id == c)).map_or(0, |at| at + 1);
+            walk.close(depth, call.first)?;
+            // Clocks of real traces go back now and then.
+            call.first = call.first.max(walk.now);
+            walk.now = call.first;
+            (walk.take)(Event::Open(&call))?;
+            walk.stack.push(call);
+            Ok(())
+        },
+    )?;
+    walk.close(0, i64::MAX)
+}

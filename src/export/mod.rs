@@ -1,0 +1,223 @@
+//! The database as files of other programs: one file a format, one word in [`EXPORTS`].
+//!
+//! Whatever grows with the run (calls, communications, steps) is read in windows or copied by DuckDB itself, which spills to disk:
+//! no export needs memory in proportion to the trace. A file gets its name when it is complete.
+
+use crate::graph::GraphError;
+use duckdb::{Connection, Row, ToSql};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+mod callgrind;
+mod calls;
+mod folded;
+mod tables;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("database: {0}")]
+    Duckdb(#[from] duckdb::Error),
+    #[error("{0}")]
+    Graph(#[from] GraphError),
+    #[error("cannot write the export")]
+    Io(#[from] std::io::Error),
+    #[error("cannot write {path}")]
+    File { path: String, source: std::io::Error },
+    #[error("{path} exists; --force replaces it")]
+    Exists { path: String },
+    #[error("{path} is a database: -o names the export")]
+    Database { path: String },
+    #[error("{format} makes {what}: name one with -o instead of -")]
+    NoStream { format: &'static str, what: &'static str },
+    #[error("there is no table or view `{name}`; there are {known}")]
+    NoTable { name: String, known: String },
+    #[error("calls of this database have neither steps nor a clock: there is nothing to export as {format}")]
+    NoCost { format: &'static str },
+}
+
+/// What is asked of an export beside its format.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Tables and views to write, where each is a file; empty: all but those that unpack every step.
+    pub tables: Vec<String>,
+    /// Arrows from writing to reading calls at most, those with the most bytes first; None: all.
+    pub arrows: Option<u64>,
+}
+
+/// Writes one file's bytes as they come.
+pub type Stream = fn(&Connection, &Options, &mut dyn Write) -> Result<(), ExportError>;
+/// Makes a file, or fills a folder that is there and empty.
+pub type Place = fn(&Connection, &Options, &Path) -> Result<(), ExportError>;
+
+/// How an export is made.
+pub enum Made {
+    Stream(Stream),
+    /// A file that is not written from its begin to its end, so that it cannot go to standard output.
+    File(Place),
+    Folder(Place),
+}
+
+/// A format that a database is exported to.
+pub struct Export {
+    /// The word for `--to`.
+    pub name: &'static str,
+    /// What it is and who reads it.
+    pub about: &'static str,
+    /// Name of the output where none is given; `*` is the database's stem.
+    pub file: &'static str,
+    pub made: Made,
+}
+
+pub static EXPORTS: &[Export] = &[
+    Export {
+        name: "callgrind",
+        about: "calls and steps by source line, for KCachegrind, callgrind_annotate, gprof2dot",
+        file: "callgrind.out.*",
+        made: Made::Stream(callgrind::write),
+    },
+    Export {
+        name: "folded",
+        about: "folded stacks, a line each with its steps, for flame graph tools",
+        file: "*.folded",
+        made: Made::Stream(folded::write),
+    },
+    Export {
+        name: "flamegraph",
+        about: "flame graph of the calling contexts, as SVG",
+        file: "*.flame.svg",
+        made: Made::Stream(folded::flamegraph),
+    },
+    Export {
+        name: "csv",
+        about: "a folder with a CSV file for each table and view",
+        file: "*-csv",
+        made: Made::Folder(tables::csv),
+    },
+];
+
+/// The export of a name.
+pub fn find(name: &str) -> Option<&'static Export> {
+    EXPORTS.iter().find(|e| e.name == name)
+}
+
+/// The name under which a file or folder is written until it is complete.
+pub fn part(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    name.into()
+}
+
+/// Removes what is left of an unfinished export.
+pub fn remove(part: &Path) {
+    // SQLite keeps a journal beside the file while it writes.
+    let mut journal = part.as_os_str().to_owned();
+    journal.push("-journal");
+    let _ = std::fs::remove_file(journal);
+    let _ = if part.is_dir() { std::fs::remove_dir_all(part) } else { std::fs::remove_file(part) };
+}
+
+struct Part(PathBuf);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        remove(&self.0);
+    }
+}
+
+/// Whether a file is a database of either engine.
+fn is_database(path: &Path) -> bool {
+    crate::store::open::is_duckdb(path)
+}
+
+/// Writes an export to a file or folder. What is there is replaced only with `force`, and only when the new one is complete; of a
+/// folder the files of the same names are replaced.
+pub fn write(connection: &Connection, export: &Export, options: &Options, path: &Path, force: bool) -> Result<(), ExportError> {
+    let name = || path.display().to_string();
+    if path.is_file() && is_database(path) && export.name != "sqlite" {
+        return Err(ExportError::Database { path: name() });
+    }
+    if path.exists() && !force {
+        return Err(ExportError::Exists { path: name() });
+    }
+    let failed = |source| ExportError::File { path: name(), source };
+    let temporary = Part(part(path));
+    remove(&temporary.0);
+    prepare(connection)?;
+    match export.made {
+        Made::Stream(make) => {
+            let file = std::fs::File::create(&temporary.0).map_err(failed)?;
+            let mut out = std::io::BufWriter::with_capacity(1 << 16, file);
+            make(connection, options, &mut out)?;
+            out.flush().map_err(failed)?;
+        }
+        Made::File(make) => make(connection, options, &temporary.0)?,
+        Made::Folder(make) => {
+            std::fs::create_dir(&temporary.0).map_err(failed)?;
+            make(connection, options, &temporary.0)?;
+            if path.is_dir() {
+                for entry in std::fs::read_dir(&temporary.0).map_err(failed)? {
+                    let entry = entry.map_err(failed)?;
+                    std::fs::rename(entry.path(), path.join(entry.file_name())).map_err(failed)?;
+                }
+                return Ok(());
+            }
+        }
+    }
+    std::fs::rename(&temporary.0, path).map_err(failed)
+}
+
+/// Writes an export to standard output, say.
+pub fn stream(connection: &Connection, export: &Export, options: &Options, out: &mut dyn Write) -> Result<(), ExportError> {
+    match export.made {
+        Made::Stream(make) => {
+            prepare(connection)?;
+            make(connection, options, out)
+        }
+        Made::File(_) => Err(ExportError::NoStream { format: export.name, what: "a file that is written here and there" }),
+        Made::Folder(_) => Err(ExportError::NoStream { format: export.name, what: "a folder" }),
+    }
+}
+
+/// Memory for DuckDB; what needs more goes to disk.
+fn prepare(connection: &Connection) -> duckdb::Result<()> {
+    connection.execute_batch("SET memory_limit = '512MB'; SET threads = 2; SET preserve_insertion_order = true;")
+}
+
+/// A query's rows, each given to `take`. The result is kept in memory: for what does not grow with the run.
+fn each<E: From<duckdb::Error>>(
+    connection: &Connection,
+    sql: &str,
+    params: &[&dyn ToSql],
+    mut take: impl FnMut(&Row) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query(params)?;
+    while let Some(row) = rows.next()? {
+        take(row)?;
+    }
+    Ok(())
+}
+
+/// Rows of a table that are fetched at a time: a few row groups.
+const WINDOW: i64 = 4 * 122_880;
+
+/// A table's rows in the order in which they are stored, a window at a time.
+fn rows<E: From<duckdb::Error>>(
+    connection: &Connection,
+    table: &str,
+    columns: &str,
+    mut take: impl FnMut(&Row) -> Result<(), E>,
+) -> Result<(), E> {
+    let end: i64 = connection.query_row(&format!("SELECT coalesce(max(rowid) + 1, 0) FROM {table}"), [], |r| r.get(0))?;
+    let mut statement =
+        connection.prepare(&format!("SELECT {columns} FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid"))?;
+    let mut first = 0;
+    while first < end {
+        let mut window = statement.query([first, first + WINDOW])?;
+        while let Some(row) = window.next()? {
+            take(row)?;
+        }
+        first += WINDOW;
+    }
+    Ok(())
+}
