@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 mod callgrind;
 mod calls;
+mod dcfg;
 mod folded;
 mod tables;
 
@@ -19,6 +20,8 @@ pub enum ExportError {
     Duckdb(#[from] duckdb::Error),
     #[error("{0}")]
     Graph(#[from] GraphError),
+    #[error("{0}")]
+    View(#[from] crate::views::ViewError),
     #[error("cannot write the export")]
     Io(#[from] std::io::Error),
     #[error("cannot write {path}")]
@@ -86,6 +89,12 @@ pub static EXPORTS: &[Export] = &[
         about: "flame graph of the calling contexts, as SVG",
         file: "*.flame.svg",
         made: Made::Stream(folded::flamegraph),
+    },
+    Export {
+        name: "dcfg",
+        about: "a folder with the dynamic control-flow graph (run.dcfg.json) and its trace (run.trace.json), for SDE's and PinPlay's tools",
+        file: "*-dcfg",
+        made: Made::Folder(dcfg::write),
     },
     Export {
         name: "csv",

@@ -13,9 +13,11 @@ use struson::reader::{JsonReader, JsonStreamReader, ReaderError, ValueType};
 
 /// Edges that are sent at a time.
 const BATCH: usize = 1 << 16;
-/// Edges that a file may unfold to: these, and so many for each of its bytes. Both are more than a recorder writes.
-const MOST_EDGES: u64 = 1 << 32;
+/// Edges that a file may unfold to: these, so many for each of its bytes, and those that the graph counts, if these are not more than a
+/// person waits for.
+const ANY_EDGES: u64 = 1 << 24;
 const EDGES_PER_BYTE: u64 = 1 << 12;
+const MOST_COUNTED: u64 = 1 << 32;
 
 /// What the trace's thread sends, in the order of the file.
 pub enum Message {
@@ -108,6 +110,8 @@ struct Reader<'a> {
 pub fn read(input: Input, graph: Arc<Graph>, sender: SyncSender<Message>) {
     let name = input.name().to_owned();
     let bytes = Bytes { chunks: input.blocks(1 << 20), chunk: None, at: 0, consumed: 0, total: 0, sender: sender.clone() };
+    let counts = graph.processes.iter().flat_map(|p| &p.edges).flat_map(|e| &e.counts);
+    let counted = counts.fold(0, |a: u64, &b| a.saturating_add(b)).min(MOST_COUNTED);
     let mut reader = Reader {
         json: JsonStreamReader::new(bytes),
         graph: &graph,
@@ -119,7 +123,7 @@ pub fn read(input: Input, graph: Arc<Graph>, sender: SyncSender<Message>) {
         transitions: Transitions::default(),
         unknown: Vec::new(),
         unknown_by_id: FxHashMap::default(),
-        budget: Budget(MOST_EDGES),
+        budget: Budget(ANY_EDGES + counted),
         granted: 0,
     };
     match reader.document() {
