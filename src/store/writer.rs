@@ -45,7 +45,7 @@ fn list(values: ArrayRef, ends: Vec<i32>, empty_is_null: bool) -> Result<ArrayRe
 }
 
 impl RunRows {
-    pub fn columns(self) -> Result<Vec<ArrayRef>, StoreError> {
+    fn columns(self) -> Result<Vec<ArrayRef>, StoreError> {
         let rows = self.start_seq.len();
         let nothing = || new_null_array(&DataType::List(Arc::new(Field::new("item", DataType::UInt64, true))), rows);
         Ok(vec![

@@ -183,7 +183,11 @@ fn walk_and_write(
     let mut seen: Vec<Vec<Seen>> = graph.processes.iter().map(|p| vec![Seen::default(); p.threads()]).collect();
     if with_trace {
         let failed: RefCell<Option<StoreError>> = RefCell::new(None);
-        let appenders: Result<Vec<_>, _> = Table::ALL.iter().map(|t| connection.appender(t.name())).collect();
+        let appender = |t: &Table| match t {
+            Table::BlockRun => connection.appender_with_columns(t.name(), &tables::RUN_COLUMNS),
+            t => connection.appender(t.name()),
+        };
+        let appenders: Result<Vec<_>, _> = Table::ALL.iter().map(appender).collect();
         let appenders = RefCell::new(appenders?);
         let send = |table: Table, rows: Vec<ArrayRef>| {
             let appended = || -> Result<(), StoreError> {

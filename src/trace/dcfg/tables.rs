@@ -7,15 +7,23 @@ use crate::build::{BuildError, Files};
 use crate::event::Isa;
 use crate::image::{AddressSpace, FunctionKind, FunctionRef};
 use crate::isa::{self, Decoded, Decoder};
-use crate::store::columns::{ColumnOutput, Table};
-use crate::store::writer::RunRows;
-use duckdb::arrow::array::ArrayRef;
+use crate::store::columns::{self, ColumnOutput, Table};
+use duckdb::arrow::array::{ArrayRef, Int32Array, Int64Array};
 use duckdb::{Connection, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// Runs that are appended at a time.
-const RUNS: usize = 1 << 16;
+/// Columns of `block_run` that a trace of edges fills.
+pub const RUN_COLUMNS: [&str; 3] = ["start_seq", "thread_id", "block_id"];
+
+/// Their rows.
+#[derive(Default)]
+struct Runs {
+    start_seq: Vec<i64>,
+    thread: Vec<i32>,
+    block: Vec<i32>,
+}
 
 /// Where a function is said to be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -563,7 +571,7 @@ pub struct Rows<'c, 'a, F> {
     pub process: usize,
     pub output: ColumnOutput<F>,
     pub send: F,
-    runs: RunRows,
+    runs: Runs,
     /// Call instances and intervals are kept; runs of blocks and iterations.
     pub middle: bool,
     pub low: bool,
@@ -571,13 +579,14 @@ pub struct Rows<'c, 'a, F> {
 
 impl<'c, 'a, F: FnMut(Table, Vec<ArrayRef>)> Rows<'c, 'a, F> {
     pub fn new(code: &'c mut Code<'a>, output: ColumnOutput<F>, send: F, middle: bool, low: bool) -> Self {
-        Rows { code, process: 0, output, send, runs: RunRows::default(), middle, low }
+        Rows { code, process: 0, output, send, runs: Runs::default(), middle, low }
     }
 
     fn hand_out(&mut self) {
-        if !self.runs.start_seq.is_empty()
-            && let Ok(columns) = std::mem::take(&mut self.runs).columns()
-        {
+        let Runs { start_seq, thread, block } = std::mem::take(&mut self.runs);
+        if !start_seq.is_empty() {
+            let columns: Vec<ArrayRef> =
+                vec![Arc::new(Int64Array::from(start_seq)), Arc::new(Int32Array::from(thread)), Arc::new(Int32Array::from(block))];
             (self.send)(Table::BlockRun, columns);
         }
     }
@@ -618,8 +627,7 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> Take for Rows<'_, '_, F> {
             self.runs.start_seq.push(seq as i64);
             self.runs.thread.push(thread as i32 + 1);
             self.runs.block.push(self.code.block_id(self.process, node));
-            self.runs.address_end.push(0);
-            if self.runs.start_seq.len() == RUNS {
+            if self.runs.start_seq.len() == columns::BATCH {
                 self.hand_out();
             }
         }
