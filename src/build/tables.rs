@@ -38,6 +38,13 @@ impl Load<'_> {
         Ok(())
     }
 
+    /// Notes `count` problems of a kind, of which this is the first.
+    pub fn problems(&mut self, diagnostic: Diagnostic, count: u64) -> Result<(), BuildError> {
+        self.problem(diagnostic.clone())?;
+        self.diagnostics.add_counted(diagnostic, count.saturating_sub(1));
+        Ok(())
+    }
+
     /// Says that `bytes` more of the inputs were consumed; an error if the person interrupts.
     pub fn progress(&mut self, bytes: u64) -> Result<(), BuildError> {
         self.consumed += bytes;

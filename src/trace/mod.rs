@@ -10,6 +10,7 @@ pub mod lackey;
 pub mod layout;
 pub mod qemu;
 pub mod record;
+pub mod xray;
 
 /// What is said of a trace format.
 pub trait Format: Sync {
@@ -53,7 +54,7 @@ pub struct Loaded {
 }
 
 pub static STEP_FORMATS: &[&dyn StepFormat] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
-pub static TABLE_FORMATS: &[&dyn TableFormat] = &[];
+pub static TABLE_FORMATS: &[&dyn TableFormat] = &[&xray::Xray];
 
 /// Every format, in the order in which `addfg formats` lists them.
 pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
