@@ -3,7 +3,7 @@ CREATE TABLE function_call (
     call_id INTEGER NOT NULL, function_id INTEGER NOT NULL, instance INTEGER NOT NULL, parent_call_id INTEGER,
     tail_of_call_id INTEGER, thread_id INTEGER NOT NULL, depth INTEGER NOT NULL, kind VARCHAR NOT NULL, ending VARCHAR NOT NULL,
     call_seq BIGINT, return_seq BIGINT, call_time UBIGINT, return_time UBIGINT, call_instruction_id INTEGER,
-    steps_self BIGINT, steps_total BIGINT);
+    steps_self BIGINT, steps_total BIGINT, bytes_in BIGINT);
 -- communication is a view over this: the space as a flag and the write as a distance back from the read compress better.
 CREATE TABLE communication_row (
     read_seq BIGINT NOT NULL, read_ordinal USMALLINT NOT NULL, write_back BIGINT, write_ordinal USMALLINT,
@@ -35,6 +35,7 @@ COMMENT ON COLUMN function_call.return_time IS 'Clock of the last step';
 COMMENT ON COLUMN function_call.call_instruction_id IS 'Instruction that called';
 COMMENT ON COLUMN function_call.steps_self IS 'Steps in it';
 COMMENT ON COLUMN function_call.steps_total IS 'Steps in it and all its descendants';
+COMMENT ON COLUMN function_call.bytes_in IS 'Bytes that it read and did not write itself; NULL where the trace has no data';
 COMMENT ON TABLE communication_row IS 'Communications as stored; see the view communication';
 COMMENT ON COLUMN communication_row.read_seq IS 'Step of the read';
 COMMENT ON COLUMN communication_row.read_ordinal IS 'Ordinal of the read access';

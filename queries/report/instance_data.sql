@@ -1,24 +1,30 @@
 -- Dataflow between the nodes of TEMP TABLE near; what is beside them is node 0.
--- reads: dataflow
+-- reads: dataflow_row, place, function_edge
 -- needs: TEMP TABLE near (node, distance), merged (call_id, into_call_id)
 -- writer, reader, via, bytes, unique_bytes (NULL where something was merged), addresses (NULL: not kept by instance), transfers
 WITH part AS MATERIALIZED (
-    SELECT node AS call_id, node, false AS gone FROM near
+    SELECT node AS call_id, node, false AS gone FROM near WHERE node > 0
     UNION ALL SELECT m.call_id, n.node, true FROM merged m JOIN near n ON n.node = m.into_call_id),
+-- Few rows have to do with a call of near; the rest is known in sums.
+touched AS MATERIALIZED (
+    FROM dataflow_row WHERE reader_call_id IN (SELECT call_id FROM part) OR writer_call_id IN (SELECT call_id FROM part)),
 touching AS MATERIALIZED (
-    SELECT coalesce(w.node, 0)::BIGINT AS writer, coalesce(r.node, 0)::BIGINT AS reader, d.via, sum(d.bytes)::BIGINT AS bytes,
+    SELECT CASE WHEN d.writer_call_id IS NULL THEN coalesce(nobody.node, 0) ELSE coalesce(w.node, 0) END::BIGINT AS writer,
+           coalesce(r.node, 0)::BIGINT AS reader, p.via, sum(d.bytes)::BIGINT AS bytes,
            CASE WHEN count(d.unique_bytes) = count(*) AND NOT coalesce(bool_or(w.gone OR r.gone), false)
                 THEN sum(d.unique_bytes)::BIGINT END AS unique_bytes,
            sum(d.transfers)::BIGINT AS transfers
-    FROM dataflow d LEFT JOIN part w ON w.call_id = coalesce(d.writer_call_id, -d.writer_function_id)
-    LEFT JOIN part r ON r.call_id = d.reader_call_id
-    WHERE w.call_id IS NOT NULL OR r.call_id IS NOT NULL
+    FROM touched d JOIN place p USING (place_id)
+    LEFT JOIN part w ON w.call_id = d.writer_call_id LEFT JOIN part r ON r.call_id = d.reader_call_id
+    LEFT JOIN near nobody ON nobody.node = -coalesce(d.writer_function_id, p.function_id)
     GROUP BY ALL),
--- What touches none of the nodes is all less what does.
+-- What pseudo-functions of near and what others give to others: all less what was touched.
 beside AS (
-    SELECT via, sum(bytes)::BIGINT AS bytes, sum(transfers)::BIGINT AS transfers
-    FROM (SELECT via, sum(bytes) AS bytes, sum(transfers) AS transfers FROM dataflow GROUP BY via
-          UNION ALL SELECT via, -bytes, -transfers FROM touching)
-    GROUP BY via HAVING sum(bytes) > 0)
+    SELECT writer, via, sum(bytes)::BIGINT AS bytes, sum(unique_bytes)::BIGINT AS unique_bytes, count(unique_bytes) = count(*) AS is_unique,
+           sum(transfers)::BIGINT AS transfers
+    FROM (SELECT coalesce(n.node, 0) AS writer, e.via, e.bytes, e.unique_bytes, e.transfers
+          FROM function_edge e LEFT JOIN near n ON n.node = -e.writer_function_id
+          UNION ALL SELECT least(writer, 0), via, -bytes, -unique_bytes, -transfers FROM touching)
+    GROUP BY ALL HAVING sum(bytes) > 0)
 SELECT writer, reader, via, bytes, unique_bytes, NULL::BIGINT AS addresses, transfers FROM touching
-UNION ALL SELECT 0, 0, via, bytes, NULL, NULL, transfers FROM beside;
+UNION ALL SELECT writer, 0, via, bytes, CASE WHEN is_unique AND writer < 0 THEN unique_bytes END, NULL, transfers FROM beside;

@@ -1,23 +1,18 @@
--- The call instances with the largest share of the run's steps or of the traffic of instances with others, and all pseudo-functions.
--- reads: dataflow_row, function_call, function_symbol
+-- The call instances with the largest share of the run's steps or of the bytes that instances read of others, and all pseudo-functions.
+-- reads: function_call, function_symbol
 -- needs: TEMP TABLE merged
 -- param top BIGINT: call instances at most
 -- node, distance (0)
-WITH most AS (
-    SELECT call_id, sum(bytes) AS bytes
-    FROM (SELECT unnest([writer_call_id, reader_call_id]) AS call_id, bytes FROM dataflow_row
-          WHERE writer_call_id IS DISTINCT FROM reader_call_id)
-    WHERE call_id IS NOT NULL
-    GROUP BY call_id ORDER BY bytes DESC, call_id LIMIT $1),
-whole AS (SELECT sum(bytes) AS bytes FROM dataflow_row WHERE writer_call_id IS DISTINCT FROM reader_call_id),
+WITH whole AS (SELECT greatest(sum(bytes_in), 1) AS bytes, greatest(sum(steps_self), 1) AS steps FROM function_call),
+reading AS (SELECT call_id, bytes_in FROM function_call WHERE bytes_in > 0 ORDER BY bytes_in DESC, call_id LIMIT $1),
 long AS (
     SELECT c.call_id, greatest(c.steps_self, c.steps_total / 10) AS steps
     FROM function_call c ANTI JOIN merged m ON m.call_id = c.call_id ORDER BY steps DESC, c.call_id LIMIT $1),
 share AS (
-    SELECT coalesce(m.into_call_id, t.call_id) AS node, t.bytes / whole.bytes AS part
-    FROM most t CROSS JOIN whole LEFT JOIN merged m ON m.call_id = t.call_id
+    SELECT coalesce(m.into_call_id, r.call_id) AS node, r.bytes_in / whole.bytes AS part
+    FROM reading r CROSS JOIN whole LEFT JOIN merged m ON m.call_id = r.call_id
     UNION ALL
-    SELECT call_id, steps / (SELECT sum(steps_self) FROM function_call) FROM long),
+    SELECT call_id, long.steps / whole.steps FROM long CROSS JOIN whole),
 top AS (SELECT node FROM share GROUP BY node ORDER BY max(part) DESC, node LIMIT $1)
 SELECT node::BIGINT AS node, 0 AS distance FROM top
 UNION ALL

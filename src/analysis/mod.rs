@@ -75,6 +75,8 @@ pub struct Call {
     pub call_insn: Option<u32>,
     pub steps_self: u64,
     pub steps_total: u64,
+    /// Bytes read that it did not write itself, where the trace has data.
+    pub bytes_in: Option<u64>,
 }
 
 /// A row of `control_flow`.

@@ -211,6 +211,7 @@ struct Frame {
     caller_function: u32,
     steps_self: u64,
     steps_below: u64,
+    bytes_in: u64,
     /// No ancestor of the same function is live.
     outermost: bool,
     flows: Flows,
@@ -521,6 +522,7 @@ impl HandOut {
     /// `via`. Of two regions that is not known before the end.
     fn flows(&mut self, frame: &mut Frame, output: &mut impl Output, pairs: &mut Pairs, memory: &mut Memory, rows: bool) {
         for e in &frame.flows.list {
+            frame.bytes_in += if e.writer == frame.call { 0 } else { e.bytes };
             let side = match e.writer {
                 NOBODY_ABOVE => Side::None { above: true },
                 NOBODY_BELOW => Side::None { above: false },
@@ -1000,6 +1002,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             caller_function,
             steps_self: 0,
             steps_below: 0,
+            bytes_in: 0,
             outermost,
             flows,
             flowed: false,
@@ -1099,6 +1102,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 call_insn: frame.call_insn,
                 steps_self: frame.steps_self,
                 steps_total: total,
+                bytes_in: Some(frame.bytes_in),
             });
         }
         self.spare_frames.push((frame.flows, frame.saves));

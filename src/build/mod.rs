@@ -139,6 +139,10 @@ pub fn build(options: &Options, progress: &mut dyn FnMut(u64, u64) -> bool) -> R
         }
     }
     let Some(&(_, format)) = tabled.first() else {
+        if let Some((object, _)) = images.iter().find(|(image, _)| image.relocatable()) {
+            let message = "a relocatable object file (.o) has no addresses yet; link it".into();
+            return Err(ImageError::NotElf { path: object.path.clone(), message }.into());
+        }
         return steps::build(options, images, stepped, progress);
     };
     if let Some(other) =

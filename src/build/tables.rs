@@ -40,15 +40,16 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Adds problems that were counted elsewhere.
-    pub fn problems(&mut self, found: &Diagnostics) -> Result<(), BuildError> {
-        for row in found.rows() {
-            self.problem(row.first.clone())?;
-            if row.count > 1 {
-                self.diagnostics.add_counted(row.first.clone(), row.count - 1);
-            }
-        }
+    /// Notes `count` problems of a kind, of which this is the first.
+    pub fn problems(&mut self, diagnostic: Diagnostic, count: u64) -> Result<(), BuildError> {
+        self.problem(diagnostic.clone())?;
+        self.diagnostics.add_counted(diagnostic, count.saturating_sub(1));
         Ok(())
+    }
+
+    /// Adds problems that were gathered elsewhere.
+    pub fn all_problems(&mut self, found: &Diagnostics) -> Result<(), BuildError> {
+        found.rows().try_for_each(|row| self.problems(row.first.clone(), row.count))
     }
 
     /// Puts position-independent images whose address was not given where `bias` says that the trace has them.

@@ -177,7 +177,7 @@ pub(super) fn prepare_instances(connection: &Connection, stubs: bool) -> Result<
     let limit = if stubs { "LIMIT 0" } else { "" };
     connection.execute_batch(&format!(
         "SET threads = 2;
-         CREATE OR REPLACE TEMP TABLE merged AS SELECT call_id, into_call_id FROM folded_call WHERE into_call_id <> call_id {limit}"
+         CREATE OR REPLACE TEMP TABLE merged AS SELECT call_id, into_call_id, steps_self FROM folded_call WHERE into_call_id <> call_id {limit}"
     ))?;
     let none: bool = connection.query_row("SELECT count(*) = 0 FROM merged", [], |r| r.get(0))?;
     let flow = if none { report!("instance_flow_plain") } else { report!("instance_flow") };

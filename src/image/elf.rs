@@ -120,8 +120,7 @@ impl ElfFile {
             return Err(not_elf(path, "its header names no known class or byte order"));
         };
         match header.e_type {
-            header::ET_EXEC | header::ET_DYN => {}
-            header::ET_REL => return Err(not_elf(path, "a relocatable object file (.o) has no addresses yet; link it")),
+            header::ET_EXEC | header::ET_DYN | header::ET_REL => {}
             header::ET_CORE => return Err(not_elf(path, "a core dump; give the program that made it")),
             other => return Err(not_elf(path, format!("ELF type {other} is no program or library"))),
         }
@@ -146,10 +145,13 @@ impl ElfFile {
         segments.sort_by_key(|s| s.p_vaddr);
         // A count of 0 stands for more sections than fit 16 bits; goblin takes it from the first header.
         let count = fits(header.e_shoff, SectionHeader::size(ctx), header.e_shnum.into());
-        let sections = match count {
+        let mut sections = match count {
             0 if header.e_shnum > 0 => Vec::new(),
             _ => SectionHeader::parse(&data, offset(header.e_shoff), count, ctx).unwrap_or_default(),
         };
+        if header.e_type == header::ET_REL {
+            segments = lay_out(&mut sections);
+        }
         let loaded = |s: &SectionHeader| {
             // The addresses of `.tbss` are those of the sections behind it.
             let is_tbss = s.sh_type == SHT_NOBITS && s.sh_flags & u64::from(SHF_TLS) != 0;
@@ -165,6 +167,9 @@ impl ElfFile {
         };
         let names: Vec<_> = file.sections.iter().map(|s| lossy(file.string(index, s.sh_name, 256))).collect();
         file.section_names = names;
+        if file.header.e_type == header::ET_REL && file.section_named(super::xray::MAP).is_none() {
+            return Err(not_elf(path, "a relocatable object file (.o) has no addresses yet; link it"));
+        }
         Ok(file)
     }
 
@@ -270,7 +275,8 @@ impl ElfFile {
                 continue;
             }
             let code = matches!(symbol.st_type(), sym::STT_FUNC | sym::STT_GNU_IFUNC);
-            let address = if code { self.code_address(symbol.st_value) } else { symbol.st_value };
+            let value = self.value(&symbol);
+            let address = if code { self.code_address(value) } else { value };
             let section = match number {
                 SHN_ABS => None,
                 // More sections than fit the field: found by address.
@@ -289,6 +295,42 @@ impl ElfFile {
             });
         }
         symbols
+    }
+
+    /// A symbol's address: that of an object file counts from its section.
+    fn value(&self, symbol: &Sym) -> u64 {
+        let section = self.sections.get(symbol.st_shndx).filter(|_| self.header.e_type == header::ET_REL);
+        symbol.st_value.wrapping_add(section.map_or(0, |s| s.sh_addr))
+    }
+
+    /// Words of a section that relocations set, by address: where they point to. In an object file those of the section's own
+    /// relocations, else the dynamic ones.
+    pub fn targets(&self, index: usize) -> std::collections::BTreeMap<u64, u64> {
+        let mut all = std::collections::BTreeMap::new();
+        let Some(of) = self.sections.get(index) else { return all };
+        let object = self.header.e_type == header::ET_REL;
+        for (number, section) in self.sections.iter().enumerate() {
+            let applies = if object { section.sh_info as usize == index } else { section.is_alloc() };
+            if !matches!(section.sh_type, SHT_REL | SHT_RELA) || !applies {
+                continue;
+            }
+            let size = self.raw(number).len();
+            let with_addend = section.sh_type == SHT_RELA;
+            let Ok(records) = RelocSection::parse(&self.data, section.sh_offset as usize, size, with_addend, self.ctx) else {
+                continue;
+            };
+            let table = self.symtab(section.sh_link as usize);
+            for record in &records {
+                let address = if object { of.sh_addr.wrapping_add(record.r_offset) } else { record.r_offset };
+                if !contains(of, address) {
+                    continue;
+                }
+                let symbol = if record.r_sym == 0 { None } else { table.get(record.r_sym) };
+                let addend = record.r_addend.map_or_else(|| self.word(address).unwrap_or(0), |a| a as u64);
+                all.insert(address, symbol.map_or(0, |s| self.value(&s)).wrapping_add(addend));
+            }
+        }
+        all
     }
 
     /// Every dynamic relocation: (address of the slot, type, name of its symbol, addend if it is in the record).
@@ -313,6 +355,37 @@ impl ElfFile {
         }
         all
     }
+}
+
+/// Gives the loaded sections of an object file addresses, one behind the other from 4096 on; the segments that this makes.
+fn lay_out(sections: &mut [SectionHeader]) -> Vec<ProgramHeader> {
+    let mut next = 4096u64;
+    let mut segments = Vec::new();
+    for section in sections.iter_mut().filter(|s| s.is_alloc()) {
+        let align = section.sh_addralign.clamp(1, 4096).next_power_of_two();
+        section.sh_addr = next.next_multiple_of(align);
+        let end = section.sh_addr.saturating_add(section.sh_size);
+        if end > 1 << 40 {
+            // Sizes that no file has.
+            section.sh_size = 0;
+            continue;
+        }
+        next = end;
+        let in_file = if section.sh_type == SHT_NOBITS { 0 } else { section.sh_size };
+        if section.sh_size > 0 {
+            segments.push(ProgramHeader {
+                p_type: program_header::PT_LOAD,
+                p_flags: 0,
+                p_offset: section.sh_offset,
+                p_vaddr: section.sh_addr,
+                p_paddr: section.sh_addr,
+                p_filesz: in_file,
+                p_memsz: section.sh_size,
+                p_align: align,
+            });
+        }
+    }
+    segments
 }
 
 /// Whether the section's addresses hold `address`.

@@ -15,9 +15,11 @@ mod space;
 #[cfg(test)]
 mod tests;
 mod variables;
+mod xray;
 
 pub use bias::guess_bias;
 pub use space::{AddressSpace, FunctionRef, Loaded};
+pub use xray::{Sled, SledKind};
 
 /// What a function is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,7 +124,9 @@ impl Image {
 
     fn new(path: &Path, file: elf::ElfFile) -> Image {
         let symbols = file.symbols();
-        let debug = dwarf::Debug::load(&file).and_then(|dwarf| Some((dwarf.variables()?, dwarf)));
+        // What DWARF says in an object file waits for relocations.
+        let linked = Some(()).filter(|()| file.header.e_type != goblin::elf::header::ET_REL);
+        let debug = linked.and_then(|()| dwarf::Debug::load(&file)).and_then(|dwarf| Some((dwarf.variables()?, dwarf)));
         let (described, dwarf) = debug.map_or((Vec::new(), None), |(variables, dwarf)| (variables, Some(dwarf)));
         let mut functions = functions::functions(&file, &symbols, plt::stubs(&file, &symbols));
         if let Some(dwarf) = &dwarf {
@@ -166,6 +170,11 @@ impl Image {
     pub fn line(&self, address: u64) -> Option<(String, u32)> {
         let (file, line) = self.dwarf.as_ref()?.line(address)?;
         Some((file, line?))
+    }
+
+    /// An object file with addresses of our own making.
+    pub fn relocatable(&self) -> bool {
+        self.file.header.e_type == goblin::elf::header::ET_REL
     }
 
     /// Whether the code at a link-time address is Thumb, as the file's mapping symbols say; None where there are none.

@@ -95,9 +95,12 @@ pub fn verify(connection: &Connection) -> duckdb::Result<Vec<Verdict>> {
         (
             "function_call",
             "SELECT call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
-                    return_seq, call_instruction_id, steps_self, steps_total FROM function_call",
+                    return_seq, call_instruction_id, steps_self, steps_total, bytes_in FROM function_call",
             "SELECT call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
-                    return_seq, call_instruction_id, steps_self, steps_total FROM derived_call JOIN derived_steps USING (call_id)"
+                    return_seq, call_instruction_id, steps_self, steps_total, coalesce(b.bytes, 0)::BIGINT
+             FROM derived_call JOIN derived_steps USING (call_id)
+             LEFT JOIN (SELECT reader_call_id AS call_id, sum(bytes) AS bytes FROM derived_dataflow
+                        WHERE writer_call_id IS DISTINCT FROM reader_call_id GROUP BY ALL) b USING (call_id)"
                 .into(),
         ),
         ("saved_register", "SELECT * FROM saved_register", "SELECT * FROM derived_save".into()),

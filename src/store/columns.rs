@@ -89,7 +89,7 @@ columns!(Calls, Table::FunctionCall, call,
     tail_of: Option<i32> => Int32Array, thread: i32 => Int32Array, depth: i32 => Int32Array, kind: &'static str => StringArray,
     ending: &'static str => StringArray, call_seq: i64 => Int64Array, return_seq: i64 => Int64Array,
     call_time: Option<u64> => UInt64Array, return_time: Option<u64> => UInt64Array, call_insn: Option<i32> => Int32Array,
-    steps_self: i64 => Int64Array, steps_total: i64 => Int64Array);
+    steps_self: i64 => Int64Array, steps_total: i64 => Int64Array, bytes_in: Option<i64> => Int64Array);
 columns!(Intervals, Table::ControlFlow, interval,
     interval: i32 => Int32Array, thread: i32 => Int32Array, call: i32 => Int32Array, function: i32 => Int32Array,
     start_seq: i64 => Int64Array, end_seq: i64 => Int64Array, start_time: Option<u64> => UInt64Array,
@@ -233,6 +233,7 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> Output for ColumnOutput<F> {
         c.call_insn.push(row.call_insn.map(|i| i as i32 + 1));
         c.steps_self.push(row.steps_self as i64);
         c.steps_total.push(row.steps_total as i64);
+        c.bytes_in.push(row.bytes_in.map(|b| b as i64));
         full!(self, calls);
     }
 

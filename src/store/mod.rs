@@ -8,13 +8,14 @@ pub mod writer;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The schema, in order.
-pub const SCHEMA: [&str; 6] = [
+pub const SCHEMA: [&str; 7] = [
     include_str!("../../schema/0_meta.sql"),
     include_str!("../../schema/1_low.sql"),
     include_str!("../../schema/2_middle.sql"),
     include_str!("../../schema/3_high.sql"),
     include_str!("../../schema/4_folded.sql"),
     include_str!("../../schema/5_control.sql"),
+    include_str!("../../schema/6_time.sql"),
 ];
 
 #[derive(Debug, thiserror::Error)]

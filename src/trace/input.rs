@@ -133,6 +133,11 @@ impl Input {
         }
     }
 
+    /// Whether [`Input::whole`] needs no memory for it: a plain file.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.source, Source::Mapped(_))
+    }
+
     /// Size of the file in bytes, compressed as it is; None for a pipe.
     pub fn size(&self) -> Option<u64> {
         self.size

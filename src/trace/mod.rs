@@ -11,6 +11,7 @@ pub mod lackey;
 pub mod layout;
 pub mod qemu;
 pub mod record;
+pub mod xray;
 
 /// What is said of a trace format.
 pub trait Format: Sync {
@@ -54,7 +55,7 @@ pub struct Loaded {
 }
 
 pub static STEP_FORMATS: &[&dyn StepFormat] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
-pub static TABLE_FORMATS: &[&dyn TableFormat] = &[&dcfg::Dcfg];
+pub static TABLE_FORMATS: &[&dyn TableFormat] = &[&dcfg::Dcfg, &xray::Xray];
 
 /// Every format, in the order in which `addfg formats` lists them.
 pub fn formats() -> impl Iterator<Item = &'static dyn Format> {

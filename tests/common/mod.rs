@@ -3,6 +3,7 @@
 
 pub mod fixture_db;
 pub mod program;
+pub mod xray;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -153,7 +153,7 @@ fn read_graph(input: Input, load: &mut Load) -> Result<Graph, BuildError> {
         }
     };
     let graph = Graph::read(&document, &mut Notes { name: &name, all: &mut notes });
-    load.problems(&notes)?;
+    load.all_problems(&notes)?;
     graph.map_err(|message| {
         let remedy = "give a DCFG as its document describes it".to_owned();
         TraceError::Malformed { name, position: "1".into(), message, remedy }.into()
@@ -408,5 +408,5 @@ fn walk_trace<F: FnMut(Table, Vec<ArrayRef>)>(
     drop(messages);
     let _ = reader.join();
     result?;
-    load.problems(&notes)
+    load.all_problems(&notes)
 }

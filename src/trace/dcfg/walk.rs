@@ -328,6 +328,7 @@ impl<'a, T: Take> Walk<'a, T> {
             call_insn: frame.call_insn,
             steps_self: frame.steps_self,
             steps_total: total,
+            bytes_in: None,
         });
     }
 
