@@ -18,6 +18,7 @@ mod instances;
 mod loops;
 mod matrix;
 mod memory;
+mod paths;
 mod slice;
 mod sql;
 pub mod table;
@@ -49,6 +50,7 @@ enum Command {
     Matrix(matrix::Args),
     Memory(memory::Args),
     Critical(critical::Args),
+    Paths(paths::Args),
     Diff(diff::Args),
     Export(export::Args),
     Verify(verify::Args),
@@ -73,6 +75,7 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Command::Matrix(args) => matrix::run(args),
         Command::Memory(args) => memory::run(args),
         Command::Critical(args) => critical::run(args),
+        Command::Paths(args) => paths::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Export(args) => export::run(args),
         Command::Verify(args) => verify::run(args),

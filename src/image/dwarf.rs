@@ -87,6 +87,13 @@ fn endian(file: &ElfFile) -> RunTimeEndian {
     if file.big_endian() { RunTimeEndian::Big } else { RunTimeEndian::Little }
 }
 
+/// Contents of a section that is not loaded, decompressed.
+pub(super) fn contents(file: &ElfFile, name: &str) -> Option<Vec<u8>> {
+    use gimli::Reader;
+    let section = section(file, name)?;
+    section.to_slice().ok().map(|bytes| bytes.into_owned())
+}
+
 /// A debugging section, decompressed; shares the file's bytes where it is not compressed.
 fn section(file: &ElfFile, name: &str) -> Option<R> {
     if let Some(index) = file.section_named(name) {

@@ -116,15 +116,20 @@ impl ElfFile {
             return Err(not_elf(path, describe(&data[..data.len().min(64)])));
         }
         let header = Elf::parse_header(&data).map_err(|e| not_elf(path, format!("its header is damaged ({e})")))?;
+        match header.e_type {
+            header::ET_EXEC | header::ET_DYN => ElfFile::any(path, data),
+            header::ET_REL => Err(not_elf(path, "a relocatable object file (.o) has no addresses yet; link it")),
+            header::ET_CORE => Err(not_elf(path, "a core dump; give the program that made it")),
+            other => Err(not_elf(path, format!("ELF type {other} is no program or library"))),
+        }
+    }
+
+    /// An ELF file of any type, for its sections and segments.
+    pub fn any(path: &Path, data: Arc<[u8]>) -> Result<ElfFile, ImageError> {
+        let header = Elf::parse_header(&data).map_err(|e| not_elf(path, format!("its header is damaged ({e})")))?;
         let (Ok(container), Ok(endian)) = (header.container(), header.endianness()) else {
             return Err(not_elf(path, "its header names no known class or byte order"));
         };
-        match header.e_type {
-            header::ET_EXEC | header::ET_DYN => {}
-            header::ET_REL => return Err(not_elf(path, "a relocatable object file (.o) has no addresses yet; link it")),
-            header::ET_CORE => return Err(not_elf(path, "a core dump; give the program that made it")),
-            other => return Err(not_elf(path, format!("ELF type {other} is no program or library"))),
-        }
         let wide = container.is_big();
         let isa = match (header.e_machine, wide) {
             (header::EM_X86_64, _) => Isa::X86_64,

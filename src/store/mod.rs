@@ -8,13 +8,15 @@ pub mod writer;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The schema, in order.
-pub const SCHEMA: [&str; 6] = [
+pub const SCHEMA: [&str; 8] = [
     include_str!("../../schema/0_meta.sql"),
     include_str!("../../schema/1_low.sql"),
     include_str!("../../schema/2_middle.sql"),
     include_str!("../../schema/3_high.sql"),
     include_str!("../../schema/4_folded.sql"),
     include_str!("../../schema/5_control.sql"),
+    include_str!("../../schema/7_dependence.sql"),
+    include_str!("../../schema/8_path.sql"),
 ];
 
 #[derive(Debug, thiserror::Error)]
