@@ -456,8 +456,6 @@ pub enum GraphError {
     MergedStub { name: String },
     #[error("`{name}` did not run, or nothing is known of it at this level")]
     NotInGraph { name: String },
-    #[error("this database keeps no steps (detail {detail}): build it with --detail pairs or more, from a trace that has them")]
-    NoSteps { detail: String },
     #[error("{0}")]
     Replay(#[from] crate::replay::ReplayError),
     #[error(
@@ -466,6 +464,9 @@ pub enum GraphError {
     NoRange,
     #[error("{steps} steps are too many for a picture of steps; {limit} at most")]
     RangeTooLong { steps: i64, limit: i64 },
-    #[error("this database keeps no call instances (detail summary): build it with --detail instance or more")]
+    #[error(
+        "this database keeps no call instances: build it with --detail instance or more, from a trace that has steps or calls \
+         (valgrind --tool=lackey --trace-mem=yes or QEMU record steps)"
+    )]
     NoInstances,
 }

@@ -44,6 +44,9 @@ pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, Gra
     if selection.data && rows.data.is_empty() {
         notes.push(why_no_data(connection)?);
     }
+    if connection.query_row("SELECT count(*) > 0 FROM path_function", [], |r| r.get(0))? {
+        notes.push("What functions ran inside: addfg paths.".to_owned());
+    }
     if let Some(focus) = selection.focus
         && selection.level != Level::Step
         && !rows.focus.iter().any(|id| rows.nodes.contains_key(id))

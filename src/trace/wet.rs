@@ -18,6 +18,8 @@ use std::sync::Arc;
 const CHUNK: usize = 1 << 20;
 /// Use ports of one instruction that are kept; no instruction has so many.
 const PORTS: u64 = 1 << 16;
+/// No instruction runs so often; a larger instance number is damage.
+const INSTANCES: i64 = 1 << 48;
 
 pub struct Wet;
 
@@ -48,7 +50,9 @@ impl Format for Wet {
             }
         }
         matches!(comprehensive_line(first), Some(Line::Static { .. }))
-            && lines.next().is_none_or(|l| matches!(comprehensive_line(l), Some(Line::Size(_) | Line::Values(_))))
+            && lines
+                .next()
+                .is_none_or(|l| matches!(comprehensive_line(l), Some(Line::Size(_) | Line::Values(_) | Line::Dependence { .. })))
             && text.lines().nth(1).is_some()
     }
     fn help(&self) -> &'static str {
@@ -80,7 +84,7 @@ fn decimal(text: &str) -> Option<u64> {
 }
 
 fn instance(text: &str) -> Option<i64> {
-    decimal(text).and_then(|n| i64::try_from(n).ok())
+    decimal(text).and_then(|n| i64::try_from(n).ok()).filter(|&n| n < INSTANCES)
 }
 
 /// Hexadecimal number, with or without `0x`.
@@ -563,7 +567,7 @@ impl Comprehensive {
         if at != seen {
             self.say(reader, "entry-order", format!("entry {at} of a list stands where {seen} should"), offset)?;
         }
-        let Some(instance) = i64::try_from(at).ok().filter(|&n| n < i64::MAX) else { return Ok(None) };
+        let Some(instance) = i64::try_from(at).ok().filter(|&n| n < INSTANCES) else { return Ok(None) };
         reader.instructions[self.current as usize - 1].ran(instance);
         Ok(Some(instance))
     }

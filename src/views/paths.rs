@@ -134,7 +134,15 @@ impl PathFunction {
                 BlockKind::Exit => format!("{} exit", block.number),
                 BlockKind::Plain => block.number.to_string(),
             };
-            let node = Node { id: i as i64 + 1, name, kind: NodeKind::Block, text, members: 1, ran: run.map(|n| n > 0), ..Node::default() };
+            let node = Node {
+                id: i as i64 + 1,
+                name,
+                kind: NodeKind::Block,
+                text,
+                members: 1,
+                ran: run.map(|n| n > 0),
+                ..Node::default()
+            };
             nodes.push(graph.graph.add_node(node));
         }
         for (i, edge) in self.function.edges.iter().enumerate() {

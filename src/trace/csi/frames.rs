@@ -50,10 +50,13 @@ fn list(text: &str) -> Option<(&str, Option<&str>)> {
 /// Takes `:number` or `:?` off the end.
 fn number(text: &str) -> Option<(&str, Option<i64>)> {
     let (before, last) = text.rsplit_once(':')?;
-    Some((before, match unknown(last) {
-        Some(n) => Some(n.trim().parse().ok()?),
-        None => None,
-    }))
+    Some((
+        before,
+        match unknown(last) {
+            Some(n) => Some(n.trim().parse().ok()?),
+            None => None,
+        },
+    ))
 }
 
 /// A line that begins with `~~`; None if it is none of a dump.
@@ -144,14 +147,23 @@ mod tests {
         assert_eq!(f.slots.as_ref().map(Vec::len), Some(3));
         let f = frame("~~printf:?:?:?:?:?:?:?", 0).unwrap();
         assert_eq!(f, Frame { function: "printf".into(), ..Frame::default() });
-        for text in ["~~", "~~f", "~~f:1:c.c:2:{1}:0:?", "~~f:1:c.c:2:{x}:0:?:?", "~~:1:c.c:2:{1}:0:?:?", "~~f:a:c.c:2:{1}:0:?:?", "~~f:1:c.c:2:1}:0:?:?"] {
+        for text in [
+            "~~",
+            "~~f",
+            "~~f:1:c.c:2:{1}:0:?",
+            "~~f:1:c.c:2:{x}:0:?:?",
+            "~~:1:c.c:2:{1}:0:?:?",
+            "~~f:a:c.c:2:{1}:0:?:?",
+            "~~f:1:c.c:2:1}:0:?:?",
+        ] {
             assert_eq!(frame(text, 0), None, "{text}");
         }
     }
 
     #[test]
     fn what_of_the_array_is_history() {
-        let history = |slots: &[i64], next| Frame { slots: Some(slots.to_vec()), next_slot: Some(next), ..Frame::default() }.history();
+        let history =
+            |slots: &[i64], next| Frame { slots: Some(slots.to_vec()), next_slot: Some(next), ..Frame::default() }.history();
         assert_eq!(history(&[7, 8, 99, -1], 2), Some((vec![7, 8], false)));
         assert_eq!(history(&[99, 98, 97, -1], 0), Some((vec![], false)));
         assert_eq!(history(&[5, 6, 7, 8], 0), Some((vec![5, 6, 7, 8], true)));

@@ -119,7 +119,8 @@ impl TableFormat for Csi {
                         name,
                         position: "byte 0".into(),
                         message: format!("an ELF file without a section {SECTION}"),
-                        remedy: "a program is given with --elf beside its trace; csi-cc --trace=pt makes one with that section".into(),
+                        remedy: "a program is given with --elf beside its trace; csi-cc --trace=pt makes one with that section"
+                            .into(),
                     }
                     .into());
                 };
@@ -256,16 +257,16 @@ impl Build<'_, '_> {
     /// The description of the function of a frame.
     fn find(&mut self, frame: &Frame, position: &str) -> Result<Option<usize>, BuildError> {
         let name = frame.function.as_str();
-        let is = |k: &Known| {
-            k.name == name || k.plain == name || k.plain.strip_prefix(name).is_some_and(|rest| rest.starts_with('('))
-        };
+        let is =
+            |k: &Known| k.name == name || k.plain == name || k.plain.strip_prefix(name).is_some_and(|rest| rest.starts_with('('));
         let has_line = |k: &Known| frame.line.is_some_and(|l| k.function.blocks.iter().any(|b| b.lines.contains(&Some(l))));
         let mut found: Vec<usize> = (0..self.known.len()).filter(|&i| is(&self.known[i])).collect();
         if found.len() > 1 && found.iter().any(|&i| has_line(&self.known[i])) {
             found.retain(|&i| has_line(&self.known[i]));
         }
         if found.len() > 1 {
-            let message = format!("{} functions are named {} and have this line; the first is taken", found.len(), name.escape_debug());
+            let message =
+                format!("{} functions are named {} and have this line; the first is taken", found.len(), name.escape_debug());
             let remedy = "give each static function a name of its own, or a dump with lines";
             self.load.problem(problem(Severity::Warning, "ambiguous-function", message, position.to_owned(), remedy))?;
         }
@@ -332,7 +333,8 @@ impl Build<'_, '_> {
                     frame.blocks
                 ])?;
                 if frame.slots.is_some() && history.is_none() {
-                    let message = format!("slot {} is none of the path array", frame.next_slot.map_or("?".into(), |n| n.to_string()));
+                    let message =
+                        format!("slot {} is none of the path array", frame.next_slot.map_or("?".into(), |n| n.to_string()));
                     self.load.problem(problem(Severity::Error, "path-slot", message, position.clone(), DAMAGED))?;
                 }
                 if let (Some(known), Some((numbers, wrapped))) = (known, history) {
@@ -395,18 +397,20 @@ impl Build<'_, '_> {
         };
         let function = &k.function;
         // Whether a path can follow what ran before it.
-        let follows = |path: &Path, before: Option<&Path>, begun: bool| match (path.begin, before.map(|b| (b.end, b.blocks.last()))) {
-            (None, None) => begun,
-            (Some(_), None) => !begun,
-            (Some(e), Some((crate::analysis::paths::End::Edge(_), Some(&last)))) => function.edges[e].source == last,
-            _ => false,
-        };
+        let follows =
+            |path: &Path, before: Option<&Path>, begun: bool| match (path.begin, before.map(|b| (b.end, b.blocks.last()))) {
+                (None, None) => begun,
+                (Some(_), None) => !begun,
+                (Some(e), Some((crate::analysis::paths::End::Edge(_), Some(&last)))) => function.edges[e].source == last,
+                _ => false,
+            };
         let mut last: Option<Path> = None;
         let mut sure = true;
         for (i, &number) in numbers.iter().enumerate() {
             let path = u64::try_from(number).ok().and_then(|n| numbering.path(function, n));
             let Some(path) = path else {
-                let message = format!("{} has no path {number}; its paths are 0 to {}", k.name.escape_debug(), numbering.paths() - 1);
+                let message =
+                    format!("{} has no path {number}; its paths are 0 to {}", k.name.escape_debug(), numbering.paths() - 1);
                 let remedy = "give the program that was dumped; the number is in the database";
                 damage.push((Severity::Error, "path-number", message, remedy));
                 add(i + 1, "finished", 1, number, None, &[])?;
