@@ -138,7 +138,7 @@ const FRAMES: [&str; 2] = [
 
 const PATHS: &str = "SELECT p.ordinal, p.state, p.alternatives, p.number, string_agg(b.number, ' ' ORDER BY x.position)
     FROM executed_path p LEFT JOIN executed_path_block x USING (executed_path_id) LEFT JOIN path_block b USING (path_block_id)
-    GROUP BY ALL ORDER BY ALL";
+    GROUP BY p.executed_path_id, p.ordinal, p.state, p.alternatives, p.number ORDER BY ALL";
 
 fn lines(db: &Path) -> String {
     let sql = "SELECT line FROM (SELECT line, executed_path_id, position, line_position,
@@ -328,7 +328,7 @@ fn each_kind_of_damage_is_named_with_its_place() {
         (false, "8~>5|4$4", "8->5|4$4", "path-numbering", 12, 1),
         (false, "8~>5|4$4", "8~>4|4$4", "path-numbering", 12, 1),
         (false, "$\n4->5", "#\nmain\n$\n4->5", "short-function", 21, 1),
-        (true, "{77, 78, -1}", "{77, 78}", "", 0, 0),
+        (true, "{77, 78, -1}", "{77, 78}", "path-number", 2, 1),
         (true, "{77, 78, -1}:1:?:?", "{77, 78, -1}:1:?", "malformed-line", 2, 1),
         (true, "{0, 4, -1}", "{0, 8, -1}", "path-number", 3, 1),
         (true, "{0, 4, -1}", "{0, -4, -1}", "path-number", 3, 1),
@@ -387,7 +387,7 @@ fn every_command_says_what_it_can() {
         (&["paths", "main"], &["5 6 7 8", "12 13 14 15 16", "restart", "exit", "behind"]),
         (&["paths", "main", "--all"], &["4 5 6 7 10", "8~>5"]),
         (&["paths", "main", "--number", "7"], &["5 7 10", "14 15 19 20"]),
-        (&["paths", "main", "--picture", "dot"], &["digraph", "3 of them run", "frame 1 stands here", "10"]),
+        (&["paths", "main", "--picture", "dot"], &["digraph", "4 of them run", "frame 1 stands here", "10"]),
         (&["paths", "main", "--picture", "json"], &["\"jump\""]),
         (&["graph"], &["main", "clamp", "no accesses"]),
         (&["graph", "--level", "instance"], &["main#1", "clamp#1"]),
@@ -549,5 +549,93 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+/// Lines as good.debug_PT has them, local variables as csi-cc makes them.
+const STOPS: &str = "#include <stdlib.h>
+static int clamp(int x)
+{ volatile long __PT_counter_arr[3] = {77, 78, -1}, __PT_counter_idx = 0, __PT_current_path = 1;
+  if (x < 3)
+    x = 3;
+  else
+    abort();
+  return x; }
+
+
+int main(int argc, char **argv)
+{ volatile long __PT_counter_arr[3] = {0, 4, -1}, __PT_counter_idx = 2, __PT_current_path = 4;
+  int sum = argc;
+  sum += 5;
+  return clamp(sum); }
+";
+
+#[test]
+fn a_core_file_gives_the_frames_of_its_stacks() {
+    if !have("gdb") || !have("objcopy") || !have("gcc") {
+        return;
+    }
+    let scratch = Scratch::new("csi-core");
+    let path = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
+    std::fs::write(scratch.path("p.c"), STOPS).unwrap();
+    let section = format!(".debug_PT={}", fixture("good.debug_PT").display());
+    for (compiler, flags) in [
+        ("gcc", &["-O0", "-static"][..]),
+        ("gcc", &["-O0", "-pie", "-fPIE"]),
+        ("gcc", &["-O1", "-fno-inline", "-fno-asynchronous-unwind-tables", "-gdwarf-4"]),
+        ("clang-19", &["-O0"]),
+    ] {
+        if !have(compiler) {
+            continue;
+        }
+        let made = Command::new(compiler).args(["-g", "-w", "-o", &path("p"), &path("p.c")]).args(flags).status().unwrap();
+        assert!(made.success(), "{compiler} {flags:?}");
+        assert!(Command::new("objcopy").args(["--add-section", &section, &path("p"), &path("q")]).status().unwrap().success());
+        let core = scratch.path("core");
+        let _ = std::fs::remove_file(&core);
+        let save = format!("generate-core-file {}", core.display());
+        let gdb = ["-nx", "-batch", "-ex", "set confirm off", "-ex", "run", "-ex", &save, &path("q")];
+        let _ = Command::new("timeout").arg("60").arg("gdb").args(gdb).output().unwrap();
+        if !core.exists() {
+            println!("skipped: gdb writes no core file here");
+            return;
+        }
+        // Without unwinding tables for it, libc ends the stack of a program that is linked with it.
+        let libc = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6"]
+            .into_iter()
+            .find(|l| Path::new(l).exists());
+        let program = path("q");
+        let mut more = vec!["--elf", &program];
+        if !flags.contains(&"-static") {
+            let (code, error, _) = build(&scratch, &[&core], &more);
+            assert!(code == 0 && error.contains("cannot be followed beyond libc.so.6"), "{compiler} {flags:?}: {code} {error}");
+            let Some(libc) = libc else {
+                println!("skipped: no libc.so.6 where it usually is");
+                continue;
+            };
+            more.extend(["--elf", libc]);
+        }
+        let (code, error, db) = build(&scratch, &[&core], &more);
+        assert!(code == 0, "{compiler} {flags:?}: {code} {error}");
+        let frames = "SELECT s.name, f.line, f.slots, f.next_slot, f.wrapped, f.current_path FROM path_frame f
+                      JOIN function_symbol s USING (function_id) WHERE f.slots IS NOT NULL ORDER BY frame_id";
+        assert_eq!(rows(&db, frames), ["main,15,3,2,false,4", "clamp,7,3,0,false,1"], "{compiler} {flags:?}: {error}");
+        let wanted = ["1,finished,1,0,4 5 6 7 8", "1,open,1,1,0 2", "2,finished,1,4,5 6 7 8", "3,open,1,4,5"];
+        assert_eq!(rows(&db, PATHS), wanted, "{compiler} {flags:?}");
+        let callers =
+            rows(&db, "SELECT caller, callee FROM call_graph WHERE callee IN ('clamp', 'main') OR caller = 'clamp' ORDER BY ALL");
+        assert!(callers.contains(&"main,clamp".to_owned()) && callers.len() == 3, "{callers:?}");
+        assert!(callers.iter().any(|c| c.starts_with("clamp,") && c.contains("abort")), "{callers:?}");
+        println!("{compiler} {flags:?}: {} frames", rows(&db, "SELECT count(*) FROM path_frame")[0]);
+        // Any part of it is loaded or refused.
+        let bytes = std::fs::read(&core).unwrap();
+        for cut in [64, 200, 2000, bytes.len() / 2, bytes.len() - 100] {
+            let part = scratch.path("part");
+            std::fs::write(&part, &bytes[..cut]).unwrap();
+            let (code, error, _) = build(&scratch, &[&part], &more);
+            assert!((0..=2).contains(&code) && !error.contains("panicked"), "{cut}: {code} {error}");
+        }
+        let (code, error, _) = build(&scratch, &[&core], &[]);
+        assert!(code == 2 && error.contains("--elf"), "{code} {error}");
     }
 }

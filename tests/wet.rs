@@ -201,7 +201,7 @@ fn each_kind_of_damage_is_named_with_its_place() {
         let warned = matches!(code, "more-blocks" | "no-count");
         assert_eq!(exit, i32::from(!warned), "{from:?} to {to:?}: {error}");
         // What is not damaged is there.
-        assert_eq!(rows(&db, "SELECT count(*) FROM instruction WHERE address = 0x401128")[0], "1", "{from:?}");
+        assert_eq!(rows(&db, "SELECT count(*) FROM instruction WHERE address = 4198696")[0], "1", "{from:?}");
     }
     // Nothing but damage is refused, as is a second run.
     let path = text(&scratch, "nothing.wet", "Dear reader,\n");

@@ -325,7 +325,7 @@ pub(super) fn contains(section: &SectionHeader, address: u64) -> bool {
     address >= section.sh_addr && address - section.sh_addr < section.sh_size
 }
 
-fn slice(data: &[u8], offset: u64, size: u64) -> &[u8] {
+pub(super) fn slice(data: &[u8], offset: u64, size: u64) -> &[u8] {
     let start = usize::try_from(offset).unwrap_or(usize::MAX).min(data.len());
     let end = start.saturating_add(usize::try_from(size).unwrap_or(usize::MAX)).min(data.len());
     &data[start..end]

@@ -14,6 +14,7 @@ mod ranges;
 mod space;
 #[cfg(test)]
 mod tests;
+pub mod unwind;
 mod variables;
 
 pub use bias::guess_bias;

@@ -7,11 +7,13 @@ use crate::analysis::paths::{BlockKind, Function, Numbering, Path, Position};
 use crate::build::{BuildError, FunctionNames, Load};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::Carries;
+use crate::image::unwind::Core;
 use crate::image::{self, AddressSpace, FunctionRef, demangle};
 use duckdb::{Connection, params};
 use frames::Frame;
 use std::collections::BTreeMap;
 
+mod core;
 mod frames;
 pub mod metadata;
 
@@ -31,10 +33,10 @@ impl Format for Csi {
         "csi"
     }
     fn about(&self) -> &'static str {
-        "CSI path tracing: .debug_PT of a program, object file or text, and dumps of frames with their path arrays"
+        "CSI path tracing: .debug_PT of a program, object file or text; dumps of frames with their path arrays; core files"
     }
     fn record(&self) -> &'static str {
-        "csi-cc --trace=pt program.c; run it in gdb and dump the frames' __PT_counter_arr (docs/csi.md); addfg build dump.txt --elf program"
+        "csi-cc --trace=pt program.c; run it; addfg build core --elf program, or a dump of its frames by gdb (docs/csi.md)"
     }
     fn carries(&self) -> Carries {
         Carries { calls: true, paths: true, ..Carries::default() }
@@ -50,7 +52,8 @@ impl Format for Csi {
          \x20   a->b|increment$weight        ~> for an edge that ends a path and begins another: the numbers are those of the next path\n\
          Frames, innermost first, ? for what is missing:\n\
          \x20   ~~function:line:file:slot:{path, path, ...}:current:{calls}:{blocks}\n\
-         An empty line, or one of something else, separates stacks.\n\
+         An empty line, or one of something else, separates stacks. A core file (x86-64) gives them itself: its stacks are followed with\n\
+         the unwinding tables of the files given with --elf, the arrays are found by their DWARF names.\n\
          The section is taken from the programs given with --elf, too. Numbers are checked: the paths of each block must be numbered\n\
          without gap, and what the program counts must come to the number of the path; a function where they do not is loaded without\n\
          its paths. `addfg paths` lists and draws what was run."
@@ -61,6 +64,7 @@ impl Format for Csi {
 enum Part {
     Descriptions(Vec<u8>),
     Frames(Vec<u8>),
+    Core(Vec<core::Stack>),
 }
 
 /// A described function in the database.
@@ -112,7 +116,29 @@ impl TableFormat for Csi {
                 let damage = damage.into_damage()?;
                 load.problem(damage)?;
             }
-            if chunk.starts_with(b"\x7fELF") {
+            if Core::is(&chunk) {
+                if load.space.images().is_empty() {
+                    return Err(TraceError::Malformed {
+                        name,
+                        position: "byte 0".into(),
+                        message: "a core file without the program that left it".into(),
+                        remedy: "give the program with --elf, and libraries whose functions called it back".into(),
+                    }
+                    .into());
+                }
+                let core = Core::parse(std::path::Path::new(&name), &chunk)?;
+                let stacks = core::stacks(&core, load.space);
+                if stacks.is_empty() {
+                    return Err(TraceError::Malformed {
+                        name,
+                        position: "byte 0".into(),
+                        message: "a core file without registers of a thread".into(),
+                        remedy: "it was cut off; gdb's generate-core-file writes one of a stopped program".into(),
+                    }
+                    .into());
+                }
+                parts.push((name, None, Part::Core(stacks)));
+            } else if chunk.starts_with(b"\x7fELF") {
                 let section = image::contents(std::path::Path::new(&name), &chunk, SECTION)?;
                 let Some(section) = section else {
                     return Err(TraceError::Malformed {
@@ -163,6 +189,19 @@ impl TableFormat for Csi {
                         build.load.problem(problem(Severity::Error, d.code, d.message, at(d.offset), DAMAGED))?;
                     }
                     described.extend(found.into_iter().map(|d| (at(d.offset), d)));
+                }
+                Part::Core(threads) => {
+                    for (thread, stack) in threads.into_iter().enumerate() {
+                        let place = |depth: usize| format!("{name}: thread {} frame {depth}", thread + 1);
+                        if let Some(lost) = stack.lost {
+                            let message = format!("the stack of thread {} cannot be followed beyond {lost}", thread + 1);
+                            let remedy = "give that library with --elf, too; what called it is missing";
+                            let at = place(stack.frames.len().saturating_sub(1));
+                            build.load.problem(problem(Severity::Warning, "stack-end", message, at, remedy))?;
+                        }
+                        let positions = (0..stack.frames.len()).map(place).collect();
+                        stacks.push((stack.frames, positions));
+                    }
                 }
                 Part::Frames(text) => {
                     let (found, damaged) = frames::parse(&text);
@@ -281,6 +320,7 @@ impl Build<'_, '_> {
         let mut rows = connection.appender("path_frame")?;
         let mut paths = connection.appender("executed_path")?;
         let mut path_blocks = connection.appender("executed_path_block")?;
+        let symbols = symbols(self.load.space);
         for (thread, (stack, positions)) in stacks.iter().enumerate() {
             let thread = thread as i32 + 1;
             threads.append_row(params![thread, 1, None::<i64>, None::<i64>])?;
@@ -289,7 +329,10 @@ impl Build<'_, '_> {
                 let known = self.find(frame, position)?;
                 let function_id = match known {
                     Some(known) => self.known[known].function_id,
-                    None => self.names.named(&frame.function, frame.file.as_deref()),
+                    None => match symbols.get(frame.function.as_str()).map(Vec::as_slice) {
+                        Some([one]) => self.names.symbol(*one),
+                        _ => self.names.named(&frame.function, frame.file.as_deref()),
+                    },
                 };
                 let instance = self.instances.entry(function_id).or_default();
                 *instance += 1;
