@@ -136,7 +136,7 @@ const FRAMES: [&str; 2] = [
     "~~main:18:/src/loop.c:2:{1, 3, 6, 3, 2, 4, 8, 9, 2, -1}:4:?:?\n",
 ];
 
-const PATHS: &str = "SELECT p.ordinal, p.state, p.alternatives, p.number, string_agg(b.number, ' ' ORDER BY x.position)
+const PATHS: &str = "SELECT p.ordinal, p.state, p.alternatives, p.number, string_agg(b.number, ' ' ORDER BY x.position) AS blocks
     FROM executed_path p LEFT JOIN executed_path_block x USING (executed_path_id) LEFT JOIN path_block b USING (path_block_id)
     GROUP BY p.executed_path_id, p.ordinal, p.state, p.alternatives, p.number ORDER BY ALL";
 
@@ -282,7 +282,7 @@ fn every_fixture_and_what_it_gave() {
                 ("functions", "SELECT s.name, paths, increments FROM path_function JOIN function_symbol s USING (function_id)"),
                 (
                     "blocks",
-                    "SELECT path_block_id, number, kind, b.executions, string_agg(coalesce(line::VARCHAR, 'store'), ' ' ORDER BY position) AS lines FROM path_block b LEFT JOIN path_block_line USING (path_block_id) GROUP BY ALL ORDER BY 1",
+                    "SELECT path_block_id, number, kind, b.executions, string_agg(CASE WHEN position >= 0 THEN coalesce(line::VARCHAR, 'store') END, ' ' ORDER BY position) AS lines FROM path_block b LEFT JOIN path_block_line USING (path_block_id) GROUP BY ALL ORDER BY 1",
                 ),
                 (
                     "edges",

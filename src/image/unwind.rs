@@ -119,7 +119,7 @@ impl Core {
     }
 
     /// Run-time minus link-time address of a file.
-    fn bias(&self, image: &Image) -> u64 {
+    pub fn bias(&self, image: &Image) -> u64 {
         if !image.pie {
             return 0;
         }
@@ -160,8 +160,9 @@ pub struct Stopped<'a> {
 }
 
 impl<'a> Stopped<'a> {
-    pub fn new(core: &'a Core, images: impl Iterator<Item = &'a Image>) -> Stopped<'a> {
-        Stopped { core, images: images.map(|image| (image, core.bias(image))).collect() }
+    /// `images`: with their biases, as [`Core::bias`] gives them.
+    pub fn new(core: &'a Core, images: impl Iterator<Item = (&'a Image, u64)>) -> Stopped<'a> {
+        Stopped { core, images: images.collect() }
     }
 
     /// Memory: of the core file, else of the files that it leaves out.

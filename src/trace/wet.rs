@@ -273,9 +273,10 @@ impl<'c> Rows<'c> {
 }
 
 /// All files of a run.
-struct Reader<'a, 'l> {
+struct Reader<'a, 'l, 's> {
     load: &'a mut Load<'l>,
-    names: FunctionNames<'l>,
+    space: &'s AddressSpace,
+    names: FunctionNames<'s>,
     instructions: Vec<Instruction>,
     /// The first instruction at each address.
     by_address: FxHashMap<u64, i32>,
@@ -294,7 +295,7 @@ fn problem(severity: Severity, code: &'static str, message: String, position: St
 
 const DAMAGED: &str = "copy or record the trace again; what could be read is in the database";
 
-impl<'l> Reader<'_, 'l> {
+impl<'s> Reader<'_, '_, 's> {
     fn instruction(
         &mut self,
         address: u64,
@@ -302,7 +303,7 @@ impl<'l> Reader<'_, 'l> {
         rest: &str,
         place: &dyn Fn() -> String,
     ) -> Result<i32, BuildError> {
-        let space: &'l AddressSpace = self.load.space;
+        let space: &'s AddressSpace = self.space;
         let (file, function, line) = source(rest);
         let at = space.function_at(address);
         let found = space.line(address);
@@ -573,7 +574,7 @@ impl Comprehensive {
     }
 }
 
-impl Reader<'_, '_> {
+impl Reader<'_, '_, '_> {
     fn comprehensive(&mut self, input: Input, rows: &mut Rows, values: &mut Rows) -> Result<(), BuildError> {
         let name = input.name().to_owned();
         let mut file = Comprehensive {
@@ -641,86 +642,93 @@ macro_rules! derive {
 
 impl TableFormat for Wet {
     fn load(&self, inputs: Vec<Input>, load: &mut Load) -> Result<Loaded, BuildError> {
-        let connection = load.connection;
-        let space = load.space;
-        connection.execute_batch(READ)?;
-        let first = space.images().first();
-        let mut reader = Reader {
-            names: FunctionNames::new(space),
-            instructions: Vec::new(),
-            by_address: FxHashMap::default(),
-            decoder: first.map(|l| decoder(l.image.isa, l.image.big_endian_code)),
-            ports: Vec::new(),
-            values: false,
-            lines: 0,
-            known: 0,
-            load,
-        };
-        // Histories last: what a comprehensive trace says of an instruction is more.
-        let (histories, comprehensive): (Vec<Input>, Vec<Input>) = inputs.into_iter().partition(|input| {
-            let text = String::from_utf8_lossy(&input.head()[..input.head().len().min(4096)]);
-            text.lines().map(str::trim).find(|l| !l.is_empty()).is_some_and(|l| history_line(l).is_some())
-        });
-        if comprehensive.len() > 1 {
-            let name = comprehensive[1].name().to_owned();
-            return Err(TraceError::Malformed {
-                name,
-                position: "1".into(),
-                message: "a second comprehensive trace".into(),
-                remedy: "each is a run of its own: build a database of each".into(),
-            }
-            .into());
-        }
-        let whole = !comprehensive.is_empty();
-        let mut values = Rows::new(connection.appender("instruction_value")?, RowsOf::Value);
-        for input in comprehensive {
-            let mut rows = Rows::new(connection.appender_to_catalog_and_db("comprehensive", "temp", "main")?, RowsOf::Dependence);
-            reader.comprehensive(input, &mut rows, &mut values)?;
-            rows.finish()?;
-        }
-        values.finish()?;
-        for input in histories {
-            let mut rows = Rows::new(connection.appender_to_catalog_and_db("history", "temp", "main")?, RowsOf::Dependence);
-            reader.history(input, &mut rows)?;
-            rows.finish()?;
-        }
-        if !space.images().is_empty() && reader.known == 0 {
-            let first = reader.instructions.first().map_or(0, |i| i.address);
-            let elf = space.images().iter().map(|l| l.image.path.display().to_string()).collect::<Vec<_>>().join(", ");
-            return Err(BuildError::WrongElf { first, elf });
-        }
-        reader.write(connection)?;
-        if reader.load.detail < Detail::Pairs {
-            connection.execute_batch("DELETE FROM dependence; DELETE FROM instruction_value;")?;
-        }
-        let unknown: i64 =
-            connection
-                .query_row("SELECT coalesce(sum(count), 0)::BIGINT FROM dependence_edge WHERE kind IS NULL", [], |r| r.get(0))?;
-        if unknown > 0 {
-            let message =
-                format!("of {unknown} dependences the trace does not say whether they are of data or of control; drawn as data");
-            let remedy = "give the comprehensive trace beside the history, or the program with --elf: jumps give control";
-            reader.load.problem(problem(Severity::Warning, "unknown-kind", message, String::new(), remedy))?;
-        }
-        let short: i64 = connection.query_row(derive!("high/short_ports"), [], |r| r.get(0))?;
-        if short > 0 {
-            let message = format!(
-                "{short} use ports have fewer dependences than executions: their instances count dependences, not executions"
-            );
-            let remedy = "none: the format does not say which executions those were";
-            reader.load.problem(problem(Severity::Info, "port-instances", message, String::new(), remedy))?;
-        }
-        let steps = reader.instructions.iter().map(|i| i.executions as u64).fold(0, u64::saturating_add);
-        let isa = first.map(|l| format!("{:?}", l.image.isa).to_lowercase());
-        let functions = reader.names.len();
-        let kind = if whole { "comprehensive" } else { "limited history" };
-        connection.execute_batch("DROP TABLE comprehensive; DROP TABLE history; DROP TABLE numbered; DROP TABLE class_kind")?;
-        let carries = Carries { dependences: true, values: reader.values, ..Carries::default() };
-        Ok(Loaded { carries, steps, calls: 0, functions, meta: vec![("isa", isa), ("wet", Some(kind.to_owned()))] })
+        let space = std::mem::replace(&mut load.space, AddressSpace::new(Vec::new()));
+        let loaded = read(inputs, &space, load);
+        load.space = space;
+        loaded
     }
 }
 
-impl Reader<'_, '_> {
+fn read(inputs: Vec<Input>, space: &AddressSpace, load: &mut Load) -> Result<Loaded, BuildError> {
+    let connection = load.connection;
+    connection.execute_batch(READ)?;
+    let first = space.images().first();
+    let mut reader = Reader {
+        names: FunctionNames::new(space),
+        instructions: Vec::new(),
+        by_address: FxHashMap::default(),
+        decoder: first.map(|l| decoder(l.image.isa, l.image.big_endian_code)),
+        ports: Vec::new(),
+        values: false,
+        lines: 0,
+        known: 0,
+        space,
+        load,
+    };
+    // Histories last: what a comprehensive trace says of an instruction is more.
+    let (histories, comprehensive): (Vec<Input>, Vec<Input>) = inputs.into_iter().partition(|input| {
+        let text = String::from_utf8_lossy(&input.head()[..input.head().len().min(4096)]);
+        text.lines().map(str::trim).find(|l| !l.is_empty()).is_some_and(|l| history_line(l).is_some())
+    });
+    if comprehensive.len() > 1 {
+        let name = comprehensive[1].name().to_owned();
+        return Err(TraceError::Malformed {
+            name,
+            position: "1".into(),
+            message: "a second comprehensive trace".into(),
+            remedy: "each is a run of its own: build a database of each".into(),
+        }
+        .into());
+    }
+    let whole = !comprehensive.is_empty();
+    let mut values = Rows::new(connection.appender("instruction_value")?, RowsOf::Value);
+    for input in comprehensive {
+        let mut rows = Rows::new(connection.appender_to_catalog_and_db("comprehensive", "temp", "main")?, RowsOf::Dependence);
+        reader.comprehensive(input, &mut rows, &mut values)?;
+        rows.finish()?;
+    }
+    values.finish()?;
+    for input in histories {
+        let mut rows = Rows::new(connection.appender_to_catalog_and_db("history", "temp", "main")?, RowsOf::Dependence);
+        reader.history(input, &mut rows)?;
+        rows.finish()?;
+    }
+    if !space.images().is_empty() && reader.known == 0 {
+        let first = reader.instructions.first().map_or(0, |i| i.address);
+        let elf = space.images().iter().map(|l| l.image.path.display().to_string()).collect::<Vec<_>>().join(", ");
+        return Err(BuildError::WrongElf { first, elf });
+    }
+    reader.write(connection)?;
+    if reader.load.detail < Detail::Pairs {
+        connection.execute_batch("DELETE FROM dependence; DELETE FROM instruction_value;")?;
+    }
+    let unknown: i64 =
+        connection
+            .query_row("SELECT coalesce(sum(count), 0)::BIGINT FROM dependence_edge WHERE kind IS NULL", [], |r| r.get(0))?;
+    if unknown > 0 {
+        let message =
+            format!("of {unknown} dependences the trace does not say whether they are of data or of control; drawn as data");
+        let remedy = "give the comprehensive trace beside the history, or the program with --elf: jumps give control";
+        reader.load.problem(problem(Severity::Warning, "unknown-kind", message, String::new(), remedy))?;
+    }
+    let short: i64 = connection.query_row(derive!("high/short_ports"), [], |r| r.get(0))?;
+    if short > 0 {
+        let message = format!(
+            "{short} use ports have fewer dependences than executions: their instances count dependences, not executions"
+        );
+        let remedy = "none: the format does not say which executions those were";
+        reader.load.problem(problem(Severity::Info, "port-instances", message, String::new(), remedy))?;
+    }
+    let steps = reader.instructions.iter().map(|i| i.executions as u64).fold(0, u64::saturating_add);
+    let isa = first.map(|l| format!("{:?}", l.image.isa).to_lowercase());
+    let functions = reader.names.len();
+    let kind = if whole { "comprehensive" } else { "limited history" };
+    connection.execute_batch("DROP TABLE comprehensive; DROP TABLE history; DROP TABLE numbered; DROP TABLE class_kind")?;
+    let carries = Carries { dependences: true, values: reader.values, ..Carries::default() };
+    Ok(Loaded { carries, steps, calls: 0, functions, meta: vec![("isa", isa), ("wet", Some(kind.to_owned()))] })
+}
+
+impl Reader<'_, '_, '_> {
     fn write(&mut self, connection: &Connection) -> Result<(), BuildError> {
         let steps = self.instructions.iter().map(|i| i.executions).fold(0, i64::saturating_add);
         connection.execute_batch("INSERT INTO process VALUES (1, NULL, NULL)")?;
@@ -731,9 +739,9 @@ impl Reader<'_, '_> {
         let mut numbered = connection.appender_to_catalog_and_db("numbered", "temp", "main")?;
         for (i, insn) in self.instructions.iter().enumerate() {
             let id = i as i32 + 1;
-            let image = self.load.space.image_at(insn.address).map(|i| i as i32 + 1);
+            let image = self.space.image_at(insn.address).map(|i| i as i32 + 1);
             let decoded = insn.decoded.as_ref();
-            let bytes = decoded.and_then(|d| self.load.space.bytes(insn.address)?.get(..d.size as usize));
+            let bytes = decoded.and_then(|d| self.space.bytes(insn.address)?.get(..d.size as usize));
             let flow = decoded.map(|d| d.flow);
             table.append_row(params![
                 id,

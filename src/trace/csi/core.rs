@@ -22,7 +22,7 @@ fn is(variable: &Local, names: [&str; 2]) -> bool {
 
 /// The frames of all threads. Function names are those of the symbol table.
 pub fn stacks(core: &Core, space: &AddressSpace) -> Vec<Stack> {
-    let stopped = Stopped::new(core, space.images().iter().map(|l| &l.image));
+    let stopped = Stopped::new(core, space.images().iter().map(|l| (&l.image, l.bias)));
     let locals: Vec<Vec<Local>> = space.images().iter().map(|l| l.image.locals("__PT_")).collect();
     let base = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let stack = |registers| {
@@ -51,7 +51,6 @@ fn frame(
         return Frame { function, offset, ..Frame::default() };
     };
     let loaded = &space.images()[image];
-    // Look-ups are at the addresses of the database.
     let at = space.function_at(f.address.wrapping_add(loaded.bias));
     let function = at.and_then(|at| space.function(at).names.first().cloned());
     let (file, line) = loaded.image.line(f.address).unzip();

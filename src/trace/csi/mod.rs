@@ -80,9 +80,10 @@ struct Known {
     edges_run: Vec<i64>,
 }
 
-struct Build<'a, 'l> {
+struct Build<'a, 'l, 's> {
     load: &'a mut Load<'l>,
-    names: FunctionNames<'l>,
+    space: &'s AddressSpace,
+    names: FunctionNames<'s>,
     known: Vec<Known>,
     frames: i32,
     calls: i32,
@@ -108,133 +109,150 @@ fn symbols(space: &AddressSpace) -> BTreeMap<&str, Vec<FunctionRef>> {
 
 impl TableFormat for Csi {
     fn load(&self, inputs: Vec<Input>, load: &mut Load) -> Result<Loaded, BuildError> {
-        let mut parts: Vec<(String, Option<Locator>, Part)> = Vec::new();
-        for input in inputs {
-            let (name, locator) = (input.name().to_owned(), input.locator());
-            let (chunk, damage) = input.whole(LIMIT)?;
-            if let Some(damage) = damage {
-                let damage = damage.into_damage()?;
-                load.problem(damage)?;
-            }
-            if Core::is(&chunk) {
-                if load.space.images().is_empty() {
-                    return Err(TraceError::Malformed {
-                        name,
-                        position: "byte 0".into(),
-                        message: "a core file without the program that left it".into(),
-                        remedy: "give the program with --elf, and libraries whose functions called it back".into(),
-                    }
-                    .into());
-                }
-                let core = Core::parse(std::path::Path::new(&name), &chunk)?;
-                let stacks = core::stacks(&core, load.space);
-                if stacks.is_empty() {
-                    return Err(TraceError::Malformed {
-                        name,
-                        position: "byte 0".into(),
-                        message: "a core file without registers of a thread".into(),
-                        remedy: "it was cut off; gdb's generate-core-file writes one of a stopped program".into(),
-                    }
-                    .into());
-                }
-                parts.push((name, None, Part::Core(stacks)));
-            } else if chunk.starts_with(b"\x7fELF") {
-                let section = image::contents(std::path::Path::new(&name), &chunk, SECTION)?;
-                let Some(section) = section else {
-                    return Err(TraceError::Malformed {
-                        name,
-                        position: "byte 0".into(),
-                        message: format!("an ELF file without a section {SECTION}"),
-                        remedy: "a program is given with --elf beside its trace; csi-cc --trace=pt makes one with that section"
-                            .into(),
-                    }
-                    .into());
-                };
-                parts.push((format!("{name}({SECTION})"), None, Part::Descriptions(section)));
-            } else if frames::sniff(&chunk) {
-                parts.push((name, Some(locator), Part::Frames(chunk.to_vec())));
-            } else {
-                parts.push((name, Some(locator), Part::Descriptions(chunk.to_vec())));
-            }
-            load.progress(chunk.consumed)?;
-        }
-        // The programs' own sections, but not twice the same.
-        for loaded in load.space.images() {
-            if let Some(section) = loaded.image.contents(SECTION)
-                && !parts.iter().any(|(_, _, p)| matches!(p, Part::Descriptions(other) if *other == section))
-            {
-                parts.push((format!("{}({SECTION})", loaded.image.path.display()), None, Part::Descriptions(section)));
-            }
-        }
-        let names = FunctionNames::new(load.space);
-        let (known, edges, instances) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        let mut build = Build { load, names, known, frames: 0, calls: 0, paths: 0, instances, edges };
-        let mut described = Vec::new();
-        let mut stacks = Vec::new();
-        for (name, locator, part) in parts {
-            let at = |offset| locator.as_ref().map_or_else(|| format!("{name}: byte {offset}"), |l| l.at(offset));
-            match part {
-                Part::Descriptions(text) => {
-                    let (found, damage) = metadata::parse(&text);
-                    if found.is_empty() {
-                        return Err(TraceError::Malformed {
-                            name: name.clone(),
-                            position: "1".into(),
-                            message: "no description of a function".into(),
-                            remedy: "`addfg formats csi` describes them".into(),
-                        }
-                        .into());
-                    }
-                    for d in damage {
-                        build.load.problem(problem(Severity::Error, d.code, d.message, at(d.offset), DAMAGED))?;
-                    }
-                    described.extend(found.into_iter().map(|d| (at(d.offset), d)));
-                }
-                Part::Core(threads) => {
-                    for (thread, stack) in threads.into_iter().enumerate() {
-                        let place = |depth: usize| format!("{name}: thread {} frame {depth}", thread + 1);
-                        if let Some(lost) = stack.lost {
-                            let message = format!("the stack of thread {} cannot be followed beyond {lost}", thread + 1);
-                            let remedy = "give that library with --elf, too; what called it is missing";
-                            let at = place(stack.frames.len().saturating_sub(1));
-                            build.load.problem(problem(Severity::Warning, "stack-end", message, at, remedy))?;
-                        }
-                        let positions = (0..stack.frames.len()).map(place).collect();
-                        stacks.push((stack.frames, positions));
-                    }
-                }
-                Part::Frames(text) => {
-                    let (found, damaged) = frames::parse(&text);
-                    for offset in damaged {
-                        let message = "a line that begins like a frame and is none".into();
-                        build.load.problem(problem(Severity::Error, "malformed-line", message, at(offset), DAMAGED))?;
-                    }
-                    for mut stack in found {
-                        if stack.len() > FRAMES {
-                            let message = format!("a stack of {} frames; the innermost {FRAMES} are kept", stack.len());
-                            build.load.problem(problem(Severity::Error, "long-stack", message, at(stack[0].offset), "none"))?;
-                            stack.truncate(FRAMES);
-                        }
-                        let positions: Vec<String> = stack.iter().map(|f| at(f.offset)).collect();
-                        stacks.push((stack, positions));
-                    }
-                }
-            }
-        }
-        build.describe(described)?;
-        build.frames(&stacks)?;
-        build.finish()?;
-        let carries = Carries { calls: !stacks.is_empty(), paths: true, ..Carries::default() };
-        let (calls, functions) = (build.calls as u64, build.known.len());
-        Ok(Loaded { carries, steps: 0, calls, functions, meta: vec![("path_functions", Some(functions.to_string()))] })
+        let parts = parts(inputs, load)?;
+        let space = std::mem::replace(&mut load.space, AddressSpace::new(Vec::new()));
+        let loaded = fill(parts, &space, load);
+        load.space = space;
+        loaded
     }
 }
 
-impl Build<'_, '_> {
+/// Name, positions and contents of each file.
+type Parts = Vec<(String, Option<Locator>, Part)>;
+
+fn parts(inputs: Vec<Input>, load: &mut Load) -> Result<Parts, BuildError> {
+    let mut parts: Parts = Vec::new();
+    for input in inputs {
+        let (name, locator) = (input.name().to_owned(), input.locator());
+        let (chunk, damage) = input.whole(LIMIT)?;
+        if let Some(damage) = damage {
+            let damage = damage.into_damage()?;
+            load.problem(damage)?;
+        }
+        if Core::is(&chunk) {
+            if load.space.images().is_empty() {
+                return Err(TraceError::Malformed {
+                    name,
+                    position: "byte 0".into(),
+                    message: "a core file without the program that left it".into(),
+                    remedy: "give the program with --elf, and libraries whose functions called it back".into(),
+                }
+                .into());
+            }
+            let core = Core::parse(std::path::Path::new(&name), &chunk)?;
+            load.place(|image| Some(core.bias(image)));
+            let stacks = core::stacks(&core, &load.space);
+            if stacks.is_empty() {
+                return Err(TraceError::Malformed {
+                    name,
+                    position: "byte 0".into(),
+                    message: "a core file without registers of a thread".into(),
+                    remedy: "it was cut off; gdb's generate-core-file writes one of a stopped program".into(),
+                }
+                .into());
+            }
+            parts.push((name, None, Part::Core(stacks)));
+        } else if chunk.starts_with(b"\x7fELF") {
+            let section = image::contents(std::path::Path::new(&name), &chunk, SECTION)?;
+            let Some(section) = section else {
+                return Err(TraceError::Malformed {
+                    name,
+                    position: "byte 0".into(),
+                    message: format!("an ELF file without a section {SECTION}"),
+                    remedy: "a program is given with --elf beside its trace; csi-cc --trace=pt makes one with that section"
+                        .into(),
+                }
+                .into());
+            };
+            parts.push((format!("{name}({SECTION})"), None, Part::Descriptions(section)));
+        } else if frames::sniff(&chunk) {
+            parts.push((name, Some(locator), Part::Frames(chunk.to_vec())));
+        } else {
+            parts.push((name, Some(locator), Part::Descriptions(chunk.to_vec())));
+        }
+        load.progress(chunk.consumed)?;
+    }
+    // The programs' own sections, but not twice the same.
+    for loaded in load.space.images() {
+        if let Some(section) = loaded.image.contents(SECTION)
+            && !parts.iter().any(|(_, _, p)| matches!(p, Part::Descriptions(other) if *other == section))
+        {
+            parts.push((format!("{}({SECTION})", loaded.image.path.display()), None, Part::Descriptions(section)));
+        }
+    }
+    Ok(parts)
+}
+
+/// Fills the tables.
+fn fill(parts: Parts, space: &AddressSpace, load: &mut Load) -> Result<Loaded, BuildError> {
+    let names = FunctionNames::new(space);
+    let (known, edges, instances) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+    let mut build = Build { load, space, names, known, frames: 0, calls: 0, paths: 0, instances, edges };
+    let mut described = Vec::new();
+    let mut stacks = Vec::new();
+    for (name, locator, part) in parts {
+        let at = |offset| locator.as_ref().map_or_else(|| format!("{name}: byte {offset}"), |l| l.at(offset));
+        match part {
+            Part::Descriptions(text) => {
+                let (found, damage) = metadata::parse(&text);
+                if found.is_empty() {
+                    return Err(TraceError::Malformed {
+                        name: name.clone(),
+                        position: "1".into(),
+                        message: "no description of a function".into(),
+                        remedy: "`addfg formats csi` describes them".into(),
+                    }
+                    .into());
+                }
+                for d in damage {
+                    build.load.problem(problem(Severity::Error, d.code, d.message, at(d.offset), DAMAGED))?;
+                }
+                described.extend(found.into_iter().map(|d| (at(d.offset), d)));
+            }
+            Part::Core(threads) => {
+                for (thread, stack) in threads.into_iter().enumerate() {
+                    let place = |depth: usize| format!("{name}: thread {} frame {depth}", thread + 1);
+                    if let Some(lost) = stack.lost {
+                        let message = format!("the stack of thread {} cannot be followed beyond {lost}", thread + 1);
+                        let remedy = "give that library with --elf, too; what called it is missing";
+                        let at = place(stack.frames.len().saturating_sub(1));
+                        build.load.problem(problem(Severity::Warning, "stack-end", message, at, remedy))?;
+                    }
+                    let positions = (0..stack.frames.len()).map(place).collect();
+                    stacks.push((stack.frames, positions));
+                }
+            }
+            Part::Frames(text) => {
+                let (found, damaged) = frames::parse(&text);
+                for offset in damaged {
+                    let message = "a line that begins like a frame and is none".into();
+                    build.load.problem(problem(Severity::Error, "malformed-line", message, at(offset), DAMAGED))?;
+                }
+                for mut stack in found {
+                    if stack.len() > FRAMES {
+                        let message = format!("a stack of {} frames; the innermost {FRAMES} are kept", stack.len());
+                        build.load.problem(problem(Severity::Error, "long-stack", message, at(stack[0].offset), "none"))?;
+                        stack.truncate(FRAMES);
+                    }
+                    let positions: Vec<String> = stack.iter().map(|f| at(f.offset)).collect();
+                    stacks.push((stack, positions));
+                }
+            }
+        }
+    }
+    build.describe(described)?;
+    build.frames(&stacks)?;
+    build.finish()?;
+    let carries = Carries { calls: !stacks.is_empty(), paths: true, ..Carries::default() };
+    let (calls, functions) = (build.calls as u64, build.known.len());
+    Ok(Loaded { carries, steps: 0, calls, functions, meta: vec![("path_functions", Some(functions.to_string()))] })
+}
+
+impl Build<'_, '_, '_> {
     /// Fills the tables of control flow.
     fn describe(&mut self, described: Vec<(String, metadata::Described)>) -> Result<(), BuildError> {
         let connection = self.load.connection;
-        let symbols = symbols(self.load.space);
+        let symbols = symbols(self.space);
         let mut used = std::collections::BTreeSet::new();
         let mut functions = connection.appender("path_function")?;
         let mut lines = connection.appender("path_block_line")?;
@@ -244,7 +262,7 @@ impl Build<'_, '_> {
             // Of several static functions of a name the one that begins nearest above the first line.
             let free = symbols.get(d.name.as_str()).into_iter().flatten().filter(|at| !used.contains(*at));
             let distance = |at: &FunctionRef| {
-                let line = self.load.space.line(self.load.space.entry(*at)).map(|l| l.1);
+                let line = self.space.line(self.space.entry(*at)).map(|l| l.1);
                 line.zip(least).and_then(|(line, least)| least.checked_sub(line)).unwrap_or(u32::MAX)
             };
             let function_id = match free.min_by_key(|at| distance(at)) {
@@ -320,7 +338,7 @@ impl Build<'_, '_> {
         let mut rows = connection.appender("path_frame")?;
         let mut paths = connection.appender("executed_path")?;
         let mut path_blocks = connection.appender("executed_path_block")?;
-        let symbols = symbols(self.load.space);
+        let symbols = symbols(self.space);
         for (thread, (stack, positions)) in stacks.iter().enumerate() {
             let thread = thread as i32 + 1;
             threads.append_row(params![thread, 1, None::<i64>, None::<i64>])?;
