@@ -3,7 +3,7 @@ CREATE TABLE meta (key VARCHAR NOT NULL, value VARCHAR);
 CREATE TABLE input (
     input_id INTEGER NOT NULL, role VARCHAR NOT NULL, path VARCHAR, format VARCHAR, size UBIGINT, hash VARCHAR, options VARCHAR,
     carries_calls BOOLEAN, carries_accesses BOOLEAN, carries_registers BOOLEAN, carries_values BOOLEAN, carries_time BOOLEAN,
-    carries_threads BOOLEAN, carries_kernel_stores BOOLEAN);
+    carries_threads BOOLEAN, carries_kernel_stores BOOLEAN, carries_dependences BOOLEAN, carries_paths BOOLEAN);
 CREATE TABLE diagnostic (
     severity VARCHAR NOT NULL, code VARCHAR NOT NULL, message VARCHAR NOT NULL, count BIGINT NOT NULL, first_position VARCHAR,
     remedy VARCHAR);
@@ -25,6 +25,8 @@ COMMENT ON COLUMN input.carries_values IS 'Values of registers are known';
 COMMENT ON COLUMN input.carries_time IS 'The trace has a clock';
 COMMENT ON COLUMN input.carries_threads IS 'The trace tells threads apart';
 COMMENT ON COLUMN input.carries_kernel_stores IS 'What the kernel stored is known';
+COMMENT ON COLUMN input.carries_dependences IS 'Dependences between instances of instructions are records of the trace';
+COMMENT ON COLUMN input.carries_paths IS 'Paths that functions ran are known, not when they did';
 COMMENT ON TABLE diagnostic IS 'Each kind of problem met while building';
 COMMENT ON COLUMN diagnostic.severity IS 'info, warning or error';
 COMMENT ON COLUMN diagnostic.code IS 'Stable name of the kind of problem';

@@ -18,8 +18,8 @@ CREATE TABLE variable (
 CREATE TABLE register (address UINTEGER NOT NULL, name VARCHAR NOT NULL, size UINTEGER NOT NULL, is_control BOOLEAN NOT NULL);
 CREATE TABLE instruction (
     instruction_id INTEGER NOT NULL, process_id INTEGER, image_id INTEGER, address UBIGINT NOT NULL, opcode BLOB, text VARCHAR,
-    size UTINYINT NOT NULL, function_id INTEGER NOT NULL, file_id INTEGER, line INTEGER, class VARCHAR NOT NULL,
-    target UBIGINT, conditional BOOLEAN NOT NULL, repeats BOOLEAN NOT NULL, executions BIGINT NOT NULL);
+    size UTINYINT, function_id INTEGER NOT NULL, file_id INTEGER, line INTEGER, class VARCHAR NOT NULL,
+    target UBIGINT, conditional BOOLEAN, repeats BOOLEAN, executions BIGINT NOT NULL);
 CREATE TABLE block_step (
     block_id INTEGER NOT NULL, step INTEGER NOT NULL, instruction_id INTEGER NOT NULL, executed BOOLEAN NOT NULL);
 CREATE TABLE block_access (
@@ -117,15 +117,15 @@ COMMENT ON COLUMN instruction.image_id IS 'Image that holds it, NULL if none';
 COMMENT ON COLUMN instruction.address IS 'Run-time address without the Thumb bit';
 COMMENT ON COLUMN instruction.opcode IS 'Bytes in memory order';
 COMMENT ON COLUMN instruction.text IS 'Disassembly';
-COMMENT ON COLUMN instruction.size IS 'Bytes';
+COMMENT ON COLUMN instruction.size IS 'Bytes, NULL if not known';
 COMMENT ON COLUMN instruction.function_id IS 'Function whose range holds it';
 COMMENT ON COLUMN instruction.file_id IS 'Source file';
 COMMENT ON COLUMN instruction.line IS 'Source line';
 COMMENT ON COLUMN instruction.class IS 'What it does to control: next, jump, call, return, syscall, trap, unknown';
 COMMENT ON COLUMN instruction.target IS 'Target of a direct transfer, NULL if indirect or none';
-COMMENT ON COLUMN instruction.conditional IS 'May fall through instead';
-COMMENT ON COLUMN instruction.repeats IS 'May be followed by itself (rep)';
-COMMENT ON COLUMN instruction.executions IS 'Steps';
+COMMENT ON COLUMN instruction.conditional IS 'May fall through instead; NULL if not known';
+COMMENT ON COLUMN instruction.repeats IS 'May be followed by itself (rep); NULL if not known';
+COMMENT ON COLUMN instruction.executions IS 'Steps; of a trace of dependences those that it tells of';
 COMMENT ON TABLE block_step IS 'Steps of each block, a straight piece of code';
 COMMENT ON COLUMN block_step.block_id IS 'Dense from 1 in order of first execution';
 COMMENT ON COLUMN block_step.step IS 'Position in the block, from 0';

@@ -13,17 +13,17 @@ CREATE VIEW dataflow AS
            d.reader_function_id, p.via, d.bytes, d.unique_bytes, d.transfers
     FROM dataflow_row d JOIN place p USING (place_id);
 CREATE TABLE function_edge (
-    writer_function_id INTEGER NOT NULL, reader_function_id INTEGER NOT NULL, via VARCHAR NOT NULL, bytes BIGINT NOT NULL,
+    writer_function_id INTEGER NOT NULL, reader_function_id INTEGER NOT NULL, via VARCHAR, bytes BIGINT,
     unique_bytes BIGINT, addresses BIGINT, transfers BIGINT);
 -- Dataflow between instructions: what line, block and loop views add up. writer_instruction_id NULL as in dataflow.
 CREATE TABLE instruction_edge (
     writer_instruction_id INTEGER, reader_instruction_id INTEGER NOT NULL, writer_function_id INTEGER NOT NULL,
-    via VARCHAR NOT NULL, bytes BIGINT NOT NULL, transfers BIGINT NOT NULL);
+    via VARCHAR, bytes BIGINT, transfers BIGINT NOT NULL);
 CREATE TABLE call_edge (
     caller_function_id INTEGER, callee_function_id INTEGER NOT NULL, kind VARCHAR NOT NULL, calls BIGINT NOT NULL,
     steps BIGINT);
 CREATE TABLE function_profile (
-    function_id INTEGER NOT NULL, calls BIGINT NOT NULL, steps_self BIGINT, steps_total BIGINT, dead_bytes BIGINT, written_bytes BIGINT);
+    function_id INTEGER NOT NULL, calls BIGINT, steps_self BIGINT, steps_total BIGINT, dead_bytes BIGINT, written_bytes BIGINT);
 CREATE TABLE region (first_address UBIGINT NOT NULL, last_address UBIGINT NOT NULL, via VARCHAR NOT NULL);
 CREATE VIEW function_dataflow AS
     SELECT w.name AS writer, r.name AS reader, e.via, e.bytes, e.unique_bytes, e.addresses, e.transfers,
@@ -61,18 +61,18 @@ COMMENT ON COLUMN place.function_id IS 'Pseudo-function that wrote what no step 
 COMMENT ON TABLE function_edge IS 'Dataflow between functions by via; see the view function_dataflow';
 COMMENT ON COLUMN function_edge.writer_function_id IS 'Function that wrote';
 COMMENT ON COLUMN function_edge.reader_function_id IS 'Function that read';
-COMMENT ON COLUMN function_edge.via IS 'register, stack, heap, global, constant';
-COMMENT ON COLUMN function_edge.bytes IS 'Bytes read, each read counted';
+COMMENT ON COLUMN function_edge.via IS 'register, stack, heap, global, constant; NULL if not known';
+COMMENT ON COLUMN function_edge.bytes IS 'Bytes read, each read counted; NULL where the trace has dependences without sizes';
 COMMENT ON COLUMN function_edge.unique_bytes IS 'Distinct (byte, write) pairs per reading instance, summed';
 COMMENT ON COLUMN function_edge.addresses IS 'Distinct bytes of storage';
-COMMENT ON COLUMN function_edge.transfers IS 'Distinct (write access, read access) pairs';
+COMMENT ON COLUMN function_edge.transfers IS 'Distinct (write access, read access) pairs; dependences of instances where the trace has those';
 COMMENT ON TABLE instruction_edge IS 'Dataflow between instructions by via';
 COMMENT ON COLUMN instruction_edge.writer_instruction_id IS 'Instruction that wrote, NULL if no step wrote';
 COMMENT ON COLUMN instruction_edge.reader_instruction_id IS 'Instruction that read';
 COMMENT ON COLUMN instruction_edge.writer_function_id IS 'Function of the writer, or the pseudo-function';
-COMMENT ON COLUMN instruction_edge.via IS 'register, stack, heap, global, constant';
-COMMENT ON COLUMN instruction_edge.bytes IS 'Bytes read, each read counted';
-COMMENT ON COLUMN instruction_edge.transfers IS 'Distinct (write access, read access) pairs';
+COMMENT ON COLUMN instruction_edge.via IS 'register, stack, heap, global, constant; NULL if not known';
+COMMENT ON COLUMN instruction_edge.bytes IS 'Bytes read, each read counted; NULL where the trace has dependences without sizes';
+COMMENT ON COLUMN instruction_edge.transfers IS 'Distinct (write access, read access) pairs; dependences of instances where the trace has those';
 COMMENT ON TABLE call_edge IS 'Calls by function pair; see the view call_graph';
 COMMENT ON COLUMN call_edge.caller_function_id IS 'Function of the parent, NULL for roots';
 COMMENT ON COLUMN call_edge.callee_function_id IS 'Function of the instance';
@@ -81,7 +81,7 @@ COMMENT ON COLUMN call_edge.calls IS 'Instances';
 COMMENT ON COLUMN call_edge.steps IS 'Sum of steps_total of the instances';
 COMMENT ON TABLE function_profile IS 'Sums of a function over its instances';
 COMMENT ON COLUMN function_profile.function_id IS 'The function';
-COMMENT ON COLUMN function_profile.calls IS 'Instances';
+COMMENT ON COLUMN function_profile.calls IS 'Instances, NULL if not known';
 COMMENT ON COLUMN function_profile.steps_self IS 'Steps in it';
 COMMENT ON COLUMN function_profile.steps_total IS 'Inclusive steps over the instances without an ancestor of the same function';
 COMMENT ON COLUMN function_profile.dead_bytes IS 'Bytes written to memory that were overwritten or left unread; return addresses and saves do not count';

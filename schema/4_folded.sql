@@ -4,10 +4,10 @@ CREATE TABLE folded_call (
     call_id INTEGER NOT NULL, function_id INTEGER NOT NULL, into_call_id INTEGER NOT NULL, into_function_id INTEGER NOT NULL,
     steps_self BIGINT);
 -- What a stub wrote in vain is known for all its callers together only, so dead_bytes and written_bytes are left to function_profile.
-CREATE TABLE function_profile_folded (function_id INTEGER NOT NULL, calls BIGINT NOT NULL, steps_self BIGINT, steps_total BIGINT);
+CREATE TABLE function_profile_folded (function_id INTEGER NOT NULL, calls BIGINT, steps_self BIGINT, steps_total BIGINT);
 -- unique_bytes and addresses are NULL where something was merged: they are no sums of what the parts had.
 CREATE TABLE function_edge_folded (
-    writer_function_id INTEGER NOT NULL, reader_function_id INTEGER NOT NULL, via VARCHAR NOT NULL, bytes BIGINT NOT NULL,
+    writer_function_id INTEGER NOT NULL, reader_function_id INTEGER NOT NULL, via VARCHAR, bytes BIGINT,
     unique_bytes BIGINT, addresses BIGINT, transfers BIGINT);
 CREATE TABLE call_edge_folded (
     caller_function_id INTEGER, callee_function_id INTEGER NOT NULL, kind VARCHAR NOT NULL, calls BIGINT NOT NULL, steps BIGINT);

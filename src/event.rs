@@ -38,6 +38,10 @@ pub struct Carries {
     pub thumb: bool,
     /// What the kernel stored (system calls' results).
     pub kernel_stores: bool,
+    /// Dependences between instances of instructions as records of the log.
+    pub dependences: bool,
+    /// Paths that functions ran.
+    pub paths: bool,
 }
 
 /// Bytes of a thread's register file: `offset` is the register's address in the `register` space

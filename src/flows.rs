@@ -16,6 +16,10 @@ pub const FOUND: &str = report!("flows");
 /// Sums by pair of instructions, for parameters writer, reader, limit.
 pub const GROUPED: &str = report!("flows_group");
 
+/// Dependences of traces that have those, single and by pair of instructions, for the same parameters.
+pub const DEPENDENCES: &str = report!("flows_dependence");
+pub const DEPENDENCES_GROUPED: &str = report!("flows_dependence_group");
+
 /// Steps of the first window; each next one is twice as long, up to [`LAST_WINDOW`].
 const FIRST_WINDOW: i64 = 1 << 20;
 const LAST_WINDOW: i64 = 1 << 22;

@@ -14,7 +14,7 @@ mod steps;
 
 pub use contexts::{Context, Contexts, Names, contexts, function_names};
 pub use inside::Inside;
-pub use load::{load, prepare_merged};
+pub use load::{has_control, load, prepare_merged};
 pub use resolve::{Resolved, resolve_function};
 
 /// What a node of the graph is.
@@ -180,6 +180,8 @@ pub struct Node {
     pub carried: i64,
     /// Compared with another run.
     pub change: Change,
+    /// Whether it ran, in a picture of what could.
+    pub ran: Option<bool>,
 }
 
 /// How something differs from the same thing in another run.
@@ -239,7 +241,7 @@ impl Via {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     pub via: Via,
-    /// Bytes read, each read counted.
+    /// Bytes read, each read counted; dependences where the trace has no sizes ([`Graph::dependences`]).
     pub bytes: i64,
     pub unique_bytes: Option<i64>,
     /// Distinct cells; adds up over via, not over nodes.
@@ -255,8 +257,8 @@ pub enum EdgeKind {
         steps: Option<i64>,
     },
     Data(Vec<Flow>),
-    /// Whether the target runs is decided at the end of the source: control dependence, from the post-dominators of the executed
-    /// control flow.
+    /// Whether the target runs is decided at the end of the source: control dependence, as the trace has it or from the
+    /// post-dominators of the executed control flow.
     Control,
     /// Control went from the source to the target so often.
     Jump {
@@ -297,11 +299,13 @@ pub struct Edge {
     pub change: Change,
     /// Where it was compared: bytes or calls that the other run has.
     pub before: Option<i64>,
+    /// Whether it ran, in a picture of what could.
+    pub ran: Option<bool>,
 }
 
 impl Edge {
     pub fn new(kind: EdgeKind) -> Edge {
-        Edge { kind, potential: false, carried: 0, cycle: false, change: Change::Same, before: None }
+        Edge { kind, potential: false, carried: 0, cycle: false, change: Change::Same, before: None, ran: None }
     }
 }
 
@@ -324,6 +328,8 @@ pub struct Graph {
     pub title: Option<String>,
     /// Steps of the whole run; 0 where the trace has none.
     pub steps: i64,
+    /// What [`Flow::bytes`] counts is dependences: the trace has no sizes.
+    pub dependences: bool,
     pub focus: Option<NodeIndex>,
     /// Where the focus is one call instance of its function: its number.
     pub instance: Option<i32>,
@@ -334,10 +340,25 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// An amount of data as people read it: bytes, or a number of dependences.
+    pub fn amount(&self, n: i64) -> String {
+        amount(self.dependences, n)
+    }
+
     /// A graph without edges yet.
     pub fn new(level: Level) -> Graph {
         let (left_out, notes) = (Vec::new(), Vec::new());
-        Graph { graph: DiGraph::new(), level, title: None, steps: 0, focus: None, instance: None, left_out, notes }
+        Graph {
+            graph: DiGraph::new(),
+            level,
+            title: None,
+            steps: 0,
+            dependences: false,
+            focus: None,
+            instance: None,
+            left_out,
+            notes,
+        }
     }
 
     /// Edges in a fixed order: by the ids of their ends, calls before data.
@@ -346,6 +367,11 @@ impl Graph {
         edges.sort_by_key(|&(a, b, e)| (self.graph[a].id, self.graph[b].id, e.kind.rank()));
         edges
     }
+}
+
+/// Bytes, or a number of dependences.
+fn amount(dependences: bool, n: i64) -> String {
+    if dependences { crate::text::human_count(n) } else { crate::text::human_bytes(n) }
 }
 
 /// What a graph is drawn around.
@@ -430,8 +456,6 @@ pub enum GraphError {
     MergedStub { name: String },
     #[error("`{name}` did not run, or nothing is known of it at this level")]
     NotInGraph { name: String },
-    #[error("this database keeps no steps (detail {detail}): build it with --detail pairs or more, from a trace that has them")]
-    NoSteps { detail: String },
     #[error("{0}")]
     Replay(#[from] crate::replay::ReplayError),
     #[error(
@@ -440,6 +464,9 @@ pub enum GraphError {
     NoRange,
     #[error("{steps} steps are too many for a picture of steps; {limit} at most")]
     RangeTooLong { steps: i64, limit: i64 },
-    #[error("this database keeps no call instances (detail summary): build it with --detail instance or more")]
+    #[error(
+        "this database keeps no call instances: build it with --detail instance or more, from a trace that has steps or calls \
+         (valgrind --tool=lackey --trace-mem=yes or QEMU record steps)"
+    )]
     NoInstances,
 }

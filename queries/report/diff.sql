@@ -1,8 +1,8 @@
 -- Two databases: functions with their steps, calls and data by function names, stubs merged into their callers.
 -- reads: function_symbol, function_profile_folded, call_edge_folded, function_edge_folded
 -- needs: the second database attached as other
--- what (function, call, data), one, two (names; two is NULL of a function), via (of data), before, after (steps, calls, bytes; NULL: not
--- there)
+-- what (function, call, data), one, two (names; two is NULL of a function), via (of data), before, after (steps, calls, bytes or, of a trace
+-- without sizes, dependences; NULL: not there)
 WITH a_function AS (SELECT s.name, p.steps_self AS n FROM function_profile_folded p JOIN function_symbol s USING (function_id)),
 b_function AS (SELECT s.name, p.steps_self AS n FROM other.function_profile_folded p JOIN other.function_symbol s USING (function_id)),
 a_call AS (
@@ -14,11 +14,11 @@ b_call AS (
     FROM other.call_edge_folded e JOIN other.function_symbol c ON c.function_id = e.caller_function_id
     JOIN other.function_symbol f ON f.function_id = e.callee_function_id GROUP BY ALL),
 a_data AS (
-    SELECT w.name AS one, r.name AS two, e.via, e.bytes AS n
+    SELECT w.name AS one, r.name AS two, coalesce(e.via, 'dependence') AS via, coalesce(e.bytes, e.transfers) AS n
     FROM function_edge_folded e JOIN function_symbol w ON w.function_id = e.writer_function_id
     JOIN function_symbol r ON r.function_id = e.reader_function_id),
 b_data AS (
-    SELECT w.name AS one, r.name AS two, e.via, e.bytes AS n
+    SELECT w.name AS one, r.name AS two, coalesce(e.via, 'dependence') AS via, coalesce(e.bytes, e.transfers) AS n
     FROM other.function_edge_folded e JOIN other.function_symbol w ON w.function_id = e.writer_function_id
     JOIN other.function_symbol r ON r.function_id = e.reader_function_id),
 paired AS (

@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod pass;
+pub mod paths;
 pub mod shadow;
 
 /// What the pass must know of code.

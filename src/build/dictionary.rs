@@ -105,7 +105,9 @@ pub fn inputs(
             carries.registers,
             carries.time,
             carries.threads,
-            carries.kernel_stores
+            carries.kernel_stores,
+            carries.dependences,
+            carries.paths
         ])?;
     }
     for Loaded { image, bias } in space.images() {
@@ -114,7 +116,9 @@ pub fn inputs(
         let (path, none) = (image.path.display().to_string(), None::<bool>);
         let hash = None::<String>;
         let bias = format!("bias={bias:#x}");
-        table.append_row(params![number, "elf", path, "elf", size, hash, bias, none, none, none, none, none, none, none])?;
+        table.append_row(params![
+            number, "elf", path, "elf", size, hash, bias, none, none, none, none, none, none, none, none, none
+        ])?;
     }
     Ok(table.flush()?)
 }

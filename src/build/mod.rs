@@ -4,6 +4,7 @@ mod dictionary;
 mod finish;
 mod front;
 mod functions;
+mod names;
 mod steps;
 mod tables;
 
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 
 pub use dictionary::Files;
 pub use finish::FOLDED;
+pub use names::FunctionNames;
 pub use tables::Load;
 
 /// How much a database keeps.

@@ -40,6 +40,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
+    super::need(&db, if args.functions { "function_profile" } else { "call_edge" }, "calls")?;
     let limit = if args.limit == 0 { i64::MAX } else { args.limit };
     let mut text = Vec::new();
     if args.timeline {

@@ -38,6 +38,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(from.instance.is_none(), "a call of the writing function cannot be chosen, only one of the reading function");
     let limit = if args.limit == 0 { i64::MAX } else { args.limit };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let dependences: bool = db.query_row("SELECT count(*) > 0 FROM dependence_edge", [], |r| r.get(0))?;
+    if dependences {
+        let single: bool = db.query_row("SELECT count(*) > 0 FROM dependence", [], |r| r.get(0))?;
+        anyhow::ensure!(
+            single || args.group,
+            "this database keeps no single dependences: --group sums them, or build it with --detail pairs"
+        );
+        let sql = if args.group { flows::DEPENDENCES_GROUPED } else { flows::DEPENDENCES };
+        let rows = table::query(&db, sql, &[&from.function_id, &to.function_id, &limit], args.format, &mut out)?;
+        if rows as i64 == limit {
+            eprintln!("addfg: the first {rows}; --limit 0 lists all, --group sums them");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.group {
         anyhow::ensure!(to.instance.is_none(), "--group sums over all calls; leave out the #N");
         table::query(&db, flows::GROUPED, &[&from.function_id, &to.function_id, &limit], args.format, &mut out)?;

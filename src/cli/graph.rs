@@ -18,9 +18,9 @@ pub struct Args {
         value_name = "LEVEL")]
     level: String,
     /// Edges to show; in parts of functions (instruction, block, line, loop) also control dependences, executed control flow
-    /// (jumps), and what loops carry from one iteration to a later one
-    #[arg(long, default_value = "data,calls", value_delimiter = ',',
-        value_parser = ["data", "calls", "control", "jumps", "carried"])]
+    /// (jumps), and what loops carry from one iteration to a later one [default: data,calls and, where the trace recorded them,
+    /// control]
+    #[arg(long, value_delimiter = ',', value_parser = ["data", "calls", "control", "jumps", "carried"])]
     show: Vec<String>,
     /// Show the inside of these functions within the graph of functions
     #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
@@ -90,11 +90,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         args.strategy == "top-down" || matches!(level, Level::Function | Level::File | Level::Image) && args.expand.is_empty(),
         "--strategy bottom-up is for the levels function, file and image"
     );
-    let shows = |what: &str| args.show.iter().any(|s| s == what);
+    let recorded = graph::has_control(&db)? && !matches!(level, Level::Instance | Level::Context | Level::Thread | Level::Step);
+    let shows = |what: &str| match &args.show[..] {
+        [] => matches!(what, "data" | "calls") || what == "control" && recorded,
+        list => list.iter().any(|s| s == what),
+    };
     let parts = level.inside().is_some() || !args.expand.is_empty();
     for what in ["control", "jumps", "carried"] {
         anyhow::ensure!(
-            parts || !shows(what),
+            parts || !shows(what) || what == "control" && recorded,
             "--show {what} is between parts of functions: add --level line or --expand FUNCTION, say"
         );
     }

@@ -59,8 +59,31 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn carries(db: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut has = Vec::new();
     let mut missing = table::new_table(&["not in the trace", "so"]);
+    let [dependences, paths] = ["carries_dependences", "carries_paths"].map(|column| {
+        let sql = format!("SELECT bool_or({column}) FROM input WHERE role = 'trace'");
+        db.query_row(&sql, [], |r| r.get::<_, Option<bool>>(0)).map(|found| found == Some(true))
+    });
+    let (dependences, paths) = (dependences?, paths?);
+    if dependences {
+        has.push("dependences between instances of instructions");
+        let values: bool = db.query_row("SELECT count(*) > 0 FROM instruction_value", [], |r| r.get(0))?;
+        if values {
+            has.push("values");
+        }
+        missing.add_row([
+            "the order of steps, and sizes",
+            "data edges count dependences, and there are no calls and instances; record with valgrind --tool=lackey or QEMU",
+        ]);
+    }
+    if paths {
+        has.push("paths (addfg paths)");
+    }
     for (column, what, so) in CARRIES {
         let sql = format!("SELECT bool_and({column}) FROM input WHERE role = 'trace'");
+        if dependences && matches!(column, "carries_accesses" | "carries_registers" | "carries_values" | "carries_kernel_stores")
+        {
+            continue;
+        }
         match db.query_row(&sql, [], |r| r.get::<_, Option<bool>>(0))? {
             Some(true) => has.push(what),
             Some(false) if !so.is_empty() => {

@@ -22,6 +22,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
+    super::need(&db, "function_edge", "dataflow")?;
     let found = matrix::matrix(&db, args.top.max(1))?;
     let picture = args.output.as_ref().is_some_and(|o| o.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")));
     if picture {

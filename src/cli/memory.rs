@@ -28,6 +28,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let number = |n: u64| Value::BigInt(n as i64);
     let mut text = Vec::new();
     if args.show == "functions" {
+        super::need(&db, "(FROM function_profile WHERE written_bytes IS NOT NULL)", "memory accesses")?;
         let sql = include_str!("../../queries/report/unused.sql");
         table::query(&db, sql, &[], args.format, &mut text)?;
         return super::output(args.output.as_deref(), &text);

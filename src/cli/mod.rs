@@ -18,6 +18,7 @@ mod instances;
 mod loops;
 mod matrix;
 mod memory;
+mod paths;
 mod slice;
 mod sql;
 pub mod table;
@@ -49,6 +50,7 @@ enum Command {
     Matrix(matrix::Args),
     Memory(memory::Args),
     Critical(critical::Args),
+    Paths(paths::Args),
     Diff(diff::Args),
     Export(export::Args),
     Verify(verify::Args),
@@ -73,6 +75,7 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Command::Matrix(args) => matrix::run(args),
         Command::Memory(args) => memory::run(args),
         Command::Critical(args) => critical::run(args),
+        Command::Paths(args) => paths::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Export(args) => export::run(args),
         Command::Verify(args) => verify::run(args),
@@ -104,6 +107,19 @@ fn output(path: Option<&Path>, text: &[u8]) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a command for a database in which `table` has no rows: what is missing, and what records it.
+fn need(db: &duckdb::Connection, table: &str, what: &str) -> anyhow::Result<()> {
+    if db.query_row(&format!("SELECT count(*) > 0 FROM {table}"), [], |r| r.get(0))? {
+        return Ok(());
+    }
+    let sql = "SELECT coalesce(string_agg(DISTINCT format, ', '), 'unknown') FROM input WHERE role = 'trace'";
+    let format: String = db.query_row(sql, [], |r| r.get(0))?;
+    anyhow::bail!(
+        "this database has no {what}: its trace ({}) tells of none; valgrind --tool=lackey --trace-mem=yes or QEMU record them",
+        crate::text::visible(&format)
+    )
 }
 
 /// The database argument of every command that asks one.

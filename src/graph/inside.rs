@@ -1,6 +1,6 @@
 //! Parts of functions as nodes: instructions, basic blocks, source lines, loops - of all functions, or of some in a graph of functions.
 
-use super::load::{call_row, data_row, each, fill, has_instances, node, report};
+use super::load::{call_row, data_row, each, fill, has_control, has_instances, node, recorded_control, report};
 use super::select::Rows;
 use super::{GraphError, Level, Node, NodeId, NodeKind, PART, Selection};
 use crate::replay::Code;
@@ -68,7 +68,9 @@ fn part(inside: Inside, rows: &[Row], flow: Option<&ControlFlow>) -> Option<Node
     let lines = lines(rows);
     let (name, mut text) = match inside {
         Inside::Instruction => {
-            (first.text.clone(), vec![format!("{:#x}{}", first.address, lines.map_or(String::new(), |l| format!(", {l}")))])
+            let at = format!("{:#x}", first.address);
+            let place = lines.map_or(String::new(), |l| format!(", {l}"));
+            if first.text.is_empty() { (at + &place, Vec::new()) } else { (first.text.clone(), vec![at + &place]) }
         }
         Inside::Line => (lines.unwrap_or_else(|| "(no line)".into()), Vec::new()),
         Inside::Block => {
@@ -126,7 +128,9 @@ pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Row
         }
     }
     let carries = selection.data && (selection.carried || inside == Inside::Loop);
-    let wants_flow = matches!(inside, Inside::Block | Inside::Loop) || selection.control || selection.jumps || carries;
+    let recorded = selection.control && has_control(connection)?;
+    let control = selection.control && !recorded;
+    let wants_flow = matches!(inside, Inside::Block | Inside::Loop) || control || selection.jumps || carries;
     let code = if wants_flow { Some(Code::open(connection)?) } else { None };
     let flow = match &code {
         Some(code) => Some(ControlFlow::find(code, connection)?),
@@ -195,6 +199,9 @@ pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Row
             Ok(())
         })?;
     }
+    if recorded {
+        recorded_control(connection, &mut rows)?;
+    }
     let Some((code, flow)) = code.as_ref().zip(flow.as_ref()) else { return Ok(rows) };
     let function = |i: i32| NodeId::from(code.instruction(i).function);
     let place = |i: i32| node_of.get(&i).copied();
@@ -202,7 +209,7 @@ pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Row
         let (from, to) = (flow.blocks.get(a)?.instructions.last()?, flow.blocks.get(b)?.instructions.first()?);
         Some((place(*from)?, place(*to)?))
     };
-    if selection.control {
+    if control {
         rows.control.extend(flow.control.iter().filter_map(|&(a, b)| ends(a, b)).filter(|(a, b)| a != b));
     }
     if selection.jumps {

@@ -31,6 +31,10 @@ pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, Gra
         _ if super::inside::applies(selection) => super::inside::rows(connection, selection)?,
         _ => function_rows(connection, selection)?,
     };
+    rows.dependences = connection.query_row("SELECT count(*) > 0 FROM function_edge WHERE bytes IS NULL", [], |r| r.get(0))?;
+    if rows.dependences && selection.data {
+        notes.push("Data edges count dependences between instances: this trace has no sizes and no places of data.".to_owned());
+    }
     if apart && !selection.stubs && rows.nodes.values().any(|n| n.kind == NodeKind::Stub) && !has_instances(connection)? {
         notes.push("Stubs are drawn: at detail summary it is not known which call they belong to.".to_owned());
     }
@@ -39,6 +43,9 @@ pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, Gra
     }
     if selection.data && rows.data.is_empty() {
         notes.push(why_no_data(connection)?);
+    }
+    if connection.query_row("SELECT count(*) > 0 FROM path_function", [], |r| r.get(0))? {
+        notes.push("What functions ran inside: addfg paths.".to_owned());
     }
     if let Some(focus) = selection.focus
         && selection.level != Level::Step
@@ -56,6 +63,24 @@ pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, Gra
     }
     let steps = rows.nodes.values().filter_map(|n| n.steps_self).sum();
     Ok(select(rows, selection, steps, notes))
+}
+
+/// Whether the trace recorded control dependences.
+pub fn has_control(connection: &Connection) -> Result<bool, GraphError> {
+    Ok(connection.query_row("SELECT count(*) > 0 FROM dependence_edge WHERE kind = 'control'", [], |r| r.get(0))?)
+}
+
+/// Recorded control dependences between nodes; the temporary table `part` says which instructions are nodes, the others are of their
+/// functions.
+pub(super) fn recorded_control(connection: &Connection, rows: &mut Rows) -> Result<(), GraphError> {
+    each(connection, report!("recorded_control"), &[], |r| {
+        let (a, b) = (r.get(0)?, r.get(1)?);
+        if a != b {
+            rows.control.push((a, b));
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
 pub(super) fn has_instances(connection: &Connection) -> Result<bool, GraphError> {
@@ -106,7 +131,12 @@ pub(super) fn data_row(r: &Row) -> duckdb::Result<DataRow> {
         duckdb::types::ValueRef::Text(text) => Via::parse(std::str::from_utf8(text).unwrap_or_default()),
         _ => Via::Other,
     };
-    let flow = Flow { via, bytes: r.get(3)?, unique_bytes: r.get(4)?, addresses: r.get(5)?, transfers: r.get(6)? };
+    // Dependences without sizes: how many there are takes the place of bytes, and the graph says so.
+    let bytes = match r.get::<_, Option<i64>>(3)? {
+        Some(bytes) => bytes,
+        None => r.get::<_, Option<i64>>(6)?.unwrap_or(0),
+    };
+    let flow = Flow { via, bytes, unique_bytes: r.get(4)?, addresses: r.get(5)?, transfers: r.get(6)? };
     Ok(DataRow { writer: r.get(0)?, reader: r.get(1)?, flow })
 }
 
@@ -162,6 +192,10 @@ fn function_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
         // The pseudo-functions were left out with the stored edges.
         let with_data = Selection { calls: false, ..selection.clone() };
         rows.nodes = read(connection, &with_data, [queries[0], "SELECT NULL LIMIT 0", ""])?.nodes;
+    }
+    if selection.control && has_control(connection)? {
+        connection.execute_batch("CREATE OR REPLACE TEMP TABLE part (instruction_id INTEGER, node BIGINT)")?;
+        recorded_control(connection, &mut rows)?;
     }
     rows.focus.extend(selection.focus.map(|f| NodeId::from(f.function_id)));
     Ok(rows)

@@ -1,8 +1,9 @@
 //! From all nodes and edges of a level to those that are drawn.
 
+use super::amount;
 use super::load::{add, group};
 use super::{Edge, EdgeKind, Flow, Focus, Graph, Level, Node, NodeId, NodeKind, OTHERS, Selection, Via};
-use crate::text::{human_bytes, human_count, percent};
+use crate::text::{human_count, percent};
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -38,6 +39,8 @@ pub(super) struct Rows {
     /// Distinct cells between nodes, where they were found for them.
     pub addresses: Vec<(NodeId, NodeId, Via, i64)>,
     pub focus: Vec<NodeId>,
+    /// What data rows count is dependences, not bytes.
+    pub dependences: bool,
     /// What one instance of the focus has of its edges.
     pub current: Option<(Vec<DataRow>, Vec<CallRow>)>,
 }
@@ -115,6 +118,7 @@ fn plural(count: usize, what: &str) -> String {
 
 pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: Vec<String>) -> Graph {
     let mut left_out = Vec::new();
+    let dependences = rows.dependences;
     let word = selection.level.word();
     match selection.level {
         Level::File => group(&mut rows, NodeKind::File, |n| match (&n.file, &n.image) {
@@ -171,7 +175,7 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: V
     let current = rows.current.take().map(|(d, c)| (data_edges(&d), call_edges(&c)));
     // Recursion is worth an edge, what goes on among the others is not.
     calls.remove(&(OTHERS, OTHERS));
-    drop_small(&mut data, selection, rows.nodes.len(), &mut left_out);
+    drop_small(&mut data, selection, rows.nodes.len(), dependences, &mut left_out);
     drop_rare(&mut calls, selection, rows.nodes.len(), &mut left_out);
     drop_many(&mut control, selection, rows.nodes.len(), "control dependence", &mut left_out);
     drop_many(&mut jumps, selection, rows.nodes.len(), "edge of control flow", &mut left_out);
@@ -210,7 +214,7 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: V
         _ => None,
     };
     let instance = selection.focus.and_then(|f| f.instance).filter(|_| selection.level != Level::Instance);
-    Graph { graph, level: selection.level, title: None, steps, focus, instance, left_out, notes }
+    Graph { graph, level: selection.level, title: None, steps, dependences, focus, instance, left_out, notes }
 }
 
 /// Which strongly connected part of the dataflow each node is in, of those with several nodes.
@@ -360,7 +364,7 @@ fn keep_top(rows: &mut Rows, selection: &Selection, steps: i64, word: &str, left
 }
 
 /// Leaves out the smallest data edges.
-fn drop_small(data: &mut DataEdges, selection: &Selection, nodes: usize, left_out: &mut Vec<String>) {
+fn drop_small(data: &mut DataEdges, selection: &Selection, nodes: usize, dependences: bool, left_out: &mut Vec<String>) {
     let total = data.values().fold(0i64, |sum, f| sum.saturating_add(bytes(f)));
     let mut order: Vec<(i64, (NodeId, NodeId))> = data.iter().map(|(&ends, flows)| (bytes(flows), ends)).collect();
     order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -387,8 +391,8 @@ fn drop_small(data: &mut DataEdges, selection: &Selection, nodes: usize, left_ou
         left_out.push(format!(
             "{} of {} or less, {} in all ({share} of what goes between nodes)",
             plural(gone.len(), "data edge"),
-            human_bytes(largest.0),
-            human_bytes(sum)
+            amount(dependences, largest.0),
+            amount(dependences, sum)
         ));
         for (_, ends) in gone {
             data.remove(ends);

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::sync::{Arc, Mutex, OnceLock};
 
-type R = EndianArcSlice<RunTimeEndian>;
+pub(super) type R = EndianArcSlice<RunTimeEndian>;
 
 /// Types nested deeper than this, or spelled longer, are not spelled; real ones are not, hostile ones are endless.
 const MAX_DEPTH: u32 = 32;
@@ -24,7 +24,7 @@ const MAX_SECTION: u64 = 1 << 32;
 
 /// The debugging information of a file.
 pub(super) struct Debug {
-    dwarf: Arc<gimli::Dwarf<R>>,
+    pub dwarf: Arc<gimli::Dwarf<R>>,
     /// addr2line fills its tables as it is asked, so its context is not `Sync`; images are shared between threads.
     lines: OnceLock<Option<Mutex<addr2line::Context<R>>>>,
 }
@@ -87,8 +87,15 @@ fn endian(file: &ElfFile) -> RunTimeEndian {
     if file.big_endian() { RunTimeEndian::Big } else { RunTimeEndian::Little }
 }
 
+/// Contents of a section that is not loaded, decompressed.
+pub(super) fn contents(file: &ElfFile, name: &str) -> Option<Vec<u8>> {
+    use gimli::Reader;
+    let section = section(file, name)?;
+    section.to_slice().ok().map(|bytes| bytes.into_owned())
+}
+
 /// A debugging section, decompressed; shares the file's bytes where it is not compressed.
-fn section(file: &ElfFile, name: &str) -> Option<R> {
+pub(super) fn section(file: &ElfFile, name: &str) -> Option<R> {
     if let Some(index) = file.section_named(name) {
         let raw = file.raw(index);
         if file.is_compressed(index) {

@@ -116,14 +116,19 @@ impl ElfFile {
             return Err(not_elf(path, describe(&data[..data.len().min(64)])));
         }
         let header = Elf::parse_header(&data).map_err(|e| not_elf(path, format!("its header is damaged ({e})")))?;
+        match header.e_type {
+            header::ET_EXEC | header::ET_DYN | header::ET_REL => ElfFile::any(path, data),
+            header::ET_CORE => Err(not_elf(path, "a core dump; give the program that made it")),
+            other => Err(not_elf(path, format!("ELF type {other} is no program or library"))),
+        }
+    }
+
+    /// An ELF file of any type, for its sections and segments.
+    pub fn any(path: &Path, data: Arc<[u8]>) -> Result<ElfFile, ImageError> {
+        let header = Elf::parse_header(&data).map_err(|e| not_elf(path, format!("its header is damaged ({e})")))?;
         let (Ok(container), Ok(endian)) = (header.container(), header.endianness()) else {
             return Err(not_elf(path, "its header names no known class or byte order"));
         };
-        match header.e_type {
-            header::ET_EXEC | header::ET_DYN | header::ET_REL => {}
-            header::ET_CORE => return Err(not_elf(path, "a core dump; give the program that made it")),
-            other => return Err(not_elf(path, format!("ELF type {other} is no program or library"))),
-        }
         let wide = container.is_big();
         let isa = match (header.e_machine, wide) {
             (header::EM_X86_64, _) => Isa::X86_64,
@@ -393,7 +398,7 @@ pub(super) fn contains(section: &SectionHeader, address: u64) -> bool {
     address >= section.sh_addr && address - section.sh_addr < section.sh_size
 }
 
-fn slice(data: &[u8], offset: u64, size: u64) -> &[u8] {
+pub(super) fn slice(data: &[u8], offset: u64, size: u64) -> &[u8] {
     let start = usize::try_from(offset).unwrap_or(usize::MAX).min(data.len());
     let end = start.saturating_add(usize::try_from(size).unwrap_or(usize::MAX)).min(data.len());
     &data[start..end]

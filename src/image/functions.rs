@@ -172,7 +172,7 @@ fn demangle_stub(name: &str) -> String {
 }
 
 /// The name as people write it: C++ and Rust demangled, without the version of a default symbol (`memcpy@@GLIBC_2.14`).
-pub(super) fn demangle(name: &str) -> String {
+pub fn demangle(name: &str) -> String {
     let name = name.split_once("@@").map_or(name, |(name, _)| name);
     // What a demangler writes can be exponential in what it reads.
     let mut out = Bounded { text: String::new(), left: name.len() * 64 + 1024 };

@@ -14,10 +14,12 @@ mod ranges;
 mod space;
 #[cfg(test)]
 mod tests;
+pub mod unwind;
 mod variables;
 mod xray;
 
 pub use bias::guess_bias;
+pub use functions::demangle;
 pub use space::{AddressSpace, FunctionRef, Loaded};
 pub use xray::{Sled, SledKind};
 
@@ -160,6 +162,11 @@ impl Image {
         }
     }
 
+    /// Contents of a section by name, whether it is loaded or not, decompressed; None where there is none.
+    pub fn contents(&self, section: &str) -> Option<Vec<u8>> {
+        dwarf::contents(&self.file, section)
+    }
+
     /// Bytes of the file's contents at a link-time address, to the end of their segment; None outside of file-backed segments.
     pub fn bytes(&self, address: u64) -> Option<&[u8]> {
         self.file.bytes(address)
@@ -182,6 +189,11 @@ impl Image {
         let after = self.thumb.partition_point(|m| m.0 <= address);
         Some(self.thumb[after.checked_sub(1)?].1)
     }
+}
+
+/// Contents of a section of any ELF file, an object file included; `path` is for messages.
+pub fn contents(path: &Path, file: &[u8], section: &str) -> Result<Option<Vec<u8>>, ImageError> {
+    Ok(dwarf::contents(&elf::ElfFile::any(path, file.into())?, section))
 }
 
 /// Sections that are loaded; segments where a file has no section headers.

@@ -724,6 +724,8 @@ mod tests {
         threads: false,
         thumb: true,
         kernel_stores: false,
+        dependences: false,
+        paths: false,
     };
 
     /// A step: thread, instruction, changed registers, accesses.

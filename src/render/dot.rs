@@ -4,7 +4,7 @@
 //! text, so node ids are numbers, and every text passes [`html`] or [`quoted`].
 
 use crate::graph::{Change, Edge, EdgeKind, Flow, Graph, Level, Node, NodeKind, Via};
-use crate::text::{human_bytes, human_count, percent, shorten, visible};
+use crate::text::{human_count, percent, shorten, visible};
 use graphviz_rust::dot_structures::{
     Attribute, Edge as DotEdge, EdgeTy, Graph as DotGraph, GraphAttributes, Id, Node as DotNode, NodeId, Stmt, Subgraph, Vertex,
 };
@@ -16,6 +16,8 @@ const FONT: &str = "Helvetica,Arial,sans-serif";
 const GREY: &str = "#777777";
 const CARRIED: &str = "#d6006c";
 const CONTROL: &str = "#8250df";
+/// What ran, among what could.
+const RAN: &str = "#c8551b";
 /// Characters of a name that are drawn; all of them are in the tooltip.
 const NAME: usize = 44;
 /// Lines of text below the name that are drawn.
@@ -105,7 +107,8 @@ fn calls(count: i64) -> String {
     format!("{} call{}", human_count(count), if count == 1 { "" } else { "s" })
 }
 
-fn node_label(node: &Node, level: Level, steps: i64) -> Attribute {
+fn node_label(node: &Node, graph: &Graph) -> Attribute {
+    let (level, steps) = (graph.level, graph.steps);
     let path = matches!(node.kind, NodeKind::File | NodeKind::Image) && node.name.starts_with(['/', '\\']);
     let name = if path { tail(&node.name) } else { node.name.clone() };
     let limit = if node.kind == NodeKind::Context { 2 * NAME } else { NAME };
@@ -135,8 +138,9 @@ fn node_label(node: &Node, level: Level, steps: i64) -> Attribute {
         figures.push(calls(node.calls));
     }
     if node.local_bytes() > 0 {
-        let carried = if node.carried > 0 { format!(" ({} carried)", human_bytes(node.carried)) } else { String::new() };
-        figures.push(format!("local {}{carried}", human_bytes(node.local_bytes())));
+        let carried = if node.carried > 0 { format!(" ({} carried)", graph.amount(node.carried)) } else { String::new() };
+        let unit = if graph.dependences { " dependences" } else { "" };
+        figures.push(format!("local {}{unit}{carried}", graph.amount(node.local_bytes())));
     }
     if !figures.is_empty() {
         lines.push(small(&figures.join(", ")));
@@ -144,7 +148,7 @@ fn node_label(node: &Node, level: Level, steps: i64) -> Attribute {
     label(&lines)
 }
 
-fn node_tooltip(node: &Node) -> String {
+fn node_tooltip(node: &Node, graph: &Graph) -> String {
     let mut text = node.name.clone();
     for line in &node.text {
         text += &format!("; {line}");
@@ -162,7 +166,7 @@ fn node_tooltip(node: &Node) -> String {
         text += &format!(", {total} with callees");
     }
     if !node.local.is_empty() {
-        text += &format!("; local {}", split(&node.local));
+        text += &format!("; local {}", split(&node.local, graph));
     }
     text
 }
@@ -177,7 +181,7 @@ fn fill(node: &Node, steps: i64) -> String {
 
 fn node_statement(graph: &Graph, index: NodeIndex) -> Stmt {
     let node = &graph.graph[index];
-    let mut attributes = vec![node_label(node, graph.level, graph.steps), attribute("tooltip", &node_tooltip(node))];
+    let mut attributes = vec![node_label(node, graph), attribute("tooltip", &node_tooltip(node, graph))];
     let fill = fill(node, graph.steps);
     let (shape, style, fill) = match node.kind {
         NodeKind::Function | NodeKind::Instance => (None, None, fill.as_str()),
@@ -197,6 +201,11 @@ fn node_statement(graph: &Graph, index: NodeIndex) -> Stmt {
         attributes.push(attribute("color", change_colour(node.change)));
         attributes.push(attribute("penwidth", "2.5"));
     }
+    match node.ran {
+        Some(true) => attributes.extend([attribute("color", RAN), attribute("penwidth", "2")]),
+        Some(false) => attributes.extend([attribute("color", GREY), attribute("fontcolor", GREY)]),
+        None => {}
+    }
     if graph.focus == Some(index) {
         attributes.push(attribute("penwidth", "3"));
     }
@@ -208,8 +217,9 @@ fn dot_id(index: NodeIndex) -> NodeId {
 }
 
 /// `register 1.1 KiB, heap 11.2 KiB`, the largest first.
-fn split(flows: &[Flow]) -> String {
-    largest_first(flows).iter().map(|f| format!("{} {}", f.via.name(), human_bytes(f.bytes))).collect::<Vec<_>>().join(", ")
+fn split(flows: &[Flow], graph: &Graph) -> String {
+    let via = |f: &Flow| if graph.dependences { "dependences" } else { f.via.name() };
+    largest_first(flows).iter().map(|f| format!("{} {}", via(f), graph.amount(f.bytes))).collect::<Vec<_>>().join(", ")
 }
 
 fn largest_first(flows: &[Flow]) -> Vec<Flow> {
@@ -218,8 +228,11 @@ fn largest_first(flows: &[Flow]) -> Vec<Flow> {
     flows
 }
 
-fn data_tooltip(from: &str, to: &str, flows: &[Flow]) -> String {
+fn data_tooltip(from: &str, to: &str, flows: &[Flow], graph: &Graph) -> String {
     let mut text = format!("{from} to {to}:");
+    if graph.dependences {
+        return text + &format!(" {} dependences", flows.iter().map(|f| f.bytes).sum::<i64>());
+    }
     for (i, f) in largest_first(flows).iter().enumerate() {
         text += &format!("{} {} {} bytes", if i > 0 { ";" } else { "" }, f.via.name(), f.bytes);
         for (n, what) in [(f.transfers, "transfers"), (f.unique_bytes, "unique bytes"), (f.addresses, "addresses")] {
@@ -254,18 +267,19 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
                 change => change_colour(change),
             };
             let part = |f: &Flow, text: String| format!("<FONT COLOR=\"{}\">{text}</FONT>", ink(f.via));
-            let was = was(edge, human_bytes);
+            let was = was(edge, |n| graph.amount(n));
             let mut lines = match &flows[..] {
-                [one] => vec![part(one, format!("<B>{}</B> {}{was}", human_bytes(bytes), one.via.name()))],
+                [one] if graph.dependences => vec![part(one, format!("<B>{}</B>{was}", graph.amount(bytes)))],
+                [one] => vec![part(one, format!("<B>{}</B> {}{was}", graph.amount(bytes), one.via.name()))],
                 _ => {
                     let mut lines =
-                        vec![flows.first().map_or(String::new(), |f| part(f, format!("<B>{}</B>{was}", human_bytes(bytes))))];
-                    lines.extend(flows.iter().map(|f| part(f, format!("{} {}", f.via.name(), human_bytes(f.bytes)))));
+                        vec![flows.first().map_or(String::new(), |f| part(f, format!("<B>{}</B>{was}", graph.amount(bytes))))];
+                    lines.extend(flows.iter().map(|f| part(f, format!("{} {}", f.via.name(), graph.amount(f.bytes)))));
                     lines
                 }
             };
             if edge.carried > 0 {
-                lines.push(format!("<FONT COLOR=\"{CARRIED}\"><B>↻ {} carried</B></FONT>", human_bytes(edge.carried)));
+                lines.push(format!("<FONT COLOR=\"{CARRIED}\"><B>↻ {} carried</B></FONT>", graph.amount(edge.carried)));
             }
             let ink = if edge.carried > 0 { CARRIED } else { flows.first().map_or(GREY, |f| ink(f.via)) };
             // One point for a byte, four for a gibibyte.
@@ -276,7 +290,7 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
                 attribute(if upward { "arrowtail" } else { "arrowhead" }, "vee"),
                 attribute("color", ink),
                 attribute("penwidth", &format!("{width:.1}")),
-                attribute("tooltip", &data_tooltip(&from.name, &to.name, &flows)),
+                attribute("tooltip", &data_tooltip(&from.name, &to.name, &flows, graph)),
             ]
             .into_iter()
             // A cycle of data: hollow arrow.
@@ -289,6 +303,19 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
             attribute(if upward { "arrowtail" } else { "arrowhead" }, "odot"),
             attribute("tooltip", &format!("{} decides whether {} runs", from.name, to.name)),
         ],
+        EdgeKind::Jump { count } if edge.ran.is_some() => {
+            let ran = edge.ran == Some(true);
+            let mut list = vec![
+                attribute("color", if ran { RAN } else { GREY }),
+                attribute("penwidth", if ran { "2" } else { "1" }),
+                attribute("style", if ran { "solid" } else { "dotted" }),
+                attribute("tooltip", &format!("control went from {} to {} {count} times in known paths", from.name, to.name)),
+            ];
+            if ran {
+                list.push(label(&[format!("<FONT COLOR=\"{RAN}\">{}×</FONT>", human_count(*count))]));
+            }
+            list
+        }
         EdgeKind::Jump { count } => vec![
             label(&[format!("<FONT COLOR=\"{GREY}\">{}</FONT>", human_count(*count))]),
             attribute("color", GREY),
@@ -388,11 +415,15 @@ fn caption(graph: &Graph) -> Attribute {
         .collect();
     via.sort();
     via.dedup();
-    if !via.is_empty() {
+    if !via.is_empty() && graph.dependences {
+        legend.push("Dashed: data dependences, writer to reader.".to_owned());
+    } else if !via.is_empty() {
         let names: Vec<_> = via.iter().map(|v| format!("<FONT COLOR=\"{}\"><B>{}</B></FONT>", colour(*v), v.name())).collect();
         legend.push(format!("Dashed: bytes from writer to reader through {}.", names.join(", ")));
     }
-    if edges.iter().any(|e| matches!(e.2.kind, EdgeKind::Jump { .. })) {
+    if edges.iter().any(|e| e.2.ran.is_some()) {
+        legend.push(format!("<FONT COLOR=\"{RAN}\"><B>Bold</B></FONT>: in a path that ran. Grey: in none that is known."));
+    } else if edges.iter().any(|e| matches!(e.2.kind, EdgeKind::Jump { .. })) {
         legend.push("Thin grey: control flow.".to_owned());
     }
     if edges.iter().any(|e| e.2.kind == EdgeKind::Control) {

@@ -1,13 +1,17 @@
 //! JSON: `{"level", "steps", "left_out": [..], "notes": [..], "nodes": [{"id", "name", "kind", ...}], "edges": [{"from", "to", "kind",
-//! ...}]}`; `id` is the function's or call's id (negative: a pseudo-function at instance level; 0: the others), unknown figures are null.
+//! ...}]}`; `id` is the function's or call's id (negative: a pseudo-function at instance level; 0: the others), unknown figures are
+//! null. Where the trace has no sizes, flows have `dependences` instead of bytes.
 
 use crate::graph::{Change, EdgeKind, Flow, Graph};
 use serde_json::{Value, json};
 
-fn flows(flows: &[Flow]) -> Value {
+fn flows(flows: &[Flow], graph: &Graph) -> Value {
     flows
         .iter()
         .map(|f| {
+            if graph.dependences {
+                return json!({"dependences": f.bytes});
+            }
             json!({"via": f.via.name(), "bytes": f.bytes, "unique_bytes": f.unique_bytes, "addresses": f.addresses,
                    "transfers": f.transfers})
         })
@@ -21,8 +25,8 @@ pub fn render(graph: &Graph) -> String {
         .node_weights()
         .map(|n| {
             let mut value = json!({"id": n.id, "name": n.name, "kind": n.kind.name(), "file": n.file, "image": n.image, "calls": n.calls,
-                   "steps_self": n.steps_self, "steps_total": n.steps_total, "local_bytes": n.local_bytes(),
-                   "local": flows(&n.local), "members": n.members});
+                   "steps_self": n.steps_self, "steps_total": n.steps_total, "local_bytes": (!graph.dependences).then(|| n.local_bytes()),
+                   "local": flows(&n.local, graph), "members": n.members});
             if let Some(function) = &n.function {
                 value["function"] = json!(function);
             }
@@ -48,7 +52,7 @@ pub fn render(graph: &Graph) -> String {
                 EdgeKind::Jump { count } => json!({"from": from, "to": to, "kind": "jump", "count": count}),
                 EdgeKind::Call { calls, steps } => json!({"from": from, "to": to, "kind": "call", "calls": calls, "steps": steps,
                                                           "potential": edge.potential}),
-                EdgeKind::Data(list) => json!({"from": from, "to": to, "kind": "data", "bytes": edge.bytes(), "via": flows(list),
+                EdgeKind::Data(list) => json!({"from": from, "to": to, "kind": "data", "bytes": (!graph.dependences).then(|| edge.bytes()), "via": flows(list, graph),
                                                "potential": edge.potential}),
             };
             // What most graphs do not have is there only where it says something.

@@ -8,7 +8,7 @@ pub mod writer;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The schema, in order.
-pub const SCHEMA: [&str; 7] = [
+pub const SCHEMA: [&str; 9] = [
     include_str!("../../schema/0_meta.sql"),
     include_str!("../../schema/1_low.sql"),
     include_str!("../../schema/2_middle.sql"),
@@ -16,6 +16,8 @@ pub const SCHEMA: [&str; 7] = [
     include_str!("../../schema/4_folded.sql"),
     include_str!("../../schema/5_control.sql"),
     include_str!("../../schema/6_time.sql"),
+    include_str!("../../schema/7_dependence.sql"),
+    include_str!("../../schema/8_path.sql"),
 ];
 
 #[derive(Debug, thiserror::Error)]

@@ -3,6 +3,7 @@
 use crate::diagnostics::Diagnostic;
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
 
+pub mod csi;
 pub mod dcfg;
 pub mod execlog;
 pub mod giano;
@@ -11,6 +12,7 @@ pub mod lackey;
 pub mod layout;
 pub mod qemu;
 pub mod record;
+pub mod wet;
 pub mod xray;
 
 /// What is said of a trace format.
@@ -55,7 +57,7 @@ pub struct Loaded {
 }
 
 pub static STEP_FORMATS: &[&dyn StepFormat] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
-pub static TABLE_FORMATS: &[&dyn TableFormat] = &[&dcfg::Dcfg, &xray::Xray];
+pub static TABLE_FORMATS: &[&dyn TableFormat] = &[&csi::Csi, &dcfg::Dcfg, &wet::Wet, &xray::Xray];
 
 /// Every format, in the order in which `addfg formats` lists them.
 pub fn formats() -> impl Iterator<Item = &'static dyn Format> {

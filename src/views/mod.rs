@@ -6,6 +6,7 @@ pub mod diff;
 pub mod loops;
 pub mod matrix;
 pub mod memory;
+pub mod paths;
 pub mod slice;
 
 #[derive(Debug, thiserror::Error)]

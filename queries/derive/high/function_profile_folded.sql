@@ -8,5 +8,5 @@ SELECT p.function_id, p.calls - coalesce(gone.calls, 0) AS calls,
        (p.steps_self - coalesce(gone.steps, 0) + coalesce(come.steps, 0))::BIGINT AS steps_self,
        CASE WHEN gone.calls IS NULL THEN p.steps_total END AS steps_total
 FROM function_profile p LEFT JOIN gone USING (function_id) LEFT JOIN come USING (function_id)
-WHERE p.calls > coalesce(gone.calls, 0)
+WHERE coalesce(p.calls > coalesce(gone.calls, 0), true)
 ORDER BY function_id

@@ -1,0 +1,101 @@
+use super::Database;
+use super::table::{self, Format};
+use crate::graph::resolve_function;
+use crate::render::RENDERERS;
+use crate::text::visible;
+use crate::views::paths;
+use clap::builder::PossibleValuesParser;
+use duckdb::types::Value;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Lists the paths that functions ran, or could run, or draws their control flow with them
+///
+/// From path tracing (docs/csi.md). Without FUNCTION: functions with the number of their paths. With it: the paths that its frames
+/// had run, oldest first, and the one under way. A path ends at the exit or where an edge goes back.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    database: Database,
+    /// Name, file:name or @address
+    function: Option<String>,
+    /// List all paths of the function by number, with how often frames hold each
+    #[arg(long, requires = "function")]
+    all: bool,
+    /// Only the path with this number
+    #[arg(long, value_name = "N", requires = "function", conflicts_with = "all")]
+    number: Option<u64>,
+    /// Rows at most; 0: all
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    limit: usize,
+    /// How to write the list
+    #[arg(long, default_value = "table")]
+    format: Format,
+    /// Draw the control flow of the function, executed paths marked, in this format [default: by the ending of -o]
+    #[arg(long, value_name = "FORMAT", requires = "function", value_parser = PossibleValuesParser::new(RENDERERS.iter().map(|r| r.name)))]
+    picture: Option<String>,
+    /// File to draw to
+    #[arg(short, long, value_name = "FILE", requires = "function")]
+    output: Option<PathBuf>,
+}
+
+const FUNCTIONS: &str = include_str!("../../queries/report/path_functions.sql");
+const EXECUTED: &str = include_str!("../../queries/report/path_executed.sql");
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let db = args.database.open()?;
+    let any: bool = db.query_row("SELECT count(*) > 0 FROM path_function", [], |r| r.get(0))?;
+    anyhow::ensure!(
+        any,
+        "this database has no paths: build it from a program that csi-cc --trace=pt compiled, with a dump of its frames (docs/csi.md); \
+         `addfg graph --level block` draws the control flow of traces of steps"
+    );
+    let mut text = Vec::new();
+    let Some(name) = &args.function else {
+        table::query(&db, FUNCTIONS, &[], args.format, &mut text)?;
+        return super::output(None, &text);
+    };
+    let found = resolve_function(&db, name)?;
+    let shown = visible(&found.name).into_owned();
+    let Some(function) = paths::function(&db, found.function_id)? else {
+        anyhow::bail!("{shown} was not instrumented: it has no description in .debug_PT (too many paths, or another compiler)");
+    };
+    if args.picture.is_some() || args.output.is_some() {
+        let renderer = super::graph::renderer(args.picture.as_deref(), args.output.as_deref())?;
+        return super::graph::draw(&function.graph(&found.name), renderer, args.output);
+    }
+    let limit = if args.limit == 0 { u64::MAX } else { args.limit as u64 };
+    if !args.all && args.number.is_none() {
+        let most = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = table::query(&db, EXECUTED, &[&found.function_id, &most], args.format, &mut text)?;
+        if rows == 0 {
+            eprintln!("addfg: no frame of {shown} holds a path; --all lists those that it has");
+        } else if rows == limit {
+            eprintln!("addfg: the first {rows} paths; --limit 0 lists all");
+        }
+        return super::output(None, &text);
+    }
+    let Some(numbering) = &function.numbering else {
+        anyhow::bail!("the numbers of {shown} are no numbering of its paths: `addfg info` says what is wrong with them");
+    };
+    let total = numbering.paths();
+    let (first, last) = match args.number {
+        Some(n) if n >= total => anyhow::bail!("{shown} has no path {n}; its paths are 0 to {}", total - 1),
+        Some(n) => (n, n),
+        None => (0, total.min(limit) - 1),
+    };
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut report = table::Report::new(&["number", "run", "begins", "blocks", "lines", "ends"], args.format, &mut out)?;
+    for number in first..=last {
+        let Some(path) = numbering.path(&function.function, number) else { continue };
+        let text = function.text(&path);
+        let run = function.counts.get(&number).copied().unwrap_or(0);
+        let texts = [text.begins, text.blocks, text.lines, text.ends].map(Value::Text);
+        report.row(&[&[Value::UBigInt(number), Value::BigInt(run)], &texts[..]].concat())?;
+    }
+    report.finish()?;
+    if args.number.is_none() && total > limit {
+        eprintln!("addfg: the first {limit} of {total} paths; --limit 0 lists all");
+    }
+    Ok(ExitCode::SUCCESS)
+}
