@@ -8,6 +8,7 @@ use crate::store::writer::Writer;
 use crate::trace::TableFormat;
 use crate::trace::input::Input;
 use duckdb::Connection;
+use std::sync::Arc;
 
 /// What a [`TableFormat`] works with. It fills `process`, `thread`, `function_symbol`, `function_name` and whatever of the levels
 /// its files carry; the other dictionaries and what is derived for views are filled for it.
@@ -15,7 +16,7 @@ pub struct Load<'a> {
     /// In a transaction, with every table of `schema/` made and empty.
     pub connection: &'a Connection,
     /// The ELF files given, at the addresses given; one that is position-independent and has none is at 0 (see [`Load::place`]).
-    pub space: AddressSpace,
+    pub space: Arc<AddressSpace>,
     /// By image: its address was given.
     placed: Vec<bool>,
     pub detail: Detail,
@@ -54,11 +55,14 @@ impl Load<'_> {
 
     /// Puts position-independent images whose address was not given where `bias` says that the trace has them.
     pub fn place(&mut self, bias: impl Fn(&Image) -> Option<u64>) {
-        let mut images = std::mem::replace(&mut self.space, AddressSpace::new(Vec::new())).into_images();
+        let space = std::mem::replace(&mut self.space, Arc::new(AddressSpace::new(Vec::new())));
+        // Who keeps the old one keeps it.
+        let Some(space) = Arc::into_inner(space) else { return };
+        let mut images = space.into_images();
         for (loaded, _) in images.iter_mut().zip(&self.placed).filter(|(l, placed)| l.image.pie && !**placed) {
             loaded.bias = bias(&loaded.image).unwrap_or(0);
         }
-        self.space = AddressSpace::new(images);
+        self.space = Arc::new(AddressSpace::new(images));
     }
 
     /// Says that `bytes` more of the inputs were consumed; an error if the person interrupts.
@@ -87,7 +91,7 @@ pub fn build(
     let connection = writer.join()?;
     let mut load = Load {
         connection: &connection,
-        space: AddressSpace::new(images),
+        space: Arc::new(AddressSpace::new(images)),
         placed,
         detail: options.detail,
         jobs: options.jobs.max(1),

@@ -642,10 +642,8 @@ macro_rules! derive {
 
 impl TableFormat for Wet {
     fn load(&self, inputs: Vec<Input>, load: &mut Load) -> Result<Loaded, BuildError> {
-        let space = std::mem::replace(&mut load.space, AddressSpace::new(Vec::new()));
-        let loaded = read(inputs, &space, load);
-        load.space = space;
-        loaded
+        let space = load.space.clone();
+        read(inputs, &space, load)
     }
 }
 

@@ -144,7 +144,9 @@ impl Style {
     /// A buffer as it stands in a file.
     pub fn buffer(self, buffer: &Buffer) -> Vec<u8> {
         let mut out = self.metadata(0, &self.u32(buffer.tid as u32));
-        out.extend(self.metadata(4, &[&self.u64(buffer.wall / 1_000_000)[..], &self.u32((buffer.wall % 1_000_000) as u32)].concat()));
+        out.extend(
+            self.metadata(4, &[&self.u64(buffer.wall / 1_000_000)[..], &self.u32((buffer.wall % 1_000_000) as u32)].concat()),
+        );
         if self.version >= 3 {
             out.extend(self.metadata(9, &self.u32(buffer.pid as u32)));
         }

@@ -110,10 +110,8 @@ fn symbols(space: &AddressSpace) -> BTreeMap<&str, Vec<FunctionRef>> {
 impl TableFormat for Csi {
     fn load(&self, inputs: Vec<Input>, load: &mut Load) -> Result<Loaded, BuildError> {
         let parts = parts(inputs, load)?;
-        let space = std::mem::replace(&mut load.space, AddressSpace::new(Vec::new()));
-        let loaded = fill(parts, &space, load);
-        load.space = space;
-        loaded
+        let space = load.space.clone();
+        fill(parts, &space, load)
     }
 }
 

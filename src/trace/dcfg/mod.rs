@@ -176,8 +176,7 @@ fn walk_and_write(
     let (middle, low) = (load.detail >= Detail::Instance, load.detail >= Detail::Pairs);
     let with_trace = !traces.is_empty();
     let connection = load.connection;
-    // The space stays where it is while rows are made; everything else of `load` is for problems and progress.
-    let space = std::mem::replace(&mut load.space, crate::image::AddressSpace::new(Vec::new()));
+    let space = load.space.clone();
     let mut code = Code::new(&graph, &space, elf);
     let mut counters = Counters::default();
     let mut seen: Vec<Vec<Seen>> = graph.processes.iter().map(|p| vec![Seen::default(); p.threads()]).collect();
@@ -251,8 +250,6 @@ fn walk_and_write(
     };
     let (functions, has_instructions) = (code.function_count(), code.has_instructions());
     let isa = space.images().first().map(|l| format!("{:?}", l.image.isa).to_lowercase());
-    drop(code);
-    load.space = space;
     if with_trace && !has_instructions {
         load.problem(Diagnostic {
             severity: Severity::Info,
@@ -359,7 +356,13 @@ fn walk_trace<F: FnMut(Table, Vec<ArrayRef>)>(
                     } else if preceding > walk.steps() {
                         let lost = preceding - walk.steps();
                         let message = format!("{lost} instructions before instruction {preceding} are not in the trace");
-                        note.add(Severity::Info, "dcfg-gap", &place, message, "calls that are open there begin anew, of kind gap");
+                        note.add(
+                            Severity::Info,
+                            "dcfg-gap",
+                            &place,
+                            message,
+                            "calls that are open there begin anew, of kind gap",
+                        );
                         walk.gap(preceding);
                     }
                     (begin, wanted) = (walk.steps(), instructions);

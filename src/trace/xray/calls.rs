@@ -198,7 +198,18 @@ impl Calls {
                 self.stacks[stack as usize - 1].calls[kind as usize] += 1;
                 let call = self.calls;
                 let instance = instance(&mut self.instances, function);
-                t.frames.push(Frame { call, function, instance, tail_of, chain, stack, kind, event: number, time: now, ticks_self: 0 });
+                t.frames.push(Frame {
+                    call,
+                    function,
+                    instance,
+                    tail_of,
+                    chain,
+                    stack,
+                    kind,
+                    event: number,
+                    time: now,
+                    ticks_self: 0,
+                });
                 t.entered = Some((call, 0));
                 t.enter(now, &mut self.intervals);
             }

@@ -53,7 +53,11 @@ impl Layout {
 /// Where the buffers of a log are, from behind its header to the end of the bytes or the header of a log behind it, whose position is
 /// given.
 pub fn index(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, problems: &mut Problems) -> usize {
-    if header.version == 1 { slots(bytes, header, file, blocks, problems) } else { counted(bytes, header, file, blocks, problems) }
+    if header.version == 1 {
+        slots(bytes, header, file, blocks, problems)
+    } else {
+        counted(bytes, header, file, blocks, problems)
+    }
 }
 
 /// Whether the header of another log of the same recording begins here.
@@ -106,7 +110,8 @@ fn slots(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, prob
     let second = start.saturating_add(size);
     // The first version of the runtime wrote a time of day into the field.
     let fixed = size >= 3 * METADATA
-        && (second == bytes.len() || second < bytes.len() && (begins_buffer(bytes, second, header.layout) || is_header(bytes, second, header)));
+        && (second == bytes.len()
+            || second < bytes.len() && (begins_buffer(bytes, second, header.layout) || is_header(bytes, second, header)));
     while at < bytes.len() {
         if at > start && is_header(bytes, at, header) {
             return at;
@@ -142,7 +147,11 @@ fn counted(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, pr
                 end = resume(bytes, begin, header);
                 cut = true;
                 problems.push(Problem::BufferCut { file, at, lost: (count - (end - begin)) as u64, end: end == bytes.len() });
-            } else if !(end == bytes.len() || bytes[end] == layout.byte(EXTENTS) || bytes[end] == 0 || is_header(bytes, end, header)) {
+            } else if !(end == bytes.len()
+                || bytes[end] == layout.byte(EXTENTS)
+                || bytes[end] == 0
+                || is_header(bytes, end, header))
+            {
                 // Nothing that belongs there stands behind the buffer: its count may be too high or too low.
                 let inner = resume(&bytes[..end], begin, header);
                 if inner < end {

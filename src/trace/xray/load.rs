@@ -71,7 +71,8 @@ const LOW: u32 = 1 << 16;
 impl<'a> Names<'a> {
     fn new(space: &'a AddressSpace) -> Names<'a> {
         let images = space.images().iter().enumerate();
-        let maps = images.map(|(i, l)| (i, l.image.xray_functions().iter().map(|a| a.wrapping_add(l.bias)).collect::<Vec<u64>>()));
+        let maps =
+            images.map(|(i, l)| (i, l.image.xray_functions().iter().map(|a| a.wrapping_add(l.bias)).collect::<Vec<u64>>()));
         Names {
             space,
             maps: maps.filter(|(_, functions)| !functions.is_empty()).collect(),
@@ -187,7 +188,11 @@ impl<'a> Names<'a> {
             load.problem(warning("xray-no-map", message.into(), remedy))?;
         } else if unknown > 0 {
             let message = format!("{unknown} functions of the log are not in the program's instrumentation map");
-            load.problem(warning("xray-unknown-function", message, "give the program and libraries that were recorded with --elf"))?;
+            load.problem(warning(
+                "xray-unknown-function",
+                message,
+                "give the program and libraries that were recorded with --elf",
+            ))?;
         }
         Ok(self.targets.len())
     }
@@ -250,26 +255,49 @@ struct Rows<'a> {
 impl Rows<'_> {
     fn send(&mut self, table: usize) {
         let rows = match table {
-            0 => arrays!(self.events, number as Int64Array, thread as Int32Array, time as UInt64Array, cpu as UInt16Array,
-                kind as UInt8Array, function as Int32Array),
+            0 => arrays!(
+                self.events,
+                number as Int64Array,
+                thread as Int32Array,
+                time as UInt64Array,
+                cpu as UInt16Array,
+                kind as UInt8Array,
+                function as Int32Array
+            ),
             1 => {
                 let rows = &mut self.calls;
                 let nothing = new_null_array(&DataType::Int64, rows.call.len());
-                let mut list = arrays!(rows, call as Int32Array, function as Int32Array, instance as Int32Array,
-                    parent as Int32Array, tail_of as Int32Array, thread as Int32Array, depth as Int32Array, kind as StringArray,
-                    ending as StringArray);
+                let mut list = arrays!(
+                    rows,
+                    call as Int32Array,
+                    function as Int32Array,
+                    instance as Int32Array,
+                    parent as Int32Array,
+                    tail_of as Int32Array,
+                    thread as Int32Array,
+                    depth as Int32Array,
+                    kind as StringArray,
+                    ending as StringArray
+                );
                 list.extend([nothing.clone(), nothing.clone()]);
                 list.extend(arrays!(rows, call_time as UInt64Array, return_time as UInt64Array));
                 list.push(new_null_array(&DataType::Int32, nothing.len()));
                 list.extend([nothing.clone(), nothing]);
                 list
             }
-            2 => arrays!(self.records, call as Int32Array, call_event as Int64Array, return_event as Int64Array,
-                stack as Int32Array, ticks as UInt64Array, ticks_self as UInt64Array),
+            2 => arrays!(
+                self.records,
+                call as Int32Array,
+                call_event as Int64Array,
+                return_event as Int64Array,
+                stack as Int32Array,
+                ticks as UInt64Array,
+                ticks_self as UInt64Array
+            ),
             3 => {
                 let rows = &mut self.intervals;
-                let mut list = arrays!(rows, interval as Int32Array, thread as Int32Array, call as Int32Array,
-                    function as Int32Array);
+                let mut list =
+                    arrays!(rows, interval as Int32Array, thread as Int32Array, call as Int32Array, function as Int32Array);
                 let nothing = new_null_array(&DataType::Int64, rows.start.len());
                 list.extend([nothing.clone(), nothing]);
                 list.extend(arrays!(rows, start as UInt64Array, end as UInt64Array));
@@ -280,8 +308,16 @@ impl Rows<'_> {
                 let rows = &mut self.data;
                 let bytes: BinaryArray = rows.place.iter().map(|&(from, to)| Some(&self.data_bytes[from..to])).collect();
                 rows.place.clear();
-                let mut list = arrays!(rows, number as Int64Array, thread as Int32Array, time as UInt64Array,
-                    cpu as UInt16Array, kind as StringArray, data_type as Int32Array, size as Int64Array);
+                let mut list = arrays!(
+                    rows,
+                    number as Int64Array,
+                    thread as Int32Array,
+                    time as UInt64Array,
+                    cpu as UInt16Array,
+                    kind as StringArray,
+                    data_type as Int32Array,
+                    size as Int64Array
+                );
                 list.push(Arc::new(bytes));
                 list.extend(arrays!(rows, call as Int32Array));
                 self.data_bytes.clear();
@@ -503,7 +539,8 @@ pub fn load(inputs: Vec<Input>, load: &mut Load) -> Result<Loaded, BuildError> {
         }
     }
     let frequency = frequency(&index, &file_names, load)?;
-    let names = Names::new(load.space);
+    let space = load.space.clone();
+    let names = Names::new(&space);
     let detail = load.detail;
     if detail == Detail::Summary {
         // The figures need them, the database does not keep them.
@@ -576,7 +613,8 @@ fn receive(load: &mut Load, receiver: mpsc::Receiver<Message>) -> Result<(), Bui
 fn frequency(index: &Index, names: &[String], load: &mut Load) -> Result<Option<u64>, BuildError> {
     let Some((_, first)) = index.headers.first() else { return Ok(None) };
     if let Some((file, other)) = index.headers.iter().find(|(_, h)| h.frequency != first.frequency) {
-        let message = format!("clocks of {} and {} ticks a second: times in seconds are left out", first.frequency, other.frequency);
+        let message =
+            format!("clocks of {} and {} ticks a second: times in seconds are left out", first.frequency, other.frequency);
         let mut problem = warning("xray-frequencies", message, "build a database of the logs of each machine");
         problem.position = format!("{}: byte {}", names[*file as usize], other.at);
         load.problem(problem)?;
@@ -598,7 +636,8 @@ fn fits(found: &Found, load: &mut Load) -> Result<(), BuildError> {
         let remedy = "record a shorter run";
         load.problem(Diagnostic { severity: Severity::Error, code: "too-many-calls", message, position: String::new(), remedy })?;
     }
-    let short = "the runtime leaves out calls below func_duration_threshold_us and overwrites or drops buffers when they are full";
+    let short =
+        "the runtime leaves out calls below func_duration_threshold_us and overwrites or drops buffers when they are full";
     let info = [
         (c.open, "xray-open", "calls without an exit: they have no duration", short),
         (c.gaps, "xray-gap", "exits without an entry: calls of kind gap, without caller and duration", short),
@@ -617,7 +656,10 @@ fn fits(found: &Found, load: &mut Load) -> Result<(), BuildError> {
     }
     if c.backwards > 0 {
         let message = "times of a thread that go back: durations across them are wrong or left out".into();
-        load.problems(warning("xray-clock-back", message, "the processors' counters differ: bind the program to one"), c.backwards)?;
+        load.problems(
+            warning("xray-clock-back", message, "the processors' counters differ: bind the program to one"),
+            c.backwards,
+        )?;
     }
     Ok(())
 }

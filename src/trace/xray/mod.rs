@@ -42,7 +42,8 @@ impl Format for Xray {
             [fdr::NEW_BUFFER, fdr::EXTENTS].iter().any(|&kind| header.layout.byte(kind) == first)
         } else {
             let record = head.get(Header::SIZE..Header::SIZE + 4);
-            header.version <= 3 && record.is_some_and(|r| r[usize::from(!header.big)] == 0 && r[usize::from(header.big)] <= 1 && r[3] <= 3)
+            header.version <= 3
+                && record.is_some_and(|r| r[usize::from(!header.big)] == 0 && r[usize::from(header.big)] <= 1 && r[3] <= 3)
         }
     }
     fn help(&self) -> &'static str {
@@ -156,17 +157,52 @@ pub enum Place {
 #[derive(Clone, Copy, Debug)]
 pub enum Problem {
     /// Bytes between buffers that are none.
-    Skipped { file: u32, at: usize, bytes: usize },
+    Skipped {
+        file: u32,
+        at: usize,
+        bytes: usize,
+    },
     /// A buffer has fewer bytes than it says.
-    BufferCut { file: u32, at: usize, lost: u64, end: bool },
-    NoExtents { file: u32, at: usize },
-    NoThread { file: u32, at: usize, bytes: usize },
-    NoClock { file: u32, at: usize },
-    RecordCut { file: u32, at: usize, bytes: usize },
+    BufferCut {
+        file: u32,
+        at: usize,
+        lost: u64,
+        end: bool,
+    },
+    NoExtents {
+        file: u32,
+        at: usize,
+    },
+    NoThread {
+        file: u32,
+        at: usize,
+        bytes: usize,
+    },
+    NoClock {
+        file: u32,
+        at: usize,
+    },
+    RecordCut {
+        file: u32,
+        at: usize,
+        bytes: usize,
+    },
     /// The runtime of version 5 does not count its records of typed events.
-    TypedCut { file: u32, at: usize },
-    Unknown { file: u32, at: usize, what: Place, bytes: usize },
-    Version { file: u32, at: usize, version: u16 },
+    TypedCut {
+        file: u32,
+        at: usize,
+    },
+    Unknown {
+        file: u32,
+        at: usize,
+        what: Place,
+        bytes: usize,
+    },
+    Version {
+        file: u32,
+        at: usize,
+        version: u16,
+    },
 }
 
 /// Problems by kind: the first of each, and how many there are.
@@ -226,9 +262,12 @@ impl Problem {
             Problem::NoThread { bytes, .. } => {
                 (error, "xray-no-thread", format!("a buffer of {bytes} bytes does not say whose it is and was skipped"), rest)
             }
-            Problem::NoClock { .. } => {
-                (error, "xray-no-clock", "an entry or exit before the first record that says what time it is was skipped".into(), rest)
-            }
+            Problem::NoClock { .. } => (
+                error,
+                "xray-no-clock",
+                "an entry or exit before the first record that says what time it is was skipped".into(),
+                rest,
+            ),
             Problem::RecordCut { bytes, .. } => {
                 (error, "xray-record-cut", format!("the {bytes} bytes at the end are no whole record"), rest)
             }
@@ -246,9 +285,12 @@ impl Problem {
                 };
                 (error, "xray-damaged", format!("{what}, which there is not; the {bytes} bytes from here on were skipped"), rest)
             }
-            Problem::Version { version, .. } => {
-                (error, "xray-version", format!("version {version} is not known; the rest of the file was skipped"), "use a newer addfg")
-            }
+            Problem::Version { version, .. } => (
+                error,
+                "xray-version",
+                format!("version {version} is not known; the rest of the file was skipped"),
+                "use a newer addfg",
+            ),
         };
         let name = names.get(file as usize).map_or("", String::as_str);
         Diagnostic { severity, code, message, position: format!("{name}: byte {at}"), remedy }
