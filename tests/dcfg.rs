@@ -553,3 +553,33 @@ fn files_that_are_cut_or_damaged() {
         assert!(!output.stderr.is_empty() && !db.exists());
     }
 }
+
+/// As QEMU's bbgraph plugin writes: 64-bit ids, one type of edge, no start and no end, no sizes, empty tables.
+#[test]
+fn a_writer_that_knows_less() {
+    let scratch = Scratch::new("dcfg-less");
+    let node = |n: u64| 0xffff_0000_0040_0000 + n;
+    let graph = json!({
+        "MAJOR_VERSION": 0, "MINOR_VERSION": 1,
+        "FILE_NAMES": [["FILE_NAME_ID", "FILE_NAME"], [1835035, "/bin/app"], [3, "[vdso]"]],
+        "EDGE_TYPES": [["EDGE_TYPE_ID", "EDGE_TYPE"], [27, "UNKNOWN"]],
+        "SPECIAL_NODES": [["NODE_ID", "NODE_NAME"], [3, "UNKNOWN"]],
+        "PROCESSES": [["PROCESS_ID", "PROCESS_DATA"], [9, {
+            "INSTR_COUNT_PER_THREAD": [],
+            "IMAGES": [["IMAGE_ID", "LOAD_ADDR", "SIZE", "IMAGE_DATA"],
+                [1835035, "0xffff000000400000", 0, {"FILE_NAME_ID": 1835035, "SYMBOLS": [], "SOURCE_DATA": [], "ROUTINES": [],
+                    "BASIC_BLOCKS": [["NODE_ID", "ADDR_OFFSET", "SIZE", "NUM_INSTRS", "LAST_INSTR_OFFSET", "COUNT"],
+                        [node(1), "0x10", 0, 3, 0, 7], [node(2), "0x20", 0, 2, 0, 0]]}],
+                [3, "0x7000", 4096, {"FILE_NAME_ID": 3, "BASIC_BLOCKS": []}]],
+            "EDGES": [["EDGE_ID", "SOURCE_NODE_ID", "TARGET_NODE_ID", "EDGE_TYPE_ID", "COUNT_PER_THREAD"],
+                [0, 0, 0, 0, []], [1, node(1), node(1), 27, [6]], [2, node(1), node(2), 27, [1]], [4, 3, node(1), 27, []]],
+        }]],
+    });
+    let (code, codes, db) = problems(&scratch, &graph.to_string(), None);
+    assert_eq!(code, Some(0));
+    assert_eq!(codes, ["dcfg-block-count", "dcfg-flow", "dcfg-wide-id"]);
+    let blocks = rows(&db, "SELECT number, instructions, size, executions FROM basic_block WHERE kind = 'block' ORDER BY number");
+    assert_eq!(blocks, [format!("{},3,,6", node(1)), format!("{},2,,1", node(2))]);
+    assert_eq!(rows(&db, "SELECT name FROM function_symbol"), ["<unknown app>"]);
+    assert_eq!(rows(&db, "SELECT path FROM image ORDER BY image_id"), ["/bin/app", "[vdso]"]);
+}
