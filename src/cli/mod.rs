@@ -18,6 +18,7 @@ mod instances;
 mod loops;
 mod matrix;
 mod memory;
+mod report;
 mod slice;
 mod sql;
 pub mod table;
@@ -51,6 +52,7 @@ enum Command {
     Critical(critical::Args),
     Diff(diff::Args),
     Export(export::Args),
+    Report(report::Args),
     Verify(verify::Args),
     Formats(formats::Args),
     /// Prints a completion script for a shell
@@ -75,6 +77,7 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Command::Critical(args) => critical::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Export(args) => export::run(args),
+        Command::Report(args) => report::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Formats(args) => formats::run(args),
         Command::Completions { shell } => {
