@@ -313,8 +313,10 @@ fn the_jpeg_example_is_fast_and_asks_for_nothing() {
     assert_eq!(browser.number(covered), 0.0);
     // A line of the source shows where its data comes from.
     browser.click("#tab-source");
-    browser.click_on("document.querySelector('#source-body tr.hit .no')");
-    assert!(browser.text("document.querySelector('#panel').textContent").contains("reads"));
+    browser.click_on("[...document.querySelectorAll('#source-body tr.hit .no')].find(n => n.getBoundingClientRect().top > 250)");
+    let line = browser.text("document.querySelector('#source-body tr.chosen .no').textContent");
+    assert!(browser.text("document.querySelector('#panel h2').textContent").ends_with(&format!(":{line}")));
+    assert!(browser.text("document.querySelector('#panel').textContent").contains("Its data comes from"));
     let asked = browser.requests();
     assert!(
         asked.iter().all(|url| url.starts_with("file://") && url.contains("/page.html") || url.starts_with("data:")),

@@ -1001,5 +1001,6 @@
   });
   addEventListener("hashchange", () => { if (location.hash !== writing) recall(); writing = ""; });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (state.view === "timeline") draw.timeline(); });
-  recall();
+  // After the first frame, so that the page is there at once.
+  requestAnimationFrame(() => setTimeout(recall));
 })();

@@ -20,6 +20,9 @@ pub struct Browser {
     problems: Vec<String>,
 }
 
+/// A view is shown.
+const DRAWN: &str = "document.readyState === 'complete' && document.querySelector('main > section:not([hidden])') !== null";
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Browser {
@@ -97,13 +100,13 @@ impl Browser {
 
     pub fn open(&mut self, file: &Path) {
         self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
-        self.wait("document.readyState === 'complete' && location.protocol === 'file:'");
+        self.wait(&format!("location.protocol === 'file:' && {DRAWN}"));
     }
 
     pub fn reload(&mut self) {
         self.run("window.before = true");
         self.call("Page.reload", json!({}));
-        self.wait("!window.before && document.readyState === 'complete'");
+        self.wait(&format!("!window.before && {DRAWN}"));
     }
 
     fn value(&mut self, script: &str) -> Value {
