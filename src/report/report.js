@@ -513,7 +513,8 @@
     $("least").oninput = () => { const v = Number($("least").value); graph.least = v ? 2 ** v : 0; soon(); };
     // The largest edge is always there.
     $("least").max = Math.max(1, Math.floor(2 * Math.log2(MOST)) / 2);
-    $("nodes").max = Math.max(24, Math.min(120, F.length));
+    $("nodes").max = Math.max(5, Math.min(120, F.length));
+    $("least").disabled = !pairs.length;
     const kind = (name, style, cls, set) => el("label", {}, el("input", { type: "checkbox", checked: true, onchange: event => { set(event.target.checked); draw.graph(); } }), el("span", { class: "swatch" + cls, style }), name);
     if (calls.length) $("kinds").append(kind("calls", { color: "var(--call)" }, " solid", on => { graph.calls = on; }));
     VIA.forEach((name, v) => {
@@ -714,7 +715,7 @@
   };
   $("matrix-top").oninput = () => draw.matrix();
   $("matrix-order").onchange = () => draw.matrix();
-  $("matrix-top").max = Math.max(24, Math.min(100, F.length));
+  $("matrix-top").max = Math.max(5, Math.min(100, F.length));
 
   // ---- timeline
 
