@@ -210,6 +210,33 @@ fn a_trace_with_times_only() {
     assert!(missing.contains("No data") && missing.contains("No steps"), "{missing}");
 }
 
+/// As WET has it: who depends on whom, through nobody knows what, and calls are not known.
+#[test]
+fn a_trace_with_dependences_only() {
+    let scratch = Scratch::new("report-dependences");
+    let db = scratch.path("dependences.duckdb");
+    fixture_db::small(&db);
+    let change = Connection::open(&db).unwrap();
+    change
+        .execute_batch(
+            "ALTER TABLE function_edge_folded ALTER bytes DROP NOT NULL; ALTER TABLE function_edge_folded ALTER via DROP NOT NULL;
+             ALTER TABLE function_profile_folded ALTER calls DROP NOT NULL;
+             UPDATE function_edge_folded SET bytes = NULL, via = NULL, unique_bytes = NULL, addresses = NULL;
+             UPDATE function_profile_folded SET calls = NULL; DELETE FROM call_edge_folded; DELETE FROM function_call;",
+        )
+        .unwrap();
+    drop(change);
+    let connection = open(&db);
+    let found = data(&connection, &Options::default()).unwrap();
+    assert_eq!(found["amount"], "transfers");
+    assert_eq!(sum(&found["data"], 6), number(&connection, "SELECT sum(transfers)::BIGINT FROM function_edge_folded"));
+    assert!(found["missing"].to_string().contains("transfers stand for them"));
+    let Some(mut browser) = Browser::start(&scratch) else { return };
+    show(&mut browser, &scratch, &db);
+    assert!(browser.text("document.querySelector('#canvas').textContent").contains("512 transfers"));
+    browser.no_problems();
+}
+
 #[test]
 fn bars_of_the_timeline_are_few_and_count_every_call() {
     let scratch = Scratch::new("report-timeline");

@@ -81,6 +81,7 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
     let mut functions = Functions::read(connection, options.functions, &mut notes)?;
     let data = data_edges(connection, &functions, options.edges, &mut notes)?;
     let calls = call_edges(connection, &functions, options.edges, &mut notes)?;
+    let sized = data.is_empty() || data.iter().any(|d| !d[3].is_null());
     let has_steps = functions.rows.iter().any(|f| f[SELF].as_i64().is_some());
     let tree = tree(connection, &mut functions, has_steps, options.contexts, &mut notes)?;
     let timeline = timeline(connection, &functions, options.bars, &mut notes)?;
@@ -92,7 +93,8 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
         "inputs": texts(connection, report!("info_inputs"), 6)?,
         "problems": texts(connection, report!("info_diagnostics"), 6)?,
         "unit": if has_steps { "steps" } else { "time" },
-        "via": Via::ALL.map(Via::name),
+        "amount": if sized { "bytes" } else { "transfers" },
+        "via": Via::ALL.map(Via::name).into_iter().chain(["unknown"]).collect::<Vec<_>>(),
         "functions": functions.rows,
         "data": data,
         "calls": calls,
@@ -176,10 +178,7 @@ impl Functions {
             } else {
                 left_out += 1;
                 calls = calls.saturating_add(number(7)?.unwrap_or(0));
-                steps = match (steps, number(8)?) {
-                    (Some(a), Some(b)) => Some(a.saturating_add(b)),
-                    (a, b) => a.or(b),
-                };
+                steps = sum(steps, number(SELF)?);
             }
             Ok(())
         })?;
@@ -219,38 +218,58 @@ fn data_edges(
     most: usize,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Value>, ReportError> {
-    type Sums = (i64, Option<i64>, Option<i64>, Option<i64>, usize);
+    #[derive(Clone, Copy)]
+    struct Sums {
+        bytes: Option<i64>,
+        unique_bytes: Option<i64>,
+        addresses: Option<i64>,
+        transfers: Option<i64>,
+    }
     let mut edges: BTreeMap<(usize, usize, usize), Sums> = BTreeMap::new();
     each(connection, report!("graph_data_folded"), &[], |r| {
         let (Some(writer), Some(reader)) = (functions.at(r.get(0)?), functions.at(r.get(1)?)) else { return Ok(()) };
-        let via = Via::parse(&r.get::<_, String>(2)?) as usize;
-        let new: Sums = (r.get(3)?, r.get(4)?, r.get(5)?, r.get(6)?, 1);
-        let plus = |a: Option<i64>, b: Option<i64>| Some(a?.saturating_add(b?));
+        // Behind the known ones: not known.
+        let via = r.get::<_, Option<String>>(2)?.map_or(Via::ALL.len(), |v| Via::parse(&v) as usize);
+        let new = Sums { bytes: r.get(3)?, unique_bytes: r.get(4)?, addresses: r.get(5)?, transfers: r.get(6)? };
         edges
             .entry((writer, reader, via))
-            // Cells that two pairs of functions share are known of each only.
-            .and_modify(|e| *e = (e.0.saturating_add(new.0), plus(e.1, new.1), None, plus(e.3, new.3), e.4 + 1))
+            .and_modify(|e| {
+                e.bytes = sum(e.bytes, new.bytes);
+                e.transfers = sum(e.transfers, new.transfers);
+                e.unique_bytes = e.unique_bytes.zip(new.unique_bytes).map(|(a, b)| a.saturating_add(b));
+                // Cells that two pairs of functions share are known of each only.
+                e.addresses = None;
+            })
             .or_insert(new);
         Ok(())
     })?;
-    let row = |((w, r, via), e): ((usize, usize, usize), Sums)| json!([w, r, via, e.0, e.1, e.2, e.3]);
-    if edges.len() <= most {
-        return Ok(edges.into_iter().map(row).collect());
-    }
     let mut list: Vec<_> = edges.into_iter().collect();
-    list.sort_by_key(|&(key, e)| (std::cmp::Reverse(e.0), key));
-    let mut rest: BTreeMap<usize, i64> = BTreeMap::new();
-    let gone = list.len() - most;
-    for ((_, _, via), e) in list.drain(most..) {
-        let sum = rest.entry(via).or_default();
-        *sum = sum.saturating_add(e.0);
+    let mut rest: BTreeMap<usize, (Option<i64>, Option<i64>)> = BTreeMap::new();
+    if list.len() > most {
+        list.sort_by_key(|&(key, e)| (std::cmp::Reverse((e.bytes, e.transfers)), key));
+        notes.push(format!(
+            "Left out: the {} smallest data edges; what they carry is the last rows of the table Data.",
+            list.len() - most
+        ));
+        for ((_, _, via), e) in list.drain(most..) {
+            let all = rest.entry(via).or_default();
+            *all = (sum(all.0, e.bytes), sum(all.1, e.transfers));
+        }
+        list.sort_by_key(|&(key, _)| key);
     }
-    list.sort_by_key(|&(key, _)| key);
-    let bytes: i64 = rest.values().fold(0, |a, &b| a.saturating_add(b));
-    notes.push(format!("Left out: the {gone} smallest data edges, {} together.", crate::text::human_bytes(bytes)));
+    let row =
+        |((w, r, via), e): ((usize, usize, usize), Sums)| json!([w, r, via, e.bytes, e.unique_bytes, e.addresses, e.transfers]);
     let mut rows: Vec<Value> = list.into_iter().map(row).collect();
-    rows.extend(rest.into_iter().map(|(via, bytes)| json!([null, null, via, bytes, null, null, null])));
+    rows.extend(rest.into_iter().map(|(via, (bytes, transfers))| json!([null, null, via, bytes, null, null, transfers])));
     Ok(rows)
+}
+
+/// A sum in which what is unknown counts nothing, unless all is.
+fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    }
 }
 
 /// Caller, callee (places), calls, steps of the callee with all below it.
@@ -438,7 +457,7 @@ fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
     let mut found = Vec::new();
     let counts = each_count(connection)?;
     let mut say = |views: &[&str], why: String| found.push(json!([views, why]));
-    let [data, calls, instances, lines, steps] = counts;
+    let [data, sized, calls, instances, lines, steps] = counts;
     let sql = "SELECT bool_or(carries_accesses), string_agg(DISTINCT format, ', ') FROM input WHERE role = 'trace'";
     let (accesses, format): (Option<bool>, Option<String>) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
     let format = format.map_or(String::new(), |f| format!(" ({})", visible(&f)));
@@ -451,6 +470,9 @@ fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
             format!("No data: this trace{format} has no communication between functions.")
         };
         say(&["graph", "matrix"], why);
+    }
+    if data > 0 && sized == 0 {
+        say(&["graph", "matrix"], format!("No sizes: this trace{format} has no bytes; transfers stand for them."));
     }
     if calls == 0 {
         say(&["graph", "tree"], format!("No calls: this trace{format} has none."));
@@ -481,16 +503,17 @@ fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
     Ok(found)
 }
 
-/// Rows of dataflow, of calls, of call instances, of lines, and functions with steps.
-fn each_count(connection: &Connection) -> Result<[i64; 5], ReportError> {
+/// Rows of dataflow, those with bytes, of calls, of call instances, of lines, and functions with steps.
+fn each_count(connection: &Connection) -> Result<[i64; 6], ReportError> {
     let sql = [
         "SELECT count(*) FROM function_edge_folded",
+        "SELECT count(bytes) FROM function_edge_folded",
         "SELECT count(*) FROM call_edge_folded WHERE caller_function_id IS NOT NULL",
         "SELECT count(*) FROM function_call",
         "SELECT count(*) FROM instruction WHERE line IS NOT NULL",
         "SELECT count(*) FROM function_profile_folded WHERE steps_self IS NOT NULL",
     ];
-    let mut counts = [0; 5];
+    let mut counts = [0; 6];
     for (count, sql) in counts.iter_mut().zip(sql) {
         *count = connection.query_row(sql, [], |r| r.get(0))?;
     }

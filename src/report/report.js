@@ -51,11 +51,14 @@
 
   const raw = JSON.parse($("data").textContent);
   const VIA = raw.via;
-  const F = raw.functions.map(([id, name, kind, file, image, address, size, calls, self, total, written, dead], i) =>
-    ({ i, id, name: name || "?", kind, file, image, address, size, calls, self, total, written, dead, local: [], in: [], out: [], callers: [], callees: [], own: 0, got: 0, gave: 0 }));
+  const F = raw.functions.map(([id, name, kind, file, image, address, size, number, self, total, written, dead], i) =>
+    ({ i, id, name: name || "?", kind, file, image, address, size, number, calls: number || 0, self, total, written, dead, local: [], in: [], out: [], callers: [], callees: [], own: 0, got: 0, gave: 0 }));
   const byId = new Map(F.map(f => [f.id, f]));
   const nameOf = i => (i >= 0 && F[i] ? F[i].name : "(stub)");
   const meta = Object.fromEntries(raw.meta);
+  // Data is measured in bytes, or in transfers where the trace has no sizes.
+  const AMOUNT = raw.amount;
+  const volume = n => (AMOUNT === "bytes" ? bytes(n) : `${count(n)} transfer${n === 1 ? "" : "s"}`);
   // Steps, or time where the trace has none.
   const UNIT = raw.unit;
   const STEPS = F.reduce((sum, f) => sum + (f.self || 0), 0);
@@ -64,9 +67,9 @@
   const pairs = [];
   {
     const found = new Map();
-    for (const [a, b, via, n, unique, addresses, transfers] of raw.data) {
+    for (const [a, b, via, known, unique, addresses, transfers] of raw.data) {
       if (a === null) continue;
-      const flow = { via, bytes: n, unique, addresses, transfers };
+      const n = (AMOUNT === "bytes" ? known : transfers) || 0, flow = { via, bytes: n, unique, addresses, transfers: AMOUNT === "bytes" ? transfers : null };
       if (a === b) { F[a].local.push(flow); F[a].own += n; continue; }
       const key = a * F.length + b;
       let pair = found.get(key);
@@ -99,7 +102,7 @@
     } else {
       for (const f of e.flows) {
         const more = [[f.transfers, "transfers"], [f.unique, "unique bytes"], [f.addresses, "addresses"]].filter(m => m[0] !== null).map(m => `${exact(m[0])} ${m[1]}`);
-        lines.push(`${VIA[f.via]}: ${exact(f.bytes)} bytes${more.length ? ", " + more.join(", ") : ""}`);
+        lines.push(`${VIA[f.via]}: ${exact(f.bytes)} ${AMOUNT}${more.length ? ", " + more.join(", ") : ""}`);
       }
     }
     return lines.join("\n");
@@ -108,8 +111,8 @@
     const lines = [f.name];
     if (f.file || f.image) lines.push(f.file || f.image);
     if (f.kind === "pseudo") lines.push("source of bytes that no step wrote");
-    else lines.push(plural(f.calls, "call") + (f.self !== null ? `, ${exact(f.self)} ${UNIT} (${percent(f.self, STEPS)})` : "") + (f.total !== null ? `, ${exact(f.total)} with callees` : ""));
-    lines.push(`reads ${bytes(f.got)} of others, others read ${bytes(f.gave)} of it, ${bytes(f.own)} within`);
+    else lines.push((f.number === null ? "calls are not known" : plural(f.calls, "call")) + (f.self !== null ? `, ${exact(f.self)} ${UNIT} (${percent(f.self, STEPS)})` : "") + (f.total !== null ? `, ${exact(f.total)} with callees` : ""));
+    lines.push(`reads ${volume(f.got)} of others, others read ${volume(f.gave)} of it, ${volume(f.own)} within`);
     return lines.join("\n");
   }
 
@@ -138,28 +141,28 @@
       el("div", { class: "quiet" }, f.kind === "pseudo" ? "source of bytes that no step wrote" : f.kind),
       figures([
         ["file", f.file], ["image", f.image], ["address", f.address], ["code", f.size !== null && bytes(f.size)],
-        f.kind !== "pseudo" && ["calls", exact(f.calls)],
+        f.number !== null && f.kind !== "pseudo" && ["calls", exact(f.calls)],
         f.self !== null && [UNIT, `${exact(f.self)}  (${percent(f.self, STEPS)})`],
         f.total !== null && ["with callees", `${exact(f.total)}  (${percent(f.total, STEPS)})`],
-        ["reads of others", f.got ? bytes(f.got) : null], ["read by others", f.gave ? bytes(f.gave) : null], ["within itself", f.own ? bytes(f.own) : null],
+        ["reads of others", f.got ? volume(f.got) : null], ["read by others", f.gave ? volume(f.gave) : null], ["within itself", f.own ? volume(f.own) : null],
         f.written && ["writes to memory", bytes(f.written)], f.written && ["of it in vain", `${bytes(f.dead)}  (${percent(f.dead, f.written)})`]]),
-      ...[table("Reads data of", f.in.map(p => [functionLink(F[p.a]), bytes(p.bytes)])), table("Its data is read by", f.out.map(p => [functionLink(F[p.b]), bytes(p.bytes)])),
+      ...[table("Reads data of", f.in.map(p => [functionLink(F[p.a]), volume(p.bytes)])), table("Its data is read by", f.out.map(p => [functionLink(F[p.b]), volume(p.bytes)])),
         table("Called by", f.callers.map(c => [functionLink(F[c.a]), count(c.calls) + "×"])), table("Calls", f.callees.map(c => [functionLink(F[c.b]), count(c.calls) + "×"]))].flat(9).filter(Boolean));
     $("panel").scrollTop = 0;
   }
   function panelEdge(e) {
     const rows = e.data
-      ? e.flows.map(f => [el("h3", { style: { color: `var(--${VIA[f.via]})` } }, VIA[f.via]), figures([["bytes", exact(f.bytes)], f.transfers !== null && ["transfers", exact(f.transfers)], f.unique !== null && ["unique bytes", exact(f.unique)], f.addresses !== null && ["addresses", exact(f.addresses)]])]).flat()
+      ? e.flows.map(f => [el("h3", { style: { color: `var(--${VIA[f.via]})` } }, VIA[f.via]), figures([[AMOUNT, exact(f.bytes)], f.transfers !== null && ["transfers", exact(f.transfers)], f.unique !== null && ["unique bytes", exact(f.unique)], f.addresses !== null && ["addresses", exact(f.addresses)]])]).flat()
       : [figures([["calls", exact(e.calls)], e.steps !== null && [`${UNIT} with callees`, exact(e.steps)]])];
     $("panel").replaceChildren(el("h2", {}, functionLink(F[e.a]), e.a === e.b ? "" : " → ", e.a === e.b ? "" : functionLink(F[e.b])),
-      el("div", { class: "quiet" }, !e.data ? "calls" : e.a === e.b ? `${bytes(e.bytes)} within the function` : `${bytes(e.bytes)} of data`), ...rows);
+      el("div", { class: "quiet" }, !e.data ? "calls" : e.a === e.b ? `${volume(e.bytes)} within the function` : `${volume(e.bytes)} of data`), ...rows);
     $("panel").scrollTop = 0;
   }
   function panelRun() {
     const key = (cls, via, text) => el("tr", {}, el("td", {}, el("span", { class: "swatch" + cls, style: { color: `var(--${via})`, display: "inline-block", "vertical-align": "middle" } })), el("td", {}, text));
     $("panel").replaceChildren(
       el("h2", {}, "This run"),
-      figures([[UNIT, STEPS ? exact(STEPS) : null], ["functions", exact(F.filter(f => f.kind !== "pseudo").length)], ["calls", CALLS ? exact(CALLS) : null], ["data between functions", CROSSING ? bytes(CROSSING) : null],
+      figures([[UNIT, STEPS ? exact(STEPS) : null], ["functions", exact(F.filter(f => f.kind !== "pseudo").length)], ["calls", CALLS ? exact(CALLS) : null], ["data between functions", CROSSING ? volume(CROSSING) : null],
         ["instruction set", meta.isa], ["detail", meta.detail], ["through", meta.through], ["addfg", raw.version]]),
       ...raw.missing.map(m => el("p", { class: "missing" }, m[1])),
       ...[table("Inputs", raw.inputs.map(i => [el("span", { class: "name" }, `${i[2]} `, el("span", { class: "quiet" }, i[3] || i[1])), i[4] === null ? "" : bytes(i[4])])),
@@ -311,13 +314,13 @@
       const f = F[i], title = shorten(f.name, 34), small = [];
       if (f.self !== null && STEPS && f.kind !== "pseudo") small.push(`${percent(f.self, STEPS)} ${UNIT}`);
       if (f.calls && f.kind !== "pseudo") small.push(`${count(f.calls)}×`);
-      if (f.own) small.push(`${bytes(f.own)} within`);
+      if (f.own) small.push(`${volume(f.own)} within`);
       const line = small.join(" · ");
       return { f, title, line, w: Math.max(64, 22 + Math.max(textWidth(title, "600 " + FONT), textWidth(line, FONT.replace("12px", "10.5px")))), h: line ? 38 : 26 };
     });
     const drawn = edges.map(e => {
       const upward = index.get(e.a) > index.get(e.b);
-      const label = e.data ? bytes(bytesShown(e)) : `${count(e.calls)}×`;
+      const label = e.data ? volume(bytesShown(e)) : `${count(e.calls)}×`;
       return { e, upward, label, from: index.get(upward ? e.b : e.a), to: index.get(upward ? e.a : e.b), w: textWidth(label, (e.data ? "600 " : "") + FONT.replace("12px", "11px")), h: 14 };
     });
     // The usual drawing, or the wide one where that is much larger to read.
@@ -342,11 +345,11 @@
     $("depth-out").textContent = state.chosen ? depth : "whole";
     $("nodes-out").textContent = limit;
     $("least").value = least > 0 ? Math.log2(least) : 0;
-    $("least-out").textContent = (graph.least === null ? "≈ " : "") + bytes(Math.round(least > 1 ? least : 0));
+    $("least-out").textContent = (graph.least === null ? "≈ " : "") + volume(Math.round(least > 1 ? least : 0));
     const shownBytes = data.reduce((sum, p) => sum + bytesShown(p), 0);
     const parts = [`${list.length} of ${plural(F.length, "function")}`];
-    if (CROSSING) parts.push(`${bytes(shownBytes)} of ${bytes(CROSSING)} between functions (${percent(shownBytes, CROSSING)})`);
-    if (hidden) parts.push(`not drawn between them: ${hidden} of ${all} data edges, ${bytes(hiddenBytes)}`);
+    if (CROSSING) parts.push(`${volume(shownBytes)} of ${volume(CROSSING)} between functions (${percent(shownBytes, CROSSING)})`);
+    if (hidden) parts.push(`not drawn between them: ${hidden} of ${all} data edges, ${volume(hiddenBytes)}`);
     if (alone.length && touched.size) parts.push(`${plural(alone.length, "function")} without an edge left out`);
     $("graph-status").textContent = parts.join(" · ");
   };
@@ -542,7 +545,7 @@
       const score = f => { const n = f.name.toLowerCase(); return n === wanted ? 0 : n.startsWith(wanted) ? 1 : n.includes(wanted) ? 2 : 3; };
       matches = F.map(f => [score(f), f]).filter(m => m[0] < 3).sort((a, b) => a[0] - b[0] || b[1].weight - a[1].weight || a[1].i - b[1].i).slice(0, 40).map(m => m[1]);
       at = matches.length ? 0 : -1;
-      list.replaceChildren(...matches.map((f, n) => el("li", { role: "option", id: `match-${n}`, onpointerdown: event => { event.preventDefault(); take(f); } }, el("span", { class: "name" }, f.name), el("span", { class: "quiet" }, STEPS && f.self !== null ? percent(f.self, STEPS) : bytes(f.got + f.gave)))));
+      list.replaceChildren(...matches.map((f, n) => el("li", { role: "option", id: `match-${n}`, onpointerdown: event => { event.preventDefault(); take(f); } }, el("span", { class: "name" }, f.name), el("span", { class: "quiet" }, STEPS && f.self !== null ? percent(f.self, STEPS) : volume(f.got + f.gave)))));
       if (!matches.length) list.replaceChildren(el("li", { class: "quiet" }, "no function has this in its name"));
       list.hidden = false;
       box.setAttribute("aria-expanded", "true");
@@ -698,7 +701,7 @@
     });
     for (const cell of cells.values()) {
       const share = 8 + 92 * Math.log(Math.max(1, cell.bytes)) / most, x = left + CELL * cell.j, y = head + CELL * cell.i;
-      const text = `${names[cell.i]} → ${names[cell.j]}\n${exact(cell.bytes)} bytes (${bytes(cell.bytes)})`;
+      const text = `${names[cell.i]} → ${names[cell.j]}\n${exact(cell.bytes)} ${AMOUNT}`;
       const single = cell.i < kept.length && cell.j < kept.length;
       body.append(svg("rect", { class: "cell", x: x + 0.5, y: y + 0.5, width: CELL - 1, height: CELL - 1, rx: 2, tabindex: -1, "aria-label": text, style: { fill: `color-mix(in srgb, var(--${cell.i === cell.j && single ? "own" : "cell"}) ${share.toFixed(0)}%, var(--raised))` },
         onpointermove: event => showTip(text, event.clientX, event.clientY), onpointerleave: hideTip, onclick: () => { if (single) panelEdge(cell.edge); } }));
@@ -866,7 +869,7 @@
       const traffic = n => source.lines.reduce((sum, l) => sum + (l.file === n ? l.read + l.written : 0), 0);
       const order = raw.source.files.map((f, n) => [n, traffic(n)]).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
       source.file = order[0][0];
-      const pick = el("select", { "aria-label": "Source file", onchange: () => { source.file = Number(pick.value); source.at = null; paintSource(); } }, order.map(([n, amount]) => el("option", { value: n }, `${raw.source.files[n].path}  (${bytes(amount)})`)));
+      const pick = el("select", { "aria-label": "Source file", onchange: () => { source.file = Number(pick.value); source.at = null; paintSource(); } }, order.map(([n, amount]) => el("option", { value: n }, `${raw.source.files[n].path}  (${volume(amount)})`)));
       const body = el("div", { class: "scroll", id: "source-body" });
       Object.assign(source, { pick, body });
       place.replaceChildren(el("div", { class: "tools" }, el("label", {}, "File ", pick), el("span", { class: "quiet", id: "source-note" })), body,
@@ -928,9 +931,9 @@
       const code = (raw.source.files[other.file].text.find(t => t[0] === other.line) || [])[1];
       return el("span", {}, el("button", { class: "link", type: "button", onclick: () => { source.file = other.file; source.at = other.n; paintSource(); panelLine(other); } }, lineName(other)), code ? el("div", { class: "quiet code" }, shorten(code.trim(), 40)) : "");
     };
-    const sorted = list => list.slice().sort((a, b) => b[1] - a[1]).map(([at, amount]) => [end(at), bytes(amount)]);
+    const sorted = list => list.slice().sort((a, b) => b[1] - a[1]).map(([at, amount]) => [end(at), volume(amount)]);
     $("panel").replaceChildren(...[el("h2", {}, lineName(l)), el("div", { class: "quiet name" }, raw.source.files[l.file].path),
-      figures([["function", l.f === null ? null : functionLink(F[l.f])], ["steps", exact(l.steps)], ["reads", bytes(l.read)], ["read from it", bytes(l.written)]]),
+      figures([["function", l.f === null ? null : functionLink(F[l.f])], ["steps", exact(l.steps)], ["reads", volume(l.read)], ["read from it", volume(l.written)]]),
       table("Its data comes from", sorted(l.in), 12), table("Its data goes to", sorted(l.out), 12)].flat(9).filter(Boolean));
     $("panel").scrollTop = 0;
   }
@@ -939,7 +942,7 @@
 
   const link = i => (i === null || !F[i] ? "" : functionLink(F[i]));
   const TABLES = {
-    functions: { title: "Functions", rows: () => F, columns: [["function", f => f.name, f => functionLink(f)], ["calls", f => f.calls, 1], [UNIT, f => f.self, 1], ["with callees", f => f.total, 1], ["reads of others", f => f.got, 1], ["read by others", f => f.gave, 1], ["within", f => f.own, 1], ["written", f => f.written, 1], ["in vain", f => f.dead, 1], ["kind", f => f.kind], ["address", f => f.address], ["file", f => f.file]] },
+    functions: { title: "Functions", rows: () => F, columns: [["function", f => f.name, f => functionLink(f)], ["calls", f => f.number, 1], [UNIT, f => f.self, 1], ["with callees", f => f.total, 1], ["reads of others", f => f.got, 1], ["read by others", f => f.gave, 1], ["within", f => f.own, 1], ["written", f => f.written, 1], ["in vain", f => f.dead, 1], ["kind", f => f.kind], ["address", f => f.address], ["file", f => f.file]] },
     data: { title: "Data", rows: () => raw.data, columns: [["writer", d => (d[0] === null ? "(left out)" : nameOf(d[0])), d => link(d[0])], ["reader", d => (d[1] === null ? "(left out)" : nameOf(d[1])), d => link(d[1])], ["via", d => VIA[d[2]]], ["bytes", d => d[3], 1], ["unique bytes", d => d[4], 1], ["addresses", d => d[5], 1], ["transfers", d => d[6], 1]] },
     calls: { title: "Calls", rows: () => raw.calls, columns: [["caller", c => nameOf(c[0]), c => link(c[0])], ["callee", c => nameOf(c[1]), c => link(c[1])], ["calls", c => c[2], 1], [`${UNIT} with callees`, c => c[3], 1], [`${UNIT} a call`, c => (c[3] === null ? null : Math.round(10 * c[3] / c[2]) / 10), 1]] },
     problems: { title: "Problems", rows: () => raw.problems, columns: [["severity", p => p[0]], ["code", p => p[1]], ["count", p => p[2], 1], ["first", p => p[3]], ["at", p => p[4]], ["remedy", p => p[5]]] },
@@ -984,7 +987,7 @@
   const trace = raw.inputs.filter(i => i[1] === "trace").map(i => String(i[2]).split("/").pop());
   const what = trace.slice(0, 2).join(", ") + (trace.length > 2 ? ` and ${trace.length - 2} more` : "");
   document.title = `${what || "addfg"} – addfg report`;
-  $("summary").textContent = [what, STEPS && UNIT === "steps" && `${count(STEPS)} steps`, plural(F.filter(f => f.kind !== "pseudo" && f.kind !== "others").length, "function"), CALLS && `${count(CALLS)} calls`, CROSSING && `${bytes(CROSSING)} between functions`].filter(Boolean).join(" · ");
+  $("summary").textContent = [what, STEPS && UNIT === "steps" && `${count(STEPS)} steps`, plural(F.filter(f => f.kind !== "pseudo" && f.kind !== "others").length, "function"), CALLS && `${count(CALLS)} calls`, CROSSING && `${volume(CROSSING)} between functions`].filter(Boolean).join(" · ");
   $("theme").onclick = () => {
     const dark = state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     theme(dark ? "light" : "dark");
