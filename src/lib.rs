@@ -17,6 +17,7 @@ pub mod isa;
 pub mod query;
 pub mod render;
 pub mod replay;
+pub mod report;
 pub mod store;
 pub mod text;
 pub mod trace;

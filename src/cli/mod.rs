@@ -19,6 +19,7 @@ mod loops;
 mod matrix;
 mod memory;
 mod paths;
+mod report;
 mod slice;
 mod sql;
 pub mod table;
@@ -53,6 +54,7 @@ enum Command {
     Paths(paths::Args),
     Diff(diff::Args),
     Export(export::Args),
+    Report(report::Args),
     Verify(verify::Args),
     Formats(formats::Args),
     /// Prints a completion script for a shell
@@ -78,6 +80,7 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Command::Paths(args) => paths::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Export(args) => export::run(args),
+        Command::Report(args) => report::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Formats(args) => formats::run(args),
         Command::Completions { shell } => {

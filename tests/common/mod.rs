@@ -1,6 +1,7 @@
 //! What the end-to-end tests share.
 #![allow(dead_code)]
 
+pub mod browser;
 pub mod fixture_db;
 pub mod program;
 pub mod xray;

@@ -1,0 +1,22 @@
+-- Functions that ran, called or exchanged data, and pseudo-functions, the most traffic first; stubs merged into their callers.
+-- reads: function_symbol, function_profile_folded, function_profile, function_edge_folded, call_edge_folded, source_file, image
+-- function_id, name, kind, file, image (paths), address (hexadecimal), size (bytes), calls, steps_self, steps_total (inclusive, recursion
+-- counted once), written_bytes, dead_bytes (overwritten or left unread)
+WITH traffic AS (
+    SELECT function_id, sum(bytes) AS bytes FROM (
+        SELECT writer_function_id AS function_id, coalesce(bytes, transfers) AS bytes FROM function_edge_folded
+        UNION ALL
+        SELECT reader_function_id, coalesce(bytes, transfers) FROM function_edge_folded WHERE reader_function_id <> writer_function_id)
+    GROUP BY ALL),
+called AS (
+    SELECT caller_function_id AS function_id FROM call_edge_folded UNION SELECT callee_function_id FROM call_edge_folded)
+SELECT s.function_id, s.name, s.kind, f.path AS file, i.path AS image, printf('0x%x', s.address) AS address,
+       CASE WHEN s.size < 9223372036854775808 THEN s.size::BIGINT END AS size, p.calls, p.steps_self, p.steps_total, w.written_bytes, w.dead_bytes
+FROM function_symbol s
+LEFT JOIN function_profile_folded p ON p.function_id = s.function_id
+LEFT JOIN function_profile w ON w.function_id = s.function_id
+LEFT JOIN traffic t ON t.function_id = s.function_id
+LEFT JOIN source_file f ON f.file_id = s.file_id
+LEFT JOIN image i ON i.image_id = s.image_id
+WHERE p.function_id IS NOT NULL OR t.function_id IS NOT NULL OR s.function_id IN (SELECT function_id FROM called)
+ORDER BY t.bytes DESC NULLS LAST, p.steps_total DESC NULLS LAST, p.calls DESC NULLS LAST, s.function_id;

@@ -1,0 +1,42 @@
+use super::Database;
+use crate::report;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Writes an HTML page that shows the run: graph, call tree, matrix, timeline, source, tables
+///
+/// One file that needs no network: open it in a browser. Docs: docs/report.md.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    database: Database,
+    /// Page to write [default: the database's stem with .html, in the working directory]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Folder with source files: the page shows the text of executed lines from files in it (may be given more than once)
+    #[arg(long, value_name = "DIR")]
+    source: Vec<PathBuf>,
+    /// Functions at most, those with the most traffic; the rest is (others)
+    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..))]
+    top: u32,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    for folder in &args.source {
+        anyhow::ensure!(folder.is_dir(), "{}: no such folder (--source)", folder.display());
+    }
+    let output = match args.output {
+        Some(path) => path,
+        None => {
+            let mut name = args.database.db.file_stem().unwrap_or("report".as_ref()).to_owned();
+            name.push(".html");
+            PathBuf::from(name)
+        }
+    };
+    anyhow::ensure!(!crate::store::open::is_duckdb(&output), "{} is a database: -o names the page", output.display());
+    let db = args.database.open()?;
+    let options = report::Options { functions: args.top as usize, sources: args.source, ..report::Options::default() };
+    let page = report::page(&db, &options)?;
+    // A dash, as elsewhere, is standard output.
+    super::output((output.as_os_str() != "-").then_some(output.as_path()), page.as_bytes())
+}
