@@ -117,7 +117,12 @@ impl ElfFile {
         }
         let header = Elf::parse_header(&data).map_err(|e| not_elf(path, format!("its header is damaged ({e})")))?;
         match header.e_type {
-            header::ET_EXEC | header::ET_DYN | header::ET_REL => ElfFile::any(path, data),
+            header::ET_EXEC | header::ET_DYN => ElfFile::any(path, data),
+            header::ET_REL => match ElfFile::any(path, data)? {
+                // Its functions have numbers instead.
+                file if file.section_named(super::xray::MAP).is_some() => Ok(file),
+                _ => Err(not_elf(path, "a relocatable object file (.o) has no addresses yet; link it")),
+            },
             header::ET_CORE => Err(not_elf(path, "a core dump; give the program that made it")),
             other => Err(not_elf(path, format!("ELF type {other} is no program or library"))),
         }
@@ -172,9 +177,6 @@ impl ElfFile {
         };
         let names: Vec<_> = file.sections.iter().map(|s| lossy(file.string(index, s.sh_name, 256))).collect();
         file.section_names = names;
-        if file.header.e_type == header::ET_REL && file.section_named(super::xray::MAP).is_none() {
-            return Err(not_elf(path, "a relocatable object file (.o) has no addresses yet; link it"));
-        }
         Ok(file)
     }
 

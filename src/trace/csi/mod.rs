@@ -372,6 +372,7 @@ impl Build<'_, '_, '_> {
                     no_time,
                     None::<i32>,
                     none,
+                    none,
                     none
                 ])?;
                 parent = Some((self.calls, function_id));
