@@ -14,6 +14,7 @@ CREATE TABLE call_record (
 CREATE TABLE call_stack (
     stack_id INTEGER NOT NULL, parent_stack_id INTEGER, function_id INTEGER NOT NULL, depth INTEGER NOT NULL, nested BOOLEAN NOT NULL);
 CREATE TABLE trace_function (function_id INTEGER NOT NULL, number UINTEGER NOT NULL);
+CREATE TABLE stack_ticks (stack_id INTEGER NOT NULL, ticks UBIGINT, calls BIGINT NOT NULL, ticks_self UBIGINT NOT NULL);
 CREATE TABLE stack_time (
     stack_id INTEGER NOT NULL, calls BIGINT NOT NULL, min UBIGINT, median UBIGINT, p90 UBIGINT, p99 UBIGINT, max UBIGINT, sum HUGEINT,
     sum_self HUGEINT);
@@ -71,6 +72,11 @@ COMMENT ON COLUMN call_stack.nested IS 'The function is among the ancestors, too
 COMMENT ON TABLE trace_function IS 'Numbers that the trace has for functions';
 COMMENT ON COLUMN trace_function.function_id IS 'Function';
 COMMENT ON COLUMN trace_function.number IS 'Its number in the instrumentation map';
+COMMENT ON TABLE stack_ticks IS 'How often calls took how long, by calling context; a duration may have several rows';
+COMMENT ON COLUMN stack_ticks.stack_id IS 'Calling context';
+COMMENT ON COLUMN stack_ticks.ticks IS 'From entry to exit, NULL as in call_record';
+COMMENT ON COLUMN stack_ticks.calls IS 'Calls';
+COMMENT ON COLUMN stack_ticks.ticks_self IS 'Ticks while they were the innermost calls of their threads, summed';
 COMMENT ON TABLE stack_time IS 'Durations of calls by calling context, in ticks; see the view stack_timing';
 COMMENT ON COLUMN stack_time.stack_id IS 'Calling context';
 COMMENT ON COLUMN stack_time.calls IS 'Calls whose duration is known';

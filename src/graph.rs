@@ -330,6 +330,8 @@ pub struct Graph {
     pub steps: i64,
     /// What [`Flow::bytes`] counts is dependences: the trace has no sizes.
     pub dependences: bool,
+    /// What `steps` are: "steps", or "ticks" of a trace that has times instead.
+    pub unit: &'static str,
     pub focus: Option<NodeIndex>,
     /// Where the focus is one call instance of its function: its number.
     pub instance: Option<i32>,
@@ -353,6 +355,7 @@ impl Graph {
             level,
             title: None,
             steps: 0,
+            unit: "steps",
             dependences: false,
             focus: None,
             instance: None,

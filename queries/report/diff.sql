@@ -1,10 +1,15 @@
--- Two databases: functions with their steps, calls and data by function names, stubs merged into their callers.
--- reads: function_symbol, function_profile_folded, call_edge_folded, function_edge_folded
+-- Two databases: functions with their steps (ticks, where the trace has times instead), calls and data by function names, stubs merged into their callers.
+-- reads: function_symbol, function_profile_folded, function_time, call_edge_folded, function_edge_folded
 -- needs: the second database attached as other
 -- what (function, call, data), one, two (names; two is NULL of a function), via (of data), before, after (steps, calls, bytes or, of a trace
 -- without sizes, dependences; NULL: not there)
-WITH a_function AS (SELECT s.name, p.steps_self AS n FROM function_profile_folded p JOIN function_symbol s USING (function_id)),
-b_function AS (SELECT s.name, p.steps_self AS n FROM other.function_profile_folded p JOIN other.function_symbol s USING (function_id)),
+WITH a_function AS (
+    SELECT s.name, coalesce(p.steps_self, try_cast(t.sum_self AS BIGINT)) AS n
+    FROM function_profile_folded p JOIN function_symbol s USING (function_id) LEFT JOIN function_time t USING (function_id)),
+b_function AS (
+    SELECT s.name, coalesce(p.steps_self, try_cast(t.sum_self AS BIGINT)) AS n
+    FROM other.function_profile_folded p JOIN other.function_symbol s USING (function_id)
+    LEFT JOIN other.function_time t USING (function_id)),
 a_call AS (
     SELECT c.name AS one, f.name AS two, sum(e.calls)::BIGINT AS n
     FROM call_edge_folded e JOIN function_symbol c ON c.function_id = e.caller_function_id

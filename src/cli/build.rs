@@ -132,9 +132,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     if !args.quiet {
         eprintln!(
-            "addfg: {}: {} steps, {} calls of {} functions ({})",
+            "addfg: {}: {}{} calls of {} functions ({})",
             output.display(),
-            report.steps,
+            if report.steps > 0 { format!("{} steps, ", report.steps) } else { String::new() },
             report.calls,
             report.functions,
             report.format

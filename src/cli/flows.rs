@@ -32,6 +32,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
+    super::need(&db, "function_edge", "dataflow")?;
     let from = resolve_function(&db, &args.from)?;
     let instance = args.instance.map_or(String::new(), |n| format!("#{n}"));
     let to = resolve_function(&db, &format!("{}{instance}", args.to))?;

@@ -42,8 +42,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     carries(&db, &mut out)?;
     writeln!(out, "\nRows")?;
     query(&db, COUNTS, &[], Format::Table, &mut out)?;
-    writeln!(out, "\nFunctions with the most steps of their own")?;
-    query(&db, FUNCTIONS, &[&args.top], Format::Table, &mut out)?;
+    let unit = crate::query::unit(&db)?;
+    writeln!(out, "\nFunctions with the most {unit} of their own")?;
+    table::query_in(&db, unit, FUNCTIONS, &[&args.top], Format::Table, &mut out)?;
     writeln!(out, "\nProblems met while building")?;
     let problems: i64 = db.query_row("SELECT count(*) FROM diagnostic", [], |r| r.get(0))?;
     if problems > 0 {
@@ -78,7 +79,12 @@ fn carries(db: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
     if paths {
         has.push("paths (addfg paths)");
     }
+    let mut accesses = true;
     for (column, what, so) in CARRIES {
+        // Without accesses there is nothing that their details could be of.
+        if !accesses && matches!(column, "carries_registers" | "carries_values" | "carries_kernel_stores") {
+            continue;
+        }
         let sql = format!("SELECT bool_and({column}) FROM input WHERE role = 'trace'");
         if dependences && matches!(column, "carries_accesses" | "carries_registers" | "carries_values" | "carries_kernel_stores")
         {
@@ -87,6 +93,7 @@ fn carries(db: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
         match db.query_row(&sql, [], |r| r.get::<_, Option<bool>>(0))? {
             Some(true) => has.push(what),
             Some(false) if !so.is_empty() => {
+                accesses &= column != "carries_accesses";
                 missing.add_row([what, so]);
             }
             _ => {}

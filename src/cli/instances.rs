@@ -24,11 +24,12 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     let found = resolve_function(&db, &args.function)?;
+    let unit = crate::query::unit(&db)?;
     crate::graph::prepare_merged(&db, true)?;
     let limit = if args.limit == 0 { i64::MAX } else { args.limit };
     let sql = include_str!("../../queries/report/instances.sql");
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let rows = table::query(&db, sql, &[&found.function_id, &limit], args.format, &mut out)?;
+    let rows = table::query_in(&db, unit, sql, &[&found.function_id, &limit], args.format, &mut out)?;
     if rows as i64 == limit {
         eprintln!("addfg: the first {rows} calls; --limit 0 lists all");
     }

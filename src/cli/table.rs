@@ -241,9 +241,24 @@ pub fn query(
     format: Format,
     out: &mut dyn std::io::Write,
 ) -> anyhow::Result<u64> {
+    query_in(connection, "steps", sql, params, format, out)
+}
+
+/// [`query`], with columns of steps named after what the trace has instead ([`crate::query::unit`]).
+pub fn query_in(
+    connection: &duckdb::Connection,
+    unit: &str,
+    sql: &str,
+    params: &[&dyn duckdb::ToSql],
+    format: Format,
+    out: &mut dyn std::io::Write,
+) -> anyhow::Result<u64> {
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query(params)?;
-    let names: Vec<String> = rows.as_ref().map(|s| s.column_names()).unwrap_or_default();
+    let mut names: Vec<String> = rows.as_ref().map(|s| s.column_names()).unwrap_or_default();
+    if unit != "steps" {
+        names.iter_mut().for_each(|name| *name = name.replace("steps", unit));
+    }
     let mut report = Report::new(&names.iter().map(String::as_str).collect::<Vec<_>>(), format, out)?;
     while let Some(row) = rows.next()? {
         let values = (0..names.len()).map(|i| Ok(Value::from(row.get_ref(i)?.to_owned()))).collect::<duckdb::Result<Vec<_>>>()?;

@@ -17,6 +17,7 @@ pub(super) use report;
 pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, GraphError> {
     // Order is ours: every list is sorted here.
     connection.execute_batch("SET preserve_insertion_order = false; SET threads = 1")?;
+    let unit = crate::query::unit(connection)?;
     let instances = selection.level == Level::Instance;
     if (instances || selection.focus.is_some_and(|f| f.instance.is_some())) && !has_instances(connection)? {
         return Err(GraphError::NoInstances);
@@ -61,8 +62,8 @@ pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, Gra
     if apart && !selection.groups.is_empty() && selection.data {
         rows.addresses = group_addresses(connection, &rows, selection)?;
     }
-    let steps = rows.nodes.values().filter_map(|n| n.steps_self).sum();
-    Ok(select(rows, selection, steps, notes))
+    let steps = rows.nodes.values().filter_map(|n| n.steps_self).fold(0, i64::saturating_add);
+    Ok(select(rows, selection, (steps, unit), notes))
 }
 
 /// Whether the trace recorded control dependences.

@@ -116,7 +116,7 @@ fn plural(count: usize, what: &str) -> String {
     format!("{} {what}{}", human_count(count as i64), if count == 1 { "" } else { "s" })
 }
 
-pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: Vec<String>) -> Graph {
+pub(super) fn select(mut rows: Rows, selection: &Selection, (steps, unit): (i64, &'static str), notes: Vec<String>) -> Graph {
     let mut left_out = Vec::new();
     let dependences = rows.dependences;
     let word = selection.level.word();
@@ -150,7 +150,7 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: V
     }
     let parts = selection.level.inside().is_some() || !selection.expand.is_empty() || selection.level == Level::Step;
     let cycles = if parts { cycles(&rows.data) } else { BTreeMap::new() };
-    keep_top(&mut rows, selection, steps, word, &mut left_out);
+    keep_top(&mut rows, selection, (steps, unit), word, &mut left_out);
 
     let mut data = data_edges(&rows.data);
     for &(writer, reader, via, cells) in &rows.addresses {
@@ -180,7 +180,7 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: V
     drop_many(&mut control, selection, rows.nodes.len(), "control dependence", &mut left_out);
     drop_many(&mut jumps, selection, rows.nodes.len(), "edge of control flow", &mut left_out);
     let linked = data.keys().chain(calls.keys()).chain(control.keys()).chain(jumps.keys()).flat_map(|&(a, b)| [a, b]).collect();
-    drop_lonely(&mut rows, &linked, steps, word, &mut left_out);
+    drop_lonely(&mut rows, &linked, (steps, unit), word, &mut left_out);
 
     let mut graph = DiGraph::new();
     let index: BTreeMap<NodeId, NodeIndex> = rows.nodes.into_iter().map(|(id, node)| (id, graph.add_node(node))).collect();
@@ -214,7 +214,7 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, steps: i64, notes: V
         _ => None,
     };
     let instance = selection.focus.and_then(|f| f.instance).filter(|_| selection.level != Level::Instance);
-    Graph { graph, level: selection.level, title: None, steps, dependences, focus, instance, left_out, notes }
+    Graph { graph, level: selection.level, title: None, steps, unit, dependences, focus, instance, left_out, notes }
 }
 
 /// Which strongly connected part of the dataflow each node is in, of those with several nodes.
@@ -285,7 +285,7 @@ fn around(rows: &mut Rows, focus: Focus, word: &str, left_out: &mut Vec<String>)
 const SOURCES: usize = 6;
 
 /// Keeps the nodes with the largest share of steps, inclusive steps or traffic; the rest becomes one node.
-fn keep_top(rows: &mut Rows, selection: &Selection, steps: i64, word: &str, left_out: &mut Vec<String>) {
+fn keep_top(rows: &mut Rows, selection: &Selection, (steps, unit): (i64, &str), word: &str, left_out: &mut Vec<String>) {
     let drawn = rows.nodes.values().filter(|n| n.id != OTHERS && n.kind != NodeKind::Pseudo).count();
     let pseudo = rows.nodes.values().filter(|n| n.kind == NodeKind::Pseudo).count();
     let mut sources = 0;
@@ -351,7 +351,7 @@ fn keep_top(rows: &mut Rows, selection: &Selection, steps: i64, word: &str, left
     }
     if let Some(others) = rows.nodes.get(&OTHERS) {
         let share =
-            others.steps_self.and_then(|s| percent(s, steps)).map_or(String::new(), |p| format!(" with {p} of the steps"));
+            others.steps_self.and_then(|s| percent(s, steps)).map_or(String::new(), |p| format!(" with {p} of the {unit}"));
         let mut parts = Vec::new();
         if others.members > 0 {
             parts.push(format!("{}{share}", plural(others.members, word)));
@@ -437,7 +437,7 @@ fn drop_many(
 }
 
 /// Without an edge, a node says little but its share.
-fn drop_lonely(rows: &mut Rows, linked: &BTreeSet<NodeId>, steps: i64, word: &str, left_out: &mut Vec<String>) {
+fn drop_lonely(rows: &mut Rows, linked: &BTreeSet<NodeId>, (steps, unit): (i64, &str), word: &str, left_out: &mut Vec<String>) {
     let (mut count, mut sum, mut pseudo) = (0, None, 0);
     let focus = &rows.focus;
     rows.nodes.retain(|id, n| {
@@ -453,7 +453,7 @@ fn drop_lonely(rows: &mut Rows, linked: &BTreeSet<NodeId>, steps: i64, word: &st
         keep
     });
     if count > 0 {
-        let share = sum.and_then(|s| percent(s, steps)).map_or(String::new(), |p| format!(" with {p} of the steps"));
+        let share = sum.and_then(|s| percent(s, steps)).map_or(String::new(), |p| format!(" with {p} of the {unit}"));
         left_out.push(format!("{} without an edge that is drawn{share}", plural(count, word)));
     }
     if pseudo > 0 {

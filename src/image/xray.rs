@@ -37,9 +37,10 @@ pub struct Sled {
 impl Image {
     /// The entries of the instrumentation map in their order; none if the program has no map.
     pub fn xray_sleds(&self) -> Vec<Sled> {
-        let Some(index) = self.file.section_named(MAP) else { return Vec::new() };
-        let mut sleds = self.entries(index);
-        if !self.number_by_index(&mut sleds, index) {
+        // An object file has a section for each function.
+        let maps: Vec<usize> = (0..self.file.sections.len()).filter(|&i| self.file.section_names[i] == MAP).collect();
+        let mut sleds: Vec<Sled> = maps.iter().flat_map(|&map| self.entries(map)).collect();
+        if !(maps.len() == 1 && self.number_by_index(&mut sleds, maps[0])) {
             let mut number = 0;
             let mut last = None;
             for sled in &mut sleds {

@@ -46,6 +46,13 @@ pub static DERIVE: [Query; 15] = [
     query!("high/call_edge"),
 ];
 
+/// The same for traces that have entries and exits of functions instead of steps.
+pub static DERIVE_EVENTS: [Query; 4] =
+    [query!("middle/event_left"), query!("middle/event_pair"), query!("middle/event_call"), query!("high/event_interval")];
+
+/// Calls whose entry or exit is missing, at most: each takes `middle/event_pair` once more.
+const MOST_MISFITS: i64 = 2000;
+
 /// One table of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -74,6 +81,19 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
     if let Some(through) = through {
         return Ok(Some(format!("built with --through {through}, which the SQL does not know: build without it")));
     }
+    if has_events(connection)? {
+        let chained = "SELECT count(*) FROM diagnostic WHERE code = 'xray-chained'";
+        if connection.query_row(chained, [], |r| r.get::<_, i64>(0))? > 0 {
+            return Ok(Some(
+                "its tail exits name the first function of a chain of tail calls, which the SQL does not know".into(),
+            ));
+        }
+        let misfits = "SELECT count(*) FROM function_call WHERE kind = 'gap' OR ending = 'unwound'";
+        let misfits: i64 = connection.query_row(misfits, [], |r| r.get(0))?;
+        return Ok((misfits > MOST_MISFITS).then(|| {
+            format!("{misfits} calls lack an entry or exit; the SQL takes {MOST_MISFITS} at most: record with larger buffers")
+        }));
+    }
     let steps: i64 = connection.query_row("SELECT count(*) FROM block_run", [], |r| r.get(0))?;
     if steps == 0 {
         return Ok(Some("the trace has no steps: what is in the tables comes from it as it is".into()));
@@ -81,8 +101,87 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
     Ok(None)
 }
 
+/// What the cost of a call is counted in. Where it is ticks, the connection has from here on temporary views that put them into the place
+/// of steps, so that reports need not tell the two apart.
+pub fn unit(connection: &Connection) -> duckdb::Result<&'static str> {
+    let sql =
+        "SELECT EXISTS (FROM function_time) AND NOT EXISTS (FROM duckdb_views() WHERE temporary AND view_name = 'edge_ticks'),
+                      EXISTS (FROM function_time), current_database()";
+    let (first, ticks, name): (bool, bool, String) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
+    if first {
+        let name = format!("\"{}\"", name.replace('"', "\"\""));
+        connection.execute_batch(&include_str!("../../queries/report/ticks.sql").replace("$db", &name))?;
+    }
+    Ok(if ticks { "ticks" } else { "steps" })
+}
+
+/// Whether the low level is entries and exits of functions.
+fn has_events(connection: &Connection) -> duckdb::Result<bool> {
+    connection.query_row("SELECT EXISTS (FROM call_event_row)", [], |r| r.get(0))
+}
+
+/// Tables of a trace with entries and exits: what is stored, what the SQL gives.
+fn event_tables() -> Vec<(&'static str, &'static str, String)> {
+    let times = |name: &str| crate::trace::xray::TIMES.iter().find(|t| t.0 == name).map_or("", |t| t.1).to_owned();
+    vec![
+        (
+            "function_call",
+            "SELECT call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_time,
+                    return_time FROM function_call",
+            "SELECT call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_time,
+                    return_time FROM derived_event_call"
+                .into(),
+        ),
+        (
+            "call_record",
+            "SELECT call_id, call_event, return_event, ticks, ticks_self FROM call_record",
+            "SELECT call_id, call_event, return_event, ticks, ticks_self FROM derived_event_call".into(),
+        ),
+        (
+            "call_stack",
+            "SELECT r.call_id, k.function_id, k.parent_stack_id, k.depth, k.nested
+             FROM call_record r JOIN call_stack k USING (stack_id)",
+            "SELECT c.call_id, c.function_id, p.stack_id, c.depth, c.nested
+             FROM derived_event_call c LEFT JOIN call_record p ON p.call_id = c.parent_call_id WHERE c.kind <> 'gap'"
+                .into(),
+        ),
+        (
+            "control_flow",
+            "SELECT interval_id, thread_id, call_id, function_id, start_time, end_time FROM control_flow",
+            "SELECT * FROM derived_event_interval".into(),
+        ),
+        (
+            "call_edge",
+            "SELECT caller_function_id, callee_function_id, kind, calls FROM call_edge",
+            "SELECT p.function_id, c.function_id, c.kind, count(*) FROM derived_event_call c
+             LEFT JOIN derived_event_call p ON p.call_id = c.parent_call_id GROUP BY ALL"
+                .into(),
+        ),
+        (
+            "function_profile",
+            "SELECT function_id, calls FROM function_profile",
+            "SELECT function_id, count(*) FROM derived_event_call GROUP BY ALL".into(),
+        ),
+        (
+            "stack_ticks",
+            "SELECT stack_id, ticks, sum(calls), sum(ticks_self) FROM stack_ticks GROUP BY ALL",
+            "SELECT r.stack_id, c.ticks, count(*), sum(c.ticks_self) FROM derived_event_call c JOIN call_record r USING (call_id)
+             WHERE c.kind <> 'gap' GROUP BY ALL"
+                .into(),
+        ),
+        ("stack_time", "SELECT * FROM stack_time", times("stack_time")),
+        ("function_time", "SELECT * FROM function_time", times("function_time")),
+    ]
+}
+
 /// Recomputes the derived levels in temporary tables and compares them as multisets.
 pub fn verify(connection: &Connection) -> duckdb::Result<Vec<Verdict>> {
+    if has_events(connection)? {
+        for query in &DERIVE_EVENTS {
+            query.run(connection)?;
+        }
+        return compare(connection, event_tables());
+    }
     for query in &DERIVE {
         query.run(connection)?;
     }
@@ -91,7 +190,7 @@ pub fn verify(connection: &Connection) -> duckdb::Result<Vec<Verdict>> {
     let crossing = "JOIN step_call rc ON rc.seq = c.read_seq LEFT JOIN step_call wc ON wc.seq = c.write_seq
                     WHERE wc.call_id IS DISTINCT FROM rc.call_id";
     let communication = format!("SELECT c.* FROM derived_communication c {}", if full { "" } else { crossing });
-    let tables: [(&'static str, &str, String); 8] = [
+    let tables: Vec<(&'static str, &'static str, String)> = vec![
         (
             "function_call",
             "SELECT call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
@@ -115,6 +214,10 @@ pub fn verify(connection: &Connection) -> duckdb::Result<Vec<Verdict>> {
         ("instruction_edge", "SELECT * FROM instruction_edge", "SELECT * FROM derived_instruction_edge".into()),
         ("call_edge", "SELECT * FROM call_edge", "SELECT * FROM derived_call_edge".into()),
     ];
+    compare(connection, tables)
+}
+
+fn compare(connection: &Connection, tables: Vec<(&'static str, &'static str, String)>) -> duckdb::Result<Vec<Verdict>> {
     let mut verdicts = Vec::new();
     for (table, stored, derived) in tables {
         let count = |sql: String| connection.query_row(&sql, [], |r| r.get::<_, i64>(0));
@@ -140,7 +243,7 @@ mod tests {
     /// The first line says what a query gives, then comes what it reads.
     #[test]
     fn headers() {
-        for query in &super::DERIVE {
+        for query in super::DERIVE.iter().chain(&super::DERIVE_EVENTS) {
             let mut lines = query.sql.lines();
             assert!(lines.next().is_some_and(|l| l.starts_with("-- ") && l.len() > 20), "{}", query.name);
             assert!(query.sql.contains("-- reads: "), "{}", query.name);

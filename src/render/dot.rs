@@ -108,7 +108,7 @@ fn calls(count: i64) -> String {
 }
 
 fn node_label(node: &Node, graph: &Graph) -> Attribute {
-    let (level, steps) = (graph.level, graph.steps);
+    let (level, steps, unit) = (graph.level, graph.steps, graph.unit);
     let path = matches!(node.kind, NodeKind::File | NodeKind::Image) && node.name.starts_with(['/', '\\']);
     let name = if path { tail(&node.name) } else { node.name.clone() };
     let limit = if node.kind == NodeKind::Context { 2 * NAME } else { NAME };
@@ -123,8 +123,8 @@ fn node_label(node: &Node, graph: &Graph) -> Attribute {
     let mut figures = Vec::new();
     if let Some(own) = node.steps_self {
         let total = node.steps_total.filter(|&t| t > own);
-        let unit = if total.is_some() { "self" } else { "of steps" };
-        figures.extend(percent(own, steps).map(|p| format!("{p} {unit}")));
+        let what = if total.is_some() { "self".to_owned() } else { format!("of {unit}") };
+        figures.extend(percent(own, steps).map(|p| format!("{p} {what}")));
         figures.extend(total.and_then(|t| percent(t, steps)).map(|p| format!("{p} with callees")));
         lines.push(small(&figures.join(", ")));
     }
@@ -149,6 +149,7 @@ fn node_label(node: &Node, graph: &Graph) -> Attribute {
 }
 
 fn node_tooltip(node: &Node, graph: &Graph) -> String {
+    let unit = graph.unit;
     let mut text = node.name.clone();
     for line in &node.text {
         text += &format!("; {line}");
@@ -160,7 +161,7 @@ fn node_tooltip(node: &Node, graph: &Graph) -> String {
         text += &format!(" in {file}");
     }
     if let Some(steps) = node.steps_self {
-        text += &format!(": {steps} steps of its own");
+        text += &format!(": {steps} {unit} of its own");
     }
     if let Some(total) = node.steps_total {
         text += &format!(", {total} with callees");
@@ -251,7 +252,7 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
         EdgeKind::Call { calls: count, steps } => {
             let ink = if edge.potential { "#aaaaaa" } else { "#222222" };
             let ink = if edge.change == Change::Same { ink } else { change_colour(edge.change) };
-            let below = steps.map_or(String::new(), |s| format!(", {s} steps"));
+            let below = steps.map_or(String::new(), |s| format!(", {s} {}", graph.unit));
             vec![
                 label(&[format!("<FONT COLOR=\"{ink}\">{}×{}</FONT>", human_count(*count), was(edge, human_count))]),
                 attribute("color", ink),
@@ -396,12 +397,16 @@ fn caption(graph: &Graph) -> Attribute {
         Level::Thread => "Threads",
     };
     let what = graph.title.as_deref().map_or(what.to_owned(), html);
-    let steps = if graph.steps > 0 { format!(" in {} steps", human_count(graph.steps)) } else { String::new() };
+    let steps = if graph.steps > 0 { format!(" in {} {}", human_count(graph.steps), graph.unit) } else { String::new() };
     let around = graph.focus.map_or(String::new(), |f| {
         let instance = graph.instance.map_or(String::new(), |i| format!("#{i}"));
         format!(" around <B>{}{instance}</B>", html(&shorten(&graph.graph[f].name, NAME)))
     });
-    let orange = if graph.steps > 0 && graph.level != Level::Step { " Orange: share of the steps." } else { "" };
+    let orange = if graph.steps > 0 && graph.level != Level::Step {
+        format!(" Orange: share of the {}.", graph.unit)
+    } else {
+        String::new()
+    };
     lines.push(format!("{what}{steps}{around}.{orange}"));
     let edges = graph.edges();
     let mut legend = Vec::new();

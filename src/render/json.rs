@@ -1,5 +1,5 @@
-//! JSON: `{"level", "steps", "left_out": [..], "notes": [..], "nodes": [{"id", "name", "kind", ...}], "edges": [{"from", "to", "kind",
-//! ...}]}`; `id` is the function's or call's id (negative: a pseudo-function at instance level; 0: the others), unknown figures are
+//! JSON: `{"level", "steps", "unit", "left_out": [..], "notes": [..], "nodes": [{"id", "name", "kind", ...}], "edges": [{"from", "to",
+//! "kind", ...}]}`; `id` is the function's or call's id (negative: a pseudo-function at instance level; 0: the others), unknown figures are
 //! null. Where the trace has no sizes, flows have `dependences` instead of bytes.
 
 use crate::graph::{Change, EdgeKind, Flow, Graph};
@@ -70,7 +70,7 @@ pub fn render(graph: &Graph) -> String {
         })
         .collect();
     let focus = graph.focus.map(|f| graph.graph[f].id);
-    let value = json!({"level": level, "steps": graph.steps, "focus": focus, "instance": graph.instance, "left_out": graph.left_out,
+    let value = json!({"level": level, "steps": graph.steps, "unit": graph.unit, "focus": focus, "instance": graph.instance, "left_out": graph.left_out,
                        "notes": graph.notes, "nodes": nodes, "edges": edges});
     format!("{value:#}\n")
 }

@@ -21,6 +21,7 @@ pub struct TreeRow {
 /// The calling contexts in the order of a walk, the most expensive child first; those with a smaller share of the steps than `least` are
 /// left out and counted at their caller.
 pub fn tree(connection: &Connection, least: f64, stubs: bool) -> Result<Vec<TreeRow>, ViewError> {
+    crate::query::unit(connection)?;
     crate::graph::prepare_merged(connection, stubs)?;
     let names = function_names(connection)?;
     let list = contexts(connection)?.list;
@@ -75,8 +76,10 @@ pub fn tree_text(rows: &[TreeRow]) -> String {
 /// Rectangles that are drawn at most.
 const DRAWN: usize = 1200;
 
-/// Calls over the steps of the run: a row for each depth.
+/// Calls over the steps of the run, or its ticks where the trace has times: a row for each depth, the threads of the latter one below the
+/// other.
 pub fn timeline(connection: &Connection) -> Result<String, ViewError> {
+    let unit = crate::query::unit(connection)?;
     let names: Names = function_names(connection)?;
     let mut statement = connection.prepare(include_str!("../../queries/report/timeline.sql"))?;
     let mut rows = statement.query([DRAWN as i64])?;
@@ -101,7 +104,7 @@ pub fn timeline(connection: &Connection) -> Result<String, ViewError> {
         let name = names.get(&function).map_or("?", |n| n.0.as_str());
         let y = 10.0 + f64::from(depth) * ROW;
         let colour = shade(0.6, colours[function.unsigned_abs() as usize % colours.len()]);
-        svg.rect(x, y, width, ROW - 1.0, &colour, &format!("{name}#{instance}: steps {first} to {last}"));
+        svg.rect(x, y, width, ROW - 1.0, &colour, &format!("{name}#{instance}: {unit} {first} to {last}"));
         let fits = (width / 6.2) as usize;
         if fits >= 4 {
             svg.text(x + 2.0, y + ROW - 4.5, "start", &crate::text::shorten(name, fits - 1));
@@ -110,7 +113,7 @@ pub fn timeline(connection: &Connection) -> Result<String, ViewError> {
     }
     let depth = list.iter().map(|r| r.4).max().unwrap_or(0);
     let y = 10.0 + f64::from(depth + 1) * ROW + 14.0;
-    let text = format!("Calls over {} steps, callers above.", human_count(whole.saturating_sub(left).saturating_add(1)));
+    let text = format!("Calls over {} {unit}, callers above.", human_count(whole.saturating_sub(left).saturating_add(1)));
     let rest = all as usize - shown.min(all as usize);
     let more = if rest > 0 { format!(" Not drawn: the {} shortest calls.", human_count(rest as i64)) } else { String::new() };
     svg.text(10.0, y, "start", &format!("{text}{more}"));

@@ -1,9 +1,8 @@
 -- Durations of calls by function, in ticks.
--- reads: call_record, call_stack, stack_time
+-- reads: stack_ticks, call_stack, stack_time
 -- as the table function_time
 WITH same AS (
-    SELECT k.function_id, r.ticks, sum(r.n) AS n
-    FROM (SELECT stack_id, ticks, count(*) AS n FROM call_record WHERE ticks IS NOT NULL GROUP BY ALL) r JOIN call_stack k USING (stack_id)
+    SELECT k.function_id, t.ticks, sum(t.calls) AS n FROM stack_ticks t JOIN call_stack k USING (stack_id) WHERE t.ticks IS NOT NULL
     GROUP BY ALL),
 upto AS (
     SELECT *, sum(n) OVER (PARTITION BY function_id ORDER BY ticks) AS upto, sum(n) OVER (PARTITION BY function_id) AS calls FROM same),

@@ -1,8 +1,7 @@
 -- Durations of calls by calling context, in ticks.
--- reads: call_record
+-- reads: stack_ticks
 -- as the table stack_time
--- Equal durations are put together first: sorting the rest is little work, and percentiles are those at floor(calls * p) from 0.
-WITH same AS (SELECT stack_id, ticks, count(*) AS n FROM call_record WHERE stack_id IS NOT NULL AND ticks IS NOT NULL GROUP BY ALL),
+WITH same AS (SELECT stack_id, ticks, sum(calls) AS n FROM stack_ticks WHERE ticks IS NOT NULL GROUP BY ALL),
 upto AS (
     SELECT *, sum(n) OVER (PARTITION BY stack_id ORDER BY ticks) AS upto, sum(n) OVER (PARTITION BY stack_id) AS calls FROM same),
 times AS (
@@ -11,6 +10,6 @@ times AS (
            min(ticks) FILTER (upto > floor(calls::DOUBLE * 0.99::DOUBLE)) AS p99, max(ticks) AS max, sum(ticks::HUGEINT * n) AS sum
     FROM upto GROUP BY stack_id)
 SELECT stack_id, coalesce(calls, 0)::BIGINT AS calls, min, median, p90, p99, max, coalesce(sum, 0)::HUGEINT AS sum, sum_self
-FROM (SELECT stack_id, sum(ticks_self)::HUGEINT AS sum_self FROM call_record WHERE stack_id IS NOT NULL GROUP BY ALL)
+FROM (SELECT stack_id, sum(ticks_self)::HUGEINT AS sum_self FROM stack_ticks GROUP BY ALL)
 LEFT JOIN times USING (stack_id)
 ORDER BY stack_id

@@ -102,6 +102,11 @@ fn behind_zeros(bytes: &[u8], from: usize) -> usize {
     bytes[from..].iter().position(|&b| b != 0).map_or(bytes.len(), |n| from + n)
 }
 
+/// Whether zeros stand here, up to the end of the bytes or as many as no record has.
+fn is_padding(bytes: &[u8], at: usize) -> bool {
+    bytes[at..bytes.len().min(at + METADATA)].iter().all(|&b| b == 0)
+}
+
 /// Buffers of version 1: of one size, or, where the header has something else in that field, one behind the other.
 fn slots(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, problems: &mut Problems) -> usize {
     let start = header.at + Header::SIZE;
@@ -148,8 +153,8 @@ fn counted(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, pr
                 cut = true;
                 problems.push(Problem::BufferCut { file, at, lost: (count - (end - begin)) as u64, end: end == bytes.len() });
             } else if !(end == bytes.len()
-                || bytes[end] == layout.byte(EXTENTS)
-                || bytes[end] == 0
+                || begins_counted(bytes, end, layout)
+                || is_padding(bytes, end)
                 || is_header(bytes, end, header))
             {
                 // Nothing that belongs there stands behind the buffer: its count may be too high or too low.
@@ -163,7 +168,7 @@ fn counted(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, pr
             at = end;
         } else if at > start && is_header(bytes, at, header) {
             return at;
-        } else if bytes[at] == 0 && behind_zeros(bytes, at) - at >= METADATA.min(bytes.len() - at) {
+        } else if is_padding(bytes, at) {
             at = behind_zeros(bytes, at);
         } else if begins_buffer(bytes, at, layout) {
             // A buffer whose count is lost goes up to the next one.

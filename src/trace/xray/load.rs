@@ -33,7 +33,11 @@ pub const TIMES: [(&str, &str); 2] = [
 ];
 
 /// Tables that the worker sends rows for.
-const TABLES: [&str; 6] = ["call_event_row", "function_call", "call_record", "control_flow", "call_argument", "trace_event"];
+const TABLES: [&str; 7] =
+    ["call_event_row", "function_call", "call_record", "control_flow", "call_argument", "trace_event", "stack_ticks"];
+
+/// Different durations that are counted at a time.
+const DURATIONS: usize = 1 << 21;
 
 enum Message {
     /// Index into [`TABLES`].
@@ -218,6 +222,7 @@ rows!(RecordRows {
     call: i32, call_event: Option<i64>, return_event: Option<i64>, stack: Option<i32>, ticks: Option<u64>, ticks_self: Option<u64>,
 });
 rows!(Intervals { interval: i32, thread: i32, call: i32, function: i32, start: u64, end: u64 });
+rows!(Durations { stack: i32, ticks: Option<u64>, calls: i64, ticks_self: u64 });
 rows!(Arguments { call: i32, ordinal: i32, value: u64 });
 rows!(Data {
     number: i64, thread: i32, time: u64, cpu: u16, kind: &'static str, data_type: Option<i32>, size: i64, place: (usize, usize),
@@ -250,6 +255,8 @@ struct Rows<'a> {
     arguments: Arguments,
     data: Data,
     data_bytes: Vec<u8>,
+    /// Calls by context and duration, with their own ticks; sums beyond 2^64 are begun anew.
+    durations: FxHashMap<(u32, Option<u64>), (i64, u64)>,
 }
 
 impl Rows<'_> {
@@ -304,6 +311,18 @@ impl Rows<'_> {
                 list
             }
             4 => arrays!(self.arguments, call as Int32Array, ordinal as Int32Array, value as UInt64Array),
+            6 => {
+                let mut list: Vec<_> = self.durations.drain().collect();
+                list.sort_unstable();
+                let mut rows = Durations::default();
+                for ((stack, ticks), (calls, ticks_self)) in list {
+                    rows.stack.push(stack as i32);
+                    rows.ticks.push(ticks);
+                    rows.calls.push(calls);
+                    rows.ticks_self.push(ticks_self);
+                }
+                arrays!(rows, stack as Int32Array, ticks as UInt64Array, calls as Int64Array, ticks_self as UInt64Array)
+            }
             _ => {
                 let rows = &mut self.data;
                 let bytes: BinaryArray = rows.place.iter().map(|&(from, to)| Some(&self.data_bytes[from..to])).collect();
@@ -335,6 +354,7 @@ impl Rows<'_> {
             self.intervals.call.len(),
             self.arguments.call.len(),
             self.data.number.len(),
+            self.durations.len(),
         ];
         for (table, length) in lengths.into_iter().enumerate() {
             if length > 0 {
@@ -368,6 +388,21 @@ impl Output for Rows<'_> {
     }
 
     fn call(&mut self, call: Call) {
+        let ticks = call.call_time.zip(call.return_time).and_then(|(from, to)| to.checked_sub(from));
+        if call.stack != NONE {
+            let own = call.ticks_self.unwrap_or(0);
+            let sums = self.durations.entry((call.stack, ticks)).or_default();
+            match sums.1.checked_add(own) {
+                Some(sum) => *sums = (sums.0 + 1, sum),
+                None => {
+                    self.send(6);
+                    self.durations.insert((call.stack, ticks), (1, own));
+                }
+            }
+            if self.durations.len() >= DURATIONS {
+                self.send(6);
+            }
+        }
         if self.detail > Detail::Summary {
             let rows = &mut self.calls;
             rows.call.push(call.call as i32);
@@ -384,16 +419,16 @@ impl Output for Rows<'_> {
             if rows.call.len() == BATCH {
                 self.send(1);
             }
-        }
-        let rows = &mut self.records;
-        rows.call.push(call.call as i32);
-        rows.call_event.push(call.call_event);
-        rows.return_event.push(call.return_event);
-        rows.stack.push(some(call.stack));
-        rows.ticks.push(call.call_time.zip(call.return_time).and_then(|(from, to)| to.checked_sub(from)));
-        rows.ticks_self.push(call.ticks_self);
-        if rows.call.len() == BATCH {
-            self.send(2);
+            let rows = &mut self.records;
+            rows.call.push(call.call as i32);
+            rows.call_event.push(call.call_event);
+            rows.return_event.push(call.return_event);
+            rows.stack.push(some(call.stack));
+            rows.ticks.push(ticks);
+            rows.ticks_self.push(call.ticks_self);
+            if rows.call.len() == BATCH {
+                self.send(2);
+            }
         }
     }
 
@@ -484,6 +519,7 @@ fn work<'a>(
         arguments: Arguments::default(),
         data: Data::default(),
         data_bytes: Vec::new(),
+        durations: FxHashMap::default(),
     };
     let mut problems = std::mem::take(&mut index.problems);
     let mut too_many = false;
@@ -542,10 +578,6 @@ pub fn load(inputs: Vec<Input>, load: &mut Load) -> Result<Loaded, BuildError> {
     let space = load.space.clone();
     let names = Names::new(&space);
     let detail = load.detail;
-    if detail == Detail::Summary {
-        // The figures need them, the database does not keep them.
-        load.connection.execute_batch("CREATE TEMP TABLE call_record AS FROM call_record LIMIT 0")?;
-    }
     let (sender, receiver) = mpsc::sync_channel(8);
     let stop = AtomicBool::new(false);
     let found = std::thread::scope(|scope| {
@@ -564,12 +596,8 @@ pub fn load(inputs: Vec<Input>, load: &mut Load) -> Result<Loaded, BuildError> {
     let calls = &found.calls;
     machine(calls, &index, load)?;
     sums(calls, load)?;
-    let figures = |sql: &str| sql.replace("derived_", "");
     for (table, sql) in TIMES {
-        load.connection.execute_batch(&format!("INSERT INTO {table} {}", figures(sql)))?;
-    }
-    if detail == Detail::Summary {
-        load.connection.execute_batch("DROP TABLE temp.call_record")?;
+        load.connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
     }
     let kinds: std::collections::BTreeSet<String> =
         index.headers.iter().map(|(_, h)| format!("{} {}", if h.fdr { "fdr" } else { "basic" }, h.version)).collect();

@@ -18,6 +18,7 @@ use crate::trace::{Format, Loaded, TableFormat};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+pub use load::TIMES;
 pub use merge::merge;
 
 pub struct Xray;
