@@ -196,7 +196,8 @@ pub fn verify(connection: &Connection) -> duckdb::Result<Vec<Verdict>> {
             "SELECT call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
                     return_seq, call_instruction_id, steps_self, steps_total, bytes_in FROM function_call",
             "SELECT call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
-                    return_seq, call_instruction_id, steps_self, steps_total, coalesce(b.bytes, 0)::BIGINT
+                    return_seq, call_instruction_id, steps_self, steps_total,
+                    CASE WHEN EXISTS (FROM block_access) THEN coalesce(b.bytes, 0)::BIGINT END
              FROM derived_call JOIN derived_steps USING (call_id)
              LEFT JOIN (SELECT reader_call_id AS call_id, sum(bytes) AS bytes FROM derived_dataflow
                         WHERE writer_call_id IS DISTINCT FROM reader_call_id GROUP BY ALL) b USING (call_id)"

@@ -289,7 +289,7 @@ impl Rows<'_> {
                 list.extend([nothing.clone(), nothing.clone()]);
                 list.extend(arrays!(rows, call_time as UInt64Array, return_time as UInt64Array));
                 list.push(new_null_array(&DataType::Int32, nothing.len()));
-                list.extend([nothing.clone(), nothing]);
+                list.extend([nothing.clone(), nothing.clone(), nothing]);
                 list
             }
             2 => arrays!(
