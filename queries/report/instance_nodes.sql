@@ -3,13 +3,13 @@
 -- needs: TEMP TABLE near (node, distance), merged (call_id, into_call_id)
 -- node, name, kind, file, image (paths), calls, steps_self, steps_total (inclusive), functions (distinct)
 WITH come AS (SELECT m.into_call_id AS call_id, sum(c.steps_self) AS steps
-              FROM merged m JOIN function_call c ON c.call_id = m.call_id GROUP BY ALL),
-call AS (SELECT coalesce(n.node, 0)::BIGINT AS node, c.function_id, c.instance, c.steps_self + coalesce(come.steps, 0) AS steps_self,
+              FROM merged m JOIN function_call c ON c.call_id = m.call_id GROUP BY m.into_call_id),
+call AS (SELECT CAST(coalesce(n.node, 0) AS BIGINT) AS node, c.function_id, c.instance, c.steps_self + coalesce(come.steps, 0) AS steps_self,
                 c.steps_total
          FROM function_call c LEFT JOIN come ON come.call_id = c.call_id LEFT JOIN near n ON n.node = c.call_id
-         ANTI JOIN merged gone ON gone.call_id = c.call_id)
-SELECT c.node, s.name || '#' || c.instance AS name, s.kind, f.path AS file, i.path AS image, 1::BIGINT AS calls,
-       c.steps_self::BIGINT AS steps_self, c.steps_total
+         WHERE c.call_id NOT IN (SELECT call_id FROM merged))
+SELECT c.node, s.name || '#' || c.instance AS name, s.kind, f.path AS file, i.path AS image, CAST(1 AS BIGINT) AS calls,
+       CAST(c.steps_self AS BIGINT) AS steps_self, c.steps_total
 FROM call c JOIN function_symbol s ON s.function_id = c.function_id
 LEFT JOIN source_file f ON f.file_id = s.file_id LEFT JOIN image i ON i.image_id = s.image_id
 WHERE c.node > 0
@@ -17,4 +17,4 @@ UNION ALL
 SELECT n.node, s.name, s.kind, NULL, NULL, 0, NULL, NULL
 FROM near n JOIN function_symbol s ON s.function_id = -n.node
 UNION ALL
-SELECT 0, '(others)', 'others', NULL, NULL, count(*), sum(steps_self)::BIGINT, NULL FROM call WHERE node = 0 HAVING count(*) > 0;
+SELECT 0, '(others)', 'others', NULL, NULL, count(*), CAST(sum(steps_self) AS BIGINT), NULL FROM call WHERE node = 0 HAVING count(*) > 0;

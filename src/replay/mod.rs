@@ -22,8 +22,8 @@ const WINDOW: i64 = 1 << 20;
 pub enum ReplayError {
     #[error("database: {0}")]
     Duckdb(#[from] duckdb::Error),
-    #[error("this database keeps no steps (detail {detail}): build it with --detail pairs or more, from a trace that has them")]
-    NoSteps { detail: String },
+    #[error("this database keeps no steps: {remedy}")]
+    NoSteps { remedy: String },
     #[error("database: column {column} of {table} is not of the type that this addfg writes")]
     Type { table: &'static str, column: &'static str },
     #[error("database: {what} {id} is not there")]
@@ -151,9 +151,11 @@ impl Code {
         // Runs come in the order in which they were stored, which is that of the run.
         connection.execute_batch("SET preserve_insertion_order = true")?;
         let bounds = connection.query_row(report!("replay_bounds"), [], |r| {
-            Ok((r.get::<_, Option<i64>>(0)?, r.get::<_, Option<i64>>(1)?, r.get(2)?, r.get::<_, i64>(3)?, r.get::<_, String>(4)?))
+            Ok((r.get::<_, Option<i64>>(0)?, r.get::<_, Option<i64>>(1)?, r.get(2)?, r.get::<_, i64>(3)?))
         })?;
-        let (Some(first), Some(last), longest, calls, _) = bounds else { return Err(ReplayError::NoSteps { detail: bounds.4 }) };
+        let (Some(first), Some(last), longest, calls) = bounds else {
+            return Err(ReplayError::NoSteps { remedy: crate::store::open::steps_remedy(connection) });
+        };
         let mut code = Code {
             blocks: Vec::new(),
             instructions: Vec::new(),
