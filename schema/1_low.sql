@@ -30,8 +30,12 @@ CREATE TABLE block_run (
     start_seq BIGINT NOT NULL, thread_id INTEGER NOT NULL, block_id INTEGER NOT NULL, address UBIGINT[], value UBIGINT[],
     time UBIGINT[], sp UBIGINT, linked BOOLEAN);
 CREATE VIEW source_line AS
-    SELECT file_id, line, count(*) AS instructions, sum(executions)::BIGINT AS steps
-    FROM instruction WHERE line IS NOT NULL GROUP BY ALL;
+    SELECT file_id, line, count(*) AS instructions, CAST(sum(executions) AS BIGINT) AS steps
+    FROM instruction WHERE line IS NOT NULL GROUP BY file_id, line;
+-- What rtrim leaves of a path when it may take all characters but separators are its folders. In words that SQLite has, too.
+CREATE VIEW source_name AS
+    SELECT file_id, path, substr(path, length(rtrim(path, replace(replace(path, '/', ''), '\', ''))) + 1) AS name
+    FROM source_file;
 CREATE VIEW opcode_line AS
     SELECT r.start_seq + s.step AS seq, r.thread_id, r.time[s.step + 1] AS time, s.instruction_id, s.executed
     FROM block_run r JOIN block_step s USING (block_id);
@@ -154,5 +158,6 @@ COMMENT ON COLUMN block_run.time IS 'Clock of each step, NULL if the trace has n
 COMMENT ON COLUMN block_run.sp IS 'Stack pointer after the last step, if the trace has registers';
 COMMENT ON COLUMN block_run.linked IS 'The link register then holds the address behind the last step';
 COMMENT ON VIEW source_line IS 'Executed source lines with their instructions and steps';
+COMMENT ON VIEW source_name IS 'Source files with their names without folders: file_id, path, name';
 COMMENT ON VIEW opcode_line IS 'Every step: seq (from 1 in the order of the trace), thread_id, time, instruction_id, executed';
 COMMENT ON VIEW data_access IS 'Every access: seq, ordinal, is_write, space, address, size in bytes, value if known; use accesses(lo, hi) for a range';

@@ -82,7 +82,7 @@ fn what_is_no_database_is_refused_with_a_remedy() {
     for (name, says) in [
         ("missing", "addfg build TRACE"),
         ("", "is a folder"),
-        ("text", "is not a DuckDB database"),
+        ("text", "is neither a DuckDB nor a SQLite database"),
         ("other", "none of addfg"),
         ("newer", "newer addfg"),
         ("older", "build it again"),

@@ -1,5 +1,6 @@
 -- Images with the addresses that their sections, else their executed instructions, span.
 -- reads: image, section, instruction
+-- duckdb-only: orders unsigned addresses
 -- image_id, path, first_address, last_address (of the last byte)
 WITH part AS (
     SELECT image_id, address, size::UBIGINT AS size FROM section

@@ -1,5 +1,6 @@
 -- The last run of a block that begins within a part of the run.
 -- reads: block_run
+-- duckdb-only: reads the low level
 -- param from BIGINT: first seq of the part
 -- param to BIGINT: last seq of the part
 -- start_seq (NULL: the runs end before)

@@ -11,13 +11,13 @@ b_function AS (
     FROM other.function_profile_folded p JOIN other.function_symbol s USING (function_id)
     LEFT JOIN other.function_time t USING (function_id)),
 a_call AS (
-    SELECT c.name AS one, f.name AS two, sum(e.calls)::BIGINT AS n
+    SELECT c.name AS one, f.name AS two, CAST(sum(e.calls) AS BIGINT) AS n
     FROM call_edge_folded e JOIN function_symbol c ON c.function_id = e.caller_function_id
-    JOIN function_symbol f ON f.function_id = e.callee_function_id GROUP BY ALL),
+    JOIN function_symbol f ON f.function_id = e.callee_function_id GROUP BY c.name, f.name),
 b_call AS (
-    SELECT c.name AS one, f.name AS two, sum(e.calls)::BIGINT AS n
+    SELECT c.name AS one, f.name AS two, CAST(sum(e.calls) AS BIGINT) AS n
     FROM other.call_edge_folded e JOIN other.function_symbol c ON c.function_id = e.caller_function_id
-    JOIN other.function_symbol f ON f.function_id = e.callee_function_id GROUP BY ALL),
+    JOIN other.function_symbol f ON f.function_id = e.callee_function_id GROUP BY c.name, f.name),
 a_data AS (
     SELECT w.name AS one, r.name AS two, coalesce(e.via, 'dependence') AS via, coalesce(e.bytes, e.transfers) AS n
     FROM function_edge_folded e JOIN function_symbol w ON w.function_id = e.writer_function_id

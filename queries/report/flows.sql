@@ -1,6 +1,7 @@
 -- Every communication that was found, one row each, in the order of the reads.
 -- reads: instruction, source_file, variable, register
 -- needs: TEMP TABLE found (as flows_window.sql gives), place (as flows_places.sql gives)
+-- duckdb-only: ASOF joins and list functions
 -- write_seq, write_instruction, write_line, read_seq, read_instruction, read_line, via, place (variable with element and offset, or
 -- register, else address), address, bytes
 WITH named AS (

@@ -8,8 +8,8 @@
 WITH pair AS (
     SELECT c.call_seq, c.return_seq, sum(d.transfers) AS transfers
     FROM dataflow d JOIN function_call c ON c.call_id = d.reader_call_id
-    WHERE d.writer_function_id = $1 AND d.reader_function_id = $2 AND ($3::INTEGER IS NULL OR c.instance = $3)
+    WHERE d.writer_function_id = $1 AND d.reader_function_id = $2 AND (CAST($3 AS INTEGER) IS NULL OR c.instance = $3)
     GROUP BY d.reader_call_id, c.call_seq, c.return_seq),
 running AS (SELECT *, sum(transfers) OVER (ORDER BY call_seq) - transfers AS before FROM pair)
-SELECT min(call_seq) AS first, max(return_seq) AS last, (SELECT sum(transfers) FROM pair)::BIGINT AS transfers
+SELECT min(call_seq) AS first, max(return_seq) AS last, CAST((SELECT sum(transfers) FROM pair) AS BIGINT) AS transfers
 FROM running WHERE before < $4;

@@ -1,5 +1,6 @@
 -- Memory cut where sections, regions and variables begin and end, so that one ASOF look-up says what an address is in.
 -- reads: section, region, image, variable, meta
+-- duckdb-only: addresses up to 2^64 take wider integers than SQLite's
 -- start (first address of a piece; it ends where the next begins), via, unwritten, unwritten_long (names of the pseudo-function that
 -- bytes come from that no step wrote), variable_id (the smallest that covers the piece)
 WITH edge AS (

@@ -1,6 +1,7 @@
 -- Communications from one function to another with the read within a window of the run.
 -- reads: communication_row, block_run, block_step, instruction, function_symbol
 -- needs: TEMP TABLE place (as flows_places.sql gives), writer_run (start_seq, block_id), reader_interval (thread_id, start_seq, end_seq)
+-- duckdb-only: ASOF joins on the low level
 -- param first BIGINT: first seq of the window
 -- param last BIGINT: last seq of the window
 -- param writer INTEGER: function id of the writer

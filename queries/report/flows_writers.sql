@@ -1,5 +1,6 @@
 -- Runs of the blocks that have instructions of one function.
 -- reads: block_run, block_step, instruction
+-- duckdb-only: reads the low level
 -- param function INTEGER: function id
 -- param last BIGINT: no run begins after this seq
 -- start_seq, block_id

@@ -3,12 +3,12 @@
 -- needs: TEMP VIEW instance_flow; TEMP TABLE merged
 -- param call BIGINT: call_id of the instance
 -- writer_function_id, reader_function_id, via, bytes, unique_bytes, addresses (NULL: not kept by instance), transfers
-SELECT CASE WHEN f.writer < 0 THEN -f.writer ELSE w.function_id END::INTEGER AS writer_function_id,
-       r.function_id AS reader_function_id, f.via, sum(f.bytes)::BIGINT AS bytes,
-       CASE WHEN count(f.unique_bytes) = count(*) THEN sum(f.unique_bytes)::BIGINT END AS unique_bytes, NULL::BIGINT AS addresses,
-       sum(f.transfers)::BIGINT AS transfers
-FROM (SELECT ?::BIGINT AS call) focus
+SELECT CAST(CASE WHEN f.writer < 0 THEN -f.writer ELSE w.function_id END AS INTEGER) AS writer_function_id,
+       r.function_id AS reader_function_id, f.via, CAST(sum(f.bytes) AS BIGINT) AS bytes,
+       CASE WHEN count(f.unique_bytes) = count(*) THEN CAST(sum(f.unique_bytes) AS BIGINT) END AS unique_bytes,
+       CAST(NULL AS BIGINT) AS addresses, CAST(sum(f.transfers) AS BIGINT) AS transfers
+FROM (SELECT CAST(? AS BIGINT) AS call) focus
 JOIN instance_flow f ON f.writer = focus.call OR f.reader = focus.call
 LEFT JOIN function_call w ON w.call_id = f.writer
 JOIN function_call r ON r.call_id = f.reader
-GROUP BY ALL;
+GROUP BY 1, r.function_id, f.via;

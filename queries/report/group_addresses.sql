@@ -1,6 +1,7 @@
 -- Distinct cells through which data goes from group to group of functions, for a run of one thread.
 -- reads: communication_row, control_flow
 -- needs: TEMP TABLE group_of_function (function_id, node), place (as flows_places.sql gives)
+-- duckdb-only: ASOF joins
 -- writer, reader (groups), via, addresses
 WITH ends AS (
     SELECT r.node AS reader, c.read_seq - c.write_back AS write_seq, c.is_register, c.address, c.bytes

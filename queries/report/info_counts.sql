@@ -1,5 +1,6 @@
 -- Rows of every table and of the views over the packed low level, in the order of the levels.
 -- reads: duckdb_tables, block_run, block_step, block_access, communication_row
+-- duckdb-only: asks DuckDB's catalog for the tables
 -- table, rows
 WITH views AS (
     SELECT 'opcode_line' AS name, sum(r.runs * s.steps)::BIGINT AS rows

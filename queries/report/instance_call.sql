@@ -2,8 +2,7 @@
 -- reads: function_call
 -- needs: TEMP TABLE merged (call_id, into_call_id): stub instances and what they are merged into, or no row
 -- caller, callee (nodes), steps (of the callee, with all below it)
-SELECT coalesce(m.into_call_id, c.parent_call_id)::BIGINT AS caller, c.call_id::BIGINT AS callee, c.steps_total AS steps
+SELECT CAST(coalesce(m.into_call_id, c.parent_call_id) AS BIGINT) AS caller, CAST(c.call_id AS BIGINT) AS callee, c.steps_total AS steps
 FROM function_call c
 LEFT JOIN merged m ON m.call_id = c.parent_call_id
-ANTI JOIN merged gone ON gone.call_id = c.call_id
-WHERE c.parent_call_id IS NOT NULL;
+WHERE c.parent_call_id IS NOT NULL AND c.call_id NOT IN (SELECT call_id FROM merged);

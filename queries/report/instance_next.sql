@@ -10,5 +10,5 @@ rim AS (SELECT node, distance FROM near WHERE distance = (SELECT max(distance) F
 SELECT node, max(distance) + 1 AS distance
 FROM (SELECT b AS node, distance FROM edge JOIN rim ON a = rim.node
       UNION ALL SELECT a, distance FROM edge JOIN rim ON b = rim.node) next
-ANTI JOIN near ON near.node = next.node
-GROUP BY ALL;
+WHERE node NOT IN (SELECT node FROM near)
+GROUP BY node;

@@ -5,18 +5,24 @@
 -- param limit BIGINT: rows at most
 -- instance, caller, first, last (seq), steps_self, steps_total, bytes_read (from other instances), bytes_given (to other instances),
 -- sources, sinks (functions; as 2/5 of those of all instances), like (the first instance with the same partners and bytes)
-WITH mine AS (FROM function_call WHERE function_id = $1),
+WITH mine AS (SELECT * FROM function_call WHERE function_id = $1),
 r AS (SELECT d.reader_call_id AS call_id, d.writer_function_id AS other, sum(d.bytes) AS bytes
-      FROM dataflow d JOIN mine ON mine.call_id = d.reader_call_id WHERE d.writer_call_id IS DISTINCT FROM d.reader_call_id GROUP BY ALL),
+      FROM dataflow d JOIN mine ON mine.call_id = d.reader_call_id WHERE d.writer_call_id IS DISTINCT FROM d.reader_call_id
+      GROUP BY d.reader_call_id, d.writer_function_id),
 w AS (SELECT d.writer_call_id AS call_id, d.reader_function_id AS other, sum(d.bytes) AS bytes
-      FROM dataflow d JOIN mine ON mine.call_id = d.writer_call_id WHERE d.writer_call_id <> d.reader_call_id GROUP BY ALL),
-rs AS (SELECT call_id, sum(bytes)::BIGINT AS bytes, count(*) AS others, list((other, bytes) ORDER BY other) AS all FROM r GROUP BY call_id),
-ws AS (SELECT call_id, sum(bytes)::BIGINT AS bytes, count(*) AS others, list((other, bytes) ORDER BY other) AS all FROM w GROUP BY call_id)
+      FROM dataflow d JOIN mine ON mine.call_id = d.writer_call_id WHERE d.writer_call_id <> d.reader_call_id
+      GROUP BY d.writer_call_id, d.reader_function_id),
+rs AS (SELECT call_id, CAST(sum(bytes) AS BIGINT) AS bytes, count(*) AS others,
+              string_agg(other || ':' || bytes, ' ' ORDER BY other) AS partners
+       FROM r GROUP BY call_id),
+ws AS (SELECT call_id, CAST(sum(bytes) AS BIGINT) AS bytes, count(*) AS others,
+              string_agg(other || ':' || bytes, ' ' ORDER BY other) AS partners
+       FROM w GROUP BY call_id)
 SELECT m.instance, coalesce(s.name || '#' || p.instance, '') AS caller, m.call_seq AS first, m.return_seq AS last, m.steps_self,
        m.steps_total, coalesce(rs.bytes, 0) AS bytes_read, coalesce(ws.bytes, 0) AS bytes_given,
        coalesce(rs.others, 0) || '/' || (SELECT count(DISTINCT other) FROM r) AS sources,
        coalesce(ws.others, 0) || '/' || (SELECT count(DISTINCT other) FROM w) AS sinks,
-       min(m.instance) OVER (PARTITION BY rs.all, ws.all) AS "like"
+       min(m.instance) OVER (PARTITION BY rs.partners, ws.partners) AS "like"
 FROM mine m LEFT JOIN function_call p ON p.call_id = m.parent_call_id LEFT JOIN function_symbol s ON s.function_id = p.function_id
 LEFT JOIN rs ON rs.call_id = m.call_id LEFT JOIN ws ON ws.call_id = m.call_id
 ORDER BY m.instance LIMIT $2;

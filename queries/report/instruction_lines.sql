@@ -1,5 +1,5 @@
 -- Source lines of executed instructions.
--- reads: instruction, source_file
+-- reads: instruction, source_name
 -- instruction_id, file (without folders), line
-SELECT i.instruction_id, coalesce(parse_filename(f.path), '') AS file, i.line
-FROM instruction i LEFT JOIN source_file f ON f.file_id = i.file_id WHERE i.line IS NOT NULL;
+SELECT i.instruction_id, coalesce(f.name, '') AS file, i.line
+FROM instruction i LEFT JOIN source_name f ON f.file_id = i.file_id WHERE i.line IS NOT NULL;

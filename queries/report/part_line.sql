@@ -3,4 +3,4 @@
 -- needs: TEMP TABLE expanded (function_id)
 -- instruction_id, node
 SELECT instruction_id, 4294967296 + min(instruction_id) OVER (PARTITION BY function_id, file_id, line) AS node
-FROM instruction WHERE function_id IN (FROM expanded);
+FROM instruction WHERE function_id IN (SELECT function_id FROM expanded);

@@ -1,5 +1,6 @@
 -- What part of the run is kept.
 -- reads: block_run, block_step, function_call, meta, input
+-- duckdb-only: reads the low level
 -- first, last (seq; NULL: no steps are kept), longest (steps of the longest block), calls (largest call id), why (there are no steps, if so)
 WITH longest AS (SELECT coalesce(max(step) + 1, 1)::BIGINT AS steps FROM block_step),
 -- No run that begins before the last one by more than a block's length ends behind it.

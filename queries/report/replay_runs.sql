@@ -1,5 +1,6 @@
 -- Runs of blocks that may have steps in a part of the run, in order.
 -- reads: block_run
+-- duckdb-only: reads the low level
 -- param before BIGINT: the first seq of the part less the steps of the longest block
 -- param last BIGINT: its last seq
 -- start_seq, thread_id, block_id, address (of the memory accesses)

@@ -1,5 +1,6 @@
 -- Names like a name that no function has, those that ran with the most steps first.
 -- reads: function_symbol, function_profile
+-- duckdb-only: jaro_winkler_similarity
 -- param text VARCHAR: the name
 -- name
 SELECT s.name

@@ -2,4 +2,4 @@
 -- reads: instruction
 -- param address UBIGINT: run-time address
 -- instruction_id
-SELECT instruction_id FROM instruction WHERE address = ?::UBIGINT;
+SELECT instruction_id FROM instruction WHERE address = CAST(? AS UBIGINT);

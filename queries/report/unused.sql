@@ -2,7 +2,7 @@
 -- reads: function_profile, function_symbol, function_edge
 -- function, written_bytes, dead_bytes (overwritten or left unread), dead (share), read_by_nobody_else (bytes: read by itself only)
 SELECT s.name AS function, p.written_bytes, p.dead_bytes, printf('%.1f %%', 100.0 * p.dead_bytes / p.written_bytes) AS dead,
-       (NOT EXISTS (FROM function_edge e WHERE e.writer_function_id = p.function_id AND e.reader_function_id <> p.function_id
+       (NOT EXISTS (SELECT 1 FROM function_edge e WHERE e.writer_function_id = p.function_id AND e.reader_function_id <> p.function_id
                     AND e.via <> 'register')) AS only_own
 FROM function_profile p JOIN function_symbol s USING (function_id)
 WHERE p.written_bytes > 0

@@ -1,6 +1,6 @@
 use super::Database;
 use super::table::{self, Format};
-use crate::render::RENDERERS;
+use crate::render;
 use crate::views::diff;
 use clap::builder::PossibleValuesParser;
 use duckdb::types::Value;
@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long, default_value = "table", value_enum)]
     format: Format,
     /// Draw a graph in this format instead of the table [default: by the ending of -o]
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(RENDERERS.iter().map(|r| r.name)))]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(render::of_graphs()))]
     picture: Option<String>,
     /// File to write the graph to
     #[arg(short, long, value_name = "FILE")]

@@ -67,6 +67,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         from.function_id != to.function_id || detail == "full",
         "this database keeps no communications inside a call (detail {detail}): --group sums them, or build it with --detail full"
     );
+    let steps: bool = db.query_row("SELECT count(*) > 0 FROM (FROM block_run LIMIT 1)", [], |r| r.get(0))?;
+    anyhow::ensure!(
+        steps,
+        "single communications need the steps, which this database does not keep: {}; --group sums them",
+        crate::store::open::steps_remedy(&db)
+    );
     let all = flows::find(&db, from.function_id, to.function_id, to.instance, limit)?;
     let rows = table::query(&db, flows::FOUND, &[], args.format, &mut out)?;
     if rows as i64 == limit && all > limit {

@@ -69,6 +69,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let inside = Inside::parse(&args.inside).unwrap_or(Inside::Line);
     let renderer = renderer(args.format.as_deref(), args.output.as_deref())?;
     let db = args.database.open()?;
+    if let Made::Stacks = renderer.made {
+        let plain = level == Level::Function && args.focus.is_none() && args.expand.is_empty() && args.group.is_empty();
+        anyhow::ensure!(plain, "a flame graph shows all calling contexts: leave out --level, --focus, --expand and --group");
+        let Some(export) = crate::export::find(renderer.name) else { anyhow::bail!("no export is named {}", renderer.name) };
+        let mut text = Vec::new();
+        crate::export::stream(&db, export, &Default::default(), &mut text)?;
+        return super::output(args.output.as_deref(), &text);
+    }
     let focus = match &args.focus {
         Some(name) => {
             let found = graph::resolve_function(&db, name)?;
@@ -132,6 +140,7 @@ pub fn draw(graph: &Graph, renderer: &render::Renderer, output: Option<PathBuf>)
     let dot = match renderer.made {
         Made::Text(text) => return super::output(output.as_deref(), text(graph).as_bytes()),
         Made::Drawn => render::dot::render_for_layout(graph),
+        Made::Stacks => anyhow::bail!("{} draws calling contexts, not this graph", renderer.name),
     };
     match layout::draw(dot, renderer.name) {
         Ok(picture) => super::output(output.as_deref(), &picture),
@@ -155,7 +164,7 @@ pub fn renderer(format: Option<&str>, output: Option<&std::path::Path>) -> anyho
         anyhow::bail!("no graph format is named `{format}`; there are {}: name one with --format", names());
     };
     if let Some(output) = output
-        && crate::store::open::is_duckdb(output)
+        && (crate::store::open::is_duckdb(output) || crate::store::sqlite::is_sqlite(output))
     {
         anyhow::bail!("{} is a database: -o names the picture", output.display());
     }

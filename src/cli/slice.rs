@@ -1,6 +1,6 @@
 use super::Database;
 use super::table::{self, Format};
-use crate::render::RENDERERS;
+use crate::render;
 use crate::replay::slice::Bounds;
 use crate::views::slice;
 use clap::builder::PossibleValuesParser;
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, default_value = "table", value_enum)]
     format: Format,
     /// Draw a graph in this format instead of the list [default: by the ending of -o]
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(RENDERERS.iter().map(|r| r.name)))]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(render::of_graphs()))]
     picture: Option<String>,
     /// Instructions in the graph at most
     #[arg(long, value_name = "N", default_value_t = 40)]

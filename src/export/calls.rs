@@ -43,12 +43,13 @@ pub fn prepare(connection: &Connection, format: &'static str, stubs: bool) -> Re
     Ok(unit)
 }
 
-/// What happens on the way through the calls of a thread. Calls that are open nest.
+/// What happens on the way through the calls of a thread. Calls nest: each lies within the one that was open when it began and behind
+/// the end of the one before it.
 pub enum Event<'a> {
     /// A call begins.
     Open(&'a Call),
-    /// The call that began last of those that are open ends, at a place that is not before any other event's.
-    Close(&'a Call, i64),
+    /// The call that began last of those that are open ends.
+    Close(&'a Call),
 }
 
 struct Walk<'a> {
@@ -58,13 +59,13 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Ends calls until `depth` are open; none ends behind `limit`.
-    fn close(&mut self, depth: usize, limit: i64) -> Result<(), ExportError> {
+    /// Ends calls until `depth` are open.
+    fn close(&mut self, depth: usize) -> Result<(), ExportError> {
         while self.stack.len() > depth
             && let Some(call) = self.stack.pop()
         {
-            self.now = call.last.min(limit).max(self.now);
-            (self.take)(Event::Close(&call, self.now))?;
+            self.now = call.last;
+            (self.take)(Event::Close(&call))?;
         }
         Ok(())
     }
@@ -90,20 +91,22 @@ pub fn walk(connection: &Connection, take: &mut dyn FnMut(Event) -> Result<(), E
                 own: r.get::<_, Option<i64>>(7)?.unwrap_or(0),
             };
             if thread != Some(call.thread_id) {
-                walk.close(0, i64::MAX)?;
+                walk.close(0)?;
                 thread = Some(call.thread_id);
                 walk.now = i64::MIN;
             }
             // A caller that is not open is one of another thread: a root here.
             let depth = call.caller.and_then(|c| walk.stack.iter().rposition(|s| s.call_id == c)).map_or(0, |at| at + 1);
-            walk.close(depth, call.first)?;
+            walk.close(depth)?;
             // Clocks of real traces go back now and then.
-            call.first = call.first.max(walk.now);
+            let end = walk.stack.last().map_or(i64::MAX, |s| s.last);
+            call.first = call.first.max(walk.now).min(end);
+            call.last = call.last.clamp(call.first, end);
             walk.now = call.first;
             (walk.take)(Event::Open(&call))?;
             walk.stack.push(call);
             Ok(())
         },
     )?;
-    walk.close(0, i64::MAX)
+    walk.close(0)
 }

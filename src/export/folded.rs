@@ -46,7 +46,7 @@ pub fn stacks(connection: &Connection, format: &'static str) -> Result<(Vec<Stac
                 list[at].own = list[at].own.saturating_add(call.own);
                 open.push(at);
             }
-            Event::Close(..) => {
+            Event::Close(_) => {
                 open.pop();
             }
         }

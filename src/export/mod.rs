@@ -10,18 +10,24 @@ use std::path::{Path, PathBuf};
 
 mod callgrind;
 mod calls;
+mod chrome;
 mod dcfg;
 mod folded;
+mod graphs;
+mod pprof;
+mod speedscope;
 mod tables;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error("database: {0}")]
     Duckdb(#[from] duckdb::Error),
-    #[error("{0}")]
+    #[error(transparent)]
     Graph(#[from] GraphError),
-    #[error("{0}")]
+    #[error(transparent)]
     View(#[from] crate::views::ViewError),
+    #[error(transparent)]
+    Sqlite(#[from] crate::store::sqlite::SqliteError),
     #[error("cannot write the export")]
     Io(#[from] std::io::Error),
     #[error("cannot write {path}")]
@@ -97,10 +103,54 @@ pub static EXPORTS: &[Export] = &[
         made: Made::Folder(dcfg::write),
     },
     Export {
+        name: "speedscope",
+        about: "calls over the run, for speedscope.app",
+        file: "*.speedscope.json",
+        made: Made::Stream(speedscope::write),
+    },
+    Export {
+        name: "chrome",
+        about: "calls over the run with arrows for data, for ui.perfetto.dev and chrome://tracing",
+        file: "*.trace.json",
+        made: Made::Stream(chrome::write),
+    },
+    Export { name: "pprof", about: "stacks with steps and calls, for pprof", file: "*.pb.gz", made: Made::Stream(pprof::write) },
+    Export {
+        name: "json",
+        about: "the whole graph of functions as JSON (docs/graph.schema.json)",
+        file: "*.json",
+        made: Made::Stream(graphs::json),
+    },
+    Export {
+        name: "graphml",
+        about: "the whole graph of functions, for networkx, Gephi, yEd",
+        file: "*.graphml",
+        made: Made::Stream(graphs::graphml),
+    },
+    Export { name: "dot", about: "the whole graph of functions, for Graphviz", file: "*.dot", made: Made::Stream(graphs::dot) },
+    Export {
+        name: "sqlite",
+        about: "all but the steps as a SQLite database, which addfg's commands open, too",
+        file: "*.sqlite",
+        made: Made::File(|connection, _, path| Ok(crate::store::sqlite::write(connection, path)?)),
+    },
+    Export {
+        name: "parquet",
+        about: "a folder with a Parquet file for each table and view",
+        file: "*-parquet",
+        made: Made::Folder(tables::parquet),
+    },
+    Export {
         name: "csv",
         about: "a folder with a CSV file for each table and view",
         file: "*-csv",
         made: Made::Folder(tables::csv),
+    },
+    Export {
+        name: "gnuplot",
+        about: "a folder with the memory profile as tables and a script that draws them",
+        file: "*-gnuplot",
+        made: Made::Folder(|connection, _, folder| Ok(crate::views::memory::gnuplot(connection, folder)?)),
     },
 ];
 
@@ -133,16 +183,13 @@ impl Drop for Part {
     }
 }
 
-/// Whether a file is a database of either engine.
-fn is_database(path: &Path) -> bool {
-    crate::store::open::is_duckdb(path)
-}
-
 /// Writes an export to a file or folder. What is there is replaced only with `force`, and only when the new one is complete; of a
 /// folder the files of the same names are replaced.
 pub fn write(connection: &Connection, export: &Export, options: &Options, path: &Path, force: bool) -> Result<(), ExportError> {
     let name = || path.display().to_string();
-    if path.is_file() && is_database(path) && export.name != "sqlite" {
+    // An export of its own kind is replaced, a database with what is in it is not.
+    let kept = crate::store::open::is_duckdb(path) || (crate::store::sqlite::is_sqlite(path) && export.name != "sqlite");
+    if path.is_file() && kept {
         return Err(ExportError::Database { path: name() });
     }
     if path.exists() && !force {

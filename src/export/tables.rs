@@ -43,3 +43,7 @@ fn copy(connection: &Connection, options: &Options, folder: &Path, ending: &str,
 pub fn csv(connection: &Connection, options: &Options, folder: &Path) -> Result<(), ExportError> {
     copy(connection, options, folder, "csv", "FORMAT csv, HEADER true")
 }
+
+pub fn parquet(connection: &Connection, options: &Options, folder: &Path) -> Result<(), ExportError> {
+    copy(connection, options, folder, "parquet", "FORMAT parquet, COMPRESSION zstd")
+}

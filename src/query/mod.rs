@@ -77,6 +77,10 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
     if !matches!(detail.as_str(), "pairs" | "full") {
         return Ok(Some(format!("detail {detail} keeps no low level: build with --detail pairs")));
     }
+    let sql = "SELECT count(*) > 0 FROM meta WHERE key = ?";
+    if connection.query_row(sql, [crate::store::sqlite::LEFT_OUT_KEY], |r| r.get(0))? {
+        return Ok(Some(format!("no low level to derive from: {}", crate::store::open::steps_remedy(connection))));
+    }
     let through: Option<String> = connection.query_row("SELECT max(value) FROM meta WHERE key = 'through'", [], |r| r.get(0))?;
     if let Some(through) = through {
         return Ok(Some(format!("built with --through {through}, which the SQL does not know: build without it")));

@@ -3,6 +3,7 @@
 use crate::graph::Graph;
 
 pub mod dot;
+pub mod graphml;
 pub mod json;
 pub mod layout;
 pub mod svg;
@@ -13,6 +14,8 @@ pub enum Made {
     Text(fn(&Graph) -> String),
     /// By Graphviz's `dot` program from DOT.
     Drawn,
+    /// Not of a graph: of the calling contexts.
+    Stacks,
 }
 
 /// A format of graphs.
@@ -26,10 +29,17 @@ pub struct Renderer {
 pub static RENDERERS: &[Renderer] = &[
     Renderer { name: "dot", about: "Graphviz's language", made: Made::Text(dot::render) },
     Renderer { name: "json", about: "nodes and edges as JSON", made: Made::Text(json::render) },
+    Renderer { name: "graphml", about: "for networkx, Gephi, yEd", made: Made::Text(graphml::render) },
     Renderer { name: "svg", about: "picture with tooltips, by Graphviz", made: Made::Drawn },
     Renderer { name: "png", about: "picture in pixels, by Graphviz", made: Made::Drawn },
     Renderer { name: "pdf", about: "picture for print, by Graphviz", made: Made::Drawn },
+    Renderer { name: "flamegraph", about: "flame graph (SVG) of the calling contexts", made: Made::Stacks },
 ];
+
+/// Names of the formats that any graph can be written in.
+pub fn of_graphs() -> impl Iterator<Item = &'static str> {
+    RENDERERS.iter().filter(|r| !matches!(r.made, Made::Stacks)).map(|r| r.name)
+}
 
 /// The format of a name.
 pub fn renderer(name: &str) -> Option<&'static Renderer> {

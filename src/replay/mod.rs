@@ -153,7 +153,10 @@ impl Code {
         let bounds = connection.query_row(report!("replay_bounds"), [], |r| {
             Ok((r.get::<_, Option<i64>>(0)?, r.get::<_, Option<i64>>(1)?, r.get(2)?, r.get::<_, i64>(3)?, r.get::<_, String>(4)?))
         })?;
-        let (Some(first), Some(last), longest, calls, _) = bounds else { return Err(ReplayError::NoSteps { why: bounds.4 }) };
+        let (Some(first), Some(last), longest, calls, _) = bounds else {
+            let why = crate::store::open::left_out(connection).unwrap_or(bounds.4);
+            return Err(ReplayError::NoSteps { why });
+        };
         let mut code = Code {
             blocks: Vec::new(),
             instructions: Vec::new(),

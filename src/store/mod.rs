@@ -2,6 +2,7 @@
 
 pub mod columns;
 pub mod open;
+pub mod sqlite;
 pub mod writer;
 
 /// Version of the tables; a database with another one is refused.

@@ -39,8 +39,7 @@ fn change(before: Option<i64>, after: Option<i64>) -> Change {
 /// Everything that both or one of two databases have, by name. `other` is a database that was opened and closed before: it is one of
 /// ours.
 pub fn differences(connection: &Connection, other: &Path) -> Result<Vec<Difference>, ViewError> {
-    let path = other.display().to_string().replace('\'', "''");
-    connection.execute_batch(&format!("ATTACH IF NOT EXISTS '{path}' AS other (READ_ONLY)"))?;
+    crate::store::open::attach(connection, other)?;
     let mut statement = connection.prepare(include_str!("../../queries/report/diff.sql"))?;
     let rows = statement.query_map([], |r| {
         Ok(Difference { what: r.get(0)?, one: r.get(1)?, two: r.get(2)?, via: r.get(3)?, before: r.get(4)?, after: r.get(5)? })

@@ -14,6 +14,8 @@ pub enum ViewError {
     #[error("database: {0}")]
     Duckdb(#[from] duckdb::Error),
     #[error("{0}")]
+    Open(#[from] crate::store::open::OpenError),
+    #[error("{0}")]
     Graph(#[from] crate::graph::GraphError),
     #[error("{0}")]
     Replay(#[from] crate::replay::ReplayError),

@@ -1,0 +1,118 @@
+//! pprof's profile: stacks with what they cost, as gzipped protocol buffers. (google/pprof, `proto/profile.proto`: the numbers here are
+//! the field numbers there.)
+
+use super::calls::Unit;
+use super::{ExportError, Options, folded};
+use crate::graph::function_names;
+use duckdb::Connection;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+
+fn varint(out: &mut Vec<u8>, mut n: u64) {
+    while n >= 0x80 {
+        out.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    out.push(n as u8);
+}
+
+/// A number; protocol buffers leave out zeros.
+fn number(out: &mut Vec<u8>, field: u64, n: u64) {
+    if n != 0 {
+        varint(out, field << 3);
+        varint(out, n);
+    }
+}
+
+fn bytes(out: &mut Vec<u8>, field: u64, bytes: &[u8]) {
+    varint(out, field << 3 | 2);
+    varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Numbers of a repeated field.
+fn numbers(out: &mut Vec<u8>, field: u64, list: impl Iterator<Item = u64>) {
+    let mut packed = Vec::new();
+    list.for_each(|n| varint(&mut packed, n));
+    bytes(out, field, &packed);
+}
+
+/// Texts by number; number 0 is the empty one.
+#[derive(Default)]
+struct Strings(HashMap<String, u64>, Vec<String>);
+
+impl Strings {
+    fn id(&mut self, text: &str) -> u64 {
+        if self.1.is_empty() {
+            self.1.push(String::new());
+            self.0.insert(String::new(), 0);
+        }
+        if let Some(&id) = self.0.get(text) {
+            return id;
+        }
+        self.1.push(text.to_owned());
+        self.0.insert(text.to_owned(), self.1.len() as u64 - 1);
+        self.1.len() as u64 - 1
+    }
+}
+
+pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Result<(), ExportError> {
+    let (stacks, unit) = folded::stacks(connection, "a profile")?;
+    let names = function_names(connection)?;
+    let mut out = flate2::write::GzEncoder::new(out, flate2::Compression::default());
+    let mut strings = Strings::default();
+    let mut part = Vec::new();
+    let mut type_of = |strings: &mut Strings, name: &str| {
+        part.clear();
+        number(&mut part, 1, strings.id(name));
+        number(&mut part, 2, strings.id("count"));
+        part.clone()
+    };
+    let cost = if unit == Unit::Steps { "steps" } else { "ticks" };
+    let mut head = Vec::new();
+    bytes(&mut head, 1, &type_of(&mut strings, "calls"));
+    bytes(&mut head, 1, &type_of(&mut strings, cost));
+    number(&mut head, 14, strings.id(cost));
+    out.write_all(&head)?;
+    // A function has one location, of the same number.
+    let mut used: BTreeMap<i32, ()> = BTreeMap::new();
+    let (mut message, mut sample) = (Vec::new(), Vec::new());
+    for (i, stack) in stacks.iter().enumerate() {
+        let mut chain = Vec::new();
+        let mut at = Some(i);
+        while let Some(i) = at {
+            chain.push(stacks[i].function_id as u64);
+            used.insert(stacks[i].function_id, ());
+            at = stacks[i].parent;
+        }
+        sample.clear();
+        numbers(&mut sample, 1, chain.into_iter());
+        numbers(&mut sample, 2, [stack.calls as u64, stack.own as u64].into_iter());
+        message.clear();
+        bytes(&mut message, 2, &sample);
+        out.write_all(&message)?;
+    }
+    for &id in used.keys() {
+        let (name, file) = names.get(&id).map_or(("?", None), |n| (n.0.as_str(), n.1.as_deref()));
+        message.clear();
+        let mut line = Vec::new();
+        number(&mut line, 1, id as u64);
+        let mut location = Vec::new();
+        number(&mut location, 1, id as u64);
+        bytes(&mut location, 4, &line);
+        bytes(&mut message, 4, &location);
+        let mut function = Vec::new();
+        number(&mut function, 1, id as u64);
+        number(&mut function, 2, strings.id(name));
+        number(&mut function, 4, strings.id(file.unwrap_or_default()));
+        bytes(&mut message, 5, &function);
+        out.write_all(&message)?;
+    }
+    for text in &strings.1 {
+        message.clear();
+        bytes(&mut message, 6, text.as_bytes());
+        out.write_all(&message)?;
+    }
+    out.finish()?;
+    Ok(())
+}
