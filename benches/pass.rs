@@ -108,8 +108,8 @@ fn elaborate(bencher: Bencher, name: &str) {
     recording.read(1, &mut log);
     let steps: usize = log.steps.iter().map(|b| b.len()).sum();
     let count = bencher.counter(BytesCount::new(recording.bytes)).counter(ItemsCount::new(steps));
-    count.with_inputs(|| log.steps.clone()).bench_local_values(|batches| {
-        let mut elaborator = Elaborator::new(isa, false, log.carries, Box::new(|_| None));
+    let fresh = || (Elaborator::new(isa, false, log.carries, Box::new(|_| None)), log.steps.clone());
+    count.with_inputs(fresh).bench_local_values(|(mut elaborator, batches)| {
         let mut null = Null::default();
         for mut batch in batches {
             let mut out = RunBatch::default();
