@@ -588,6 +588,25 @@ mod tests {
     }
 
     #[test]
+    fn values_that_a_line_repeats_are_not_listed_again() {
+        let rows = read(
+            "# giano 1 isa=arm values=after\n1 0 e3a00005 \"a\" r0=5[W] r1=1 cpsr=10\n2 4 e3a00005 \"b\" r0=5 r1=1[R] cpsr=10\n\
+             3 8 e3a00005 \"c\" r0=51[R] r1=1 cpsr=30\n4 c 2005 \"d\" r1=1 r0=51 cpsr=30\n5 e 2005 \"e\" r1=1 r0=5 cpsr=30[R]\n",
+        )
+        .unwrap();
+        let values: Vec<u64> = rows.batch.registers.iter().map(|r| r.1).collect();
+        assert_eq!((values, rows.batch.register_end), (vec![5, 1, 0x10, 0x51, 0x30, 5], vec![3, 3, 5, 5, 6]));
+        let insns = rows.batch.new_insns.iter().map(|i| (i.thumb, i.log_registers.as_ref().map(|f| f.len())));
+        let expected = [(false, Some(1)), (false, Some(1)), (false, Some(1)), (true, Some(0)), (true, Some(1))];
+        assert_eq!(insns.collect::<Vec<_>>(), expected);
+        for bad in ["r0=5[X]", "r0=5[R]1", "r0=5x"] {
+            let rows =
+                read(&format!("# giano 1 isa=arm values=after\n1 0 e3a00005 \"a\" r0=5[W]\n2 4 e3a00005 \"b\" {bad}\n")).unwrap();
+            assert_eq!((rows.batch.len(), rows.diagnostics[0].code), (1, "malformed-line"), "{bad}");
+        }
+    }
+
+    #[test]
     fn flags_make_instructions_of_their_own() {
         let rows = read(
             "# giano 1 isa=arm values=after\n1 0 03a00005 \"moveq r0, #5\" r0=0 cpsr=0[R]\n2 4 e1a00000 \"nop\" r0=0\n\

@@ -79,51 +79,56 @@ impl Format for Qemu {
 
 impl StepFormat for Qemu {
     fn read(&self, input: Input, _context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
-        let mut reader = Reader { name: input.name().to_owned(), locator: input.locator(), ..Reader::new() };
-        let mut rest: Vec<u8> = Vec::new();
-        let mut offset = 0;
-        let mut consumed = 0;
-        let mut damage = None;
-        for chunk in input.chunks(CHUNK) {
-            let chunk = match chunk {
-                Ok(chunk) => chunk,
-                Err(e) => {
-                    damage = Some(e.into_damage()?);
-                    break;
-                }
-            };
-            // What the chunk before began is joined with as much of this one as ends it, so that little is copied.
-            let mut at = 0;
-            while !rest.is_empty() && at < chunk.len() {
-                let before = rest.len();
-                let few = &chunk[at..(at + LONGEST_DUMP).min(chunk.len())];
-                let lines = memchr::memrchr(b'\n', few).map_or(chunk.len(), |end| at + end + 1);
-                let more = &chunk[at..lines];
-                rest.extend_from_slice(more);
-                let used = reader.parse(&rest, offset, false, sink)?;
-                offset += used as u64;
-                if used >= before {
-                    at += used - before;
-                    rest.clear();
-                } else {
-                    at += more.len();
-                    rest.drain(..used);
-                }
-            }
-            if rest.is_empty() {
-                let used = reader.parse(&chunk[at..], offset, false, sink)?;
-                offset += used as u64;
-                rest.extend_from_slice(&chunk[at + used..]);
-            }
-            sink.progress(chunk.consumed - consumed);
-            consumed = chunk.consumed;
-        }
-        reader.parse(&rest, offset, true, sink)?;
-        if let Some(damage) = damage {
-            sink.diagnostic(damage);
-        }
-        reader.finish(sink)
+        read(input, CHUNK, sink)
     }
+}
+
+/// Reads a log in chunks of about that many bytes.
+fn read(input: Input, chunk: usize, sink: &mut dyn Sink) -> Result<(), TraceError> {
+    let mut reader = Reader { name: input.name().to_owned(), locator: input.locator(), ..Reader::new() };
+    let mut rest: Vec<u8> = Vec::new();
+    let mut offset = 0;
+    let mut consumed = 0;
+    let mut damage = None;
+    for chunk in input.chunks(chunk) {
+        let chunk = match chunk {
+            Ok(chunk) => chunk,
+            Err(e) => {
+                damage = Some(e.into_damage()?);
+                break;
+            }
+        };
+        // What the chunk before began is joined with as much of this one as ends it, so that little is copied.
+        let mut at = 0;
+        while !rest.is_empty() && at < chunk.len() {
+            let before = rest.len();
+            let few = &chunk[at..(at + LONGEST_DUMP).min(chunk.len())];
+            let lines = memchr::memrchr(b'\n', few).map_or(chunk.len(), |end| at + end + 1);
+            let more = &chunk[at..lines];
+            rest.extend_from_slice(more);
+            let used = reader.parse(&rest, offset, false, sink)?;
+            offset += used as u64;
+            if used >= before {
+                at += used - before;
+                rest.clear();
+            } else {
+                at += more.len();
+                rest.drain(..used);
+            }
+        }
+        if rest.is_empty() {
+            let used = reader.parse(&chunk[at..], offset, false, sink)?;
+            offset += used as u64;
+            rest.extend_from_slice(&chunk[at + used..]);
+        }
+        sink.progress(chunk.consumed - consumed);
+        consumed = chunk.consumed;
+    }
+    reader.parse(&rest, offset, true, sink)?;
+    if let Some(damage) = damage {
+        sink.diagnostic(damage);
+    }
+    reader.finish(sink)
 }
 
 /// Instruction set of a log by the line that begins a dump.
@@ -857,6 +862,19 @@ IN: _start
                 let logged = step.registers.iter().find(|r| r.0 == pc).map(|r| r.1);
                 assert_eq!(logged.unwrap_or(c.def(i).address), c.def(i).address);
                 assert!(!c.def(i).bytes.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn where_chunks_end_changes_nothing() {
+        let damaged = THUMB.replace("R15=0001012e", "R15=000?012e") + "hello\n";
+        for text in [THUMB.repeat(3), RISCV32.repeat(3), [THUMB, &damaged, THUMB, &THUMB[..150]].concat()] {
+            let whole = Collect::read(&Qemu, text.as_bytes(), None).unwrap();
+            for chunk in 1..text.len() {
+                let mut parts = Collect::default();
+                super::read(Input::from_bytes("log", text.as_bytes()).unwrap(), chunk, &mut parts).unwrap();
+                assert_eq!((&parts.steps, &parts.defs, parts.codes()), (&whole.steps, &whole.defs, whole.codes()), "{chunk}");
             }
         }
     }
