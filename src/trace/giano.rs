@@ -9,7 +9,7 @@ use super::record::{
 };
 use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::Severity;
-use crate::event::{Carries, Condition, Isa, LoggedAccess, RegUse};
+use crate::event::{Carries, Condition, Isa, LoggedAccess, RegSpan, RegUse};
 use rustc_hash::FxHashMap;
 
 pub struct Giano;
@@ -102,6 +102,7 @@ impl StepFormat for Giano {
             names: Names::new(isa),
             steps: Steps::new(isa, before, facts.flagged, true),
             lists: Lists::default(),
+            places: Vec::new(),
             t_bit: FxHashMap::default(),
             first_bad: None,
         };
@@ -189,6 +190,20 @@ impl<'a> Iterator for Items<'a> {
 }
 
 impl<'a> Items<'a> {
+    /// Takes a register if it begins with `text`, its name and value, and gives its flags.
+    #[inline]
+    fn again(&mut self, text: &[u8]) -> Option<Option<RegUse>> {
+        let rest = self.0.trim_ascii_start().strip_prefix(text)?;
+        let (flags, rest) = match rest.first() {
+            None | Some(b' ') => (&rest[..0], rest),
+            Some(b'[') => word(rest),
+            Some(_) => return None,
+        };
+        let usage = usage(flags)?;
+        self.0 = rest;
+        Some(usage)
+    }
+
     fn bracket(&mut self) -> Option<Item<'a>> {
         let end = memchr::memchr(b']', self.0)?;
         let (inner, rest) = (&self.0[1..end], &self.0[end + 1..]);
@@ -223,21 +238,23 @@ impl<'a> Items<'a> {
         let (name, value) = (&text[..equals], &text[equals + 1..]);
         let (value, usage) = match memchr::memchr(b'[', value) {
             None => (value, None),
-            Some(open) => {
-                let usage = match &value[open..] {
-                    b"[R]" => Some(RegUse::Read),
-                    b"[W]" => Some(RegUse::Write),
-                    b"[RW]" => Some(RegUse::ReadWrite),
-                    b"[]" | b"[-]" => None,
-                    _ => return None,
-                };
-                (&value[..open], usage)
-            }
+            Some(open) => (&value[..open], usage(&value[open..])?),
         };
         let digits = value.strip_prefix(b"0x").unwrap_or(value);
         let good = !name.is_empty() && name.len() <= 32 && (1..=128).contains(&digits.len());
         (good && digits.iter().all(u8::is_ascii_hexdigit)).then_some(Item::Register { name, value, usage })
     }
+}
+
+/// What flags say; the outer `None`: they are none.
+fn usage(flags: &[u8]) -> Option<Option<RegUse>> {
+    Some(match flags {
+        b"[R]" => Some(RegUse::Read),
+        b"[W]" => Some(RegUse::Write),
+        b"[RW]" => Some(RegUse::ReadWrite),
+        b"" | b"[]" | b"[-]" => None,
+        _ => return None,
+    })
 }
 
 /// What the header and the first lines say of the whole log.
@@ -347,12 +364,25 @@ fn is_psr(name: &[u8]) -> bool {
     matches!(name, b"cpsr" | b"CPSR" | b"psr" | b"PSR")
 }
 
+/// A register of a line, which the next lines mostly repeat.
+struct Place {
+    /// Name and value as the line has them, empty if the value is in several pieces.
+    text: Vec<u8>,
+    piece: (RegSpan, u64),
+    psr: bool,
+}
+
+/// Places that are remembered at most.
+const PLACES: usize = 256;
+
 struct Reader {
     isa: Isa,
     carries: Carries,
     names: Names,
     steps: Steps,
     lists: Lists,
+    /// Registers by their place in the line, as a line before had them.
+    places: Vec<Place>,
     /// T bit that the line before left, per CPU.
     t_bit: FxHashMap<u32, bool>,
     first_bad: Option<(u64, String)>,
@@ -380,7 +410,22 @@ impl Reader {
         self.lists.clear();
         let mut condition = Condition::Unknown;
         let mut t_bit = None;
-        for (place, item) in Items(parsed.rest).enumerate() {
+        let mut items = Items(parsed.rest);
+        for number in 0.. {
+            // What the line before said, too, is not parsed again.
+            if let Some(place) = self.places.get(number)
+                && !place.text.is_empty()
+                && let Some(usage) = items.again(&place.text)
+            {
+                let list = if before { &mut self.lists.before } else { &mut self.lists.after };
+                list.push(place.piece);
+                self.lists.flags.extend(usage.map(|usage| (place.piece.0, usage)));
+                if place.psr {
+                    t_bit = Some(place.piece.1 & 0x20 != 0);
+                }
+                continue;
+            }
+            let Some(item) = items.next() else { break };
             match item {
                 None => return Ok(None),
                 Some(Item::Skipped) => condition = Condition::Failed,
@@ -395,7 +440,7 @@ impl Reader {
                     self.lists.accesses.push(access);
                 }
                 Some(Item::Register { name, value, usage }) => {
-                    let span = match self.names.span(place, name) {
+                    let span = match self.names.span(number, name) {
                         Ok(span) => span,
                         Err(()) => {
                             let kind = (Severity::Warning, "unknown-register", "see `addfg formats giano`");
@@ -407,9 +452,11 @@ impl Reader {
                     };
                     let Some(span) = span else { continue };
                     let list = if before { &mut self.lists.before } else { &mut self.lists.after };
+                    let first = list.len();
                     if !pieces(span, value, list) {
                         return Ok(None);
                     }
+                    remember(&mut self.places, number, [name, value], &list[first..], self.isa == Isa::Arm && is_psr(name));
                     if let Some(usage) = usage {
                         self.lists.flags.push((span, usage));
                     }
@@ -449,6 +496,25 @@ impl Reader {
         };
         self.steps.push(&record, &mut self.lists, sink)?;
         Ok(Some(()))
+    }
+}
+
+/// Keeps what a line says of the register at a place.
+fn remember(places: &mut Vec<Place>, number: usize, [name, value]: [&[u8]; 2], pieces: &[(RegSpan, u64)], psr: bool) {
+    if number >= PLACES {
+        return;
+    }
+    if places.len() <= number {
+        let empty = || Place { text: Vec::new(), piece: (RegSpan { offset: 0, size: 0 }, 0), psr: false };
+        places.resize_with(number + 1, empty);
+    }
+    let place = &mut places[number];
+    place.text.clear();
+    if let &[piece] = pieces {
+        place.text.extend_from_slice(name);
+        place.text.push(b'=');
+        place.text.extend_from_slice(value);
+        (place.piece, place.psr) = (piece, psr);
     }
 }
 
@@ -519,6 +585,25 @@ mod tests {
         assert_eq!(thumb(&lines("after", ["10", "30", "30"])), [false, false, true]);
         let rows = read(&lines("before", ["10", "30", "30"])).unwrap();
         assert_eq!(rows.batch.new_insns[1].bytes, [0xdf, 0xf8, 0x04, 0x10]);
+    }
+
+    #[test]
+    fn values_that_a_line_repeats_are_not_listed_again() {
+        let rows = read(
+            "# giano 1 isa=arm values=after\n1 0 e3a00005 \"a\" r0=5[W] r1=1 cpsr=10\n2 4 e3a00005 \"b\" r0=5 r1=1[R] cpsr=10\n\
+             3 8 e3a00005 \"c\" r0=51[R] r1=1 cpsr=30\n4 c 2005 \"d\" r1=1 r0=51 cpsr=30\n5 e 2005 \"e\" r1=1 r0=5 cpsr=30[R]\n",
+        )
+        .unwrap();
+        let values: Vec<u64> = rows.batch.registers.iter().map(|r| r.1).collect();
+        assert_eq!((values, rows.batch.register_end), (vec![5, 1, 0x10, 0x51, 0x30, 5], vec![3, 3, 5, 5, 6]));
+        let insns = rows.batch.new_insns.iter().map(|i| (i.thumb, i.log_registers.as_ref().map(|f| f.len())));
+        let expected = [(false, Some(1)), (false, Some(1)), (false, Some(1)), (true, Some(0)), (true, Some(1))];
+        assert_eq!(insns.collect::<Vec<_>>(), expected);
+        for bad in ["r0=5[X]", "r0=5[R]1", "r0=5x"] {
+            let rows =
+                read(&format!("# giano 1 isa=arm values=after\n1 0 e3a00005 \"a\" r0=5[W]\n2 4 e3a00005 \"b\" {bad}\n")).unwrap();
+            assert_eq!((rows.batch.len(), rows.diagnostics[0].code), (1, "malformed-line"), "{bad}");
+        }
     }
 
     #[test]

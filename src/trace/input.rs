@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 /// Bytes of [`Input::head`] at most.
 pub const HEAD: usize = 64 << 10;
@@ -69,7 +70,7 @@ impl Input {
     /// not one byte can be read.
     pub fn open(path: &Path) -> Result<Input, TraceError> {
         if path.as_os_str() == "-" {
-            return Input::from_reader("<stdin>", Box::new(io::stdin()));
+            return Input::from_reader("<stdin>", Box::new(Patient::new(standard_input())));
         }
         let name = path.display().to_string();
         let failed = |source| TraceError::Io { name: name.clone(), source };
@@ -79,7 +80,7 @@ impl Input {
             return Err(failed(io::Error::new(io::ErrorKind::IsADirectory, "is a directory; give the trace files in it")));
         }
         if !metadata.is_file() {
-            return Input::from_reader(&name, Box::new(file));
+            return Input::from_reader(&name, Box::new(Patient::new(file)));
         }
         if metadata.len() == 0 {
             return Err(TraceError::Empty { name });
@@ -309,6 +310,47 @@ struct Stream {
     consumed: Arc<AtomicU64>,
     /// Decompressed bytes given so far.
     given: u64,
+}
+
+/// Reads a pipe in few pieces.
+///
+/// A recorder may write a line at a time (valgrind does). A reader that waits for each is woken by each, which costs the recorder more
+/// than the writing; so after a piece of a few lines the pipe is given time to fill.
+struct Patient<R> {
+    reader: R,
+    /// The last piece was a small one.
+    hasty: bool,
+}
+
+/// Bytes of a small piece at most: programs that write blocks write larger ones.
+const SMALL: usize = 4095;
+/// In this time a recorder writes less than the 64 KiB that a pipe holds, unless it is faster than it could be with small pieces.
+const PATIENCE: Duration = Duration::from_micros(500);
+
+impl<R: Read> Patient<R> {
+    fn new(reader: R) -> Patient<R> {
+        Patient { reader, hasty: false }
+    }
+}
+
+impl<R: Read> Read for Patient<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.hasty {
+            std::thread::sleep(PATIENCE);
+        }
+        let read = self.reader.read(buffer)?;
+        self.hasty = read <= SMALL && read < buffer.len();
+        Ok(read)
+    }
+}
+
+/// Standard input without the buffer that the library puts before it.
+fn standard_input() -> Box<dyn Read + Send> {
+    #[cfg(unix)]
+    if let Ok(descriptor) = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned() {
+        return Box::new(File::from(descriptor));
+    }
+    Box::new(io::stdin())
 }
 
 struct Counting {

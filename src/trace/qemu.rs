@@ -2,7 +2,7 @@
 //!
 //! A block's disassembly (`IN:`) comes once, when it is translated; before each execution all registers are dumped, in lines whose
 //! layout never changes within a log. So the first dump gives a template - which bytes are whose digits - and later ones are compared
-//! with the one before, word by word: only what differs is parsed.
+//! with the one before, 16 bytes at a time: only what differs is parsed.
 
 use super::input::{Input, Locator};
 use super::{Context, Format, Sink, StepFormat, TraceError};
@@ -18,6 +18,20 @@ const BATCH: usize = 1 << 15;
 const QUIET: [&[u8]; 4] = [b"----", b"Trace ", b"Linking TBs ", b"Stopped execution of TB chain "];
 /// Bytes of a register dump at most.
 const LONGEST_DUMP: usize = 16 << 10;
+/// Bytes of a dump that are compared at a time.
+const WORD: usize = 16;
+/// Values of hexadecimal digits; [`NONE`] for what is none.
+const DIGIT: [u8; 256] = {
+    let mut table = [NONE; 256];
+    let mut i = 0;
+    while i < 16 {
+        table[b"0123456789abcdef"[i] as usize] = i as u8;
+        table[b"0123456789ABCDEF"[i] as usize] = i as u8;
+        i += 1;
+    }
+    table
+};
+const NONE: u8 = 0x80;
 
 pub struct Qemu;
 
@@ -65,39 +79,56 @@ impl Format for Qemu {
 
 impl StepFormat for Qemu {
     fn read(&self, input: Input, _context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
-        let mut reader = Reader { name: input.name().to_owned(), locator: input.locator(), ..Reader::new() };
-        let mut rest: Vec<u8> = Vec::new();
-        let mut offset = 0;
-        let mut consumed = 0;
-        let mut damage = None;
-        for chunk in input.chunks(CHUNK) {
-            let chunk = match chunk {
-                Ok(chunk) => chunk,
-                Err(e) => {
-                    damage = Some(e.into_damage()?);
-                    break;
-                }
-            };
-            let used = if rest.is_empty() {
-                let used = reader.parse(&chunk, offset, false, sink)?;
-                rest.extend_from_slice(&chunk[used..]);
-                used
-            } else {
-                rest.extend_from_slice(&chunk);
-                let used = reader.parse(&rest, offset, false, sink)?;
-                rest.drain(..used);
-                used
-            };
-            offset += used as u64;
-            sink.progress(chunk.consumed - consumed);
-            consumed = chunk.consumed;
-        }
-        reader.parse(&rest, offset, true, sink)?;
-        if let Some(damage) = damage {
-            sink.diagnostic(damage);
-        }
-        reader.finish(sink)
+        read(input, CHUNK, sink)
     }
+}
+
+/// Reads a log in chunks of about that many bytes.
+fn read(input: Input, chunk: usize, sink: &mut dyn Sink) -> Result<(), TraceError> {
+    let mut reader = Reader { name: input.name().to_owned(), locator: input.locator(), ..Reader::new() };
+    let mut rest: Vec<u8> = Vec::new();
+    let mut offset = 0;
+    let mut consumed = 0;
+    let mut damage = None;
+    for chunk in input.chunks(chunk) {
+        let chunk = match chunk {
+            Ok(chunk) => chunk,
+            Err(e) => {
+                damage = Some(e.into_damage()?);
+                break;
+            }
+        };
+        // What the chunk before began is joined with as much of this one as ends it, so that little is copied.
+        let mut at = 0;
+        while !rest.is_empty() && at < chunk.len() {
+            let before = rest.len();
+            let few = &chunk[at..(at + LONGEST_DUMP).min(chunk.len())];
+            let lines = memchr::memrchr(b'\n', few).map_or(chunk.len(), |end| at + end + 1);
+            let more = &chunk[at..lines];
+            rest.extend_from_slice(more);
+            let used = reader.parse(&rest, offset, false, sink)?;
+            offset += used as u64;
+            if used >= before {
+                at += used - before;
+                rest.clear();
+            } else {
+                at += more.len();
+                rest.drain(..used);
+            }
+        }
+        if rest.is_empty() {
+            let used = reader.parse(&chunk[at..], offset, false, sink)?;
+            offset += used as u64;
+            rest.extend_from_slice(&chunk[at + used..]);
+        }
+        sink.progress(chunk.consumed - consumed);
+        consumed = chunk.consumed;
+    }
+    reader.parse(&rest, offset, true, sink)?;
+    if let Some(damage) = damage {
+        sink.diagnostic(damage);
+    }
+    reader.finish(sink)
 }
 
 /// Instruction set of a log by the line that begins a dump.
@@ -120,7 +151,24 @@ fn hex(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 16 {
         return None;
     }
-    digits.iter().try_fold(0u64, |n, &b| Some(n << 4 | (b as char).to_digit(16)? as u64))
+    let (value, bad) = digits.iter().fold((0, 0), |(value, bad), &b| {
+        let digit = DIGIT[usize::from(b)];
+        (value << 4 | u64::from(digit & 15), bad | digit)
+    });
+    (bad & NONE == 0).then_some(value)
+}
+
+/// The bytes of a word as a number, for comparing.
+#[inline]
+fn number(word: &[u8]) -> u128 {
+    word.try_into().map_or_else(
+        |_| {
+            let mut whole = [0; WORD];
+            whole[..word.len()].copy_from_slice(word);
+            u128::from_le_bytes(whole)
+        },
+        u128::from_le_bytes,
+    )
 }
 
 #[derive(Clone, Copy)]
@@ -136,12 +184,22 @@ struct Template {
     /// The dump before, the first time as it was.
     bytes: Vec<u8>,
     fields: Vec<Field>,
+    /// What the fields say.
+    values: Vec<u64>,
     /// Per byte: index + 1 of its field, 0 for what is no register.
     owner: Vec<u16>,
     /// Offsets of line ends.
     ends: Vec<usize>,
-    pc: Option<Field>,
-    psr: Option<Field>,
+    /// Number of the field that holds it.
+    pc: Option<usize>,
+    psr: Option<usize>,
+}
+
+/// Where a dump ends, and whether it is laid out like the first one.
+#[derive(Clone, Copy)]
+struct Extent {
+    length: usize,
+    same: bool,
 }
 
 struct Reader {
@@ -195,9 +253,9 @@ impl Reader {
             let rest = &bytes[at..];
             // A dump like the one before: what nearly every line is.
             if dump_isa(&rest[..rest.len().min(32)]).is_some() {
-                let Some(len) = self.dump_length(rest, last) else { break };
-                let cut = last && len == rest.len() && !rest.ends_with(b"\n");
-                at += self.step(&rest[..len], offset + at as u64, cut, sink)?;
+                let Some(extent) = self.extent(rest, last) else { break };
+                let cut = last && extent.length == rest.len() && !rest.ends_with(b"\n");
+                at += self.step(&rest[..extent.length], extent.same, offset + at as u64, cut, sink)?;
                 continue;
             }
             let Some(end) = memchr::memchr(b'\n', rest) else {
@@ -238,14 +296,20 @@ impl Reader {
         Ok(at)
     }
 
-    /// Length of the dump at the start of `rest`; None: its end is not there yet.
-    fn dump_length(&self, rest: &[u8], last: bool) -> Option<usize> {
+    /// The dump at the start of `rest`; None: its end is not there yet.
+    #[inline]
+    fn extent(&self, rest: &[u8], last: bool) -> Option<Extent> {
         let t = &self.template;
         let length = t.bytes.len();
         if length > 0 && rest.len() >= length && t.ends.iter().all(|&e| rest[e] == b'\n') {
-            return Some(length);
+            return Some(Extent { length, same: true });
         }
-        // The first one, or one of another layout: up to a line that begins something else.
+        self.other(rest, last).map(|length| Extent { length, same: false })
+    }
+
+    /// Length of the first dump, or of one of another layout: up to a line that begins something else.
+    #[cold]
+    fn other(&self, rest: &[u8], last: bool) -> Option<usize> {
         let mut at = 0;
         loop {
             let Some(end) = memchr::memchr(b'\n', &rest[at..]) else {
@@ -351,14 +415,16 @@ impl Reader {
             t.owner.truncate(end + 1);
             t.ends.truncate(lines + 1);
         }
-        t.pc = file.pc.and_then(|pc| t.fields.iter().find(|f| f.span == pc).copied());
-        t.psr =
-            if isa == Isa::Arm { file.lookup("cpsr").and_then(|s| t.fields.iter().find(|f| f.span == s).copied()) } else { None };
+        t.values = t.fields.iter().map(|f| hex(&dump[f.start..f.start + f.len]).unwrap_or(0)).collect();
+        let number = |span: Option<RegSpan>| t.fields.iter().position(|f| Some(f.span) == span);
+        t.pc = number(file.pc);
+        t.psr = if isa == Isa::Arm { number(file.lookup("cpsr")) } else { None };
         self.template = t;
     }
 
     /// A register dump: one step. Gives its length: lines behind the last register are not its own.
-    fn step(&mut self, dump: &[u8], offset: u64, cut: bool, sink: &mut dyn Sink) -> Result<usize, TraceError> {
+    /// `same`: it is laid out like the first one.
+    fn step(&mut self, dump: &[u8], same: bool, offset: u64, cut: bool, sink: &mut dyn Sink) -> Result<usize, TraceError> {
         if self.isa.is_none() {
             let isa = dump_isa(dump).ok_or_else(|| self.malformed(offset, "unknown registers", "see `addfg formats qemu`"))?;
             self.learn(dump, isa);
@@ -367,12 +433,9 @@ impl Reader {
             }
             self.isa = Some(isa);
             sink.begin(Qemu.carries(), Some(isa))?;
-            for field in &self.template.fields {
-                if let Some(value) = hex(&dump[field.start..field.start + field.len]) {
-                    self.batch.registers.push((field.span, value));
-                }
-            }
-        } else if dump.len() < self.template.bytes.len() || !self.template.ends.iter().all(|&e| dump[e] == b'\n') {
+            let spans = self.template.fields.iter().map(|f| f.span);
+            self.batch.registers.extend(spans.zip(self.template.values.iter().copied()));
+        } else if !same {
             let (code, message) = if cut {
                 ("truncated", "the log ends within a register dump")
             } else {
@@ -386,7 +449,7 @@ impl Reader {
         }
         self.in_dump = true;
         let isa = self.isa.unwrap_or(Isa::X86_64);
-        let value = |f: Option<Field>| f.and_then(|f| hex(&self.template.bytes[f.start..f.start + f.len]));
+        let value = |field: Option<usize>| field.and_then(|f| self.template.values.get(f).copied());
         let Some(pc) = value(self.template.pc) else { return Ok(dump.len()) };
         let thumb = value(self.template.psr).is_some_and(|psr| psr & 0x20 != 0);
         let insn = match self.known.get(&(pc, thumb)) {
@@ -436,36 +499,40 @@ impl Reader {
     #[inline]
     fn changes(&mut self, dump: &[u8]) -> bool {
         let mut good = true;
-        let t = &mut self.template;
-        let mut at = 0;
-        let mut done = 0u16;
-        while at < dump.len() {
-            let end = (at + 8).min(dump.len());
-            if dump[at..end] == t.bytes[at..end] {
-                at = end;
-                continue;
-            }
-            for i in at..end {
-                if dump[i] == t.bytes[i] {
-                    continue;
-                }
-                let owner = t.owner[i];
-                if owner == 0 {
-                    t.bytes[i] = dump[i];
-                } else if owner != done {
-                    done = owner;
-                    let field = t.fields[owner as usize - 1];
-                    let digits = &dump[field.start..field.start + field.len];
-                    match hex(digits) {
-                        Some(value) => {
-                            self.batch.registers.push((field.span, value));
-                            t.bytes[field.start..field.start + field.len].copy_from_slice(digits);
-                        }
-                        None => good = false,
+        let Template { bytes, fields, values, owner, .. } = &mut self.template;
+        let mut done = 0;
+        for (at, word) in (0..).step_by(WORD).zip(dump.chunks(WORD)) {
+            let end = (at + word.len()).min(bytes.len());
+            let mut differs = number(word) ^ number(&bytes[at..end]);
+            while differs != 0 {
+                let i = at + differs.trailing_zeros() as usize / 8;
+                let after = match owner[i] {
+                    0 => {
+                        bytes[i] = dump[i];
+                        i + 1
                     }
-                }
+                    number => {
+                        let field = fields[usize::from(number) - 1];
+                        let after = field.start + field.len;
+                        // A field that is no number is met again in the next word.
+                        if number != done {
+                            let digits = &dump[field.start..after];
+                            match hex(digits) {
+                                Some(value) => {
+                                    self.batch.registers.push((field.span, value));
+                                    values[usize::from(number) - 1] = value;
+                                    bytes[field.start..after].copy_from_slice(digits);
+                                }
+                                None => good = false,
+                            }
+                        }
+                        done = number;
+                        after
+                    }
+                };
+                // What lies before `after` is dealt with.
+                differs &= u128::MAX.checked_shl(8 * (after - at) as u32).unwrap_or(0);
             }
-            at = end;
         }
         good
     }
@@ -795,6 +862,19 @@ IN: _start
                 let logged = step.registers.iter().find(|r| r.0 == pc).map(|r| r.1);
                 assert_eq!(logged.unwrap_or(c.def(i).address), c.def(i).address);
                 assert!(!c.def(i).bytes.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn where_chunks_end_changes_nothing() {
+        let damaged = THUMB.replace("R15=0001012e", "R15=000?012e") + "hello\n";
+        for text in [THUMB.repeat(3), RISCV32.repeat(3), [THUMB, &damaged, THUMB, &THUMB[..150]].concat()] {
+            let whole = Collect::read(&Qemu, text.as_bytes(), None).unwrap();
+            for chunk in 1..text.len() {
+                let mut parts = Collect::default();
+                super::read(Input::from_bytes("log", text.as_bytes()).unwrap(), chunk, &mut parts).unwrap();
+                assert_eq!((&parts.steps, &parts.defs, parts.codes()), (&whole.steps, &whole.defs, whole.codes()), "{chunk}");
             }
         }
     }

@@ -43,11 +43,15 @@ pub fn each_line(
                 break;
             }
         };
-        for line in chunk.split_inclusive(|&b| b == b'\n') {
+        let mut rest = &chunk[..];
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest);
+            let (line, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+            rest = after;
             number += 1;
             let text = line.trim_ascii();
             if !text.is_empty() {
-                each(Line { text, number, whole: line.ends_with(b"\n") }, sink)?;
+                each(Line { text, number, whole: end.is_some() }, sink)?;
             }
         }
         sink.progress(chunk.consumed - consumed);

@@ -5,7 +5,8 @@
 //! constants (a zeroing idiom is one) and writes that change nothing. Backwards, liveness inside the instruction: only what reaches a
 //! register, memory, a branch or the outside counts as read.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 
 use libsla::{BoolOp, IntOp, IntSign, OpCode, PseudoOp};
 
@@ -80,9 +81,9 @@ pub struct Effects {
     pub reads: BTreeSet<u16>,
     pub writes: BTreeSet<u16>,
     /// What each written byte holds at the end.
-    pub finals: HashMap<u16, ByteVal>,
+    pub finals: FxHashMap<u16, ByteVal>,
     /// Values that whole registers have at the end where they are constants, by offset in our file.
-    pub constants: HashMap<u16, u64>,
+    pub constants: FxHashMap<u16, u64>,
     pub transfer: Option<Transfer>,
     ops: Vec<POp>,
     dead: Vec<bool>,
@@ -226,7 +227,7 @@ struct Def {
     bytes: Vec<ByteVal>,
 }
 
-type State = HashMap<(Space, u64), Cell>;
+type State = FxHashMap<(Space, u64), Cell>;
 
 struct Forward<'a> {
     map: &'a RegisterMap,
@@ -380,7 +381,7 @@ pub fn evaluate(ops: Vec<POp>, map: &RegisterMap, next: u64, address_bits: u32) 
     let mut f = Forward {
         map,
         defs: Vec::new(),
-        state: State::new(),
+        state: State::default(),
         path: Some(Vec::new()),
         out: Effects { dead: vec![false; count], constant: vec![false; count], ops, ..Effects::default() },
     };
@@ -456,7 +457,7 @@ fn join(f: &mut Forward, state: State, path: Vec<Expr>) {
     };
     let common = current.iter().zip(&path).take_while(|(a, b)| a == b).count();
     current.truncate(common);
-    let keys: HashSet<(Space, u64)> = f.state.keys().chain(state.keys()).copied().collect();
+    let keys: FxHashSet<(Space, u64)> = f.state.keys().chain(state.keys()).copied().collect();
     for key in keys {
         let (a, b) = (f.state.get(&key), state.get(&key));
         if a == b {
@@ -749,8 +750,8 @@ fn sign_extend(e: Expr, bits: u32) -> Expr {
 /// Bytes that something later needs, and register bytes that may still reach the end.
 #[derive(Clone, Default)]
 struct Live {
-    needed: HashSet<(Space, u64)>,
-    reaching: HashSet<(Space, u64)>,
+    needed: FxHashSet<(Space, u64)>,
+    reaching: FxHashSet<(Space, u64)>,
 }
 
 /// Register bytes (ours) that are read, leaving out the data of the store `without`.
