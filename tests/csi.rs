@@ -200,6 +200,9 @@ fn a_stack_of_frames_is_a_chain_of_calls() {
         rows(&db, "SELECT caller, callee, kind, calls FROM call_graph ORDER BY ALL"),
         ["main,clamp,call,1", ",main,root,2"]
     );
+    let blocks = "SELECT s.name, count(*), sum(b.executions), min(line) FROM basic_block b JOIN function_symbol s USING (function_id) GROUP BY ALL ORDER BY 1";
+    assert_eq!(rows(&db, blocks), ["clamp,4,2,4", "main,7,21,12"]);
+    assert_eq!(rows(&db, "SELECT type, count(*), sum(count) FROM cfg_edge GROUP BY ALL ORDER BY 1"), ["->,11,16", "~>,1,5"]);
     let wanted = [
         "1,finished,1,0,4 5 6 7 8",
         "1,finished,1,6,5 7 8",

@@ -273,6 +273,10 @@ fn every_command_says_what_it_can() {
         (&["matrix"], &["fill"]),
         (&["verify"], &["not applicable", "no steps"]),
         (&["sql", "FROM statement"], &["sum.c"]),
+        // 22 depends on 12#2, that on 12#1 and 20#2, and so on to 10#0: the data that the sum was made of, and nothing else.
+        (&["slice", "--at", "my main.c:21#0"], &["criterion", "0x401100", "0x401000", "0xf", "0x9", "0x4"]),
+        (&["slice", "--at", "0x401008#1", "--control"], &["control", "0x40100c"]),
+        (&["slice", "--at", "0x401100#1", "--forward"], &["0x401128", "sum.c:5"]),
     ] {
         let mut all = vec![arguments[0], db];
         all.extend(&arguments[1..]);
@@ -290,7 +294,6 @@ fn every_command_says_what_it_can() {
         &["graph", "--level", "context"],
         &["graph", "--level", "thread"],
         &["graph", "--level", "line", "--show", "jumps"],
-        &["slice", "--at", "0x401128"],
         &["loops"],
         &["calls"],
         &["calls", "--tree"],
@@ -308,6 +311,17 @@ fn every_command_says_what_it_can() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}{}", String::from_utf8_lossy(&output.stdout));
         assert!(recorder.iter().all(|word| error.contains(word)), "{arguments:?}: {error}");
     }
+    let slice = |more: &[&str]| {
+        let mut all = vec!["slice", db, "--format", "csv"];
+        all.extend(more);
+        ok(&all).lines().skip(1).map(|l| l.split(',').nth(3).unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    // The last instance of line 21 depends on none; its first on all three rounds.
+    assert_eq!(slice(&["--at", "my main.c:21#1"]), ["0x401128"]);
+    assert_eq!(slice(&["--at", "my main.c:21#0"]).len(), 8);
+    assert_eq!(slice(&["--at", "my main.c:21#0", "--depth", "1"]), ["0x401128", "0x401008"]);
+    let no = addfg(&["slice", db, "--at", "7"]);
+    assert!(no.status.code() == Some(2) && String::from_utf8_lossy(&no.stderr).contains("0xADDRESS or FILE:LINE"));
     // Two runs.
     let before = std::fs::read_to_string(fixture("good-comprehensive.wet")).unwrap();
     let other = scratch.path("other.duckdb");

@@ -575,6 +575,13 @@ impl Build<'_, '_, '_> {
         }
         table.flush()?;
         self.names.write(connection, &mut self.load.files)?;
+        // What all formats with static control flow have.
+        for (table, sql) in [
+            ("basic_block", include_str!("../../../queries/derive/middle/path_basic_block.sql")),
+            ("cfg_edge", include_str!("../../../queries/derive/middle/path_cfg_edge.sql")),
+        ] {
+            connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
+        }
         Ok(())
     }
 }
