@@ -338,7 +338,7 @@ fn each_kind_of_damage_is_named_with_its_place() {
         (true, ":2:{0, 4", ":3:{0, 4", "path-slot", 3, 1),
         (true, ":2:{0, 4", ":-1:{0, 4", "path-slot", 3, 1),
         (true, "{0, 4, -1}", "{4, 0, -1}", "path-order", 3, 0),
-        (true, "{0, 4, -1}", "{0, 5, -1}", "path-position", 3, 0),
+        (true, "{0, 4, -1}", "{0, 5, -1}", "path-order", 3, 0),
         (true, "~~main:15", "~~main:99", "path-position", 3, 0),
         (true, "~~main:20", "~~other:20", "", 0, 0),
     ] {

@@ -3,6 +3,7 @@
 mod common;
 use addfg::trace::formats;
 use common::*;
+use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// The lines that the format's page prints of its example, as a trace.
@@ -359,5 +360,32 @@ fn hostile_traces_are_loaded_or_refused() {
         assert!(!error.contains("panicked"), "{error}");
         let dot = ok(&["graph", db.to_str().unwrap(), "--level", "line"]);
         assert!(!dot.contains('\u{1b}'));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_fixtures_never_panic(which in 0usize..3, changes in prop::collection::vec(any::<(u16, u8, u8)>(), 1..8)) {
+        let scratch = Scratch::new("wet-mutated");
+        let mut bytes = std::fs::read(fixture(["good-comprehensive.wet", "good-limited.wet", "good-loose.wet"][which])).unwrap();
+        for (place, kind, byte) in changes {
+            let at = place as usize % bytes.len();
+            match kind % 4 {
+                0 => bytes[at] = b"0123456789abcdef:# \n->SZ"[byte as usize % 24],
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, byte),
+                _ => {
+                    let end = bytes[at..].iter().position(|&b| b == b'\n').map_or(bytes.len(), |e| at + e + 1);
+                    bytes.drain(at..end);
+                    bytes.push(b'\n');
+                }
+            }
+        }
+        let path = scratch.path("mutated.wet");
+        std::fs::write(&path, &bytes).unwrap();
+        let (code, error, _) = build(&scratch, &[&path], &["--format", "wet"]);
+        prop_assert!((0..=2).contains(&code) && !error.contains("panicked"), "{}: {}", code, error);
     }
 }

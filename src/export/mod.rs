@@ -18,9 +18,9 @@ mod tables;
 pub enum ExportError {
     #[error("database: {0}")]
     Duckdb(#[from] duckdb::Error),
-    #[error("{0}")]
+    #[error(transparent)]
     Graph(#[from] GraphError),
-    #[error("{0}")]
+    #[error(transparent)]
     View(#[from] crate::views::ViewError),
     #[error("cannot write the export")]
     Io(#[from] std::io::Error),

@@ -500,6 +500,10 @@ impl Build<'_, '_, '_> {
             };
             if found.iter().any(fits) {
                 found.retain(fits);
+            } else if !found.is_empty() {
+                let message = format!("the path under way of {} cannot follow the last one recorded", k.name.escape_debug());
+                let remedy = "give the program that was dumped; the paths are in the database as they are";
+                damage.push((Severity::Warning, "path-order", message, remedy));
             }
             let count = found.len();
             if count == 0 && numbering.increments {
