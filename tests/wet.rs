@@ -95,7 +95,7 @@ fn the_example_comes_out_as_its_page_explains_it() {
         assert_eq!(edges(&db, &["--level", "line", "--show", "data"]), ["foo1.c:6 -> foo1.c:8 data"]);
         // One function: what goes on inside it is local.
         let dot = ok(&["graph", db.to_str().unwrap()]);
-        assert!(dot.contains("local 1 dependences") && dot.contains("count dependences"), "{dot}");
+        assert!(dot.contains("local 1 dependence<") && dot.contains("count dependences"), "{dot}");
         // The history has the same two dependences and does not say which is which.
         let (code, error, db) = build(&scratch, &[&history], &[]);
         assert_eq!(code, 0, "{error}");
