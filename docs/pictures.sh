@@ -17,6 +17,12 @@ jpeg=$part/jpeg.duckdb
 "$addfg" graph "$jpeg" -o $images/jpeg.svg
 "$addfg" graph "$jpeg" --focus stbi__jpeg_decode_block -o $images/jpeg-focus.svg
 
+# Traces of dependences, path tracing
+"$addfg" build tests/formats/wet/good-comprehensive.wet -o "$part/wet.duckdb" --quiet
+"$addfg" build tests/formats/csi/good.frames tests/formats/csi/good.debug_PT -o "$part/csi.duckdb" --quiet
+"$addfg" graph "$part/wet.duckdb" --level line -o $images/wet-line.svg
+"$addfg" paths "$part/csi.duckdb" main -o $images/csi-paths.svg
+
 # Levels
 "$addfg" graph "$fir" --level step --focus fir#2 --top 60 -o $images/fir-step.svg
 "$addfg" graph "$fir" --level instruction --focus checksum -o $images/fir-instruction.svg

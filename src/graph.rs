@@ -459,7 +459,7 @@ pub enum GraphError {
     MergedStub { name: String },
     #[error("`{name}` did not run, or nothing is known of it at this level")]
     NotInGraph { name: String },
-    #[error("{0}")]
+    #[error(transparent)]
     Replay(#[from] crate::replay::ReplayError),
     #[error(
         "step level draws part of the run: name it with --range FIRST..LAST (step numbers), or a call with --focus FUNCTION#N"

@@ -200,6 +200,9 @@ fn a_stack_of_frames_is_a_chain_of_calls() {
         rows(&db, "SELECT caller, callee, kind, calls FROM call_graph ORDER BY ALL"),
         ["main,clamp,call,1", ",main,root,2"]
     );
+    let blocks = "SELECT s.name, count(*), sum(b.executions), min(line) FROM basic_block b JOIN function_symbol s USING (function_id) GROUP BY ALL ORDER BY 1";
+    assert_eq!(rows(&db, blocks), ["clamp,4,2,4", "main,7,21,12"]);
+    assert_eq!(rows(&db, "SELECT type, count(*), sum(count) FROM cfg_edge GROUP BY ALL ORDER BY 1"), ["->,11,16", "~>,1,5"]);
     let wanted = [
         "1,finished,1,0,4 5 6 7 8",
         "1,finished,1,6,5 7 8",
@@ -335,7 +338,7 @@ fn each_kind_of_damage_is_named_with_its_place() {
         (true, ":2:{0, 4", ":3:{0, 4", "path-slot", 3, 1),
         (true, ":2:{0, 4", ":-1:{0, 4", "path-slot", 3, 1),
         (true, "{0, 4, -1}", "{4, 0, -1}", "path-order", 3, 0),
-        (true, "{0, 4, -1}", "{0, 5, -1}", "path-position", 3, 0),
+        (true, "{0, 4, -1}", "{0, 5, -1}", "path-order", 3, 0),
         (true, "~~main:15", "~~main:99", "path-position", 3, 0),
         (true, "~~main:20", "~~other:20", "", 0, 0),
     ] {

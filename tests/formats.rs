@@ -5,7 +5,7 @@ use addfg::diagnostics::Diagnostic;
 use addfg::event::{BlockDef, Carries, Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, RunBatch, StepBatch};
 use addfg::isa::registers;
 use addfg::trace::input::Input;
-use addfg::trace::{Context, STEP_FORMATS, Sink, StepFormat, TraceError, detect, formats};
+use addfg::trace::{Context, STEP_FORMATS, Sink, StepFormat, TABLE_FORMATS, TraceError, detect, formats};
 use proptest::prelude::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -210,6 +210,28 @@ fn every_fixture_is_recognised_by_its_own_format_and_by_no_other() {
             assert_eq!(yes, wanted, "{}/{name}{variant}", format.name());
             assert_eq!(detect(&input, Some(format.name())).ok().map(|f| f.format().name()), Some(format.name()));
         }
+    }
+}
+
+/// What formats that fill tables make of their fixtures is in a test of their own (tests/<format>.rs), where the fixtures may be, too.
+#[test]
+fn fixtures_of_table_formats_are_recognised_by_no_other() {
+    for format in TABLE_FORMATS {
+        let Ok(files) = std::fs::read_dir(folder().join(format.name())) else {
+            println!("skipped: {} keeps its fixtures in its own test", format.name());
+            continue;
+        };
+        let mut kinds = [0; 3];
+        for path in files.map(|f| f.unwrap().path()) {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let Some(kind) = ["good", "truncated", "damaged"].iter().position(|k| name.starts_with(k)) else { continue };
+            kinds[kind] += 1;
+            let input = Input::open(&path).unwrap();
+            let yes: Vec<_> = formats().filter(|f| f.sniff(input.head())).map(|f| f.name()).collect();
+            assert_eq!(yes, [format.name()], "{name}");
+            assert_eq!(detect(&input, None).ok().map(|f| f.format().name()), Some(format.name()));
+        }
+        assert!(kinds.iter().all(|&n| n > 0), "{} lacks a good, truncated or damaged fixture: {kinds:?}", format.name());
     }
 }
 

@@ -3,6 +3,7 @@
 mod common;
 use addfg::trace::formats;
 use common::*;
+use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// The lines that the format's page prints of its example, as a trace.
@@ -94,7 +95,7 @@ fn the_example_comes_out_as_its_page_explains_it() {
         assert_eq!(edges(&db, &["--level", "line", "--show", "data"]), ["foo1.c:6 -> foo1.c:8 data"]);
         // One function: what goes on inside it is local.
         let dot = ok(&["graph", db.to_str().unwrap()]);
-        assert!(dot.contains("local 1 dependences") && dot.contains("count dependences"), "{dot}");
+        assert!(dot.contains("local 1 dependence<") && dot.contains("count dependences"), "{dot}");
         // The history has the same two dependences and does not say which is which.
         let (code, error, db) = build(&scratch, &[&history], &[]);
         assert_eq!(code, 0, "{error}");
@@ -273,6 +274,10 @@ fn every_command_says_what_it_can() {
         (&["matrix"], &["fill"]),
         (&["verify"], &["not applicable", "no steps"]),
         (&["sql", "FROM statement"], &["sum.c"]),
+        // 22 depends on 12#2, that on 12#1 and 20#2, and so on to 10#0: the data that the sum was made of, and nothing else.
+        (&["slice", "--at", "my main.c:21#0"], &["criterion", "0x401100", "0x401000", "0xf", "0x9", "0x4"]),
+        (&["slice", "--at", "0x401008#1", "--control"], &["control", "0x40100c"]),
+        (&["slice", "--at", "0x401100#1", "--forward"], &["0x401128", "sum.c:5"]),
     ] {
         let mut all = vec![arguments[0], db];
         all.extend(&arguments[1..]);
@@ -290,7 +295,6 @@ fn every_command_says_what_it_can() {
         &["graph", "--level", "context"],
         &["graph", "--level", "thread"],
         &["graph", "--level", "line", "--show", "jumps"],
-        &["slice", "--at", "0x401128"],
         &["loops"],
         &["calls"],
         &["calls", "--tree"],
@@ -308,6 +312,17 @@ fn every_command_says_what_it_can() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}{}", String::from_utf8_lossy(&output.stdout));
         assert!(recorder.iter().all(|word| error.contains(word)), "{arguments:?}: {error}");
     }
+    let slice = |more: &[&str]| {
+        let mut all = vec!["slice", db, "--format", "csv"];
+        all.extend(more);
+        ok(&all).lines().skip(1).map(|l| l.split(',').nth(3).unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    // The last instance of line 21 depends on none; its first on all three rounds.
+    assert_eq!(slice(&["--at", "my main.c:21#1"]), ["0x401128"]);
+    assert_eq!(slice(&["--at", "my main.c:21#0"]).len(), 8);
+    assert_eq!(slice(&["--at", "my main.c:21#0", "--depth", "1"]), ["0x401128", "0x401008"]);
+    let no = addfg(&["slice", db, "--at", "7"]);
+    assert!(no.status.code() == Some(2) && String::from_utf8_lossy(&no.stderr).contains("0xADDRESS or FILE:LINE"));
     // Two runs.
     let before = std::fs::read_to_string(fixture("good-comprehensive.wet")).unwrap();
     let other = scratch.path("other.duckdb");
@@ -345,5 +360,32 @@ fn hostile_traces_are_loaded_or_refused() {
         assert!(!error.contains("panicked"), "{error}");
         let dot = ok(&["graph", db.to_str().unwrap(), "--level", "line"]);
         assert!(!dot.contains('\u{1b}'));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_fixtures_never_panic(which in 0usize..3, changes in prop::collection::vec(any::<(u16, u8, u8)>(), 1..8)) {
+        let scratch = Scratch::new("wet-mutated");
+        let mut bytes = std::fs::read(fixture(["good-comprehensive.wet", "good-limited.wet", "good-loose.wet"][which])).unwrap();
+        for (place, kind, byte) in changes {
+            let at = place as usize % bytes.len();
+            match kind % 4 {
+                0 => bytes[at] = b"0123456789abcdef:# \n->SZ"[byte as usize % 24],
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, byte),
+                _ => {
+                    let end = bytes[at..].iter().position(|&b| b == b'\n').map_or(bytes.len(), |e| at + e + 1);
+                    bytes.drain(at..end);
+                    bytes.push(b'\n');
+                }
+            }
+        }
+        let path = scratch.path("mutated.wet");
+        std::fs::write(&path, &bytes).unwrap();
+        let (code, error, _) = build(&scratch, &[&path], &["--format", "wet"]);
+        prop_assert!((0..=2).contains(&code) && !error.contains("panicked"), "{}: {}", code, error);
     }
 }

@@ -17,7 +17,8 @@ pub struct Args {
     #[command(flatten)]
     database: Database,
     /// Step number; 0xADDRESS of an instruction or of a byte; FILE:LINE; a global variable. Of an instruction or line the last
-    /// execution (with --forward the first), of bytes what they hold in the end
+    /// execution (with --forward the first), of bytes what they hold in the end. Of a trace of dependences an address or line, with
+    /// #N for its instance N
     #[arg(long, value_name = "SEQ|0xADDRESS|FILE:LINE|VARIABLE")]
     at: String,
     /// Where the value came from (the default)
@@ -54,6 +55,22 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    if slice::has_dependences(&db)? {
+        anyhow::ensure!(
+            args.picture.is_none() && args.output.is_none() && !args.group,
+            "a slice along recorded dependences is a list: leave out --picture, -o and --group"
+        );
+        slice::dependences(&db, &args.at, !args.forward, args.control)?;
+        let depth = args.depth.map_or(i64::MAX, i64::from);
+        let most = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut text = Vec::new();
+        let rows = table::query(&db, slice::DEPENDENCES, &[&depth, &most], args.format, &mut text)?;
+        super::output(None, &text)?;
+        if rows as i64 == most {
+            eprintln!("addfg: the nearest {rows} of the slice; --limit 0 lists all");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let bounds = Bounds { depth: args.depth.unwrap_or(u32::MAX), limit };
     let found = slice::slice(&db, &args.at, !args.forward, args.control, bounds)?;
     if args.picture.is_some() || args.output.is_some() {

@@ -124,8 +124,10 @@ impl Core {
             return 0;
         }
         let base = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-        let name = base(&image.path.to_string_lossy());
-        let first = self.mappings.iter().filter(|m| m.1 == 0 && base(&m.2) == name).map(|m| m.0).min();
+        // A library may be given by a link to it.
+        let real = std::fs::canonicalize(&image.path).unwrap_or_default();
+        let names = [base(&image.path.to_string_lossy()), base(&real.to_string_lossy())];
+        let first = self.mappings.iter().filter(|m| m.1 == 0 && names.contains(&base(&m.2))).map(|m| m.0).min();
         match (first, self.entry) {
             (Some(start), _) => start.wrapping_sub(image.load_range.0 & !0xfff),
             (None, Some(entry)) => entry.wrapping_sub(image.entry),

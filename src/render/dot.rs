@@ -139,7 +139,11 @@ fn node_label(node: &Node, graph: &Graph) -> Attribute {
     }
     if node.local_bytes() > 0 {
         let carried = if node.carried > 0 { format!(" ({} carried)", graph.amount(node.carried)) } else { String::new() };
-        let unit = if graph.dependences { " dependences" } else { "" };
+        let unit = match (graph.dependences, node.local_bytes()) {
+            (false, _) => "",
+            (true, 1) => " dependence",
+            (true, _) => " dependences",
+        };
         figures.push(format!("local {}{unit}{carried}", graph.amount(node.local_bytes())));
     }
     if !figures.is_empty() {

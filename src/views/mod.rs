@@ -13,11 +13,11 @@ pub mod slice;
 pub enum ViewError {
     #[error("database: {0}")]
     Duckdb(#[from] duckdb::Error),
-    #[error("{0}")]
+    #[error(transparent)]
     Open(#[from] crate::store::open::OpenError),
-    #[error("{0}")]
+    #[error(transparent)]
     Graph(#[from] crate::graph::GraphError),
-    #[error("{0}")]
+    #[error(transparent)]
     Replay(#[from] crate::replay::ReplayError),
     #[error("{path}: {error}")]
     Io { path: String, error: std::io::Error },

@@ -66,6 +66,51 @@ fn criterion(connection: &Connection, code: &Code, places: &Places, text: &str) 
     }
 }
 
+/// The rows of a slice along recorded dependences, for parameters depth and limit, after [`dependences`].
+pub const DEPENDENCES: &str = include_str!("../../queries/report/slice_dependence.sql");
+
+/// Whether the database has recorded dependences of instances instead of steps.
+pub fn has_dependences(connection: &Connection) -> Result<bool, ViewError> {
+    Ok(connection.query_row("SELECT count(*) > 0 FROM dependence", [], |r| r.get(0))?)
+}
+
+/// Prepares a slice along recorded dependences. `at`: 0xADDRESS or FILE:LINE, with `#N` behind it the instance, else the last one (of a
+/// forward slice the first).
+pub fn dependences(connection: &Connection, at: &str, back: bool, control: bool) -> Result<(), ViewError> {
+    let none = |hint: &str| ViewError::NoCriterion { text: visible(at).into_owned(), hint: hint.to_owned() };
+    let (place, instance) = match at.rsplit_once('#') {
+        Some((place, n)) => (place, Some(n.parse::<i64>().map_err(|_| none("behind # comes the number of an instance"))?)),
+        None => (at, None),
+    };
+    let digits = place.strip_prefix('@').unwrap_or(place);
+    let which = if let Some(address) = digits.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok()) {
+        ids(connection, include_str!("../../queries/report/slice_address.sql"), &[&address])?
+    } else if let Some((file, Ok(line))) = place.rsplit_once(':').map(|(f, l)| (f, l.parse::<i32>())) {
+        ids(connection, include_str!("../../queries/report/slice_line.sql"), &[&file, &line])?
+    } else {
+        return Err(none("this trace has no steps and no memory: write 0xADDRESS or FILE:LINE, with #N for an instance"));
+    };
+    if which.is_empty() {
+        return Err(none("no instruction that ran is there"));
+    }
+    let (from, to) = if back { ("read", "write") } else { ("write", "read") };
+    let kinds = if control { "true" } else { "kind IS DISTINCT FROM 'control'" };
+    connection.execute_batch(&format!(
+        "CREATE OR REPLACE TEMP TABLE slice_start (instruction_id INTEGER, instance BIGINT);
+         CREATE OR REPLACE TEMP VIEW slice_edge AS
+         SELECT {from}_instruction_id AS from_id, {from}_instance AS from_instance, {to}_instruction_id AS to_id,
+                {to}_instance AS to_instance, kind
+         FROM dependence WHERE write_instruction_id IS NOT NULL AND {kinds}"
+    ))?;
+    let last =
+        "INSERT INTO slice_start SELECT instruction_id, coalesce(?, CASE WHEN ? THEN greatest(executions - 1, 0) ELSE 0 END)
+                FROM instruction WHERE instruction_id = ?";
+    for id in which {
+        connection.execute(last, params![instance, back, id])?;
+    }
+    Ok(())
+}
+
 /// Finds a slice. `control`: along control dependences, too (backwards only).
 pub fn slice(connection: &Connection, at: &str, back: bool, control: bool, bounds: Bounds) -> Result<Shown, ViewError> {
     let code = Code::open(connection)?;

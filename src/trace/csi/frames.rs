@@ -86,7 +86,8 @@ pub fn frame(line: &str, offset: u64) -> Option<Frame> {
         return None;
     }
     let line = match unknown(line) {
-        Some(n) => Some(n.parse().ok()?),
+        // gdb has line 0 where it knows none.
+        Some(n) => Some(n.parse().ok()?).filter(|&n| n > 0),
         None => None,
     };
     Some(Frame {
@@ -145,6 +146,7 @@ mod tests {
         assert_eq!((f.next_slot, f.slots.as_deref(), f.current), (Some(2), Some(&[4, 5, -1][..]), Some(0)));
         assert_eq!((f.calls.as_deref(), f.blocks, f.offset), (Some("1, 0"), None, 7));
         assert_eq!(f.slots.as_ref().map(Vec::len), Some(3));
+        assert_eq!(frame("~~raise:0:?:?:?:?:?:?", 0).unwrap().line, None);
         let f = frame("~~printf:?:?:?:?:?:?:?", 0).unwrap();
         assert_eq!(f, Frame { function: "printf".into(), ..Frame::default() });
         for text in [

@@ -5,13 +5,13 @@ use super::input::{Input, Locator};
 use super::{Format, Loaded, TableFormat, TraceError};
 use crate::analysis::paths::{BlockKind, Function, Numbering, Path, Position};
 use crate::build::{BuildError, FunctionNames, Load};
-use crate::diagnostics::{Diagnostic, Severity};
+use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::Carries;
 use crate::image::unwind::Core;
 use crate::image::{self, AddressSpace, FunctionRef, demangle};
 use duckdb::{Connection, params};
 use frames::Frame;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 mod core;
 mod frames;
@@ -21,6 +21,8 @@ pub mod metadata;
 const SECTION: &str = ".debug_PT";
 /// Bytes of an input at most.
 const LIMIT: usize = 1 << 30;
+/// Blocks of executed paths that are written at most, of a hostile dump: a number stands for as many as its function has.
+const BLOCKS: usize = 1 << 24;
 /// Frames of a stack at most: a runaway recursion.
 const FRAMES: usize = 1 << 20;
 
@@ -70,7 +72,6 @@ enum Part {
 /// A described function in the database.
 struct Known {
     name: String,
-    plain: String,
     function_id: i32,
     function: Function,
     numbering: Option<Numbering>,
@@ -90,6 +91,10 @@ struct Build<'a, 'l, 's> {
     paths: i32,
     instances: BTreeMap<i32, i32>,
     edges: BTreeMap<(Option<i32>, i32, &'static str), i64>,
+    /// Described functions by each of their names.
+    by_name: BTreeMap<String, Vec<usize>>,
+    /// Blocks of paths that may still be written.
+    budget: usize,
 }
 
 fn problem(severity: Severity, code: &'static str, message: String, position: String, remedy: &'static str) -> Diagnostic {
@@ -185,7 +190,8 @@ fn parts(inputs: Vec<Input>, load: &mut Load) -> Result<Parts, BuildError> {
 fn fill(parts: Parts, space: &AddressSpace, load: &mut Load) -> Result<Loaded, BuildError> {
     let names = FunctionNames::new(space);
     let (known, edges, instances) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-    let mut build = Build { load, space, names, known, frames: 0, calls: 0, paths: 0, instances, edges };
+    let by_name = BTreeMap::new();
+    let mut build = Build { load, space, names, known, frames: 0, calls: 0, paths: 0, instances, edges, by_name, budget: BLOCKS };
     let mut described = Vec::new();
     let mut stacks = Vec::new();
     for (name, locator, part) in parts {
@@ -251,7 +257,7 @@ impl Build<'_, '_, '_> {
     fn describe(&mut self, described: Vec<(String, metadata::Described)>) -> Result<(), BuildError> {
         let connection = self.load.connection;
         let symbols = symbols(self.space);
-        let mut used = std::collections::BTreeSet::new();
+        let mut used = BTreeSet::new();
         let mut functions = connection.appender("path_function")?;
         let mut lines = connection.appender("path_block_line")?;
         let (mut blocks, mut edges) = (0, 0);
@@ -291,7 +297,6 @@ impl Build<'_, '_, '_> {
                 }
             }
             let known = Known {
-                plain: demangle(&d.name),
                 name: d.name,
                 function_id,
                 numbering,
@@ -303,6 +308,12 @@ impl Build<'_, '_, '_> {
             };
             blocks += known.function.blocks.len() as i32;
             edges += known.function.edges.len() as i32;
+            // As in the symbol table, as people write it, and without parameters.
+            let plain = demangle(&known.name);
+            let bare = plain.split('(').next().unwrap_or_default().to_owned();
+            for name in BTreeSet::from([known.name.clone(), plain, bare]) {
+                self.by_name.entry(name).or_default().push(self.known.len());
+            }
             self.known.push(known);
         }
         functions.flush()?;
@@ -312,10 +323,8 @@ impl Build<'_, '_, '_> {
     /// The description of the function of a frame.
     fn find(&mut self, frame: &Frame, position: &str) -> Result<Option<usize>, BuildError> {
         let name = frame.function.as_str();
-        let is =
-            |k: &Known| k.name == name || k.plain == name || k.plain.strip_prefix(name).is_some_and(|rest| rest.starts_with('('));
         let has_line = |k: &Known| frame.line.is_some_and(|l| k.function.blocks.iter().any(|b| b.lines.contains(&Some(l))));
-        let mut found: Vec<usize> = (0..self.known.len()).filter(|&i| is(&self.known[i])).collect();
+        let mut found: Vec<usize> = self.by_name.get(name).cloned().unwrap_or_default();
         if found.len() > 1 && found.iter().any(|&i| has_line(&self.known[i])) {
             found.retain(|&i| has_line(&self.known[i]));
         }
@@ -428,7 +437,8 @@ impl Build<'_, '_, '_> {
         blocks: &mut duckdb::Appender,
     ) -> Result<(), BuildError> {
         let frame_id = self.frames;
-        let mut damage: Vec<(Severity, &'static str, String, &'static str)> = Vec::new();
+        let mut damage = Diagnostics::default();
+        let mut say = |severity, code, message, remedy| damage.add(problem(severity, code, message, position.to_owned(), remedy));
         let k = &mut self.known[known];
         let (first_block, first_edge) = (k.first_block, k.first_edge);
         let edge_id = |e: Option<usize>| e.map(|e| first_edge + e as i32);
@@ -472,7 +482,7 @@ impl Build<'_, '_, '_> {
                 let message =
                     format!("{} has no path {number}; its paths are 0 to {}", k.name.escape_debug(), numbering.paths() - 1);
                 let remedy = "give the program that was dumped; the number is in the database";
-                damage.push((Severity::Error, "path-number", message, remedy));
+                say(Severity::Error, "path-number", message, remedy);
                 add(i + 1, "finished", 1, number, None, &[])?;
                 (last, sure) = (None, false);
                 continue;
@@ -480,9 +490,15 @@ impl Build<'_, '_, '_> {
             if sure && !follows(&path, last.as_ref(), !wrapped) {
                 let message = format!("path {number} of {} cannot follow what is recorded before it", k.name.escape_debug());
                 let remedy = "give the program that was dumped; the paths are in the database as they are";
-                damage.push((Severity::Warning, "path-order", message, remedy));
+                say(Severity::Warning, "path-order", message, remedy);
             }
-            add(i + 1, "finished", 1, number, Some(&path), &path.blocks)?;
+            let list = if path.blocks.len() <= self.budget { path.blocks.as_slice() } else { &[] };
+            self.budget -= list.len();
+            if list.is_empty() {
+                let message = format!("the paths have more than {BLOCKS} blocks: further ones are numbers only");
+                say(Severity::Error, "path-budget", message, "dump fewer frames");
+            }
+            add(i + 1, "finished", 1, number, Some(&path), list)?;
             path.blocks.iter().for_each(|&b| k.blocks_run[b] += 1);
             path.edges.iter().chain(&path.begin).for_each(|&e| k.edges_run[e] += 1);
             if path.end == crate::analysis::paths::End::Exit
@@ -500,12 +516,16 @@ impl Build<'_, '_, '_> {
             };
             if found.iter().any(fits) {
                 found.retain(fits);
+            } else if !found.is_empty() {
+                let message = format!("the path under way of {} cannot follow the last one recorded", k.name.escape_debug());
+                let remedy = "give the program that was dumped; the paths are in the database as they are";
+                say(Severity::Warning, "path-order", message, remedy);
             }
             let count = found.len();
             if count == 0 && numbering.increments {
                 let message = format!("no path of {} is at line {line} with {counted} counted", k.name.escape_debug());
                 let remedy = "a line that no block lists, or code that was moved: build with less optimisation";
-                damage.push((Severity::Info, "path-position", message, remedy));
+                say(Severity::Info, "path-position", message, remedy);
             }
             for position in &found {
                 match position {
@@ -522,10 +542,7 @@ impl Build<'_, '_, '_> {
             }
         }
         self.paths = id;
-        for (severity, code, message, remedy) in damage {
-            self.load.problem(problem(severity, code, message, position.to_owned(), remedy))?;
-        }
-        Ok(())
+        self.load.all_problems(&damage)
     }
 
     fn finish(&mut self) -> Result<(), BuildError> {
@@ -575,6 +592,13 @@ impl Build<'_, '_, '_> {
         }
         table.flush()?;
         self.names.write(connection, &mut self.load.files)?;
+        // What all formats with static control flow have.
+        for (table, sql) in [
+            ("basic_block", include_str!("../../../queries/derive/middle/path_basic_block.sql")),
+            ("cfg_edge", include_str!("../../../queries/derive/middle/path_cfg_edge.sql")),
+        ] {
+            connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
+        }
         Ok(())
     }
 }
