@@ -233,7 +233,7 @@ fn a_trace_with_dependences_only() {
     assert!(found["missing"].to_string().contains("transfers stand for them"));
     let Some(mut browser) = Browser::start(&scratch) else { return };
     show(&mut browser, &scratch, &db);
-    assert!(browser.text("document.querySelector('#canvas').textContent").contains("512 transfers"));
+    assert!(browser.text("document.querySelector('#canvas').textContent").contains("537 transfers"));
     browser.no_problems();
 }
 

@@ -454,12 +454,13 @@ fn timeline(connection: &Connection, functions: &Functions, most: usize, notes: 
 
 /// What this database lacks: views that need it (`graph`, `tree`...), and why, in words.
 fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
-    let mut found = Vec::new();
-    let counts = each_count(connection)?;
-    let mut say = |views: &[&str], why: String| found.push(json!([views, why]));
+    type Counts = ([i64; 6], Option<bool>, Option<String>, Option<String>);
+    let (counts, accesses, format, detail): Counts = connection.query_row(report!("html_counts"), [], |r| {
+        Ok(([r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?], r.get(6)?, r.get(7)?, r.get(8)?))
+    })?;
     let [data, sized, calls, instances, lines, steps] = counts;
-    let sql = "SELECT bool_or(carries_accesses), string_agg(DISTINCT format, ', ') FROM input WHERE role = 'trace'";
-    let (accesses, format): (Option<bool>, Option<String>) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let mut found = Vec::new();
+    let mut say = |views: &[&str], why: String| found.push(json!([views, why]));
     let format = format.map_or(String::new(), |f| format!(" ({})", visible(&f)));
     if data == 0 {
         let why = if accesses == Some(false) {
@@ -478,8 +479,6 @@ fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
         say(&["graph", "tree"], format!("No calls: this trace{format} has none."));
     }
     if instances == 0 {
-        let detail: Option<String> =
-            connection.query_row("SELECT max(value) FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
         let why = match detail.as_deref() {
             Some("summary") => "No call instances: build the database with --detail instance or more.".to_owned(),
             _ => format!("No call instances: this trace{format} has none."),
@@ -501,21 +500,4 @@ fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
         );
     }
     Ok(found)
-}
-
-/// Rows of dataflow, those with bytes, of calls, of call instances, of lines, and functions with steps.
-fn each_count(connection: &Connection) -> Result<[i64; 6], ReportError> {
-    let sql = [
-        "SELECT count(*) FROM function_edge_folded",
-        "SELECT count(bytes) FROM function_edge_folded",
-        "SELECT count(*) FROM call_edge_folded WHERE caller_function_id IS NOT NULL",
-        "SELECT count(*) FROM function_call",
-        "SELECT count(*) FROM instruction WHERE line IS NOT NULL",
-        "SELECT count(*) FROM function_profile_folded WHERE steps_self IS NOT NULL",
-    ];
-    let mut counts = [0; 6];
-    for (count, sql) in counts.iter_mut().zip(sql) {
-        *count = connection.query_row(sql, [], |r| r.get(0))?;
-    }
-    Ok(counts)
 }
