@@ -156,8 +156,10 @@ fn callgrind_has_the_totals_of_the_database() {
             let total = annotated.lines().find_map(|l| l.trim().strip_suffix("PROGRAM TOTALS")).expect("totals").trim();
             assert_eq!(total.replace(',', ""), found.total.to_string());
             for (name, cost) in own.iter().filter(|(name, _)| !name.contains(['<', '\\'])) {
-                let line =
-                    annotated.lines().find(|l| l.contains(&format!(":{name} ["))).unwrap_or_else(|| panic!("{name}: {annotated}"));
+                let line = annotated
+                    .lines()
+                    .find(|l| l.contains(&format!(":{name} [")))
+                    .unwrap_or_else(|| panic!("{name}: {annotated}"));
                 assert_eq!(line.split_whitespace().next().unwrap().replace(',', ""), cost.to_string(), "{name}");
             }
         }
