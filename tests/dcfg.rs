@@ -584,3 +584,37 @@ fn a_writer_that_knows_less() {
     assert_eq!(rows(&db, "SELECT name FROM function_symbol"), ["<unknown app>"]);
     assert_eq!(rows(&db, "SELECT path FROM image ORDER BY image_id"), ["/bin/app", "[vdso]"]);
 }
+
+#[test]
+fn every_fixture_and_what_it_gave() {
+    let scratch = Scratch::new("dcfg-fixtures");
+    let folder = repository("tests/formats/dcfg");
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("formats/snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let good = (folder.join("good.dcfg.json"), folder.join("good.trace.json"));
+    for kind in ["good", "truncated", "damaged"] {
+        for (part, files) in [
+            ("graph", (folder.join(format!("{kind}.dcfg.json")), good.1.clone())),
+            ("trace", (good.0.clone(), folder.join(format!("{kind}.trace.json")))),
+        ] {
+            let db = scratch.path("fixture.duckdb");
+            let output = addfg(&["build", text(&files.0), text(&files.1), "-o", text(&db), "--force"]);
+            assert_eq!(output.status.code(), Some(i32::from(kind != "good")), "{kind} {part}");
+            let mut contents = String::new();
+            for (name, sql) in [
+                ("nodes that ran", NODES),
+                ("calls", "SELECT s.name, f.kind, ending, call_seq, return_seq FROM function_call f JOIN function_symbol s USING (function_id) ORDER BY call_id"),
+                ("loops", "SELECT b.number, instance, start_seq, end_seq, i.iterations FROM loop_instance i JOIN loop l USING (loop_id) JOIN basic_block b ON b.basic_block_id = l.header_block_id ORDER BY loop_instance_id"),
+                ("blocks", "SELECT number, kind, format('{:#x}', address), instructions, executions, line FROM basic_block ORDER BY basic_block_id"),
+                ("edges", "SELECT e.number, a.number, b.number, e.kind, type, count FROM cfg_edge e JOIN basic_block a ON a.basic_block_id = source_block_id JOIN basic_block b ON b.basic_block_id = target_block_id ORDER BY cfg_edge_id"),
+                ("problems", "SELECT severity, code, message FROM diagnostic ORDER BY ALL"),
+            ] {
+                contents += &format!("{name}\n");
+                rows(&db, sql).iter().for_each(|row| contents += &format!("    {row}\n"));
+            }
+            settings.bind(|| insta::assert_snapshot!(format!("dcfg-{kind}-{part}"), contents));
+        }
+    }
+}
