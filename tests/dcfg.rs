@@ -52,8 +52,11 @@ fn blocks_and_edges_of_the_samples() {
         ok(&["build", text(&trace), text(&graph), "-o", text(&db)]);
         assert_eq!(rows(&db, BLOCKS), lines(&blocks));
         assert_eq!(rows(&db, EDGES), lines(&edges));
-        let calls = rows(&db, "SELECT s.name, count(*), sum(steps_total) FROM function_call JOIN function_symbol s USING (function_id) \
-                               WHERE thread_id = 1 GROUP BY ALL ORDER BY ALL");
+        let calls = rows(
+            &db,
+            "SELECT s.name, count(*), sum(steps_total) FROM function_call JOIN function_symbol s USING (function_id) \
+                               WHERE thread_id = 1 GROUP BY ALL ORDER BY ALL",
+        );
         assert_eq!(calls, ["<unknown demo-x86_64.elf>,1,208", "add,9,18", "fact,5,120", "fill,1,53", "main,1,202", "sum,1,75"]);
         assert!(rows(&db, "FROM diagnostic WHERE code <> 'dcfg-no-code'").is_empty());
         // With the program there are instructions, and the SQL finds the same calls from them.
@@ -64,7 +67,10 @@ fn blocks_and_edges_of_the_samples() {
             assert!(!ok(&["verify", text(&db)]).contains("DIFFERENT"));
             assert_eq!(rows(&db, "SELECT count(*) FROM opcode_line"), ["208"]);
         }
-        assert_eq!(rows(&db, "SELECT iterations, end_seq - start_seq + 1 FROM loop_instance WHERE thread_id = 1 ORDER BY ALL"), ["8,48", "8,64"]);
+        assert_eq!(
+            rows(&db, "SELECT iterations, end_seq - start_seq + 1 FROM loop_instance WHERE thread_id = 1 ORDER BY ALL"),
+            ["8,48", "8,64"]
+        );
         let static_loops = "SELECT l.loop_id, any_value(l.iterations), any_value(l.entries), sum(i.iterations), count(*)
                             FROM loop l JOIN loop_instance i USING (loop_id) GROUP BY ALL
                             HAVING any_value(l.iterations) <> sum(i.iterations) OR any_value(l.entries) <> count(*)";
@@ -78,10 +84,12 @@ fn a_graph_alone_has_static_control_flow_and_counts() {
     let Some(graph) = sample("demo-1t.dcfg.json") else { return };
     let db = scratch.path("static.duckdb");
     ok(&["build", text(&graph), "-o", text(&db)]);
-    let profile = "SELECT s.name, p.calls, p.steps_self FROM function_profile p JOIN function_symbol s USING (function_id) ORDER BY ALL";
+    let profile =
+        "SELECT s.name, p.calls, p.steps_self FROM function_profile p JOIN function_symbol s USING (function_id) ORDER BY ALL";
     let found = rows(&db, profile);
     assert_eq!(found, ["<unknown demo-x86_64.elf>,1,6", "add,9,18", "fact,5,44", "fill,1,53", "main,1,28", "sum,1,59"]);
-    let calls = rows(&db, "SELECT caller, callee, kind, calls FROM call_graph WHERE caller = 'fact' OR callee = 'add' ORDER BY ALL");
+    let calls =
+        rows(&db, "SELECT caller, callee, kind, calls FROM call_graph WHERE caller = 'fact' OR callee = 'add' ORDER BY ALL");
     assert_eq!(calls, ["fact,fact,call,4", "main,add,call,1", "sum,add,call,8"]);
     assert_eq!(rows(&db, "SELECT count(*) FROM basic_block WHERE kind = 'block'"), ["21"]);
     assert!(ok(&["graph", text(&db), "--format", "json"]).contains("\"fact\""));
@@ -124,22 +132,26 @@ fn same(a: &Path, b: &Path) -> usize {
 
 /// Builds a database of a recording, exports it, builds one of the export.
 fn round_trip(scratch: &Scratch, name: &str, trace: &Path, elf: &Path) -> (PathBuf, PathBuf, PathBuf) {
-    let (db, folder, back) = (scratch.path(&format!("{name}.duckdb")), scratch.path(&format!("{name}-dcfg")), scratch.path("back.duckdb"));
+    let (db, folder, back) =
+        (scratch.path(&format!("{name}.duckdb")), scratch.path(&format!("{name}-dcfg")), scratch.path("back.duckdb"));
     ok(&["build", text(trace), "--elf", text(elf), "-o", text(&db)]);
     ok(&["export", text(&db), "--to", "dcfg", "-o", text(&folder)]);
     let (graph, edges) = (folder.join("run.dcfg.json"), folder.join("run.trace.json"));
     ok(&["build", text(&graph), text(&edges), "--elf", text(elf), "-o", text(&back), "--force"]);
-    assert!(rows(&back, "SELECT code, message FROM diagnostic").is_empty(), "{:?}", rows(&back, "SELECT code, message FROM diagnostic"));
+    assert!(
+        rows(&back, "SELECT code, message FROM diagnostic").is_empty(),
+        "{:?}",
+        rows(&back, "SELECT code, message FROM diagnostic")
+    );
     (db, back, folder)
 }
 
 #[test]
 fn what_is_exported_comes_back_the_same() {
     let scratch = Scratch::new("dcfg-round");
-    for (name, trace, elf) in [
-        ("fir", "examples/fir/fir.log", "examples/fir/fir"),
-        ("jpeg", "examples/jpeg/jpeg.log.xz", "examples/jpeg/jpeg"),
-    ] {
+    for (name, trace, elf) in
+        [("fir", "examples/fir/fir.log", "examples/fir/fir"), ("jpeg", "examples/jpeg/jpeg.log.xz", "examples/jpeg/jpeg")]
+    {
         let (db, back, folder) = round_trip(&scratch, name, &repository(trace), &repository(elf));
         assert!(same(&db, &back) > 5);
         assert!(!ok(&["verify", text(&back)]).contains("DIFFERENT"), "{name}");
@@ -191,7 +203,10 @@ fn dominators_are_those_of_the_definition() {
             routines.entry(n[0]).or_default().insert(n[1], n[2]);
         }
         let mut next: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
-        for row in rows(&db, "SELECT source_block_id, target_block_id FROM cfg_edge WHERE kind IN ('branch', 'fall-through', 'repeat', 'bypass', 'unknown')") {
+        for row in rows(
+            &db,
+            "SELECT source_block_id, target_block_id FROM cfg_edge WHERE kind IN ('branch', 'fall-through', 'repeat', 'bypass', 'unknown')",
+        ) {
             let (a, b) = row.split_once(',').unwrap();
             next.entry(a.parse().unwrap()).or_default().push(b.parse().unwrap());
         }
@@ -209,7 +224,8 @@ fn dominators_are_those_of_the_definition() {
                 seen
             };
             for &n in nodes.keys().filter(|&&n| n != entry) {
-                let dominators: BTreeSet<i64> = nodes.keys().copied().filter(|&d| d != n && !reach(Some(d)).contains(&n)).collect();
+                let dominators: BTreeSet<i64> =
+                    nodes.keys().copied().filter(|&d| d != n && !reach(Some(d)).contains(&n)).collect();
                 // The immediate one is dominated by all others.
                 let immediate = dominators.iter().find(|&&d| dominators.iter().all(|&o| o == d || !reach(Some(o)).contains(&d)));
                 assert_eq!(immediate, nodes.get(&n), "node {n} of routine {entry}");
@@ -293,7 +309,10 @@ fn the_small_graph_is_clean() {
                            JOIN loop l USING (loop_id) JOIN basic_block b ON b.basic_block_id = l.header_block_id ORDER BY start_seq, loop_id");
     assert_eq!(loops, ["15,1,5,32,2,", "11,1,6,11,3,1", "11,2,21,24,2,1"]);
     assert_eq!(rows(&db, "SELECT iteration, start_seq FROM loop_iteration ORDER BY start_seq, loop_instance_id").len(), 7);
-    let calls = rows(&db, "SELECT s.name, f.kind, ending, call_seq, return_seq FROM function_call f JOIN function_symbol s USING (function_id) ORDER BY call_id");
+    let calls = rows(
+        &db,
+        "SELECT s.name, f.kind, ending, call_seq, return_seq FROM function_call f JOIN function_symbol s USING (function_id) ORDER BY call_id",
+    );
     assert_eq!(calls, ["main,root,open,1,32", "leaf,call,return,15,16", "leaf,call,return,28,29"]);
     // Numbers may be strings, and the columns in another order, with others between them.
     let mut turned = graph();
@@ -436,7 +455,10 @@ fn every_kind_of_damage_to_a_trace() {
         assert!(matches!(code, Some(0 | 1)), "{field}: {code:?}");
         // The last block of what was decoded has no edge that leaves it: whether it ran is not said.
         let found = rows(&db, NODES).join(" ");
-        assert!(found == nodes || nodes.starts_with(&found) && nodes[found.len()..].split_whitespace().count() <= 1, "{field} = {value}: {found}");
+        assert!(
+            found == nodes || nodes.starts_with(&found) && nodes[found.len()..].split_whitespace().count() <= 1,
+            "{field} = {value}: {found}"
+        );
     }
 }
 

@@ -221,13 +221,26 @@ struct Walk<'a> {
 
 /// What a walk meets, thread by thread.
 enum Event {
-    Edge { thread: usize, edge: (u32, u32, u8) },
+    Edge {
+        thread: usize,
+        edge: (u32, u32, u8),
+    },
     /// A thread's first edge, or the first behind a gap, comes next, behind so many instructions.
-    Begin { thread: usize, preceding: u64 },
+    Begin {
+        thread: usize,
+        preceding: u64,
+    },
 }
 
 impl<'a> Walk<'a> {
-    fn new(code: &'a Code, info: &'a [Info], leaders: &'a Leaders, connection: &'a Connection, threads: usize, by_thread: bool) -> Self {
+    fn new(
+        code: &'a Code,
+        info: &'a [Info],
+        leaders: &'a Leaders,
+        connection: &'a Connection,
+        threads: usize,
+        by_thread: bool,
+    ) -> Self {
         let mut all = Vec::new();
         all.resize_with(threads, Thread::default);
         Walk { code, info, leaders, connection, threads: all, calls: Vec::new(), next_call: 1, by_thread }
@@ -600,9 +613,13 @@ pub fn write(connection: &Connection, _: &Options, folder: &Path) -> Result<(), 
         }
     };
     let mut bypasses = BTreeSet::new();
-    walk().run(|b| graph.borrow_mut().block(b), take, |bypass| {
-        bypasses.insert(bypass);
-    })?;
+    walk().run(
+        |b| graph.borrow_mut().block(b),
+        take,
+        |bypass| {
+            bypasses.insert(bypass);
+        },
+    )?;
     let mut graph = graph.into_inner();
     for bypass in bypasses {
         graph.edge(bypass);
@@ -813,7 +830,10 @@ fn write_graph(
             write!(out, "]")?;
         }
         write_lines(out, code, info, image)?;
-        write!(out, ",\n\"BASIC_BLOCKS\": [[\"NODE_ID\", \"ADDR_OFFSET\", \"SIZE\", \"NUM_INSTRS\", \"LAST_INSTR_OFFSET\", \"COUNT\"]")?;
+        write!(
+            out,
+            ",\n\"BASIC_BLOCKS\": [[\"NODE_ID\", \"ADDR_OFFSET\", \"SIZE\", \"NUM_INSTRS\", \"LAST_INSTR_OFFSET\", \"COUNT\"]"
+        )?;
         for (i, b) in graph.blocks.iter().enumerate().filter(|(_, b)| image_of(b) == image.id) {
             let (first, last, end) = ends(b);
             let id = i as u32 + SPECIALS + 1;
@@ -955,7 +975,9 @@ fn routines(code: &Code, graph: &Graph, image_of: &dyn Fn(&Block) -> i32) -> Vec
         }
         // A node that another routine leads to is an entry of its own.
         let new: Vec<u32> = (SPECIALS..nodes as u32)
-            .filter(|&n| owner[n as usize] != Some(n) && before[n as usize].iter().any(|&b| owner[b as usize] != owner[n as usize]))
+            .filter(|&n| {
+                owner[n as usize] != Some(n) && before[n as usize].iter().any(|&b| owner[b as usize] != owner[n as usize])
+            })
             .collect();
         if new.is_empty() {
             break;
@@ -968,7 +990,10 @@ fn routines(code: &Code, graph: &Graph, image_of: &dyn Fn(&Block) -> i32) -> Vec
             members.entry(entry).or_default().push(n);
         }
     }
-    members.into_iter().map(|(entry, members)| routine(entry, &members, &next, &leaves, &owner, home(entry).map_or(0, |h| h.0))).collect()
+    members
+        .into_iter()
+        .map(|(entry, members)| routine(entry, &members, &next, &leaves, &owner, home(entry).map_or(0, |h| h.0)))
+        .collect()
 }
 
 fn routine(entry: u32, members: &[u32], next: &[Vec<u32>], leaves: &[bool], owner: &[Option<u32>], image: i32) -> Routine {
@@ -1016,7 +1041,13 @@ mod tests {
         let lengths = |codes: Vec<(u32, u8)>| codes.iter().map(|c| c.1).collect::<Vec<_>>();
         assert_eq!(lengths(of(&[1, 1, 2, 4])), [3, 3, 2, 1]);
         // Counts whose best code would be longer than 32 bits.
-        let fibonacci: Vec<u64> = (0..40).scan((1, 1), |s, _| { let f = s.0; *s = (s.1, s.0 + s.1); Some(f) }).collect();
+        let fibonacci: Vec<u64> = (0..40)
+            .scan((1, 1), |s, _| {
+                let f = s.0;
+                *s = (s.1, s.0 + s.1);
+                Some(f)
+            })
+            .collect();
         assert_eq!(lengths(of(&fibonacci)), [6; 40]);
     }
 

@@ -211,14 +211,7 @@ impl Notes<'_> {
 }
 
 /// A table of the document, or what is wrong with it as a diagnostic.
-fn table<'a>(
-    object: &'a Value,
-    key: &str,
-    names: &[&str],
-    required: usize,
-    place: &str,
-    notes: &mut Notes,
-) -> Option<Table<'a>> {
+fn table<'a>(object: &'a Value, key: &str, names: &[&str], required: usize, place: &str, notes: &mut Notes) -> Option<Table<'a>> {
     match Table::new(object.get(key), names, required) {
         Ok(table) => table,
         Err(wrong) => {
@@ -383,7 +376,8 @@ impl Reader<'_, '_> {
 
     /// Images may lie over one another when one was unloaded before another came; worth knowing.
     fn overlaps(&mut self, process: &Process, place: &str) {
-        let mut spans: Vec<_> = process.images.iter().map(|i| (i.load_address, i.load_address.saturating_add(i.size), i.id)).collect();
+        let mut spans: Vec<_> =
+            process.images.iter().map(|i| (i.load_address, i.load_address.saturating_add(i.size), i.id)).collect();
         spans.sort_unstable();
         for pair in spans.windows(2) {
             if pair[1].0 < pair[0].1 {
@@ -474,7 +468,9 @@ impl Reader<'_, '_> {
                 continue;
             }
             let ends = (self.id(row.integer(1), place, "an edge's source"), self.id(row.integer(2), place, "an edge's target"));
-            let (Some(id), (Some(source), Some(target))) = (self.id(row.integer(0), place, "an edge's id"), ends) else { continue };
+            let (Some(id), (Some(source), Some(target))) = (self.id(row.integer(0), place, "an edge's id"), ends) else {
+                continue;
+            };
             if process.edge_by_id.contains_key(&id) {
                 self.notes.lost("dcfg-duplicate-id", place, format!("edge {id} is there twice"));
                 continue;
@@ -546,7 +542,9 @@ impl Reader<'_, '_> {
             for &(node, _) in &nodes {
                 let node = &mut process.nodes[node as usize];
                 match node.routine {
-                    Some(_) => self.notes.warn("dcfg-two-routines", &place, format!("node {} is in another routine too", node.id)),
+                    Some(_) => {
+                        self.notes.warn("dcfg-two-routines", &place, format!("node {} is in another routine too", node.id))
+                    }
                     None => node.routine = Some(number),
                 }
                 if node.kind != NodeKind::Block || node.image != image {

@@ -359,7 +359,13 @@ fn walk_trace<F: FnMut(Table, Vec<ArrayRef>)>(
                     } else if preceding > walk.steps() {
                         let lost = preceding - walk.steps();
                         let message = format!("{lost} instructions before instruction {preceding} are not in the trace");
-                        note.add(Severity::Info, "dcfg-gap", &place, message, "calls that are open there begin anew, of kind gap");
+                        note.add(
+                            Severity::Info,
+                            "dcfg-gap",
+                            &place,
+                            message,
+                            "calls that are open there begin anew, of kind gap",
+                        );
                         walk.gap(preceding);
                     }
                     (begin, wanted) = (walk.steps(), instructions);

@@ -182,7 +182,9 @@ impl<R: Read> Symbols<'_, R> {
             match self.inside()? {
                 d @ b'0'..=b'9' => {
                     let digit = u64::from(d - b'0');
-                    times = Some(times.unwrap_or(0).checked_mul(10).and_then(|t| t.checked_add(digit)).ok_or(SequenceError::Unfolds)?);
+                    times = Some(
+                        times.unwrap_or(0).checked_mul(10).and_then(|t| t.checked_add(digit)).ok_or(SequenceError::Unfolds)?,
+                    );
                 }
                 b'*' => break,
                 _ => return Err(SequenceError::Repeat),

@@ -370,7 +370,20 @@ impl<'a> Code<'a> {
                 if n.kind != NodeKind::Block {
                     let (int, long) = (None::<i32>, None::<u64>);
                     table.append_row(params![
-                        id, n.kind.name(), n.id, owner, int, int, long, long, None::<i64>, long, int, int, None::<i64>, int
+                        id,
+                        n.kind.name(),
+                        n.id,
+                        owner,
+                        int,
+                        int,
+                        long,
+                        long,
+                        None::<i64>,
+                        long,
+                        int,
+                        int,
+                        None::<i64>,
+                        int
                     ])?;
                     continue;
                 }
@@ -585,8 +598,11 @@ impl<'c, 'a, F: FnMut(Table, Vec<ArrayRef>)> Rows<'c, 'a, F> {
     fn hand_out(&mut self) {
         let Runs { start_seq, thread, block } = std::mem::take(&mut self.runs);
         if !start_seq.is_empty() {
-            let columns: Vec<ArrayRef> =
-                vec![Arc::new(Int64Array::from(start_seq)), Arc::new(Int32Array::from(thread)), Arc::new(Int32Array::from(block))];
+            let columns: Vec<ArrayRef> = vec![
+                Arc::new(Int64Array::from(start_seq)),
+                Arc::new(Int32Array::from(thread)),
+                Arc::new(Int32Array::from(block)),
+            ];
             (self.send)(Table::BlockRun, columns);
         }
     }

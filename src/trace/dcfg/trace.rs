@@ -343,11 +343,15 @@ impl Reader<'_> {
                     match reader.transitions.insert(edge, &code, &next) {
                         Ok(()) => {}
                         Err(CodeError::Characters) => {
-                            reader.warn("dcfg-code", format!("the code `{}` of edge {id} is not of 0 to 32 bits", shorten(&code)));
+                            reader
+                                .warn("dcfg-code", format!("the code `{}` of edge {id} is not of 0 to 32 bits", shorten(&code)));
                         }
-                        Err(CodeError::NoEdges) => reader.warn("dcfg-code", format!("the code `{code}` of edge {id} leads nowhere")),
+                        Err(CodeError::NoEdges) => {
+                            reader.warn("dcfg-code", format!("the code `{code}` of edge {id} leads nowhere"))
+                        }
                         Err(CodeError::Ambiguous) => {
-                            let message = format!("the code `{code}` of edge {id} cannot be told from another one; the first counts");
+                            let message =
+                                format!("the code `{code}` of edge {id} cannot be told from another one; the first counts");
                             reader.warn("dcfg-transition-code", message);
                         }
                     }
