@@ -97,7 +97,7 @@ if wanted growth; then
             for detail in summary instance pairs full; do
                 # 16 times the communications inside instances is more than what most disks are for.
                 [ "$detail" = full ] && [ "$factor" -gt 4 ] && continue
-                measure "$detail $factor" "$ADDFG" build "$log" --elf jpeg --detail "$detail" -o "jpeg-$detail-$factor.duckdb" --force
+                measure "$detail $factor" "$ADDFG" build "$log" --elf jpeg --detail "$detail" -o "jpeg-$detail-$size-$factor.duckdb" --force
                 steps=$(sed -n 's/.*: \([0-9]*\) steps.*/\1/p' err.txt)
                 note "steps $factor" "$steps"
             done
@@ -111,7 +111,7 @@ if wanted growth; then
         records=$(wc -l < "$log")
         p=$(median "P $factor" 1)
         for detail in summary instance pairs full; do
-            database=jpeg-$detail-$factor.duckdb
+            database=jpeg-$detail-$size-$factor.duckdb
             cpu=$(median "$detail $factor" $CPU)
             [ -n "$cpu" ] || continue
             wall=$(median "$detail $factor" $WALL)
@@ -135,9 +135,9 @@ fi
 
 if wanted views; then
     for factor in $factors; do
-        database=jpeg-pairs-$factor.duckdb
+        database=jpeg-pairs-$size-$factor.duckdb
         [ -e "$database" ] || "$ADDFG" build "jpeg-$size-$factor.log" --elf jpeg -o "$database" --quiet
-        summary=jpeg-summary-$factor.duckdb
+        summary=jpeg-summary-$size-$factor.duckdb
         [ -e "$summary" ] || "$ADDFG" build "jpeg-$size-$factor.log" --elf jpeg --detail summary -o "$summary" --quiet
     done
     # A view's name, and its command without the database.
@@ -157,10 +157,10 @@ if wanted views; then
     )
     for ((run = 0; run < repetitions; run++)); do
         for factor in $factors; do
-            measure "graph of summary $factor" "$ADDFG" graph --format dot "jpeg-summary-$factor.duckdb"
+            measure "graph of summary $factor" "$ADDFG" graph --format dot "jpeg-summary-$size-$factor.duckdb"
             for view in "${views[@]}"; do
                 command=(${view#*|})
-                measure "${view%%|*} $factor" "$ADDFG" "${command[@]}" "jpeg-pairs-$factor.duckdb" || echo "failed: $view" >&2
+                measure "${view%%|*} $factor" "$ADDFG" "${command[@]}" "jpeg-pairs-$size-$factor.duckdb" || echo "failed: $view" >&2
             done
         done
     done

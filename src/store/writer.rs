@@ -69,6 +69,11 @@ impl RunRows {
     }
 }
 
+/// Little memory, and a bulk load needs no order but its own. Rows wait for as little as possible before they are compressed: several
+/// tables at a time would each keep five groups of them.
+const SETTINGS: &str = "SET memory_limit = '256MB'; SET threads = 2; SET wal_autocheckpoint = '1TB'; \
+    SET write_buffer_row_group_count = 1;";
+
 /// A database that is being built.
 pub struct Writer {
     path: PathBuf,
@@ -91,8 +96,7 @@ impl Writer {
         writer.remove();
         let config = Config::default().enable_autoload_extension(false)?;
         let connection = Connection::open_with_flags(&writer.temporary, config)?;
-        // Little memory, and a bulk load needs no order but its own.
-        connection.execute_batch("SET memory_limit = '256MB'; SET threads = 2; SET wal_autocheckpoint = '1TB';")?;
+        connection.execute_batch(SETTINGS)?;
         let (sender, receiver) = mpsc::sync_channel::<Rows>(4);
         writer.sender = Some(sender);
         let work = move || {
