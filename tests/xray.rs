@@ -726,7 +726,13 @@ fn account(log: &Path, map: Option<&Path>, more: &[&str]) -> Option<Vec<(u32, u6
 
 /// The database's figures are llvm-xray's.
 fn same_figures(log: &Path, map: Option<&Path>, db: &Path) -> usize {
-    let theirs = account(log, map, &[]).or_else(|| account(log, map, &["-k", "-d"])).expect("llvm-xray accounts");
+    // llvm-xray account takes records in the order of the file and drops those before the first one's time: sorted first.
+    let sorted = db.with_extension("yaml");
+    assert!(llvm(&["convert", "-f", "yaml", log.to_str().unwrap(), "-o", sorted.to_str().unwrap()]).is_some());
+    let theirs = account(&sorted, map, &[]).or_else(|| account(&sorted, map, &["-k", "-d"])).expect("llvm-xray accounts");
+    if let Some(unsorted) = account(log, map, &[]) {
+        assert_eq!(unsorted, theirs, "{}", log.display());
+    }
     let sql = "SELECT n.number, t.calls, coalesce(t.min_s, t.min), coalesce(t.median_s, t.median), coalesce(t.p90_s, t.p90),
                       coalesce(t.p99_s, t.p99), coalesce(t.max_s, t.max), coalesce(t.sum_s, t.sum), t.function
                FROM call_timing t JOIN trace_function n USING (function_id) WHERE t.calls > 0 ORDER BY n.number";
