@@ -485,6 +485,11 @@ fn what_is_no_log_of_a_known_version_is_refused() {
     assert_eq!(output.status.code(), Some(2), "{}", error_text(&output));
     let (_, output) = try_build(&scratch, &[b"no log".to_vec()], &["--format", "xray"]);
     assert!(error_text(&output).contains("no header of an XRay log"), "{}", error_text(&output));
+    // Headers and nothing else: each begins an empty log.
+    for style in styles() {
+        let (all, problems) = events(&style.header(1).repeat(3));
+        assert!(all.is_empty() && problems.is_empty(), "{style:?} {problems:?}");
+    }
     // A log without buffers is one in which nothing was recorded.
     let db = build(&scratch, &[V5.header(1)], 0);
     assert_eq!(rows(&db, CALLS), [""; 0]);
@@ -583,6 +588,57 @@ fn every_command_says_what_an_xray_log_has_or_lacks() {
     }
 }
 
+/// The logs of tests/formats/xray, as written here: they are files so that other programs and readers of the tree have them.
+fn fixtures() -> Vec<(&'static str, Vec<u8>)> {
+    let basic = Style { version: 3, ..V5 };
+    let mut log = basic.header(0);
+    log.extend(basic.basic(3, 2, 2, 1010, 50, 9));
+    log.extend(basic.basic_argument(2, 50, 9, 77));
+    log.extend(basic.basic(1, 2, 2, 1020, 50, 9));
+    let whole = V5.log(&run());
+    let mut damaged = whole.clone();
+    damaged[32 + 16 + 64] = 0xff;
+    let high = Style { version: 4, big: true, high: true };
+    vec![
+        ("good-fdr5", whole.clone()),
+        ("good-fdr4-big", high.log(&run())),
+        ("good-basic3", log),
+        ("truncated-fdr5", whole[..whole.len() - 13].to_vec()),
+        ("damaged-fdr5", damaged),
+    ]
+}
+
+#[test]
+fn fixtures_are_recognised_and_give_what_their_snapshots_say() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("formats/snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    for (name, bytes) in fixtures() {
+        let path = repository(&format!("tests/formats/xray/{name}.xray"));
+        if !path.exists() {
+            std::fs::write(&path, &bytes).unwrap();
+            panic!("wrote {}: run again", path.display());
+        }
+        assert!(std::fs::read(&path).unwrap() == bytes, "{name} is not as written here");
+        let input = addfg::trace::input::Input::open(&path).unwrap();
+        let yes: Vec<_> = addfg::trace::formats().filter(|f| f.sniff(input.head())).map(|f| f.name()).collect();
+        assert_eq!(yes, ["xray"], "{name}");
+        let mut text = String::new();
+        for (i, line) in bytes.chunks(16).enumerate() {
+            let hex: Vec<String> = line.iter().map(|b| format!("{b:02x}")).collect();
+            text += &format!("| {:04x} {}\n", i * 16, hex.join(" "));
+        }
+        let (events, problems) = events(&bytes);
+        for e in events {
+            text += &format!("{:?} function {} time {} cpu {} value {:#x}\n", e.kind, e.function, e.time, e.cpu, e.value);
+        }
+        text += &format!("problems: {}\n", problems.join(" "));
+        assert_eq!(problems.is_empty(), name.starts_with("good"));
+        settings.bind(|| insta::assert_snapshot!(format!("xray-{name}"), text));
+    }
+}
+
 // ---- Against llvm-xray ----------------------------------------------------------------------------------------------------------
 
 const LLVM: &str = "llvm-xray-19";
@@ -670,7 +726,13 @@ fn account(log: &Path, map: Option<&Path>, more: &[&str]) -> Option<Vec<(u32, u6
 
 /// The database's figures are llvm-xray's.
 fn same_figures(log: &Path, map: Option<&Path>, db: &Path) -> usize {
-    let theirs = account(log, map, &[]).or_else(|| account(log, map, &["-k", "-d"])).expect("llvm-xray accounts");
+    // llvm-xray account takes records in the order of the file and drops those before the first one's time: sorted first.
+    let sorted = db.with_extension("yaml");
+    assert!(llvm(&["convert", "-f", "yaml", log.to_str().unwrap(), "-o", sorted.to_str().unwrap()]).is_some());
+    let theirs = account(&sorted, map, &[]).or_else(|| account(&sorted, map, &["-k", "-d"])).expect("llvm-xray accounts");
+    if let Some(unsorted) = account(log, map, &[]) {
+        assert_eq!(unsorted, theirs, "{}", log.display());
+    }
     let sql = "SELECT n.number, t.calls, coalesce(t.min_s, t.min), coalesce(t.median_s, t.median), coalesce(t.p90_s, t.p90),
                       coalesce(t.p99_s, t.p99), coalesce(t.max_s, t.max), coalesce(t.sum_s, t.sum), t.function
                FROM call_timing t JOIN trace_function n USING (function_id) WHERE t.calls > 0 ORDER BY n.number";

@@ -4,40 +4,39 @@
 -- param $db: the database, since the views hide its tables
 -- steps_self, steps_total, steps: ticks; call_seq, return_seq: ticks since the first entry, to the last exit where the call is open
 CREATE OR REPLACE TEMP VIEW function_call AS
-SELECT c.call_id, c.function_id, c.instance, c.parent_call_id, c.tail_of_call_id, c.thread_id, c.depth, c.kind, c.ending,
-       least(c.call_time - z.first, 1::UBIGINT << 62)::BIGINT AS call_seq,
-       least(greatest(coalesce(c.return_time, z.last), c.call_time) - z.first, 1::UBIGINT << 62)::BIGINT AS return_seq, c.call_time,
-       c.return_time, c.call_instruction_id, least(r.ticks_self, 1::UBIGINT << 53)::BIGINT AS steps_self,
-       least(r.ticks, 1::UBIGINT << 53)::BIGINT AS steps_total
+SELECT c.* REPLACE (
+    least(c.call_time - z.first, 1::UBIGINT << 62)::BIGINT AS call_seq,
+    least(greatest(coalesce(c.return_time, z.last), c.call_time) - z.first, 1::UBIGINT << 62)::BIGINT AS return_seq,
+    least(r.ticks_self, 1::UBIGINT << 53)::BIGINT AS steps_self, least(r.ticks, 1::UBIGINT << 53)::BIGINT AS steps_total)
 FROM $db.main.function_call c JOIN $db.main.call_record r ON r.call_id = c.call_id,
      (SELECT min(call_time) AS first, greatest(max(call_time), max(return_time)) AS last FROM $db.main.function_call) z;
 CREATE OR REPLACE TEMP VIEW function_profile AS
-SELECT p.function_id, p.calls, least(t.sum_self, 1::HUGEINT << 53)::BIGINT AS steps_self,
-       least(t.sum_outermost, 1::HUGEINT << 53)::BIGINT AS steps_total, p.dead_bytes, p.written_bytes
-FROM $db.main.function_profile p LEFT JOIN $db.main.function_time t USING (function_id);
+SELECT p.* REPLACE (
+    least(t.sum_self, 1::HUGEINT << 53)::BIGINT AS steps_self, least(t.sum_outermost, 1::HUGEINT << 53)::BIGINT AS steps_total)
+FROM $db.main.function_profile p LEFT JOIN $db.main.function_time t ON t.function_id = p.function_id;
 CREATE OR REPLACE TEMP VIEW function_profile_folded AS
-SELECT p.function_id, p.calls, least(t.sum_self, 1::HUGEINT << 53)::BIGINT AS steps_self,
-       least(t.sum_outermost, 1::HUGEINT << 53)::BIGINT AS steps_total
-FROM $db.main.function_profile_folded p LEFT JOIN $db.main.function_time t USING (function_id);
+SELECT p.* REPLACE (
+    least(t.sum_self, 1::HUGEINT << 53)::BIGINT AS steps_self, least(t.sum_outermost, 1::HUGEINT << 53)::BIGINT AS steps_total)
+FROM $db.main.function_profile_folded p LEFT JOIN $db.main.function_time t ON t.function_id = p.function_id;
 -- Contexts do not tell kinds of calls apart: where a pair of functions has two, neither has a sum.
 CREATE OR REPLACE TEMP VIEW edge_ticks AS
 SELECT p.function_id AS caller_function_id, k.function_id AS callee_function_id, least(sum(t.sum), 1::HUGEINT << 53)::BIGINT AS ticks
 FROM $db.main.stack_time t JOIN $db.main.call_stack k USING (stack_id)
 LEFT JOIN $db.main.call_stack p ON p.stack_id = k.parent_stack_id GROUP BY ALL;
 CREATE OR REPLACE TEMP VIEW call_edge AS
-SELECT e.caller_function_id, e.callee_function_id, e.kind, e.calls,
-       CASE WHEN e.kind <> 'gap' AND count(*) FILTER (e.kind <> 'gap') OVER (PARTITION BY e.caller_function_id, e.callee_function_id) = 1
-            THEN t.ticks END AS steps
+SELECT e.* REPLACE (
+    CASE WHEN e.kind <> 'gap' AND count(*) FILTER (e.kind <> 'gap') OVER (PARTITION BY e.caller_function_id, e.callee_function_id) = 1
+         THEN t.ticks END AS steps)
 FROM $db.main.call_edge e LEFT JOIN edge_ticks t ON t.caller_function_id IS NOT DISTINCT FROM e.caller_function_id
      AND t.callee_function_id = e.callee_function_id;
 CREATE OR REPLACE TEMP VIEW call_edge_folded AS
-SELECT e.caller_function_id, e.callee_function_id, e.kind, e.calls,
-       CASE WHEN e.kind <> 'gap' AND count(*) FILTER (e.kind <> 'gap') OVER (PARTITION BY e.caller_function_id, e.callee_function_id) = 1
-            THEN t.ticks END AS steps
+SELECT e.* REPLACE (
+    CASE WHEN e.kind <> 'gap' AND count(*) FILTER (e.kind <> 'gap') OVER (PARTITION BY e.caller_function_id, e.callee_function_id) = 1
+         THEN t.ticks END AS steps)
 FROM $db.main.call_edge_folded e LEFT JOIN edge_ticks t ON t.caller_function_id IS NOT DISTINCT FROM e.caller_function_id
      AND t.callee_function_id = e.callee_function_id;
 CREATE OR REPLACE TEMP VIEW thread AS
-SELECT t.thread_id, t.process_id, t.tid, s.ticks AS steps
+SELECT t.* REPLACE (s.ticks AS steps)
 FROM $db.main.thread t
 LEFT JOIN (SELECT c.thread_id, least(sum(r.ticks_self), 1::HUGEINT << 53)::BIGINT AS ticks
-           FROM $db.main.function_call c JOIN $db.main.call_record r USING (call_id) GROUP BY ALL) s USING (thread_id);
+           FROM $db.main.function_call c JOIN $db.main.call_record r USING (call_id) GROUP BY ALL) s ON s.thread_id = t.thread_id;

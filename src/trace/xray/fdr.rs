@@ -118,7 +118,7 @@ fn slots(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, prob
         && (second == bytes.len()
             || second < bytes.len() && (begins_buffer(bytes, second, header.layout) || is_header(bytes, second, header)));
     while at < bytes.len() {
-        if at > start && is_header(bytes, at, header) {
+        if is_header(bytes, at, header) {
             return at;
         }
         if bytes[at] != header.layout.byte(NEW_BUFFER) {
@@ -139,8 +139,7 @@ fn slots(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, prob
 /// Buffers with the count of their bytes before them.
 fn counted(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, problems: &mut Problems) -> usize {
     let layout = header.layout;
-    let start = header.at + Header::SIZE;
-    let mut at = start;
+    let mut at = header.at + Header::SIZE;
     while at < bytes.len() {
         if bytes[at] == layout.byte(EXTENTS) && bytes.len() - at >= METADATA {
             let begin = at + METADATA;
@@ -166,7 +165,7 @@ fn counted(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, pr
             }
             push(bytes, header, file, begin, end, cut, blocks, problems);
             at = end;
-        } else if at > start && is_header(bytes, at, header) {
+        } else if is_header(bytes, at, header) {
             return at;
         } else if is_padding(bytes, at) {
             at = behind_zeros(bytes, at);

@@ -10,10 +10,7 @@ use crate::store::StoreError;
 use crate::store::columns::{self, BATCH};
 use crate::trace::input::Input;
 use crate::trace::{Loaded, TraceError};
-use duckdb::arrow::array::{
-    ArrayRef, BinaryArray, Int32Array, Int64Array, StringArray, UInt8Array, UInt16Array, UInt64Array, new_null_array,
-};
-use duckdb::arrow::datatypes::DataType;
+use duckdb::arrow::array::{ArrayRef, BinaryArray, Int32Array, Int64Array, StringArray, UInt8Array, UInt16Array, UInt64Array};
 use duckdb::params;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -32,9 +29,31 @@ pub const TIMES: [(&str, &str); 2] = [
     ("function_time", include_str!("../../../queries/derive/high/function_time.sql")),
 ];
 
-/// Tables that the worker sends rows for.
-const TABLES: [&str; 7] =
-    ["call_event_row", "function_call", "call_record", "control_flow", "call_argument", "trace_event", "stack_ticks"];
+/// Tables that the worker sends rows for, and those of their columns that an XRay log has.
+const TABLES: [(&str, &[&str]); 7] = [
+    ("call_event_row", &["event_no", "thread_id", "time", "cpu", "kind", "function_id"]),
+    (
+        "function_call",
+        &[
+            "call_id",
+            "function_id",
+            "instance",
+            "parent_call_id",
+            "tail_of_call_id",
+            "thread_id",
+            "depth",
+            "kind",
+            "ending",
+            "call_time",
+            "return_time",
+        ],
+    ),
+    ("call_record", &["call_id", "call_event", "return_event", "stack_id", "ticks", "ticks_self"]),
+    ("control_flow", &["interval_id", "thread_id", "call_id", "function_id", "start_time", "end_time"]),
+    ("call_argument", &["call_id", "ordinal", "value"]),
+    ("trace_event", &["event_no", "thread_id", "time", "cpu", "kind", "type", "size", "data", "call_id"]),
+    ("stack_ticks", &["stack_id", "ticks", "calls", "ticks_self"]),
+];
 
 /// Different durations that are counted at a time.
 const DURATIONS: usize = 1 << 21;
@@ -271,27 +290,20 @@ impl Rows<'_> {
                 kind as UInt8Array,
                 function as Int32Array
             ),
-            1 => {
-                let rows = &mut self.calls;
-                let nothing = new_null_array(&DataType::Int64, rows.call.len());
-                let mut list = arrays!(
-                    rows,
-                    call as Int32Array,
-                    function as Int32Array,
-                    instance as Int32Array,
-                    parent as Int32Array,
-                    tail_of as Int32Array,
-                    thread as Int32Array,
-                    depth as Int32Array,
-                    kind as StringArray,
-                    ending as StringArray
-                );
-                list.extend([nothing.clone(), nothing.clone()]);
-                list.extend(arrays!(rows, call_time as UInt64Array, return_time as UInt64Array));
-                list.push(new_null_array(&DataType::Int32, nothing.len()));
-                list.extend([nothing.clone(), nothing.clone(), nothing]);
-                list
-            }
+            1 => arrays!(
+                self.calls,
+                call as Int32Array,
+                function as Int32Array,
+                instance as Int32Array,
+                parent as Int32Array,
+                tail_of as Int32Array,
+                thread as Int32Array,
+                depth as Int32Array,
+                kind as StringArray,
+                ending as StringArray,
+                call_time as UInt64Array,
+                return_time as UInt64Array
+            ),
             2 => arrays!(
                 self.records,
                 call as Int32Array,
@@ -301,15 +313,15 @@ impl Rows<'_> {
                 ticks as UInt64Array,
                 ticks_self as UInt64Array
             ),
-            3 => {
-                let rows = &mut self.intervals;
-                let mut list =
-                    arrays!(rows, interval as Int32Array, thread as Int32Array, call as Int32Array, function as Int32Array);
-                let nothing = new_null_array(&DataType::Int64, rows.start.len());
-                list.extend([nothing.clone(), nothing]);
-                list.extend(arrays!(rows, start as UInt64Array, end as UInt64Array));
-                list
-            }
+            3 => arrays!(
+                self.intervals,
+                interval as Int32Array,
+                thread as Int32Array,
+                call as Int32Array,
+                function as Int32Array,
+                start as UInt64Array,
+                end as UInt64Array
+            ),
             4 => arrays!(self.arguments, call as Int32Array, ordinal as Int32Array, value as UInt64Array),
             6 => {
                 let mut list: Vec<_> = self.durations.drain().collect();
@@ -618,8 +630,8 @@ pub fn load(inputs: Vec<Input>, load: &mut Load) -> Result<Loaded, BuildError> {
 fn receive(load: &mut Load, receiver: mpsc::Receiver<Message>) -> Result<(), BuildError> {
     let connection = load.connection;
     let mut appenders = Vec::new();
-    for table in TABLES {
-        appenders.push(connection.appender(table)?);
+    for (table, columns) in TABLES {
+        appenders.push(connection.appender_with_columns(table, columns)?);
     }
     for message in receiver {
         match message {

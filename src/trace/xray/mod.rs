@@ -31,7 +31,7 @@ impl Format for Xray {
         "LLVM XRay, flight data recorder (versions 1 to 5) and basic mode: calls with their times, arguments, events; no steps, no data"
     }
     fn record(&self) -> &'static str {
-        "clang -fxray-instrument ... && XRAY_OPTIONS='patch_premain=true xray_mode=xray-fdr' ./app"
+        "clang -fxray-instrument app.c -o app; XRAY_OPTIONS='patch_premain=true xray_mode=xray-basic' ./app (more in docs/xray.md)"
     }
     fn carries(&self) -> Carries {
         Carries { calls: true, time: true, threads: true, ..Carries::default() }
