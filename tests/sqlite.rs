@@ -103,7 +103,19 @@ fn fixture(scratch: &Scratch) -> PathBuf {
              INSERT INTO instruction_edge VALUES (1, 2, 1, 'heap', 8, 1), (NULL, 1, 8, 'stack', 16, 2);
              INSERT INTO communication_row VALUES (9, 1, 3, 0, false, 18446744073709551608, 8), (9, 0, NULL, NULL, true, 0, 4);
              INSERT INTO control_flow SELECT call_id, 1, call_id, function_id, call_seq, return_seq, 18446744073709551615, NULL
-             FROM function_call;",
+             FROM function_call;
+             INSERT INTO meta VALUES ('cycle_frequency', '1000');
+             INSERT INTO function_time VALUES
+                 (1, 3, 1, 2, 3, 3, 3, 6, 6, 6), (2, 1, 18446744073709551615, 9, 9, 9, 9, 170141183460469231731687303715884105727, NULL, 9);
+             INSERT INTO dependence VALUES ('data', 1, 2, 1, 1, 7), ('control', 0, 1, 2, 2, 3), (NULL, NULL, NULL, 1, 1, 1);
+             INSERT INTO dependence_edge VALUES ('data', 2, 1, 5), ('control', 1, 2, 3);
+             INSERT INTO instruction_value VALUES (2, 1, 18446744073709551615, NULL), (1, 2, NULL, 'ff00');
+             INSERT INTO path_function VALUES (2, 18446744073709551615, true, 'x:1');
+             INSERT INTO path_block VALUES (1, 2, 0, 'entry', 1), (2, 2, 1, 'block', 2);
+             INSERT INTO path_block_line VALUES (1, 1, 7), (2, 1, 7), (2, 2, 8);
+             INSERT INTO path_frame VALUES (1, 3, 2, 1, 7, 4, 1, false, 0, NULL, NULL);
+             INSERT INTO executed_path VALUES (1, 1, 1, 'finished', 1, 3, NULL, 1, false), (2, 1, 2, 'current', 1, NULL, NULL, NULL, NULL);
+             INSERT INTO executed_path_block VALUES (1, 1, 1), (1, 2, 2), (2, 1, 2);",
         )
         .expect("rows");
     db
@@ -168,7 +180,7 @@ fn addresses_at_the_end_of_the_address_space_survive() {
 
 /// Temporary tables and views that queries need, in words of both engines.
 const NEEDS: &str = "
-    CREATE TEMP TABLE merged AS SELECT call_id, into_call_id FROM folded_call WHERE into_call_id <> call_id;
+    CREATE TEMP TABLE merged AS SELECT call_id, into_call_id, steps_self FROM folded_call WHERE into_call_id <> call_id;
     CREATE TEMP TABLE near AS SELECT CAST(call_id AS BIGINT) AS node, 0 AS distance FROM function_call
         WHERE call_id IN (3, 4, 8) AND call_id NOT IN (SELECT call_id FROM merged) UNION ALL SELECT -function_id, 1 FROM function_symbol
         WHERE kind = 'pseudo';
@@ -191,6 +203,7 @@ fn values(name: &str) -> Vec<Value> {
         "call" => number(&[1, 5, 3, 8]),
         "first" => number(&[1, 20, 0]),
         "last" => number(&[100, 60, 2_000_000_000]),
+        "seconds" => vec![Value::Boolean(false), Value::Boolean(true)],
         "data" => vec![Value::Boolean(true), Value::Boolean(true), Value::Boolean(false)],
         "calls" => vec![Value::Boolean(true), Value::Boolean(false), Value::Boolean(true)],
         "text" => text(&["main", "B", "a.c:twice", "_ZN2ns1fEi", "ns::f", "/src/lib/b.c:ns::f", "fir.c:fir", "twice", ""]),
@@ -257,7 +270,7 @@ fn report_queries_agree() {
             }
         }
     }
-    let rare = ["export_timed_calls", "export_call_edges", "info_diagnostics"];
+    let rare = ["html_call_time", "export_timed_calls", "export_call_edges", "info_diagnostics"];
     for (name, rows) in seen {
         assert!(rows > 0 || rare.contains(&name), "{name} never gave a row: it was not tested");
     }

@@ -59,7 +59,7 @@ pub fn write(connection: &Connection, options: &Options, out: &mut dyn Write) ->
         rows::<ExportError>(connection, "export_arrow", columns, |r| {
             let (from, to): (i32, i32) = (r.get(0)?, r.get(1)?);
             let Some((write, read)) = ends((r.get(2)?, r.get(3)?), (r.get(4)?, r.get(5)?)) else { return Ok(()) };
-            let (bytes, transfers, via): (i64, Option<i64>, String) = (r.get(6)?, r.get(7)?, r.get(8)?);
+            let (bytes, transfers, via): (Option<i64>, Option<i64>, Option<String>) = (r.get(6)?, r.get(7)?, r.get(8)?);
             id += 1;
             let (pid, args) = (process(from), json!({"bytes": bytes, "transfers": transfers, "via": via}));
             write!(out, r#"{{"ph":"s","cat":"data","name":"data","id":{id},"ts":{write}.5,"pid":{pid},"tid":{from},"#)?;

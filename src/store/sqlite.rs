@@ -211,6 +211,9 @@ impl Values {
             (Values::Boolean(v), Sqlite::Integer(n @ (0 | 1))) => v.push(Some(n == 1)),
             (Values::Blob(v), Sqlite::Blob(bytes)) => v.push(Some(bytes.to_vec())),
             (Values::Text(v), Sqlite::Text(text)) => v.push(Some(String::from_utf8_lossy(text).into_owned())),
+            // Wide integers, which SQLite keeps as its own where they fit.
+            (Values::Text(v), Sqlite::Integer(n)) => v.push(Some(n.to_string())),
+            (Values::Text(v), Sqlite::Real(x)) => v.push(Some(x.to_string())),
             _ => return false,
         }
         true
