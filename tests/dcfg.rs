@@ -605,10 +605,22 @@ fn every_fixture_and_what_it_gave() {
             let mut contents = String::new();
             for (name, sql) in [
                 ("nodes that ran", NODES),
-                ("calls", "SELECT s.name, f.kind, ending, call_seq, return_seq FROM function_call f JOIN function_symbol s USING (function_id) ORDER BY call_id"),
-                ("loops", "SELECT b.number, instance, start_seq, end_seq, i.iterations FROM loop_instance i JOIN loop l USING (loop_id) JOIN basic_block b ON b.basic_block_id = l.header_block_id ORDER BY loop_instance_id"),
-                ("blocks", "SELECT number, kind, format('{:#x}', address), instructions, executions, line FROM basic_block ORDER BY basic_block_id"),
-                ("edges", "SELECT e.number, a.number, b.number, e.kind, type, count FROM cfg_edge e JOIN basic_block a ON a.basic_block_id = source_block_id JOIN basic_block b ON b.basic_block_id = target_block_id ORDER BY cfg_edge_id"),
+                (
+                    "calls",
+                    "SELECT s.name, f.kind, ending, call_seq, return_seq FROM function_call f JOIN function_symbol s USING (function_id) ORDER BY call_id",
+                ),
+                (
+                    "loops",
+                    "SELECT b.number, instance, start_seq, end_seq, i.iterations FROM loop_instance i JOIN loop l USING (loop_id) JOIN basic_block b ON b.basic_block_id = l.header_block_id ORDER BY loop_instance_id",
+                ),
+                (
+                    "blocks",
+                    "SELECT number, kind, format('{:#x}', address), instructions, executions, line FROM basic_block ORDER BY basic_block_id",
+                ),
+                (
+                    "edges",
+                    "SELECT e.number, a.number, b.number, e.kind, type, count FROM cfg_edge e JOIN basic_block a ON a.basic_block_id = source_block_id JOIN basic_block b ON b.basic_block_id = target_block_id ORDER BY cfg_edge_id",
+                ),
                 ("problems", "SELECT severity, code, message FROM diagnostic ORDER BY ALL"),
             ] {
                 contents += &format!("{name}\n");
