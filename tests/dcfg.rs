@@ -94,7 +94,9 @@ fn a_graph_alone_has_static_control_flow_and_counts() {
     assert_eq!(rows(&db, "SELECT count(*) FROM basic_block WHERE kind = 'block'"), ["21"]);
     assert!(ok(&["graph", text(&db), "--format", "json"]).contains("\"fact\""));
     assert!(ok(&["verify", text(&db)]).starts_with("not applicable"));
-    for command in [&["slice", "--at", "1"][..], &["loops"], &["critical"], &["memory"]] {
+    let loops = ok(&["loops", text(&db), "--format", "csv"]);
+    assert!(loops.contains("fill,0x401010,1,1,8,48,,,,false") && loops.contains("sum,0x401037,1,1,8,"), "{loops}");
+    for command in [&["slice", "--at", "1"][..], &["critical"], &["memory"]] {
         let mut all = vec![command[0], text(&db)];
         all.extend(&command[1..]);
         let output = addfg(&all);

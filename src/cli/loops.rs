@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 /// Lists the loops that ran, with what they carry from one iteration to a later one
 ///
-/// Loops are found from the executed control flow. A communication is carried by a loop if its write lies in an earlier iteration, of
+/// Loops are those of the trace's own control-flow graph (DCFG), else found from the executed control flow. A communication is carried by a loop if its write lies in an earlier iteration, of
 /// the same run of the loop, than its read; what functions called in the loop write and read counts. A loop that carries nothing but
 /// its counter can be split.
 #[derive(clap::Args)]
@@ -41,18 +41,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut report = table::Report::new(&names, args.format, &mut out)?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let carried = |n: i64| if args.quick { Value::Null } else { Value::BigInt(n) };
+    let number = |n: Option<i64>| n.map_or(Value::Null, Value::BigInt);
     for row in rows.into_iter().take(limit) {
         report.row(&[
             Value::Text(row.function),
             Value::Text(row.place),
             Value::BigInt(row.depth.into()),
-            Value::BigInt(row.entries as i64),
-            Value::BigInt(row.iterations as i64),
-            Value::BigInt(row.steps as i64),
-            carried(row.carried_memory),
-            carried(row.carried_register),
-            carried(row.carried_edges as i64),
+            number(row.entries),
+            number(row.iterations),
+            number(row.steps),
+            number(row.carried.map(|c| c.memory)),
+            number(row.carried.map(|c| c.register)),
+            number(row.carried.map(|c| c.edges as i64)),
             Value::Boolean(row.irreducible),
         ])?;
     }

@@ -3,7 +3,7 @@
 use super::ViewError;
 use crate::graph::function_names;
 use crate::replay::Code;
-use crate::replay::control::{ControlFlow, carried};
+use crate::replay::control::{self, ControlFlow};
 use duckdb::Connection;
 use std::collections::BTreeMap;
 
@@ -14,18 +14,29 @@ pub struct LoopRow {
     pub place: String,
     pub depth: u32,
     pub irreducible: bool,
-    pub entries: u64,
-    pub iterations: u64,
+    /// None where a graph without counts has the loop.
+    pub entries: Option<i64>,
+    pub iterations: Option<i64>,
     /// In the loop and the loops in it, not in what they call.
-    pub steps: u64,
-    /// Bytes that go from one iteration to a later one, and how many pairs of instructions they connect.
-    pub carried_memory: i64,
-    pub carried_register: i64,
-    pub carried_edges: usize,
+    pub steps: Option<i64>,
+    /// None where it is not wanted, or the trace has no data.
+    pub carried: Option<Carried>,
 }
 
-/// All loops, those with the most steps first; None for the carried figures where they are not wanted.
+/// What goes from one iteration to a later one: bytes, and pairs of instructions that they connect.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Carried {
+    pub memory: i64,
+    pub register: i64,
+    pub edges: usize,
+}
+
+/// All loops, those with the most steps first: those of the trace's own control-flow graph (DCFG), else those found in the executed
+/// instructions.
 pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>, ViewError> {
+    if connection.query_row("SELECT EXISTS (FROM loop)", [], |r| r.get(0))? {
+        return stored(connection);
+    }
     let code = Code::open(connection)?;
     let flow = ControlFlow::find(&code, connection)?;
     let names = function_names(connection)?;
@@ -37,7 +48,7 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
     }
     let mut sums: BTreeMap<usize, (i64, i64, usize)> = BTreeMap::new();
     if with_carried {
-        for ((_, _, number), (memory, register)) in carried(&code, connection, &flow)? {
+        for ((_, _, number), (memory, register)) in control::carried(&code, connection, &flow)? {
             let sum = sums.entry(number).or_default();
             *sum = (sum.0 + memory, sum.1 + register, sum.2 + 1);
         }
@@ -54,22 +65,37 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
             (Some(a), Some(b)) => format!("{file}:{a}-{b}"),
             _ => format!("{:#x}", code.instruction(header).address),
         };
-        let (carried_memory, carried_register, carried_edges) = sums.get(&number).copied().unwrap_or_default();
+        let (memory, register, edges) = sums.get(&number).copied().unwrap_or_default();
         found.push(LoopRow {
             function: names.get(&l.function).map_or("?", |n| n.0.as_str()).to_owned(),
             place,
             depth: l.depth + 1,
             irreducible: l.irreducible,
-            entries: l.entries,
-            iterations: l.iterations,
-            steps: flow.steps(number),
-            carried_memory,
-            carried_register,
-            carried_edges,
+            entries: Some(l.entries as i64),
+            iterations: Some(l.iterations as i64),
+            steps: Some(flow.steps(number) as i64),
+            carried: with_carried.then_some(Carried { memory, register, edges }),
         });
     }
     found.sort_by(|a, b| {
         b.steps.cmp(&a.steps).then_with(|| (&a.function, &a.place, a.depth).cmp(&(&b.function, &b.place, b.depth)))
     });
     Ok(found)
+}
+
+fn stored(connection: &Connection) -> Result<Vec<LoopRow>, ViewError> {
+    let mut statement = connection.prepare(include_str!("../../queries/report/loops_stored.sql"))?;
+    let rows = statement.query_map([], |r| {
+        Ok(LoopRow {
+            function: r.get(0)?,
+            place: r.get(1)?,
+            depth: r.get::<_, u32>(2)? + 1,
+            irreducible: false,
+            entries: r.get(3)?,
+            iterations: r.get(4)?,
+            steps: r.get(5)?,
+            carried: None,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
