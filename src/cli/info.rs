@@ -86,7 +86,11 @@ fn carries(db: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
             continue;
         }
         let sql = format!("SELECT bool_and({column}) FROM input WHERE role = 'trace'");
-        if dependences && matches!(column, "carries_accesses" | "carries_registers" | "carries_values" | "carries_kernel_stores")
+        if dependences
+            && matches!(
+                column,
+                "carries_accesses" | "carries_registers" | "carries_values" | "carries_kernel_stores" | "carries_time"
+            )
         {
             continue;
         }
