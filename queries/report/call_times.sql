@@ -9,6 +9,6 @@ SELECT function, calls, CASE WHEN $1 THEN min_s ELSE min END AS min, CASE WHEN $
        CASE WHEN $1 THEN max_s ELSE max END AS max, CASE WHEN $1 THEN sum_s ELSE sum END AS sum,
        CASE WHEN $1 THEN sum_self_s ELSE sum_self END AS self
 FROM call_timing
-WHERE $2::INTEGER IS NULL OR function_id = $2
+WHERE CAST($2 AS INTEGER) IS NULL OR function_id = $2
 ORDER BY call_timing.sum DESC, function_id
 LIMIT $3;

@@ -4,10 +4,10 @@
 -- what (function, call, data), one, two (names; two is NULL of a function), via (of data), before, after (steps, calls, bytes or, of a trace
 -- without sizes, dependences; NULL: not there)
 WITH a_function AS (
-    SELECT s.name, coalesce(p.steps_self, try_cast(t.sum_self AS BIGINT)) AS n
+    SELECT s.name, coalesce(p.steps_self, CAST(CASE WHEN t.sum_self < 9223372036854775807 THEN t.sum_self END AS BIGINT)) AS n
     FROM function_profile_folded p JOIN function_symbol s USING (function_id) LEFT JOIN function_time t USING (function_id)),
 b_function AS (
-    SELECT s.name, coalesce(p.steps_self, try_cast(t.sum_self AS BIGINT)) AS n
+    SELECT s.name, coalesce(p.steps_self, CAST(CASE WHEN t.sum_self < 9223372036854775807 THEN t.sum_self END AS BIGINT)) AS n
     FROM other.function_profile_folded p JOIN other.function_symbol s USING (function_id)
     LEFT JOIN other.function_time t USING (function_id)),
 a_call AS (

@@ -1,14 +1,15 @@
 -- Dependences between two functions, of a trace that has them: instances of instructions take the place of steps.
--- reads: dependence, instruction, source_file, instruction_value
--- param writer INTEGER, reader INTEGER: function ids
+-- reads: dependence, instruction, source_name, instruction_value
+-- param writer INTEGER: function id of the writer
+-- param reader INTEGER: function id of the reader
 -- param limit BIGINT: rows at most
 -- kind, writer (address), writer_line, write_instance, reader (address), reader_line, read_instance, port, value (that the writer computed)
-SELECT d.kind, printf('0x%x', w.address) AS writer, parse_filename(wf.path) || ':' || w.line AS writer_line, d.write_instance,
-       printf('0x%x', r.address) AS reader, parse_filename(rf.path) || ':' || r.line AS reader_line, d.read_instance, d.port,
+SELECT d.kind, printf('0x%x', w.address) AS writer, wf.name || ':' || w.line AS writer_line, d.write_instance,
+       printf('0x%x', r.address) AS reader, rf.name || ':' || r.line AS reader_line, d.read_instance, d.port,
        coalesce(printf('0x%x', v.value), '0x' || v.wide_value) AS value
 FROM dependence d JOIN instruction w ON w.instruction_id = d.write_instruction_id
 JOIN instruction r ON r.instruction_id = d.read_instruction_id
-LEFT JOIN source_file wf ON wf.file_id = w.file_id LEFT JOIN source_file rf ON rf.file_id = r.file_id
+LEFT JOIN source_name wf ON wf.file_id = w.file_id LEFT JOIN source_name rf ON rf.file_id = r.file_id
 LEFT JOIN instruction_value v ON v.instruction_id = d.write_instruction_id AND v.instance = d.write_instance
 WHERE w.function_id = $1 AND r.function_id = $2
 ORDER BY r.address, d.read_instance, d.port, w.address, d.write_instance, d.kind

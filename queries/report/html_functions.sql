@@ -6,12 +6,12 @@ WITH traffic AS (
     SELECT function_id, sum(bytes) AS bytes FROM (
         SELECT writer_function_id AS function_id, coalesce(bytes, transfers) AS bytes FROM function_edge_folded
         UNION ALL
-        SELECT reader_function_id, coalesce(bytes, transfers) FROM function_edge_folded WHERE reader_function_id <> writer_function_id)
-    GROUP BY ALL),
+        SELECT reader_function_id, coalesce(bytes, transfers) FROM function_edge_folded WHERE reader_function_id <> writer_function_id) ends
+    GROUP BY function_id),
 called AS (
     SELECT caller_function_id AS function_id FROM call_edge_folded UNION SELECT callee_function_id FROM call_edge_folded)
 SELECT s.function_id, s.name, s.kind, f.path AS file, i.path AS image, printf('0x%x', s.address) AS address,
-       CASE WHEN s.size < 9223372036854775808 THEN s.size::BIGINT END AS size, p.calls, p.steps_self, p.steps_total, w.written_bytes, w.dead_bytes
+       CASE WHEN s.size < 9223372036854775808 THEN CAST(s.size AS BIGINT) END AS size, p.calls, p.steps_self, p.steps_total, w.written_bytes, w.dead_bytes
 FROM function_symbol s
 LEFT JOIN function_profile_folded p ON p.function_id = s.function_id
 LEFT JOIN function_profile w ON w.function_id = s.function_id

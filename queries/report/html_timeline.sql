@@ -1,5 +1,6 @@
 -- Calls over the run: those that last a bin of it one by one, shorter ones joined where neighbours are mostly of one function.
 -- reads: function_call
+-- duckdb-only: arg_max, and times of 64 bits take wider integers
 -- param by_time BOOLEAN: position by the trace's clock instead of by step
 -- param bins BIGINT: parts that the run is cut into
 -- param deepest INTEGER: calls below this depth are left out

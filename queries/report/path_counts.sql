@@ -5,5 +5,5 @@
 SELECT p.number, count(*) AS count
 FROM executed_path p JOIN path_frame f USING (frame_id)
 WHERE f.function_id = ? AND p.state = 'finished'
-GROUP BY ALL
-ORDER BY ALL;
+GROUP BY p.number
+ORDER BY 1, 2;

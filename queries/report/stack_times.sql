@@ -1,5 +1,6 @@
 -- Durations of calls by calling context, those with the largest sum first.
 -- reads: stack_timing, call_stack, function_symbol
+-- duckdb-only: arg_max and any_value
 -- param seconds BOOLEAN: in seconds, else in ticks
 -- param function INTEGER: only contexts whose innermost function is this; NULL: all
 -- param limit BIGINT: rows at most

@@ -1,5 +1,6 @@
 -- For traces whose calls have times instead of steps: the tables that reports read with ticks in the place of steps.
 -- reads: function_call, call_record, function_profile, function_profile_folded, call_edge, call_edge_folded, function_time, stack_time,
+-- duckdb-only: makes views that take the place of tables of the database
 -- call_stack, thread
 -- param $db: the database, since the views hide its tables
 -- steps_self, steps_total, steps: ticks; call_seq, return_seq: ticks since the first entry, to the last exit where the call is open

@@ -9,8 +9,8 @@ WITH longest AS (
 lanes AS (
     SELECT thread_id, coalesce(sum(rows) OVER (ORDER BY thread_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS base
     FROM (SELECT thread_id, max(depth) + 1 AS rows FROM longest WHERE call_instruction_id IS NULL AND call_time IS NOT NULL
-               AND EXISTS (FROM call_record) GROUP BY ALL))
-SELECT c.function_id, c.instance, c.call_seq AS first, c.return_seq AS last, (c.depth + coalesce(l.base, 0))::INTEGER AS depth,
+               AND EXISTS (SELECT 1 FROM call_record) GROUP BY thread_id) lane)
+SELECT c.function_id, c.instance, c.call_seq AS first, c.return_seq AS last, CAST(c.depth + coalesce(l.base, 0) AS INTEGER) AS depth,
        (SELECT count(*) FROM function_call) AS calls
 FROM longest c LEFT JOIN lanes l USING (thread_id)
 ORDER BY c.return_seq - c.call_seq DESC, c.call_id;

@@ -6,9 +6,10 @@ use crate::text::visible;
 use std::fmt::Write;
 
 /// Name, type and owner of the attributes.
-const KEYS: [(&str, &str, &str); 24] = [
+const KEYS: [(&str, &str, &str); 26] = [
     ("level", "string", "graph"),
     ("steps", "long", "graph"),
+    ("unit", "string", "graph"),
     ("name", "string", "node"),
     ("kind", "string", "node"),
     ("file", "string", "node"),
@@ -23,6 +24,7 @@ const KEYS: [(&str, &str, &str); 24] = [
     ("edge_kind", "string", "edge"),
     ("via", "string", "edge"),
     ("bytes", "long", "edge"),
+    ("dependences", "long", "edge"),
     ("unique_bytes", "long", "edge"),
     ("addresses", "long", "edge"),
     ("transfers", "long", "edge"),
@@ -62,6 +64,7 @@ pub fn render(graph: &Graph) -> String {
     let mut top = Element(&mut out, "    ");
     top.text("level", graph.level.name());
     top.number("steps", graph.steps);
+    top.text("unit", graph.unit);
     for node in graph.graph.node_weights() {
         let _ = writeln!(out, "    <node id=\"n{}\">", node.id);
         let mut e = Element(&mut out, "      ");
@@ -75,7 +78,7 @@ pub fn render(graph: &Graph) -> String {
         e.number("calls", node.calls);
         e.number("steps_self", node.steps_self);
         e.number("steps_total", node.steps_total);
-        e.number("local_bytes", node.local_bytes());
+        e.number("local_bytes", (!graph.dependences).then(|| node.local_bytes()));
         e.number("members", node.members as i64);
         if node.change != Change::Same {
             e.text("change", node.change.name());
@@ -105,6 +108,10 @@ pub fn render(graph: &Graph) -> String {
             EdgeKind::Control => element(&|_| {}),
             EdgeKind::Data(flows) => {
                 for (i, flow) in flows.iter().enumerate() {
+                    if graph.dependences {
+                        element(&|e| e.number("dependences", flow.bytes));
+                        continue;
+                    }
                     element(&|e| {
                         e.text("via", flow.via.name());
                         e.number("bytes", flow.bytes);
