@@ -26,13 +26,13 @@ CREATE VIEW call_timing AS
            t.min / f.hz AS min_s, t.median / f.hz AS median_s, t.p90 / f.hz AS p90_s, t.p99 / f.hz AS p99_s, t.max / f.hz AS max_s,
            t.sum / f.hz AS sum_s, t.sum_self / f.hz AS sum_self_s, t.sum_outermost / f.hz AS sum_outermost_s, t.function_id
     FROM function_time t JOIN function_symbol s USING (function_id),
-         (SELECT max(value)::DOUBLE AS hz FROM meta WHERE key = 'cycle_frequency') f;
+         (SELECT CAST(max(value) AS DOUBLE) AS hz FROM meta WHERE key = 'cycle_frequency') f;
 CREATE VIEW stack_timing AS
     SELECT s.name AS function, k.depth, t.calls, t.min, t.median, t.p90, t.p99, t.max, t.sum, t.sum_self,
            t.min / f.hz AS min_s, t.median / f.hz AS median_s, t.p90 / f.hz AS p90_s, t.p99 / f.hz AS p99_s, t.max / f.hz AS max_s,
            t.sum / f.hz AS sum_s, t.sum_self / f.hz AS sum_self_s, k.function_id, k.stack_id, k.parent_stack_id
     FROM stack_time t JOIN call_stack k USING (stack_id) JOIN function_symbol s ON s.function_id = k.function_id,
-         (SELECT max(value)::DOUBLE AS hz FROM meta WHERE key = 'cycle_frequency') f;
+         (SELECT CAST(max(value) AS DOUBLE) AS hz FROM meta WHERE key = 'cycle_frequency') f;
 
 COMMENT ON TABLE call_event_row IS 'Entries and exits of functions as stored; see the view call_event';
 COMMENT ON COLUMN call_event_row.event_no IS 'Numbers all records of entries, exits and data from 1, in the order of their times';

@@ -5,6 +5,7 @@
 SELECT (SELECT count(*) FROM function_edge_folded) AS data, (SELECT count(bytes) FROM function_edge_folded) AS sized,
        (SELECT count(caller_function_id) FROM call_edge_folded) AS calls, (SELECT count(*) FROM function_call) AS instances,
        (SELECT count(line) FROM instruction) AS lines, (SELECT count(steps_self) FROM function_profile_folded) AS steps,
-       (SELECT bool_or(carries_accesses) FROM input WHERE role = 'trace') AS accesses,
-       (SELECT string_agg(DISTINCT format, ', ' ORDER BY format) FROM input WHERE role = 'trace') AS formats,
+       (SELECT max(CASE WHEN carries_accesses THEN 1 WHEN NOT carries_accesses THEN 0 END) = 1 FROM input WHERE role = 'trace') AS accesses,
+       (SELECT string_agg(f.format, ', ' ORDER BY f.format)
+        FROM (SELECT DISTINCT format FROM input WHERE role = 'trace') f) AS formats,
        (SELECT max(value) FROM meta WHERE key = 'detail') AS detail;

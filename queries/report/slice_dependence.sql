@@ -1,6 +1,7 @@
 -- A slice along recorded dependences: instances of instructions, the nearest first.
 -- reads: dependence, instruction, function_symbol, source_file, instruction_value
 -- needs: TEMP TABLE slice_start (instruction_id, instance), TEMP VIEW slice_edge (from_id, from_instance, to_id, to_instance, kind)
+-- duckdb-only: recursion USING KEY
 -- param depth BIGINT: dependences from the criterion at most
 -- param limit BIGINT: rows at most
 -- depth, why (kind of the dependence; criterion), function, address, instruction, line, instance, value (that it computed)

@@ -71,7 +71,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         steps,
         "single communications need the steps, which this database does not keep: {}; --group sums them",
-        crate::store::open::steps_remedy(&db)
+        crate::store::open::why_no_steps(&db)?
     );
     let all = flows::find(&db, from.function_id, to.function_id, to.instance, limit)?;
     let rows = table::query(&db, flows::FOUND, &[], args.format, &mut out)?;

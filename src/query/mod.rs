@@ -79,7 +79,7 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
     }
     let sql = "SELECT count(*) > 0 FROM meta WHERE key = ?";
     if connection.query_row(sql, [crate::store::sqlite::LEFT_OUT_KEY], |r| r.get(0))? {
-        return Ok(Some(format!("no low level to derive from: {}", crate::store::open::steps_remedy(connection))));
+        return Ok(Some(format!("no low level to derive from: {}", crate::store::open::why_no_steps(connection)?)));
     }
     let through: Option<String> = connection.query_row("SELECT max(value) FROM meta WHERE key = 'through'", [], |r| r.get(0))?;
     if let Some(through) = through {

@@ -151,11 +151,10 @@ impl Code {
         // Runs come in the order in which they were stored, which is that of the run.
         connection.execute_batch("SET preserve_insertion_order = true")?;
         let bounds = connection.query_row(report!("replay_bounds"), [], |r| {
-            Ok((r.get::<_, Option<i64>>(0)?, r.get::<_, Option<i64>>(1)?, r.get(2)?, r.get::<_, i64>(3)?, r.get::<_, String>(4)?))
+            Ok((r.get::<_, Option<i64>>(0)?, r.get::<_, Option<i64>>(1)?, r.get(2)?, r.get::<_, i64>(3)?))
         })?;
-        let (Some(first), Some(last), longest, calls, _) = bounds else {
-            let why = crate::store::open::left_out(connection).unwrap_or(bounds.4);
-            return Err(ReplayError::NoSteps { why });
+        let (Some(first), Some(last), longest, calls) = bounds else {
+            return Err(ReplayError::NoSteps { why: crate::store::open::why_no_steps(connection)? });
         };
         let mut code = Code {
             blocks: Vec::new(),

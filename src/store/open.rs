@@ -104,20 +104,7 @@ fn explained(error: &dyn std::error::Error) -> String {
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-/// What to do for what needs the steps, where they are not kept.
-pub fn steps_remedy(connection: &Connection) -> String {
-    left_out(connection).unwrap_or_else(|| {
-        let detail = value(connection, "detail").unwrap_or_else(|| "unknown".to_owned());
-        format!("detail {detail}: build it with --detail pairs or more, from a trace that has them")
-    })
-}
-
-/// Why an export has no steps whatever its database had.
-pub fn left_out(connection: &Connection) -> Option<String> {
-    value(connection, sqlite::LEFT_OUT_KEY)
-        .map(|_| "an export to SQLite leaves them out: use the DuckDB file that it was made of".to_owned())
-}
-
-fn value(connection: &Connection, key: &str) -> Option<String> {
-    connection.query_row("SELECT max(value) FROM meta WHERE key = ?", [key], |r| r.get(0)).unwrap_or_default()
+/// Why a database keeps no steps, and what to do about it.
+pub fn why_no_steps(connection: &Connection) -> duckdb::Result<String> {
+    connection.query_row(include_str!("../../queries/report/no_steps.sql"), [], |r| r.get(0))
 }

@@ -1,0 +1,11 @@
+-- Why a database has no steps, and what to do about it.
+-- reads: meta, input
+-- why
+SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'low_level')
+            THEN 'an export to SQLite leaves them out; use the DuckDB file that it was made of'
+            WHEN max(value) IN ('pairs', 'full')
+            THEN 'its trace (' || coalesce((SELECT string_agg(t.format, ', ')
+                                            FROM (SELECT DISTINCT format FROM input WHERE role = 'trace' ORDER BY format) t), '?')
+                 || ') has none; valgrind --tool=lackey --trace-mem=yes or QEMU record them'
+            ELSE 'detail ' || coalesce(max(value), 'unknown') || ' leaves them out; build it with --detail pairs or more' END AS why
+FROM meta WHERE key = 'detail';
