@@ -115,7 +115,11 @@ pub fn write(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
     for (table, columns) in tables(connection, &catalog)? {
         let list: Vec<String> = columns
             .iter()
-            .map(|c| format!("{} {}{}", quoted(&c.name), c.type_name, if c.nullable { "" } else { " NOT NULL" }))
+            .map(|c| {
+                // With a type of numbers SQLite would make a float of an integer beyond 64 bits.
+                let type_name = if c.type_name == "HUGEINT" { "" } else { c.type_name.as_str() };
+                format!("{} {type_name}{}", quoted(&c.name), if c.nullable { "" } else { " NOT NULL" })
+            })
             .collect();
         transaction.execute_batch(&format!("CREATE TABLE {} ({})", quoted(&table), list.join(", ")))?;
         let mut comments = transaction.prepare_cached("INSERT INTO column_comment VALUES (?, ?, ?, ?)")?;
@@ -145,7 +149,13 @@ pub fn write(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
                         ValueRef::Null => insert.raw_bind_parameter(at, rusqlite::types::Null)?,
                         ValueRef::BigInt(n) => insert.raw_bind_parameter(at, n)?,
                         ValueRef::UBigInt(n) => insert.raw_bind_parameter(at, n as i64)?,
-                        ValueRef::Text(text) => insert.raw_bind_parameter(at, String::from_utf8_lossy(text))?,
+                        ValueRef::Text(text) => {
+                            let text = String::from_utf8_lossy(text);
+                            match text.parse::<i64>() {
+                                Ok(n) if columns[i].type_name == "HUGEINT" => insert.raw_bind_parameter(at, n)?,
+                                _ => insert.raw_bind_parameter(at, text)?,
+                            }
+                        }
                         ValueRef::Blob(bytes) => insert.raw_bind_parameter(at, bytes)?,
                         other => {
                             return Err(SqliteError::Value {
