@@ -37,7 +37,9 @@ fn lite(value: rusqlite::types::ValueRef) -> String {
         ValueRef::Integer(n) => n.to_string(),
         ValueRef::Real(x) => duck(Value::Double(x)),
         // Integers beyond 64 bits.
-        ValueRef::Text(text) if text.len() > 18 && text.iter().all(u8::is_ascii_digit) => String::from_utf8_lossy(text).into_owned(),
+        ValueRef::Text(text) if text.len() > 18 && text.iter().all(u8::is_ascii_digit) => {
+            String::from_utf8_lossy(text).into_owned()
+        }
         ValueRef::Text(text) => format!("'{}'", std::str::from_utf8(text).expect("UTF-8")),
         ValueRef::Blob(bytes) => format!("{bytes:02x?}"),
     }
