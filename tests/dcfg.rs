@@ -160,9 +160,13 @@ fn what_is_exported_comes_back_the_same() {
         // And once more gives the same bytes.
         let again = scratch.path("again");
         ok(&["export", text(&back), "--to", "dcfg", "-o", text(&again), "--force"]);
-        for file in ["run.trace.json", "run.dcfg.json"] {
-            let (a, b) = (std::fs::read(folder.join(file)).unwrap(), std::fs::read(again.join(file)).unwrap());
-            assert!(a == b || file == "run.dcfg.json" && a.len() == b.len(), "{name}: {file}");
+        let read = |folder: &Path, file: &str| std::fs::read(folder.join(file)).unwrap();
+        assert!(read(&folder, "run.trace.json") == read(&again, "run.trace.json"), "{name}: traces differ");
+        // (Symbols that did not run, and files without lines, are not in a database of a graph.)
+        let graph = |folder: &Path| -> Value { serde_json::from_slice(&read(folder, "run.dcfg.json")).unwrap() };
+        for part in ["/PROCESSES/1/1/EDGES", "/PROCESSES/1/1/IMAGES/1/3/BASIC_BLOCKS", "/PROCESSES/1/1/IMAGES/1/3/ROUTINES"] {
+            let (a, b) = (graph(&folder), graph(&again));
+            assert!(a.pointer(part).is_some_and(|a| Some(a) == b.pointer(part)), "{name}: {part}");
         }
         // Loops of the format are those found in the executed instructions.
         let found = ok(&["loops", text(&db), "--quick", "--limit", "0", "--format", "csv"]);

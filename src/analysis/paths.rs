@@ -582,7 +582,7 @@ mod tests {
         };
         assert_eq!(with(1, (0, 2, false, 2, 2)), NumberingError::Weights { block: 0, paths: 2, free: 0, gaps: 0 });
         assert!(matches!(with(1, (0, 2, false, 0, 0)), NumberingError::Weights { .. }));
-        assert_eq!(with(2, (1, 2, true, 0, 7)), NumberingError::Weights { block: 0, paths: 3, free: 0, gaps: 0 });
+        assert!(matches!(with(2, (1, 2, true, 0, 7)), NumberingError::Weights { block: 0, paths: 3, .. }));
         assert_eq!(with(3, (0, 1, false, 1, 1)), NumberingError::DeadEnd { block: 2 });
         assert_eq!(with(3, (2, 0, true, 1, 1)), NumberingError::ToEntry { block: 0 });
         assert!(matches!(is(&[(0, 1, false, 0, 0), (1, 2, false, 0, 0), (2, 1, false, 0, 1)]), NumberingError::Cycle { .. }));

@@ -395,7 +395,12 @@ pub fn decode<R: Read>(
             current = edge;
         }
     }
-    Ok(symbols.next(budget)?.is_some())
+    // Whatever stands behind the last edge is left over.
+    match symbols.next(budget) {
+        Ok(more) => Ok(more.is_some()),
+        Err(SequenceError::Read(e)) => Err(e.into()),
+        Err(_) => Ok(true),
+    }
 }
 
 #[cfg(test)]
@@ -409,7 +414,7 @@ mod tests {
         }
         let source = text.as_bytes();
         let mut symbols = Symbols { source, buffer: vec![0; 3], at: 0, end: 0, dictionary: &words, frames: Vec::new() };
-        let mut budget = Budget(1 << 20);
+        let mut budget = Budget(1 << 24);
         let mut found = String::new();
         while let Some(value) = symbols.next(&mut budget)? {
             let character = (0..128u8).find(|&c| BASE64[c as usize] == value).unwrap_or(b'?');
