@@ -102,7 +102,7 @@ fn an_existing_database_is_not_overwritten() {
     assert_eq!(std::fs::read(folder.path("out.duckdb")).unwrap(), b"mine");
     let output = addfg(&["info", folder.path("out.duckdb").to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("not a DuckDB database"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("neither a DuckDB nor a SQLite database"));
 }
 
 /// Compression, the number of jobs and line ends have no influence on what is in the database.
@@ -159,5 +159,5 @@ fn formats_are_listed_and_other_files_refused() {
     assert!(ok(&["formats"]).contains("lackey"));
     let output = addfg(&["graph", repository("Cargo.toml").to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("not a DuckDB database"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("neither a DuckDB nor a SQLite database"));
 }

@@ -61,7 +61,7 @@ fn thousand(path: &Path) {
              INSERT INTO function_call
              SELECT i + 1, 1 + i * 7919 % 1000, 1 + i // 1000, CASE WHEN i > 0 THEN 1 + (i - 1) // 2 END, NULL, 1,
                     floor(log2(i + 1))::INTEGER, CASE WHEN i > 0 THEN 'call' ELSE 'root' END, 'return', 1 + i * 10,
-                    CASE WHEN i = 0 THEN 1000000 ELSE i * 10 + 9 END, NULL, NULL, NULL, 10, 10 FROM range(100000) t(i);
+                    CASE WHEN i = 0 THEN 1000000 ELSE i * 10 + 9 END, NULL, NULL, NULL, 10, 10, 0 FROM range(100000) t(i);
              INSERT INTO function_edge
              SELECT 1 + i * 7919 % 1000, 1 + (i * 104729 + i // 1000) % 1000,
                     ['register', 'stack', 'heap', 'global', 'constant'][1 + i % 5], 1 + 1000000000 // (1 + i), i, i, 1 + i

@@ -379,11 +379,12 @@ fn what_is_no_export_is_refused() {
         rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
         path
     };
-    let version = "CREATE TABLE meta (key, value); INSERT INTO meta VALUES ('schema_version', '1');";
+    let of = |version: u32| format!("CREATE TABLE meta (key, value); INSERT INTO meta VALUES ('schema_version', '{version}');");
+    let version = of(addfg::store::SCHEMA_VERSION);
     let text = |sql: &str| format!("{version} {sql}");
     let cases = [
         (make("other", "CREATE TABLE t (x)"), "none of addfg"),
-        (make("newer", &version.replace("'1'", "'999'")), "newer addfg"),
+        (make("newer", &of(999)), "newer addfg"),
         (make("column", &text("CREATE TABLE thread (thread_id)")), "no such column"),
         (
             make("type", &text("CREATE TABLE process (process_id, pid, name); INSERT INTO process VALUES ('one', 1, 2)")),

@@ -12,12 +12,13 @@ fn create(path: &Path) -> Connection {
         connection.execute_batch(schema).expect("schema");
     }
     connection
-        .execute_batch(
-            "INSERT INTO meta VALUES ('schema_version', '1'), ('detail', 'instance'), ('longest_block', '1');
+        .execute_batch(&format!(
+            "INSERT INTO meta VALUES ('schema_version', '{}'), ('detail', 'instance'), ('longest_block', '1');
              INSERT INTO input (input_id, role, path, format, carries_calls, carries_accesses, carries_registers, carries_values, carries_time,
                  carries_threads, carries_kernel_stores)
              VALUES (1, 'trace', 'fixture', 'lackey', false, true, true, false, false, false, false)",
-        )
+            addfg::store::SCHEMA_VERSION
+        ))
         .expect("meta");
     connection
 }
