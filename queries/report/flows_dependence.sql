@@ -6,7 +6,7 @@
 -- kind, writer (address), writer_line, write_instance, reader (address), reader_line, read_instance, port, value (that the writer computed)
 SELECT d.kind, printf('0x%x', w.address) AS writer, wf.name || ':' || w.line AS writer_line, d.write_instance,
        printf('0x%x', r.address) AS reader, rf.name || ':' || r.line AS reader_line, d.read_instance, d.port,
-       coalesce(printf('0x%x', v.value), '0x' || v.wide_value) AS value
+       CASE WHEN v.value IS NOT NULL THEN printf('0x%x', v.value) ELSE '0x' || v.wide_value END AS value
 FROM dependence d JOIN instruction w ON w.instruction_id = d.write_instruction_id
 JOIN instruction r ON r.instruction_id = d.read_instruction_id
 LEFT JOIN source_name wf ON wf.file_id = w.file_id LEFT JOIN source_name rf ON rf.file_id = r.file_id

@@ -10,7 +10,8 @@ WITH traffic AS (
     GROUP BY function_id),
 called AS (
     SELECT caller_function_id AS function_id FROM call_edge_folded UNION SELECT callee_function_id FROM call_edge_folded)
-SELECT s.function_id, s.name, s.kind, f.path AS file, i.path AS image, printf('0x%x', s.address) AS address,
+SELECT s.function_id, s.name, s.kind, f.path AS file, i.path AS image,
+       CASE WHEN s.address IS NOT NULL THEN printf('0x%x', s.address) END AS address,
        CASE WHEN s.size < 9223372036854775808 THEN CAST(s.size AS BIGINT) END AS size, p.calls, p.steps_self, p.steps_total, w.written_bytes, w.dead_bytes
 FROM function_symbol s
 LEFT JOIN function_profile_folded p ON p.function_id = s.function_id

@@ -1,6 +1,6 @@
 -- Blocks in which frames of a function stand, where that is sure.
 -- reads: executed_path, executed_path_block, path_frame
--- duckdb-only: arg_max
+-- duckdb-only: arg_max, which SQLite has not
 -- param function INTEGER: function id
 -- path_block_id, frame_id
 SELECT arg_max(b.path_block_id, b.position) AS path_block_id, p.frame_id
