@@ -152,7 +152,7 @@ fn round_trip(scratch: &Scratch, name: &str, trace: &Path, elf: &Path) -> (PathB
 fn what_is_exported_comes_back_the_same() {
     let scratch = Scratch::new("dcfg-round");
     for (name, trace, elf) in
-        [("fir", "examples/fir/fir.log", "examples/fir/fir"), ("jpeg", "examples/jpeg/jpeg.log.xz", "examples/jpeg/jpeg")]
+        [("fir", "examples/fir/fir.log.xz", "examples/fir/fir"), ("jpeg", "examples/jpeg/jpeg.log.xz", "examples/jpeg/jpeg")]
     {
         let (db, back, folder) = round_trip(&scratch, name, &repository(trace), &repository(elf));
         assert!(same(&db, &back) > 5);
@@ -196,7 +196,7 @@ fn what_is_exported_comes_back_the_same() {
 #[test]
 fn dominators_are_those_of_the_definition() {
     let scratch = Scratch::new("dcfg-dominators");
-    let mut graphs = vec![round_trip(&scratch, "fir", &repository("examples/fir/fir.log"), &repository("examples/fir/fir")).1];
+    let mut graphs = vec![round_trip(&scratch, "fir", &repository("examples/fir/fir.log.xz"), &repository("examples/fir/fir")).1];
     if let Some(graph) = sample("demo-1t.dcfg.json") {
         let db = scratch.path("sample.duckdb");
         ok(&["build", text(&graph), "-o", text(&db)]);
