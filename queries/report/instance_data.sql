@@ -3,20 +3,27 @@
 -- needs: TEMP TABLE near (node, distance), merged (call_id, into_call_id)
 -- writer, reader, via, bytes, unique_bytes (NULL where something was merged), addresses (NULL: not kept by instance), transfers
 WITH part AS MATERIALIZED (
-    SELECT node AS call_id, node, false AS gone FROM near WHERE node > 0
-    UNION ALL SELECT m.call_id, n.node, true FROM merged m JOIN near n ON n.node = m.into_call_id),
+    SELECT CAST(node AS INTEGER) AS call_id, node, 0 AS gone FROM near WHERE node > 0
+    UNION ALL SELECT m.call_id, n.node, 1 FROM merged m JOIN near n ON n.node = m.into_call_id),
 -- Few rows have to do with a call of near; the rest is known in sums.
-touched AS MATERIALIZED (
-    SELECT * FROM dataflow_row WHERE reader_call_id IN (SELECT call_id FROM part) OR writer_call_id IN (SELECT call_id FROM part)),
+touched AS (
+    SELECT w.node AS writer, r.node AS reader, CASE WHEN d.writer_call_id IS NULL THEN 1 ELSE 0 END AS nobody, d.writer_function_id,
+           d.place_id, d.bytes, d.unique_bytes, d.transfers, r.gone + coalesce(w.gone, 0) AS gone
+    FROM dataflow_row d JOIN part r ON r.call_id = d.reader_call_id LEFT JOIN part w ON w.call_id = d.writer_call_id
+    UNION ALL
+    SELECT w.node, NULL, 0, NULL, d.place_id, d.bytes, d.unique_bytes, d.transfers, w.gone
+    FROM dataflow_row d JOIN part w ON w.call_id = d.writer_call_id LEFT JOIN part r ON r.call_id = d.reader_call_id
+    WHERE r.call_id IS NULL),
+summed AS (
+    SELECT writer, reader, CASE WHEN nobody = 1 THEN writer_function_id END AS function_id, nobody, place_id, sum(bytes) AS bytes,
+           sum(transfers) AS transfers, sum(unique_bytes) AS unique_bytes, count(*) - count(unique_bytes) + sum(gone) AS unknown
+    FROM touched GROUP BY 1, 2, 3, nobody, place_id),
 touching AS MATERIALIZED (
-    SELECT CAST(CASE WHEN d.writer_call_id IS NULL THEN coalesce(nobody.node, 0) ELSE coalesce(w.node, 0) END AS BIGINT) AS writer,
-           CAST(coalesce(r.node, 0) AS BIGINT) AS reader, p.via, CAST(sum(d.bytes) AS BIGINT) AS bytes,
-           CASE WHEN count(d.unique_bytes) = count(*) AND count(CASE WHEN w.gone OR r.gone THEN 1 END) = 0
-                THEN CAST(sum(d.unique_bytes) AS BIGINT) END AS unique_bytes,
-           CAST(sum(d.transfers) AS BIGINT) AS transfers
-    FROM touched d JOIN place p USING (place_id)
-    LEFT JOIN part w ON w.call_id = d.writer_call_id LEFT JOIN part r ON r.call_id = d.reader_call_id
-    LEFT JOIN near nobody ON nobody.node = -coalesce(d.writer_function_id, p.function_id)
+    SELECT CAST(coalesce(CASE WHEN s.nobody = 1 THEN n.node ELSE s.writer END, 0) AS BIGINT) AS writer,
+           CAST(coalesce(s.reader, 0) AS BIGINT) AS reader, p.via, CAST(sum(s.bytes) AS BIGINT) AS bytes,
+           CASE WHEN sum(s.unknown) = 0 THEN CAST(sum(s.unique_bytes) AS BIGINT) END AS unique_bytes,
+           CAST(sum(s.transfers) AS BIGINT) AS transfers
+    FROM summed s JOIN place p ON p.place_id = s.place_id LEFT JOIN near n ON n.node = -coalesce(s.function_id, p.function_id)
     GROUP BY 1, 2, p.via),
 -- What pseudo-functions of near and what others give to others: all less what was touched.
 beside AS (

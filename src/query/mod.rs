@@ -108,15 +108,17 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
 /// What the cost of a call is counted in. Where it is ticks, the connection has from here on temporary views that put them into the place
 /// of steps, so that reports need not tell the two apart.
 pub fn unit(connection: &Connection) -> duckdb::Result<&'static str> {
-    let sql =
-        "SELECT EXISTS (FROM function_time) AND NOT EXISTS (FROM duckdb_views() WHERE temporary AND view_name = 'edge_ticks'),
-                      EXISTS (FROM function_time), current_database()";
-    let (first, ticks, name): (bool, bool, String) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
+    let ticks: bool = connection.query_row("SELECT EXISTS (FROM function_time)", [], |r| r.get(0))?;
+    if !ticks {
+        return Ok("steps");
+    }
+    let sql = "SELECT NOT EXISTS (FROM duckdb_views() WHERE temporary AND view_name = 'edge_ticks'), current_database()";
+    let (first, name): (bool, String) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
     if first {
         let name = format!("\"{}\"", name.replace('"', "\"\""));
         connection.execute_batch(&include_str!("../../queries/report/ticks.sql").replace("$db", &name))?;
     }
-    Ok(if ticks { "ticks" } else { "steps" })
+    Ok("ticks")
 }
 
 /// Whether the low level is entries and exits of functions.
