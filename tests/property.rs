@@ -81,6 +81,12 @@ proptest! {
     }
 }
 
+/// Unwritten bytes of the stack are read before and after the trace's first stack-relative access.
+#[test]
+fn the_side_of_the_first_stack_pointer_is_the_same_at_any_time() {
+    check(10252845525445132127, 2714, 2);
+}
+
 #[test]
 fn one_long_run() {
     check(1, 12_000, 3);

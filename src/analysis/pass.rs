@@ -112,6 +112,8 @@ impl PlaceCode {
     }
 }
 
+/// Steps of a trace among which its first stack pointer is looked for.
+const FIRST_SP_STEPS: u64 = 1 << 20;
 /// Bytes of the stack below an instance's frame top that count as its frame.
 const FRAME_REACH: u64 = 8 << 20;
 /// Writers that are no instance, in `FlowEntry::writer`.
@@ -624,6 +626,8 @@ pub struct Pass<C, O> {
     call_edges: FxHashMap<(u32, u32, CallKind), (u64, u64)>,
     /// First stack pointer of the first thread.
     first_sp: Option<u64>,
+    /// Steps that were searched for it.
+    searched: u64,
     register_bytes: usize,
     /// Link-register instruction set: the slot of a token is the stack pointer.
     sp_tokens: bool,
@@ -696,6 +700,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             hand_out: HandOut::default(),
             call_edges: FxHashMap::default(),
             first_sp: None,
+            searched: 0,
             register_bytes,
             sp_tokens,
             seq: 1,
@@ -740,6 +745,45 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         );
         self.blocks.push(prepared);
         self.defs.push(def);
+    }
+
+    /// Looks for the stack pointer before the first stack-relative access of the trace's first thread, in runs that have not been
+    /// pushed. On which side of it an unwritten byte of the stack lies must not depend on when the byte is read: so this comes before
+    /// the first push. Returns whether the search is over: found, or not among the first [`FIRST_SP_STEPS`].
+    pub fn find_first_sp(&mut self, batch: &RunBatch) -> bool {
+        let thread = |i: usize| batch.thread.get(i).copied().unwrap_or(0);
+        if self.threads.is_empty() && !batch.block.is_empty() {
+            self.thread(thread(0));
+        }
+        let mut addresses = &batch.addresses[..];
+        for (i, &b) in batch.block.iter().enumerate() {
+            if self.first_sp.is_some() || self.searched >= FIRST_SP_STEPS {
+                return true;
+            }
+            let block = &self.blocks[b as usize];
+            let (here, rest) = addresses.split_at(block.mem as usize);
+            addresses = rest;
+            let start = self.searched;
+            self.searched += block.steps as u64;
+            if thread(i) != self.threads[0].id {
+                continue;
+            }
+            let (def, insns, mut found) = (&self.defs[b as usize], &self.insns, None);
+            let decoded = |i: u32| &insns[i as usize].decoded;
+            block::accesses(def, decoded, |a| {
+                if found.is_none()
+                    && a.stack_relative
+                    && let AccessPlace::Memory(m) = a.place
+                    && start + (a.step as u64) < FIRST_SP_STEPS
+                {
+                    let insn = decoded(def.steps[a.step as usize].insn);
+                    let push = a.is_write && insn.writes.iter().any(|w| w.control && w.span.size >= 4);
+                    found = Some(here[m as usize].wrapping_add(if push { a.size as u64 } else { 0 }));
+                }
+            });
+            self.first_sp = found;
+        }
+        self.first_sp.is_some() || self.searched >= FIRST_SP_STEPS
     }
 
     /// Takes the runs of a batch whose definitions have been added.
@@ -809,9 +853,6 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let seq = self.seq;
         let block = &self.blocks[b as usize];
         let (steps, last, first_address) = (block.steps, block.last, block.first_address);
-        if self.first_sp.is_none() && t == 0 {
-            self.find_first_sp(b, addresses, end);
-        }
         self.transfer(t, seq, first_address, self.blocks[b as usize].segments[0].function, times.first().copied());
         let save_mask = self.threads[t].stack.last().map_or(0, |f| f.save_mask);
         let block = &mut self.blocks[b as usize];
@@ -839,24 +880,6 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         state.last_time = times.last().copied();
         state.steps += steps as u64;
         self.seq += steps as u64;
-    }
-
-    /// The stack pointer before the first stack-relative access, from that access or the trace's registers.
-    fn find_first_sp(&mut self, b: u32, addresses: &[u64], _end: Option<RunEnd>) {
-        let mut found = None;
-        let insns = &self.insns;
-        let decoded = |i: u32| &insns[i as usize].decoded;
-        block::accesses(&self.defs[b as usize], decoded, |a| {
-            if found.is_none()
-                && a.stack_relative
-                && let AccessPlace::Memory(m) = a.place
-            {
-                let insn = &insns[self.defs[b as usize].steps[a.step as usize].insn as usize].decoded;
-                let push = a.is_write && insn.writes.iter().any(|w| w.control && w.span.size >= 4);
-                found = Some(addresses[m as usize].wrapping_add(if push { a.size as u64 } else { 0 }));
-            }
-        });
-        self.first_sp = found;
     }
 
     // ---- call instances ----
@@ -1396,7 +1419,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             (first.writer_insn(), first.call)
         } else {
             let from = base + start;
-            let first_sp = self.first_sp.unwrap_or(0);
+            let first_sp = self.first_sp.unwrap_or(u64::MAX);
             if !place.is_region() || from + len <= first_sp {
                 (NO_INSN, NOBODY_BELOW)
             } else if from >= first_sp {
@@ -1492,7 +1515,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         };
         let mut exposed = false;
         {
-            let first_sp = self.first_sp.unwrap_or(0);
+            let first_sp = self.first_sp.unwrap_or(u64::MAX);
             let pairs = &mut self.pairs;
             let insns = &self.insns;
             let edges = &mut self.insn_edges;

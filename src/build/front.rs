@@ -24,6 +24,8 @@ pub struct Front {
     undecoded: u64,
     first_undecoded: u64,
     problems: Vec<(Diagnostic, u64)>,
+    /// Runs that wait for the first stack pointer; none once it is known or given up.
+    held: Option<Vec<RunBatch>>,
 }
 
 impl Front {
@@ -40,6 +42,7 @@ impl Front {
             undecoded: 0,
             first_undecoded: 0,
             problems: Vec::new(),
+            held: Some(Vec::new()),
         }
     }
 
@@ -69,11 +72,22 @@ impl Front {
         if self.block_base > 0 {
             batch.block.iter_mut().for_each(|b| *b += self.block_base);
         }
-        let start = pass.next_seq();
-        pass.push(&batch);
-        if low && !batch.block.is_empty() {
-            // A failed send means that the writer has ended: its error is taken when it is joined.
-            let _ = rows.send(Rows::Runs(run_rows(batch, pass, start)));
+        match &mut self.held {
+            None => push(batch, pass, low, rows),
+            Some(held) => {
+                let over = pass.find_first_sp(&batch);
+                held.push(batch);
+                if over {
+                    self.release(pass, low, rows);
+                }
+            }
+        }
+    }
+
+    /// Gives the pass what is held back; to be called when the last input has ended.
+    pub fn release(&mut self, pass: &mut ThePass, low: bool, rows: &mpsc::SyncSender<Rows>) {
+        for batch in self.held.take().into_iter().flatten() {
+            push(batch, pass, low, rows);
         }
     }
 
@@ -133,6 +147,15 @@ impl Front {
             list.push((undecoded, self.undecoded));
         }
         list
+    }
+}
+
+fn push(batch: RunBatch, pass: &mut ThePass, low: bool, rows: &mpsc::SyncSender<Rows>) {
+    let start = pass.next_seq();
+    pass.push(&batch);
+    if low && !batch.block.is_empty() {
+        // A failed send means that the writer has ended: its error is taken when it is joined.
+        let _ = rows.send(Rows::Runs(run_rows(batch, pass, start)));
     }
 }
 

@@ -207,6 +207,7 @@ fn run(
             }
         }
     }
+    front.release(&mut pass, options.detail >= Detail::Pairs, &rows);
     for (d, count) in front.diagnostics() {
         diagnostics.add_counted(d, count);
     }
