@@ -52,6 +52,13 @@ pub struct RegSpan {
     pub size: u16,
 }
 
+impl RegSpan {
+    /// Whether all bytes of `other` are bytes of this.
+    pub fn contains(self, other: RegSpan) -> bool {
+        self.offset <= other.offset && other.offset + other.size <= self.offset + self.size
+    }
+}
+
 /// One distinct instruction as a trace names it. Identity is (address, bytes, thumb, log_registers).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct InsnDef {

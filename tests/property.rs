@@ -87,6 +87,12 @@ fn the_side_of_the_first_stack_pointer_is_the_same_at_any_time() {
     check(10252845525445132127, 2714, 2);
 }
 
+/// A saved register is restored and its low byte written in the same block.
+#[test]
+fn part_of_a_restored_register_is_written() {
+    check(5879051752348431070, 1885, 2);
+}
+
 #[test]
 fn one_long_run() {
     check(1, 12_000, 3);

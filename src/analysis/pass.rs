@@ -608,7 +608,7 @@ pub struct Pass<C, O> {
     /// Scratch, so that nothing is allocated per record.
     parts: Vec<Part>,
     sources: Vec<AccessId>,
-    restored: Vec<(u32, u16)>,
+    restored: Vec<(u32, RegSpan)>,
     /// Versions that a copying function has loaded, with their lengths, and the part of a register that they are to go to.
     gathered: Vec<(u64, Cell)>,
     copy_low: Option<RegSpan>,
@@ -1173,7 +1173,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 }
                 OpKind::Write => {
                     let Some(span) = op.register else { continue };
-                    if op.flag && self.restored.iter().any(|&(s, r)| s == op.step && r == span.offset) {
+                    // Of a register that is written again in part, the rest is left.
+                    if op.flag && self.restored.iter().any(|&(s, r)| s == op.step && r.contains(span)) {
                         continue;
                     }
                     let reader = if op.seen { call } else { 0 };
@@ -1195,7 +1196,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     {
                         if let Some(register) = op.register {
                             self.scatter_register(t, register);
-                            self.restored.push((op.step, register.offset));
+                            self.restored.push((op.step, register));
                         }
                         self.copy_low = op.low;
                         continue;
@@ -1203,7 +1204,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     if let Some(register) = op.register.filter(|_| !self.options.literal_saves) {
                         let value = values.get(op.mem as usize).copied().flatten();
                         if self.restore(t, call, register, address, at, value) {
-                            self.restored.push((op.step, register.offset));
+                            self.restored.push((op.step, register));
                             continue;
                         }
                     }
