@@ -4,14 +4,16 @@ CREATE TABLE function_call (
     tail_of_call_id INTEGER, thread_id INTEGER NOT NULL, depth INTEGER NOT NULL, kind VARCHAR NOT NULL, ending VARCHAR NOT NULL,
     call_seq BIGINT, return_seq BIGINT, call_time UBIGINT, return_time UBIGINT, call_instruction_id INTEGER,
     steps_self BIGINT, steps_total BIGINT, bytes_in BIGINT);
--- communication is a view over this: the space as a flag and the write as a distance back from the read compress better.
-CREATE TABLE communication_row (
-    read_seq BIGINT NOT NULL, read_ordinal USMALLINT NOT NULL, write_back BIGINT, write_ordinal USMALLINT,
-    is_register BOOLEAN NOT NULL, address UBIGINT NOT NULL, bytes UINTEGER NOT NULL);
+-- communication is a view over these: the write as a distance back from the read compresses better, and what is the same in millions
+-- of rows stands once.
+CREATE TABLE communication_kind (
+    kind_id INTEGER NOT NULL, read_ordinal USMALLINT NOT NULL, write_ordinal USMALLINT, is_register BOOLEAN NOT NULL,
+    bytes UINTEGER NOT NULL);
+CREATE TABLE communication_row (read_seq BIGINT NOT NULL, write_back BIGINT, kind_id INTEGER NOT NULL, address UBIGINT NOT NULL);
 CREATE VIEW communication AS
-    SELECT read_seq - write_back AS write_seq, write_ordinal, read_seq, read_ordinal,
-           CASE WHEN is_register THEN 'register' ELSE 'memory' END AS space, address, bytes
-    FROM communication_row;
+    SELECT c.read_seq - c.write_back AS write_seq, k.write_ordinal, c.read_seq, k.read_ordinal,
+           CASE WHEN k.is_register THEN 'register' ELSE 'memory' END AS space, c.address, k.bytes
+    FROM communication_row c JOIN communication_kind k ON k.kind_id = c.kind_id;
 CREATE TABLE saved_register (
     call_id INTEGER NOT NULL, save_seq BIGINT NOT NULL, save_ordinal USMALLINT NOT NULL, register_address UINTEGER NOT NULL,
     bytes UINTEGER NOT NULL, address UBIGINT NOT NULL, restore_seq BIGINT, restores INTEGER NOT NULL, exposed_seq BIGINT);
@@ -36,14 +38,17 @@ COMMENT ON COLUMN function_call.call_instruction_id IS 'Instruction that called'
 COMMENT ON COLUMN function_call.steps_self IS 'Steps in it';
 COMMENT ON COLUMN function_call.steps_total IS 'Steps in it and all its descendants';
 COMMENT ON COLUMN function_call.bytes_in IS 'Bytes that it read and did not write itself; NULL where the trace has no data';
+COMMENT ON TABLE communication_kind IS 'What communications have in common';
+COMMENT ON COLUMN communication_kind.kind_id IS 'Dense from 1 in order of first use';
+COMMENT ON COLUMN communication_kind.read_ordinal IS 'Ordinal of the read access';
+COMMENT ON COLUMN communication_kind.write_ordinal IS 'Ordinal of the write access, NULL if no step wrote the bytes';
+COMMENT ON COLUMN communication_kind.is_register IS 'Register space, else memory';
+COMMENT ON COLUMN communication_kind.bytes IS 'Adjacent bytes';
 COMMENT ON TABLE communication_row IS 'Communications as stored; see the view communication';
 COMMENT ON COLUMN communication_row.read_seq IS 'Step of the read';
-COMMENT ON COLUMN communication_row.read_ordinal IS 'Ordinal of the read access';
 COMMENT ON COLUMN communication_row.write_back IS 'Steps from the write to the read, NULL if no step wrote the bytes';
-COMMENT ON COLUMN communication_row.write_ordinal IS 'Ordinal of the write access';
-COMMENT ON COLUMN communication_row.is_register IS 'Register space, else memory';
+COMMENT ON COLUMN communication_row.kind_id IS 'What else there is to say of it';
 COMMENT ON COLUMN communication_row.address IS 'First byte';
-COMMENT ON COLUMN communication_row.bytes IS 'Adjacent bytes';
 COMMENT ON TABLE saved_register IS 'Registers saved to the frame by functions';
 COMMENT ON COLUMN saved_register.call_id IS 'Instance that saved';
 COMMENT ON COLUMN saved_register.save_seq IS 'Step of the save';

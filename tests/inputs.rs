@@ -133,6 +133,7 @@ fn the_same_contents_however_it_is_read() {
             "function_symbol",
             "function_call",
             "communication_row",
+            "communication_kind",
             "saved_register",
             "control_flow",
             "dataflow",

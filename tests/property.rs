@@ -93,6 +93,12 @@ fn part_of_a_restored_register_is_written() {
     check(5879051752348431070, 1885, 2);
 }
 
+/// One read has bytes that no step wrote on both sides of the first stack pointer, with written ones between.
+#[test]
+fn one_read_of_two_pseudo_functions() {
+    check(14385574431842095439, 2555, 3);
+}
+
 #[test]
 fn one_long_run() {
     check(1, 12_000, 3);

@@ -1,5 +1,5 @@
 -- Communications from one function to another with the read within a window of the run.
--- reads: communication_row, block_run, block_step, instruction, function_symbol
+-- reads: communication_row, communication_kind, block_run, block_step, instruction, function_symbol
 -- needs: TEMP TABLE place (as flows_places.sql gives), writer_run (start_seq, block_id), reader_interval (thread_id, start_seq, end_seq)
 -- duckdb-only: ASOF joins on the low level
 -- param first BIGINT: first seq of the window
@@ -14,9 +14,10 @@ WITH reader_run AS (
     WHERE start_seq <= $2 AND start_seq > $1 - $6::BIGINT
       AND block_id IN (SELECT s.block_id FROM block_step s JOIN instruction i USING (instruction_id) WHERE i.function_id = $4)),
 read AS MATERIALIZED (
-    SELECT c.read_seq, c.read_ordinal, c.read_seq - c.write_back AS write_seq, c.is_register, c.address, c.bytes,
+    SELECT c.read_seq, k.read_ordinal, c.read_seq - c.write_back AS write_seq, k.is_register, c.address, k.bytes,
            s.instruction_id AS read_instruction_id
     FROM (SELECT * FROM communication_row WHERE read_seq BETWEEN $1 AND $2) c
+    JOIN communication_kind k USING (kind_id)
     ASOF JOIN reader_run r ON c.read_seq >= r.start_seq
     JOIN block_step s ON s.block_id = r.block_id AND s.step = c.read_seq - r.start_seq
     JOIN instruction i ON i.instruction_id = s.instruction_id AND i.function_id = $4

@@ -1,11 +1,11 @@
 -- Distinct cells through which data goes from group to group of functions, for a run of one thread.
--- reads: communication_row, control_flow
+-- reads: communication_row, communication_kind, control_flow
 -- needs: TEMP TABLE group_of_function (function_id, node), place (as flows_places.sql gives)
 -- duckdb-only: ASOF joins
 -- writer, reader (groups), via, addresses
 WITH ends AS (
-    SELECT r.node AS reader, c.read_seq - c.write_back AS write_seq, c.is_register, c.address, c.bytes
-    FROM (SELECT * FROM communication_row WHERE write_back IS NOT NULL) c
+    SELECT r.node AS reader, c.read_seq - c.write_back AS write_seq, k.is_register, c.address, k.bytes
+    FROM (SELECT * FROM communication_row WHERE write_back IS NOT NULL) c JOIN communication_kind k USING (kind_id)
     ASOF JOIN control_flow f ON c.read_seq >= f.start_seq JOIN group_of_function r ON r.function_id = f.function_id),
 crossing AS (
     SELECT DISTINCT w.node AS writer, e.reader, e.is_register, e.address, e.bytes

@@ -607,7 +607,8 @@ pub struct Pass<C, O> {
     save_index: FxHashMap<AccessId, u32>,
     /// Scratch, so that nothing is allocated per record.
     parts: Vec<Part>,
-    sources: Vec<AccessId>,
+    /// Writes that fed the current read; of no step (0) by which nobody it is.
+    sources: Vec<(AccessId, PlaceCode, bool)>,
     restored: Vec<(u32, RegSpan)>,
     /// Versions that a copying function has loaded, with their lengths, and the part of a register that they are to go to.
     gathered: Vec<(u64, Cell)>,
@@ -1570,9 +1571,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         let many = self.crossing || more || parts.len() > 1;
         for part in &parts {
-            let first = !many || !self.sources.contains(&part.cell.write) || self.without(Mutation::Transfers);
+            // The pages of one access outside of the sections are of one region.
+            let of = if part.cell.write == 0 && !place.is_region() { place } else { PlaceCode::REGISTER };
+            let source = (part.cell.write, of, part.above);
+            let first = !many || !self.sources.contains(&source) || self.without(Mutation::Transfers);
             if many {
-                self.sources.push(part.cell.write);
+                self.sources.push(source);
             }
             let (writer, writer_insn) = match part.cell.write {
                 0 if part.above => (NOBODY_ABOVE, NO_INSN_ABOVE),

@@ -11,6 +11,10 @@ use crate::diagnostics::Diagnostics;
 use crate::event::{Carries, Isa};
 use crate::image::{AddressSpace, FunctionKind, FunctionRef};
 use crate::isa;
+use crate::store::columns::{self, table};
+use duckdb::arrow::array::{
+    BinaryArray, BooleanArray, Int32Array, Int64Array, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
 use duckdb::{Connection, params};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +26,27 @@ pub const FOLDED: [(&str, &str); 4] = [
     ("function_edge_folded", include_str!("../../queries/derive/high/function_edge_folded.sql")),
     ("call_edge_folded", include_str!("../../queries/derive/high/call_edge_folded.sql")),
 ];
+
+table! { struct Instructions<'a> {
+    id: i32 => Int32Array, process: i32 => Int32Array, image: Option<i32> => Int32Array, address: u64 => UInt64Array,
+    opcode: Option<&'a [u8]> => BinaryArray, text: Option<&'a str> => StringArray, size: u8 => UInt8Array, function: i32 => Int32Array,
+    file: Option<i32> => Int32Array, line: Option<i32> => Int32Array, class: &'static str => StringArray,
+    target: Option<u64> => UInt64Array, conditional: bool => BooleanArray, repeats: bool => BooleanArray,
+    executions: i64 => Int64Array,
+} }
+table! { struct BlockSteps {
+    block: i32 => Int32Array, step: i32 => Int32Array, insn: i32 => Int32Array, executed: bool => BooleanArray,
+} }
+table! { struct BlockAccesses {
+    block: i32 => Int32Array, step: i32 => Int32Array, ordinal: u16 => UInt16Array, is_write: bool => BooleanArray,
+    space: &'static str => StringArray, register: Option<u32> => UInt32Array, memory: Option<i32> => Int32Array,
+    value: Option<i32> => Int32Array, size: u32 => UInt32Array, is_control: bool => BooleanArray,
+    is_stack_relative: bool => BooleanArray, data_register: Option<u32> => UInt32Array,
+} }
+table! { struct InstructionEdges {
+    writer: Option<i32> => Int32Array, reader: i32 => Int32Array, function: i32 => Int32Array, via: &'static str => StringArray,
+    bytes: i64 => Int64Array, transfers: i64 => Int64Array,
+} }
 
 /// What is written when the trace has ended.
 pub struct End<'a> {
@@ -97,7 +122,7 @@ impl End<'_> {
                 executions[step.insn as usize] += count;
             }
         }
-        let mut table = self.connection.appender("instruction")?;
+        let mut c = Instructions::default();
         for (i, insn) in self.insns.iter().enumerate() {
             let (def, decoded) = (&insn.def, &insn.decoded);
             let image = self.space.image_at(def.address).map(|i| i as i32 + 1);
@@ -109,26 +134,23 @@ impl End<'_> {
                 Some(&def.bytes)
             };
             let text = if decoded.text.is_empty() { def.text.as_deref() } else { Some(decoded.text.as_str()) };
-            table.append_row(params![
-                i as i32 + 1,
-                1,
-                image,
-                def.address,
-                bytes,
-                text,
-                decoded.size,
-                insn.function as i32,
-                file,
-                line.map(|(_, l)| l as i32),
-                decoded.flow.kind.name(),
-                decoded.flow.target,
-                decoded.flow.conditional,
-                decoded.flow.repeats,
-                executions[i] as i64
-            ])?;
+            c.id.push(i as i32 + 1);
+            c.process.push(1);
+            c.image.push(image);
+            c.address.push(def.address);
+            c.opcode.push(bytes);
+            c.text.push(text);
+            c.size.push(decoded.size);
+            c.function.push(insn.function as i32);
+            c.file.push(file);
+            c.line.push(line.map(|(_, l)| l as i32));
+            c.class.push(decoded.flow.kind.name());
+            c.target.push(decoded.flow.target);
+            c.conditional.push(decoded.flow.conditional);
+            c.repeats.push(decoded.flow.repeats);
+            c.executions.push(executions[i] as i64);
         }
-        table.flush()?;
-        Ok(())
+        Ok(columns::append(self.connection, "instruction", c.arrays())?)
     }
 
     /// Executed functions, then pseudo-functions, then the other symbols; gives the ids of the pseudo-functions.
@@ -224,41 +246,43 @@ impl End<'_> {
     }
 
     fn blocks(&self) -> Result<(), BuildError> {
-        let mut steps = self.connection.appender("block_step")?;
-        let mut table = self.connection.appender("block_access")?;
+        let mut steps = BlockSteps::default();
+        let mut accesses = BlockAccesses::default();
         for (b, def) in self.defs.iter().enumerate() {
             let b = b as i32 + 1;
             for (i, step) in def.steps.iter().enumerate() {
-                steps.append_row(params![b, i as i32, step.insn as i32 + 1, step.executed])?;
+                steps.block.push(b);
+                steps.step.push(i as i32);
+                steps.insn.push(step.insn as i32 + 1);
+                steps.executed.push(step.executed);
             }
-            let mut list = Vec::new();
-            block::accesses(def, |i| &self.insns[i as usize].decoded, |a| list.push(a));
             let mem = def.mem.len() as i32;
-            for a in list {
-                let (space, register, memory, value) = match a.place {
-                    AccessPlace::Register(offset) => ("register", Some(offset as u32), None, a.value.map(|v| mem + v as i32)),
-                    AccessPlace::Memory(m) => ("memory", None, Some(m as i32), Some(m as i32)),
-                };
-                let data = a.data_register.map(|r| r.offset as u32);
-                table.append_row(params![
-                    b,
-                    a.step as i32,
-                    a.ordinal,
-                    a.is_write,
-                    space,
-                    register,
-                    memory,
-                    value,
-                    a.size,
-                    a.is_control,
-                    a.stack_relative,
-                    data
-                ])?;
-            }
+            block::accesses(
+                def,
+                |i| &self.insns[i as usize].decoded,
+                |a| {
+                    let c = &mut accesses;
+                    let (space, register, memory, value) = match a.place {
+                        AccessPlace::Register(offset) => ("register", Some(offset as u32), None, a.value.map(|v| mem + v as i32)),
+                        AccessPlace::Memory(m) => ("memory", None, Some(m as i32), Some(m as i32)),
+                    };
+                    c.block.push(b);
+                    c.step.push(a.step as i32);
+                    c.ordinal.push(a.ordinal);
+                    c.is_write.push(a.is_write);
+                    c.space.push(space);
+                    c.register.push(register);
+                    c.memory.push(memory);
+                    c.value.push(value);
+                    c.size.push(a.size);
+                    c.is_control.push(a.is_control);
+                    c.is_stack_relative.push(a.stack_relative);
+                    c.data_register.push(a.data_register.map(|r| r.offset as u32));
+                },
+            );
         }
-        steps.flush()?;
-        table.flush()?;
-        Ok(())
+        columns::append(self.connection, "block_step", steps.arrays())?;
+        Ok(columns::append(self.connection, "block_access", accesses.arrays())?)
     }
 
     fn via(&self, place: PlaceCode) -> &'static str {
@@ -300,11 +324,16 @@ impl End<'_> {
             edge[0] += bytes;
             edge[1] += transfers;
         }
-        let mut table = self.connection.appender("instruction_edge")?;
+        let mut c = InstructionEdges::default();
         for ((w, r, f, via), [bytes, transfers]) in edges {
-            table.append_row(params![w, r, f, via, bytes as i64, transfers as i64])?;
+            c.writer.push(w);
+            c.reader.push(r);
+            c.function.push(f);
+            c.via.push(via);
+            c.bytes.push(bytes as i64);
+            c.transfers.push(transfers as i64);
         }
-        table.flush()?;
+        columns::append(self.connection, "instruction_edge", c.arrays())?;
         let mut edges: Vec<(u32, u32, CallKind, u64, u64)> = s.call_edges.clone();
         edges.sort_unstable();
         let mut table = self.connection.appender("call_edge")?;

@@ -7,7 +7,7 @@ use std::path::Path;
 /// Views that unpack every step or access of the run: only on demand.
 const LARGE: [&str; 2] = ["opcode_line", "data_access"];
 /// How communications and dataflow are stored; the views `communication` and `dataflow` say the same in plain columns.
-const PACKED: [&str; 3] = ["communication_row", "dataflow_row", "place"];
+const PACKED: [&str; 4] = ["communication_row", "communication_kind", "dataflow_row", "place"];
 
 /// Tables and views to write.
 fn names(connection: &Connection, options: &Options) -> Result<Vec<String>, ExportError> {

@@ -1,10 +1,13 @@
 //! The pass's rows as columns, handed to the database a batch at a time.
 
+use super::StoreError;
 use crate::analysis::{Call, Communication, Flow, Interval, LoopInstance, Output, SavedRegister, Writer};
+use duckdb::Connection;
 use duckdb::arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, UInt16Array, UInt32Array, UInt64Array};
 use duckdb::arrow::datatypes::{Field, Schema};
 use duckdb::arrow::error::ArrowError;
 use duckdb::arrow::record_batch::RecordBatch;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Rows of a batch: a DuckDB row group.
@@ -15,6 +18,7 @@ pub const BATCH: usize = 122_880;
 pub enum Table {
     BlockRun,
     Communication,
+    CommunicationKind,
     FunctionCall,
     ControlFlow,
     SavedRegister,
@@ -26,9 +30,10 @@ pub enum Table {
 }
 
 impl Table {
-    pub const ALL: [Table; 9] = [
+    pub const ALL: [Table; 10] = [
         Table::BlockRun,
         Table::Communication,
+        Table::CommunicationKind,
         Table::FunctionCall,
         Table::ControlFlow,
         Table::SavedRegister,
@@ -41,6 +46,7 @@ impl Table {
         [
             "block_run",
             "communication_row",
+            "communication_kind",
             "function_call",
             "control_flow",
             "saved_register",
@@ -66,24 +72,44 @@ trait Columns: Default {
     fn take(&mut self) -> Vec<ArrayRef>;
 }
 
+/// Columns of a table, to be filled by name: `struct Name { column: type => array, ... }`, in the order of the schema.
+macro_rules! table {
+    (struct $name:ident $(<$life:lifetime>)? { $($column:ident: $type:ty => $array:ty),+ $(,)? }) => {
+        #[derive(Default)]
+        struct $name $(<$life>)? { $($column: Vec<$type>),+ }
+        impl $(<$life>)? $name $(<$life>)? {
+            /// What was filled; nothing is left.
+            fn arrays(&mut self) -> Vec<duckdb::arrow::array::ArrayRef> {
+                vec![$(std::sync::Arc::new(<$array>::from(std::mem::take(&mut self.$column)))),+]
+            }
+        }
+    };
+}
+pub(crate) use table;
+
+/// Appends all rows of a table; much faster than one by one.
+pub fn append(connection: &Connection, table: &str, columns: Vec<ArrayRef>) -> Result<(), StoreError> {
+    let mut appender = connection.appender(table)?;
+    appender.append_record_batch(batch(columns)?)?;
+    Ok(appender.flush()?)
+}
+
 macro_rules! columns {
     ($name:ident, $table:expr, $first:ident, $($column:ident: $type:ty => $array:ty),+ $(,)?) => {
-        #[derive(Default)]
-        struct $name { $($column: Vec<$type>),+ }
+        table! { struct $name { $($column: $type => $array),+ } }
         impl Columns for $name {
             fn table() -> Table { $table }
             fn len(&self) -> usize { self.$first.len() }
-            fn take(&mut self) -> Vec<ArrayRef> {
-                vec![$(Arc::new(<$array>::from(std::mem::take(&mut self.$column))) as ArrayRef),+]
-            }
+            fn take(&mut self) -> Vec<ArrayRef> { self.arrays() }
         }
     };
 }
 
 columns!(Communications, Table::Communication, read_seq,
-    read_seq: i64 => Int64Array, read_ordinal: u16 => UInt16Array, write_back: Option<i64> => Int64Array,
-    write_ordinal: Option<u16> => UInt16Array, is_register: bool => BooleanArray, address: u64 => UInt64Array,
-    bytes: u32 => UInt32Array);
+    read_seq: i64 => Int64Array, write_back: Option<i64> => Int64Array, kind: i32 => Int32Array, address: u64 => UInt64Array);
+columns!(CommunicationKinds, Table::CommunicationKind, kind,
+    kind: i32 => Int32Array, read_ordinal: u16 => UInt16Array, write_ordinal: Option<u16> => UInt16Array,
+    is_register: bool => BooleanArray, bytes: u32 => UInt32Array);
 columns!(Calls, Table::FunctionCall, call,
     call: i32 => Int32Array, function: i32 => Int32Array, instance: i32 => Int32Array, parent: Option<i32> => Int32Array,
     tail_of: Option<i32> => Int32Array, thread: i32 => Int32Array, depth: i32 => Int32Array, kind: &'static str => StringArray,
@@ -113,6 +139,15 @@ columns!(LoopInstances, Table::LoopInstance, id,
 columns!(LoopIterations, Table::LoopIteration, loop_instance,
     loop_instance: i32 => Int32Array, iteration: i64 => Int64Array, start_seq: i64 => Int64Array);
 
+/// A row of `communication_kind`.
+#[derive(PartialEq, Eq, Hash)]
+struct Kind {
+    ordinals: (u16, u16),
+    /// A step wrote the bytes; they are a register's.
+    flags: (bool, bool),
+    bytes: u32,
+}
+
 fn some(n: u64) -> Option<i64> {
     (n != 0).then_some(n as i64)
 }
@@ -121,6 +156,8 @@ fn some(n: u64) -> Option<i64> {
 pub struct ColumnOutput<F> {
     send: F,
     communications: Communications,
+    kinds: CommunicationKinds,
+    kind_ids: FxHashMap<Kind, i32>,
     calls: Calls,
     intervals: Intervals,
     saves: Saves,
@@ -135,6 +172,8 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> ColumnOutput<F> {
         ColumnOutput {
             send,
             communications: Communications::default(),
+            kinds: CommunicationKinds::default(),
+            kind_ids: FxHashMap::default(),
             calls: Calls::default(),
             intervals: Intervals::default(),
             saves: Saves::default(),
@@ -153,6 +192,7 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> ColumnOutput<F> {
             }
         }
         rest(&mut self.communications, &mut self.send);
+        rest(&mut self.kinds, &mut self.send);
         rest(&mut self.calls, &mut self.send);
         rest(&mut self.intervals, &mut self.send);
         rest(&mut self.saves, &mut self.send);
@@ -205,14 +245,22 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> Output for ColumnOutput<F> {
         let c = &mut self.communications;
         let read_seq = row.read >> 16;
         c.read_seq.push(read_seq as i64);
-        c.read_ordinal.push(row.read as u16);
         let written = row.write != 0;
         c.write_back.push(written.then_some(read_seq as i64 - (row.write >> 16) as i64));
-        c.write_ordinal.push(written.then_some(row.write as u16));
-        c.is_register.push(row.is_register);
+        let kind = Kind { ordinals: (row.read as u16, row.write as u16), flags: (written, row.is_register), bytes: row.bytes };
+        let kinds = &mut self.kinds;
+        let new = self.kind_ids.len() as i32 + 1;
+        c.kind.push(*self.kind_ids.entry(kind).or_insert_with(|| {
+            kinds.kind.push(new);
+            kinds.read_ordinal.push(row.read as u16);
+            kinds.write_ordinal.push(written.then_some(row.write as u16));
+            kinds.is_register.push(row.is_register);
+            kinds.bytes.push(row.bytes);
+            new
+        }));
         c.address.push(row.address);
-        c.bytes.push(row.bytes);
         full!(self, communications);
+        full!(self, kinds);
     }
 
     fn call(&mut self, row: Call) {

@@ -6,7 +6,7 @@ pub mod sqlite;
 pub mod writer;
 
 /// Version of the tables; a database with another one is refused.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// The schema, in order.
 pub const SCHEMA: [&str; 9] = [

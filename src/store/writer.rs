@@ -2,7 +2,7 @@
 
 use super::columns::{self, Table};
 use super::{SCHEMA, StoreError};
-use duckdb::arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, ListArray, UInt64Array, new_null_array};
+use duckdb::arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, ListArray, UInt64Array};
 use duckdb::arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use duckdb::arrow::datatypes::{DataType, Field};
 use duckdb::{Config, Connection};
@@ -45,27 +45,32 @@ fn list(values: ArrayRef, ends: Vec<i32>, empty_is_null: bool) -> Result<ArrayRe
 }
 
 impl RunRows {
-    fn columns(self) -> Result<Vec<ArrayRef>, StoreError> {
-        let rows = self.start_seq.len();
-        let nothing = || new_null_array(&DataType::List(Arc::new(Field::new("item", DataType::UInt64, true))), rows);
-        Ok(vec![
+    /// The columns that the trace has something for, with their names.
+    fn columns(self) -> Result<(Vec<&'static str>, Vec<ArrayRef>), StoreError> {
+        let mut names = vec!["start_seq", "thread_id", "block_id", "address"];
+        let mut columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from(self.start_seq)),
             Arc::new(Int32Array::from(self.thread)),
             Arc::new(Int32Array::from(self.block)),
             list(Arc::new(UInt64Array::from(self.addresses)), self.address_end, true)?,
-            if self.value_end.is_empty() {
-                nothing()
-            } else {
-                list(Arc::new(UInt64Array::from(self.values)), self.value_end, true)?
-            },
-            if self.time_end.is_empty() { nothing() } else { list(Arc::new(UInt64Array::from(self.time)), self.time_end, true)? },
-            if self.sp.is_empty() { new_null_array(&DataType::UInt64, rows) } else { Arc::new(UInt64Array::from(self.sp)) },
-            if self.linked.is_empty() {
-                new_null_array(&DataType::Boolean, rows)
-            } else {
-                Arc::new(BooleanArray::from(self.linked))
-            },
-        ])
+        ];
+        let mut add = |name, column| {
+            names.push(name);
+            columns.push(column);
+        };
+        if !self.value_end.is_empty() {
+            add("value", list(Arc::new(UInt64Array::from(self.values)), self.value_end, true)?);
+        }
+        if !self.time_end.is_empty() {
+            add("time", list(Arc::new(UInt64Array::from(self.time)), self.time_end, true)?);
+        }
+        if !self.sp.is_empty() {
+            add("sp", Arc::new(UInt64Array::from(self.sp)));
+        }
+        if !self.linked.is_empty() {
+            add("linked", Arc::new(BooleanArray::from(self.linked)));
+        }
+        Ok((names, columns))
     }
 }
 
@@ -169,10 +174,21 @@ fn append(connection: &Connection, rows: mpsc::Receiver<Rows>) -> Result<(), Sto
     for table in Table::ALL {
         appenders.push(connection.appender(table.name())?);
     }
+    // What a trace has no column for is not given: the database fills it with NULL at a fraction of the cost.
+    let mut given: Vec<&str> = Vec::new();
     for rows in rows {
         let (table, columns) = match rows {
             Rows::Batch(table, columns) => (table, columns),
-            Rows::Runs(runs) => (Table::BlockRun, runs.columns()?),
+            Rows::Runs(runs) => {
+                let (names, columns) = runs.columns()?;
+                if given != names {
+                    let appender = &mut appenders[Table::BlockRun as usize];
+                    appender.flush()?;
+                    *appender = connection.appender_with_columns(Table::BlockRun.name(), &names)?;
+                    given = names;
+                }
+                (Table::BlockRun, columns)
+            }
         };
         debug_assert!(columns.iter().all(|c| c.len() == columns[0].len()));
         appenders[table as usize].append_record_batch(columns::batch(columns)?)?;
