@@ -354,14 +354,17 @@ impl End<'_> {
             table.append_row(params![i as u32 + 1, self.via(at.place), function])?;
         }
         table.flush()?;
+        // The one statement that may have millions of rows to sort.
         self.connection.execute_batch(
-            "INSERT INTO dataflow_row
+            "SET threads = 2;
+             INSERT INTO dataflow_row
              SELECT f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, min(f.place_id), sum(f.bytes),
                     sum(f.unique_bytes), sum(f.transfers)
              FROM flow_part f JOIN place p USING (place_id)
              GROUP BY f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, p.via, p.function_id
              ORDER BY ALL;
-             DROP TABLE flow_part;",
+             DROP TABLE flow_part;
+             SET threads = 1;",
         )?;
         for (table, sql) in FOLDED {
             self.connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
