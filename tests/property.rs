@@ -4,8 +4,8 @@
 mod common;
 use addfg::analysis::pass::Mutation;
 use addfg::build::{Detail, ElfInput, Options, build};
-use common::Scratch;
 use common::program::{Program, Random, Step, naive};
+use common::{Scratch, top_agrees};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,6 +58,7 @@ fn check(seed: u64, steps: usize, threads: usize) {
         assert!(found.is_empty(), "seed {seed}, {steps} steps, {threads} threads, literal {literal}: {}", found.join("\n"));
     }
     let connection = addfg::store::open::open(&db, false).unwrap();
+    [3, 30].into_iter().for_each(|top| top_agrees(&connection, top));
     let sql = "SELECT w.name, r.name, sum(e.bytes)::BIGINT FROM function_edge e
                JOIN function_symbol w ON w.function_id = e.writer_function_id JOIN function_symbol r ON r.function_id = e.reader_function_id
                WHERE e.via <> 'register' AND w.kind <> 'pseudo' GROUP BY ALL";

@@ -78,10 +78,8 @@ fn thousand(path: &Path) {
              SELECT function_id, count(*), sum(steps_self), sum(steps_total), 0, 0 FROM function_call GROUP BY ALL;",
         )
         .unwrap();
-    for (table, sql) in addfg::build::FOLDED.iter().filter(|f| f.0 != "function_edge_folded") {
-        connection.execute_batch(&format!("INSERT INTO {table} {sql}")).unwrap();
-    }
-    connection.execute_batch("INSERT INTO function_edge_folded FROM function_edge").unwrap();
+    addfg::build::derived(&connection).unwrap();
+    connection.execute_batch("DELETE FROM function_edge_folded; INSERT INTO function_edge_folded FROM function_edge").unwrap();
 }
 
 #[test]

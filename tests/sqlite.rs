@@ -248,9 +248,11 @@ fn report_queries_agree() {
             engine.execute_batch(&sql).expect(name);
             other.execute_batch(&sql).expect(name);
         }
-        let calls = format!("CREATE TEMP TABLE export_call AS {}", queries["export_calls"]);
-        engine.execute_batch(&calls).expect("calls");
-        other.execute_batch(&calls).expect("calls");
+        for (table, name) in [("export_call", "export_calls"), ("near_call", "instance_self")] {
+            let calls = format!("CREATE TEMP TABLE {table} AS {}", queries[name]);
+            engine.execute_batch(&calls).expect(name);
+            other.execute_batch(&calls).expect(name);
+        }
         let path = db.display();
         for (name, sql) in &queries {
             if let Some(reason) = sql.lines().find_map(|l| l.strip_prefix("-- duckdb-only: ")) {

@@ -489,6 +489,18 @@ fn sources_stay_however_few_nodes_are_drawn() {
     assert_eq!(sums(&few), sums(&full));
 }
 
+/// What is kept for the largest call instances gives the same picture as all call instances do.
+#[test]
+fn the_largest_instances_are_kept() {
+    let scratch = Scratch::new("largest");
+    for name in ["fir", "jpeg"] {
+        let connection = open(&example(&scratch, name, "instance"));
+        for top in [1, 7, 40, 256] {
+            top_agrees(&connection, top);
+        }
+    }
+}
+
 #[test]
 fn groups_are_sums_of_their_functions() {
     let scratch = Scratch::new("groups");

@@ -1,19 +1,18 @@
--- The call instances with the largest share of the run's steps or of the bytes that instances read of others, and all pseudo-functions.
--- reads: function_call, function_symbol
+-- The call instances with the largest share of the run's steps or of the bytes that instances read of others.
+-- reads: function_call
 -- needs: TEMP TABLE merged
 -- param top BIGINT: call instances at most
--- node, distance (0)
+-- call_id, share (of the run, 0 to 1)
 WITH whole AS (SELECT CAST(sum(bytes_in) AS DOUBLE) AS bytes, CAST(sum(steps_self) AS DOUBLE) AS steps FROM function_call),
-reading AS (SELECT call_id, bytes_in FROM function_call WHERE bytes_in > 0 ORDER BY bytes_in DESC, call_id LIMIT $1),
+reading AS (
+    SELECT call_id, bytes_in FROM function_call WHERE bytes_in > 0 AND call_id NOT IN (SELECT call_id FROM merged)
+    ORDER BY bytes_in DESC, call_id LIMIT $1),
+-- Its own steps count ten times what those below it do.
 long AS (
-    SELECT c.call_id, CASE WHEN 10.0 * c.steps_self >= c.steps_total THEN 10.0 * c.steps_self ELSE c.steps_total END AS steps
-    FROM function_call c WHERE c.call_id NOT IN (SELECT call_id FROM merged) ORDER BY steps DESC, c.call_id LIMIT $1),
+    SELECT call_id, CASE WHEN 10 * steps_self >= steps_total THEN 10 * steps_self ELSE steps_total END AS steps
+    FROM function_call WHERE call_id NOT IN (SELECT call_id FROM merged) ORDER BY steps DESC, call_id LIMIT $1),
 share AS (
-    SELECT coalesce(m.into_call_id, r.call_id) AS node, r.bytes_in / whole.bytes AS part
-    FROM reading r CROSS JOIN whole LEFT JOIN merged m ON m.call_id = r.call_id
+    SELECT call_id, bytes_in / whole.bytes AS part FROM reading CROSS JOIN whole
     UNION ALL
-    SELECT call_id, long.steps / 10 / whole.steps FROM long CROSS JOIN whole),
-top AS (SELECT node FROM share GROUP BY node ORDER BY max(part) DESC, node LIMIT $1)
-SELECT CAST(node AS BIGINT) AS node, 0 AS distance FROM top
-UNION ALL
-SELECT -function_id, 0 FROM function_symbol WHERE kind = 'pseudo';
+    SELECT call_id, long.steps / 10.0 / whole.steps FROM long CROSS JOIN whole)
+SELECT call_id, CAST(max(part) AS DOUBLE) AS share FROM share GROUP BY call_id ORDER BY share DESC, call_id LIMIT $1;

@@ -19,8 +19,16 @@ use duckdb::{Connection, params};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Fills what is derived from the other tables for views.
+pub fn derived(connection: &Connection) -> Result<(), BuildError> {
+    for (table, sql) in FOLDED {
+        connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
+    }
+    Ok(crate::graph::fill_top(connection)?)
+}
+
 /// Tables that have stubs merged into their callers, in the order in which each has what it reads.
-pub const FOLDED: [(&str, &str); 4] = [
+const FOLDED: [(&str, &str); 4] = [
     ("folded_call", include_str!("../../queries/derive/middle/folded_call.sql")),
     ("function_profile_folded", include_str!("../../queries/derive/high/function_profile_folded.sql")),
     ("function_edge_folded", include_str!("../../queries/derive/high/function_edge_folded.sql")),
@@ -366,9 +374,6 @@ impl End<'_> {
              DROP TABLE flow_part;
              SET threads = 1;",
         )?;
-        for (table, sql) in FOLDED {
-            self.connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
-        }
-        Ok(())
+        derived(self.connection)
     }
 }

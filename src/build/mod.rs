@@ -16,7 +16,7 @@ use crate::trace::{self, Found, TraceError};
 use std::path::PathBuf;
 
 pub use dictionary::Files;
-pub use finish::FOLDED;
+pub use finish::derived;
 pub use names::FunctionNames;
 pub use tables::Load;
 

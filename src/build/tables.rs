@@ -1,7 +1,8 @@
 //! From formats that carry calls, communications or control flow themselves to tables.
 
 use super::dictionary::{self, Files, TraceFile};
-use super::{BuildError, Detail, FOLDED, Options, Report};
+use super::finish::derived;
+use super::{BuildError, Detail, Options, Report};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::image::{AddressSpace, Image, Loaded};
 use crate::store::writer::Writer;
@@ -110,9 +111,7 @@ pub fn build(
     dictionary::diagnostics(&connection, &diagnostics)?;
     dictionary::images(&connection, &space, &dictionary::sections(&space), &mut files)?;
     files.write(&connection)?;
-    for (table, sql) in FOLDED {
-        connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
-    }
+    derived(&connection)?;
     connection.execute_batch("DROP TABLE flow_part")?;
     writer.commit(connection)?;
     let crate::trace::Loaded { steps, calls, functions, .. } = loaded;

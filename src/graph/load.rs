@@ -13,6 +13,34 @@ macro_rules! report {
 }
 pub(super) use report;
 
+/// Rows of `top_call`: as many call instances as a picture can show.
+const TOP_CALLS: u64 = 256;
+
+/// Fills `top_call`, `top_dataflow` and `top_call_edge`, with what the view of instances asks of all call instances.
+pub fn fill_top(connection: &Connection) -> Result<(), duckdb::Error> {
+    if !has_instances(connection)? {
+        return Ok(());
+    }
+    prepare_instances(connection, false)?;
+    let query = |sql: &'static str| sql.trim_end().trim_end_matches(';');
+    connection.execute_batch(&format!(
+        "CREATE OR REPLACE TEMP TABLE largest AS {top};
+         CREATE OR REPLACE TEMP TABLE near AS
+             SELECT call_id::BIGINT AS node, 0 AS distance FROM largest
+             UNION ALL SELECT -function_id, 0 FROM function_symbol WHERE kind = 'pseudo';
+         INSERT INTO top_call SELECT c.*, l.share FROM ({calls}) c JOIN largest l USING (call_id) ORDER BY l.share DESC, call_id;
+         INSERT INTO top_dataflow
+             SELECT writer, reader, via, bytes, unique_bytes, transfers FROM ({data}) ORDER BY writer, reader, via;
+         INSERT INTO top_call_edge SELECT caller, callee, calls, steps FROM ({edges}) ORDER BY caller, callee;
+         DROP VIEW instance_flow; DROP VIEW instance_call; DROP TABLE largest; DROP TABLE near; DROP TABLE merged;
+         SET threads = 1;",
+        top = query(report!("instance_top")).replace("$1", &TOP_CALLS.to_string()),
+        calls = query(report!("instance_self")),
+        data = query(report!("instance_data")),
+        edges = query(report!("instance_calls")),
+    ))
+}
+
 /// Reads what a selection needs and makes the graph of it.
 pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, GraphError> {
     // Order is ours: every list is sorted here.
@@ -84,8 +112,8 @@ pub(super) fn recorded_control(connection: &Connection, rows: &mut Rows) -> Resu
     Ok(())
 }
 
-pub(super) fn has_instances(connection: &Connection) -> Result<bool, GraphError> {
-    Ok(connection.query_row("SELECT count(*) > 0 FROM (FROM function_call LIMIT 1)", [], |r| r.get(0))?)
+pub(super) fn has_instances(connection: &Connection) -> duckdb::Result<bool> {
+    connection.query_row("SELECT count(*) > 0 FROM (FROM function_call LIMIT 1)", [], |r| r.get(0))
 }
 
 /// A query's rows, each given to `take`.
@@ -204,11 +232,11 @@ fn function_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
 
 /// The temporary table `merged`: stub instances and what they are merged into. An error where call instances are not kept.
 pub fn prepare_merged(connection: &Connection, stubs: bool) -> Result<(), GraphError> {
-    if has_instances(connection)? { prepare_instances(connection, stubs) } else { Err(GraphError::NoInstances) }
+    if has_instances(connection)? { Ok(prepare_instances(connection, stubs)?) } else { Err(GraphError::NoInstances) }
 }
 
 /// Temporary tables and views that the queries of the instance level read.
-pub(super) fn prepare_instances(connection: &Connection, stubs: bool) -> Result<(), GraphError> {
+pub(super) fn prepare_instances(connection: &Connection, stubs: bool) -> duckdb::Result<()> {
     let limit = if stubs { "LIMIT 0" } else { "" };
     connection.execute_batch(&format!(
         "SET threads = 2;
@@ -220,8 +248,7 @@ pub(super) fn prepare_instances(connection: &Connection, stubs: bool) -> Result<
         "CREATE OR REPLACE TEMP VIEW instance_flow AS {flow}
          CREATE OR REPLACE TEMP VIEW instance_call AS {}",
         report!("instance_call")
-    ))?;
-    Ok(())
+    ))
 }
 
 /// Fills a temporary table of two columns of numbers.
@@ -237,11 +264,20 @@ fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
     prepare_instances(connection, selection.stubs)?;
     connection.execute_batch("CREATE OR REPLACE TEMP TABLE near (node BIGINT, distance INTEGER)")?;
     let mut focus: Vec<NodeId> = Vec::new();
+    let kept = selection.focus.is_none() && !selection.stubs && selection.top as u64 <= TOP_CALLS;
     match selection.focus {
         None => {
             // As a number in the text: for a parameter DuckDB sorts everything.
-            let sql = format!("INSERT INTO near {}", report!("instance_top").replace("$1", &selection.top.to_string()));
-            connection.execute(&sql, [])?;
+            let top = selection.top.to_string();
+            let largest = if kept {
+                format!("SELECT call_id FROM top_call ORDER BY share DESC, call_id LIMIT {top}")
+            } else {
+                format!("SELECT call_id FROM ({})", report!("instance_top").trim_end().trim_end_matches(';').replace("$1", &top))
+            };
+            connection.execute_batch(&format!(
+                "INSERT INTO near SELECT call_id, 0 FROM ({largest})
+                 UNION ALL SELECT -function_id, 0 FROM function_symbol WHERE kind = 'pseudo'"
+            ))?;
         }
         Some(f) => {
             let sql = "INSERT INTO near SELECT c.call_id, 0 FROM function_call c ANTI JOIN merged m ON m.call_id = c.call_id
@@ -259,7 +295,13 @@ fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
             })?;
         }
     }
-    let mut rows = read(connection, selection, [report!("instance_nodes"), report!("instance_data"), report!("instance_calls")])?;
+    let (calls, data, edges) = if kept {
+        ("FROM top_call WHERE call_id IN (SELECT node FROM near)", report!("top_data"), report!("top_calls"))
+    } else {
+        (report!("instance_self"), report!("instance_data"), report!("instance_calls"))
+    };
+    connection.execute_batch(&format!("CREATE OR REPLACE TEMP TABLE near_call AS {calls}"))?;
+    let mut rows = read(connection, selection, [report!("instance_nodes"), data, edges])?;
     rows.focus = focus;
     Ok(rows)
 }

@@ -37,9 +37,7 @@ fn derive(connection: &Connection) {
              SELECT function_id, count(*), sum(steps_self), sum(steps_total), 0, 0 FROM function_call GROUP BY ALL;",
         )
         .expect("function level");
-    for (table, sql) in addfg::build::FOLDED {
-        connection.execute_batch(&format!("INSERT INTO {table} {sql}")).expect(table);
-    }
+    addfg::build::derived(connection).expect("what is derived");
 }
 
 /// The program of the paper's figures 9 and 10: A calls B twice, B calls D, E and (through a stub) puts; C writes what B reads.
@@ -109,7 +107,5 @@ pub fn large(path: &Path) {
              FROM range(20000) t(i);",
         )
         .expect("rows");
-    for (table, sql) in addfg::build::FOLDED {
-        connection.execute_batch(&format!("INSERT INTO {table} {sql}")).expect(table);
-    }
+    addfg::build::derived(&connection).expect("what is derived");
 }

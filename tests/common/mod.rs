@@ -95,3 +95,42 @@ pub fn lackey(program: &Path, log: &Path) {
         .output();
     status.expect("valgrind runs");
 }
+
+/// Whether the view of the `top` largest call instances is the same from what is kept for it as from all call instances.
+pub fn top_agrees(connection: &duckdb::Connection, top: usize) {
+    let query = |sql: &'static str| sql.trim_end().trim_end_matches(';').replace("$1", &top.to_string());
+    macro_rules! report {
+        ($name:literal) => {
+            query(include_str!(concat!("../../queries/report/", $name, ".sql")))
+        };
+    }
+    addfg::graph::prepare_merged(connection, false).unwrap();
+    connection
+        .execute_batch(&format!(
+            "CREATE OR REPLACE TEMP TABLE largest AS {};
+             CREATE OR REPLACE TEMP TABLE near AS SELECT call_id::BIGINT AS node, 0 AS distance FROM largest
+                 UNION ALL SELECT -function_id, 0 FROM function_symbol WHERE kind = 'pseudo';",
+            report!("instance_top")
+        ))
+        .unwrap();
+    let kept = format!("SELECT call_id, share FROM top_call ORDER BY share DESC, call_id LIMIT {top}");
+    let nodes = "SELECT * EXCLUDE (share) FROM top_call WHERE call_id IN (SELECT node FROM near)".to_owned();
+    for (a, b) in
+        [("FROM largest".to_owned(), kept), (report!("instance_self"), nodes), (report!("instance_calls"), report!("top_calls"))]
+    {
+        let sql =
+            format!("SELECT count(*) FROM ((FROM ({a}) EXCEPT ALL FROM ({b})) UNION ALL (FROM ({b}) EXCEPT ALL FROM ({a})))");
+        let different: i64 = connection.query_row(&sql, [], |r| r.get(0)).unwrap();
+        assert_eq!(different, 0, "top {top}: {a}");
+    }
+    // Where stubs were merged unique bytes are unknown: one way sees other ones merged than the other.
+    let sql = format!(
+        "SELECT count(*) FROM ({}) a FULL JOIN ({}) b USING (writer, reader, via)
+         WHERE (a.bytes, a.transfers) IS DISTINCT FROM (b.bytes, b.transfers)
+            OR a.unique_bytes <> b.unique_bytes",
+        report!("instance_data"),
+        report!("top_data")
+    );
+    let different: i64 = connection.query_row(&sql, [], |r| r.get(0)).unwrap();
+    assert_eq!(different, 0, "top {top}: data");
+}
