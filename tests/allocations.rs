@@ -219,6 +219,33 @@ fn allocations_that_a_program_names_itself() {
     println!("equal on {done:?}");
 }
 
+/// A program's own allocator, in a variable; a signal comes while it works, whose handler allocates, too.
+#[test]
+fn allocations_of_a_programs_own_functions() {
+    let scratch = Scratch::new("allocations-own");
+    let (elf, log, db) = (scratch.path("program"), scratch.path("log"), scratch.path("a.duckdb"));
+    if !have("qemu-aarch64") || !compile("aarch64-linux-gnu-gcc", "allocator.c", &["-O1"], &elf) {
+        return;
+    }
+    let expected = said(&qemu("qemu-aarch64", &elf, &log));
+    assert_eq!(expected.len(), 4);
+    let name = db.to_str().unwrap();
+    ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", name, "--quiet"]);
+    let own = ["--allocator", "pool_get=malloc", "--allocator", "pool_put=free"];
+    let each = json(&[&["memory", name, "--show", "allocations", "--each"][..], &own].concat());
+    let found = within_main(&db, &each);
+    compare("aarch64", &expected, &found);
+    let used: Vec<u64> = found.iter().map(|r| number(r, "written_bytes")).collect();
+    assert_eq!(used, [24, 4, 100, 3], "{found:?}");
+    for (wrong, says) in
+        [("pool_get", "NAME=FUNCTION"), ("pool_get=main", "no allocation function"), ("nothing=malloc", "nothing")]
+    {
+        let output = addfg(&["memory", name, "--show", "allocations", "--allocator", wrong]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(says), "{wrong}: {error}");
+    }
+}
+
 /// Without the library's ELF its functions have no names: the calls are those of the linkage table.
 #[test]
 fn allocations_through_the_linkage_table() {
@@ -290,7 +317,7 @@ fn what_is_missing_is_said() {
         &["--show", "allocations"],
         "its trace (lackey) tells of none; QEMU records them: qemu-x86_64 -singlestep -d nochain,cpu,in_asm",
     );
-    says(&["--each"], "--each goes with --show allocations");
+    says(&["--each"], "--each and --allocator go with --show allocations");
     build("instance");
     says(&["--show", "allocations"], "--detail pairs");
 }

@@ -1,5 +1,6 @@
 use super::Database;
 use super::table::{self, Format};
+use crate::replay::allocations::{Allocator, allocator};
 use crate::views::memory;
 use duckdb::types::Value;
 use std::path::PathBuf;
@@ -22,6 +23,9 @@ pub struct Args {
     /// With --show allocations: one row for each, in the order in which they were given
     #[arg(long)]
     each: bool,
+    /// With --show allocations: NAME is another malloc, free or the like (pool_get=malloc)
+    #[arg(long, value_name = "NAME=FUNCTION", value_parser = own)]
+    allocator: Vec<(String, &'static Allocator)>,
     /// With --show allocations: rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     limit: u64,
@@ -30,6 +34,14 @@ pub struct Args {
     /// File to write; FILE.svg becomes a picture [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+/// `NAME=FUNCTION`.
+fn own(text: &str) -> Result<(String, &'static Allocator), String> {
+    let (name, what) = text.rsplit_once('=').ok_or("write it as NAME=FUNCTION, as in pool_get=malloc")?;
+    let what =
+        allocator(what).ok_or_else(|| format!("`{what}` is no allocation function such as malloc, calloc, realloc, free"))?;
+    Ok((name.to_owned(), what))
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -42,8 +54,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         table::query(&db, sql, &[], args.format, &mut text)?;
         return super::output(args.output.as_deref(), &text);
     }
-    anyhow::ensure!(!args.each || args.show == "allocations", "--each goes with --show allocations");
-    if args.show == "allocations" {
+    let listed = args.show == "allocations";
+    anyhow::ensure!(listed || !args.each && args.allocator.is_empty(), "--each and --allocator go with --show allocations");
+    if listed {
         allocations(&db, &args, &mut text)?;
         return super::output(args.output.as_deref(), &text);
     }
@@ -104,7 +117,8 @@ const BESIDE: [&str; 2] = ["<allocator>", "<not allocated>"];
 
 fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyhow::Result<()> {
     let limit = if args.limit == 0 { usize::MAX } else { usize::try_from(args.limit)? };
-    let heap = memory::heap(db, if args.each { limit as u64 } else { 0 })?;
+    let more: Vec<_> = args.allocator.iter().map(|(name, what)| (name.as_str(), *what)).collect();
+    let heap = memory::heap(db, &more, if args.each { limit as u64 } else { 0 })?;
     let found = &heap.found;
     let number = |n: u64| Value::UBigInt(n);
     let text = |t: &str| if t.is_empty() { Value::Null } else { Value::Text(t.to_owned()) };
@@ -129,7 +143,8 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyho
         ];
         let mut report = table::Report::new(&names, args.format, out)?;
         for a in &found.each {
-            let what = [number(a.number), Value::Text(format!("{:#x}", a.address)), number(a.bytes), text(a.site.allocator)];
+            let what =
+                [number(a.number), Value::Text(format!("{:#x}", a.address)), number(a.bytes), text(heap.allocator(a.site))];
             let figures = [
                 Value::BigInt(a.allocated),
                 table::number(a.freed),
@@ -169,7 +184,7 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyho
         for (site, sum) in &found.sites {
             let unread = sum.bytes.saturating_sub(sum.traffic.unique_read);
             let figures = [
-                text(site.allocator),
+                text(heap.allocator(*site)),
                 number(sum.count),
                 number(sum.bytes),
                 number(sum.peak),
@@ -199,7 +214,8 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyho
     }
     if found.calls == 0 {
         eprintln!(
-            "addfg: no call of malloc, operator new or the like is in this run; functions have names from the symbols of --elf FILE"
+            "addfg: no call of malloc, operator new or the like is in this run; names come from the symbols of --elf FILE, and --allocator \
+             tells of others"
         );
     }
     if found.unknown > 0 {

@@ -125,7 +125,8 @@ pub struct Allocation {
 pub struct Site {
     /// What stands for the instruction that calls, 0: not in the trace.
     pub instruction: i32,
-    pub allocator: &'static str,
+    /// The allocation function.
+    pub allocator: i32,
 }
 
 /// Accesses in bytes.
@@ -162,7 +163,9 @@ pub struct Allocations {
     pub allocator: Traffic,
     /// Other accesses to the heap beside live allocations.
     pub elsewhere: Traffic,
-    /// Outermost calls of allocation functions.
+    /// Allocation functions by their ids.
+    pub functions: FxHashMap<i32, &'static Allocator>,
+    /// Outermost calls of them.
     pub calls: u64,
     /// Calls whose arguments or results the trace does not tell.
     pub unknown: u64,
@@ -345,7 +348,7 @@ struct Call {
 /// An outermost call of an allocation function.
 struct Work {
     allocator: &'static Allocator,
-    site: i32,
+    site: Site,
     first: i64,
     /// Bytes asked for.
     bytes: Option<u64>,
@@ -356,13 +359,16 @@ struct Work {
     stored: Option<u64>,
 }
 
-/// A live call of an allocation function, or of a signal handler (which is no work of what it interrupts).
+/// A live call of an allocation function, or of a signal handler.
 struct Frame {
     call: i32,
     /// Last step; the largest number while a jump leads on.
     last: i64,
     returns: bool,
+    /// None: a signal handler, which is no work of what it interrupts.
     work: Option<Work>,
+    /// Registers at its beginning: what a signal handler interrupts has them again.
+    before: [Register; 4],
 }
 
 /// Bytes of a register: a value and which of its bytes are known.
@@ -378,6 +384,8 @@ struct Thread {
     frames: Vec<Frame>,
     /// Last instruction.
     last: i32,
+    /// Of its process.
+    heap: usize,
 }
 
 /// A write to a register of the calling convention.
@@ -402,7 +410,7 @@ struct Finder<'a> {
     keep: u64,
     functions: FxHashMap<i32, &'static Allocator>,
     convention: Vec<RegSpan>,
-    process: Vec<usize>,
+    /// One for each process.
     heaps: Vec<Heap>,
     threads: Vec<Thread>,
     /// By block id.
@@ -441,20 +449,15 @@ fn mask(bytes: u8) -> u64 {
 }
 
 impl Finder<'_> {
+    /// A thread that is not in the table of threads, as no trace has, is thread 0.
     fn thread(&mut self, thread: i32) -> &mut Thread {
-        let at = thread.max(0) as usize;
-        if at >= self.threads.len() {
-            self.threads.resize_with(at + 1, Thread::default);
-        }
+        let at = usize::try_from(thread).ok().filter(|&t| t < self.threads.len()).unwrap_or(0);
         &mut self.threads[at]
     }
 
     fn heap(&mut self, thread: i32) -> &mut Heap {
-        let owner = self.process.get(thread.max(0) as usize).copied().unwrap_or(0);
-        if owner >= self.heaps.len() {
-            self.heaps.resize_with(owner + 1, Heap::default);
-        }
-        &mut self.heaps[owner]
+        let heap = self.thread(thread).heap;
+        &mut self.heaps[heap]
     }
 
     fn argument(&mut self, thread: i32, number: u8) -> Option<u64> {
@@ -467,8 +470,10 @@ impl Finder<'_> {
     /// Ends calls of a thread whose last step lies before one.
     fn settle(&mut self, thread: i32, before: i64) {
         while let Some(frame) = self.thread(thread).frames.pop_if(|f| f.last < before) {
-            if let Some(work) = frame.work {
-                self.finish(thread, work, frame.last, frame.returns);
+            match frame.work {
+                Some(work) => self.finish(thread, work, frame.last, frame.returns),
+                None if frame.returns => self.thread(thread).registers = frame.before,
+                None => {}
             }
         }
     }
@@ -482,19 +487,21 @@ impl Finder<'_> {
             (frame.call, frame.last, frame.returns) = (call.call, last, call.returns);
             return;
         }
+        let frame = Frame { call: call.call, last, returns: call.returns, work: None, before: thread.registers };
         if call.signal {
-            thread.frames.push(Frame { call: call.call, last, returns: false, work: None });
+            thread.frames.push(frame);
             return;
         }
         let caller = thread.last;
         let (Some(allocator), true) = (allocator, thread.frames.last().is_none_or(|f| f.work.is_none())) else { return };
-        let site = self.sites.get(caller.max(0) as usize).copied().unwrap_or(0);
-        let work = self.work(call, allocator, site);
+        let instruction = self.sites.get(caller.max(0) as usize).copied().unwrap_or(0);
+        let site = Site { instruction, allocator: call.function };
+        let work = Some(self.work(call, allocator, site));
         self.found.calls += 1;
-        self.thread(call.thread).frames.push(Frame { call: call.call, last, returns: call.returns, work: Some(work) });
+        self.thread(call.thread).frames.push(Frame { work, ..frame });
     }
 
-    fn work(&mut self, call: &Call, allocator: &'static Allocator, site: i32) -> Work {
+    fn work(&mut self, call: &Call, allocator: &'static Allocator, site: Site) -> Work {
         let mut argument = |number| self.argument(call.thread, number);
         let bytes = allocator.bytes.and_then(|(n, times)| {
             // A product that is too large gets nothing.
@@ -565,7 +572,7 @@ impl Finder<'_> {
             self.end(thread, slot, moving, 0);
         }
         self.found.count += 1;
-        let site = Site { instruction: work.site, allocator: work.allocator.name };
+        let site = work.site;
         let sum = self.found.sites.entry(site).or_default();
         sum.count += 1;
         sum.bytes = sum.bytes.saturating_add(bytes);
@@ -575,7 +582,8 @@ impl Finder<'_> {
         let heap = self.heap(thread);
         heap.insert(allocation);
         for (offset, length) in unread {
-            heap.touch(address + offset, length, true);
+            let kept = length.min(bytes.saturating_sub(offset));
+            heap.touch(address.wrapping_add(offset), kept, true);
         }
     }
 
@@ -595,7 +603,7 @@ impl Finder<'_> {
         unread.retain(|u| u.1 > 0);
         let sum = self.found.sites.entry(allocation.site).or_default();
         sum.live = sum.live.saturating_sub(allocation.bytes);
-        sum.steps = sum.steps.saturating_add(freed.unwrap_or(last) - allocation.allocated);
+        sum.steps = sum.steps.saturating_add(freed.unwrap_or(last).saturating_sub(allocation.allocated));
         sum.traffic.read += allocation.traffic.read;
         sum.traffic.written += allocation.traffic.written;
         sum.traffic.unique_read += allocation.traffic.unique_read;
@@ -716,11 +724,12 @@ impl Finder<'_> {
 const WINDOW: i64 = 1 << 20;
 
 /// Goes through the run once. Lists the first `keep` allocations, and sums all by site; `sites` has by instruction id the one that stands
-/// for its site.
+/// for its site. `more`: functions that do what allocation functions do.
 pub fn allocations(
     code: Code,
     connection: &Connection,
     places: &Places,
+    more: &[(i32, &'static Allocator)],
     sites: &[i32],
     keep: u64,
 ) -> Result<Allocations, ReplayError> {
@@ -752,9 +761,8 @@ pub fn allocations(
         keep,
         functions: FxHashMap::default(),
         convention,
-        process: Vec::new(),
-        heaps: Vec::new(),
-        threads: Vec::new(),
+        heaps: vec![Heap::default()],
+        threads: vec![Thread::default()],
         writes: Vec::new(),
         calls: VecDeque::new(),
         is_heap: FxHashMap::default(),
@@ -766,10 +774,17 @@ pub fn allocations(
             finder.functions.insert(r.get(0)?, found);
         }
     }
+    finder.functions.extend(more.iter().copied());
+    let mut processes: FxHashMap<i32, usize> = FxHashMap::default();
     let mut statement = connection.prepare(include_str!("../../queries/report/replay_threads.sql"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
-        *super::slot(&mut finder.process, r.get(0)?, "thread")? = r.get::<_, i32>(1)?.max(0) as usize;
+        let next = finder.heaps.len();
+        let heap = *processes.entry(r.get(1)?).or_insert(next);
+        if heap == next {
+            finder.heaps.push(Heap::default());
+        }
+        super::slot(&mut finder.threads, r.get(0)?, "thread")?.heap = heap;
     }
     let mut ids: Vec<String> = finder.functions.keys().map(|id| id.to_string()).collect();
     ids.push("0".into());
@@ -793,14 +808,15 @@ pub fn allocations(
     for thread in 0..finder.threads.len() as i32 {
         finder.settle(thread, i64::MAX);
     }
-    for owner in 0..finder.heaps.len() {
-        let slots: Vec<u32> = finder.heaps[owner].starts.values().copied().collect();
-        let thread = finder.process.iter().position(|&p| p == owner).unwrap_or(0) as i32;
+    // Ended through any thread of the process.
+    for thread in 0..finder.threads.len() as i32 {
+        let slots: Vec<u32> = finder.heap(thread).starts.values().copied().collect();
         for slot in slots {
             finder.end(thread, slot, None, 0);
         }
     }
     let mut found = finder.found;
+    found.functions = finder.functions;
     found.each.sort_unstable_by_key(|a| a.number);
     Ok(found)
 }

@@ -1,9 +1,9 @@
 //! The memory profile as tables, as a picture, and as data with a script for gnuplot.
 
 use super::ViewError;
-use crate::graph::function_names;
+use crate::graph::{function_names, resolve_function};
 use crate::render::svg::Svg;
-use crate::replay::allocations::{Allocations, Site, allocations};
+use crate::replay::allocations::{Allocations, Allocator, Site, allocations};
 use crate::replay::memory::{LINE, PAGE, Profile, profile};
 use crate::replay::{Code, places};
 use crate::text::{human_bytes, human_count};
@@ -23,13 +23,17 @@ pub fn memory(connection: &Connection) -> Result<Profile, ViewError> {
 pub struct Heap {
     pub found: Allocations,
     functions: BTreeMap<i32, String>,
+    /// Functions that are allocation functions by request.
+    more: BTreeSet<i32>,
     /// By instruction id: its function, file:line.
     lines: BTreeMap<i32, (i32, String)>,
 }
 
-/// Goes through the run once. `keep`: how many allocations [`Heap::each`] has at most.
-pub fn heap(connection: &Connection, keep: u64) -> Result<Heap, ViewError> {
+/// Goes through the run once. `keep`: how many allocations are listed at most. `more`: names of functions and what each does.
+pub fn heap(connection: &Connection, more: &[(&str, &'static Allocator)], keep: u64) -> Result<Heap, ViewError> {
     let code = Code::open(connection)?;
+    let resolve = |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id, what));
+    let more = more.iter().map(resolve).collect::<Result<Vec<(i32, &Allocator)>, ViewError>>()?;
     let mut lines = BTreeMap::new();
     // The first instruction of each line of a function stands for the line; what has no line is told apart by the instruction.
     let (mut first, mut sites) = (BTreeMap::new(), vec![0; code.instruction_ids()]);
@@ -49,9 +53,10 @@ pub fn heap(connection: &Connection, keep: u64) -> Result<Heap, ViewError> {
             lines.insert(id, (function, line));
         }
     }
-    let found = allocations(code, connection, &places(connection)?, &sites, keep)?;
+    let found = allocations(code, connection, &places(connection)?, &more, &sites, keep)?;
     let functions = function_names(connection)?.into_iter().map(|(id, n)| (id, n.0)).collect();
-    Ok(Heap { found, functions, lines })
+    let more = more.iter().map(|m| m.0).collect();
+    Ok(Heap { found, functions, more, lines })
 }
 
 impl Heap {
@@ -59,6 +64,14 @@ impl Heap {
     pub fn place(&self, site: Site) -> Option<(&str, &str)> {
         let (function, line) = self.lines.get(&site.instruction)?;
         Some((self.functions.get(function).map_or("?", |n| n), line))
+    }
+
+    /// The name of its allocation function.
+    pub fn allocator(&self, site: Site) -> &str {
+        match self.found.functions.get(&site.allocator).filter(|_| !self.more.contains(&site.allocator)) {
+            Some(allocator) => allocator.name,
+            None => self.functions.get(&site.allocator).map_or("?", |n| n),
+        }
     }
 }
 
