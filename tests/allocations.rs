@@ -7,13 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// What a program said: allocation function, address, bytes, whether it was given back, and whether it is what became of the one before.
+/// What a program said of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Said {
     allocator: String,
     address: u64,
     bytes: u64,
-    freed: bool,
+    /// In which line, from 0.
+    line: usize,
+    /// In which line it was given back, from 0.
+    freed: Option<usize>,
     /// The allocation that it was reallocated from.
     from: Option<usize>,
 }
@@ -26,20 +29,20 @@ fn plain(allocator: &str) -> String {
 fn said(text: &str) -> Vec<Said> {
     let (mut list, mut live): (Vec<Said>, BTreeMap<u64, usize>) = (Vec::new(), BTreeMap::new());
     let mut before = None;
-    for line in text.lines() {
+    for (at, line) in text.lines().enumerate() {
         let mut words = line.rsplitn(3, ' ');
         let mut number = || u64::from_str_radix(words.next().unwrap(), 16).unwrap();
         let (bytes, address) = (number(), number());
         let what = words.next().unwrap();
         let mut ended = None;
         if what == "free" {
-            let at = live.remove(&address).unwrap_or_else(|| panic!("{line}: not live"));
-            list[at].freed = true;
-            ended = Some(at);
+            let which = live.remove(&address).unwrap_or_else(|| panic!("{line}: not live"));
+            list[which].freed = Some(at);
+            ended = Some(which);
         } else {
             live.insert(address, list.len());
             let from = before.filter(|_| what == "realloc");
-            list.push(Said { allocator: plain(what), address, bytes, freed: false, from });
+            list.push(Said { allocator: plain(what), address, bytes, line: at, freed: None, from });
         }
         before = ended;
     }
@@ -99,19 +102,13 @@ fn within_main<'a>(db: &Path, each: &'a [Value]) -> Vec<&'a Value> {
 }
 
 fn compare(name: &str, expected: &[Said], found: &[&Value]) {
-    let found: Vec<Said> = found
+    let found: Vec<_> = found
         .iter()
-        .zip(expected.iter().map(|e| e.from).chain(std::iter::repeat(None)))
-        .map(|(r, from)| Said {
-            allocator: plain(r["allocator"].as_str().unwrap()),
-            address: address(r).unwrap(),
-            bytes: number(r, "bytes"),
-            freed: !r["freed"].is_null(),
-            from,
-        })
+        .map(|r| (plain(r["allocator"].as_str().unwrap()), address(r).unwrap(), number(r, "bytes"), !r["freed"].is_null()))
         .collect();
-    for (a, b) in expected.iter().zip(&found) {
-        assert_eq!(a, b, "{name}");
+    let expected: Vec<_> = expected.iter().map(|s| (s.allocator.clone(), s.address, s.bytes, s.freed.is_some())).collect();
+    for (i, (a, b)) in expected.iter().zip(&found).enumerate() {
+        assert_eq!(a, b, "{name}: allocation {i}");
     }
     assert_eq!(expected.len(), found.len(), "{name}: {found:?}");
 }
@@ -171,19 +168,45 @@ fn naive(name: &str, db: &Path, said: &[Said], found: &[&Value]) {
     assert!(busy >= 5 && dead.values().sum::<u64>() > 100, "{name}: too little to count");
 }
 
-/// Where each begins and ends: the last step of a call that is inside no other, the first of one that takes it back.
-fn seqs(name: &str, db: &Path, found: &[&Value]) {
-    let calls = "WITH a AS (SELECT DISTINCT function_id FROM function_name
-                            WHERE name IN ('malloc', 'calloc', 'realloc', 'memalign', 'posix_memalign', 'free', 'malloc@plt'))";
-    let numbers = |sql: String| rows(db, &sql).iter().map(|n| n.parse::<u64>().unwrap()).collect::<BTreeSet<_>>();
-    let firsts = numbers(format!("{calls} SELECT call_seq FROM function_call JOIN a USING (function_id)"));
-    let returns = numbers(
-        "SELECT seq FROM opcode_line JOIN instruction USING (instruction_id) WHERE class IN ('return', 'jump')".to_owned(),
-    );
-    for row in found {
-        assert!(returns.contains(&number(row, "allocated")), "{name}: {row}");
-        assert!(row["freed"].is_null() || firsts.contains(&number(row, "freed")), "{name}: {row}");
+/// When each was given and taken back: between which lines that the program printed.
+fn moments(name: &str, db: &Path, said: &[Said], found: &[&Value]) {
+    let sql =
+        "SELECT call_seq, return_seq FROM function_call JOIN function_symbol USING (function_id) WHERE name = 'say' ORDER BY ALL";
+    let lines: Vec<(u64, u64)> =
+        rows(db, sql).iter().map(|l| l.split_once(',').unwrap()).map(|(a, b)| (a.parse().unwrap(), b.parse().unwrap())).collect();
+    let between = |seq: u64, line: usize| {
+        let after = line.checked_sub(1).map_or(0, |l| lines[l].1);
+        after < seq && seq < lines.get(line).map_or(u64::MAX, |l| l.0)
+    };
+    for (s, row) in said.iter().zip(found) {
+        assert!(between(number(row, "allocated"), s.line), "{name}: {s:?} {row} {lines:?}");
+        let freed = s.freed.is_none_or(|line| between(number(row, "freed"), line + 1));
+        assert!(freed, "{name}: {s:?} {row} {lines:?}");
     }
+}
+
+/// Sums by site, counted from the rows of each.
+fn sums(name: &str, each: &[Value], sites: &[Value], last: u64) {
+    let key = |r: &Value| ["function", "line", "allocator"].map(|k| r[k].as_str().map(str::to_owned));
+    let mut compared = 0;
+    for site in sites.iter().filter(|s| !s["line"].is_null()) {
+        let of: Vec<&Value> = each.iter().filter(|r| key(r) == key(site)).collect();
+        let all = |figure: &str| of.iter().map(|r| number(r, figure)).sum::<u64>();
+        let lives: Vec<(u64, u64, u64)> =
+            of.iter().map(|r| (number(r, "allocated"), r["freed"].as_u64().unwrap_or(last), number(r, "bytes"))).collect();
+        let at = |seq: u64| lives.iter().filter(|l| l.0 <= seq && seq < l.1).map(|l| l.2).sum::<u64>();
+        let peak = lives.iter().map(|l| at(l.0)).max().unwrap();
+        let steps = lives.iter().map(|l| l.1 - l.0).sum::<u64>() / lives.len() as u64;
+        let expected = [of.len() as u64, all("bytes"), peak, all("read_bytes"), all("written_bytes"), all("dead_bytes"), steps];
+        let figures = ["count", "bytes", "peak_bytes", "read_bytes", "written_bytes", "dead_bytes", "mean_steps"];
+        assert_eq!(expected, figures.map(|f| number(site, f)), "{name}: {site}");
+        let unread = (all("bytes") > 0).then(|| 100.0 * (1.0 - all("unique_read_bytes") as f64 / all("bytes") as f64));
+        assert_eq!(site["never_read"].as_str().map(str::to_owned), unread.map(|u| format!("{u:.1} %")), "{name}: {site}");
+        compared += 1;
+    }
+    assert!(compared > 8, "{name}");
+    let traffic: Vec<u64> = sites.iter().map(|s| number(s, "read_bytes") + number(s, "written_bytes")).collect();
+    assert!(traffic.is_sorted_by(|a, b| a >= b), "{name}: {traffic:?}");
 }
 
 #[test]
@@ -202,13 +225,15 @@ fn allocations_that_a_program_names_itself() {
             continue;
         }
         let expected = said(&qemu(emulator, &elf, &log));
-        assert!(expected.len() > 25 && expected.iter().filter(|e| !e.freed).count() >= 4, "{expected:?}");
+        assert!(expected.len() > 25 && expected.iter().filter(|e| e.freed.is_none()).count() >= 4, "{expected:?}");
         ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap(), "--force", "--quiet"]);
         let (each, sites) = tables(&db);
         let found = within_main(&db, &each);
         compare(name, &expected, &found);
         naive(name, &db, &expected, &found);
-        seqs(name, &db, &found);
+        moments(name, &db, &expected, &found);
+        let last = rows(&db, "SELECT max(seq) FROM opcode_line")[0].parse().unwrap();
+        sums(name, &each, &sites, last);
         // The five of the first list live at once with the three of the second.
         let list = sites.iter().find(|r| r["function"] == "list").unwrap_or_else(|| panic!("{name}: {sites:?}"));
         let node = found[0]["bytes"].as_u64().unwrap();
@@ -228,15 +253,16 @@ fn allocations_of_a_programs_own_functions() {
         return;
     }
     let expected = said(&qemu("qemu-aarch64", &elf, &log));
-    assert_eq!(expected.len(), 4);
+    assert_eq!(expected.len(), 6);
     let name = db.to_str().unwrap();
     ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", name, "--quiet"]);
-    let own = ["--allocator", "pool_get=malloc", "--allocator", "pool_put=free"];
+    let own = ["--allocator", "pool_get=memalign", "--allocator", "pool_put=free"];
     let each = json(&[&["memory", name, "--show", "allocations", "--each"][..], &own].concat());
     let found = within_main(&db, &each);
     compare("aarch64", &expected, &found);
     let used: Vec<u64> = found.iter().map(|r| number(r, "written_bytes")).collect();
-    assert_eq!(used, [24, 4, 100, 3], "{found:?}");
+    assert_eq!(used, [24, 4, 100, 3, 0, 12], "{found:?}");
+    moments("aarch64", &db, &expected, &found);
     for (wrong, says) in
         [("pool_get", "NAME=FUNCTION"), ("pool_get=main", "no allocation function"), ("nothing=malloc", "nothing")]
     {
@@ -262,7 +288,7 @@ fn allocations_through_the_linkage_table() {
     let (each, _) = tables(&db);
     let found = within_main(&db, &each);
     // What strdup asks for is not seen.
-    let expected: Vec<Said> = expected.into_iter().filter(|s| s.bytes != 15).map(|s| Said { from: None, ..s }).collect();
+    let expected: Vec<Said> = expected.into_iter().filter(|s| s.bytes != 15).collect();
     compare("x86-64", &expected, &found);
 }
 

@@ -16,7 +16,7 @@ static char *spell(char *out, uintptr_t n) {
 }
 
 /* What was called, address, bytes: in hexadecimal. */
-static void say(const char *what, void *p, size_t bytes) {
+__attribute__((noinline, noclone)) static void say(const char *what, void *p, size_t bytes) {
     char line[80], *out = line;
     while (*what)
         *out++ = *what++;
