@@ -6,6 +6,7 @@
 use duckdb::arrow::array::{Array, Int32Array, Int64Array, ListArray, RecordBatch, UInt64Array};
 use duckdb::{Connection, params};
 
+pub mod allocations;
 pub mod control;
 pub mod critical;
 pub mod dataflow;
@@ -26,6 +27,8 @@ pub enum ReplayError {
     NoSteps { why: String },
     #[error("database: column {column} of {table} is not of the type that this addfg writes")]
     Type { table: &'static str, column: &'static str },
+    #[error("this database has no register values, which say what allocation functions were asked for and gave: {why}")]
+    NoValues { why: String },
     #[error("database: {what} {id} is not there")]
     Missing { what: &'static str, id: i64 },
 }
@@ -49,6 +52,8 @@ pub struct BlockAccess {
     pub size: u32,
     /// Register that is stored or loaded unchanged.
     pub data_register: Option<u32>,
+    /// Index into the run's values, where the database may have one.
+    pub value: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +105,8 @@ pub struct Code {
     calls: usize,
     /// Control registers but the program counter and the stack pointer: first byte, size.
     flags: Vec<(u32, u32)>,
+    /// Pieces have values.
+    values: bool,
 }
 
 /// Steps of one run of a block that belong to one call instance.
@@ -116,6 +123,8 @@ pub struct Piece<'a> {
     pub end_step: usize,
     /// Of the memory accesses of the whole block.
     pub address: &'a [u64],
+    /// Of the accesses of the whole block; empty unless [`Code::with_values`] asks for them and the trace has them.
+    pub value: &'a [Option<u64>],
 }
 
 impl Piece<'_> {
@@ -131,6 +140,9 @@ struct Window {
     /// Where the addresses of each run begin, with one more at the end.
     offset: Vec<usize>,
     address: Vec<u64>,
+    /// The same for values.
+    value_offset: Vec<usize>,
+    value: Vec<Option<u64>>,
     /// Intervals by thread: start, end (inclusive), call.
     intervals: Vec<Vec<(i64, i64, i32)>>,
 }
@@ -164,6 +176,7 @@ impl Code {
             longest,
             calls: calls.max(0) as usize,
             flags: Vec::new(),
+            values: false,
         };
         let mut statement = connection.prepare(report!("replay_flags"))?;
         let mut rows = statement.query([])?;
@@ -209,6 +222,7 @@ impl Code {
                 size: r.get(6)?,
                 is_control: r.get(7)?,
                 data_register: r.get(8)?,
+                value: r.get(9)?,
             });
         }
         for block in &mut code.blocks {
@@ -217,6 +231,11 @@ impl Code {
                 .collect();
         }
         Ok(code)
+    }
+
+    /// Fetches values with the run, too.
+    pub fn with_values(self) -> Code {
+        Code { values: true, ..self }
     }
 
     pub fn instruction(&self, id: i32) -> Instruction {
@@ -248,15 +267,19 @@ impl Code {
             block: Vec::new(),
             offset: vec![0],
             address: Vec::new(),
+            value_offset: vec![0],
+            value: Vec::new(),
             intervals: Vec::new(),
         };
-        let mut statement = connection.prepare(report!("replay_runs"))?;
+        let sql = if self.values { report!("replay_values") } else { report!("replay_runs") };
+        let mut statement = connection.prepare(sql)?;
         for batch in statement.query_arrow(params![first - self.longest, last])? {
             const T: &str = "block_run";
             let start = column::<Int64Array>(&batch, 0, T, "start_seq")?;
             let thread = column::<Int32Array>(&batch, 1, T, "thread_id")?;
             let block = column::<Int32Array>(&batch, 2, T, "block_id")?;
             let list = column::<ListArray>(&batch, 3, T, "address")?;
+            let values = if self.values { Some(column::<ListArray>(&batch, 4, T, "value")?) } else { None };
             for i in 0..batch.num_rows() {
                 w.start.push(start.value(i));
                 w.thread.push(thread.value(i));
@@ -268,6 +291,13 @@ impl Code {
                     w.address.extend_from_slice(part.values());
                 }
                 w.offset.push(w.address.len());
+                if let Some(values) = values.filter(|v| !v.is_null(i)) {
+                    let part = values.value(i);
+                    let part =
+                        part.as_any().downcast_ref::<UInt64Array>().ok_or(ReplayError::Type { table: T, column: "value" })?;
+                    w.value.extend(part.iter());
+                }
+                w.value_offset.push(w.value.len());
             }
         }
         let mut statement = connection.prepare(report!("replay_intervals"))?;
@@ -291,6 +321,7 @@ impl Code {
         let missing = ReplayError::Missing { what: "block", id: block_id.into() };
         let block = self.blocks.get(block_id.max(0) as usize).filter(|b| !b.instructions.is_empty()).ok_or(missing)?;
         let address = &w.address[w.offset[run]..w.offset[run + 1]];
+        let value = &w.value[w.value_offset[run]..w.value_offset[run + 1]];
         let last = (start_seq + block.instructions.len() as i64 - 1).min(range.1);
         let mut seq = start_seq.max(range.0);
         let empty = Vec::new();
@@ -304,7 +335,7 @@ impl Code {
                 None => (last, 0),
             };
             let (first_step, end_step) = ((seq - start_seq) as usize, (end - start_seq) as usize + 1);
-            out.push(Piece { start_seq, thread, call, block_id, block, first_step, end_step, address });
+            out.push(Piece { start_seq, thread, call, block_id, block, first_step, end_step, address, value });
             seq = end + 1;
             at += usize::from(call != 0);
         }

@@ -80,6 +80,11 @@ impl Places {
         &self.variables
     }
 
+    /// Whether an address is memory without a name that programs manage themselves: the heap, or all such memory on bare metal.
+    pub fn is_heap(&self, address: u64) -> bool {
+        self.variable(address).is_none() && matches!(self.at(false, address).0, "heap" | "other")
+    }
+
     /// Whether bytes are all of one piece.
     pub fn is_uniform(&self, address: u64, bytes: u64) -> bool {
         let at = |a| self.pieces.partition_point(|p| p.start <= a);

@@ -1,12 +1,14 @@
 //! The memory profile as tables, as a picture, and as data with a script for gnuplot.
 
 use super::ViewError;
+use crate::graph::{function_names, resolve_function};
 use crate::render::svg::Svg;
+use crate::replay::allocations::{Allocations, Allocator, Site, allocations};
 use crate::replay::memory::{LINE, PAGE, Profile, profile};
 use crate::replay::{Code, places};
 use crate::text::{human_bytes, human_count};
 use duckdb::Connection;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -15,6 +17,62 @@ pub fn memory(connection: &Connection) -> Result<Profile, ViewError> {
     let code = Code::open(connection)?;
     let places = places(connection)?;
     Ok(profile(&code, connection, &places)?)
+}
+
+/// Allocations with the names of what asked for them.
+pub struct Heap {
+    pub found: Allocations,
+    functions: BTreeMap<i32, String>,
+    /// Functions that are allocation functions by request.
+    more: BTreeSet<i32>,
+    /// By instruction id: its function, file:line.
+    lines: BTreeMap<i32, (i32, String)>,
+}
+
+/// Goes through the run once. `keep`: how many allocations are listed at most. `more`: names of functions and what each does.
+pub fn heap(connection: &Connection, more: &[(&str, &'static Allocator)], keep: u64) -> Result<Heap, ViewError> {
+    let code = Code::open(connection)?;
+    let resolve = |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id, what));
+    let more = more.iter().map(resolve).collect::<Result<Vec<(i32, &Allocator)>, ViewError>>()?;
+    let mut lines = BTreeMap::new();
+    // The first instruction of each line of a function stands for the line; what has no line is told apart by the instruction.
+    let (mut first, mut sites) = (BTreeMap::new(), vec![0; code.instruction_ids()]);
+    let mut statement = connection.prepare(include_str!("../../queries/report/instruction_texts.sql"))?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        let (id, line): (i32, String) = (r.get(0)?, r.get(2)?);
+        let function = code.instruction(id).function;
+        let mut site = id;
+        if !line.is_empty() {
+            site = *first.entry((function, line.clone())).or_insert(id);
+        }
+        if let Some(slot) = sites.get_mut(id.max(0) as usize) {
+            *slot = site;
+        }
+        if site == id {
+            lines.insert(id, (function, line));
+        }
+    }
+    let found = allocations(code, connection, &places(connection)?, &more, &sites, keep)?;
+    let functions = function_names(connection)?.into_iter().map(|(id, n)| (id, n.0)).collect();
+    let more = more.iter().map(|m| m.0).collect();
+    Ok(Heap { found, functions, more, lines })
+}
+
+impl Heap {
+    /// Function and file:line of a call, the line empty where it is not known; None: the call is not in the trace.
+    pub fn place(&self, site: Site) -> Option<(&str, &str)> {
+        let (function, line) = self.lines.get(&site.instruction)?;
+        Some((self.functions.get(function).map_or("?", |n| n), line))
+    }
+
+    /// The name of its allocation function.
+    pub fn allocator(&self, site: Site) -> &str {
+        match self.found.functions.get(&site.allocator).filter(|_| !self.more.contains(&site.allocator)) {
+            Some(allocator) => allocator.name,
+            None => self.functions.get(&site.allocator).map_or("?", |n| n),
+        }
+    }
 }
 
 /// A class of reuse distances, in words: distinct lines in between.
@@ -43,7 +101,7 @@ pub fn picture(profile: &Profile) -> String {
     let (width, height) = ((760.0 / columns as f64).max(2.0), (400.0 / rows.max(1) as f64).clamp(2.0, 14.0));
     let (left, top) = (120.0, 20.0);
     let mut svg = Svg::new();
-    let mut sums: std::collections::BTreeMap<(usize, usize), (u64, u64)> = std::collections::BTreeMap::new();
+    let mut sums: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
     for (&(moment, page), &(reads, writes)) in &profile.pages {
         let row = pages.binary_search(&page).unwrap_or(0) / group;
         let sum = sums.entry((moment, row)).or_default();
