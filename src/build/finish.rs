@@ -21,10 +21,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fills what is derived from the other tables for views.
 pub fn derived(connection: &Connection) -> Result<(), BuildError> {
+    // These may have millions of rows to go through.
+    connection.execute_batch("SET threads = 2")?;
     for (table, sql) in FOLDED {
         connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
     }
-    Ok(crate::graph::fill_top(connection)?)
+    crate::graph::fill_top(connection)?;
+    Ok(connection.execute_batch("SET threads = 1")?)
 }
 
 /// Tables that have stubs merged into their callers, in the order in which each has what it reads.
@@ -362,17 +365,14 @@ impl End<'_> {
             table.append_row(params![i as u32 + 1, self.via(at.place), function])?;
         }
         table.flush()?;
-        // The one statement that may have millions of rows to sort.
         self.connection.execute_batch(
-            "SET threads = 2;
-             INSERT INTO dataflow_row
+            "INSERT INTO dataflow_row
              SELECT f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, min(f.place_id), sum(f.bytes),
                     sum(f.unique_bytes), sum(f.transfers)
              FROM flow_part f JOIN place p USING (place_id)
              GROUP BY f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, p.via, p.function_id
              ORDER BY ALL;
-             DROP TABLE flow_part;
-             SET threads = 1;",
+             DROP TABLE flow_part;",
         )?;
         derived(self.connection)
     }

@@ -32,8 +32,7 @@ pub fn fill_top(connection: &Connection) -> Result<(), duckdb::Error> {
          INSERT INTO top_dataflow
              SELECT writer, reader, via, bytes, unique_bytes, transfers FROM ({data}) ORDER BY writer, reader, via;
          INSERT INTO top_call_edge SELECT caller, callee, calls, steps FROM ({edges}) ORDER BY caller, callee;
-         DROP VIEW instance_flow; DROP VIEW instance_call; DROP TABLE largest; DROP TABLE near; DROP TABLE merged;
-         SET threads = 1;",
+         DROP VIEW instance_flow; DROP VIEW instance_call; DROP TABLE largest; DROP TABLE near; DROP TABLE merged;",
         top = query(report!("instance_top")).replace("$1", &TOP_CALLS.to_string()),
         calls = query(report!("instance_self")),
         data = query(report!("instance_data")),

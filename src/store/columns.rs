@@ -10,8 +10,8 @@ use duckdb::arrow::record_batch::RecordBatch;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Rows of a batch: a DuckDB row group.
-pub const BATCH: usize = 122_880;
+/// Rows of a batch: a quarter of a DuckDB row group, so that the writer need not wait for them, nor they in memory.
+pub const BATCH: usize = 30_720;
 
 /// A table that the pass fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

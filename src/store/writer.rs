@@ -77,7 +77,7 @@ impl RunRows {
 /// Little memory, and a bulk load needs no order but its own. Rows wait for as little as possible before they are compressed: several
 /// tables at a time would each keep five groups of them. One thread of its own: hundreds of small statements and the checkpoint of small
 /// tables take a second one twice the time.
-const SETTINGS: &str = "SET memory_limit = '256MB'; SET threads = 1; SET wal_autocheckpoint = '1TB'; \
+const SETTINGS: &str = "SET memory_limit = '192MB'; SET threads = 1; SET wal_autocheckpoint = '1TB'; \
     SET write_buffer_row_group_count = 1;";
 
 /// Commits into the file itself: with the threshold at its least, nothing goes through the log first.
@@ -197,6 +197,8 @@ fn append(connection: &Connection, rows: mpsc::Receiver<Rows>) -> Result<(), Sto
         };
         debug_assert!(columns.iter().all(|c| c.len() == columns[0].len()));
         appenders[table as usize].append_record_batch(columns::batch(columns)?)?;
+        // Into the table: an appender would gather seven times as many first.
+        appenders[table as usize].flush()?;
     }
     // An appender loses its errors when dropped.
     for appender in &mut appenders {

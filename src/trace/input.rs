@@ -21,7 +21,7 @@ pub const HEAD: usize = 64 << 10;
 /// Bytes of a line at most; a longer one ends the reading with an error.
 pub const LONGEST_LINE: usize = 64 << 20;
 /// Bytes of a mapped file that are given back to the system at a time, once reading is as many bytes ahead.
-const DROP: usize = 32 << 20;
+const DROP: usize = 8 << 20;
 /// Bytes at either end of a file that [`Input::fingerprint`] sees.
 const FINGERPRINT: usize = 1 << 20;
 
