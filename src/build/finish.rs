@@ -11,6 +11,7 @@ use crate::diagnostics::Diagnostics;
 use crate::event::{Carries, Isa};
 use crate::image::{AddressSpace, FunctionKind, FunctionRef};
 use crate::isa;
+use crate::store::TOP_CALLS;
 use crate::store::columns::{self, table};
 use duckdb::arrow::array::{
     BinaryArray, BooleanArray, Int32Array, Int64Array, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
@@ -26,8 +27,38 @@ pub fn derived(connection: &Connection) -> Result<(), BuildError> {
     for (table, sql) in FOLDED {
         connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
     }
-    crate::graph::fill_top(connection)?;
+    largest(connection)?;
     Ok(connection.execute_batch("SET threads = 1")?)
+}
+
+/// Fills `top_call`, `top_dataflow` and `top_call_edge` with what the view of instances asks of all call instances.
+fn largest(connection: &Connection) -> Result<(), BuildError> {
+    macro_rules! report {
+        ($name:literal) => {
+            include_str!(concat!("../../queries/report/", $name, ".sql")).trim_end().trim_end_matches(';')
+        };
+    }
+    if connection.query_row("SELECT count(*) = 0 FROM (FROM function_call LIMIT 1)", [], |r| r.get(0))? {
+        return Ok(());
+    }
+    Ok(connection.execute_batch(&format!(
+        "CREATE TEMP TABLE merged AS SELECT call_id, into_call_id, steps_self FROM folded_call WHERE into_call_id <> call_id;
+         CREATE TEMP TABLE largest AS {top};
+         CREATE TEMP TABLE near AS
+             SELECT call_id::BIGINT AS node, 0 AS distance FROM largest
+             UNION ALL SELECT -function_id, 0 FROM function_symbol WHERE kind = 'pseudo';
+         CREATE TEMP VIEW instance_call AS {call};
+         INSERT INTO top_call SELECT c.*, l.share FROM ({calls}) c JOIN largest l USING (call_id) ORDER BY l.share DESC, call_id;
+         INSERT INTO top_dataflow
+             SELECT writer, reader, via, bytes, unique_bytes, transfers FROM ({data}) ORDER BY writer, reader, via;
+         INSERT INTO top_call_edge SELECT caller, callee, calls, steps FROM ({edges}) ORDER BY caller, callee;
+         DROP VIEW instance_call; DROP TABLE near; DROP TABLE largest; DROP TABLE merged;",
+        top = report!("instance_top").replace("$1", &TOP_CALLS.to_string()),
+        call = report!("instance_call"),
+        calls = report!("instance_self"),
+        data = report!("instance_data"),
+        edges = report!("instance_calls"),
+    ))?)
 }
 
 /// Tables that have stubs merged into their callers, in the order in which each has what it reads.

@@ -2,6 +2,7 @@
 
 use super::select::{CallRow, DataRow, Rows, select};
 use super::{Flow, Graph, GraphError, Level, Node, NodeId, NodeKind, OTHERS, Selection, Via};
+use crate::store::TOP_CALLS;
 use crate::text::visible;
 use duckdb::{Connection, OptionalExt, Row, ToSql};
 use std::collections::BTreeMap;
@@ -12,33 +13,6 @@ macro_rules! report {
     };
 }
 pub(super) use report;
-
-/// Rows of `top_call`: as many call instances as a picture can show.
-const TOP_CALLS: u64 = 256;
-
-/// Fills `top_call`, `top_dataflow` and `top_call_edge`, with what the view of instances asks of all call instances.
-pub fn fill_top(connection: &Connection) -> Result<(), duckdb::Error> {
-    if !has_instances(connection)? {
-        return Ok(());
-    }
-    prepare_instances(connection, false)?;
-    let query = |sql: &'static str| sql.trim_end().trim_end_matches(';');
-    connection.execute_batch(&format!(
-        "CREATE OR REPLACE TEMP TABLE largest AS {top};
-         CREATE OR REPLACE TEMP TABLE near AS
-             SELECT call_id::BIGINT AS node, 0 AS distance FROM largest
-             UNION ALL SELECT -function_id, 0 FROM function_symbol WHERE kind = 'pseudo';
-         INSERT INTO top_call SELECT c.*, l.share FROM ({calls}) c JOIN largest l USING (call_id) ORDER BY l.share DESC, call_id;
-         INSERT INTO top_dataflow
-             SELECT writer, reader, via, bytes, unique_bytes, transfers FROM ({data}) ORDER BY writer, reader, via;
-         INSERT INTO top_call_edge SELECT caller, callee, calls, steps FROM ({edges}) ORDER BY caller, callee;
-         DROP VIEW instance_flow; DROP VIEW instance_call; DROP TABLE largest; DROP TABLE near; DROP TABLE merged;",
-        top = query(report!("instance_top")).replace("$1", &TOP_CALLS.to_string()),
-        calls = query(report!("instance_self")),
-        data = query(report!("instance_data")),
-        edges = query(report!("instance_calls")),
-    ))
-}
 
 /// Reads what a selection needs and makes the graph of it.
 pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, GraphError> {
@@ -263,7 +237,7 @@ fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
     prepare_instances(connection, selection.stubs)?;
     connection.execute_batch("CREATE OR REPLACE TEMP TABLE near (node BIGINT, distance INTEGER)")?;
     let mut focus: Vec<NodeId> = Vec::new();
-    let kept = selection.focus.is_none() && !selection.stubs && selection.top as u64 <= TOP_CALLS;
+    let kept = selection.focus.is_none() && !selection.stubs && selection.top <= TOP_CALLS;
     match selection.focus {
         None => {
             // As a number in the text: for a parameter DuckDB sorts everything.

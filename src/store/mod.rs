@@ -8,6 +8,9 @@ pub mod writer;
 /// Version of the tables; a database with another one is refused.
 pub const SCHEMA_VERSION: u32 = 3;
 
+/// Rows of `top_call`: as many call instances as a picture can show.
+pub const TOP_CALLS: usize = 256;
+
 /// The schema, in order.
 pub const SCHEMA: [&str; 9] = [
     include_str!("../../schema/0_meta.sql"),
