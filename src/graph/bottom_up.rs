@@ -1,9 +1,10 @@
 //! The paper's first method: the graph of executed instructions, whole, then merged up the hierarchy. It shows what top-down saves, and
 //! its `bytes` and `transfers` must be those of top-down.
 
-use super::load::{each, report};
+use super::load::report;
 use super::select::DataRow;
 use super::{Flow, GraphError, Via};
+use crate::query::each;
 use crate::replay::{self, Code};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;

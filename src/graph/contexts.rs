@@ -1,8 +1,9 @@
 //! Groups of call instances as nodes: calling contexts and threads; and the tree of contexts.
 
-use super::load::{call_row, data_row, each, fill, prepare_instances, report};
+use super::load::{call_row, data_row, fill, prepare_instances, report};
 use super::select::Rows;
 use super::{GraphError, Level, Node, NodeId, NodeKind, Selection};
+use crate::query::each;
 use duckdb::Connection;
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,8 +1,9 @@
 //! Parts of functions as nodes: instructions, basic blocks, source lines, loops - of all functions, or of some in a graph of functions.
 
-use super::load::{call_row, data_row, each, fill, has_control, has_instances, node, recorded_control, report};
+use super::load::{call_row, data_row, fill, has_control, has_instances, node, recorded_control, report};
 use super::select::Rows;
 use super::{GraphError, Level, Node, NodeId, NodeKind, PART, Selection};
+use crate::query::each;
 use crate::replay::Code;
 use crate::replay::control::{ControlFlow, carried};
 use crate::text::human_count;

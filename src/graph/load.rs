@@ -2,9 +2,10 @@
 
 use super::select::{CallRow, DataRow, Rows, select};
 use super::{Flow, Graph, GraphError, Level, Node, NodeId, NodeKind, OTHERS, Selection, Via};
+use crate::query::each;
 use crate::store::TOP_CALLS;
 use crate::text::visible;
-use duckdb::{Connection, OptionalExt, Row, ToSql};
+use duckdb::{Connection, OptionalExt, Row};
 use std::collections::BTreeMap;
 
 macro_rules! report {
@@ -87,21 +88,6 @@ pub(super) fn recorded_control(connection: &Connection, rows: &mut Rows) -> Resu
 
 pub(super) fn has_instances(connection: &Connection) -> duckdb::Result<bool> {
     connection.query_row("SELECT count(*) > 0 FROM (FROM function_call LIMIT 1)", [], |r| r.get(0))
-}
-
-/// A query's rows, each given to `take`.
-pub(super) fn each(
-    connection: &Connection,
-    sql: &str,
-    params: &[&dyn ToSql],
-    mut take: impl FnMut(&Row) -> duckdb::Result<()>,
-) -> duckdb::Result<()> {
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query(params)?;
-    while let Some(row) = rows.next()? {
-        take(row)?;
-    }
-    Ok(())
 }
 
 pub(super) fn node(r: &Row, instances: bool) -> duckdb::Result<Node> {

@@ -1,8 +1,9 @@
 //! Steps of a part of the run as nodes: the paper's figure 1.
 
-use super::load::{each, report};
+use super::load::report;
 use super::select::{DataRow, Rows};
 use super::{Flow, GraphError, Node, NodeId, NodeKind, PART, Selection, Via};
+use crate::query::each;
 use crate::replay::Code;
 use crate::replay::dataflow::{Communication, Observer, replay};
 use duckdb::{Connection, OptionalExt};

@@ -1,6 +1,6 @@
 //! Loads, orders and runs the SQL of `queries/derive`: the definition of what the streaming pass computes.
 
-use duckdb::Connection;
+use duckdb::{Connection, Row, ToSql};
 
 /// A file of `queries/derive`. A line `-- while: SELECT ...` says that it is run again as long as that gives no zero.
 pub struct Query {
@@ -243,6 +243,21 @@ fn compare(connection: &Connection, tables: Vec<(&'static str, &'static str, Str
         verdicts.push(Verdict { table, equal: all - extra, extra, missing, examples });
     }
     Ok(verdicts)
+}
+
+/// A query's rows, each given to `take`.
+pub fn each(
+    connection: &Connection,
+    sql: &str,
+    params: &[&dyn ToSql],
+    mut take: impl FnMut(&Row) -> duckdb::Result<()>,
+) -> duckdb::Result<()> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query(params)?;
+    while let Some(row) = rows.next()? {
+        take(row)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 //! holds it, and the script shows it as text nodes only. A policy in the page forbids requests, whatever is in it.
 
 use crate::graph::{Context, GraphError, Via};
+use crate::query::each;
 use crate::text::visible;
-use duckdb::{Connection, Row, ToSql};
+use duckdb::Connection;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -104,21 +105,6 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
         "missing": missing,
         "notes": notes,
     }))
-}
-
-/// A query's rows, each given to `take`.
-fn each(
-    connection: &Connection,
-    sql: &str,
-    params: &[&dyn ToSql],
-    mut take: impl FnMut(&Row) -> duckdb::Result<()>,
-) -> duckdb::Result<()> {
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query(params)?;
-    while let Some(row) = rows.next()? {
-        take(row)?;
-    }
-    Ok(())
 }
 
 /// A text that acts on nothing.

@@ -3,7 +3,8 @@
 //! Paths come from the ELF, so they are hostile: only files within the folders that the person named are read, and only the lines around
 //! executed ones go into the page.
 
-use super::{Functions, Options, ReportError, each, text};
+use super::{Functions, Options, ReportError, text};
+use crate::query::each;
 use crate::text::visible;
 use duckdb::Connection;
 use serde_json::{Value, json};
