@@ -142,7 +142,7 @@ pub fn draw(graph: &Graph, renderer: &render::Renderer, output: Option<PathBuf>)
         Made::Drawn => render::dot::render_for_layout(graph),
         Made::Stacks => anyhow::bail!("{} draws calling contexts, not this graph", renderer.name),
     };
-    match layout::draw(dot, renderer.name) {
+    match layout::draw(&dot, renderer.name) {
         Ok(picture) => super::output(output.as_deref(), &picture),
         Err(error) => match output {
             Some(output) => {

@@ -19,10 +19,20 @@ pub enum LayoutError {
     Slow(u64),
 }
 
-/// Draws DOT text as `format` (svg, png, pdf).
-pub fn draw(dot: String, format: &str) -> Result<Vec<u8>, LayoutError> {
+/// Draws DOT text as `format` (svg, png, pdf). Graphviz 2.43 fails to rank some graphs with clusters ("trouble in init_rank"):
+/// those are ranked without regard to them.
+pub fn draw(dot: &str, format: &str) -> Result<Vec<u8>, LayoutError> {
+    match run(dot, format, &[]) {
+        Err(LayoutError::Failed(_)) => run(dot, format, &["-Gnewrank=true"]),
+        drawn => drawn,
+    }
+}
+
+fn run(dot: &str, format: &str, more: &[&str]) -> Result<Vec<u8>, LayoutError> {
+    let dot = dot.to_owned();
     let child = Command::new("dot")
         .arg(format!("-T{format}"))
+        .args(more)
         // PDF files tell when they were made.
         .env("SOURCE_DATE_EPOCH", "0")
         .stdin(Stdio::piped())
