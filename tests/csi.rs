@@ -544,15 +544,26 @@ proptest! {
             let at = place as usize % bytes.len();
             bytes[at] = b"0123456789|->~$#\n E\0"[byte as usize % 20];
         }
-        for described in parse(&bytes).0 {
-            if let Ok(numbering) = Numbering::of(&described.function) {
-                for number in 0..numbering.paths().min(50) {
-                    let path = numbering.path(&described.function, number).unwrap();
-                    prop_assert_eq!(numbering.number_of(&described.function, &path), Some(number));
-                }
+        what_is_taken_is_a_numbering(&bytes);
+    }
+}
+
+fn what_is_taken_is_a_numbering(text: &[u8]) {
+    for described in parse(text).0 {
+        if let Ok(numbering) = Numbering::of(&described.function) {
+            for number in 0..numbering.paths().min(50) {
+                let path = numbering.path(&described.function, number).unwrap();
+                assert_eq!(numbering.number_of(&described.function, &path), Some(number));
             }
         }
     }
+}
+
+#[test]
+fn a_path_may_begin_at_the_exit() {
+    let text = String::from_utf8(std::fs::read(fixture("good.debug_PT")).unwrap()).unwrap();
+    assert!(text.contains("1->3|0$0"));
+    what_is_taken_is_a_numbering(text.replacen("1->3|0$0", "1~>3|0$0", 1).as_bytes());
 }
 
 /// Lines as good.debug_PT has them, local variables as csi-cc makes them.

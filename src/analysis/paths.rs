@@ -417,6 +417,10 @@ impl Numbering {
                     path.begin = Some(e);
                     block = function.edges[e].target;
                     path.blocks[0] = block;
+                    if block == self.exit {
+                        path.end = End::Exit;
+                        return Some(path);
+                    }
                 }
                 Next::End(e) => {
                     path.end = End::Edge(e);
