@@ -45,6 +45,7 @@ pub static DATABASE: LazyLock<PathBuf> = LazyLock::new(|| {
         memory_limit: 0,
         jobs: 1,
         mutation: None,
+        superblock_after: None,
     };
     build(&options, &mut |_, _| false).expect("the shipped recording builds");
     output

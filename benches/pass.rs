@@ -80,6 +80,7 @@ fn streaming(bencher: Bencher, detail: &str) {
         local_communications: detail == "full",
         instances: true,
         mutation: None,
+        superblock_after: addfg::analysis::superblock::HOT,
     };
     bencher.counter(BytesCount::new(recording.bytes)).counter(ItemsCount::new(null.steps)).bench(|| {
         let map = Map { space: &space, ids: HashMap::new() };

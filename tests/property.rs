@@ -22,6 +22,7 @@ fn record(scratch: &Scratch, seed: u64, steps: usize, threads: usize) -> (Progra
 }
 
 fn options(scratch: &Scratch, detail: Detail, literal_saves: bool, mutation: Option<Mutation>) -> Options {
+    // At once: a random program is short.
     Options {
         traces: vec![scratch.path("log")],
         elfs: vec![ElfInput { path: scratch.path("elf"), bias: None }],
@@ -36,6 +37,7 @@ fn options(scratch: &Scratch, detail: Detail, literal_saves: bool, mutation: Opt
         memory_limit: 0,
         jobs: 1,
         mutation,
+        superblock_after: Some(2),
     }
 }
 
@@ -52,10 +54,11 @@ fn check(seed: u64, steps: usize, threads: usize) {
     let scratch = Scratch::new(&format!("property-{seed}-{steps}-{threads}"));
     let (program, list) = record(&scratch, seed, steps, threads);
     let db = scratch.path("db");
-    for literal in [false, true] {
-        build(&options(&scratch, Detail::Full, literal, None), &mut |_, _| false).unwrap();
+    for (detail, literal) in [(Detail::Pairs, false), (Detail::Full, false), (Detail::Full, true), (Detail::Pairs, true)] {
+        build(&options(&scratch, detail, literal, None), &mut |_, _| false).unwrap();
         let found = differences(&db);
-        assert!(found.is_empty(), "seed {seed}, {steps} steps, {threads} threads, literal {literal}: {}", found.join("\n"));
+        let case = format!("seed {seed}, {steps} steps, {threads} threads, {detail:?}, literal {literal}");
+        assert!(found.is_empty(), "{case}: {}", found.join("\n"));
     }
     let connection = addfg::store::open::open(&db, false).unwrap();
     [3, 30].into_iter().for_each(|top| top_agrees(&connection, top));

@@ -123,8 +123,17 @@ pub struct Op {
     /// a move from memory to memory (and its load: `moves`).
     pub low: Option<RegSpan>,
     pub moves: bool,
-    /// Of the pass: edge of the instructions that it met here last.
-    pub edge: u32,
+    /// Of the pass.
+    pub met: Met,
+}
+
+/// What the pass met at an operation last, and so most likely meets next: indices that save it a search, 0 if none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Met {
+    /// Edges of the instructions, the last first.
+    pub edges: [u32; 2],
+    /// Flow into the call instance.
+    pub flow: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -369,7 +378,7 @@ impl Builder {
                 register: None,
                 low: None,
                 moves: false,
-                edge: 0,
+                met: Met::default(),
             };
             match a.place {
                 AccessPlace::Memory(mem) => {
@@ -486,7 +495,7 @@ impl Builder {
                     register: Some(RegSpan { offset: b, size: e - b }),
                     low: None,
                     moves: false,
-                    edge: 0,
+                    met: Met::default(),
                 });
                 b = e;
             }

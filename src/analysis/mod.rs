@@ -4,6 +4,7 @@ pub mod block;
 pub mod pass;
 pub mod paths;
 pub mod shadow;
+pub mod superblock;
 
 /// What the pass must know of code.
 pub trait CodeMap {

@@ -1,8 +1,9 @@
 //! One pass over the runs of a trace: call instances, intervals, last writers, saved registers, and the sums by instance,
 //! function pair and instruction pair. The rules are those of `docs/semantics.md`.
 
-use super::block::{self, AccessPlace, OpKind, Prepared};
+use super::block::{self, AccessPlace, Met, OpKind, Prepared};
 use super::shadow::{Cell, Memory, PAGE, PageKind, Place, Pools, SectionRange, WORD};
+use super::superblock::{Id, Superblocks};
 use super::*;
 use crate::event::{BlockDef, InsnDef, MemShape, RegSpan, RunBatch, RunEnd};
 use crate::isa::{Decoded, FlowKind};
@@ -21,6 +22,8 @@ pub struct Options {
     pub instances: bool,
     /// A rule to leave out.
     pub mutation: Option<Mutation>,
+    /// Times that a block must follow another before both are taken as one; no result depends on it.
+    pub superblock_after: u32,
 }
 
 /// A rule of `docs/semantics.md` that the pass can leave out, so that a test can see that the SQL finds it out.
@@ -154,26 +157,29 @@ struct FlowEntry {
 struct Flows {
     list: Vec<FlowEntry>,
     map: FxHashMap<(u32, PlaceCode), u32>,
-    last: usize,
 }
 
 impl Flows {
     const LINEAR: usize = 16;
 
+    /// Sets `hint` to the flow from `writer`, which it mostly is already.
     #[inline]
-    fn entry(&mut self, writer: u32, place: PlaceCode, function: impl FnOnce() -> u32) -> &mut FlowEntry {
-        if let Some(e) = self.list.get(self.last)
-            && e.writer == writer
-            && e.place == place
-        {
-            return &mut self.list[self.last];
+    fn entry(&mut self, hint: &mut u32, writer: u32, place: PlaceCode, function: impl FnOnce() -> u32) -> &mut FlowEntry {
+        match self.list.get(*hint as usize) {
+            Some(e) if e.writer == writer && e.place == place => {}
+            _ => *hint = self.look_up(writer, place, function) as u32,
         }
+        &mut self.list[*hint as usize]
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, writer: u32, place: PlaceCode, function: impl FnOnce() -> u32) -> usize {
         let found = if self.list.len() <= Flows::LINEAR {
             self.list.iter().position(|e| e.writer == writer && e.place == place)
         } else {
             self.map.get(&(writer, place)).map(|&i| i as usize)
         };
-        self.last = found.unwrap_or_else(|| {
+        found.unwrap_or_else(|| {
             self.list.push(FlowEntry { writer, function: function(), place, bytes: 0, unique: 0, transfers: 0 });
             let new = self.list.len() - 1;
             if new == Flows::LINEAR {
@@ -182,8 +188,7 @@ impl Flows {
                 self.map.insert((writer, place), new as u32);
             }
             new
-        });
-        &mut self.list[self.last]
+        })
     }
 
     fn clear(&mut self) {
@@ -191,7 +196,6 @@ impl Flows {
         if !self.map.is_empty() {
             self.map.clear();
         }
-        self.last = 0;
     }
 }
 
@@ -354,20 +358,41 @@ pub struct Insn {
 }
 
 /// Addresses that a function pair shared: per page a bit a byte.
-#[derive(Default)]
 struct Touched {
-    pages: FxHashMap<(u32, u64), Box<[u64; (PAGE / 64) as usize]>>,
+    index: FxHashMap<(u32, u64), u32>,
+    pages: Vec<Box<[u64; (PAGE / 64) as usize]>>,
+    /// Direct-mapped cache of the index: (pair, page number, page); there is no pair 0.
+    cache: Box<[(u32, u64, u32); 1024]>,
+}
+
+impl Default for Touched {
+    fn default() -> Touched {
+        Touched { index: FxHashMap::default(), pages: Vec::new(), cache: Box::new([(0, 0, 0); 1024]) }
+    }
 }
 
 impl Touched {
-    /// Sets the bytes; gives how many were new.
+    /// Sets the bytes, which lie in one page; gives how many were new.
     fn set(&mut self, pair: u32, address: u64, len: u64) -> u64 {
-        let bits = self.pages.entry((pair, address / PAGE)).or_insert_with(|| Box::new([0; (PAGE / 64) as usize]));
-        let mut new = 0;
-        for a in address % PAGE..address % PAGE + len {
-            let (word, bit) = ((a / 64) as usize, 1u64 << (a % 64));
-            new += (bits[word] & bit == 0) as u64;
-            bits[word] |= bit;
+        let number = address / PAGE;
+        let slot = &mut self.cache[(pair.wrapping_mul(61) as usize ^ number as usize) & 1023];
+        if (slot.0, slot.1) != (pair, number) {
+            let pages = &mut self.pages;
+            let page = *self.index.entry((pair, number)).or_insert_with(|| {
+                pages.push(Box::new([0; (PAGE / 64) as usize]));
+                pages.len() as u32 - 1
+            });
+            *slot = (pair, number, page);
+        }
+        let bits = &mut self.pages[slot.2 as usize];
+        let (mut at, end, mut new) = (address % PAGE, address % PAGE + len, 0);
+        while at < end {
+            let n = (64 - at % 64).min(end - at);
+            let mask = (u64::MAX >> (64 - n)) << (at % 64);
+            let word = &mut bits[(at / 64) as usize];
+            new += (mask & !*word).count_ones() as u64;
+            *word |= mask;
+            at += n;
         }
         new
     }
@@ -425,8 +450,8 @@ struct InsnEdge {
     transfers: u64,
 }
 
-/// Sums by instruction pair. A reading access remembers the index of its last edge, which mostly is that of its next: the hash is for
-/// the rest.
+/// Sums by instruction pair. A reading operation remembers its last two edges, of which mostly one is its next: the hash is for the
+/// rest.
 struct InsnEdges {
     index: FxHashMap<(u32, u32, u32), u32>,
     /// The first one is nobody's.
@@ -438,22 +463,27 @@ impl InsnEdges {
         let nobody = InsnEdge { writer: u32::MAX, reader: u32::MAX, place: PlaceCode(u32::MAX), pair: 0, bytes: 0, transfers: 0 };
         InsnEdges { index: FxHashMap::default(), list: vec![nobody] }
     }
-    /// Sets `hint` to the edge from `writer` ([`NO_INSN`] and [`NO_INSN_ABOVE`] included).
+    /// Sets the first hint to the edge from `writer` ([`NO_INSN`] and [`NO_INSN_ABOVE`] included).
     #[inline]
     fn find(
         &mut self,
-        hint: &mut u32,
+        hints: &mut [u32; 2],
         writer: u32,
         reader: u32,
         place: PlaceCode,
         pairs: &mut Pairs,
         insns: &[Insn],
     ) -> &mut InsnEdge {
-        let edge = &self.list[*hint as usize];
-        if edge.writer != writer || edge.place != place || edge.reader != reader {
-            *hint = self.look_up(writer, reader, place, pairs, insns);
+        let list = &self.list;
+        let is = |i: u32| {
+            let edge = &list[i as usize];
+            edge.writer == writer && edge.place == place && edge.reader == reader
+        };
+        if !is(hints[0]) {
+            let found = if is(hints[1]) { hints[1] } else { self.look_up(writer, reader, place, pairs, insns) };
+            *hints = [found, hints[0]];
         }
-        &mut self.list[*hint as usize]
+        &mut self.list[hints[0] as usize]
     }
     #[inline(never)]
     fn look_up(&mut self, writer: u32, reader: u32, place: PlaceCode, pairs: &mut Pairs, insns: &[Insn]) -> u32 {
@@ -597,6 +627,7 @@ pub struct Pass<C, O> {
     pub insns: Vec<Insn>,
     pub blocks: Vec<Prepared>,
     pub defs: Vec<BlockDef>,
+    superblocks: Superblocks,
     threads: Vec<Thread>,
     thread_index: FxHashMap<u32, usize>,
     memory: Memory,
@@ -677,6 +708,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             insns: Vec::new(),
             blocks: Vec::new(),
             defs: Vec::new(),
+            superblocks: Superblocks::new(options.superblock_after),
             threads: Vec::new(),
             thread_index: FxHashMap::default(),
             memory: Memory::new(sections),
@@ -735,17 +767,48 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 block::match_operands(&self.insns[step.insn as usize].decoded, shapes);
             }
         }
+        self.blocks.push(self.prepare(&def));
+        self.defs.push(def);
+    }
+
+    fn prepare(&self, def: &BlockDef) -> Prepared {
         let (insns, code) = (&self.insns, &self.code);
-        let prepared = block::prepare(
-            &def,
+        block::prepare(
+            def,
             &|i| &insns[i as usize].decoded,
             &|i| insns[i as usize].def.address,
             &|i| insns[i as usize].function,
             &|i| code.is_through(insns[i as usize].function),
             self.options.literal_saves,
-        );
-        self.blocks.push(prepared);
-        self.defs.push(def);
+        )
+    }
+
+    /// Makes a superblock of `id` and the block `next` behind it, unless control may leave the call instance in between.
+    #[cold]
+    fn join(&mut self, id: Id, next: u32) {
+        // Their order would depend on where a batch ends.
+        if self.options.local_communications {
+            return;
+        }
+        let before = match id {
+            Id::Block(b) => &self.blocks[b as usize],
+            Id::Superblock(s) => &self.superblocks.prepared[s as usize],
+        };
+        let Some(members) = self.superblocks.members(id, next, before, &self.blocks[next as usize]) else { return };
+        let defs = || members.iter().map(|&m| &self.defs[m as usize]);
+        let def = BlockDef {
+            steps: defs().flat_map(|d| d.steps.iter().copied()).collect(),
+            mem: defs().flat_map(|d| d.mem.iter().copied()).collect(),
+        };
+        let prepared = self.prepare(&def);
+        self.superblocks.join(id, members, prepared);
+    }
+
+    fn prepared(&mut self, id: Id) -> &mut Prepared {
+        match id {
+            Id::Block(b) => &mut self.blocks[b as usize],
+            Id::Superblock(s) => &mut self.superblocks.prepared[s as usize],
+        }
     }
 
     /// Looks for the stack pointer before the first stack-relative access of the trace's first thread, in runs that have not been
@@ -792,8 +855,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let mut addresses = &batch.addresses[..];
         let mut values = &batch.values[..];
         let mut time = &batch.time[..];
-        for (i, &b) in batch.block.iter().enumerate() {
-            let block = &self.blocks[b as usize];
+        let mut i = 0;
+        while i < batch.block.len() {
+            let found = self.superblocks.longest(batch, i);
+            let block = self.prepared(found.id);
             let (mem, steps) = (block.mem as usize, block.steps as usize);
             let (here, rest) = addresses.split_at(mem);
             addresses = rest;
@@ -812,7 +877,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 t
             };
             let thread = batch.thread.get(i).copied().unwrap_or(0);
-            self.run(thread, b, here, known, times, batch.end.get(i).copied());
+            i += found.runs;
+            self.run(thread, found.id, here, known, times, batch.end.get(i - 1).copied());
+            if found.hot {
+                self.join(found.id, batch.block[i]);
+            }
         }
     }
 
@@ -849,15 +918,15 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.options.mutation == Some(rule)
     }
 
-    fn run(&mut self, thread: u32, b: u32, addresses: &[u64], values: &[Option<u64>], times: &[u64], end: Option<RunEnd>) {
+    fn run(&mut self, thread: u32, id: Id, addresses: &[u64], values: &[Option<u64>], times: &[u64], end: Option<RunEnd>) {
         let t = self.thread(thread);
         let seq = self.seq;
-        let block = &self.blocks[b as usize];
-        let (steps, last, first_address) = (block.steps, block.last, block.first_address);
-        self.transfer(t, seq, first_address, self.blocks[b as usize].segments[0].function, times.first().copied());
+        let block = self.prepared(id);
+        let (steps, last, first_address, function) = (block.steps, block.last, block.first_address, block.segments[0].function);
+        self.transfer(t, seq, first_address, function, times.first().copied());
         let save_mask = self.threads[t].stack.last().map_or(0, |f| f.save_mask);
-        let block = &mut self.blocks[b as usize];
         let cut = self.options.mutation != Some(Mutation::Cuts);
+        let block = self.prepared(id);
         let careful = block.hazard_mask != 0 && cut && (block.always_careful || block.hazard_mask & save_mask != 0);
         // Taken out while it runs, so that the rest of `self` can be changed.
         let mut segments = std::mem::take(if careful { &mut block.careful } else { &mut block.segments });
@@ -873,7 +942,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             segment.count += 1;
             self.segment(t, seq, segment, addresses, values);
         }
-        let block = &mut self.blocks[b as usize];
+        let block = self.prepared(id);
         *(if careful { &mut block.careful } else { &mut block.segments }) = segments;
         let state = &mut self.threads[t];
         state.previous = Some(Previous { last, slot: last.slot.and_then(|s| addresses.get(s as usize).copied()), end });
@@ -1140,7 +1209,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         frame.steps_self += segment.steps as u64;
         let (call, function) = (frame.call, frame.function);
         if segment.static_transfers != 0 && self.options.mutation != Some(Mutation::Inside) {
-            let entry = frame.flows.entry(call, register_place, || function);
+            let entry = frame.flows.entry(&mut 0, call, register_place, || function);
             entry.bytes += segment.static_bytes;
             entry.unique += segment.static_unique;
             entry.transfers += segment.static_transfers;
@@ -1170,7 +1239,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             match op.kind {
                 OpKind::Read => {
                     let Some(span) = op.register else { continue };
-                    self.read_register(t, call, span, access_id(at, op.ordinal), op.insn, op.flag, &mut op.edge);
+                    self.read_register(t, call, span, access_id(at, op.ordinal), op.insn, op.flag, &mut op.met);
                 }
                 OpKind::Write => {
                     let Some(span) = op.register else { continue };
@@ -1209,7 +1278,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                             continue;
                         }
                     }
-                    self.read_memory(t, page, address, op.size as u64, access_id(at, op.ordinal), op.insn, &mut op.edge);
+                    self.read_memory(t, page, address, op.size as u64, access_id(at, op.ordinal), op.insn, &mut op.met);
                 }
                 OpKind::Store => {
                     let address = addresses[op.mem as usize];
@@ -1236,7 +1305,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                             insn |= Cell::SAVE | Cell::SLOT;
                         } else {
                             let read = access_id(at, op.read_ordinal);
-                            self.read_register(t, call, register, read, op.insn, false, &mut op.edge);
+                            self.read_register(t, call, register, read, op.insn, false, &mut op.met);
                         }
                     }
                     let new = Cell { write: access_id(at, op.ordinal), call, insn, reader: 0, pair: 0 };
@@ -1327,40 +1396,40 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// A data read of register bytes.
     #[allow(clippy::too_many_arguments)]
     #[inline]
-    fn read_register(&mut self, t: usize, call: u32, span: RegSpan, read: AccessId, insn: u32, more: bool, edge: &mut u32) {
+    fn read_register(&mut self, t: usize, call: u32, span: RegSpan, read: AccessId, insn: u32, more: bool, met: &mut Met) {
         if self.threads[t].is_pending(span) {
             self.note_pending_read(t, call, span);
         }
         let (start, len) = (span.offset as u64, span.size as u64);
-        if more || !self.read_words(t, &Space::Register, start, len, PlaceCode::REGISTER, read, insn, edge) {
-            self.read(t, Space::Register, start, len, read, insn, more, edge);
+        if more || !self.read_words(t, &Space::Register, start, len, PlaceCode::REGISTER, read, insn, met) {
+            self.read(t, Space::Register, start, len, read, insn, more, met);
         }
     }
 
     #[allow(clippy::too_many_arguments)]
     #[inline]
-    fn read_memory(&mut self, t: usize, page: u32, address: u64, size: u64, read: AccessId, insn: u32, edge: &mut u32) {
+    fn read_memory(&mut self, t: usize, page: u32, address: u64, size: u64, read: AccessId, insn: u32, met: &mut Met) {
         let offset = address % PAGE;
         if offset + size > PAGE {
-            self.read_across(t, address, size, read, insn, edge);
+            self.read_across(t, address, size, read, insn, met);
             return;
         }
         let place = PlaceCode::of(self.memory.place(page, address));
-        if !self.read_words(t, &Space::Memory { page }, offset, size, place, read, insn, edge) {
-            self.read(t, Space::Memory { page }, offset, size, read, insn, false, edge);
+        if !self.read_words(t, &Space::Memory { page }, offset, size, place, read, insn, met) {
+            self.read(t, Space::Memory { page }, offset, size, read, insn, false, met);
         }
     }
 
     /// A read that crosses a page: in pieces, one a page, which are one access; what one write fed on both sides is one
     /// communication.
     #[cold]
-    fn read_across(&mut self, t: usize, address: u64, size: u64, read: AccessId, insn: u32, edge: &mut u32) {
+    fn read_across(&mut self, t: usize, address: u64, size: u64, read: AccessId, insn: u32, met: &mut Met) {
         self.crossing = true;
         let (mut at, mut left, mut more) = (address, size, false);
         while left > 0 {
             let len = left.min(PAGE - at % PAGE);
             let page = self.memory.page(at);
-            self.read(t, Space::Memory { page }, at % PAGE, len, read, insn, more, edge);
+            self.read(t, Space::Memory { page }, at % PAGE, len, read, insn, more, met);
             more = true;
             at = at.wrapping_add(len);
             left -= len;
@@ -1378,7 +1447,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.held = held;
     }
 
-    /// What nearly every data read is: one or two whole words, or bytes of a split word, that one write made which is no save. False if
+    /// What nearly every data read is: whole words, or bytes of a split word, that one write made which is no save. False if
     /// it is anything else; then nothing has changed.
     #[allow(clippy::too_many_arguments)]
     #[inline]
@@ -1391,7 +1460,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         place: PlaceCode,
         read: AccessId,
         insn: u32,
-        hint: &mut u32,
+        met: &mut Met,
     ) -> bool {
         let thread = &mut self.threads[t];
         let id = thread.id;
@@ -1400,7 +1469,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             Space::Memory { page } => (false, self.memory.number(*page) * PAGE, &mut self.memory.get_mut(*page).cells[..]),
             Space::Register => (true, 0, &mut thread.registers[..]),
         };
-        let (cells, unit) = if start % WORD == 0 && (len == WORD || len == 2 * WORD) {
+        let (cells, unit) = if start % WORD == 0 && len % WORD == 0 {
             match words.get_mut((start / WORD) as usize..((start + len) / WORD) as usize) {
                 Some(words) => (words, WORD),
                 None => return false,
@@ -1430,7 +1499,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 return false;
             }
         };
-        let edge = self.insn_edges.find(hint, writer, insn, place, &mut self.pairs, &self.insns);
+        let edge = self.insn_edges.find(&mut met.edges, writer, insn, place, &mut self.pairs, &self.insns);
         edge.bytes += len;
         edge.transfers += 1;
         let pair = edge.pair;
@@ -1462,7 +1531,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         let Some(frame) = self.threads[t].stack.last_mut() else { return true };
         let insns = &self.insns;
-        let flow = frame.flows.entry(writer_call, place, || insns.get(writer as usize).map_or(0, |i| i.function));
+        let flow = frame.flows.entry(&mut met.flow, writer_call, place, || insns.get(writer as usize).map_or(0, |i| i.function));
         flow.bytes += len;
         flow.unique += unique;
         flow.transfers += 1;
@@ -1502,7 +1571,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 
     /// A data read of bytes that lie in one page or register file. `more`: goes on with the access of the call before.
     #[allow(clippy::too_many_arguments)]
-    fn read(&mut self, t: usize, space: Space, start: u64, len: u64, read: AccessId, insn: u32, more: bool, edge: &mut u32) {
+    fn read(&mut self, t: usize, space: Space, start: u64, len: u64, read: AccessId, insn: u32, more: bool, met: &mut Met) {
         let mut parts = std::mem::take(&mut self.parts);
         parts.clear();
         let thread = &self.threads[t];
@@ -1551,7 +1620,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                             0 => NO_INSN,
                             _ => cell.writer_insn(),
                         };
-                        let pair = edges.find(edge, writer, insn, place, pairs, insns).pair;
+                        let pair = edges.find(&mut met.edges, writer, insn, place, pairs, insns).pair;
                         parts.push(Part { cell: *cell, address, len: n, unique, pair, above });
                         let last = parts.len() - 1;
                         &mut parts[last]
@@ -1585,7 +1654,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             };
             let Some(frame) = self.threads[t].stack.last_mut() else { break };
             let insns = &self.insns;
-            let entry = frame.flows.entry(writer, place, || insns.get(writer_insn as usize).map_or(0, |i| i.function));
+            let entry =
+                frame.flows.entry(&mut met.flow, writer, place, || insns.get(writer_insn as usize).map_or(0, |i| i.function));
             entry.bytes += part.len;
             entry.unique += part.unique;
             entry.transfers += first as u64;
@@ -1593,7 +1663,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 frame.flowed = true;
                 self.hand_out.flows(frame, &mut self.output, &mut self.pairs, &mut self.memory, self.options.instances);
             }
-            let edge = self.insn_edges.find(edge, writer_insn, insn, place, &mut self.pairs, &self.insns);
+            let edge = self.insn_edges.find(&mut met.edges, writer_insn, insn, place, &mut self.pairs, &self.insns);
             edge.bytes += part.len;
             edge.transfers += first as u64;
             if self.options.communications && (self.options.local_communications || writer != call) {
@@ -1645,9 +1715,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     fn write_registers(&mut self, t: usize, span: RegSpan, new: Cell) {
         let thread = &mut self.threads[t];
         let (start, size) = (span.offset as u64, span.size as u64);
-        let simple = start % WORD == 0 && size == 2 * WORD && {
-            let first = (start / WORD) as usize;
-            let cells = &mut thread.registers[first..first + 2];
+        let simple = start % WORD == 0 && size % WORD == 0 && {
+            let cells = &mut thread.registers[(start / WORD) as usize..((start + size) / WORD) as usize];
             // Neither split nor with readers in the pool.
             let simple = cells.iter().all(|c| c.insn != Cell::SPLIT && c.reader & Cell::MORE == 0);
             if simple {
@@ -1837,13 +1906,17 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     #[inline(never)]
     fn note_pending_read(&mut self, t: usize, call: u32, span: RegSpan) {
         let pending = &self.threads[t].pending;
+        // Mostly all bytes are of one save: (store, index of the save).
+        let mut last = (0, 0);
         for b in span.offset..span.offset + span.size {
             let mut p = pending[b as usize];
             // Saves of the same version, innermost instance first.
-            while p != 0
-                && let Some(&index) = self.save_index.get(&p)
-            {
-                let save = &mut self.saves[index as usize];
+            while p != 0 {
+                if last.0 != p {
+                    let Some(&index) = self.save_index.get(&p) else { break };
+                    last = (p, index);
+                }
+                let save = &mut self.saves[last.1 as usize];
                 if save.call == call {
                     save.read_otherwise |= 1 << (b - save.register.offset).min(63);
                 }
@@ -1903,12 +1976,13 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             self.pairs.sums(pair, PlaceCode::REGISTER).addresses += new;
             let first = !sources.contains(&cell.write);
             sources.push(cell.write);
-            let entry = self.threads[t].stack[f].flows.entry(writer, PlaceCode::REGISTER, || writer_function);
+            let flows = &mut self.threads[t].stack[f].flows;
+            let entry = flows.entry(&mut 0, writer, PlaceCode::REGISTER, || writer_function);
             entry.bytes += piece.len as u64;
             entry.unique += unique;
             entry.transfers += first as u64;
             let register = PlaceCode::REGISTER;
-            let edge = self.insn_edges.find(&mut 0, writer_insn, insn, register, &mut self.pairs, &self.insns);
+            let edge = self.insn_edges.find(&mut [0; 2], writer_insn, insn, register, &mut self.pairs, &self.insns);
             edge.bytes += piece.len as u64;
             edge.transfers += first as u64;
             match rows.last_mut() {
@@ -1998,13 +2072,13 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 self.pop_frame(t, Ending::Open);
             }
         }
-        for block in &self.blocks {
+        for block in self.blocks.iter().chain(&self.superblocks.prepared) {
             for segment in block.segments.iter().chain(&block.careful).filter(|s| s.count > 0) {
                 self.functions[segment.function as usize].written_bytes += segment.stored_bytes * segment.count;
                 for s in &segment.statics {
                     let register = PlaceCode::REGISTER;
                     let edges = &mut self.insn_edges;
-                    let edge = edges.find(&mut 0, s.write_insn, s.read_insn, register, &mut self.pairs, &self.insns);
+                    let edge = edges.find(&mut [0; 2], s.write_insn, s.read_insn, register, &mut self.pairs, &self.insns);
                     edge.bytes += s.bytes as u64 * segment.count;
                     edge.transfers += s.first as u64 * segment.count;
                 }
@@ -2075,6 +2149,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 
     /// Executions of each block.
     pub fn block_counts(&self) -> Vec<u64> {
-        self.blocks.iter().map(|b| b.segments[0].count + b.careful.first().map_or(0, |s| s.count)).collect()
+        let count = |b: &Prepared| b.segments[0].count + b.careful.first().map_or(0, |s| s.count);
+        let mut counts: Vec<u64> = self.blocks.iter().map(count).collect();
+        for (members, superblock) in self.superblocks.iter() {
+            members.iter().for_each(|&m| counts[m as usize] += count(superblock));
+        }
+        counts
     }
 }

@@ -7,6 +7,7 @@ use super::front::Front;
 use super::functions::{self, FunctionRow, Functions};
 use super::{BuildError, Detail, Options, Report};
 use crate::analysis::pass::{Options as PassOptions, Pass};
+use crate::analysis::superblock;
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
 use crate::image::{self, AddressSpace, Image, Loaded};
@@ -170,6 +171,7 @@ fn run(
         local_communications: options.detail >= Detail::Full,
         instances: options.detail >= Detail::Instance,
         mutation: options.mutation,
+        superblock_after: options.superblock_after.unwrap_or(superblock::HOT),
     };
     let through = functions::through(&space, &options.through).map_err(BuildError::Through)?;
     let functions = Functions::new(&space, isa == Isa::Arm, through);

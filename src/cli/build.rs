@@ -102,6 +102,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         memory_limit: args.memory_limit.unwrap_or(0) << 20,
         jobs: args.jobs.unwrap_or(cores.saturating_sub(1)).max(1),
         mutation: None,
+        superblock_after: None,
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();

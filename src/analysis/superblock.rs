@@ -1,0 +1,141 @@
+//! Blocks that often run one after the other within a call instance, joined: what one of them leaves in a register for the next is then
+//! counted once and multiplied, like what stays inside a block. (Superblocks, after Hwu et al., The Superblock, 1993; here they are no
+//! more than blocks of several straight pieces, and change no result.)
+
+use super::block::Prepared;
+use crate::event::RunBatch;
+use crate::isa::FlowKind;
+
+/// Times that a block must follow a (super)block before they are joined, usually.
+pub const HOT: u32 = 32;
+/// Steps of a superblock at most.
+const STEPS_MAX: u32 = 128;
+/// Operations of all superblocks at most, which bounds their memory.
+const OPS_MAX: usize = 1 << 18;
+/// Successors of a (super)block that are counted at most.
+const SUCCESSORS_MAX: usize = 8;
+
+/// What runs: a block, or several as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Id {
+    Block(u32),
+    Superblock(u32),
+}
+
+/// Runs of a batch that are taken as one.
+pub struct Match {
+    pub id: Id,
+    pub runs: usize,
+    /// What follows has now done so often enough to be joined.
+    pub hot: bool,
+}
+
+struct Successor {
+    block: u32,
+    times: u32,
+    /// Superblock of both.
+    joined: Option<u32>,
+}
+
+#[derive(Default)]
+struct Node {
+    successors: Vec<Successor>,
+    /// The blocks that it consists of; empty for a block.
+    members: Vec<u32>,
+}
+
+/// The superblocks of a pass: a trie of the blocks that they consist of.
+pub struct Superblocks {
+    after: u32,
+    blocks: Vec<Node>,
+    list: Vec<Node>,
+    pub prepared: Vec<Prepared>,
+    ops: usize,
+}
+
+impl Superblocks {
+    /// `after`: times, 2 or more, that a block must follow a (super)block before they are joined.
+    pub fn new(after: u32) -> Superblocks {
+        Superblocks { after, blocks: Vec::new(), list: Vec::new(), prepared: Vec::new(), ops: 0 }
+    }
+
+    /// The longest superblock that the runs of `batch` from the `first` on are.
+    #[inline]
+    pub fn longest(&mut self, batch: &RunBatch, first: usize) -> Match {
+        let block = batch.block[first];
+        if self.blocks.len() <= block as usize {
+            self.blocks.resize_with(block as usize + 1, Node::default);
+        }
+        let mut found = Match { id: Id::Block(block), runs: 1, hot: false };
+        let thread = batch.thread.get(first);
+        while let Some(&next) = batch.block.get(first + found.runs) {
+            let at = first + found.runs;
+            // A linked jump is a call.
+            if batch.thread.get(at) != thread || batch.end.get(at - 1).is_some_and(|e| e.linked) {
+                break;
+            }
+            let successors = &mut self.node(found.id).successors;
+            let Some(s) = successors.iter_mut().find(|s| s.block == next) else {
+                if successors.len() < SUCCESSORS_MAX {
+                    successors.push(Successor { block: next, times: 1, joined: None });
+                }
+                break;
+            };
+            let Some(joined) = s.joined else {
+                s.times = s.times.saturating_add(1);
+                found.hot = s.times == self.after;
+                break;
+            };
+            found.id = Id::Superblock(joined);
+            found.runs += 1;
+        }
+        found
+    }
+
+    fn node(&mut self, id: Id) -> &mut Node {
+        match id {
+            Id::Block(b) => &mut self.blocks[b as usize],
+            Id::Superblock(s) => &mut self.list[s as usize],
+        }
+    }
+
+    /// The blocks of `id` and `next` behind them, if they may be joined: control that goes from `before` to `after` stays in the call
+    /// instance whatever is on the call stack.
+    pub fn members(&self, id: Id, next: u32, before: &Prepared, after: &Prepared) -> Option<Vec<u32>> {
+        let (last, there) = (&before.last, after.first_address);
+        let stays = match last.kind {
+            FlowKind::Jump => last.executed && last.target.is_none_or(|t| t == there),
+            FlowKind::Unknown => true,
+            FlowKind::Call | FlowKind::Return => return None,
+            FlowKind::Next | FlowKind::Syscall | FlowKind::Trap => false,
+        };
+        let falls = there == last.next || (last.repeats && there == last.address);
+        let function = before.segments.last()?.function == after.segments.first()?.function;
+        let fits = before.steps + after.steps <= STEPS_MAX && self.ops < OPS_MAX;
+        if !(stays || falls) || !function || !fits {
+            return None;
+        }
+        let mut members = match id {
+            Id::Block(b) => vec![b],
+            Id::Superblock(s) => self.list[s as usize].members.clone(),
+        };
+        members.push(next);
+        Some(members)
+    }
+
+    /// Joins `id` and the last of `members`.
+    pub fn join(&mut self, id: Id, members: Vec<u32>, prepared: Prepared) {
+        let (new, next) = (self.list.len() as u32, members.last().copied());
+        if let Some(s) = self.node(id).successors.iter_mut().find(|s| Some(s.block) == next) {
+            s.joined = Some(new);
+            self.ops += prepared.segments.iter().chain(&prepared.careful).map(|s| s.ops.len()).sum::<usize>();
+            self.list.push(Node { successors: Vec::new(), members });
+            self.prepared.push(prepared);
+        }
+    }
+
+    /// (blocks, superblock) of each.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u32], &Prepared)> {
+        self.list.iter().map(|n| &n.members[..]).zip(&self.prepared)
+    }
+}
