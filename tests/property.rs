@@ -22,7 +22,6 @@ fn record(scratch: &Scratch, seed: u64, steps: usize, threads: usize) -> (Progra
 }
 
 fn options(scratch: &Scratch, detail: Detail, literal_saves: bool, mutation: Option<Mutation>) -> Options {
-    // At once: a random program is short.
     Options {
         traces: vec![scratch.path("log")],
         elfs: vec![ElfInput { path: scratch.path("elf"), bias: None }],
@@ -37,7 +36,8 @@ fn options(scratch: &Scratch, detail: Detail, literal_saves: bool, mutation: Opt
         memory_limit: 0,
         jobs: 1,
         mutation,
-        superblock_after: Some(2),
+        // A random program is short.
+        superblock_after: Some(1),
     }
 }
 

@@ -54,7 +54,7 @@ pub struct Superblocks {
 }
 
 impl Superblocks {
-    /// `after`: times, 2 or more, that a block must follow a (super)block before they are joined.
+    /// `after`: times that a block must follow a (super)block before they are joined.
     pub fn new(after: u32) -> Superblocks {
         Superblocks { after, blocks: Vec::new(), list: Vec::new(), prepared: Vec::new(), ops: 0 }
     }
@@ -75,12 +75,14 @@ impl Superblocks {
                 break;
             }
             let successors = &mut self.node(found.id).successors;
-            let Some(s) = successors.iter_mut().find(|s| s.block == next) else {
-                if successors.len() < SUCCESSORS_MAX {
-                    successors.push(Successor { block: next, times: 1, joined: None });
-                }
+            let place = successors.iter().position(|s| s.block == next).unwrap_or(successors.len());
+            if place == SUCCESSORS_MAX {
                 break;
-            };
+            }
+            if place == successors.len() {
+                successors.push(Successor { block: next, times: 0, joined: None });
+            }
+            let s = &mut successors[place];
             let Some(joined) = s.joined else {
                 s.times = s.times.saturating_add(1);
                 found.hot = s.times == self.after;
@@ -110,9 +112,8 @@ impl Superblocks {
             FlowKind::Next | FlowKind::Syscall | FlowKind::Trap => false,
         };
         let falls = there == last.next || (last.repeats && there == last.address);
-        let function = before.segments.last()?.function == after.segments.first()?.function;
         let fits = before.steps + after.steps <= STEPS_MAX && self.ops < OPS_MAX;
-        if !(stays || falls) || !function || !fits {
+        if !(stays || falls) || !fits {
             return None;
         }
         let mut members = match id {

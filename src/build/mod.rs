@@ -65,7 +65,7 @@ pub struct Options {
     /// A rule of the pass to leave out, for tests.
     #[doc(hidden)]
     pub mutation: Option<crate::analysis::pass::Mutation>,
-    /// Times (2 or more) that a block must follow another before both are taken as one, if not as many as usual, for tests.
+    /// Times that a block must follow another before both are taken as one, if not as many as usual, for tests.
     #[doc(hidden)]
     pub superblock_after: Option<u32>,
 }
