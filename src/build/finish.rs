@@ -22,13 +22,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fills what is derived from the other tables for views.
 pub fn derived(connection: &Connection) -> Result<(), BuildError> {
-    // These may have millions of rows to go through.
-    connection.execute_batch("SET threads = 2")?;
+    // These may have millions of rows to go through. Of tables that are not committed DuckDB takes the number of rows for 0 and would join
+    // the wrong way round: all are written so that the right side is the small one.
+    connection.execute_batch("SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';")?;
+    connection.execute_batch(WHOLE_FLOWS)?;
     for (table, sql) in FOLDED {
         connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
     }
     largest(connection)?;
-    Ok(connection.execute_batch("SET threads = 1")?)
+    Ok(connection.execute_batch("RESET disabled_optimizers; SET threads = 1;")?)
 }
 
 /// Fills `top_call`, `top_dataflow` and `top_call_edge` with what the view of instances asks of all call instances.
@@ -60,6 +62,16 @@ fn largest(connection: &Connection) -> Result<(), BuildError> {
         edges = report!("instance_calls"),
     ))?)
 }
+
+/// Flows of which parts were given out that turned out to be of the same `via`.
+const WHOLE_FLOWS: &str = "
+    INSERT INTO dataflow_row
+    SELECT f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, min(f.place_id), sum(f.bytes),
+           sum(f.unique_bytes), sum(f.transfers)
+    FROM flow_part f JOIN place p USING (place_id)
+    GROUP BY f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, p.via, p.function_id
+    ORDER BY ALL;
+    DROP TABLE flow_part;";
 
 /// Tables that have stubs merged into their callers, in the order in which each has what it reads.
 const FOLDED: [(&str, &str); 4] = [
@@ -396,15 +408,6 @@ impl End<'_> {
             table.append_row(params![i as u32 + 1, self.via(at.place), function])?;
         }
         table.flush()?;
-        self.connection.execute_batch(
-            "INSERT INTO dataflow_row
-             SELECT f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, min(f.place_id), sum(f.bytes),
-                    sum(f.unique_bytes), sum(f.transfers)
-             FROM flow_part f JOIN place p USING (place_id)
-             GROUP BY f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, p.via, p.function_id
-             ORDER BY ALL;
-             DROP TABLE flow_part;",
-        )?;
         derived(self.connection)
     }
 }

@@ -112,7 +112,6 @@ pub fn build(
     dictionary::images(&connection, &space, &dictionary::sections(&space), &mut files)?;
     files.write(&connection)?;
     derived(&connection)?;
-    connection.execute_batch("DROP TABLE flow_part")?;
     writer.commit(connection)?;
     let crate::trace::Loaded { steps, calls, functions, .. } = loaded;
     Ok(Report { format: format.name(), steps, calls, functions, diagnostics })

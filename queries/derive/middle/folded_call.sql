@@ -13,5 +13,5 @@ above AS (
 -- Callers have smaller ids: the smallest is the nearest that is no stub, or the outermost stub where that has no caller.
 nearest AS MATERIALIZED (SELECT call_id, min(target) AS target FROM above GROUP BY ALL)
 SELECT n.call_id, s.function_id, n.target AS into_call_id, t.function_id AS into_function_id, s.steps_self
-FROM nearest n JOIN stub s ON s.call_id = n.call_id JOIN function_call t ON t.call_id = n.target
+FROM function_call t JOIN nearest n ON n.target = t.call_id JOIN stub s ON s.call_id = n.call_id
 ORDER BY n.call_id;
