@@ -176,6 +176,28 @@ const HEX: [u8; 256] = {
     table
 };
 
+/// The number that eight hexadecimal digits are, if all eight are digits: all at once, byte by byte of a word, because most of a log is
+/// addresses.
+#[inline]
+fn hex8(digits: [u8; 8]) -> Option<u64> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    let text = u64::from_le_bytes(digits);
+    // The high bit of each byte tells whether it is at least `least`; bytes are below 0x80.
+    let least = |word: u64, least: u8| (word | HIGH) - least as u64 * ONES;
+    let lower = text | 0x20 * ONES;
+    let decimal = least(text, b'0') & !least(text, b'9' + 1);
+    let letter = least(lower, b'a') & !least(lower, b'f' + 1);
+    if text & HIGH != 0 || (decimal | letter) & HIGH != HIGH {
+        return None;
+    }
+    // A letter has bit 6, and its low bits count from 1. The first digit is the highest: neighbours change places as they are joined.
+    let nibbles = (text & 0x0f * ONES) + 9 * (text >> 6 & ONES);
+    let bytes = (nibbles << 4 | nibbles >> 8) & 0x00ff_00ff_00ff_00ff;
+    let halves = (bytes << 8 | bytes >> 16) & 0x0000_ffff_0000_ffff;
+    Some((halves << 16 | halves >> 32) & 0xffff_ffff)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Instruction,
@@ -194,8 +216,8 @@ fn parse_record(bytes: &[u8]) -> Option<(Kind, u64, u32, usize)> {
         [b' ', b'M', b' '] => Kind::Modify,
         _ => return None,
     };
-    let mut at = 3;
-    let mut address = 0u64;
+    let eight = bytes[3..].first_chunk().and_then(|&digits| hex8(digits));
+    let (mut address, mut at) = eight.map_or((0, 3), |a| (a, 11));
     while let Some(&digit) = bytes.get(at)
         && HEX[digit as usize] != 255
     {
@@ -513,5 +535,24 @@ impl Merge {
         }
         self.out.new_blocks.push(def);
         id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hex8;
+
+    #[test]
+    fn eight_digits_are_what_the_standard_library_reads() {
+        let mut digits = *b"0123cDeF";
+        for place in 0..8 {
+            let before = digits[place];
+            for byte in 0..=255 {
+                digits[place] = byte;
+                let text = std::str::from_utf8(&digits).ok().filter(|t| !t.contains('+'));
+                assert_eq!(hex8(digits), text.and_then(|t| u64::from_str_radix(t, 16).ok()), "{digits:?}");
+            }
+            digits[place] = before;
+        }
     }
 }
