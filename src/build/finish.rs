@@ -22,9 +22,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fills what is derived from the other tables for views.
 pub fn derived(connection: &Connection) -> Result<(), BuildError> {
-    // These may have millions of rows to go through. Of tables that are not committed DuckDB takes the number of rows for 0 and would join
+    // These may have millions of rows to go through, and keep a part of them. Of tables that are not committed DuckDB takes the number of rows for 0 and would join
     // the wrong way round: all are written so that the right side is the small one.
-    connection.execute_batch("SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';")?;
+    connection.execute_batch(
+        "SET memory_limit = '128MB'; SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';",
+    )?;
     connection.execute_batch(WHOLE_FLOWS)?;
     for (table, sql) in FOLDED {
         connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
