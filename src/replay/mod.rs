@@ -157,6 +157,31 @@ fn column<'a, T: 'static>(
     found.ok_or(ReplayError::Type { table, column: name })
 }
 
+/// Lists of numbers with their items. These are taken by range: an array for each row would cost more than all else.
+fn list<'a>(
+    batch: &'a RecordBatch,
+    index: usize,
+    table: &'static str,
+    name: &'static str,
+) -> Result<(&'a ListArray, &'a UInt64Array), ReplayError> {
+    let lists = column::<ListArray>(batch, index, table, name)?;
+    let items = lists.values().as_any().downcast_ref::<UInt64Array>();
+    Ok((lists, items.ok_or(ReplayError::Type { table, column: name })?))
+}
+
+fn range(lists: &ListArray, i: usize) -> std::ops::Range<usize> {
+    lists.value_offsets()[i] as usize..lists.value_offsets()[i + 1] as usize
+}
+
+/// What of the runs is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fetch {
+    /// Blocks only.
+    Flow,
+    Addresses,
+    Values,
+}
+
 impl Code {
     /// Reads the dictionary of blocks. An error where the database has no steps.
     pub fn open(connection: &Connection) -> Result<Code, ReplayError> {
@@ -260,7 +285,7 @@ impl Code {
         self.calls + 1
     }
 
-    fn window(&self, connection: &Connection, first: i64, last: i64) -> Result<Window, ReplayError> {
+    fn window(&self, connection: &Connection, first: i64, last: i64, fetch: Fetch) -> Result<Window, ReplayError> {
         let mut w = Window {
             start: Vec::new(),
             thread: Vec::new(),
@@ -271,31 +296,28 @@ impl Code {
             value: Vec::new(),
             intervals: Vec::new(),
         };
-        let sql = if self.values { report!("replay_values") } else { report!("replay_runs") };
-        let mut statement = connection.prepare(sql)?;
+        let mut statement = connection.prepare(match fetch {
+            Fetch::Flow => report!("replay_flow"),
+            Fetch::Addresses => report!("replay_runs"),
+            Fetch::Values => report!("replay_values"),
+        })?;
         for batch in statement.query_arrow(params![first - self.longest, last])? {
             const T: &str = "block_run";
             let start = column::<Int64Array>(&batch, 0, T, "start_seq")?;
             let thread = column::<Int32Array>(&batch, 1, T, "thread_id")?;
             let block = column::<Int32Array>(&batch, 2, T, "block_id")?;
-            let list = column::<ListArray>(&batch, 3, T, "address")?;
-            let values = if self.values { Some(column::<ListArray>(&batch, 4, T, "value")?) } else { None };
+            let address = if fetch == Fetch::Flow { None } else { Some(list(&batch, 3, T, "address")?) };
+            let value = if fetch == Fetch::Values { Some(list(&batch, 4, T, "value")?) } else { None };
             for i in 0..batch.num_rows() {
                 w.start.push(start.value(i));
                 w.thread.push(thread.value(i));
                 w.block.push(block.value(i));
-                if !list.is_null(i) {
-                    let part = list.value(i);
-                    let part =
-                        part.as_any().downcast_ref::<UInt64Array>().ok_or(ReplayError::Type { table: T, column: "address" })?;
-                    w.address.extend_from_slice(part.values());
+                if let Some((lists, items)) = address.filter(|(lists, _)| lists.is_valid(i)) {
+                    w.address.extend_from_slice(&items.values()[range(lists, i)]);
                 }
                 w.offset.push(w.address.len());
-                if let Some(values) = values.filter(|v| !v.is_null(i)) {
-                    let part = values.value(i);
-                    let part =
-                        part.as_any().downcast_ref::<UInt64Array>().ok_or(ReplayError::Type { table: T, column: "value" })?;
-                    w.value.extend(part.iter());
+                if let Some((lists, items)) = value.filter(|(lists, _)| lists.is_valid(i)) {
+                    w.value.extend(range(lists, i).map(|v| items.is_valid(v).then(|| items.value(v))));
                 }
                 w.value_offset.push(w.value.len());
             }
@@ -342,18 +364,37 @@ impl Code {
         Ok(())
     }
 
+    fn fetch(&self) -> Fetch {
+        if self.values { Fetch::Values } else { Fetch::Addresses }
+    }
+
     /// Goes through the steps from `first` to `last`, both inclusive; `take` says whether to go on.
     pub fn forwards(
         &self,
         connection: &Connection,
+        range: (i64, i64),
+        take: impl FnMut(&Piece) -> bool,
+    ) -> Result<(), ReplayError> {
+        self.go_through(connection, range, self.fetch(), take)
+    }
+
+    /// Goes through the whole run by pieces without addresses.
+    pub fn flow(&self, connection: &Connection, take: impl FnMut(&Piece) -> bool) -> Result<(), ReplayError> {
+        self.go_through(connection, (self.first, self.last), Fetch::Flow, take)
+    }
+
+    fn go_through(
+        &self,
+        connection: &Connection,
         (first, last): (i64, i64),
+        fetch: Fetch,
         mut take: impl FnMut(&Piece) -> bool,
     ) -> Result<(), ReplayError> {
         let (first, last) = (first.max(self.first), last.min(self.last));
         let mut from = first;
         while from <= last {
             let to = last.min(from.saturating_add(WINDOW - 1));
-            let w = self.window(connection, from, to)?;
+            let w = self.window(connection, from, to, fetch)?;
             let mut pieces = Vec::new();
             for run in 0..w.start.len() {
                 self.pieces(&w, run, (from, to), &mut pieces)?;
@@ -380,7 +421,7 @@ impl Code {
         let mut length = 1 << 14;
         while to >= first {
             let from = first.max(to.saturating_sub(length - 1));
-            let w = self.window(connection, from, to)?;
+            let w = self.window(connection, from, to, self.fetch())?;
             let mut pieces = Vec::new();
             for run in (0..w.start.len()).rev() {
                 self.pieces(&w, run, (from, to), &mut pieces)?;
