@@ -20,14 +20,14 @@ use duckdb::{Connection, params};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What is derived may have millions of rows to go through, and keeps a part of them. Of tables that are not committed DuckDB takes the
+/// number of rows for 0 and would join the wrong way round: all is written so that the right side is the small one.
+const SETTINGS: &str =
+    "SET memory_limit = '128MB'; SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';";
+
 /// Fills what is derived from the other tables for views.
 pub fn derived(connection: &Connection) -> Result<(), BuildError> {
-    // These may have millions of rows to go through, and keep a part of them. Of tables that are not committed DuckDB takes the number of rows for 0 and would join
-    // the wrong way round: all are written so that the right side is the small one.
-    connection.execute_batch(
-        "SET memory_limit = '128MB'; SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';",
-    )?;
-    connection.execute_batch(WHOLE_FLOWS)?;
+    connection.execute_batch(SETTINGS)?;
     for (table, sql) in FOLDED {
         connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
     }
@@ -410,6 +410,8 @@ impl End<'_> {
             table.append_row(params![i as u32 + 1, self.via(at.place), function])?;
         }
         table.flush()?;
+        self.connection.execute_batch(SETTINGS)?;
+        self.connection.execute_batch(WHOLE_FLOWS)?;
         derived(self.connection)
     }
 }
