@@ -360,7 +360,7 @@ pub struct Insn {
 /// Addresses that a function pair shared: per page a bit a byte.
 struct Touched {
     index: FxHashMap<(u32, u64), u32>,
-    pages: Vec<Box<[u64; (PAGE / 64) as usize]>>,
+    pages: Vec<[u64; (PAGE / 64) as usize]>,
     /// Direct-mapped cache of the index: (pair, page number, page); there is no pair 0.
     cache: Box<[(u32, u64, u32); 1024]>,
 }
@@ -379,7 +379,7 @@ impl Touched {
         if (slot.0, slot.1) != (pair, number) {
             let pages = &mut self.pages;
             let page = *self.index.entry((pair, number)).or_insert_with(|| {
-                pages.push(Box::new([0; (PAGE / 64) as usize]));
+                pages.push([0; (PAGE / 64) as usize]);
                 pages.len() as u32 - 1
             });
             *slot = (pair, number, page);
@@ -1469,7 +1469,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             Space::Memory { page } => (false, self.memory.number(*page) * PAGE, &mut self.memory.get_mut(*page).cells[..]),
             Space::Register => (true, 0, &mut thread.registers[..]),
         };
-        let (cells, unit) = if start % WORD == 0 && len % WORD == 0 {
+        let (cells, unit) = if start.is_multiple_of(WORD) && len.is_multiple_of(WORD) {
             match words.get_mut((start / WORD) as usize..((start + len) / WORD) as usize) {
                 Some(words) => (words, WORD),
                 None => return false,

@@ -185,14 +185,14 @@ fn hex8(digits: [u8; 8]) -> Option<u64> {
     let text = u64::from_le_bytes(digits);
     // The high bit of each byte tells whether it is at least `least`; bytes are below 0x80.
     let least = |word: u64, least: u8| (word | HIGH) - least as u64 * ONES;
-    let lower = text | 0x20 * ONES;
+    let lower = text | (0x20 * ONES);
     let decimal = least(text, b'0') & !least(text, b'9' + 1);
     let letter = least(lower, b'a') & !least(lower, b'f' + 1);
     if text & HIGH != 0 || (decimal | letter) & HIGH != HIGH {
         return None;
     }
     // A letter has bit 6, and its low bits count from 1. The first digit is the highest: neighbours change places as they are joined.
-    let nibbles = (text & 0x0f * ONES) + 9 * (text >> 6 & ONES);
+    let nibbles = (text & (0x0f * ONES)) + 9 * ((text >> 6) & ONES);
     let bytes = (nibbles << 4 | nibbles >> 8) & 0x00ff_00ff_00ff_00ff;
     let halves = (bytes << 8 | bytes >> 16) & 0x0000_ffff_0000_ffff;
     Some((halves << 16 | halves >> 32) & 0xffff_ffff)
