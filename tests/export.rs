@@ -494,19 +494,11 @@ print(json.dumps({'edges': [[int(a[1:]), int(b[1:]), d.get('via', ''), d.get('by
             names.sort();
             assert_eq!(read["names"], serde_json::json!(names));
         }
-        if have_dot() {
+        if have("dot") {
             let dot = export(&db, "dot");
             run("dot", &["-Tcanon", "-o", "/dev/null", dot.to_str().unwrap()]);
         }
     }
-}
-
-fn have_dot() -> bool {
-    let found = Command::new("dot").arg("-V").output().is_ok();
-    if !found {
-        println!("skipped: dot is not installed");
-    }
-    found
 }
 
 /// The part of JSON Schema that docs/graph.schema.json uses: type, properties, required, items, enum, additionalProperties, $ref.

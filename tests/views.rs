@@ -843,8 +843,7 @@ fn hostile_text_in_every_place_of_a_picture() {
 /// Graphviz 2.43 gives up on the call instances of the JPEG example unless it ranks them without regard to clusters.
 #[test]
 fn every_level_of_the_example_is_drawn() {
-    if std::process::Command::new("dot").arg("-V").output().is_err() {
-        println!("skipped: dot is not installed");
+    if !have("dot") {
         return;
     }
     let scratch = Scratch::new("drawn");
@@ -859,8 +858,7 @@ fn every_level_of_the_example_is_drawn() {
 
 #[test]
 fn a_large_graph_is_laid_out_in_seconds() {
-    if std::process::Command::new("dot").arg("-V").output().is_err() {
-        println!("skipped: dot is not installed");
+    if !have("dot") {
         return;
     }
     let scratch = Scratch::new("large");

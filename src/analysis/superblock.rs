@@ -10,8 +10,8 @@ use crate::isa::FlowKind;
 pub const HOT: u32 = 32;
 /// Steps of a superblock at most.
 const STEPS_MAX: u32 = 128;
-/// Operations of all superblocks at most, which bounds their memory.
-const OPS_MAX: usize = 1 << 18;
+/// Operations and inner communications of all superblocks at most, which bounds their memory.
+const SIZE_MAX: usize = 1 << 18;
 /// Successors of a (super)block that are counted at most.
 const SUCCESSORS_MAX: usize = 8;
 
@@ -50,13 +50,13 @@ pub struct Superblocks {
     blocks: Vec<Node>,
     list: Vec<Node>,
     pub prepared: Vec<Prepared>,
-    ops: usize,
+    size: usize,
 }
 
 impl Superblocks {
     /// `after`: times that a block must follow a (super)block before they are joined.
     pub fn new(after: u32) -> Superblocks {
-        Superblocks { after, blocks: Vec::new(), list: Vec::new(), prepared: Vec::new(), ops: 0 }
+        Superblocks { after, blocks: Vec::new(), list: Vec::new(), prepared: Vec::new(), size: 0 }
     }
 
     /// The longest superblock that the runs of `batch` from the `first` on are.
@@ -112,7 +112,7 @@ impl Superblocks {
             FlowKind::Next | FlowKind::Syscall | FlowKind::Trap => false,
         };
         let falls = there == last.next || (last.repeats && there == last.address);
-        let fits = before.steps + after.steps <= STEPS_MAX && self.ops < OPS_MAX;
+        let fits = before.steps + after.steps <= STEPS_MAX && self.size < SIZE_MAX;
         if !(stays || falls) || !fits {
             return None;
         }
@@ -129,7 +129,8 @@ impl Superblocks {
         let (new, next) = (self.list.len() as u32, members.last().copied());
         if let Some(s) = self.node(id).successors.iter_mut().find(|s| Some(s.block) == next) {
             s.joined = Some(new);
-            self.ops += prepared.segments.iter().chain(&prepared.careful).map(|s| s.ops.len()).sum::<usize>();
+            let segments = prepared.segments.iter().chain(&prepared.careful);
+            self.size += segments.map(|s| s.ops.len() + s.statics.len()).sum::<usize>();
             self.list.push(Node { successors: Vec::new(), members });
             self.prepared.push(prepared);
         }

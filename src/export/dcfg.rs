@@ -137,7 +137,7 @@ fn forwards(code: &Code, connection: &Connection, mut take: impl FnMut(&Piece) -
         let to: Option<i64> = statement.query_row([from, from.saturating_add(STEPS)], |r| r.get(0))?;
         let to = to.map_or(code.last, |next| next - 1);
         let mut stop = false;
-        let found = code.forwards(connection, (from, to), |p| {
+        let found = code.flow(connection, (from, to), |p| {
             stop = !take(p);
             !stop
         });

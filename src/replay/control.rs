@@ -126,7 +126,7 @@ pub fn transitions(code: &Code, connection: &Connection) -> Result<Transitions, 
     let mut last: Vec<i32> = vec![0; code.call_ids()];
     let mut pieces: FxHashMap<(i32, u32, u32), u64> = FxHashMap::default();
     let mut between: FxHashMap<(i32, i32), u64> = FxHashMap::default();
-    code.flow(connection, |p| {
+    code.flow(connection, (code.first, code.last), |p| {
         let instructions = &p.block.instructions;
         if let Some(before) = last.get_mut(p.call.max(0) as usize).filter(|_| p.call > 0) {
             *pieces.entry((p.block_id, p.first_step as u32, p.end_step as u32)).or_default() += 1;

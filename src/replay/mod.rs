@@ -105,8 +105,7 @@ pub struct Code {
     calls: usize,
     /// Control registers but the program counter and the stack pointer: first byte, size.
     flags: Vec<(u32, u32)>,
-    /// Pieces have values.
-    values: bool,
+    fetch: Fetch,
 }
 
 /// Steps of one run of a block that belong to one call instance.
@@ -201,7 +200,7 @@ impl Code {
             longest,
             calls: calls.max(0) as usize,
             flags: Vec::new(),
-            values: false,
+            fetch: Fetch::Addresses,
         };
         let mut statement = connection.prepare(report!("replay_flags"))?;
         let mut rows = statement.query([])?;
@@ -260,7 +259,7 @@ impl Code {
 
     /// Fetches values with the run, too.
     pub fn with_values(self) -> Code {
-        Code { values: true, ..self }
+        Code { fetch: Fetch::Values, ..self }
     }
 
     pub fn instruction(&self, id: i32) -> Instruction {
@@ -364,10 +363,6 @@ impl Code {
         Ok(())
     }
 
-    fn fetch(&self) -> Fetch {
-        if self.values { Fetch::Values } else { Fetch::Addresses }
-    }
-
     /// Goes through the steps from `first` to `last`, both inclusive; `take` says whether to go on.
     pub fn forwards(
         &self,
@@ -375,12 +370,12 @@ impl Code {
         range: (i64, i64),
         take: impl FnMut(&Piece) -> bool,
     ) -> Result<(), ReplayError> {
-        self.go_through(connection, range, self.fetch(), take)
+        self.go_through(connection, range, self.fetch, take)
     }
 
-    /// Goes through the whole run by pieces without addresses.
-    pub fn flow(&self, connection: &Connection, take: impl FnMut(&Piece) -> bool) -> Result<(), ReplayError> {
-        self.go_through(connection, (self.first, self.last), Fetch::Flow, take)
+    /// The same by pieces without addresses and values, in half the time.
+    pub fn flow(&self, connection: &Connection, range: (i64, i64), take: impl FnMut(&Piece) -> bool) -> Result<(), ReplayError> {
+        self.go_through(connection, range, Fetch::Flow, take)
     }
 
     fn go_through(
@@ -421,7 +416,7 @@ impl Code {
         let mut length = 1 << 14;
         while to >= first {
             let from = first.max(to.saturating_sub(length - 1));
-            let w = self.window(connection, from, to, self.fetch())?;
+            let w = self.window(connection, from, to, self.fetch)?;
             let mut pieces = Vec::new();
             for run in (0..w.start.len()).rev() {
                 self.pieces(&w, run, (from, to), &mut pieces)?;

@@ -192,7 +192,7 @@ fn last_of(code: &Code, connection: &Connection, which: &BTreeSet<i32>, last: i6
 
 fn first_of(code: &Code, connection: &Connection, which: &BTreeSet<i32>) -> Result<Option<i64>, ReplayError> {
     let mut found = None;
-    code.forwards(connection, (code.first, code.last), |piece| {
+    code.flow(connection, (code.first, code.last), |piece| {
         found = (piece.first_step..piece.end_step).find(|&s| which.contains(&piece.block.instructions[s])).map(|s| piece.seq(s));
         found.is_none()
     })?;

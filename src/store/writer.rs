@@ -74,9 +74,9 @@ impl RunRows {
     }
 }
 
-/// Little memory: the pool fills up to its limit with what a longer trace will not read again. A bulk load needs no order but its own. Rows wait for as little as possible before they are compressed: several
-/// tables at a time would each keep five groups of them. One thread of its own: hundreds of small statements and the checkpoint of small
-/// tables take a second one twice the time.
+/// Little memory: the pool fills up to its limit with what nobody reads again. A bulk load needs no order but its own. Rows wait for as
+/// little as possible before they are compressed: several tables at a time would each keep five groups of them. One thread of its own:
+/// hundreds of small statements and the checkpoint of small tables take a second one twice the time.
 const SETTINGS: &str = "SET memory_limit = '64MB'; SET threads = 1; SET wal_autocheckpoint = '1TB'; \
     SET write_buffer_row_group_count = 1;";
 
