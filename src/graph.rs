@@ -14,7 +14,7 @@ mod steps;
 
 pub use contexts::{Context, Contexts, Names, contexts, function_names};
 pub use inside::Inside;
-pub use load::{has_control, load, prepare_merged};
+pub use load::{Facts, load, load_with, prepare_merged};
 pub use resolve::{Resolved, resolve_function};
 
 /// What a node of the graph is.

@@ -1,7 +1,6 @@
--- Calls by caller and callee; a tail instance counts as called by its parent.
+-- Calls by caller, callee and kind of call; a tail instance counts as called by its parent.
 -- reads: call_edge
 -- caller_function_id, callee_function_id, calls, steps (of the callee's instances, with all below them)
-SELECT caller_function_id, callee_function_id, CAST(sum(calls) AS BIGINT) AS calls, CAST(sum(steps) AS BIGINT) AS steps
+SELECT caller_function_id, callee_function_id, calls, steps
 FROM call_edge
-WHERE caller_function_id IS NOT NULL
-GROUP BY caller_function_id, callee_function_id;
+WHERE caller_function_id IS NOT NULL;

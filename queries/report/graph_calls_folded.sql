@@ -1,7 +1,6 @@
--- Calls by caller and callee, stubs merged into their callers; a tail instance counts as called by its parent.
+-- Calls by caller, callee and kind of call, stubs merged into their callers; a tail instance counts as called by its parent.
 -- reads: call_edge_folded
 -- caller_function_id, callee_function_id, calls, steps (of the callee's instances, with all below them)
-SELECT caller_function_id, callee_function_id, CAST(sum(calls) AS BIGINT) AS calls, CAST(sum(steps) AS BIGINT) AS steps
+SELECT caller_function_id, callee_function_id, calls, steps
 FROM call_edge_folded
-WHERE caller_function_id IS NOT NULL
-GROUP BY caller_function_id, callee_function_id;
+WHERE caller_function_id IS NOT NULL;

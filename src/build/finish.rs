@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is derived may have millions of rows to go through, and keeps a part of them. Of tables that are not committed DuckDB takes the
 /// number of rows for 0 and would join the wrong way round: all is written so that the right side is the small one.
 const SETTINGS: &str =
-    "SET memory_limit = '128MB'; SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';";
+    "SET memory_limit = '64MB'; SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';";
 
 /// Fills what is derived from the other tables for views.
 pub fn derived(connection: &Connection) -> Result<(), BuildError> {

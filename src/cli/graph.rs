@@ -98,7 +98,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         args.strategy == "top-down" || matches!(level, Level::Function | Level::File | Level::Image) && args.expand.is_empty(),
         "--strategy bottom-up is for the levels function, file and image"
     );
-    let recorded = graph::has_control(&db)? && !matches!(level, Level::Instance | Level::Context | Level::Thread | Level::Step);
+    let facts = graph::Facts::find(&db)?;
+    let recorded = facts.control && !matches!(level, Level::Instance | Level::Context | Level::Thread | Level::Step);
     let shows = |what: &str| match &args.show[..] {
         [] => matches!(what, "data" | "calls") || what == "control" && recorded,
         list => list.iter().any(|s| s == what),
@@ -131,7 +132,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         stubs: args.stubs == "show",
         bottom_up: args.strategy == "bottom-up",
     };
-    let graph = graph::load(&db, &selection)?;
+    let graph = graph::load_with(&db, facts, &selection)?;
     draw(&graph, renderer, args.output)
 }
 

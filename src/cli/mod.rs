@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 mod build;
 mod calls;
@@ -133,7 +134,33 @@ struct Database {
 }
 
 impl Database {
-    fn open(&self) -> anyhow::Result<duckdb::Connection> {
-        Ok(crate::store::open::open(&self.db, false)?)
+    fn open(&self) -> anyhow::Result<Reading> {
+        let connection = Rc::new(crate::store::open::open(&self.db, false)?);
+        let mut spilled = self.db.clone().into_os_string();
+        spilled.push(".tmp");
+        Ok(Reading { connection, spilled: crate::store::open::is_duckdb(&self.db).then(|| spilled.into()) })
+    }
+}
+
+/// A database that is only read. The end of the process leaves a file open: there is nothing to write, and to take DuckDB's catalog down
+/// takes as long as to ask for a graph of functions.
+struct Reading {
+    connection: Rc<duckdb::Connection>,
+    /// The folder into which queries spill, which closing removes; None for a database in memory.
+    spilled: Option<PathBuf>,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if self.spilled.as_ref().is_some_and(|folder| !folder.exists()) {
+            std::mem::forget(self.connection.clone());
+        }
+    }
+}
+
+impl std::ops::Deref for Reading {
+    type Target = duckdb::Connection;
+    fn deref(&self) -> &duckdb::Connection {
+        &self.connection
     }
 }

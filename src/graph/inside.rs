@@ -1,6 +1,6 @@
 //! Parts of functions as nodes: instructions, basic blocks, source lines, loops - of all functions, or of some in a graph of functions.
 
-use super::load::{call_row, data_row, fill, has_control, has_instances, node, recorded_control, report};
+use super::load::{Facts, call_row, data_row, fill, node, recorded_control, report};
 use super::select::Rows;
 use super::{GraphError, Level, Node, NodeId, NodeKind, PART, Selection};
 use crate::query::each;
@@ -115,7 +115,7 @@ fn part(inside: Inside, rows: &[Row], flow: Option<&ControlFlow>) -> Option<Node
 }
 
 /// Reads functions, those to expand as their parts.
-pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Rows, GraphError> {
+pub(super) fn rows(connection: &Connection, facts: Facts, selection: &Selection) -> Result<Rows, GraphError> {
     let inside = selection.level.inside().unwrap_or(selection.inside);
     connection.execute_batch(
         "CREATE OR REPLACE TEMP TABLE expanded (function_id INTEGER);
@@ -129,7 +129,7 @@ pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Row
         }
     }
     let carries = selection.data && (selection.carried || inside == Inside::Loop);
-    let recorded = selection.control && has_control(connection)?;
+    let recorded = selection.control && facts.control;
     let control = selection.control && !recorded;
     let wants_flow = matches!(inside, Inside::Block | Inside::Loop) || control || selection.jumps || carries;
     let code = if wants_flow { Some(Code::open(connection)?) } else { None };
@@ -194,7 +194,7 @@ pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Row
         rows.nodes.retain(|_, n| n.kind != NodeKind::Pseudo);
     }
     if selection.calls {
-        let sql = if has_instances(connection)? { report!("part_calls") } else { report!("part_call_edges") };
+        let sql = if facts.instances { report!("part_calls") } else { report!("part_call_edges") };
         each(connection, sql, &[], |r| {
             rows.calls.push(call_row(r)?);
             Ok(())

@@ -15,30 +15,74 @@ macro_rules! report {
 }
 pub(super) use report;
 
+/// What a database has of what graphs are made of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts {
+    /// Call instances; at detail summary there are none.
+    pub instances: bool,
+    /// Times of calls in the place of steps.
+    pub ticks: bool,
+    /// Recorded control dependences.
+    pub control: bool,
+    /// Data edges that count dependences, not bytes.
+    pub dependences: bool,
+    /// Paths inside functions.
+    pub paths: bool,
+    /// Functions that are stubs.
+    pub stubs: bool,
+}
+
+impl Facts {
+    /// Finds them with one query: each of its own took as long as all do.
+    pub fn find(connection: &Connection) -> duckdb::Result<Facts> {
+        let mut facts = Facts::default();
+        each(connection, report!("graph_facts"), &[], |r| {
+            match r.get_ref(0)?.as_str().unwrap_or_default() {
+                "instances" => facts.instances = true,
+                "ticks" => facts.ticks = true,
+                "control" => facts.control = true,
+                "dependences" => facts.dependences = true,
+                "paths" => facts.paths = true,
+                "stubs" => facts.stubs = true,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(facts)
+    }
+}
+
 /// Reads what a selection needs and makes the graph of it.
 pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, GraphError> {
-    // Order is ours: every list is sorted here.
-    connection.execute_batch("SET preserve_insertion_order = false; SET threads = 1")?;
-    let unit = crate::query::unit(connection)?;
+    load_with(connection, Facts::find(connection)?, selection)
+}
+
+/// [`load`] for a caller that had to ask for the facts itself.
+pub fn load_with(connection: &Connection, facts: Facts, selection: &Selection) -> Result<Graph, GraphError> {
+    let unit = if facts.ticks { crate::query::unit(connection)? } else { "steps" };
     let instances = selection.level == Level::Instance;
-    if (instances || selection.focus.is_some_and(|f| f.instance.is_some())) && !has_instances(connection)? {
+    if (instances || selection.focus.is_some_and(|f| f.instance.is_some())) && !facts.instances {
         return Err(GraphError::NoInstances);
     }
     let mut notes = Vec::new();
     let apart = matches!(selection.level, Level::Function | Level::File | Level::Image) && selection.expand.is_empty();
+    if !apart || selection.bottom_up {
+        // Order is ours: every list is sorted here.
+        connection.execute_batch("SET preserve_insertion_order = false; SET threads = 1")?;
+    }
     let mut rows = match selection.level {
         Level::Instance => instance_rows(connection, selection)?,
-        Level::Context | Level::Thread if !has_instances(connection)? => return Err(GraphError::NoInstances),
+        Level::Context | Level::Thread if !facts.instances => return Err(GraphError::NoInstances),
         Level::Context | Level::Thread => super::contexts::rows(connection, selection)?,
         Level::Step => super::steps::rows(connection, selection)?,
-        _ if super::inside::applies(selection) => super::inside::rows(connection, selection)?,
-        _ => function_rows(connection, selection)?,
+        _ if super::inside::applies(selection) => super::inside::rows(connection, facts, selection)?,
+        _ => function_rows(connection, facts, selection)?,
     };
-    rows.dependences = connection.query_row("SELECT count(*) > 0 FROM function_edge WHERE bytes IS NULL", [], |r| r.get(0))?;
+    rows.dependences = facts.dependences;
     if rows.dependences && selection.data {
         notes.push("Data edges count dependences between instances: this trace has no sizes and no places of data.".to_owned());
     }
-    if apart && !selection.stubs && rows.nodes.values().any(|n| n.kind == NodeKind::Stub) && !has_instances(connection)? {
+    if apart && !selection.stubs && rows.nodes.values().any(|n| n.kind == NodeKind::Stub) && !facts.instances {
         notes.push("Stubs are drawn: at detail summary it is not known which call they belong to.".to_owned());
     }
     if !apart && super::inside::applies(selection) && rows.nodes.values().any(|n| n.kind == NodeKind::Stub) {
@@ -47,7 +91,7 @@ pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, Gra
     if selection.data && rows.data.is_empty() {
         notes.push(why_no_data(connection)?);
     }
-    if connection.query_row("SELECT count(*) > 0 FROM path_function", [], |r| r.get(0))? {
+    if facts.paths {
         notes.push("What functions ran inside: addfg paths.".to_owned());
     }
     if let Some(focus) = selection.focus
@@ -68,11 +112,6 @@ pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, Gra
     Ok(select(rows, selection, (steps, unit), notes))
 }
 
-/// Whether the trace recorded control dependences.
-pub fn has_control(connection: &Connection) -> Result<bool, GraphError> {
-    Ok(connection.query_row("SELECT count(*) > 0 FROM dependence_edge WHERE kind = 'control'", [], |r| r.get(0))?)
-}
-
 /// Recorded control dependences between nodes; the temporary table `part` says which instructions are nodes, the others are of their
 /// functions.
 pub(super) fn recorded_control(connection: &Connection, rows: &mut Rows) -> Result<(), GraphError> {
@@ -84,10 +123,6 @@ pub(super) fn recorded_control(connection: &Connection, rows: &mut Rows) -> Resu
         Ok(())
     })?;
     Ok(())
-}
-
-pub(super) fn has_instances(connection: &Connection) -> duckdb::Result<bool> {
-    connection.query_row("SELECT count(*) > 0 FROM (FROM function_call LIMIT 1)", [], |r| r.get(0))
 }
 
 pub(super) fn node(r: &Row, instances: bool) -> duckdb::Result<Node> {
@@ -160,13 +195,8 @@ fn read(connection: &Connection, selection: &Selection, [nodes, data, calls]: [&
     Ok(rows)
 }
 
-fn function_rows(connection: &Connection, selection: &Selection) -> Result<Rows, GraphError> {
-    let stubs: bool = connection.query_row(
-        "SELECT count(*) > 0 FROM (SELECT 1 FROM function_symbol WHERE kind = 'stub' LIMIT 1)",
-        [],
-        |r| r.get(0),
-    )?;
-    let queries = if selection.stubs || !stubs {
+fn function_rows(connection: &Connection, facts: Facts, selection: &Selection) -> Result<Rows, GraphError> {
+    let queries = if selection.stubs || !facts.stubs {
         [report!("graph_nodes"), report!("graph_data"), report!("graph_calls")]
     } else {
         [report!("graph_nodes_folded"), report!("graph_data_folded"), report!("graph_calls_folded")]
@@ -181,7 +211,7 @@ fn function_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
         let with_data = Selection { calls: false, ..selection.clone() };
         rows.nodes = read(connection, &with_data, [queries[0], "SELECT NULL LIMIT 0", ""])?.nodes;
     }
-    if selection.control && has_control(connection)? {
+    if selection.control && facts.control {
         connection.execute_batch("CREATE OR REPLACE TEMP TABLE part (instruction_id INTEGER, node BIGINT)")?;
         recorded_control(connection, &mut rows)?;
     }
@@ -191,7 +221,8 @@ fn function_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
 
 /// The temporary table `merged`: stub instances and what they are merged into. An error where call instances are not kept.
 pub fn prepare_merged(connection: &Connection, stubs: bool) -> Result<(), GraphError> {
-    if has_instances(connection)? { Ok(prepare_instances(connection, stubs)?) } else { Err(GraphError::NoInstances) }
+    let any = connection.query_row("SELECT EXISTS (FROM function_call)", [], |r| r.get(0))?;
+    if any { Ok(prepare_instances(connection, stubs)?) } else { Err(GraphError::NoInstances) }
 }
 
 /// Temporary tables and views that the queries of the instance level read.

@@ -269,8 +269,8 @@ fn call_edges(
     each(connection, report!("graph_calls_folded"), &[], |r| {
         let (Some(caller), Some(callee)) = (functions.at(r.get(0)?), functions.at(r.get(1)?)) else { return Ok(()) };
         let (calls, steps): (i64, Option<i64>) = (r.get(2)?, r.get(3)?);
-        let edge = edges.entry((caller, callee)).or_insert((0, Some(0)));
-        *edge = (edge.0.saturating_add(calls), edge.1.zip(steps).map(|(a, b)| a.saturating_add(b)));
+        let edge = edges.entry((caller, callee)).or_insert((0, None));
+        *edge = (edge.0.saturating_add(calls), sum(edge.1, steps));
         Ok(())
     })?;
     let mut list: Vec<_> = edges.into_iter().collect();

@@ -1,7 +1,7 @@
 //! A new database: written under another name by a thread of its own, renamed when complete.
 
 use super::columns::{self, Table};
-use super::{SCHEMA, StoreError};
+use super::{EMPTY, SCHEMA, StoreError};
 use duckdb::arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, ListArray, UInt64Array};
 use duckdb::arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use duckdb::arrow::datatypes::{DataType, Field};
@@ -76,9 +76,14 @@ impl RunRows {
 
 /// Little memory: the pool fills up to its limit with what nobody reads again. A bulk load needs no order but its own. Rows wait for as
 /// little as possible before they are compressed: several tables at a time would each keep five groups of them. One thread of its own:
-/// hundreds of small statements and the checkpoint of small tables take a second one twice the time.
-const SETTINGS: &str = "SET memory_limit = '64MB'; SET threads = 1; SET wal_autocheckpoint = '1TB'; \
-    SET write_buffer_row_group_count = 1;";
+/// hundreds of small statements and the checkpoint of small tables take a second one twice the time. FSST would take half of the commit of a
+/// database without rows of a trace, for names that come to a few blocks.
+const SETTINGS: &str = "SET memory_limit = '40MB'; SET threads = 1; SET wal_autocheckpoint = '1TB'; \
+    SET write_buffer_row_group_count = 1; SET disabled_compression_methods = 'fsst';";
+
+/// A quarter of DuckDB's own size: each of the hundred small tables takes less of one (a database of detail summary is a third as large),
+/// and the last block of each group of rows is fuller. With half of it, columns of 64 bits no longer fit and are stored as they are.
+const BLOCK_SIZE: &str = "65536";
 
 /// Commits into the file itself: with the threshold at its least, nothing goes through the log first.
 const COMMIT: &str = "SET wal_autocheckpoint = '1KB'; COMMIT; CHECKPOINT;";
@@ -103,15 +108,12 @@ impl Writer {
         let temporary = PathBuf::from(name);
         let mut writer = Writer { path: path.to_owned(), temporary, sender: None, thread: None, done: false };
         writer.remove();
-        // Before that version the statistics of each column take kilobytes, and a fifth of the time to open the file.
-        let config = Config::default().enable_autoload_extension(false)?.with("storage_compatibility_version", "v1.2.0")?;
-        let connection = Connection::open_with_flags(&writer.temporary, config)?;
-        connection.execute_batch(SETTINGS)?;
         let (sender, receiver) = mpsc::sync_channel::<Rows>(4);
         writer.sender = Some(sender);
+        let temporary = writer.temporary.clone();
         let work = move || {
             // Here, because it takes a while and the first rows come later.
-            begin(&connection)?;
+            let connection = begin(&temporary)?;
             append(&connection, receiver)?;
             Ok(connection)
         };
@@ -165,13 +167,34 @@ impl Drop for Writer {
     }
 }
 
-/// Begins the transaction in which everything is made.
-fn begin(connection: &Connection) -> Result<(), StoreError> {
-    connection.execute_batch("BEGIN TRANSACTION;")?;
+/// What a file is made with, and opened again.
+fn config() -> duckdb::Result<Config> {
+    // Before that version the statistics of each column take kilobytes, and a fifth of the time to open the file.
+    Config::default()
+        .enable_autoload_extension(false)?
+        .with("storage_compatibility_version", "v1.2.0")?
+        .with("default_block_size", BLOCK_SIZE)
+}
+
+/// Makes an empty database of the schema, statement by statement: what [`EMPTY`] is a copy of.
+pub fn make_empty(path: &Path) -> Result<(), StoreError> {
+    let connection = Connection::open_with_flags(path, config()?)?;
+    connection.execute_batch("SET threads = 1; BEGIN TRANSACTION;")?;
     for schema in SCHEMA {
         connection.execute_batch(schema)?;
     }
-    Ok(connection.execute_batch("CREATE TEMP TABLE flow_part AS FROM dataflow_row LIMIT 0;")?)
+    connection.execute_batch("COMMIT; CHECKPOINT;")?;
+    Ok(connection.close().map_err(|(_, e)| e)?)
+}
+
+/// Makes the file and begins the transaction in which it is filled.
+fn begin(path: &Path) -> Result<Connection, StoreError> {
+    let io = |source| StoreError::Io { path: path.display().to_string(), source };
+    std::fs::write(path, zstd::decode_all(EMPTY).map_err(io)?).map_err(io)?;
+    let connection = Connection::open_with_flags(path, config()?)?;
+    connection.execute_batch(SETTINGS)?;
+    connection.execute_batch("BEGIN TRANSACTION; CREATE TEMP TABLE flow_part AS FROM dataflow_row LIMIT 0;")?;
+    Ok(connection)
 }
 
 fn append(connection: &Connection, rows: mpsc::Receiver<Rows>) -> Result<(), StoreError> {
