@@ -39,14 +39,14 @@ fn the_empty_database_is_current() {
     writer::make_empty(&made).expect("an empty database");
     if std::env::var_os("ADDFG_WRITE_EMPTY").is_some() {
         let bytes = zstd::encode_all(&*std::fs::read(&made).unwrap(), 19).expect("compresses");
-        std::fs::write(repository("schema/empty.duckdb.zst"), &bytes).expect("writes");
-        println!("schema/empty.duckdb.zst has {} bytes", bytes.len());
+        std::fs::write(repository("src/store/empty.duckdb.zst"), &bytes).expect("writes");
+        println!("src/store/empty.duckdb.zst has {} bytes", bytes.len());
         return;
     }
     std::fs::write(&kept, zstd::decode_all(EMPTY).expect("decompresses")).unwrap();
     let (made, kept) = (catalog(&made), catalog(&kept));
     assert!(made.len() > 600, "{} lines", made.len());
     let differs = made.iter().zip(&kept).find(|(a, b)| a != b);
-    let what = "schema/empty.duckdb.zst is of another schema: ADDFG_WRITE_EMPTY=1 cargo test --release --test schema";
+    let what = "src/store/empty.duckdb.zst is of another schema: ADDFG_WRITE_EMPTY=1 cargo test --release --test schema";
     assert!(differs.is_none() && made.len() == kept.len(), "{what}\n{differs:?}");
 }

@@ -76,8 +76,8 @@ impl RunRows {
 
 /// Little memory: the pool fills up to its limit with what nobody reads again. A bulk load needs no order but its own. Rows wait for as
 /// little as possible before they are compressed: several tables at a time would each keep five groups of them. One thread of its own:
-/// hundreds of small statements and the checkpoint of small tables take a second one twice the time. FSST would take half of the commit of a
-/// database without rows of a trace, for names that come to a few blocks.
+/// the checkpoint of small tables takes a second one twice the time. FSST would take half of the commit of a database without rows of a
+/// trace, for names that come to a few blocks.
 const SETTINGS: &str = "SET memory_limit = '40MB'; SET threads = 1; SET wal_autocheckpoint = '1TB'; \
     SET write_buffer_row_group_count = 1; SET disabled_compression_methods = 'fsst';";
 
@@ -108,11 +108,14 @@ impl Writer {
         let temporary = PathBuf::from(name);
         let mut writer = Writer { path: path.to_owned(), temporary, sender: None, thread: None, done: false };
         writer.remove();
+        // Here, so that a place that cannot be written is known before the trace is read.
+        let io = |source| StoreError::Io { path: path.display().to_string(), source };
+        std::fs::write(&writer.temporary, zstd::decode_all(EMPTY).map_err(io)?).map_err(io)?;
         let (sender, receiver) = mpsc::sync_channel::<Rows>(4);
         writer.sender = Some(sender);
         let temporary = writer.temporary.clone();
         let work = move || {
-            // Here, because it takes a while and the first rows come later.
+            // There, because it takes a while and the first rows come later.
             let connection = begin(&temporary)?;
             append(&connection, receiver)?;
             Ok(connection)
@@ -187,10 +190,8 @@ pub fn make_empty(path: &Path) -> Result<(), StoreError> {
     Ok(connection.close().map_err(|(_, e)| e)?)
 }
 
-/// Makes the file and begins the transaction in which it is filled.
+/// Opens the empty file and begins the transaction in which it is filled.
 fn begin(path: &Path) -> Result<Connection, StoreError> {
-    let io = |source| StoreError::Io { path: path.display().to_string(), source };
-    std::fs::write(path, zstd::decode_all(EMPTY).map_err(io)?).map_err(io)?;
     let connection = Connection::open_with_flags(path, config()?)?;
     connection.execute_batch(SETTINGS)?;
     connection.execute_batch("BEGIN TRANSACTION; CREATE TEMP TABLE flow_part AS FROM dataflow_row LIMIT 0;")?;
