@@ -27,7 +27,12 @@ const SETTINGS: &str =
 
 /// Fills what is derived from the other tables for views.
 pub fn derived(connection: &Connection) -> Result<(), BuildError> {
-    connection.execute_batch(SETTINGS)?;
+    derive(connection, "")
+}
+
+/// The same behind a statement that takes those settings, too.
+fn derive(connection: &Connection, first: &str) -> Result<(), BuildError> {
+    connection.execute_batch(&format!("{SETTINGS} {first}"))?;
     for (table, sql) in FOLDED {
         connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
     }
@@ -410,8 +415,6 @@ impl End<'_> {
             table.append_row(params![i as u32 + 1, self.via(at.place), function])?;
         }
         table.flush()?;
-        self.connection.execute_batch(SETTINGS)?;
-        self.connection.execute_batch(WHOLE_FLOWS)?;
-        derived(self.connection)
+        derive(self.connection, WHOLE_FLOWS)
     }
 }

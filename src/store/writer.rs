@@ -81,7 +81,7 @@ impl RunRows {
 const SETTINGS: &str = "SET memory_limit = '40MB'; SET threads = 1; SET wal_autocheckpoint = '1TB'; \
     SET write_buffer_row_group_count = 1; SET disabled_compression_methods = 'fsst';";
 
-/// A quarter of DuckDB's own size: each of the hundred small tables takes less of one (a database of detail summary is a third as large),
+/// A quarter of DuckDB's own size: each of the sixty small tables takes less of one (a database of detail summary is a third as large),
 /// and the last block of each group of rows is fuller. With half of it, columns of 64 bits no longer fit and are stored as they are.
 const BLOCK_SIZE: &str = "65536";
 
