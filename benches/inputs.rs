@@ -22,7 +22,8 @@ pub static SCRATCH: LazyLock<PathBuf> = LazyLock::new(|| {
 
 /// The JPEG recording, decompressed.
 pub static JPEG: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let file = std::fs::File::open(repository("examples/jpeg/jpeg.log.xz")).expect("the shipped recording");
+    let file = std::fs::File::open(repository("examples/jpeg/jpeg.log.xz"))
+        .expect("the shipped recording");
     let mut text = Vec::new();
     liblzma::read::XzDecoder::new(file).read_to_end(&mut text).expect("xz");
     text
@@ -117,7 +118,12 @@ impl Recording {
     const SIZE: usize = 16 << 20;
 
     /// Repeats `text` in a file of its own.
-    pub fn repeat(name: &str, text: &[u8], isa: Option<Isa>, layout: Option<String>) -> Option<Recording> {
+    pub fn repeat(
+        name: &str,
+        text: &[u8],
+        isa: Option<Isa>,
+        layout: Option<String>,
+    ) -> Option<Recording> {
         let path = SCRATCH.join(name);
         let log = text.repeat(Self::SIZE.div_ceil(text.len().max(1)));
         std::fs::write(&path, &log).expect("temporary file");
@@ -129,11 +135,18 @@ impl Recording {
 
     /// The JPEG recording and the good recordings of each format's tests.
     pub fn all() -> Vec<(String, Recording)> {
-        let mut list: Vec<_> =
-            Recording::repeat("jpeg", &JPEG, None, None).map(|r| ("lackey jpeg".to_owned(), r)).into_iter().collect();
+        let mut list: Vec<_> = Recording::repeat("jpeg", &JPEG, None, None)
+            .map(|r| ("lackey jpeg".to_owned(), r))
+            .into_iter()
+            .collect();
         for format in STEP_FORMATS {
             let folder = repository("tests/formats").join(format.name());
-            let mut files: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
+            let mut files: Vec<_> = std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|e| e.path())
+                .collect();
             files.sort();
             for file in files {
                 let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -141,10 +154,16 @@ impl Recording {
                     continue;
                 }
                 let text = std::fs::read(&file).expect("fixture");
-                let layout = name.strip_prefix("good-").map(|n| file.with_file_name(format!("{n}.toml")));
-                let layout = layout.filter(|l| l.exists()).map(|l| std::fs::read_to_string(l).expect("layout"));
+                let layout =
+                    name.strip_prefix("good-").map(|n| file.with_file_name(format!("{n}.toml")));
+                let layout = layout
+                    .filter(|l| l.exists())
+                    .map(|l| std::fs::read_to_string(l).expect("layout"));
                 let title = format!("{} {name}", format.name());
-                list.extend(Recording::repeat(&title.replace(' ', "-"), &text, Some(Isa::Arm), layout).map(|r| (title, r)));
+                list.extend(
+                    Recording::repeat(&title.replace(' ', "-"), &text, Some(Isa::Arm), layout)
+                        .map(|r| (title, r)),
+                );
             }
         }
         list
@@ -153,6 +172,8 @@ impl Recording {
     pub fn read(&self, jobs: usize, sink: &mut dyn Sink) {
         let layout = self.layout.as_deref();
         let context = Context { isa: self.isa, big_endian: false, code: &|_| None, layout, jobs };
-        self.format.read(Input::open(&self.path).expect("temporary file"), &context, sink).expect("a good recording");
+        self.format
+            .read(Input::open(&self.path).expect("temporary file"), &context, sink)
+            .expect("a good recording");
     }
 }

@@ -1,9 +1,11 @@
-//! P, the unit of build speed: one thread turns a lackey log, which is in memory already, into numbers and forgets them. Prints
-//! the processor's seconds, the best of three times. `rustc -O parse_only.rs && ./parse_only LOG`
+//! P, the unit of build speed: one thread turns a lackey log, which is in memory already, into
+//! numbers and forgets them. Prints the processor's seconds, the best of three times. `rustc -O
+//! parse_only.rs && ./parse_only LOG`
 use std::{env, ffi::c_long, fs, hint::black_box};
 
 unsafe extern "C" {
-    /// Microseconds that this process has had of the processor (C and POSIX), whoever else had the rest.
+    /// Microseconds that this process has had of the processor (C and POSIX), whoever else had the
+    /// rest.
     safe fn clock() -> c_long;
 }
 

@@ -73,7 +73,8 @@ fn streaming(bencher: Bencher, detail: &str) {
         let (def, decoded) = resolve(&def, isa, &mut *decoder, &code);
         insns.push((def, decoded.unwrap_or_else(|| Decoded::unknown(size))));
     }
-    let blocks: Vec<_> = log.runs.iter_mut().flat_map(|b| std::mem::take(&mut b.new_blocks)).collect();
+    let blocks: Vec<_> =
+        log.runs.iter_mut().flat_map(|b| std::mem::take(&mut b.new_blocks)).collect();
     let options = Options {
         literal_saves: false,
         communications: detail != "instance",
@@ -82,34 +83,46 @@ fn streaming(bencher: Bencher, detail: &str) {
         mutation: None,
         superblock_after: addfg::analysis::superblock::HOT,
     };
-    bencher.counter(BytesCount::new(recording.bytes)).counter(ItemsCount::new(null.steps)).bench(|| {
-        let map = Map { space: &space, ids: HashMap::new() };
-        let mut pass = Pass::new(map, Count::default(), options, Vec::new(), isa::registers(isa).size, false);
-        for (def, decoded) in &insns {
-            pass.add_insn(def.clone(), decoded.clone());
-        }
-        for block in &blocks {
-            pass.add_block(block.clone());
-        }
-        for batch in &log.runs {
-            pass.push(batch);
-        }
-        pass.finish();
-        pass.output.0
-    });
+    bencher.counter(BytesCount::new(recording.bytes)).counter(ItemsCount::new(null.steps)).bench(
+        || {
+            let map = Map { space: &space, ids: HashMap::new() };
+            let mut pass = Pass::new(
+                map,
+                Count::default(),
+                options,
+                Vec::new(),
+                isa::registers(isa).size,
+                false,
+            );
+            for (def, decoded) in &insns {
+                pass.add_insn(def.clone(), decoded.clone());
+            }
+            for block in &blocks {
+                pass.add_block(block.clone());
+            }
+            for batch in &log.runs {
+                pass.push(batch);
+            }
+            pass.finish();
+            pass.output.0
+        },
+    );
 }
 
 /// From QEMU's register values to runs with addresses.
 #[divan::bench(args = ["arm", "x86_64"], sample_count = 8, sample_size = 1)]
 fn elaborate(bencher: Bencher, name: &str) {
-    let text = std::fs::read(repository(&format!("tests/formats/qemu/good-{name}.log"))).expect("fixture");
+    let text =
+        std::fs::read(repository(&format!("tests/formats/qemu/good-{name}.log"))).expect("fixture");
     let isa = if name == "arm" { Isa::Arm } else { Isa::X86_64 };
-    let recording = Recording::repeat(&format!("elaborate-{name}"), &text, Some(isa), None).expect("qemu");
+    let recording =
+        Recording::repeat(&format!("elaborate-{name}"), &text, Some(isa), None).expect("qemu");
     let mut log = Keep::default();
     recording.read(1, &mut log);
     let steps: usize = log.steps.iter().map(|b| b.len()).sum();
     let count = bencher.counter(BytesCount::new(recording.bytes)).counter(ItemsCount::new(steps));
-    let fresh = || (Elaborator::new(isa, false, log.carries, Box::new(|_| None)), log.steps.clone());
+    let fresh =
+        || (Elaborator::new(isa, false, log.carries, Box::new(|_| None)), log.steps.clone());
     count.with_inputs(fresh).bench_local_values(|(mut elaborator, batches)| {
         let mut null = Null::default();
         for mut batch in batches {

@@ -16,9 +16,11 @@ fn one_thread(bencher: Bencher, name: &str) {
     let Some((_, recording)) = RECORDINGS.iter().find(|(n, _)| n == name) else { return };
     let mut first = Null::default();
     recording.read(1, &mut first);
-    bencher.counter(BytesCount::new(recording.bytes)).counter(ItemsCount::new(first.steps)).bench(|| {
-        let mut null = Null::default();
-        recording.read(1, &mut null);
-        null.steps
-    });
+    bencher.counter(BytesCount::new(recording.bytes)).counter(ItemsCount::new(first.steps)).bench(
+        || {
+            let mut null = Null::default();
+            recording.read(1, &mut null);
+            null.steps
+        },
+    );
 }

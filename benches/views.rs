@@ -1,4 +1,5 @@
-//! From the JPEG recording's database to each view, without starting a process (`end_to_end.sh` does that).
+//! From the JPEG recording's database to each view, without starting a process (`end_to_end.sh`
+//! does that).
 
 use crate::inputs::DATABASE;
 use addfg::graph::{Level, Selection, load};
@@ -74,7 +75,11 @@ fn critical(bencher: Bencher) {
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn slice(bencher: Bencher) {
     let connection = database();
-    let last: i64 = connection.query_row("SELECT max(end_seq) FROM control_flow", [], |row| row.get(0)).expect("steps");
+    let last: i64 = connection
+        .query_row("SELECT max(end_seq) FROM control_flow", [], |row| row.get(0))
+        .expect("steps");
     let bounds = Bounds { depth: u32::MAX, limit: 1000 };
-    bencher.bench_local(|| views::slice::slice(&connection, &last.to_string(), true, false, bounds).expect("slice"));
+    bencher.bench_local(|| {
+        views::slice::slice(&connection, &last.to_string(), true, false, bounds).expect("slice")
+    });
 }

@@ -38,7 +38,9 @@ fn database_runs(bencher: Bencher) {
                     start_seq: (first..first + RUNS).map(|r| 8 * r as i64 + 1).collect(),
                     thread: vec![1; RUNS as usize],
                     block: (0..RUNS as i32).map(|r| r % 100 + 1).collect(),
-                    addresses: (0..3 * RUNS).map(|a| 0x1000_0000 + a % 3 * 0x10_0000 + a / 3 * 4).collect(),
+                    addresses: (0..3 * RUNS)
+                        .map(|a| 0x1000_0000 + a % 3 * 0x10_0000 + a / 3 * 4)
+                        .collect(),
                     address_end: (1..=RUNS as i32).map(|r| 3 * r).collect(),
                     ..RunRows::default()
                 };
@@ -52,11 +54,19 @@ fn database_runs(bencher: Bencher) {
 fn database_communications(bencher: Bencher) {
     bencher.counter(ItemsCount::new(ROWS)).bench(|| {
         written(|rows| {
-            let mut output = ColumnOutput::new(|table, columns| rows.send(Rows::Batch(table, columns)).expect("the writer runs"));
+            let mut output = ColumnOutput::new(|table, columns| {
+                rows.send(Rows::Batch(table, columns)).expect("the writer runs")
+            });
             for row in 1..=ROWS {
                 let (read, write) = (8 * row << 16, (8 * row - row % 50) << 16);
                 let address = 0x1000_0000 + row % 4096 * 4;
-                output.communication(Communication { write, read, is_register: row % 4 == 0, address, bytes: 4 });
+                output.communication(Communication {
+                    write,
+                    read,
+                    is_register: row % 4 == 0,
+                    address,
+                    bytes: 4,
+                });
             }
             output.finish();
         });

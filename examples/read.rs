@@ -1,5 +1,6 @@
-//! How fast a log is read: `cargo run --release --example read -- LOG [ELF]` reads it with one thread, keeps nothing, and prints steps,
-//! bytes, the processor's seconds and what that makes per second. Formats that do not tell their instruction set need the ELF file.
+//! How fast a log is read: `cargo run --release --example read -- LOG [ELF]` reads it with one
+//! thread, keeps nothing, and prints steps, bytes, the processor's seconds and what that makes per
+//! second. Formats that do not tell their instruction set need the ELF file.
 
 use addfg::diagnostics::Diagnostic;
 use addfg::event::{Carries, Isa, RunBatch, StepBatch};
@@ -39,7 +40,8 @@ impl Sink for Count {
     fn progress(&mut self, _: u64) {}
 }
 
-/// Seconds that the threads of this process have had of the processor, in hundredths, from Linux's accounting.
+/// Seconds that the threads of this process have had of the processor, in hundredths, from Linux's
+/// accounting.
 fn processor() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // Behind the name: user and system time are the 12th and 13th.
@@ -50,16 +52,28 @@ fn processor() -> f64 {
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let Some(log) = arguments.next() else { anyhow::bail!("read LOG [ELF]") };
-    let isa = arguments.next().map(|elf| Image::open(Path::new(&elf))).transpose()?.map(|image| image.isa);
+    let isa = arguments
+        .next()
+        .map(|elf| Image::open(Path::new(&elf)))
+        .transpose()?
+        .map(|image| image.isa);
     let input = Input::open(Path::new(&log))?;
-    let Found::Steps(format) = detect(&input, None)? else { anyhow::bail!("{log}: not a log of steps") };
+    let Found::Steps(format) = detect(&input, None)? else {
+        anyhow::bail!("{log}: not a log of steps")
+    };
     let bytes = std::fs::metadata(&log)?.len() as f64 / 1e6;
     let mut count = Count::default();
     let before = processor();
-    format.read(input, &Context { isa, big_endian: false, code: &|_| None, layout: None, jobs: 1 }, &mut count)?;
+    format.read(
+        input,
+        &Context { isa, big_endian: false, code: &|_| None, layout: None, jobs: 1 },
+        &mut count,
+    )?;
     let seconds = processor() - before;
     let (name, steps, speed) = (format.name(), count.steps, bytes / seconds);
     let registers = count.registers;
-    println!("{name}: {steps} steps, {registers} register values, {bytes:.0} MB in {seconds:.3} s: {speed:.0} MB/s");
+    println!(
+        "{name}: {steps} steps, {registers} register values, {bytes:.0} MB in {seconds:.3} s: {speed:.0} MB/s"
+    );
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Problems met in the input: counted by kind, the first of each kept with its position and the remedy.
+//! Problems met in the input: counted by kind, the first of each kept with its position and the
+//! remedy.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +52,10 @@ impl Diagnostics {
     }
     /// Adds `count` problems of which this was the first.
     pub fn add_counted(&mut self, diagnostic: Diagnostic, count: u64) {
-        self.rows.entry(diagnostic.code).and_modify(|row| row.count += count).or_insert(Counted { first: diagnostic, count });
+        self.rows
+            .entry(diagnostic.code)
+            .and_modify(|row| row.count += count)
+            .or_insert(Counted { first: diagnostic, count });
     }
     pub fn rows(&self) -> impl Iterator<Item = &Counted> {
         self.rows.values()

@@ -1,9 +1,10 @@
 //! The words that every reader speaks.
 //!
-//! A reader of instruction traces gives either *steps* ([`StepBatch`]: one row an instruction, with what the log says of it) or,
-//! where the log already holds every memory access with its size, *runs* ([`RunBatch`]: straight pieces of code, each
-//! an id of a block and the addresses that its accesses touched). [`crate::isa::elaborate`] turns the first into the second, so
-//! that [`crate::analysis`] knows runs only.
+//! A reader of instruction traces gives either *steps* ([`StepBatch`]: one row an instruction, with
+//! what the log says of it) or, where the log already holds every memory access with its size,
+//! *runs* ([`RunBatch`]: straight pieces of code, each an id of a block and the addresses that its
+//! accesses touched). [`crate::isa::elaborate`] turns the first into the second, so that
+//! [`crate::analysis`] knows runs only.
 
 /// Instruction sets that addfg decodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,7 +60,8 @@ impl RegSpan {
     }
 }
 
-/// One distinct instruction as a trace names it. Identity is (address, bytes, thumb, log_registers).
+/// One distinct instruction as a trace names it. Identity is (address, bytes, thumb,
+/// log_registers).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct InsnDef {
     /// Virtual address, without the Thumb bit.
@@ -103,10 +105,12 @@ pub struct LoggedAccess {
     pub value: Option<u64>,
 }
 
-/// Rows of consecutive steps, in the order of the log. Columns of equal length unless said otherwise.
+/// Rows of consecutive steps, in the order of the log. Columns of equal length unless said
+/// otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct StepBatch {
-    /// Definitions that extend the reader's dictionary; the first has the id that follows the last one of the batch before.
+    /// Definitions that extend the reader's dictionary; the first has the id that follows the last
+    /// one of the batch before.
     pub new_insns: Vec<InsnDef>,
     /// Index into the reader's dictionary.
     pub insn: Vec<u32>,
@@ -120,8 +124,8 @@ pub struct StepBatch {
     pub accesses: Vec<LoggedAccess>,
     /// End of the step's register values in `registers`.
     pub register_end: Vec<u32>,
-    /// Register values that differ from what the log said of the same thread before (a first record lists all). Registers wider
-    /// than 8 bytes are given as several spans.
+    /// Register values that differ from what the log said of the same thread before (a first record
+    /// lists all). Registers wider than 8 bytes are given as several spans.
     pub registers: Vec<(RegSpan, u64)>,
     /// Line (text) or byte offset (binary) of the first row, for messages.
     pub position: u64,
@@ -135,8 +139,18 @@ impl StepBatch {
         self.insn.is_empty()
     }
     pub fn clear(&mut self) {
-        let StepBatch { new_insns, insn, thread, time, condition, access_end, accesses, register_end, registers, position } =
-            self;
+        let StepBatch {
+            new_insns,
+            insn,
+            thread,
+            time,
+            condition,
+            access_end,
+            accesses,
+            register_end,
+            registers,
+            position,
+        } = self;
         new_insns.clear();
         insn.clear();
         thread.clear();
@@ -167,7 +181,8 @@ pub struct MemShape {
     pub is_write: bool,
     /// In bytes, never 0.
     pub size: u32,
-    /// Index of the memory operand in [`crate::isa::Decoded::memory`], [`MemShape::NO_OPERAND`] if it matches none.
+    /// Index of the memory operand in [`crate::isa::Decoded::memory`], [`MemShape::NO_OPERAND`] if
+    /// it matches none.
     pub operand: u8,
 }
 
@@ -202,11 +217,12 @@ pub struct RunBatch {
     pub thread: Vec<u32>,
     /// Addresses of the memory accesses, run after run in template order.
     pub addresses: Vec<u64>,
-    /// Values of the memory accesses (same index as `addresses`) and, per run behind them, nothing else; empty if the trace has no
-    /// values.
+    /// Values of the memory accesses (same index as `addresses`) and, per run behind them, nothing
+    /// else; empty if the trace has no values.
     pub values: Vec<Option<u64>>,
-    /// Values that the registers written by each step got: one entry for each register write of 8 bytes or less in the order of
-    /// (step, [`crate::isa::Decoded::writes`]); empty if the trace has no register values.
+    /// Values that the registers written by each step got: one entry for each register write of 8
+    /// bytes or less in the order of (step, [`crate::isa::Decoded::writes`]); empty if the trace
+    /// has no register values.
     pub register_values: Vec<Option<u64>>,
     /// One per step; empty if the trace has no clock.
     pub time: Vec<u64>,

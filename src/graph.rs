@@ -1,5 +1,6 @@
-//! From the high level to a graph: functions (or files, images, call instances), calls and dataflow, so few of them that a person can
-//! read the picture. Nothing is left out without being counted ([`Graph::left_out`]).
+//! From the high level to a graph: functions (or files, images, call instances), calls and
+//! dataflow, so few of them that a person can read the picture. Nothing is left out without being
+//! counted ([`Graph::left_out`]).
 
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
@@ -57,8 +58,19 @@ impl Level {
 
     /// The word for `--level`.
     pub fn name(self) -> &'static str {
-        ["step", "instruction", "block", "line", "loop", "instance", "context", "function", "file", "image", "thread"]
-            [self as usize]
+        [
+            "step",
+            "instruction",
+            "block",
+            "line",
+            "loop",
+            "instance",
+            "context",
+            "function",
+            "file",
+            "image",
+            "thread",
+        ][self as usize]
     }
 
     pub fn parse(text: &str) -> Option<Level> {
@@ -144,8 +156,8 @@ impl NodeKind {
     }
 }
 
-/// Number of a node within its level: function id, call id, [`PART`] + the first instruction of a part of a function; negative: a
-/// pseudo-function where ids are of calls; 0: the others.
+/// Number of a node within its level: function id, call id, [`PART`] + the first instruction of a
+/// part of a function; negative: a pseudo-function where ids are of calls; 0: the others.
 pub type NodeId = i64;
 
 /// Parts of functions have ids from here on.
@@ -202,7 +214,10 @@ impl Change {
     }
 
     pub fn parse(text: &str) -> Change {
-        [Change::Added, Change::Gone, Change::Grown, Change::Shrunk].into_iter().find(|c| c.name() == text).unwrap_or_default()
+        [Change::Added, Change::Gone, Change::Grown, Change::Shrunk]
+            .into_iter()
+            .find(|c| c.name() == text)
+            .unwrap_or_default()
     }
 }
 
@@ -225,7 +240,8 @@ pub enum Via {
 }
 
 impl Via {
-    pub const ALL: [Via; 7] = [Via::Register, Via::Stack, Via::Heap, Via::Global, Via::Constant, Via::Mmio, Via::Other];
+    pub const ALL: [Via; 7] =
+        [Via::Register, Via::Stack, Via::Heap, Via::Global, Via::Constant, Via::Mmio, Via::Other];
 
     pub fn name(self) -> &'static str {
         ["register", "stack", "heap", "global", "constant", "mmio", "other"][self as usize]
@@ -237,11 +253,13 @@ impl Via {
     }
 }
 
-/// Data from one node to another through one kind of place. A list of them is sorted by via, each at most once.
+/// Data from one node to another through one kind of place. A list of them is sorted by via, each
+/// at most once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     pub via: Via,
-    /// Bytes read, each read counted; dependences where the trace has no sizes ([`Graph::dependences`]).
+    /// Bytes read, each read counted; dependences where the trace has no sizes
+    /// ([`Graph::dependences`]).
     pub bytes: i64,
     pub unique_bytes: Option<i64>,
     /// Distinct cells; adds up over via, not over nodes.
@@ -257,8 +275,8 @@ pub enum EdgeKind {
         steps: Option<i64>,
     },
     Data(Vec<Flow>),
-    /// Whether the target runs is decided at the end of the source: control dependence, as the trace has it or from the
-    /// post-dominators of the executed control flow.
+    /// Whether the target runs is decided at the end of the source: control dependence, as the
+    /// trace has it or from the post-dominators of the executed control flow.
     Control,
     /// Control went from the source to the target so often.
     Jump {
@@ -294,7 +312,8 @@ pub struct Edge {
     pub potential: bool,
     /// Bytes that go from one iteration of a loop to a later one.
     pub carried: i64,
-    /// Part of a cycle of dataflow (of a strongly connected component of all data edges of the level).
+    /// Part of a cycle of dataflow (of a strongly connected component of all data edges of the
+    /// level).
     pub cycle: bool,
     pub change: Change,
     /// Where it was compared: bytes or calls that the other run has.
@@ -305,7 +324,15 @@ pub struct Edge {
 
 impl Edge {
     pub fn new(kind: EdgeKind) -> Edge {
-        Edge { kind, potential: false, carried: 0, cycle: false, change: Change::Same, before: None, ran: None }
+        Edge {
+            kind,
+            potential: false,
+            carried: 0,
+            cycle: false,
+            change: Change::Same,
+            before: None,
+            ran: None,
+        }
     }
 }
 
@@ -366,7 +393,8 @@ impl Graph {
 
     /// Edges in a fixed order: by the ids of their ends, calls before data.
     pub fn edges(&self) -> Vec<(NodeIndex, NodeIndex, &Edge)> {
-        let mut edges: Vec<_> = self.graph.edge_references().map(|e| (e.source(), e.target(), e.weight())).collect();
+        let mut edges: Vec<_> =
+            self.graph.edge_references().map(|e| (e.source(), e.target(), e.weight())).collect();
         edges.sort_by_key(|&(a, b, e)| (self.graph[a].id, self.graph[b].id, e.kind.rank()));
         edges
     }
@@ -411,11 +439,13 @@ pub struct Selection {
     pub focus: Option<Focus>,
     /// Nodes at most, beside the node of the others and the largest pseudo-functions.
     pub top: usize,
-    /// Data edges with fewer bytes are left out; None: the smallest, so that no more than two a node remain.
+    /// Data edges with fewer bytes are left out; None: the smallest, so that no more than two a
+    /// node remain.
     pub min_bytes: Option<i64>,
     /// Draw stubs instead of merging them into their callers.
     pub stubs: bool,
-    /// Make the data edges of functions from the graph of all steps, merged up, instead of from what is stored.
+    /// Make the data edges of functions from the graph of all steps, merged up, instead of from
+    /// what is stored.
     pub bottom_up: bool,
 }
 
@@ -451,7 +481,9 @@ pub enum GraphError {
     NoFunction { name: String, hint: String },
     #[error("`{text}` is no address; write it in hexadecimal, as in @0x401136")]
     NoAddress { text: String },
-    #[error("`{name}` may be any of: {candidates}; name one of them in full, as FILE:NAME or as @ADDRESS")]
+    #[error(
+        "`{name}` may be any of: {candidates}; name one of them in full, as FILE:NAME or as @ADDRESS"
+    )]
     Ambiguous { name: String, candidates: String },
     #[error("`{name}` was called {calls} times: there is no instance {instance}")]
     NoInstance { name: String, instance: i32, calls: i64 },

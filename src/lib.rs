@@ -1,8 +1,9 @@
 //! Aggregated dynamic data flow graphs from execution traces.
 //!
-//! The rooms follow the data: [`trace`] reads a log into [`event`]s, [`isa`] says what each instruction touches, [`image`] what the ELF
-//! knows, [`analysis`] finds calls and last writers, [`store`] keeps the levels in DuckDB, [`query`] asks them, [`graph`] and
-//! [`render`] draw. Each may use the rooms before it, none the rooms after it.
+//! The rooms follow the data: [`trace`] reads a log into [`event`]s, [`isa`] says what each
+//! instruction touches, [`image`] what the ELF knows, [`analysis`] finds calls and last writers,
+//! [`store`] keeps the levels in DuckDB, [`query`] asks them, [`graph`] and [`render`] draw. Each
+//! may use the rooms before it, none the rooms after it.
 
 pub mod analysis;
 pub mod build;

@@ -29,8 +29,9 @@ pub fn percent(part: i64, whole: i64) -> Option<String> {
     Some(if share >= 0.1 || part == 0 { format!("{share:.1} %") } else { "<0.1 %".into() })
 }
 
-/// Whether a character does something to a terminal or a text layout instead of showing itself: controls, the line and
-/// paragraph separators, marks and overrides of the writing direction, what XML forbids.
+/// Whether a character does something to a terminal or a text layout instead of showing itself:
+/// controls, the line and paragraph separators, marks and overrides of the writing direction, what
+/// XML forbids.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
@@ -70,7 +71,8 @@ mod tests {
         let counts = [999, 1000, 999_949, 999_950, 1_000_000_000].map(human_count);
         assert_eq!(counts, ["999", "1.0 k", "999.9 k", "1.0 M", "1.0 G"]);
         assert_eq!(
-            [percent(1, 8), percent(1, 10_000), percent(0, 5), percent(1, 0)].map(|p| p.unwrap_or_default()),
+            [percent(1, 8), percent(1, 10_000), percent(0, 5), percent(1, 0)]
+                .map(|p| p.unwrap_or_default()),
             ["12.5 %", "<0.1 %", "0.0 %", ""]
         );
     }

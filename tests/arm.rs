@@ -1,10 +1,12 @@
-//! What ARM instructions do to memory, end to end: assembled, recorded by QEMU, loaded; the accesses by hand.
+//! What ARM instructions do to memory, end to end: assembled, recorded by QEMU, loaded; the
+//! accesses by hand.
 
 mod common;
 use common::*;
 use std::process::Command;
 
-/// The accesses to the buffer by the function of `tests/programs/arm.s`, in order: `W4 +8` writes four bytes at offset 8.
+/// The accesses to the buffer by the function of `tests/programs/arm.s`, in order: `W4 +8` writes
+/// four bytes at offset 8.
 fn accesses(name: &str) -> Option<Vec<String>> {
     let scratch = Scratch::new(&format!("arm-{name}"));
     let (elf, log, db) = (scratch.path("arm"), scratch.path("log"), scratch.path("db"));
@@ -13,13 +15,29 @@ fn accesses(name: &str) -> Option<Vec<String>> {
         return None;
     }
     let source = repository("tests/programs/arm.s");
-    let output = Command::new(compiler).args(["-nostdlib", "-static", "-marm"]).arg(source).arg("-o").arg(&elf).output().unwrap();
+    let output = Command::new(compiler)
+        .args(["-nostdlib", "-static", "-marm"])
+        .arg(source)
+        .arg("-o")
+        .arg(&elf)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let arguments = ["-singlestep", "-d", "nochain,cpu,in_asm", "-D"];
     let status = Command::new("qemu-arm").args(arguments).arg(&log).arg(&elf).status().unwrap();
     assert!(status.success());
     let db_path = db.to_str().unwrap();
-    ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db_path, "--detail", "full", "--quiet"]);
+    ok(&[
+        "build",
+        log.to_str().unwrap(),
+        "--elf",
+        elf.to_str().unwrap(),
+        "-o",
+        db_path,
+        "--detail",
+        "full",
+        "--quiet",
+    ]);
     let text = ok(&["verify", db_path]);
     assert!(!text.contains("DIFFERENT"), "{text}");
     let sql = format!(

@@ -19,7 +19,11 @@ fn sums(graph: &Graph) -> BTreeMap<String, (i64, Option<i64>)> {
         if let EdgeKind::Data(flows) = &edge.kind {
             for f in flows {
                 let name = |n: petgraph::graph::NodeIndex| graph.graph[n].name.clone();
-                add(format!("{} -> {} {}", name(from), name(to), f.via.name()), f.bytes, f.transfers);
+                add(
+                    format!("{} -> {} {}", name(from), name(to), f.via.name()),
+                    f.bytes,
+                    f.transfers,
+                );
             }
         }
     }
@@ -52,7 +56,11 @@ fn shipped_recordings() {
     let scratch = Scratch::new("bottom-up");
     let db = scratch.path("db");
     for name in ["fir", "jpeg"] {
-        build(&repository(&format!("examples/{name}/{name}.log.xz")), &repository(&format!("examples/{name}/{name}")), &db);
+        build(
+            &repository(&format!("examples/{name}/{name}.log.xz")),
+            &repository(&format!("examples/{name}/{name}")),
+            &db,
+        );
         compare(name, &db);
     }
 }

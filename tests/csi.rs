@@ -1,4 +1,5 @@
-//! CSI path tracing: path numbers to blocks and back, dumped path arrays, every kind of damage, and all commands on such databases.
+//! CSI path tracing: path numbers to blocks and back, dumped path arrays, every kind of damage, and
+//! all commands on such databases.
 
 mod common;
 use addfg::analysis::paths::{BlockKind, End, Function, Numbering, Path as BlockPath};
@@ -29,8 +30,8 @@ fn text(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// The number of a path from its blocks alone, by the edges' weights and the gaps that they leave: a second way, which knows nothing of
-/// how the first one finds it. None if the blocks are no path.
+/// The number of a path from its blocks alone, by the edges' weights and the gaps that they leave:
+/// a second way, which knows nothing of how the first one finds it. None if the blocks are no path.
 fn number_of_blocks(function: &Function, paths: &[u64], path: &BlockPath) -> Option<u64> {
     let edge = |e: usize| function.edges[e];
     let mut number = path.begin.map_or(0, |e| edge(e).weight);
@@ -39,17 +40,22 @@ fn number_of_blocks(function: &Function, paths: &[u64], path: &BlockPath) -> Opt
         ends.push(function.blocks.iter().position(|b| b.kind == BlockKind::Exit)?);
     }
     for pair in ends.windows(2) {
-        let e = function.edges.iter().position(|e| !e.restarts && (e.source, e.target) == (pair[0], pair[1]))?;
+        let e = function
+            .edges
+            .iter()
+            .position(|e| !e.restarts && (e.source, e.target) == (pair[0], pair[1]))?;
         number += edge(e).weight;
     }
     if let End::Edge(e) = path.end {
         let source = edge(e).source;
-        // The only number of the source that none of its edges covers; the sample files have one such edge a block.
+        // The only number of the source that none of its edges covers; the sample files have one
+        // such edge a block.
         let covered = |n: u64| {
-            function
-                .edges
-                .iter()
-                .any(|o| o.source == source && !o.restarts && (o.weight..o.weight + paths[o.target]).contains(&n))
+            function.edges.iter().any(|o| {
+                o.source == source
+                    && !o.restarts
+                    && (o.weight..o.weight + paths[o.target]).contains(&n)
+            })
         };
         number += (0..paths[source]).find(|&n| !covered(n))?;
     }
@@ -92,8 +98,17 @@ fn round_trip(described: &Described) -> u64 {
         assert_eq!(numbering.number_of(function, &path), Some(number));
         // What the program would have counted on the way.
         assert_eq!(numbering.counted(function, &path), Some(number));
-        assert_eq!(number_of_blocks(function, &paths, &path), Some(number), "{} {path:?}", described.name);
-        assert!(seen.insert((path.begin, path.blocks)), "{} has path {number} twice", described.name);
+        assert_eq!(
+            number_of_blocks(function, &paths, &path),
+            Some(number),
+            "{} {path:?}",
+            described.name
+        );
+        assert!(
+            seen.insert((path.begin, path.blocks)),
+            "{} has path {number} twice",
+            described.name
+        );
     }
     assert_eq!(numbering.path(function, numbering.paths()), None);
     numbering.paths().min(10_000)
@@ -164,7 +179,10 @@ fn dumped_arrays_decode_to_the_documented_lines() {
         // Not full: two paths and one under way, blocks 2,4,5,8,9, 4,5,7,9, 4,5,8,9.
         let (code, error, db) = build(&scratch, &[&description, &open], &[]);
         assert_eq!((code, error.contains("warning")), (0, false), "{error}");
-        assert_eq!(rows(&db, PATHS), ["1,finished,1,1,2 4 5 8 9", "2,finished,1,3,4 5 7 9", "3,open,1,4,4 5 8 9"]);
+        assert_eq!(
+            rows(&db, PATHS),
+            ["1,finished,1,1,2 4 5 8 9", "2,finished,1,3,4 5 7 9", "3,open,1,4,4 5 8 9"]
+        );
         assert_eq!(lines(&db), "9 10 11 12 13 17 18 10 11 12 13 14 18 10 11 12 13 17 18");
         assert_eq!(rows(&db, "SELECT wrapped, current_path, line FROM path_frame"), ["false,4,18"]);
         let run = "SELECT b.number, b.executions FROM path_block b JOIN function_symbol s USING (function_id) WHERE s.name = 'main' ORDER BY 1";
@@ -172,8 +190,12 @@ fn dumped_arrays_decode_to_the_documented_lines() {
         let edges =
             "SELECT a.number, b.number, e.executions FROM path_edge e JOIN path_block a ON a.path_block_id = source_block_id
                      JOIN path_block b ON b.path_block_id = target_block_id WHERE e.executions > 0 ORDER BY ALL";
-        assert_eq!(rows(&db, edges), ["2,4,1", "4,5,3", "5,7,1", "5,8,2", "7,9,1", "8,9,2", "9,4,2"]);
-        // Full: ten paths, the oldest behind the newest; the frame stands behind the end of the last one.
+        assert_eq!(
+            rows(&db, edges),
+            ["2,4,1", "4,5,3", "5,7,1", "5,8,2", "7,9,1", "8,9,2", "9,4,2"]
+        );
+        // Full: ten paths, the oldest behind the newest; the frame stands behind the end of the
+        // last one.
         let (code, error, db) = build(&scratch, &[&description, &wrapped], &[]);
         assert_eq!((code, error.contains("warning")), (0, false), "{error}");
         let number = "SELECT string_agg(number, ' ' ORDER BY ordinal) FROM executed_path WHERE state = 'finished'";
@@ -191,18 +213,25 @@ fn dumped_arrays_decode_to_the_documented_lines() {
 #[test]
 fn a_stack_of_frames_is_a_chain_of_calls() {
     let scratch = Scratch::new("csi-stack");
-    let (code, error, db) = build(&scratch, &[&fixture("good.frames"), &fixture("good.debug_PT")], &[]);
+    let (code, error, db) =
+        build(&scratch, &[&fixture("good.frames"), &fixture("good.debug_PT")], &[]);
     assert_eq!((code, error.contains("warning")), (0, false), "{error}");
     let calls = "SELECT c.call_id, s.name, c.instance, c.parent_call_id, c.thread_id, c.depth, c.kind, c.ending, c.call_seq
                  FROM function_call c JOIN function_symbol s USING (function_id) ORDER BY 1";
-    assert_eq!(rows(&db, calls), ["1,main,1,,1,0,root,open,", "2,clamp,1,1,1,1,call,open,", "3,main,2,,2,0,root,open,"]);
+    assert_eq!(
+        rows(&db, calls),
+        ["1,main,1,,1,0,root,open,", "2,clamp,1,1,1,1,call,open,", "3,main,2,,2,0,root,open,"]
+    );
     assert_eq!(
         rows(&db, "SELECT caller, callee, kind, calls FROM call_graph ORDER BY ALL"),
         ["main,clamp,call,1", ",main,root,2"]
     );
     let blocks = "SELECT s.name, count(*), sum(b.executions), min(line) FROM basic_block b JOIN function_symbol s USING (function_id) GROUP BY ALL ORDER BY 1";
     assert_eq!(rows(&db, blocks), ["clamp,4,2,4", "main,7,21,12"]);
-    assert_eq!(rows(&db, "SELECT type, count(*), sum(count) FROM cfg_edge GROUP BY ALL ORDER BY 1"), ["->,11,16", "~>,1,5"]);
+    assert_eq!(
+        rows(&db, "SELECT type, count(*), sum(count) FROM cfg_edge GROUP BY ALL ORDER BY 1"),
+        ["->,11,16", "~>,1,5"]
+    );
     let wanted = [
         "1,finished,1,0,4 5 6 7 8",
         "1,finished,1,6,5 7 8",
@@ -237,7 +266,10 @@ fn one_text_from_an_object_a_program_and_a_file() {
     )
     .unwrap();
     let run = |program: &str, arguments: &[&str]| {
-        assert!(Command::new(program).args(arguments).status().unwrap().success(), "{program} {arguments:?}");
+        assert!(
+            Command::new(program).args(arguments).status().unwrap().success(),
+            "{program} {arguments:?}"
+        );
     };
     run("gcc", &["-g", "-c", "-o", &path("p.o"), &path("p.c")]);
     let section = format!(".debug_PT={}", fixture("good.debug_PT").display());
@@ -251,8 +283,15 @@ fn one_text_from_an_object_a_program_and_a_file() {
     // The program beside a dump: its functions have addresses then.
     let (code, error, db) = build(&scratch, &[&fixture("good.frames")], &["--elf", &path("q")]);
     assert_eq!((code, tables(&db)), (0, wanted.clone()), "{error}");
-    assert_eq!(rows(&db, "SELECT count(*) FROM path_function JOIN function_symbol USING (function_id) WHERE address > 0"), ["2"]);
-    let (code, error, db) = build(&scratch, &[&scratch.path("q"), &fixture("good.frames")], &["--elf", &path("q")]);
+    assert_eq!(
+        rows(
+            &db,
+            "SELECT count(*) FROM path_function JOIN function_symbol USING (function_id) WHERE address > 0"
+        ),
+        ["2"]
+    );
+    let (code, error, db) =
+        build(&scratch, &[&scratch.path("q"), &fixture("good.frames")], &["--elf", &path("q")]);
     assert_eq!((code, tables(&db)), (0, wanted), "{error}");
     // An ELF file without the section is no trace.
     let (code, error, _) = build(&scratch, &[&scratch.path("p.o")], &[]);
@@ -272,17 +311,27 @@ fn every_fixture_and_what_it_gave() {
         for ending in ["debug_PT", "frames"] {
             let path = fixture(&format!("{kind}.{ending}"));
             let head = std::fs::read(&path).unwrap();
-            for head in [head.clone(), String::from_utf8(head).unwrap().replace('\n', "\r\n").into_bytes()] {
-                let found: Vec<_> = formats().filter(|f| f.sniff(&head)).map(|f| f.name()).collect();
+            for head in
+                [head.clone(), String::from_utf8(head).unwrap().replace('\n', "\r\n").into_bytes()]
+            {
+                let found: Vec<_> =
+                    formats().filter(|f| f.sniff(&head)).map(|f| f.name()).collect();
                 assert_eq!(found, ["csi"], "{kind}.{ending}");
             }
             let description = fixture("good.debug_PT");
-            let traces = if ending == "frames" { vec![path.as_path(), &description] } else { vec![path.as_path()] };
+            let traces = if ending == "frames" {
+                vec![path.as_path(), &description]
+            } else {
+                vec![path.as_path()]
+            };
             let (code, error, db) = build(&scratch, &traces, &[]);
             assert_eq!(code, i32::from(kind != "good"), "{kind}.{ending}: {error}");
             let mut out = String::new();
             for (name, sql) in [
-                ("functions", "SELECT s.name, paths, increments FROM path_function JOIN function_symbol s USING (function_id)"),
+                (
+                    "functions",
+                    "SELECT s.name, paths, increments FROM path_function JOIN function_symbol s USING (function_id)",
+                ),
                 (
                     "blocks",
                     "SELECT path_block_id, number, kind, b.executions, string_agg(CASE WHEN position >= 0 THEN coalesce(line::VARCHAR, 'store') END, ' ' ORDER BY position) AS lines FROM path_block b LEFT JOIN path_block_line USING (path_block_id) GROUP BY ALL ORDER BY 1",
@@ -301,7 +350,10 @@ fn every_fixture_and_what_it_gave() {
                     "SELECT severity, code, count, regexp_replace(first_position, '.*/', '') AS place, message FROM diagnostic ORDER BY code",
                 ),
             ] {
-                out += &format!("{name}\n{}\n", ok(&["sql", db.to_str().unwrap(), sql, "--format", "csv"]));
+                out += &format!(
+                    "{name}\n{}\n",
+                    ok(&["sql", db.to_str().unwrap(), sql, "--format", "csv"])
+                );
             }
             settings.bind(|| insta::assert_snapshot!(format!("csi-{kind}-{ending}"), out));
             let (code, error, _) = build(&scratch, &traces, &["--strict"]);
@@ -357,7 +409,11 @@ fn each_kind_of_damage_is_named_with_its_place() {
         let place = format!("{code},{}:{line}", if dump { &f } else { &d }.display());
         assert!(problems.contains(&place), "{from:?} to {to:?}: {problems:?}, not {place}");
         // What is not damaged is there.
-        assert_eq!(rows(&db, "SELECT count(*) FROM path_frame")[0], if to.ends_with(":1:?") { "2" } else { "3" }, "{from:?}");
+        assert_eq!(
+            rows(&db, "SELECT count(*) FROM path_frame")[0],
+            if to.ends_with(":1:?") { "2" } else { "3" },
+            "{from:?}"
+        );
     }
     let path = text(&scratch, "nothing", "Dear reader,\n");
     let (exit, error, _) = build(&scratch, &[&path], &["--format", "csi"]);
@@ -369,8 +425,11 @@ fn functions_of_one_name_are_told_apart_by_their_lines() {
     let scratch = Scratch::new("csi-names");
     let both = "#\nf\n1|EXIT\n0|ENTRY|3|-1\n$\n0->1|0$0\n#\nf\n1|EXIT\n0|ENTRY|30|-1\n$\n0->1|0$0\n#\n_Z1gi\n1|EXIT\n0|ENTRY|9|-1\n$\n0->1|0$0\n";
     let d = text(&scratch, "d.debug_PT", both);
-    let f =
-        text(&scratch, "f.frames", "~~f:30:b.c:1:{0, -1}:0:?:?\n~~g(int):9:c.cc:0:{5, -1}:0:?:?\n~~f:77:b.c:0:{0, -1}:0:?:?\n");
+    let f = text(
+        &scratch,
+        "f.frames",
+        "~~f:30:b.c:1:{0, -1}:0:?:?\n~~g(int):9:c.cc:0:{5, -1}:0:?:?\n~~f:77:b.c:0:{0, -1}:0:?:?\n",
+    );
     let (code, error, db) = build(&scratch, &[&d, &f], &[]);
     assert!(code == 0 && error.contains("2 functions are named f"), "{error}");
     let sql = "SELECT s.name, l.line FROM path_frame f JOIN function_symbol s USING (function_id)
@@ -390,7 +449,10 @@ fn every_command_says_what_it_can() {
         (&["paths", "main"], &["5 6 7 8", "12 13 14 15 16", "restart", "exit", "behind"]),
         (&["paths", "main", "--all"], &["4 5 6 7 10", "8~>5"]),
         (&["paths", "main", "--number", "7"], &["5 7 10", "14 15 19 20"]),
-        (&["paths", "main", "--picture", "dot"], &["digraph", "4 of them run", "frame 1 stands here", "10"]),
+        (
+            &["paths", "main", "--picture", "dot"],
+            &["digraph", "4 of them run", "frame 1 stands here", "10"],
+        ),
         (&["paths", "main", "--picture", "json"], &["\"jump\""]),
         (&["graph"], &["main", "clamp", "no accesses"]),
         (&["graph", "--level", "instance"], &["main#1", "clamp#1"]),
@@ -423,11 +485,19 @@ fn every_command_says_what_it_can() {
         all.extend(&arguments[1..]);
         let output = addfg(&all);
         let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}{}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments:?}: {error}{}",
+            String::from_utf8_lossy(&output.stdout)
+        );
         assert!(error.contains("valgrind --tool=lackey"), "{arguments:?}: {error}");
     }
     let no = addfg(&["paths", db, "main", "--number", "8"]);
-    assert!(no.status.code() == Some(2) && String::from_utf8_lossy(&no.stderr).contains("its paths are 0 to 7"));
+    assert!(
+        no.status.code() == Some(2)
+            && String::from_utf8_lossy(&no.stderr).contains("its paths are 0 to 7")
+    );
     // Without frames there is what could run.
     let (_, _, alone) = build(&scratch, &[&fixture("good.debug_PT")], &[]);
     let alone = alone.to_str().unwrap();
@@ -437,14 +507,31 @@ fn every_command_says_what_it_can() {
     // A trace of steps has no paths.
     let fir = scratch.path("fir.duckdb");
     let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", fir.to_str().unwrap(), "--quiet"]);
+    ok(&[
+        "build",
+        log.to_str().unwrap(),
+        "--elf",
+        elf.to_str().unwrap(),
+        "-o",
+        fir.to_str().unwrap(),
+        "--quiet",
+    ]);
     let no = addfg(&["paths", fir.to_str().unwrap()]);
-    assert!(no.status.code() == Some(2) && String::from_utf8_lossy(&no.stderr).contains("csi-cc --trace=pt"));
+    assert!(
+        no.status.code() == Some(2)
+            && String::from_utf8_lossy(&no.stderr).contains("csi-cc --trace=pt")
+    );
 }
 
-/// A random function: blocks in a row, edges forward and back, numbered as the tool does: the paths of each block in the order of its
-/// edges, an edge that goes back in its place among them; increments moved along by random amounts, as the tool does to save some.
-fn random_function(blocks: usize, forward: &[(usize, usize)], back: &[(usize, usize)], moved: &[u64]) -> (Function, Vec<u64>) {
+/// A random function: blocks in a row, edges forward and back, numbered as the tool does: the paths
+/// of each block in the order of its edges, an edge that goes back in its place among them;
+/// increments moved along by random amounts, as the tool does to save some.
+fn random_function(
+    blocks: usize,
+    forward: &[(usize, usize)],
+    back: &[(usize, usize)],
+    moved: &[u64],
+) -> (Function, Vec<u64>) {
     use addfg::analysis::paths::{Block, Edge};
     let last = blocks - 1;
     let kind = |b: usize| {
@@ -456,10 +543,15 @@ fn random_function(blocks: usize, forward: &[(usize, usize)], back: &[(usize, us
             BlockKind::Plain
         }
     };
-    let block =
-        |b: usize| Block { number: b as u64, kind: kind(b), lines: if b == last { vec![] } else { vec![Some(b as u32)] } };
+    let block = |b: usize| Block {
+        number: b as u64,
+        kind: kind(b),
+        lines: if b == last { vec![] } else { vec![Some(b as u32)] },
+    };
     let mut edges: Vec<(usize, usize, bool)> = (0..last).map(|b| (b, b + 1, false)).collect();
-    edges.extend(forward.iter().map(|&(a, b)| (a % last, a % last + 1 + b % (last - a % last), false)));
+    edges.extend(
+        forward.iter().map(|&(a, b)| (a % last, a % last + 1 + b % (last - a % last), false)),
+    );
     // One at most from each block: two would end the same blocks.
     for &(a, b) in back {
         let source = 1 + a % last.saturating_sub(1).max(1);
@@ -490,15 +582,28 @@ fn random_function(blocks: usize, forward: &[(usize, usize)], back: &[(usize, us
         }
         paths[b] = sum;
     }
-    // Moving: an offset at a block is taken from what comes in and added to what goes out, or the other way.
+    // Moving: an offset at a block is taken from what comes in and added to what goes out, or the
+    // other way.
     let mut offset = vec![0u64; blocks];
     for b in 1..last {
-        let room = edges.iter().zip(&weights).filter(|(e, _)| e.1 == b).map(|(_, &w)| w).min().unwrap_or(0);
+        let room = edges
+            .iter()
+            .zip(&weights)
+            .filter(|(e, _)| e.1 == b)
+            .map(|(_, &w)| w)
+            .min()
+            .unwrap_or(0);
         offset[b] = moved[b % moved.len()] % (room + 1);
     }
     let list = edges.iter().zip(&weights).map(|(&(source, target, restarts), &weight)| {
         let from = if restarts { 0 } else { offset[source] };
-        Edge { source, target, restarts, increment: weight + from - offset[target].min(weight + from), weight }
+        Edge {
+            source,
+            target,
+            restarts,
+            increment: weight + from - offset[target].min(weight + from),
+            weight,
+        }
     });
     let function = Function { blocks: (0..blocks).map(block).collect(), edges: list.collect() };
     (function, ends)
@@ -524,7 +629,8 @@ proptest! {
             let path = numbering.path(&function, number).unwrap();
             prop_assert_eq!(numbering.number_of(&function, &path), Some(number));
             prop_assert_eq!(numbering.counted(&function, &path), Some(number));
-            // Wherever the program stops on the way, the way is found again from what it has counted.
+            // Wherever the program stops on the way, the way is found again from what it has
+            // counted.
             for stop in 0..path.blocks.len() {
                 let way = BlockPath {
                     begin: path.begin, blocks: path.blocks[..=stop].to_vec(), edges: path.edges[..stop].to_vec(), end: End::Open
@@ -602,13 +708,24 @@ fn a_core_file_gives_the_frames_of_its_stacks() {
         if !have(compiler) {
             continue;
         }
-        let made = Command::new(compiler).args(["-g", "-w", "-o", &path("p"), &path("p.c")]).args(flags).status().unwrap();
+        let made = Command::new(compiler)
+            .args(["-g", "-w", "-o", &path("p"), &path("p.c")])
+            .args(flags)
+            .status()
+            .unwrap();
         assert!(made.success(), "{compiler} {flags:?}");
-        assert!(Command::new("objcopy").args(["--add-section", &section, &path("p"), &path("q")]).status().unwrap().success());
+        assert!(
+            Command::new("objcopy")
+                .args(["--add-section", &section, &path("p"), &path("q")])
+                .status()
+                .unwrap()
+                .success()
+        );
         let core = scratch.path("core");
         let _ = std::fs::remove_file(&core);
         let save = format!("generate-core-file {}", core.display());
-        let gdb = ["-nx", "-batch", "-ex", "set confirm off", "-ex", "run", "-ex", &save, &path("q")];
+        let gdb =
+            ["-nx", "-batch", "-ex", "set confirm off", "-ex", "run", "-ex", &save, &path("q")];
         let _ = Command::new("timeout").arg("60").arg("gdb").args(gdb).output().unwrap();
         if !core.exists() {
             println!("skipped: gdb writes no core file here");
@@ -622,7 +739,10 @@ fn a_core_file_gives_the_frames_of_its_stacks() {
         let mut more = vec!["--elf", &program];
         if !flags.contains(&"-static") {
             let (code, error, _) = build(&scratch, &[&core], &more);
-            assert!(code == 0 && error.contains("cannot be followed beyond libc.so.6"), "{compiler} {flags:?}: {code} {error}");
+            assert!(
+                code == 0 && error.contains("cannot be followed beyond libc.so.6"),
+                "{compiler} {flags:?}: {code} {error}"
+            );
             let Some(libc) = libc else {
                 println!("skipped: no libc.so.6 where it usually is");
                 continue;
@@ -633,21 +753,41 @@ fn a_core_file_gives_the_frames_of_its_stacks() {
         assert!(code == 0, "{compiler} {flags:?}: {code} {error}");
         let frames = "SELECT s.name, f.line, f.slots, f.next_slot, f.wrapped, f.current_path FROM path_frame f
                       JOIN function_symbol s USING (function_id) WHERE f.slots IS NOT NULL ORDER BY frame_id";
-        assert_eq!(rows(&db, frames), ["main,15,3,2,false,4", "clamp,7,3,0,false,1"], "{compiler} {flags:?}: {error}");
-        let wanted = ["1,finished,1,0,4 5 6 7 8", "1,open,1,1,0 2", "2,finished,1,4,5 6 7 8", "3,open,1,4,5"];
+        assert_eq!(
+            rows(&db, frames),
+            ["main,15,3,2,false,4", "clamp,7,3,0,false,1"],
+            "{compiler} {flags:?}: {error}"
+        );
+        let wanted = [
+            "1,finished,1,0,4 5 6 7 8",
+            "1,open,1,1,0 2",
+            "2,finished,1,4,5 6 7 8",
+            "3,open,1,4,5",
+        ];
         assert_eq!(rows(&db, PATHS), wanted, "{compiler} {flags:?}");
-        let callers =
-            rows(&db, "SELECT caller, callee FROM call_graph WHERE callee IN ('clamp', 'main') OR caller = 'clamp' ORDER BY ALL");
+        let callers = rows(
+            &db,
+            "SELECT caller, callee FROM call_graph WHERE callee IN ('clamp', 'main') OR caller = 'clamp' ORDER BY ALL",
+        );
         assert!(callers.contains(&"main,clamp".to_owned()) && callers.len() == 3, "{callers:?}");
-        assert!(callers.iter().any(|c| c.starts_with("clamp,") && c.contains("abort")), "{callers:?}");
-        println!("{compiler} {flags:?}: {} frames", rows(&db, "SELECT count(*) FROM path_frame")[0]);
+        assert!(
+            callers.iter().any(|c| c.starts_with("clamp,") && c.contains("abort")),
+            "{callers:?}"
+        );
+        println!(
+            "{compiler} {flags:?}: {} frames",
+            rows(&db, "SELECT count(*) FROM path_frame")[0]
+        );
         // Any part of it is loaded or refused.
         let bytes = std::fs::read(&core).unwrap();
         for cut in [64, 200, 2000, bytes.len() / 2, bytes.len() - 100] {
             let part = scratch.path("part");
             std::fs::write(&part, &bytes[..cut]).unwrap();
             let (code, error, _) = build(&scratch, &[&part], &more);
-            assert!((0..=2).contains(&code) && !error.contains("panicked"), "{cut}: {code} {error}");
+            assert!(
+                (0..=2).contains(&code) && !error.contains("panicked"),
+                "{cut}: {code} {error}"
+            );
         }
         let (code, error, _) = build(&scratch, &[&core], &[]);
         assert!(code == 2 && error.contains("--elf"), "{code} {error}");

@@ -1,4 +1,5 @@
-//! DCFG and DCFG-trace: samples decoded, what is exported comes back the same, every rule broken once, hostile traces.
+//! DCFG and DCFG-trace: samples decoded, what is exported comes back the same, every rule broken
+//! once, hostile traces.
 
 mod common;
 
@@ -38,8 +39,14 @@ const EDGES: &str = "WITH step AS (
 #[test]
 fn blocks_and_edges_of_the_samples() {
     let scratch = Scratch::new("dcfg-samples");
-    let (Some(blocks), Some(edges)) = (sample("demo.expected-blocks.txt"), sample("demo.expected-edges.txt")) else { return };
-    let lines = |path: &Path| std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect::<Vec<_>>();
+    let (Some(blocks), Some(edges)) =
+        (sample("demo.expected-blocks.txt"), sample("demo.expected-edges.txt"))
+    else {
+        return;
+    };
+    let lines = |path: &Path| {
+        std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
     let elf = sample("demo-x86_64.elf").unwrap();
     for (graph, trace) in [
         ("demo-1t.dcfg.json", "demo-1t.trace.json"),
@@ -57,7 +64,17 @@ fn blocks_and_edges_of_the_samples() {
             "SELECT s.name, count(*), sum(steps_total) FROM function_call JOIN function_symbol s USING (function_id) \
                                WHERE thread_id = 1 GROUP BY ALL ORDER BY ALL",
         );
-        assert_eq!(calls, ["<unknown demo-x86_64.elf>,1,208", "add,9,18", "fact,5,120", "fill,1,53", "main,1,202", "sum,1,75"]);
+        assert_eq!(
+            calls,
+            [
+                "<unknown demo-x86_64.elf>,1,208",
+                "add,9,18",
+                "fact,5,120",
+                "fill,1,53",
+                "main,1,202",
+                "sum,1,75"
+            ]
+        );
         assert!(rows(&db, "FROM diagnostic WHERE code <> 'dcfg-no-code'").is_empty());
         // With the program there are instructions, and the SQL finds the same calls from them.
         let db = scratch.path("elf.duckdb");
@@ -68,7 +85,10 @@ fn blocks_and_edges_of_the_samples() {
             assert_eq!(rows(&db, "SELECT count(*) FROM opcode_line"), ["208"]);
         }
         assert_eq!(
-            rows(&db, "SELECT iterations, end_seq - start_seq + 1 FROM loop_instance WHERE thread_id = 1 ORDER BY ALL"),
+            rows(
+                &db,
+                "SELECT iterations, end_seq - start_seq + 1 FROM loop_instance WHERE thread_id = 1 ORDER BY ALL"
+            ),
             ["8,48", "8,64"]
         );
         let static_loops = "SELECT l.loop_id, any_value(l.iterations), any_value(l.entries), sum(i.iterations), count(*)
@@ -84,28 +104,44 @@ fn a_graph_alone_has_static_control_flow_and_counts() {
     let Some(graph) = sample("demo-1t.dcfg.json") else { return };
     let db = scratch.path("static.duckdb");
     ok(&["build", text(&graph), "-o", text(&db)]);
-    let profile =
-        "SELECT s.name, p.calls, p.steps_self FROM function_profile p JOIN function_symbol s USING (function_id) ORDER BY ALL";
+    let profile = "SELECT s.name, p.calls, p.steps_self FROM function_profile p JOIN function_symbol s USING (function_id) ORDER BY ALL";
     let found = rows(&db, profile);
-    assert_eq!(found, ["<unknown demo-x86_64.elf>,1,6", "add,9,18", "fact,5,44", "fill,1,53", "main,1,28", "sum,1,59"]);
-    let calls =
-        rows(&db, "SELECT caller, callee, kind, calls FROM call_graph WHERE caller = 'fact' OR callee = 'add' ORDER BY ALL");
+    assert_eq!(
+        found,
+        [
+            "<unknown demo-x86_64.elf>,1,6",
+            "add,9,18",
+            "fact,5,44",
+            "fill,1,53",
+            "main,1,28",
+            "sum,1,59"
+        ]
+    );
+    let calls = rows(
+        &db,
+        "SELECT caller, callee, kind, calls FROM call_graph WHERE caller = 'fact' OR callee = 'add' ORDER BY ALL",
+    );
     assert_eq!(calls, ["fact,fact,call,4", "main,add,call,1", "sum,add,call,8"]);
     assert_eq!(rows(&db, "SELECT count(*) FROM basic_block WHERE kind = 'block'"), ["21"]);
     assert!(ok(&["graph", text(&db), "--format", "json"]).contains("\"fact\""));
     assert!(ok(&["verify", text(&db)]).starts_with("not applicable"));
     let loops = ok(&["loops", text(&db), "--format", "csv"]);
-    assert!(loops.contains("fill,0x401010,1,1,8,48,,,,false") && loops.contains("sum,0x401037,1,1,8,"), "{loops}");
+    assert!(
+        loops.contains("fill,0x401010,1,1,8,48,,,,false") && loops.contains("sum,0x401037,1,1,8,"),
+        "{loops}"
+    );
     for command in [&["slice", "--at", "1"][..], &["critical"], &["memory"]] {
         let mut all = vec![command[0], text(&db)];
         all.extend(&command[1..]);
         let output = addfg(&all);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned()
+            + &String::from_utf8_lossy(&output.stdout);
         assert!(output.status.code() != Some(101) && !said.is_empty(), "{command:?}: {said}");
     }
 }
 
-/// The tables that a trace fills, as far as another recording of the same run must have the same in them.
+/// The tables that a trace fills, as far as another recording of the same run must have the same in
+/// them.
 const SAME: [&str; 4] = [
     "SELECT call_id, s.name, instance, parent_call_id, tail_of_call_id, thread_id, depth, f.kind, ending, call_seq, return_seq,
             steps_self, steps_total, format('{:#x}', i.address)
@@ -133,9 +169,17 @@ fn same(a: &Path, b: &Path) -> usize {
 }
 
 /// Builds a database of a recording, exports it, builds one of the export.
-fn round_trip(scratch: &Scratch, name: &str, trace: &Path, elf: &Path) -> (PathBuf, PathBuf, PathBuf) {
-    let (db, folder, back) =
-        (scratch.path(&format!("{name}.duckdb")), scratch.path(&format!("{name}-dcfg")), scratch.path("back.duckdb"));
+fn round_trip(
+    scratch: &Scratch,
+    name: &str,
+    trace: &Path,
+    elf: &Path,
+) -> (PathBuf, PathBuf, PathBuf) {
+    let (db, folder, back) = (
+        scratch.path(&format!("{name}.duckdb")),
+        scratch.path(&format!("{name}-dcfg")),
+        scratch.path("back.duckdb"),
+    );
     ok(&["build", text(trace), "--elf", text(elf), "-o", text(&db)]);
     ok(&["export", text(&db), "--to", "dcfg", "-o", text(&folder)]);
     let (graph, edges) = (folder.join("run.dcfg.json"), folder.join("run.trace.json"));
@@ -151,9 +195,10 @@ fn round_trip(scratch: &Scratch, name: &str, trace: &Path, elf: &Path) -> (PathB
 #[test]
 fn what_is_exported_comes_back_the_same() {
     let scratch = Scratch::new("dcfg-round");
-    for (name, trace, elf) in
-        [("fir", "examples/fir/fir.log.xz", "examples/fir/fir"), ("jpeg", "examples/jpeg/jpeg.log.xz", "examples/jpeg/jpeg")]
-    {
+    for (name, trace, elf) in [
+        ("fir", "examples/fir/fir.log.xz", "examples/fir/fir"),
+        ("jpeg", "examples/jpeg/jpeg.log.xz", "examples/jpeg/jpeg"),
+    ] {
         let (db, back, folder) = round_trip(&scratch, name, &repository(trace), &repository(elf));
         assert!(same(&db, &back) > 5);
         assert!(!ok(&["verify", text(&back)]).contains("DIFFERENT"), "{name}");
@@ -161,10 +206,19 @@ fn what_is_exported_comes_back_the_same() {
         let again = scratch.path("again");
         ok(&["export", text(&back), "--to", "dcfg", "-o", text(&again), "--force"]);
         let read = |folder: &Path, file: &str| std::fs::read(folder.join(file)).unwrap();
-        assert!(read(&folder, "run.trace.json") == read(&again, "run.trace.json"), "{name}: traces differ");
+        assert!(
+            read(&folder, "run.trace.json") == read(&again, "run.trace.json"),
+            "{name}: traces differ"
+        );
         // (Symbols that did not run, and files without lines, are not in a database of a graph.)
-        let graph = |folder: &Path| -> Value { serde_json::from_slice(&read(folder, "run.dcfg.json")).unwrap() };
-        for part in ["/PROCESSES/1/1/EDGES", "/PROCESSES/1/1/IMAGES/1/3/BASIC_BLOCKS", "/PROCESSES/1/1/IMAGES/1/3/ROUTINES"] {
+        let graph = |folder: &Path| -> Value {
+            serde_json::from_slice(&read(folder, "run.dcfg.json")).unwrap()
+        };
+        for part in [
+            "/PROCESSES/1/1/EDGES",
+            "/PROCESSES/1/1/IMAGES/1/3/BASIC_BLOCKS",
+            "/PROCESSES/1/1/IMAGES/1/3/ROUTINES",
+        ] {
             let (a, b) = (graph(&folder), graph(&again));
             assert!(a.pointer(part).is_some_and(|a| Some(a) == b.pointer(part)), "{name}: {part}");
         }
@@ -176,7 +230,10 @@ fn what_is_exported_comes_back_the_same() {
             *wanted.entry((cells[0].into(), cells[3].into(), cells[4].into())).or_default() += 1;
         }
         let mut stored = BTreeMap::new();
-        for line in rows(&back, "SELECT s.name, l.entries, l.iterations FROM loop l JOIN function_symbol s USING (function_id)") {
+        for line in rows(
+            &back,
+            "SELECT s.name, l.entries, l.iterations FROM loop l JOIN function_symbol s USING (function_id)",
+        ) {
             let cells: Vec<_> = line.split(',').collect();
             *stored.entry((cells[0].into(), cells[1].into(), cells[2].into())).or_default() += 1;
         }
@@ -192,11 +249,20 @@ fn what_is_exported_comes_back_the_same() {
     }
 }
 
-/// Dominators that are not computed by the library: what cannot be reached without a node is dominated by it.
+/// Dominators that are not computed by the library: what cannot be reached without a node is
+/// dominated by it.
 #[test]
 fn dominators_are_those_of_the_definition() {
     let scratch = Scratch::new("dcfg-dominators");
-    let mut graphs = vec![round_trip(&scratch, "fir", &repository("examples/fir/fir.log.xz"), &repository("examples/fir/fir")).1];
+    let mut graphs = vec![
+        round_trip(
+            &scratch,
+            "fir",
+            &repository("examples/fir/fir.log.xz"),
+            &repository("examples/fir/fir"),
+        )
+        .1,
+    ];
     if let Some(graph) = sample("demo-1t.dcfg.json") {
         let db = scratch.path("sample.duckdb");
         ok(&["build", text(&graph), "-o", text(&db)]);
@@ -204,7 +270,9 @@ fn dominators_are_those_of_the_definition() {
     }
     for db in graphs {
         let mut routines: BTreeMap<i64, BTreeMap<i64, i64>> = BTreeMap::new();
-        for row in rows(&db, "SELECT routine_id, basic_block_id, dominator_block_id FROM routine_block") {
+        for row in
+            rows(&db, "SELECT routine_id, basic_block_id, dominator_block_id FROM routine_block")
+        {
             let n: Vec<i64> = row.split(',').map(|c| c.parse().unwrap()).collect();
             routines.entry(n[0]).or_default().insert(n[1], n[2]);
         }
@@ -230,17 +298,23 @@ fn dominators_are_those_of_the_definition() {
                 seen
             };
             for &n in nodes.keys().filter(|&&n| n != entry) {
-                let dominators: BTreeSet<i64> =
-                    nodes.keys().copied().filter(|&d| d != n && !reach(Some(d)).contains(&n)).collect();
+                let dominators: BTreeSet<i64> = nodes
+                    .keys()
+                    .copied()
+                    .filter(|&d| d != n && !reach(Some(d)).contains(&n))
+                    .collect();
                 // The immediate one is dominated by all others.
-                let immediate = dominators.iter().find(|&&d| dominators.iter().all(|&o| o == d || !reach(Some(o)).contains(&d)));
+                let immediate = dominators
+                    .iter()
+                    .find(|&&d| dominators.iter().all(|&o| o == d || !reach(Some(o)).contains(&d)));
                 assert_eq!(immediate, nodes.get(&n), "node {n} of routine {entry}");
             }
         }
     }
 }
 
-/// A graph of two functions: main with a loop (15, 11, 12, 13) around a loop (11), whose block 12 calls leaf (20).
+/// A graph of two functions: main with a loop (15, 11, 12, 13) around a loop (11), whose block 12
+/// calls leaf (20).
 fn graph() -> Value {
     json!({
         "MAJOR_VERSION": 1, "MINOR_VERSION": 0,
@@ -283,8 +357,13 @@ fn trace() -> Value {
     })
 }
 
-/// Builds a database of the two and gives the codes of the problems met; writes the trace before the graph's bytes are looked at.
-fn problems(scratch: &Scratch, graph: &str, trace: Option<&str>) -> (Option<i32>, Vec<String>, PathBuf) {
+/// Builds a database of the two and gives the codes of the problems met; writes the trace before
+/// the graph's bytes are looked at.
+fn problems(
+    scratch: &Scratch,
+    graph: &str,
+    trace: Option<&str>,
+) -> (Option<i32>, Vec<String>, PathBuf) {
     let (g, t, db) = (scratch.path("g.json"), scratch.path("t.json"), scratch.path("db.duckdb"));
     std::fs::write(&g, graph).unwrap();
     let mut arguments = vec!["build", text(&g), "-o", text(&db), "--force"];
@@ -295,7 +374,10 @@ fn problems(scratch: &Scratch, graph: &str, trace: Option<&str>) -> (Option<i32>
     let output = addfg(&arguments);
     let code = output.status.code();
     let codes = if matches!(code, Some(0 | 1)) {
-        rows(&db, "SELECT code FROM diagnostic ORDER BY code").into_iter().filter(|c| c != "dcfg-no-code").collect()
+        rows(&db, "SELECT code FROM diagnostic ORDER BY code")
+            .into_iter()
+            .filter(|c| c != "dcfg-no-code")
+            .collect()
     } else {
         vec![String::from_utf8_lossy(&output.stderr).into_owned()]
     };
@@ -310,11 +392,19 @@ fn the_small_graph_is_clean() {
     let (code, codes, db) = problems(&scratch, &graph().to_string(), Some(&trace().to_string()));
     assert_eq!((code, codes.as_slice()), (Some(0), &[][..]));
     assert_eq!(rows(&db, NODES).join(" "), "10 15 11 11 11 12 20 13 15 11 11 12 20 13");
-    // Loop, its call, its run, first and last step, iterations; the inner ones are within the outer one.
+    // Loop, its call, its run, first and last step, iterations; the inner ones are within the outer
+    // one.
     let loops = rows(&db, "SELECT b.number, instance, start_seq, end_seq, i.iterations, parent_instance_id FROM loop_instance i
                            JOIN loop l USING (loop_id) JOIN basic_block b ON b.basic_block_id = l.header_block_id ORDER BY start_seq, loop_id");
     assert_eq!(loops, ["15,1,5,32,2,", "11,1,6,11,3,1", "11,2,21,24,2,1"]);
-    assert_eq!(rows(&db, "SELECT iteration, start_seq FROM loop_iteration ORDER BY start_seq, loop_instance_id").len(), 7);
+    assert_eq!(
+        rows(
+            &db,
+            "SELECT iteration, start_seq FROM loop_iteration ORDER BY start_seq, loop_instance_id"
+        )
+        .len(),
+        7
+    );
     let calls = rows(
         &db,
         "SELECT s.name, f.kind, ending, call_seq, return_seq FROM function_call f JOIN function_symbol s USING (function_id) ORDER BY call_id",
@@ -322,7 +412,11 @@ fn the_small_graph_is_clean() {
     assert_eq!(calls, ["main,root,open,1,32", "leaf,call,return,15,16", "leaf,call,return,28,29"]);
     // Numbers may be strings, and the columns in another order, with others between them.
     let mut turned = graph();
-    let blocks = turned.pointer_mut("/PROCESSES/1/1/IMAGES/1/3/BASIC_BLOCKS").unwrap().as_array_mut().unwrap();
+    let blocks = turned
+        .pointer_mut("/PROCESSES/1/1/IMAGES/1/3/BASIC_BLOCKS")
+        .unwrap()
+        .as_array_mut()
+        .unwrap();
     for row in blocks.iter_mut() {
         let row = row.as_array_mut().unwrap();
         row.reverse();
@@ -417,7 +511,8 @@ fn every_rule_of_the_graph() {
     assert_eq!(problems(&scratch, &changed.to_string(), None).1, ["dcfg-overlap"]);
 }
 
-/// What a field of the trace is changed to, the problem that is to be found, and the nodes that are left.
+/// What a field of the trace is changed to, the problem that is to be found, and the nodes that are
+/// left.
 #[test]
 fn every_kind_of_damage_to_a_trace() {
     let scratch = Scratch::new("dcfg-trace-damage");
@@ -436,9 +531,19 @@ fn every_kind_of_damage_to_a_trace() {
         (format!("{process}/2/3/2"), json!(["x"]), "dcfg-code", "10 15 11 11"),
         (format!("{process}/2/3/0"), json!(404), "dcfg-unknown-id", "10 15 11 11"),
         // An edge that the graph does not have is gone over; it counts.
-        (format!("{process}/2/3/2"), json!([8, 404, 4, 5]), "dcfg-unknown-id", "10 15 11 11 11 12 20 13 15 11 11 12"),
+        (
+            format!("{process}/2/3/2"),
+            json!([8, 404, 4, 5]),
+            "dcfg-unknown-id",
+            "10 15 11 11 11 12 20 13 15 11 11 12",
+        ),
         // An edge out of its place is a jump: 12 does not run.
-        (format!("{process}/2/3/2"), json!([8, 5]), "dcfg-jump", "10 15 11 11 11 20 13 15 11 11 20 13"),
+        (
+            format!("{process}/2/3/2"),
+            json!([8, 5]),
+            "dcfg-jump",
+            "10 15 11 11 11 20 13 15 11 11 20 13",
+        ),
         (format!("{process}/3/1/0"), json!(1), "dcfg-thread", ""),
         (format!("{process}/3/1/0"), json!("x"), "dcfg-cell", ""),
         (format!("{chunk}/0"), json!(100), "dcfg-gap", all),
@@ -456,13 +561,17 @@ fn every_kind_of_damage_to_a_trace() {
     ] {
         let mut changed = trace();
         *changed.pointer_mut(&field).unwrap_or_else(|| panic!("{field}")) = value.clone();
-        let (code, codes, db) = problems(&scratch, &graph().to_string(), Some(&changed.to_string()));
+        let (code, codes, db) =
+            problems(&scratch, &graph().to_string(), Some(&changed.to_string()));
         assert!(codes.iter().any(|c| c == wanted), "{field} = {value}: {codes:?} lacks {wanted}");
         assert!(matches!(code, Some(0 | 1)), "{field}: {code:?}");
-        // The last block of what was decoded has no edge that leaves it: whether it ran is not said.
+        // The last block of what was decoded has no edge that leaves it: whether it ran is not
+        // said.
         let found = rows(&db, NODES).join(" ");
         assert!(
-            found == nodes || nodes.starts_with(&found) && nodes[found.len()..].split_whitespace().count() <= 1,
+            found == nodes
+                || nodes.starts_with(&found)
+                    && nodes[found.len()..].split_whitespace().count() <= 1,
             "{field} = {value}: {found}"
         );
     }
@@ -479,15 +588,24 @@ fn chunks() {
         problems(&scratch, &graph().to_string(), Some(&changed.to_string()))
     };
     const CALLS: &str = "SELECT s.name, f.kind, ending, call_seq, return_seq FROM function_call f JOIN function_symbol s USING (function_id) ORDER BY call_id";
-    // Cut in the middle, behind the return to 13, which runs at the head of the second chunk: nothing is seen of it.
+    // Cut in the middle, behind the return to 13, which runs at the head of the second chunk:
+    // nothing is seen of it.
     let (_, codes, db) = run(json!([[0, 16, 8, 1, "g"], [16, 16, 7, 7, "A"]]));
     assert_eq!(codes, [""; 0]);
     assert_eq!(rows(&db, NODES).join(" "), "10 15 11 11 11 12 20 13 15 11 11 12 20 13");
-    assert_eq!(rows(&db, CALLS), ["main,root,open,1,32", "leaf,call,return,15,16", "leaf,call,return,28,29"]);
+    assert_eq!(
+        rows(&db, CALLS),
+        ["main,root,open,1,32", "leaf,call,return,15,16", "leaf,call,return,28,29"]
+    );
     // With a gap between: what is open begins anew.
     let (_, codes, db) = run(json!([[0, 16, 8, 1, "g"], [116, 16, 7, 7, "A"]]));
     assert_eq!(codes, ["dcfg-gap"]);
-    let wanted = ["main,root,open,1,16", "leaf,call,open,15,16", "main,gap,open,117,132", "leaf,call,return,128,129"];
+    let wanted = [
+        "main,root,open,1,16",
+        "leaf,call,open,15,16",
+        "main,gap,open,117,132",
+        "leaf,call,return,128,129",
+    ];
     assert_eq!(rows(&db, CALLS), wanted);
     assert_eq!(rows(&db, "SELECT steps FROM thread"), ["32"]);
     // The second part alone, and none at all.
@@ -498,7 +616,10 @@ fn chunks() {
     assert_eq!((code, codes.as_slice()), (Some(0), &["dcfg-part".to_owned()][..]));
     // Chunks that lie over one another.
     let (code, codes, db) = run(json!([[0, 16, 8, 1, "g"], [10, 16, 7, 7, "A"]]));
-    assert_eq!((code, codes.as_slice()), (Some(1), &["dcfg-chunk-order".to_owned(), "dcfg-part".to_owned()][..]));
+    assert_eq!(
+        (code, codes.as_slice()),
+        (Some(1), &["dcfg-chunk-order".to_owned(), "dcfg-part".to_owned()][..])
+    );
     assert_eq!(rows(&db, CALLS), ["main,root,open,1,16", "leaf,call,open,15,16"]);
 }
 
@@ -509,19 +630,29 @@ fn bombs() {
     let small = ["--detail", "summary"];
     for sequence in ["(1000000000000*(1000000000000*-))", "(9999999999999*(0*AAAA))", "<w>"] {
         let mut changed = trace();
-        *changed.pointer_mut("/PROCESSES/1/3/1/1/1").unwrap() = json!([0, 1u64 << 60, 1u64 << 60, 1, sequence]);
+        *changed.pointer_mut("/PROCESSES/1/3/1/1/1").unwrap() =
+            json!([0, 1u64 << 60, 1u64 << 60, 1, sequence]);
         if sequence == "<w>" {
             // Edges that follow one another without a bit.
-            *changed.pointer_mut("/PROCESSES/1/2").unwrap() =
-                json!([["CURRENT_EDGE_ID", "TRANSITION_CODE", "NEXT_EDGE_IDS"], [1, "", [2, 10, 3]], [3, "", [3]]]);
+            *changed.pointer_mut("/PROCESSES/1/2").unwrap() = json!([
+                ["CURRENT_EDGE_ID", "TRANSITION_CODE", "NEXT_EDGE_IDS"],
+                [1, "", [2, 10, 3]],
+                [3, "", [3]]
+            ]);
         }
-        let (g, t, db) = (scratch.path("g.json"), scratch.path("t.json"), scratch.path("db.duckdb"));
+        let (g, t, db) =
+            (scratch.path("g.json"), scratch.path("t.json"), scratch.path("db.duckdb"));
         std::fs::write(&g, graph().to_string()).unwrap();
         std::fs::write(&t, changed.to_string()).unwrap();
         let begin = std::time::Instant::now();
-        let output = addfg(&[&["build", text(&g), text(&t), "-o", text(&db), "--force"][..], &small].concat());
+        let output = addfg(
+            &[&["build", text(&g), text(&t), "-o", text(&db), "--force"][..], &small].concat(),
+        );
         assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(rows(&db, "SELECT code FROM diagnostic").contains(&"dcfg-unfolds".to_owned()), "{sequence}");
+        assert!(
+            rows(&db, "SELECT code FROM diagnostic").contains(&"dcfg-unfolds".to_owned()),
+            "{sequence}"
+        );
         assert!(begin.elapsed().as_secs() < 60, "{sequence}: {:?}", begin.elapsed());
     }
     let nest = "(1*".repeat(100_000) + &")".repeat(100_000);
@@ -561,7 +692,8 @@ fn files_that_are_cut_or_damaged() {
     }
 }
 
-/// As QEMU's bbgraph plugin writes: 64-bit ids, one type of edge, no start and no end, no sizes, empty tables.
+/// As QEMU's bbgraph plugin writes: 64-bit ids, one type of edge, no start and no end, no sizes,
+/// empty tables.
 #[test]
 fn a_writer_that_knows_less() {
     let scratch = Scratch::new("dcfg-less");
@@ -585,7 +717,10 @@ fn a_writer_that_knows_less() {
     let (code, codes, db) = problems(&scratch, &graph.to_string(), None);
     assert_eq!(code, Some(0));
     assert_eq!(codes, ["dcfg-block-count", "dcfg-flow", "dcfg-wide-id"]);
-    let blocks = rows(&db, "SELECT number, instructions, size, executions FROM basic_block WHERE kind = 'block' ORDER BY number");
+    let blocks = rows(
+        &db,
+        "SELECT number, instructions, size, executions FROM basic_block WHERE kind = 'block' ORDER BY number",
+    );
     assert_eq!(blocks, [format!("{},3,,6", node(1)), format!("{},2,,1", node(2))]);
     assert_eq!(rows(&db, "SELECT name FROM function_symbol"), ["<unknown app>"]);
     assert_eq!(rows(&db, "SELECT path FROM image ORDER BY image_id"), ["/bin/app", "[vdso]"]);
@@ -606,7 +741,8 @@ fn every_fixture_and_what_it_gave() {
             ("trace", (good.0.clone(), folder.join(format!("{kind}.trace.json")))),
         ] {
             let db = scratch.path("fixture.duckdb");
-            let output = addfg(&["build", text(&files.0), text(&files.1), "-o", text(&db), "--force"]);
+            let output =
+                addfg(&["build", text(&files.0), text(&files.1), "-o", text(&db), "--force"]);
             assert_eq!(output.status.code(), Some(i32::from(kind != "good")), "{kind} {part}");
             let mut contents = String::new();
             for (name, sql) in [

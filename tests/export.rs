@@ -1,7 +1,8 @@
 //! Exports: what they hold is what the database holds, in the words of the other program.
 //!
-//! What needs no tool always runs. Readers of the other programs run where they are installed: `callgrind_annotate`, `gnuplot`, `dot`,
-//! and of the Python that ADDFG_PYTHON names (else python3) gprof2dot, networkx, pandas and pyarrow.
+//! What needs no tool always runs. Readers of the other programs run where they are installed:
+//! `callgrind_annotate`, `gnuplot`, `dot`, and of the Python that ADDFG_PYTHON names (else python3)
+//! gprof2dot, networkx, pandas and pyarrow.
 
 mod common;
 use addfg::export::{EXPORTS, Made};
@@ -23,8 +24,19 @@ fn databases(scratch: &Scratch) -> Vec<PathBuf> {
 
 fn build(name: &str, scratch: &Scratch) -> PathBuf {
     let db = scratch.path(&format!("{name}.duckdb"));
-    let (log, elf) = (repository(&format!("examples/{name}/{name}.log.xz")), repository(&format!("examples/{name}/{name}")));
-    ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap(), "--quiet"]);
+    let (log, elf) = (
+        repository(&format!("examples/{name}/{name}.log.xz")),
+        repository(&format!("examples/{name}/{name}")),
+    );
+    ok(&[
+        "build",
+        log.to_str().unwrap(),
+        "--elf",
+        elf.to_str().unwrap(),
+        "-o",
+        db.to_str().unwrap(),
+        "--quiet",
+    ]);
     db
 }
 
@@ -41,8 +53,14 @@ fn text(db: &Path, format: &str) -> String {
 
 /// A query's rows. Objects are sorted by their names: columns must be, too.
 fn query(db: &Path, sql: &str) -> Vec<Vec<Value>> {
-    let json: Value = serde_json::from_str(&ok(&["sql", db.to_str().unwrap(), sql, "--format", "json"])).expect("JSON");
-    json.as_array().unwrap().iter().map(|row| row.as_object().unwrap().values().cloned().collect()).collect()
+    let json: Value =
+        serde_json::from_str(&ok(&["sql", db.to_str().unwrap(), sql, "--format", "json"]))
+            .expect("JSON");
+    json.as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row.as_object().unwrap().values().cloned().collect())
+        .collect()
 }
 
 fn number(value: &Value) -> i64 {
@@ -52,7 +70,10 @@ fn number(value: &Value) -> i64 {
 /// Python with a module; None and a word where it is not there.
 fn python(module: &str) -> Option<String> {
     let python = std::env::var("ADDFG_PYTHON").unwrap_or_else(|_| "python3".into());
-    let found = Command::new(&python).args(["-c", &format!("import {module}")]).output().is_ok_and(|o| o.status.success());
+    let found = Command::new(&python)
+        .args(["-c", &format!("import {module}")])
+        .output()
+        .is_ok_and(|o| o.status.success());
     if !found {
         println!("skipped: {python} has no module {module} (ADDFG_PYTHON names another Python)");
     }
@@ -70,15 +91,24 @@ fn run(program: &str, arguments: &[&str]) -> String {
 fn the_registry_is_in_order() {
     let names: BTreeSet<&str> = EXPORTS.iter().map(|e| e.name).collect();
     let files: BTreeSet<&str> = EXPORTS.iter().map(|e| e.file).collect();
-    assert_eq!((names.len(), files.len()), (EXPORTS.len(), EXPORTS.len()), "names and outputs differ");
+    assert_eq!(
+        (names.len(), files.len()),
+        (EXPORTS.len(), EXPORTS.len()),
+        "names and outputs differ"
+    );
     let document = std::fs::read_to_string(repository("docs/exports.md")).expect("docs/exports.md");
     for export in EXPORTS {
         assert!(export.file.contains('*') && export.about.len() > 20, "{}", export.name);
-        assert!(document.contains(&format!("--to {}", export.name)), "docs/exports.md has no --to {}", export.name);
+        assert!(
+            document.contains(&format!("--to {}", export.name)),
+            "docs/exports.md has no --to {}",
+            export.name
+        );
     }
 }
 
-/// A callgrind file: exclusive costs by function, inclusive ones by caller and callee with the calls, and the total.
+/// A callgrind file: exclusive costs by function, inclusive ones by caller and callee with the
+/// calls, and the total.
 #[derive(Default)]
 struct Callgrind {
     own: BTreeMap<String, i64>,
@@ -99,7 +129,8 @@ fn callgrind(text: &str) -> Callgrind {
                     if !name.is_empty() {
                         assert!(names.insert(id.into(), name.into()).is_none(), "{line}: twice");
                     }
-                    let name = names.get(id).unwrap_or_else(|| panic!("{line}: not named before")).clone();
+                    let name =
+                        names.get(id).unwrap_or_else(|| panic!("{line}: not named before")).clone();
                     *(if key == "fn" { &mut function } else { &mut callee }) = name;
                 }
                 "calls" => {
@@ -152,22 +183,36 @@ fn callgrind_has_the_totals_of_the_database() {
         assert_eq!(found.edges, edges);
         let program = file.to_str().unwrap();
         if have("callgrind_annotate") {
-            let annotated = run("callgrind_annotate", &["--auto=no", "--threshold=100", "--show-percs=no", program]);
-            let total = annotated.lines().find_map(|l| l.trim().strip_suffix("PROGRAM TOTALS")).expect("totals").trim();
+            let annotated = run(
+                "callgrind_annotate",
+                &["--auto=no", "--threshold=100", "--show-percs=no", program],
+            );
+            let total = annotated
+                .lines()
+                .find_map(|l| l.trim().strip_suffix("PROGRAM TOTALS"))
+                .expect("totals")
+                .trim();
             assert_eq!(total.replace(',', ""), found.total.to_string());
             for (name, cost) in own.iter().filter(|(name, _)| !name.contains(['<', '\\'])) {
                 let line = annotated
                     .lines()
                     .find(|l| l.contains(&format!(":{name} [")))
                     .unwrap_or_else(|| panic!("{name}: {annotated}"));
-                assert_eq!(line.split_whitespace().next().unwrap().replace(',', ""), cost.to_string(), "{name}");
+                assert_eq!(
+                    line.split_whitespace().next().unwrap().replace(',', ""),
+                    cost.to_string(),
+                    "{name}"
+                );
             }
         }
         if let Some(python) = python("gprof2dot") {
             let dot = run(&python, &["-m", "gprof2dot", "-f", "callgrind", "-n0", "-e0", program]);
             let called: BTreeSet<&String> = edges.keys().flat_map(|(a, b)| [a, b]).collect();
             for name in called.iter().filter(|name| !name.contains(['<', '\\'])) {
-                assert!(dot.contains(name.split('(').next().unwrap().trim()), "{name} is not in gprof2dot's graph");
+                assert!(
+                    dot.contains(name.split('(').next().unwrap().trim()),
+                    "{name} is not in gprof2dot's graph"
+                );
             }
             assert_eq!(dot.matches(" -> ").count(), edges.len());
         }
@@ -198,7 +243,8 @@ fn folded_stacks_add_up() {
         assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), lines.len(), "a stack twice");
         for line in lines {
             let (stack, steps) = line.rsplit_once(' ').unwrap();
-            *own.entry(stack.rsplit(';').next().unwrap().into()).or_default() += steps.parse::<i64>().unwrap();
+            *own.entry(stack.rsplit(';').next().unwrap().into()).or_default() +=
+                steps.parse::<i64>().unwrap();
         }
         assert_eq!(own, steps_of_functions(&db));
         let svg = text(&db, "flamegraph");
@@ -207,7 +253,9 @@ fn folded_stacks_add_up() {
         assert_eq!(svg, ok(&["graph", db.to_str().unwrap(), "--format", "flamegraph"]));
         // Frames that would be too narrow to see are not drawn.
         let whole: i64 = own.values().sum();
-        for (name, _) in own.iter().filter(|(n, steps)| **steps > whole / 100 && !n.contains(['<', '\\'])) {
+        for (name, _) in
+            own.iter().filter(|(n, steps)| **steps > whole / 100 && !n.contains(['<', '\\']))
+        {
             assert!(svg.contains(&format!("<title>{name} (")), "{name} has no frame");
         }
     }
@@ -230,20 +278,28 @@ fn speedscope_calls_nest_and_cost_what_they_do() {
     for db in databases(&scratch) {
         let whole: Value = serde_json::from_str(&text(&db, "speedscope")).expect("JSON");
         assert_eq!(whole["$schema"], "https://www.speedscope.app/file-format-schema.json");
-        let frames: Vec<&str> =
-            whole["shared"]["frames"].as_array().unwrap().iter().map(|f| f["name"].as_str().unwrap()).collect();
+        let frames: Vec<&str> = whole["shared"]["frames"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|f| f["name"].as_str().unwrap())
+            .collect();
         let mut own: BTreeMap<String, i64> = BTreeMap::new();
         let profiles = whole["profiles"].as_array().unwrap();
         assert!(!profiles.is_empty());
         for profile in profiles {
-            assert_eq!((profile["type"].as_str(), profile["unit"].as_str()), (Some("evented"), Some("none")));
+            assert_eq!(
+                (profile["type"].as_str(), profile["unit"].as_str()),
+                (Some("evented"), Some("none"))
+            );
             let (mut stack, mut now) = (Vec::new(), number(&profile["startValue"]));
             for event in profile["events"].as_array().unwrap() {
                 let (frame, at) = (number(&event["frame"]) as usize, number(&event["at"]));
                 assert!(at >= now, "time goes back at {at}");
                 if let Some(&top) = stack.last() {
                     let name: &str = frames[top];
-                    *own.entry(addfg::text::visible(name).replace(';', ":")).or_default() += at - now;
+                    *own.entry(addfg::text::visible(name).replace(';', ":")).or_default() +=
+                        at - now;
                 }
                 now = at;
                 match event["type"].as_str() {
@@ -272,9 +328,17 @@ struct Slice {
 fn chrome_slices_nest_and_arrows_join_the_right_ones() {
     let scratch = Scratch::new("export-chrome");
     for db in databases(&scratch) {
-        let whole: Value =
-            serde_json::from_str(&ok(&["export", db.to_str().unwrap(), "--to", "chrome", "-o", "-", "--arrows", "0"]))
-                .expect("JSON");
+        let whole: Value = serde_json::from_str(&ok(&[
+            "export",
+            db.to_str().unwrap(),
+            "--to",
+            "chrome",
+            "-o",
+            "-",
+            "--arrows",
+            "0",
+        ]))
+        .expect("JSON");
         let mut events: Vec<&Value> = whole["traceEvents"].as_array().unwrap().iter().collect();
         let ts = |e: &Value| e["ts"].as_f64().unwrap_or(f64::MIN);
         // As readers do: by time, what is equal in the order of the file.
@@ -282,7 +346,8 @@ fn chrome_slices_nest_and_arrows_join_the_right_ones() {
         let mut threads: BTreeMap<(i64, i64), Vec<Slice>> = BTreeMap::new();
         let mut slices: BTreeSet<i64> = BTreeSet::new();
         // Innermost slice at the end of an arrow, by the arrow's id.
-        let (mut from, mut to): (BTreeMap<i64, (i64, i64)>, BTreeMap<i64, i64>) = Default::default();
+        let (mut from, mut to): (BTreeMap<i64, (i64, i64)>, BTreeMap<i64, i64>) =
+            Default::default();
         for event in events {
             let kind = event["ph"].as_str().unwrap();
             if kind == "M" {
@@ -294,20 +359,34 @@ fn chrome_slices_nest_and_arrows_join_the_right_ones() {
             }
             match kind {
                 "X" => {
-                    let slice =
-                        Slice { call: number(&event["args"]["call_id"]), last: ts(event) + event["dur"].as_f64().unwrap() };
-                    assert!(stack.last().is_none_or(|s| slice.last <= s.last), "{event} ends behind the slice that it is in");
+                    let slice = Slice {
+                        call: number(&event["args"]["call_id"]),
+                        last: ts(event) + event["dur"].as_f64().unwrap(),
+                    };
+                    assert!(
+                        stack.last().is_none_or(|s| slice.last <= s.last),
+                        "{event} ends behind the slice that it is in"
+                    );
                     assert!(slices.insert(slice.call), "{event} twice");
                     stack.push(slice);
                 }
                 "s" => {
                     let at = stack.last().expect("an arrow that begins in no slice").call;
-                    assert!(from.insert(number(&event["id"]), (at, number(&event["args"]["bytes"]))).is_none());
+                    assert!(
+                        from.insert(number(&event["id"]), (at, number(&event["args"]["bytes"])))
+                            .is_none()
+                    );
                 }
                 "f" => {
                     assert_eq!(event["bp"], "e", "binds to the enclosing slice");
-                    assert!(from.contains_key(&number(&event["id"])), "an arrow ends before it begins");
-                    to.insert(number(&event["id"]), stack.last().expect("an arrow that ends in no slice").call);
+                    assert!(
+                        from.contains_key(&number(&event["id"])),
+                        "an arrow ends before it begins"
+                    );
+                    to.insert(
+                        number(&event["id"]),
+                        stack.last().expect("an arrow that ends in no slice").call,
+                    );
                 }
                 other => panic!("{other}"),
             }
@@ -317,7 +396,8 @@ fn chrome_slices_nest_and_arrows_join_the_right_ones() {
             "SELECT call_id FROM function_call WHERE call_id NOT IN (SELECT call_id FROM folded_call WHERE call_id <> into_call_id)",
         );
         assert_eq!(slices, calls.iter().map(|r| number(&r[0])).collect(), "a slice for each call");
-        let arrows: BTreeMap<(i64, i64), i64> = from.iter().map(|(id, &(call, bytes))| ((call, to[id]), bytes)).collect();
+        let arrows: BTreeMap<(i64, i64), i64> =
+            from.iter().map(|(id, &(call, bytes))| ((call, to[id]), bytes)).collect();
         assert_eq!(arrows.len(), to.len());
         let wanted: BTreeMap<(i64, i64), i64> = query(
             &db,
@@ -369,7 +449,8 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
 }
 
 fn packed(bytes: &[u8]) -> Vec<u64> {
-    // Read as fields of a message whose keys are all there: a repeated number is one varint after the other.
+    // Read as fields of a message whose keys are all there: a repeated number is one varint after
+    // the other.
     let (mut list, mut n, mut shift) = (Vec::new(), 0u64, 0);
     for &byte in bytes {
         n |= u64::from(byte & 0x7f) << shift;
@@ -388,15 +469,30 @@ fn pprof_has_the_folded_stacks() {
     for db in databases(&scratch) {
         let file = export(&db, "pprof");
         let mut bytes = Vec::new();
-        flate2::read::GzDecoder::new(std::fs::File::open(&file).unwrap()).read_to_end(&mut bytes).expect("gzip");
+        flate2::read::GzDecoder::new(std::fs::File::open(&file).unwrap())
+            .read_to_end(&mut bytes)
+            .expect("gzip");
         let profile = fields(&bytes);
-        let strings: Vec<&str> = profile.iter().filter(|f| f.0 == 6).map(|f| std::str::from_utf8(f.2).unwrap()).collect();
+        let strings: Vec<&str> = profile
+            .iter()
+            .filter(|f| f.0 == 6)
+            .map(|f| std::str::from_utf8(f.2).unwrap())
+            .collect();
         assert_eq!(strings[0], "");
-        let number_of = |message: &[u8], field: u64| fields(message).iter().find(|f| f.0 == field).map_or(0, |f| f.1);
-        let types: Vec<&str> = profile.iter().filter(|f| f.0 == 1).map(|f| strings[number_of(f.2, 1) as usize]).collect();
+        let number_of = |message: &[u8], field: u64| {
+            fields(message).iter().find(|f| f.0 == field).map_or(0, |f| f.1)
+        };
+        let types: Vec<&str> = profile
+            .iter()
+            .filter(|f| f.0 == 1)
+            .map(|f| strings[number_of(f.2, 1) as usize])
+            .collect();
         assert_eq!(types, ["calls", "steps"]);
-        let functions: HashMap<u64, &str> =
-            profile.iter().filter(|f| f.0 == 5).map(|f| (number_of(f.2, 1), strings[number_of(f.2, 2) as usize])).collect();
+        let functions: HashMap<u64, &str> = profile
+            .iter()
+            .filter(|f| f.0 == 5)
+            .map(|f| (number_of(f.2, 1), strings[number_of(f.2, 2) as usize]))
+            .collect();
         let locations: HashMap<u64, &str> = profile
             .iter()
             .filter(|f| f.0 == 4)
@@ -410,7 +506,11 @@ fn pprof_has_the_folded_stacks() {
             let parts = fields(sample.2);
             let part = |field: u64| packed(parts.iter().find(|f| f.0 == field).unwrap().2);
             let (ids, values) = (part(1), part(2));
-            let names: Vec<String> = ids.iter().rev().map(|id| addfg::text::visible(locations[id]).replace(';', ":")).collect();
+            let names: Vec<String> = ids
+                .iter()
+                .rev()
+                .map(|id| addfg::text::visible(locations[id]).replace(';', ":"))
+                .collect();
             calls += values[0];
             if values[1] > 0 {
                 stacks.insert(names.join(";"), values[1]);
@@ -418,7 +518,9 @@ fn pprof_has_the_folded_stacks() {
         }
         let folded: BTreeMap<String, u64> = text(&db, "folded")
             .lines()
-            .map(|l| l.rsplit_once(' ').map(|(stack, n)| (stack.to_owned(), n.parse().unwrap())).unwrap())
+            .map(|l| {
+                l.rsplit_once(' ').map(|(stack, n)| (stack.to_owned(), n.parse().unwrap())).unwrap()
+            })
             .collect();
         assert_eq!(stacks, folded);
         let all = query(&db, "SELECT sum(calls)::BIGINT AS n FROM function_profile_folded");
@@ -454,15 +556,22 @@ fn json_and_graphml_have_every_edge() {
                 }
                 Some("data") => {
                     for flow in edge["via"].as_array().unwrap() {
-                        found.insert((from, to, flow["via"].as_str().unwrap().to_owned(), number(&flow["bytes"])));
+                        found.insert((
+                            from,
+                            to,
+                            flow["via"].as_str().unwrap().to_owned(),
+                            number(&flow["bytes"]),
+                        ));
                     }
                 }
                 other => panic!("{other:?}"),
             }
         }
         assert_eq!(found, edges(&db));
-        let schema: Value =
-            serde_json::from_str(&std::fs::read_to_string(repository("docs/graph.schema.json")).unwrap()).expect("schema");
+        let schema: Value = serde_json::from_str(
+            &std::fs::read_to_string(repository("docs/graph.schema.json")).unwrap(),
+        )
+        .expect("schema");
         conforms(&graph, &schema, &schema, "");
         if let Some(python) = python("jsonschema") {
             let (graph, schema) = (export(&db, "json"), repository("docs/graph.schema.json"));
@@ -481,9 +590,15 @@ jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))"
 g = nx.read_graphml(sys.argv[1], force_multigraph=True)
 print(json.dumps({'edges': [[int(a[1:]), int(b[1:]), d.get('via', ''), d.get('bytes', d.get('calls'))] for a, b, d in g.edges(data=True)],
                   'names': sorted(d['name'] for _, d in g.nodes(data=True))}))";
-            let read: Value = serde_json::from_str(&run(&python, &["-c", script, file.to_str().unwrap()])).unwrap();
+            let read: Value =
+                serde_json::from_str(&run(&python, &["-c", script, file.to_str().unwrap()]))
+                    .unwrap();
             let list = read["edges"].as_array().unwrap().iter();
-            let list = list.map(|e| (number(&e[0]), number(&e[1]), e[2].as_str().unwrap().to_owned(), number(&e[3]))).collect();
+            let list = list
+                .map(|e| {
+                    (number(&e[0]), number(&e[1]), e[2].as_str().unwrap().to_owned(), number(&e[3]))
+                })
+                .collect();
             assert_eq!(edges(&db), list);
             let mut names: Vec<String> = graph["nodes"]
                 .as_array()
@@ -501,10 +616,13 @@ print(json.dumps({'edges': [[int(a[1:]), int(b[1:]), d.get('via', ''), d.get('by
     }
 }
 
-/// The part of JSON Schema that docs/graph.schema.json uses: type, properties, required, items, enum, additionalProperties, $ref.
+/// The part of JSON Schema that docs/graph.schema.json uses: type, properties, required, items,
+/// enum, additionalProperties, $ref.
 fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) {
     if let Some(reference) = schema["$ref"].as_str() {
-        let target = root.pointer(reference.strip_prefix('#').unwrap()).unwrap_or_else(|| panic!("{reference}"));
+        let target = root
+            .pointer(reference.strip_prefix('#').unwrap())
+            .unwrap_or_else(|| panic!("{reference}"));
         return conforms(value, target, root, at);
     }
     let is = |kind: &str| match kind {
@@ -518,13 +636,17 @@ fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) {
     };
     match &schema["type"] {
         Value::String(kind) => assert!(is(kind), "{at}: {value} is no {kind}"),
-        Value::Array(kinds) => assert!(kinds.iter().any(|k| is(k.as_str().unwrap())), "{at}: {value} is none of {kinds:?}"),
+        Value::Array(kinds) => assert!(
+            kinds.iter().any(|k| is(k.as_str().unwrap())),
+            "{at}: {value} is none of {kinds:?}"
+        ),
         _ => {}
     }
     if let Some(list) = schema["enum"].as_array() {
         assert!(list.contains(value), "{at}: {value} is none of {list:?}");
     }
-    if let (Some(object), Some(properties)) = (value.as_object(), schema["properties"].as_object()) {
+    if let (Some(object), Some(properties)) = (value.as_object(), schema["properties"].as_object())
+    {
         for name in schema["required"].as_array().into_iter().flatten() {
             assert!(object.contains_key(name.as_str().unwrap()), "{at} has no {name}");
         }
@@ -544,20 +666,33 @@ fn tables_come_back_from_parquet_and_csv() {
     for db in databases(&scratch) {
         let (parquet, csv) = (export(&db, "parquet"), export(&db, "csv"));
         let connection = addfg::store::open::open(&db, false).expect("database");
-        let count = |sql: &str| connection.query_row(sql, [], |r| r.get::<_, i64>(0)).unwrap_or_else(|e| panic!("{sql}: {e}"));
+        let count = |sql: &str| {
+            connection
+                .query_row(sql, [], |r| r.get::<_, i64>(0))
+                .unwrap_or_else(|e| panic!("{sql}: {e}"))
+        };
         let mut tables = BTreeSet::new();
         for entry in std::fs::read_dir(&parquet).unwrap() {
             let path = entry.unwrap().path();
             let table = path.file_stem().unwrap().to_string_lossy().into_owned();
             let beside = csv.join(format!("{table}.csv"));
             // Parquet keeps every type; of CSV the types are the table's.
-            for (a, b) in [(table.as_str(), format!("'{}'", path.display())), (&format!("'{}'", path.display()), table.clone())] {
-                assert_eq!(count(&format!("SELECT count(*) FROM (FROM {a} EXCEPT ALL FROM {b})")), 0, "{table}");
+            for (a, b) in [
+                (table.as_str(), format!("'{}'", path.display())),
+                (&format!("'{}'", path.display()), table.clone()),
+            ] {
+                assert_eq!(
+                    count(&format!("SELECT count(*) FROM (FROM {a} EXCEPT ALL FROM {b})")),
+                    0,
+                    "{table}"
+                );
             }
             let types: Vec<String> = {
                 let mut statement = connection.prepare(&format!("DESCRIBE {table}")).unwrap();
                 let rows = statement
-                    .query_map([], |r| Ok(format!("'{}': '{}'", r.get::<_, String>(0)?, r.get::<_, String>(1)?)))
+                    .query_map([], |r| {
+                        Ok(format!("'{}': '{}'", r.get::<_, String>(0)?, r.get::<_, String>(1)?))
+                    })
                     .unwrap();
                 rows.map(|r| r.unwrap()).collect()
             };
@@ -572,17 +707,26 @@ fn tables_come_back_from_parquet_and_csv() {
                 "{table}"
             );
             if table != "instruction" {
-                assert_eq!(count(&format!("SELECT count(*) FROM (FROM {table} EXCEPT ALL FROM {read})")), 0, "{table} as CSV");
+                assert_eq!(
+                    count(&format!("SELECT count(*) FROM (FROM {table} EXCEPT ALL FROM {read})")),
+                    0,
+                    "{table} as CSV"
+                );
             }
             tables.insert(table);
         }
-        assert!(tables.len() > 25 && tables.contains("communication") && tables.contains("block_run"), "{tables:?}");
+        assert!(
+            tables.len() > 25 && tables.contains("communication") && tables.contains("block_run"),
+            "{tables:?}"
+        );
         assert!(!tables.contains("opcode_line"), "every step only on demand");
         if let Some(python) = python("pyarrow, pandas") {
             let script = "import sys, os, json, pyarrow.parquet as pq, pandas as pd
 print(json.dumps({f[:-8]: [pq.read_table(os.path.join(sys.argv[1], f)).num_rows, len(pd.read_parquet(os.path.join(sys.argv[1], f)))]
                   for f in os.listdir(sys.argv[1])}))";
-            let read: Value = serde_json::from_str(&run(&python, &["-c", script, parquet.to_str().unwrap()])).unwrap();
+            let read: Value =
+                serde_json::from_str(&run(&python, &["-c", script, parquet.to_str().unwrap()]))
+                    .unwrap();
             for table in &tables {
                 let rows = count(&format!("SELECT count(*) FROM {table}"));
                 assert_eq!(read[table], serde_json::json!([rows, rows]), "{table}");
@@ -592,15 +736,28 @@ print(json.dumps({f[:-8]: [pq.read_table(os.path.join(sys.argv[1], f)).num_rows,
     let db = scratch.path("fir.duckdb");
     let folder = scratch.path("steps");
     let (db, folder) = (db.to_str().unwrap(), folder.to_str().unwrap());
-    ok(&["export", db, "--to", "parquet", "-o", folder, "--tables", "opcode_line,data_access", "--quiet"]);
+    ok(&[
+        "export",
+        db,
+        "--to",
+        "parquet",
+        "-o",
+        folder,
+        "--tables",
+        "opcode_line,data_access",
+        "--quiet",
+    ]);
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 2);
     let connection = addfg::store::open::open(Path::new(db), false).unwrap();
     let sql = format!("SELECT count(*) FROM '{folder}/opcode_line.parquet'");
     let steps: i64 = connection.query_row(&sql, [], |r| r.get(0)).unwrap();
     assert_eq!(steps, 401);
-    let unknown = addfg(&["export", db, "--to", "csv", "-o", folder, "--tables", "nothing", "--force"]);
+    let unknown =
+        addfg(&["export", db, "--to", "csv", "-o", folder, "--tables", "nothing", "--force"]);
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&unknown.stderr).contains("there are basic_block, block_access"));
+    assert!(
+        String::from_utf8_lossy(&unknown.stderr).contains("there are basic_block, block_access")
+    );
 }
 
 #[test]
@@ -609,7 +766,11 @@ fn gnuplot_draws_its_folder() {
     let folder = export(&build("fir", &scratch), "gnuplot");
     assert!(folder.join("memory.gp").is_file() && folder.join("footprint.tsv").is_file());
     if have("gnuplot") {
-        let output = Command::new("gnuplot").arg("memory.gp").current_dir(&folder).output().expect("gnuplot");
+        let output = Command::new("gnuplot")
+            .arg("memory.gp")
+            .current_dir(&folder)
+            .output()
+            .expect("gnuplot");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(std::fs::read_to_string(folder.join("memory.svg")).unwrap().contains("</svg>"));
     }
@@ -648,7 +809,10 @@ fn outputs_are_complete_or_not_there() {
         refused(&["--to", export.name, "-o", db_text, "--force"], "is a database");
     }
     refused(&["--to", "csv", "-o", &path("nowhere/below"), "--force"], "cannot write");
-    refused(&["--to", "csv", "-o", &path("t"), "--tables", "nothing"], "no table or view `nothing`");
+    refused(
+        &["--to", "csv", "-o", &path("t"), "--tables", "nothing"],
+        "no table or view `nothing`",
+    );
     refused(&["--to", "callgrind", "-o", &path("nowhere/file")], "cannot write");
     let left: Vec<String> = std::fs::read_dir(&scratch.0)
         .unwrap()
@@ -693,7 +857,8 @@ fn deep_recursion_and_clocks() {
         .unwrap();
     drop(connection);
     let folded = text(&db, "folded");
-    let sum: i64 = folded.lines().map(|l| l.rsplit_once(' ').unwrap().1.parse::<i64>().unwrap()).sum();
+    let sum: i64 =
+        folded.lines().map(|l| l.rsplit_once(' ').unwrap().1.parse::<i64>().unwrap()).sum();
     assert_eq!(sum, 100_000);
     assert!(folded.len() < 3_000_000, "{} bytes", folded.len());
     let speedscope: Value = serde_json::from_str(&text(&db, "speedscope")).unwrap();
@@ -719,7 +884,9 @@ fn deep_recursion_and_clocks() {
     let begins = chrome["traceEvents"].as_array().unwrap().iter().filter(|e| e["ph"] == "X");
     assert_eq!(begins.map(|e| number(&e["ts"])).collect::<Vec<_>>(), [0, 10, 20, 5]);
     let connection = duckdb::Connection::open(&db).unwrap();
-    connection.execute_batch("UPDATE function_call SET call_time = NULL, return_time = NULL").unwrap();
+    connection
+        .execute_batch("UPDATE function_call SET call_time = NULL, return_time = NULL")
+        .unwrap();
     drop(connection);
     let output = addfg(&["export", db.to_str().unwrap(), "--to", "folded", "-o", "-"]);
     assert_eq!(output.status.code(), Some(2));

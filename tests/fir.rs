@@ -8,11 +8,21 @@ fn every_edge_of_the_fir_filter() {
     let scratch = Scratch::new("fir");
     let db = scratch.path("fir.duckdb");
     let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    let arguments = ["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap(), "--quiet"];
+    let arguments = [
+        "build",
+        log.to_str().unwrap(),
+        "--elf",
+        elf.to_str().unwrap(),
+        "-o",
+        db.to_str().unwrap(),
+        "--quiet",
+    ];
     ok(&arguments);
     // writer,reader,via,bytes,unique_bytes,addresses,transfers
-    let data =
-        rows(&db, "SELECT writer, reader, via, bytes, unique_bytes, addresses, transfers FROM function_dataflow ORDER BY ALL");
+    let data = rows(
+        &db,
+        "SELECT writer, reader, via, bytes, unique_bytes, addresses, transfers FROM function_dataflow ORDER BY ALL",
+    );
     let expected = [
         // Five outputs of eight were written; checksum reads all.
         "<image .bss>,checksum,global,12,12,12,3",
@@ -22,10 +32,12 @@ fn every_edge_of_the_fir_filter() {
         "_start,_start,register,8,8,8,1",
         // main's result is checksum's: eax.
         "checksum,_start,register,4,4,4,1",
-        // 8 x (ecx 4, rdx 8, eax 4 + 4, rdx 8, rsi and rdx 16) + rdx 8 + eax 4; unique: each version's bytes once.
+        // 8 x (ecx 4, rdx 8, eax 4 + 4, rdx 8, rsi and rdx 16) + rdx 8 + eax 4; unique: each
+        // version's bytes once.
         "checksum,checksum,register,364,176,24,58",
         "filter,checksum,global,20,20,20,5",
-        // 5 x (rbx + r12, rbp + rbx, rbx, rbx): fir saves and restores them, so they keep their writer.
+        // 5 x (rbx + r12, rbp + rbx, rbx, rbx): fir saves and restores them, so they keep their
+        // writer.
         "filter,filter,register,240,64,24,30",
         // rdi
         "filter,fir,register,40,40,8,5",
@@ -56,10 +68,16 @@ fn every_edge_of_the_fir_filter() {
     let endings = rows(&db, "SELECT ending, count(*) FROM function_call GROUP BY ALL ORDER BY ALL");
     // _start never returns.
     assert_eq!(endings, ["open,1", "return,29"]);
-    // filter saves three registers once, fir four in each of five calls; each is restored, none is read otherwise.
-    let saves = rows(&db, "SELECT restores, exposed_seq IS NULL, count(*) FROM saved_register GROUP BY ALL");
+    // filter saves three registers once, fir four in each of five calls; each is restored, none is
+    // read otherwise.
+    let saves = rows(
+        &db,
+        "SELECT restores, exposed_seq IS NULL, count(*) FROM saved_register GROUP BY ALL",
+    );
     assert_eq!(saves, ["1,true,23"]);
     let dot = ok(&["graph", db.to_str().unwrap()]);
     assert_eq!(dot, ok(&["graph", db.to_str().unwrap()]), "the same picture each time");
-    assert!(dot.contains("fir in ./fir.c: 230 steps of its own, 290 with callees; local register 1.1 KiB"));
+    assert!(dot.contains(
+        "fir in ./fir.c: 230 steps of its own, 290 with callees; local register 1.1 KiB"
+    ));
 }

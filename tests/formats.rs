@@ -1,11 +1,16 @@
-//! Tests over the registry of trace formats: names, detection, and for each format a good, a truncated and a damaged log whose lines
-//! are echoed above the rows that they gave. `tests/formats/<format>/{good,truncated,damaged}*.log`; record.sh makes those of tools.
+//! Tests over the registry of trace formats: names, detection, and for each format a good, a
+//! truncated and a damaged log whose lines are echoed above the rows that they gave.
+//! `tests/formats/<format>/{good,truncated,damaged}*.log`; record.sh makes those of tools.
 
 use addfg::diagnostics::Diagnostic;
-use addfg::event::{BlockDef, Carries, Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, RunBatch, StepBatch};
+use addfg::event::{
+    BlockDef, Carries, Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, RunBatch, StepBatch,
+};
 use addfg::isa::registers;
 use addfg::trace::input::Input;
-use addfg::trace::{Context, STEP_FORMATS, Sink, StepFormat, TABLE_FORMATS, TraceError, detect, formats};
+use addfg::trace::{
+    Context, STEP_FORMATS, Sink, StepFormat, TABLE_FORMATS, TraceError, detect, formats,
+};
 use proptest::prelude::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -19,8 +24,10 @@ fn fixtures() -> Vec<(&'static dyn StepFormat, String, Vec<u8>)> {
     let mut all = Vec::new();
     for format in STEP_FORMATS {
         let folder = folder().join(format.name());
-        let files = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-        let mut names: Vec<String> = files.map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+        let files =
+            std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        let mut names: Vec<String> =
+            files.map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         for name in names.into_iter().filter(|n| n.ends_with(".log")) {
             let bytes = std::fs::read(folder.join(&name)).unwrap();
@@ -36,7 +43,12 @@ fn setting(format: &str, name: &str) -> (Option<Isa>, Option<String>) {
         "execlog" | "giano" => (Some(Isa::Arm), None),
         "layout" => {
             let stem = name.trim_end_matches(".log").split_once('-').map_or("", |(_, stem)| stem);
-            (Some(Isa::Riscv64), Some(std::fs::read_to_string(folder().join(format!("layout/{stem}.toml"))).unwrap()))
+            (
+                Some(Isa::Riscv64),
+                Some(
+                    std::fs::read_to_string(folder().join(format!("layout/{stem}.toml"))).unwrap(),
+                ),
+            )
         }
         _ => (None, None),
     }
@@ -67,7 +79,8 @@ impl Gather {
     fn insn(&self, id: u32) -> String {
         let Some(def) = self.insns.get(id as usize) else { return format!("undefined {id}") };
         let bytes: String = def.bytes.iter().map(|b| format!("{b:02x}")).collect();
-        let mut text = format!("{:#x} {}", def.address, if bytes.is_empty() { "-" } else { &bytes });
+        let mut text =
+            format!("{:#x} {}", def.address, if bytes.is_empty() { "-" } else { &bytes });
         if def.size > 0 && def.size as usize != def.bytes.len() {
             write!(text, " size {}", def.size).unwrap();
         }
@@ -122,7 +135,12 @@ impl Sink for Gather {
         self.insns.append(&mut batch.new_insns);
         let (mut a, mut r) = (0, 0);
         assert_eq!(
-            [batch.thread.len(), batch.condition.len(), batch.access_end.len(), batch.register_end.len()],
+            [
+                batch.thread.len(),
+                batch.condition.len(),
+                batch.access_end.len(),
+                batch.register_end.len()
+            ],
             [batch.len(); 4]
         );
         assert!(batch.time.is_empty() || batch.time.len() == batch.len());
@@ -161,7 +179,12 @@ impl Sink for Gather {
                 let mut text = self.insn(step.insn);
                 for shape in mem.by_ref().take(step.mem.into()) {
                     let address = *address.next().unwrap();
-                    text += &access(&LoggedAccess { address, size: shape.size, is_write: shape.is_write, value: None });
+                    text += &access(&LoggedAccess {
+                        address,
+                        size: shape.size,
+                        is_write: shape.is_write,
+                        value: None,
+                    });
                 }
                 self.steps.push(text);
             }
@@ -170,7 +193,8 @@ impl Sink for Gather {
         Ok(())
     }
     fn diagnostic(&mut self, d: Diagnostic) {
-        self.diagnostics.push(format!("{:?} {} at {}: {}", d.severity, d.code, d.position, d.message));
+        self.diagnostics
+            .push(format!("{:?} {} at {}: {}", d.severity, d.code, d.position, d.message));
     }
     fn progress(&mut self, _: u64) {}
 }
@@ -178,8 +202,10 @@ impl Sink for Gather {
 fn read(format: &dyn StepFormat, name: &str, bytes: &[u8]) -> (Gather, Result<(), TraceError>) {
     let (isa, layout) = setting(format.name(), name);
     let mut gather = Gather { isa, ..Gather::default() };
-    let context = Context { isa, big_endian: false, code: &|_| None, layout: layout.as_deref(), jobs: 2 };
-    let result = Input::from_bytes(name, bytes).and_then(|input| format.read(input, &context, &mut gather));
+    let context =
+        Context { isa, big_endian: false, code: &|_| None, layout: layout.as_deref(), jobs: 2 };
+    let result =
+        Input::from_bytes(name, bytes).and_then(|input| format.read(input, &context, &mut gather));
     (gather, result)
 }
 
@@ -187,11 +213,17 @@ fn read(format: &dyn StepFormat, name: &str, bytes: &[u8]) -> (Gather, Result<()
 fn names_differ_and_every_format_says_what_it_is() {
     for (i, format) in formats().enumerate() {
         assert!(formats().take(i).all(|other| other.name() != format.name()), "{}", format.name());
-        assert!(!format.about().is_empty() && !format.record().is_empty() && !format.help().is_empty(), "{}", format.name());
+        assert!(
+            !format.about().is_empty() && !format.record().is_empty() && !format.help().is_empty(),
+            "{}",
+            format.name()
+        );
     }
     for format in STEP_FORMATS {
         for kind in ["good", "truncated", "damaged"] {
-            let found = fixtures().iter().any(|(f, name, _)| f.name() == format.name() && name.starts_with(kind));
+            let found = fixtures()
+                .iter()
+                .any(|(f, name, _)| f.name() == format.name() && name.starts_with(kind));
             assert!(found, "{} has no {kind} fixture", format.name());
         }
     }
@@ -200,20 +232,26 @@ fn names_differ_and_every_format_says_what_it_is() {
 #[test]
 fn every_fixture_is_recognised_by_its_own_format_and_by_no_other() {
     for (format, name, bytes) in fixtures() {
-        for (variant, bytes) in
-            [("", bytes.clone()), (" with CR LF", String::from_utf8(bytes.clone()).unwrap().replace('\n', "\r\n").into())]
-        {
+        for (variant, bytes) in [
+            ("", bytes.clone()),
+            (" with CR LF", String::from_utf8(bytes.clone()).unwrap().replace('\n', "\r\n").into()),
+        ] {
             let input = Input::from_bytes(&name, &bytes).unwrap();
-            let yes: Vec<_> = formats().filter(|f| f.sniff(input.head())).map(|f| f.name()).collect();
+            let yes: Vec<_> =
+                formats().filter(|f| f.sniff(input.head())).map(|f| f.name()).collect();
             // A layout describes what nobody knows: it must be given.
             let wanted: &[&str] = if format.name() == "layout" { &[] } else { &[format.name()] };
             assert_eq!(yes, wanted, "{}/{name}{variant}", format.name());
-            assert_eq!(detect(&input, Some(format.name())).ok().map(|f| f.format().name()), Some(format.name()));
+            assert_eq!(
+                detect(&input, Some(format.name())).ok().map(|f| f.format().name()),
+                Some(format.name())
+            );
         }
     }
 }
 
-/// What formats that fill tables make of their fixtures is in a test of their own (tests/<format>.rs), where the fixtures may be, too.
+/// What formats that fill tables make of their fixtures is in a test of their own
+/// (tests/<format>.rs), where the fixtures may be, too.
 #[test]
 fn fixtures_of_table_formats_are_recognised_by_no_other() {
     for format in TABLE_FORMATS {
@@ -224,14 +262,23 @@ fn fixtures_of_table_formats_are_recognised_by_no_other() {
         let mut kinds = [0; 3];
         for path in files.map(|f| f.unwrap().path()) {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            let Some(kind) = ["good", "truncated", "damaged"].iter().position(|k| name.starts_with(k)) else { continue };
+            let Some(kind) =
+                ["good", "truncated", "damaged"].iter().position(|k| name.starts_with(k))
+            else {
+                continue;
+            };
             kinds[kind] += 1;
             let input = Input::open(&path).unwrap();
-            let yes: Vec<_> = formats().filter(|f| f.sniff(input.head())).map(|f| f.name()).collect();
+            let yes: Vec<_> =
+                formats().filter(|f| f.sniff(input.head())).map(|f| f.name()).collect();
             assert_eq!(yes, [format.name()], "{name}");
             assert_eq!(detect(&input, None).ok().map(|f| f.format().name()), Some(format.name()));
         }
-        assert!(kinds.iter().all(|&n| n > 0), "{} lacks a good, truncated or damaged fixture: {kinds:?}", format.name());
+        assert!(
+            kinds.iter().all(|&n| n > 0),
+            "{} lacks a good, truncated or damaged fixture: {kinds:?}",
+            format.name()
+        );
     }
 }
 
@@ -248,12 +295,14 @@ fn other_text_is_no_trace() {
         "\n\n\n",
         "1 2 3\n",
     ] {
-        let yes: Vec<_> = formats().filter(|f| f.sniff(text.as_bytes())).map(|f| f.name()).collect();
+        let yes: Vec<_> =
+            formats().filter(|f| f.sniff(text.as_bytes())).map(|f| f.name()).collect();
         assert!(yes.is_empty(), "{text:?} is taken for {yes:?}");
     }
 }
 
-/// The lines of a log, each above what it gave. A row belongs to the first line with which reading up to its end gives it.
+/// The lines of a log, each above what it gave. A row belongs to the first line with which reading
+/// up to its end gives it.
 fn echo(format: &dyn StepFormat, name: &str, bytes: &[u8]) -> String {
     let (full, result) = read(format, name, bytes);
     let mut out = format!("{}\n", full.begun);
@@ -288,11 +337,22 @@ fn every_line_of_a_fixture_with_what_it_gave() {
     settings.set_omit_expression(true);
     for (format, name, bytes) in fixtures() {
         let text = echo(format, &name, &bytes);
-        settings.bind(|| insta::assert_snapshot!(format!("{}-{}", format.name(), name.trim_end_matches(".log")), text));
+        settings.bind(|| {
+            insta::assert_snapshot!(
+                format!("{}-{}", format.name(), name.trim_end_matches(".log")),
+                text
+            )
+        });
         let (gather, result) = read(format, &name, &bytes);
         assert!(result.is_ok(), "{}/{name}: {result:?}", format.name());
         let lost = gather.diagnostics.iter().any(|d| d.starts_with("Error"));
-        assert_eq!(lost, !name.starts_with("good"), "{}/{name}: {:?}", format.name(), gather.diagnostics);
+        assert_eq!(
+            lost,
+            !name.starts_with("good"),
+            "{}/{name}: {:?}",
+            format.name(),
+            gather.diagnostics
+        );
         assert!(!gather.steps.is_empty());
     }
 }
@@ -302,7 +362,11 @@ fn nothing_that_parses_is_an_error_with_a_place() {
     for format in STEP_FORMATS {
         let name = fixtures().into_iter().find(|(f, ..)| f.name() == format.name()).unwrap().1;
         let (_, result) = read(*format, &name, b"Dear reader,\nthis is no trace.\n");
-        assert!(matches!(result, Err(TraceError::Malformed { .. })), "{}: {result:?}", format.name());
+        assert!(
+            matches!(result, Err(TraceError::Malformed { .. })),
+            "{}: {result:?}",
+            format.name()
+        );
     }
 }
 
@@ -319,15 +383,22 @@ fn a_layout_of_the_documentation_is_the_tested_one() {
 fn layouts_read_genuine_logs() {
     let excerpts = folder().join("../../../shared/data/sim-excerpts");
     let Some(layout) = STEP_FORMATS.iter().find(|f| f.name() == "layout") else { return };
-    for (file, name, isa, steps) in
-        [("cv32e40p-tracer.log", "columns", Isa::Riscv32, 5), ("gem5-exec-riscv.log", "pattern", Isa::Riscv64, 24)]
-    {
+    for (file, name, isa, steps) in [
+        ("cv32e40p-tracer.log", "columns", Isa::Riscv32, 5),
+        ("gem5-exec-riscv.log", "pattern", Isa::Riscv64, 24),
+    ] {
         let Ok(bytes) = std::fs::read(excerpts.join(file)) else {
             println!("skipped: no ../shared/data/sim-excerpts/{file}");
             continue;
         };
         let text = std::fs::read_to_string(folder().join(format!("layout/{name}.toml"))).unwrap();
-        let context = Context { isa: Some(isa), big_endian: false, code: &|_| None, layout: Some(&text), jobs: 1 };
+        let context = Context {
+            isa: Some(isa),
+            big_endian: false,
+            code: &|_| None,
+            layout: Some(&text),
+            jobs: 1,
+        };
         let mut gather = Gather { isa: Some(isa), ..Gather::default() };
         layout.read(Input::from_bytes(file, &bytes).unwrap(), &context, &mut gather).unwrap();
         assert!(gather.steps.len() >= steps, "{file}: {:#?}", gather.steps);
@@ -352,7 +423,10 @@ fn mutate(bytes: &[u8], changes: &[(u16, u8, u8)]) -> Vec<u8> {
             3 => bytes.truncate(at),
             4 => bytes[at] = b"\n\0 ,[]\"=:0xf-{"[byte as usize % 14],
             5 => {
-                let end = bytes[at..].iter().position(|&b| b == b'\n').map_or(bytes.len(), |e| at + e + 1);
+                let end = bytes[at..]
+                    .iter()
+                    .position(|&b| b == b'\n')
+                    .map_or(bytes.len(), |e| at + e + 1);
                 bytes.drain(at..end);
             }
             6 => {

@@ -22,7 +22,8 @@ fn all() -> Selection {
 
 /// Bytes on edges and within nodes.
 fn bytes(graph: &Graph) -> i64 {
-    graph.edges().iter().map(|e| e.2.bytes()).sum::<i64>() + graph.graph.node_weights().map(|n| n.local_bytes()).sum::<i64>()
+    graph.edges().iter().map(|e| e.2.bytes()).sum::<i64>()
+        + graph.graph.node_weights().map(|n| n.local_bytes()).sum::<i64>()
 }
 
 #[test]
@@ -30,11 +31,18 @@ fn the_paper_s_figures() {
     let (_scratch, db) = open(fixture_db::small, "figures");
     insta::assert_snapshot!("whole", dot::render(&load(&db, &all()).unwrap()));
     let b = resolve_function(&db, "B").unwrap().function_id;
-    let focus = |instance| Selection { focus: Some(Focus { function_id: b, instance, depth: 1 }), ..all() };
+    let focus =
+        |instance| Selection { focus: Some(Focus { function_id: b, instance, depth: 1 }), ..all() };
     insta::assert_snapshot!("figure_9", dot::render(&load(&db, &focus(None)).unwrap()));
     // Instance 1 has data from C and D; what only instance 2 has is potential.
-    insta::assert_snapshot!("figure_10", dot::render_for_layout(&load(&db, &focus(Some(1))).unwrap()));
-    insta::assert_snapshot!("files", json::render(&load(&db, &Selection { level: Level::File, ..all() }).unwrap()));
+    insta::assert_snapshot!(
+        "figure_10",
+        dot::render_for_layout(&load(&db, &focus(Some(1))).unwrap())
+    );
+    insta::assert_snapshot!(
+        "files",
+        json::render(&load(&db, &Selection { level: Level::File, ..all() }).unwrap())
+    );
     let instances = Selection { level: Level::Instance, ..focus(Some(2)) };
     insta::assert_snapshot!("instances", json::render(&load(&db, &instances).unwrap()));
 }
@@ -42,7 +50,8 @@ fn the_paper_s_figures() {
 #[test]
 fn stubs_are_merged_without_loss() {
     let (_scratch, db) = open(fixture_db::small, "stubs");
-    let (merged, shown) = (load(&db, &all()).unwrap(), load(&db, &Selection { stubs: true, ..all() }).unwrap());
+    let (merged, shown) =
+        (load(&db, &all()).unwrap(), load(&db, &Selection { stubs: true, ..all() }).unwrap());
     assert_eq!(bytes(&merged), bytes(&shown));
     let steps = |g: &Graph| g.graph.node_weights().filter_map(|n| n.steps_self).sum::<i64>();
     assert_eq!((steps(&merged), merged.steps), (100, 100));
@@ -68,7 +77,8 @@ fn stubs_are_merged_without_loss() {
 #[test]
 fn a_large_graph_is_small_and_loses_nothing() {
     let (_scratch, db) = open(fixture_db::large, "large");
-    let whole: i64 = db.query_row("SELECT sum(bytes)::BIGINT FROM function_edge", [], |r| r.get(0)).unwrap();
+    let whole: i64 =
+        db.query_row("SELECT sum(bytes)::BIGINT FROM function_edge", [], |r| r.get(0)).unwrap();
     let graph = load(&db, &Selection { min_bytes: Some(0), ..all() }).unwrap();
     assert_eq!(graph.graph.node_count(), 25);
     assert_eq!(bytes(&graph), whole);
@@ -76,7 +86,11 @@ fn a_large_graph_is_small_and_loses_nothing() {
     assert_eq!(others.members, 4976);
     let graph = load(&db, &all()).unwrap();
     let calls = graph.edges().iter().filter(|e| matches!(e.2.kind, EdgeKind::Call { .. })).count();
-    assert!(graph.graph.edge_count() - calls <= 50 && calls <= 50, "{} edges", graph.graph.edge_count());
+    assert!(
+        graph.graph.edge_count() - calls <= 50 && calls <= 50,
+        "{} edges",
+        graph.graph.edge_count()
+    );
     assert_eq!(dot::render(&graph), dot::render(&load(&db, &all()).unwrap()));
     insta::assert_snapshot!("large_left_out", graph.left_out.join("\n"));
 }
@@ -100,7 +114,8 @@ fn hostile_names_stay_text() {
         };
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
-        let (svg, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let (svg, errors) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success() && errors.is_empty(), "{errors}");
         assert!(!svg.contains("<img"));
         // As it is written, with the characters that act on a terminal escaped.
@@ -117,7 +132,9 @@ fn hostile_names_stay_text() {
 #[test]
 fn a_function_by_name() {
     let (_scratch, db) = open(fixture_db::small, "resolve");
-    let id = |text| resolve_function(&db, text).map(|r| (r.function_id, r.instance)).map_err(|e| e.to_string());
+    let id = |text| {
+        resolve_function(&db, text).map(|r| (r.function_id, r.instance)).map_err(|e| e.to_string())
+    };
     assert_eq!(id("B"), Ok((2, None)));
     assert_eq!(id("B#2"), Ok((2, Some(2))));
     assert_eq!(id("b.c:B"), Ok((2, None)));
@@ -135,6 +152,9 @@ fn a_function_by_name() {
     assert_eq!(id("twice"), Err(ambiguous.into()));
     assert_eq!(id("put"), Err("no function is named `put`; there is `puts@plt`, `puts`".into()));
     assert_eq!(id("B#3"), Err("`B` was called 2 times: there is no instance 3".into()));
-    assert_eq!(id("@main"), Err("`@main` is no address; write it in hexadecimal, as in @0x401136".into()));
+    assert_eq!(
+        id("@main"),
+        Err("`@main` is no address; write it in hexadecimal, as in @0x401136".into())
+    );
     assert!(id("' OR 1=1 --").is_err());
 }

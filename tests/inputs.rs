@@ -16,15 +16,24 @@ fn build(folder: &Scratch, name: &str, log: &[u8], elf: &Path, more: &[&str]) ->
     let path = folder.path(name);
     std::fs::write(&path, log).unwrap();
     let db = folder.path("out.duckdb");
-    let mut arguments = vec!["build", path.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap()];
+    let mut arguments = vec![
+        "build",
+        path.to_str().unwrap(),
+        "--elf",
+        elf.to_str().unwrap(),
+        "-o",
+        db.to_str().unwrap(),
+    ];
     arguments.extend(more);
     let output = addfg(&arguments);
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 fn files(folder: &Scratch) -> Vec<String> {
-    let mut names: Vec<_> =
-        std::fs::read_dir(&folder.0).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<_> = std::fs::read_dir(&folder.0)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     names
 }
@@ -36,8 +45,16 @@ fn refused_inputs_leave_nothing() {
     let garbage: Vec<u8> = (0..5000u32).map(|i| (i.wrapping_mul(2654435761) >> 13) as u8).collect();
     for (name, log, words) in [
         ("empty.log", &b""[..], &["empty.log", "empty file"][..]),
-        ("garbage.log", &garbage[..], &["garbage.log", "not a trace in any format", "addfg formats"]),
-        ("text.log", b"Dear reader,\nthis is no trace.\n", &["text.log", "Dear reader", "addfg formats"]),
+        (
+            "garbage.log",
+            &garbage[..],
+            &["garbage.log", "not a trace in any format", "addfg formats"],
+        ),
+        (
+            "text.log",
+            b"Dear reader,\nthis is no trace.\n",
+            &["text.log", "Dear reader", "addfg formats"],
+        ),
         ("banner.log", b"==1== Lackey\n==1== done\n", &["banner.log"]),
     ] {
         let (code, error) = build(&folder, name, log, &elf, &[]);
@@ -54,11 +71,16 @@ fn refused_inputs_leave_nothing() {
 fn wrong_elf_is_refused() {
     let folder = Scratch::new("wrong-elf");
     let log = String::from_utf8(fir_log()).unwrap().replace("I  0040", "I  0990");
-    let (code, error) = build(&folder, "fir.log", log.as_bytes(), &repository("examples/fir/fir"), &[]);
+    let (code, error) =
+        build(&folder, "fir.log", log.as_bytes(), &repository("examples/fir/fir"), &[]);
     assert_eq!(code, 2, "{error}");
-    assert!(error.contains("fall in no function of") && error.contains("--elf FILE@ADDRESS"), "{error}");
+    assert!(
+        error.contains("fall in no function of") && error.contains("--elf FILE@ADDRESS"),
+        "{error}"
+    );
     assert_eq!(files(&folder), ["fir.log"]);
-    let (code, error) = build(&folder, "fir.log", &fir_log(), &repository("examples/fir/fir.c"), &[]);
+    let (code, error) =
+        build(&folder, "fir.log", &fir_log(), &repository("examples/fir/fir.c"), &[]);
     assert_eq!(code, 2, "{error}");
     assert!(error.contains("fir.c is not an ELF file"), "{error}");
 }
@@ -71,12 +93,15 @@ fn truncated_and_damaged_logs_load_up_to_the_damage() {
     let (code, error) = build(&folder, "cut.log", &log[..log.len() / 2 + 3], &elf, &[]);
     assert_eq!(code, 1, "{error}");
     assert!(error.contains("cut.log:") && error.contains("ends within a line"), "{error}");
-    let steps: i64 = rows(&folder.path("out.duckdb"), "SELECT count(*) FROM opcode_line")[0].parse().unwrap();
+    let steps: i64 =
+        rows(&folder.path("out.duckdb"), "SELECT count(*) FROM opcode_line")[0].parse().unwrap();
     assert!((150..300).contains(&steps), "{steps}");
-    let (code, error) = build(&folder, "cut.log", &log[..log.len() / 2 + 3], &elf, &["--force", "--strict"]);
+    let (code, error) =
+        build(&folder, "cut.log", &log[..log.len() / 2 + 3], &elf, &["--force", "--strict"]);
     assert_eq!(code, 2, "{error}");
     assert!(folder.path("out.duckdb").exists(), "a refused build leaves the old database");
-    let after: i64 = rows(&folder.path("out.duckdb"), "SELECT count(*) FROM opcode_line")[0].parse().unwrap();
+    let after: i64 =
+        rows(&folder.path("out.duckdb"), "SELECT count(*) FROM opcode_line")[0].parse().unwrap();
     assert_eq!(after, steps);
 
     let lines: Vec<&[u8]> = log.split_inclusive(|&b| b == b'\n').collect();
@@ -102,7 +127,9 @@ fn an_existing_database_is_not_overwritten() {
     assert_eq!(std::fs::read(folder.path("out.duckdb")).unwrap(), b"mine");
     let output = addfg(&["info", folder.path("out.duckdb").to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("neither a DuckDB nor a SQLite database"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("neither a DuckDB nor a SQLite database")
+    );
 }
 
 /// Compression, the number of jobs and line ends have no influence on what is in the database.
@@ -118,12 +145,26 @@ fn the_same_contents_however_it_is_read() {
     std::fs::write(folder.path("plain.log"), &text).unwrap();
     std::fs::write(folder.path("crlf.log"), crlf).unwrap();
     let mut contents = Vec::new();
-    for (log, jobs) in
-        [(packed, "1"), (folder.path("plain.log"), "1"), (folder.path("plain.log"), "3"), (folder.path("crlf.log"), "2")]
-    {
+    for (log, jobs) in [
+        (packed, "1"),
+        (folder.path("plain.log"), "1"),
+        (folder.path("plain.log"), "3"),
+        (folder.path("crlf.log"), "2"),
+    ] {
         let db = folder.path("a.duckdb");
         let (log, db) = (log.to_str().unwrap().to_owned(), db.to_str().unwrap().to_owned());
-        ok(&["build", &log, "--elf", elf.to_str().unwrap(), "-o", &db, "--jobs", jobs, "--force", "--quiet"]);
+        ok(&[
+            "build",
+            &log,
+            "--elf",
+            elf.to_str().unwrap(),
+            "-o",
+            &db,
+            "--jobs",
+            jobs,
+            "--force",
+            "--quiet",
+        ]);
         let mut all = Vec::new();
         for table in [
             "block_run",
@@ -145,7 +186,9 @@ fn the_same_contents_however_it_is_read() {
             "variable",
             "section",
         ] {
-            let sql = format!("SELECT '{table}', count(*), bit_xor(hash(t::VARCHAR)), sum(hash(t::VARCHAR)) FROM {table} t");
+            let sql = format!(
+                "SELECT '{table}', count(*), bit_xor(hash(t::VARCHAR)), sum(hash(t::VARCHAR)) FROM {table} t"
+            );
             all.extend(rows(Path::new(&db), &sql));
         }
         contents.push(all);
@@ -160,5 +203,7 @@ fn formats_are_listed_and_other_files_refused() {
     assert!(ok(&["formats"]).contains("lackey"));
     let output = addfg(&["graph", repository("Cargo.toml").to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("neither a DuckDB nor a SQLite database"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("neither a DuckDB nor a SQLite database")
+    );
 }

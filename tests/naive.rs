@@ -1,4 +1,5 @@
-//! Memory dataflow against the simplest model there is: a map from byte to the function that wrote it last.
+//! Memory dataflow against the simplest model there is: a map from byte to the function that wrote
+//! it last.
 
 mod common;
 use common::*;
@@ -17,7 +18,8 @@ fn read_log(path: &Path) -> String {
     text
 }
 
-/// Bytes by (writer, reader); a byte that nothing wrote has no writer and is left out, as is what a return reads.
+/// Bytes by (writer, reader); a byte that nothing wrote has no writer and is left out, as is what a
+/// return reads.
 fn naive(log: &str, function: &HashMap<u64, (String, bool)>) -> BTreeMap<(String, String), u64> {
     let mut writer: HashMap<u64, &str> = HashMap::new();
     let mut sums = BTreeMap::new();
@@ -25,7 +27,8 @@ fn naive(log: &str, function: &HashMap<u64, (String, bool)>) -> BTreeMap<(String
     for line in log.lines().filter(|l| !l.starts_with("==")) {
         let (kind, rest) = line.split_at(3);
         let (address, size) = rest.split_once(',').unwrap();
-        let (address, size) = (u64::from_str_radix(address, 16).unwrap(), size.parse::<u64>().unwrap());
+        let (address, size) =
+            (u64::from_str_radix(address, 16).unwrap(), size.parse::<u64>().unwrap());
         if kind.starts_with('I') {
             let (name, returns) = &function[&address];
             current = (name, *returns);
@@ -58,7 +61,8 @@ fn compare(name: &str, log: &Path, elf: &Path) {
             let mut parts = row.splitn(3, ',');
             let address = parts.next().unwrap().parse::<u64>().unwrap();
             let returns = parts.next().unwrap() == "true";
-            functions.insert(address, (parts.next().unwrap().trim_matches('"').to_owned(), returns));
+            functions
+                .insert(address, (parts.next().unwrap().trim_matches('"').to_owned(), returns));
         }
         let mut expected = naive(&text, &functions);
         if saves == "transparent" {
@@ -70,7 +74,8 @@ fn compare(name: &str, log: &Path, elf: &Path) {
                 let key = (name.trim_matches('"').to_owned(), name.trim_matches('"').to_owned());
                 let bytes = bytes.parse::<u64>().unwrap();
                 if bytes > 0 {
-                    let left = expected.get_mut(&key).expect("a restore reads what its function wrote");
+                    let left =
+                        expected.get_mut(&key).expect("a restore reads what its function wrote");
                     *left -= bytes;
                     if *left == 0 {
                         expected.remove(&key);
@@ -91,7 +96,10 @@ fn compare(name: &str, log: &Path, elf: &Path) {
         for (pair, bytes) in &expected {
             assert_eq!(found.get(pair), Some(bytes), "{name} {saves}: {pair:?}");
         }
-        let odd = rows(&db, "SELECT ending, kind, count(*) FROM function_call WHERE ending = 'unwound' GROUP BY ALL");
+        let odd = rows(
+            &db,
+            "SELECT ending, kind, count(*) FROM function_call WHERE ending = 'unwound' GROUP BY ALL",
+        );
         if name != "longjmp" {
             assert!(odd.is_empty(), "{name}: {odd:?}");
         }

@@ -1,5 +1,5 @@
-//! Random programs: the streaming pass, the SQL of queries/derive and a naive model give the same; and a pass that leaves out any one
-//! rule is found out.
+//! Random programs: the streaming pass, the SQL of queries/derive and a naive model give the same;
+//! and a pass that leaves out any one rule is found out.
 
 mod common;
 use addfg::analysis::pass::Mutation;
@@ -21,7 +21,12 @@ fn record(scratch: &Scratch, seed: u64, steps: usize, threads: usize) -> (Progra
     (program, list)
 }
 
-fn options(scratch: &Scratch, detail: Detail, literal_saves: bool, mutation: Option<Mutation>) -> Options {
+fn options(
+    scratch: &Scratch,
+    detail: Detail,
+    literal_saves: bool,
+    mutation: Option<Mutation>,
+) -> Options {
     Options {
         traces: vec![scratch.path("log")],
         elfs: vec![ElfInput { path: scratch.path("elf"), bias: None }],
@@ -47,17 +52,24 @@ fn differences(db: &Path) -> Vec<String> {
     assert_eq!(addfg::query::not_applicable(&connection).unwrap(), None);
     let verdicts = addfg::query::verify(&connection).unwrap();
     assert!(verdicts.len() >= 8);
-    verdicts.into_iter().filter(|v| !v.holds()).map(|v| format!("{}: {:#?}", v.table, v.examples)).collect()
+    verdicts
+        .into_iter()
+        .filter(|v| !v.holds())
+        .map(|v| format!("{}: {:#?}", v.table, v.examples))
+        .collect()
 }
 
 fn check(seed: u64, steps: usize, threads: usize) {
     let scratch = Scratch::new(&format!("property-{seed}-{steps}-{threads}"));
     let (program, list) = record(&scratch, seed, steps, threads);
     let db = scratch.path("db");
-    for (detail, literal) in [(Detail::Pairs, false), (Detail::Full, false), (Detail::Full, true), (Detail::Pairs, true)] {
+    for (detail, literal) in
+        [(Detail::Pairs, false), (Detail::Full, false), (Detail::Full, true), (Detail::Pairs, true)]
+    {
         build(&options(&scratch, detail, literal, None), &mut |_, _| false).unwrap();
         let found = differences(&db);
-        let case = format!("seed {seed}, {steps} steps, {threads} threads, {detail:?}, literal {literal}");
+        let case =
+            format!("seed {seed}, {steps} steps, {threads} threads, {detail:?}, literal {literal}");
         assert!(found.is_empty(), "{case}: {}", found.join("\n"));
     }
     let connection = addfg::store::open::open(&db, false).unwrap();
@@ -67,7 +79,8 @@ fn check(seed: u64, steps: usize, threads: usize) {
                WHERE e.via <> 'register' AND w.kind <> 'pseudo' GROUP BY ALL";
     let mut statement = connection.prepare(sql).unwrap();
     let row = |r: &duckdb::Row| Ok(((r.get(0)?, r.get(1)?), r.get::<_, i64>(2)? as u64));
-    let stored: BTreeMap<(String, String), u64> = statement.query_map([], row).unwrap().map(Result::unwrap).collect();
+    let stored: BTreeMap<(String, String), u64> =
+        statement.query_map([], row).unwrap().map(Result::unwrap).collect();
     assert_eq!(stored, naive(&program, &list), "seed {seed}, {steps} steps, {threads} threads");
 }
 
@@ -97,7 +110,8 @@ fn part_of_a_restored_register_is_written() {
     check(5879051752348431070, 1885, 2);
 }
 
-/// One read has bytes that no step wrote on both sides of the first stack pointer, with written ones between.
+/// One read has bytes that no step wrote on both sides of the first stack pointer, with written
+/// ones between.
 #[test]
 fn one_read_of_two_pseudo_functions() {
     check(14385574431842095439, 2555, 3);
@@ -116,7 +130,8 @@ fn a_pass_without_any_one_rule_is_found_out() {
         // Not every program has what a rule is about.
         let seen = (1..9).find_map(|seed| {
             record(&scratch, seed, 2500, 2);
-            build(&options(&scratch, Detail::Full, false, Some(mutation)), &mut |_, _| false).unwrap();
+            build(&options(&scratch, Detail::Full, false, Some(mutation)), &mut |_, _| false)
+                .unwrap();
             let found = differences(&scratch.path("db"));
             (!found.is_empty()).then_some(seed)
         });
@@ -128,7 +143,8 @@ fn a_pass_without_any_one_rule_is_found_out() {
     assert!(survivors.is_empty(), "not found out: {survivors:?}");
 }
 
-/// Leaves the log and the ELF file of one run: SEED=1 STEPS=100 THREADS=1 FOLDER=... cargo test --test property -- --ignored leave
+/// Leaves the log and the ELF file of one run: SEED=1 STEPS=100 THREADS=1 FOLDER=... cargo test
+/// --test property -- --ignored leave
 #[test]
 #[ignore = "for looking at what failed"]
 fn leave_files() {

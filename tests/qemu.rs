@@ -1,4 +1,5 @@
-//! The same program on several instruction sets and by several recorders has the same memory dataflow.
+//! The same program on several instruction sets and by several recorders has the same memory
+//! dataflow.
 
 mod common;
 use common::*;
@@ -13,15 +14,21 @@ fn load(log: &Path, elf: &Path, scratch: &Scratch) -> Vec<String> {
     let db = scratch.path("a.duckdb");
     let (log, elf, out) = (log.to_str().unwrap(), elf.to_str().unwrap(), db.to_str().unwrap());
     ok(&["build", log, "--elf", elf, "-o", out, "--force"]);
-    let odd =
-        rows(&db, "SELECT kind, ending, count(*) FROM function_call WHERE kind = 'signal' OR ending = 'unwound' GROUP BY ALL");
+    let odd = rows(
+        &db,
+        "SELECT kind, ending, count(*) FROM function_call WHERE kind = 'signal' OR ending = 'unwound' GROUP BY ALL",
+    );
     assert!(odd.is_empty(), "{log}: {odd:?}");
     assert!(rows(&db, "SELECT * FROM diagnostic WHERE severity = 'error'").is_empty());
     rows(&db, EDGES)
 }
 
 fn qemu(program: &str, elf: &Path, log: &Path) {
-    let output = Command::new(program).args(["-singlestep", "-d", "nochain,cpu,in_asm", "-D"]).arg(log).arg(elf).output();
+    let output = Command::new(program)
+        .args(["-singlestep", "-d", "nochain,cpu,in_asm", "-D"])
+        .arg(log)
+        .arg(elf)
+        .output();
     output.expect("qemu runs");
 }
 
@@ -32,7 +39,12 @@ fn one_program_on_five_instruction_sets() {
     for (name, compiler, emulator, more) in [
         ("x86-64", "gcc", "qemu-x86_64", &[][..]),
         ("arm", "arm-linux-gnueabi-gcc", "qemu-arm", &["-marm"]),
-        ("thumb", "arm-linux-gnueabi-gcc", "qemu-arm", &["-mthumb", "-march=armv7-a", "-mfloat-abi=softfp"]),
+        (
+            "thumb",
+            "arm-linux-gnueabi-gcc",
+            "qemu-arm",
+            &["-mthumb", "-march=armv7-a", "-mfloat-abi=softfp"],
+        ),
         ("aarch64", "aarch64-linux-gnu-gcc", "qemu-aarch64", &[]),
         ("riscv64", "riscv64-linux-gnu-gcc", "qemu-riscv64", &["-msmall-data-limit=0"]),
     ] {
@@ -52,7 +64,11 @@ fn one_program_on_five_instruction_sets() {
         assert!(edges.len() >= 4, "{name}: {edges:?}");
         assert_eq!(edges, &found[0].1, "{name} against {}", found[0].0);
     }
-    println!("equal on {:?}: {:?}", found.iter().map(|f| f.0).collect::<Vec<_>>(), found.first().map(|f| &f.1));
+    println!(
+        "equal on {:?}: {:?}",
+        found.iter().map(|f| f.0).collect::<Vec<_>>(),
+        found.first().map(|f| &f.1)
+    );
 }
 
 #[test]
@@ -64,12 +80,16 @@ fn execlog_equals_register_logs() {
     }
     let scratch = Scratch::new("execlog");
     for (isa, logs) in [
-        ("arm", &["dexec-7.2-arm.log", "execlog-7.2-arm.log", "execlog-9.x-regs-arm.synth.log"][..]),
+        (
+            "arm",
+            &["dexec-7.2-arm.log", "execlog-7.2-arm.log", "execlog-9.x-regs-arm.synth.log"][..],
+        ),
         ("thumb", &["dexec-7.2-thumb.log", "execlog-7.2-thumb.log"]),
         ("rv64", &["execlog-7.2-rv64.log", "execlog-9.x-regs-rv64.synth.log"]),
     ] {
         let elf = folder.join(format!("demo-{isa}.elf"));
-        let found: Vec<_> = logs.iter().map(|log| load(&folder.join(log), &elf, &scratch)).collect();
+        let found: Vec<_> =
+            logs.iter().map(|log| load(&folder.join(log), &elf, &scratch)).collect();
         assert!(!found[0].is_empty());
         for edges in &found {
             assert_eq!(edges, &found[0], "{isa}");
@@ -78,11 +98,14 @@ fn execlog_equals_register_logs() {
     // A recording without singlestep-exact dumps is refused, not guessed at.
     let lackey = repository("../shared/data/lackey/lackey-demo-x86_64.log");
     let elf = folder.join("demo-x86_64.elf");
-    assert_eq!(load(&lackey, &elf, &scratch), load(&folder.join("execlog-7.2-x86_64.log"), &elf, &scratch));
+    assert_eq!(
+        load(&lackey, &elf, &scratch),
+        load(&folder.join("execlog-7.2-x86_64.log"), &elf, &scratch)
+    );
 }
 
-/// Conditional stores, several registers at once, write-back, exclusives: QEMU's register logs on each instruction set load without
-/// a problem, and every call returns.
+/// Conditional stores, several registers at once, write-back, exclusives: QEMU's register logs on
+/// each instruction set load without a problem, and every call returns.
 #[test]
 fn conditional_and_atomic_programs() {
     let scratch = Scratch::new("conditional");
@@ -100,8 +123,10 @@ fn conditional_and_atomic_programs() {
             qemu(emulator, &elf, &log);
             let edges = load(&log, &elf, &scratch);
             assert!(!edges.is_empty(), "{emulator} {program}");
-            let unknown =
-                rows(&scratch.path("a.duckdb"), "SELECT code, count, message FROM diagnostic WHERE code = 'address-unknown'");
+            let unknown = rows(
+                &scratch.path("a.duckdb"),
+                "SELECT code, count, message FROM diagnostic WHERE code = 'address-unknown'",
+            );
             println!("{emulator} {program}: {} edges, {unknown:?}", edges.len());
         }
     }

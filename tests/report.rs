@@ -1,5 +1,5 @@
-//! The HTML report: its data equals the database, names stay text, nothing is asked of a network; and in Chromium, where it is
-//! installed, clicks do what they say.
+//! The HTML report: its data equals the database, names stay text, nothing is asked of a network;
+//! and in Chromium, where it is installed, clicks do what they say.
 
 mod common;
 use addfg::report::{Options, data, page};
@@ -22,7 +22,9 @@ fn hostile(scratch: &Scratch) -> PathBuf {
     connection.execute("UPDATE function_symbol SET name = ? WHERE name = 'C'", [SCRIPT]).unwrap();
     connection.execute("UPDATE source_file SET path = ? WHERE file_id = 1", [SCRIPT]).unwrap();
     connection.execute("UPDATE input SET path = ?", [SCRIPT]).unwrap();
-    connection.execute("INSERT INTO diagnostic VALUES ('warning', 'x', ?, 1, NULL, NULL)", [IMG]).unwrap();
+    connection
+        .execute("INSERT INTO diagnostic VALUES ('warning', 'x', ?, 1, NULL, NULL)", [IMG])
+        .unwrap();
     path
 }
 
@@ -79,7 +81,11 @@ fn thousand(path: &Path) {
         )
         .unwrap();
     addfg::build::derived(&connection).unwrap();
-    connection.execute_batch("DELETE FROM function_edge_folded; INSERT INTO function_edge_folded FROM function_edge").unwrap();
+    connection
+        .execute_batch(
+            "DELETE FROM function_edge_folded; INSERT INTO function_edge_folded FROM function_edge",
+        )
+        .unwrap();
 }
 
 #[test]
@@ -92,14 +98,27 @@ fn names_stay_text_and_nothing_is_fetched() {
     assert!(!page.contains("<!--"));
     // The one address is the name of SVG's vocabulary, which is never fetched.
     let page_without = page.replace("http://www.w3.org/2000/svg", "");
-    for word in
-        ["http:", "https:", "//cdn", "src=\"", "@import", "url(", "innerHTML", "insertAdjacentHTML", "document.write", "eval("]
-    {
+    for word in [
+        "http:",
+        "https:",
+        "//cdn",
+        "src=\"",
+        "@import",
+        "url(",
+        "innerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+    ] {
         assert!(!page_without.contains(word), "{word}");
     }
     assert!(page.contains("default-src 'none'"));
-    let names: Vec<String> =
-        blob(&page)["functions"].as_array().unwrap().iter().map(|f| f[1].as_str().unwrap().to_owned()).collect();
+    let names: Vec<String> = blob(&page)["functions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f[1].as_str().unwrap().to_owned())
+        .collect();
     assert!(names.iter().any(|n| n == IMG) && names.iter().any(|n| n == SCRIPT), "{names:?}");
     // What acts on a text layout is shown as an escape.
     assert!(names.iter().any(|n| n.starts_with("E\"x\\\\n<img src=a>")), "{names:?}");
@@ -110,11 +129,33 @@ fn the_page_holds_what_the_database_holds() {
     let scratch = Scratch::new("report-sums");
     let db = scratch.path("fir.duckdb");
     let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap(), "--quiet"]);
+    ok(&[
+        "build",
+        log.to_str().unwrap(),
+        "--elf",
+        elf.to_str().unwrap(),
+        "-o",
+        db.to_str().unwrap(),
+        "--quiet",
+    ]);
     let out = scratch.path("fir.html");
-    ok(&["report", db.to_str().unwrap(), "-o", out.to_str().unwrap(), "--source", repository("examples/fir").to_str().unwrap()]);
+    ok(&[
+        "report",
+        db.to_str().unwrap(),
+        "-o",
+        out.to_str().unwrap(),
+        "--source",
+        repository("examples/fir").to_str().unwrap(),
+    ]);
     let first = std::fs::read_to_string(&out).unwrap();
-    ok(&["report", db.to_str().unwrap(), "-o", out.to_str().unwrap(), "--source", repository("examples/fir").to_str().unwrap()]);
+    ok(&[
+        "report",
+        db.to_str().unwrap(),
+        "-o",
+        out.to_str().unwrap(),
+        "--source",
+        repository("examples/fir").to_str().unwrap(),
+    ]);
     assert!(first == std::fs::read_to_string(&out).unwrap(), "the same page each time");
     let refused = addfg(&["report", db.to_str().unwrap(), "-o", db.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2));
@@ -124,15 +165,27 @@ fn the_page_holds_what_the_database_holds() {
     let equal = |found: i64, sql: &str| assert_eq!(found, number(&connection, sql), "{sql}");
     equal(sum(&page["data"], 3), "SELECT sum(bytes)::BIGINT FROM function_edge");
     equal(sum(&page["data"], 6), "SELECT sum(transfers)::BIGINT FROM function_edge");
-    equal(sum(&page["calls"], 2), "SELECT sum(calls)::BIGINT FROM call_edge WHERE caller_function_id IS NOT NULL");
+    equal(
+        sum(&page["calls"], 2),
+        "SELECT sum(calls)::BIGINT FROM call_edge WHERE caller_function_id IS NOT NULL",
+    );
     equal(sum(&page["functions"], 7), "SELECT sum(calls)::BIGINT FROM function_profile");
     equal(sum(&page["functions"], 8), "SELECT sum(steps_self)::BIGINT FROM function_profile");
     equal(sum(&page["tree"]["rows"], 2), "SELECT count(*) FROM function_call");
     equal(sum(&page["tree"]["rows"], 3), "SELECT value::BIGINT FROM meta WHERE key = 'steps'");
-    equal(sum(&page["timeline"]["rows"], 6), "SELECT count(*) FROM function_call WHERE kind <> 'stub'");
+    equal(
+        sum(&page["timeline"]["rows"], 6),
+        "SELECT count(*) FROM function_call WHERE kind <> 'stub'",
+    );
     let files = page["source"]["files"].as_array().unwrap();
     let lines: i64 = files.iter().map(|f| sum(&f["lines"], 2)).sum();
-    assert_eq!(lines, number(&connection, "SELECT sum(executions)::BIGINT FROM instruction WHERE line IS NOT NULL"));
+    assert_eq!(
+        lines,
+        number(
+            &connection,
+            "SELECT sum(executions)::BIGINT FROM instruction WHERE line IS NOT NULL"
+        )
+    );
     let read: i64 = files.iter().map(|f| sum(&f["lines"], 3)).sum();
     let sql = "SELECT sum(bytes)::BIGINT FROM instruction_edge e JOIN instruction i ON i.instruction_id = e.reader_instruction_id
                WHERE line IS NOT NULL";
@@ -143,7 +196,10 @@ fn the_page_holds_what_the_database_holds() {
     let shown = files[0]["text"].as_array().unwrap();
     assert!(shown.len() > 10);
     for line in shown {
-        assert_eq!(line[1].as_str().unwrap(), text[line[0].as_u64().unwrap() as usize - 1].trim_end());
+        assert_eq!(
+            line[1].as_str().unwrap(),
+            text[line[0].as_u64().unwrap() as usize - 1].trim_end()
+        );
     }
 }
 
@@ -163,7 +219,10 @@ fn what_is_left_out_is_summed_and_said() {
         let rows = found["functions"].as_array().unwrap();
         assert_eq!(rows.len(), functions + usize::from(functions < 5000));
         assert_eq!(rows.last().unwrap()[1] == "(others)", functions < 5000);
-        assert_eq!(found["notes"].to_string().contains("(others) stands for 4900 functions"), functions == 100);
+        assert_eq!(
+            found["notes"].to_string().contains("(others) stands for 4900 functions"),
+            functions == 100
+        );
         assert_eq!(found["notes"].to_string().contains("smallest data edges"), edges == 500);
         if edges == 100_000 {
             assert_eq!(sum(&found["calls"], 2), calls);
@@ -227,11 +286,16 @@ fn a_trace_with_dependences_only() {
     let connection = open(&db);
     let found = data(&connection, &Options::default()).unwrap();
     assert_eq!(found["amount"], "transfers");
-    assert_eq!(sum(&found["data"], 6), number(&connection, "SELECT sum(transfers)::BIGINT FROM function_edge_folded"));
+    assert_eq!(
+        sum(&found["data"], 6),
+        number(&connection, "SELECT sum(transfers)::BIGINT FROM function_edge_folded")
+    );
     assert!(found["missing"].to_string().contains("transfers stand for them"));
     let Some(mut browser) = Browser::start(&scratch) else { return };
     show(&mut browser, &scratch, &db);
-    assert!(browser.text("document.querySelector('#canvas').textContent").contains("537 transfers"));
+    assert!(
+        browser.text("document.querySelector('#canvas').textContent").contains("537 transfers")
+    );
     browser.no_problems();
 }
 
@@ -263,8 +327,14 @@ fn source_text_comes_from_the_folders_named_only() {
     let change = Connection::open(&db).unwrap();
     let secret = outside.join("secret.c");
     change.execute_batch("DELETE FROM source_file").unwrap();
-    for (id, path) in ["/build/x/src/a.c", secret.to_str().unwrap(), "../outside/secret.c", "/x/link.c"].iter().enumerate() {
-        change.execute("INSERT INTO source_file VALUES (?, ?)", duckdb::params![id as i32 + 1, path]).unwrap();
+    for (id, path) in
+        ["/build/x/src/a.c", secret.to_str().unwrap(), "../outside/secret.c", "/x/link.c"]
+            .iter()
+            .enumerate()
+    {
+        change
+            .execute("INSERT INTO source_file VALUES (?, ?)", duckdb::params![id as i32 + 1, path])
+            .unwrap();
     }
     change
         .execute_batch(
@@ -274,7 +344,12 @@ fn source_text_comes_from_the_folders_named_only() {
         .unwrap();
     drop(change);
     let found = data(&open(&db), &Options { sources: vec![inside], ..Options::default() }).unwrap();
-    let texts: Vec<String> = found["source"]["files"].as_array().unwrap().iter().map(|f| f["text"].to_string()).collect();
+    let texts: Vec<String> = found["source"]["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["text"].to_string())
+        .collect();
     assert_eq!(texts, ["[[1,\"int first;\"]]", "[]", "[]", "[]"]);
     let none = data(&open(&db), &Options::default()).unwrap();
     assert!(!none.to_string().contains("int first"));
@@ -326,7 +401,15 @@ fn the_jpeg_example_is_fast_and_asks_for_nothing() {
     let scratch = Scratch::new("report-jpeg");
     let db = scratch.path("jpeg.duckdb");
     let (log, elf) = (repository("examples/jpeg/jpeg.log.xz"), repository("examples/jpeg/jpeg"));
-    ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap(), "--quiet"]);
+    ok(&[
+        "build",
+        log.to_str().unwrap(),
+        "--elf",
+        elf.to_str().unwrap(),
+        "-o",
+        db.to_str().unwrap(),
+        "--quiet",
+    ]);
     let Some(mut browser) = Browser::start(&scratch) else { return };
     show(&mut browser, &scratch, &db);
     first_paint(&mut browser, "JPEG example");
@@ -340,11 +423,20 @@ fn the_jpeg_example_is_fast_and_asks_for_nothing() {
     browser.click("#tab-source");
     browser.click_on("[...document.querySelectorAll('#source-body tr.hit .no')].find(n => n.getBoundingClientRect().top > 250)");
     let line = browser.text("document.querySelector('#source-body tr.chosen .no').textContent");
-    assert!(browser.text("document.querySelector('#panel h2').textContent").ends_with(&format!(":{line}")));
-    assert!(browser.text("document.querySelector('#panel').textContent").contains("Its data comes from"));
+    assert!(
+        browser
+            .text("document.querySelector('#panel h2').textContent")
+            .ends_with(&format!(":{line}"))
+    );
+    assert!(
+        browser
+            .text("document.querySelector('#panel').textContent")
+            .contains("Its data comes from")
+    );
     let asked = browser.requests();
     assert!(
-        asked.iter().all(|url| url.starts_with("file://") && url.contains("/page.html") || url.starts_with("data:")),
+        asked.iter().all(|url| url.starts_with("file://") && url.contains("/page.html")
+            || url.starts_with("data:")),
         "{asked:?}"
     );
     browser.no_problems();
@@ -387,10 +479,14 @@ fn clicks_search_focus_sliders_and_tables() {
     let b = "[...document.querySelectorAll('#canvas .node')].find(n => n.querySelector('.title').textContent === 'B')";
     browser.click_on(b);
     assert_eq!(browser.text("document.querySelector('#panel h2').textContent"), "B");
-    assert_eq!(browser.text("document.querySelector('#canvas .node.focused .title').textContent"), "B");
+    assert_eq!(
+        browser.text("document.querySelector('#canvas .node.focused .title').textContent"),
+        "B"
+    );
     // Going back shows what was there before.
     browser.run("history.back()");
-    browser.wait(&format!("document.querySelector('#panel h2').textContent === {}", Value::from(IMG)));
+    browser
+        .wait(&format!("document.querySelector('#panel h2').textContent === {}", Value::from(IMG)));
     browser.click("#reset");
     assert_eq!(browser.number(nodes), all);
 
@@ -432,12 +528,19 @@ fn clicks_search_focus_sliders_and_tables() {
     let column = "[...document.querySelectorAll('#table-body tbody tr')].map(r => r.cells[4].textContent.replaceAll(',', ''))";
     let heading = "document.querySelectorAll('#table-body th button')[4]";
     let values = |browser: &mut Browser| -> Vec<i64> {
-        browser.text(&format!("{column}.join(' ')")).split(' ').map(|n| n.parse().unwrap()).collect()
+        browser
+            .text(&format!("{column}.join(' ')"))
+            .split(' ')
+            .map(|n| n.parse().unwrap())
+            .collect()
     };
     browser.click_on(heading);
     let down = values(&mut browser);
     assert!(down.is_sorted_by(|a, b| a >= b) && down[0] > 0, "{down:?}");
-    assert_eq!(browser.text("document.querySelectorAll('#table-body th')[4].getAttribute('aria-sort')"), "descending");
+    assert_eq!(
+        browser.text("document.querySelectorAll('#table-body th')[4].getAttribute('aria-sort')"),
+        "descending"
+    );
     browser.click_on(heading);
     let up = values(&mut browser);
     assert!(up.is_sorted() && up.len() == down.len(), "{up:?}");
@@ -456,13 +559,17 @@ fn clicks_search_focus_sliders_and_tables() {
     browser.key("ArrowRight");
     assert!(browser.number(rows) > 1.0 && opened > 1.0);
 
-    // The matrix: a cell for each pair and each function with data of its own; a click on one shows it.
+    // The matrix: a cell for each pair and each function with data of its own; a click on one shows
+    // it.
     browser.click("#tab-matrix");
     let cells = number(
         &open(&scratch.path("hostile.duckdb")),
         "SELECT count(DISTINCT (writer_function_id, reader_function_id)) FROM function_edge_folded",
     );
-    assert_eq!(browser.number("document.querySelectorAll('#matrix-body .cell').length"), cells as f64);
+    assert_eq!(
+        browser.number("document.querySelectorAll('#matrix-body .cell').length"),
+        cells as f64
+    );
     browser.click("#matrix-body .cell");
     assert!(browser.text("document.querySelector('#panel').textContent").contains("bytes"));
 
@@ -473,14 +580,18 @@ fn clicks_search_focus_sliders_and_tables() {
 
     // No lines in this database: the view says so.
     browser.click("#tab-source");
-    assert!(browser.text("document.querySelector('#source').textContent").contains("No source lines"));
+    assert!(
+        browser.text("document.querySelector('#source').textContent").contains("No source lines")
+    );
 
     assert_eq!(browser.number("document.querySelectorAll('img').length"), 0.0);
     assert!(browser.text("document.title").ends_with("addfg report"), "no name ran");
     // The page itself is all that was ever asked for.
     let asked = browser.requests();
     assert!(
-        asked.iter().all(|url| url.ends_with("/page.html") || url.contains("/page.html#") || url.starts_with("data:")),
+        asked.iter().all(|url| url.ends_with("/page.html")
+            || url.contains("/page.html#")
+            || url.starts_with("data:")),
         "{asked:?}"
     );
     assert!(asked.iter().any(|url| url.starts_with("file://")) && file.exists());

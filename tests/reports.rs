@@ -7,7 +7,15 @@ use std::path::Path;
 fn fir(scratch: &Scratch) -> String {
     let db = scratch.path("fir.duckdb");
     let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap(), "--quiet"]);
+    ok(&[
+        "build",
+        log.to_str().unwrap(),
+        "--elf",
+        elf.to_str().unwrap(),
+        "-o",
+        db.to_str().unwrap(),
+        "--quiet",
+    ]);
     db.to_str().unwrap().to_owned()
 }
 
@@ -36,7 +44,10 @@ fn sql_is_read_only_unless_told_otherwise() {
     ok(&["sql", &db, "CREATE TABLE mine (x INTEGER)", "--write"]);
     let file = scratch.path("query.sql");
     std::fs::write(&file, "INSERT INTO mine VALUES (1); SELECT count(*) AS n FROM mine").unwrap();
-    assert_eq!(ok(&["sql", &db, "-f", file.to_str().unwrap(), "--write", "--format", "csv"]), "n\n1\n");
+    assert_eq!(
+        ok(&["sql", &db, "-f", file.to_str().unwrap(), "--write", "--format", "csv"]),
+        "n\n1\n"
+    );
 }
 
 #[test]
@@ -50,7 +61,10 @@ fn every_communication_between_two_functions() {
     };
     insta::assert_snapshot!("flows", flows(&["produce", "fir", "--instance", "2"]));
     insta::assert_snapshot!("flows_group", flows(&["produce", "fir", "--group"]));
-    insta::assert_snapshot!("flows_unwritten", flows(&["<image .rodata>", "fir", "--limit", "4", "--format", "csv"]));
+    insta::assert_snapshot!(
+        "flows_unwritten",
+        flows(&["<image .rodata>", "fir", "--limit", "4", "--format", "csv"])
+    );
     // Every pair has as many bytes as the function level says.
     let edges = rows(
         Path::new(&db),
@@ -58,10 +72,13 @@ fn every_communication_between_two_functions() {
     );
     assert!(edges.len() > 5);
     for edge in edges {
-        let [writer, reader, bytes] = edge.split(',').collect::<Vec<_>>()[..] else { panic!("{edge}") };
+        let [writer, reader, bytes] = edge.split(',').collect::<Vec<_>>()[..] else {
+            panic!("{edge}")
+        };
         let listed = flows(&[writer, reader, "--limit", "0", "--format", "json"]);
         let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
-        let sum: u64 = listed.as_array().unwrap().iter().map(|row| row["bytes"].as_u64().unwrap()).sum();
+        let sum: u64 =
+            listed.as_array().unwrap().iter().map(|row| row["bytes"].as_u64().unwrap()).sum();
         assert_eq!(sum.to_string(), bytes, "{writer} to {reader}");
     }
     let inside = addfg(&["flows", &db, "fir", "fir"]);
@@ -74,10 +91,18 @@ fn what_is_no_database_is_refused_with_a_remedy() {
     let scratch = Scratch::new("open");
     let path = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
     std::fs::write(scratch.path("text"), "==1== Lackey\n").unwrap();
-    let make = |name: &str, sql: &str| duckdb::Connection::open(scratch.path(name)).unwrap().execute_batch(sql).unwrap();
+    let make = |name: &str, sql: &str| {
+        duckdb::Connection::open(scratch.path(name)).unwrap().execute_batch(sql).unwrap()
+    };
     make("other", "CREATE TABLE t (x INTEGER)");
-    make("newer", "CREATE TABLE meta (key VARCHAR, value VARCHAR); INSERT INTO meta VALUES ('schema_version', '999')");
-    make("older", "CREATE TABLE meta (key VARCHAR, value VARCHAR); INSERT INTO meta VALUES ('schema_version', '0')");
+    make(
+        "newer",
+        "CREATE TABLE meta (key VARCHAR, value VARCHAR); INSERT INTO meta VALUES ('schema_version', '999')",
+    );
+    make(
+        "older",
+        "CREATE TABLE meta (key VARCHAR, value VARCHAR); INSERT INTO meta VALUES ('schema_version', '0')",
+    );
     std::fs::write(scratch.path("damaged"), [&[0; 8], &b"DUCK"[..], &[7; 9000]].concat()).unwrap();
     for (name, says) in [
         ("missing", "addfg build TRACE"),

@@ -1,4 +1,5 @@
-//! The export to SQLite: nothing is lost, every report query gives the same on both engines, every view command opens it.
+//! The export to SQLite: nothing is lost, every report query gives the same on both engines, every
+//! view command opens it.
 
 mod common;
 use common::*;
@@ -6,7 +7,8 @@ use duckdb::types::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A value as text that both engines agree on: unsigned numbers as their two's complement, whole ones without a fraction.
+/// A value as text that both engines agree on: unsigned numbers as their two's complement, whole
+/// ones without a fraction.
 fn duck(value: Value) -> String {
     let real = |x: f64| if x.fract() == 0.0 { format!("{x:.0}") } else { format!("{x:.9}") };
     match value {
@@ -47,11 +49,15 @@ fn lite(value: rusqlite::types::ValueRef) -> String {
 
 fn duck_rows(connection: &duckdb::Connection, sql: &str, parameters: &[Value]) -> Vec<String> {
     let mut statement = connection.prepare(sql).unwrap_or_else(|e| panic!("{e}\n{sql}"));
-    let mut rows = statement.query(duckdb::params_from_iter(parameters.iter().cloned())).unwrap_or_else(|e| panic!("{e}\n{sql}"));
+    let mut rows = statement
+        .query(duckdb::params_from_iter(parameters.iter().cloned()))
+        .unwrap_or_else(|e| panic!("{e}\n{sql}"));
     let columns = rows.as_ref().map_or(0, |s| s.column_count());
     let mut all = Vec::new();
     while let Some(row) = rows.next().expect("row") {
-        all.push((0..columns).map(|i| duck(row.get(i).expect("value"))).collect::<Vec<_>>().join(" | "));
+        all.push(
+            (0..columns).map(|i| duck(row.get(i).expect("value"))).collect::<Vec<_>>().join(" | "),
+        );
     }
     all
 }
@@ -59,7 +65,8 @@ fn duck_rows(connection: &duckdb::Connection, sql: &str, parameters: &[Value]) -
 fn lite_rows(connection: &rusqlite::Connection, sql: &str, parameters: &[Value]) -> Vec<String> {
     let mut statement = connection.prepare(sql).unwrap_or_else(|e| panic!("{e}\n{sql}"));
     for (i, value) in parameters.iter().enumerate() {
-        let at = statement.parameter_index(&format!("${}", i + 1)).expect("parameters").unwrap_or(i + 1);
+        let at =
+            statement.parameter_index(&format!("${}", i + 1)).expect("parameters").unwrap_or(i + 1);
         match value {
             Value::Null => statement.raw_bind_parameter(at, rusqlite::types::Null),
             Value::Boolean(b) => statement.raw_bind_parameter(at, b),
@@ -74,21 +81,46 @@ fn lite_rows(connection: &rusqlite::Connection, sql: &str, parameters: &[Value])
     let mut rows = statement.raw_query();
     let mut all = Vec::new();
     while let Some(row) = rows.next().unwrap_or_else(|e| panic!("{e}\n{sql}")) {
-        all.push((0..columns).map(|i| lite(row.get_ref(i).expect("value"))).collect::<Vec<_>>().join(" | "));
+        all.push(
+            (0..columns)
+                .map(|i| lite(row.get_ref(i).expect("value")))
+                .collect::<Vec<_>>()
+                .join(" | "),
+        );
     }
     all
 }
 
 fn build(name: &str, scratch: &Scratch) -> PathBuf {
     let db = scratch.path(&format!("{name}.duckdb"));
-    let (log, elf) = (repository(&format!("examples/{name}/{name}.log.xz")), repository(&format!("examples/{name}/{name}")));
-    ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap(), "--quiet"]);
+    let (log, elf) = (
+        repository(&format!("examples/{name}/{name}.log.xz")),
+        repository(&format!("examples/{name}/{name}")),
+    );
+    ok(&[
+        "build",
+        log.to_str().unwrap(),
+        "--elf",
+        elf.to_str().unwrap(),
+        "-o",
+        db.to_str().unwrap(),
+        "--quiet",
+    ]);
     db
 }
 
 fn export(db: &Path) -> PathBuf {
     let sqlite = db.with_extension("sqlite");
-    ok(&["export", db.to_str().unwrap(), "--to", "sqlite", "-o", sqlite.to_str().unwrap(), "--quiet", "--force"]);
+    ok(&[
+        "export",
+        db.to_str().unwrap(),
+        "--to",
+        "sqlite",
+        "-o",
+        sqlite.to_str().unwrap(),
+        "--quiet",
+        "--force",
+    ]);
     sqlite
 }
 
@@ -139,7 +171,11 @@ fn every_table_comes_back_as_it_was() {
         let before = addfg::store::open::open(&db, false).expect("DuckDB");
         let after = addfg::store::open::open(&sqlite, false).expect("SQLite through addfg");
         let stock = rusqlite::Connection::open(&sqlite).expect("SQLite");
-        let tables = duck_rows(&before, "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1", &[]);
+        let tables = duck_rows(
+            &before,
+            "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1",
+            &[],
+        );
         assert!(tables.len() > 25, "{tables:?}");
         for table in tables {
             let table = table.trim_matches('\'');
@@ -175,14 +211,29 @@ fn addresses_at_the_end_of_the_address_space_survive() {
     let sqlite = export(&fixture(&scratch));
     let stock = rusqlite::Connection::open(&sqlite).expect("SQLite");
     assert_eq!(
-        lite_rows(&stock, "SELECT name, printf('0x%x', address) FROM variable ORDER BY variable_id", &[]),
-        ["'last' | '0xffffffffffffffff'", "'half' | '0x8000000000000000'", "'below' | '0x7fffffffffffffff'"]
+        lite_rows(
+            &stock,
+            "SELECT name, printf('0x%x', address) FROM variable ORDER BY variable_id",
+            &[]
+        ),
+        [
+            "'last' | '0xffffffffffffffff'",
+            "'half' | '0x8000000000000000'",
+            "'below' | '0x7fffffffffffffff'"
+        ]
     );
     assert_eq!(
         rows(&sqlite, "SELECT name, address, size FROM variable ORDER BY address"),
-        ["below,9223372036854775807,1", "half,9223372036854775808,8", "last,18446744073709551615,1"]
+        [
+            "below,9223372036854775807,1",
+            "half,9223372036854775808,8",
+            "last,18446744073709551615,1"
+        ]
     );
-    assert_eq!(rows(&sqlite, "SELECT max(address), max(target) FROM instruction"), ["18446744071562067968,18446744071562068000"]);
+    assert_eq!(
+        rows(&sqlite, "SELECT max(address), max(target) FROM instruction"),
+        ["18446744071562067968,18446744071562068000"]
+    );
     // What columns are, in SQLite, too.
     let comment = "SELECT type, comment FROM column_comment WHERE table_name = 'variable' AND column_name = 'address'";
     assert_eq!(lite_rows(&stock, comment, &[]), ["'UBIGINT' | 'Run-time address'"]);
@@ -216,15 +267,30 @@ fn values(name: &str) -> Vec<Value> {
         "seconds" => vec![Value::Boolean(false), Value::Boolean(true)],
         "data" => vec![Value::Boolean(true), Value::Boolean(true), Value::Boolean(false)],
         "calls" => vec![Value::Boolean(true), Value::Boolean(false), Value::Boolean(true)],
-        "text" => text(&["main", "B", "a.c:twice", "_ZN2ns1fEi", "ns::f", "/src/lib/b.c:ns::f", "fir.c:fir", "twice", ""]),
-        "address" => vec![Value::UBigInt(4100), Value::UBigInt(18_446_744_071_562_067_968), Value::UBigInt(4096)],
+        "text" => text(&[
+            "main",
+            "B",
+            "a.c:twice",
+            "_ZN2ns1fEi",
+            "ns::f",
+            "/src/lib/b.c:ns::f",
+            "fir.c:fir",
+            "twice",
+            "",
+        ]),
+        "address" => vec![
+            Value::UBigInt(4100),
+            Value::UBigInt(18_446_744_071_562_067_968),
+            Value::UBigInt(4096),
+        ],
         "file" => text(&["a.c", "/src/a.c", "fir.c"]),
         "line" => number(&[7, 7, 20]),
         other => panic!("no value for parameter {other}"),
     }
 }
 
-/// Every report query runs on both engines with equal rows, or says that it is DuckDB's alone, and is.
+/// Every report query runs on both engines with equal rows, or says that it is DuckDB's alone, and
+/// is.
 #[test]
 fn report_queries_agree() {
     let scratch = Scratch::new("sqlite-queries");
@@ -232,7 +298,10 @@ fn report_queries_agree() {
     let mut queries: BTreeMap<String, String> = BTreeMap::new();
     for entry in std::fs::read_dir(folder).expect("queries") {
         let path = entry.expect("entry").path();
-        queries.insert(path.file_stem().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(&path).unwrap());
+        queries.insert(
+            path.file_stem().unwrap().to_string_lossy().into_owned(),
+            std::fs::read_to_string(&path).unwrap(),
+        );
     }
     // How often a query gave rows.
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
@@ -240,7 +309,9 @@ fn report_queries_agree() {
         let sqlite = export(&db);
         let engine = addfg::store::open::open(&db, false).expect("DuckDB");
         let other = rusqlite::Connection::open(&sqlite).expect("SQLite");
-        other.execute("DELETE FROM meta WHERE key = ?", [addfg::store::sqlite::LEFT_OUT_KEY]).expect("meta");
+        other
+            .execute("DELETE FROM meta WHERE key = ?", [addfg::store::sqlite::LEFT_OUT_KEY])
+            .expect("meta");
         engine.execute_batch(NEEDS).expect("temporary tables");
         other.execute_batch(NEEDS).expect("temporary tables");
         for name in ["instance_flow", "instance_call"] {
@@ -257,14 +328,20 @@ fn report_queries_agree() {
         for (name, sql) in &queries {
             if let Some(reason) = sql.lines().find_map(|l| l.strip_prefix("-- duckdb-only: ")) {
                 assert!(reason.len() > 8, "{name}: say why");
-                assert!(other.prepare(sql).is_err(), "{name} runs on SQLite: it is not DuckDB's alone");
+                assert!(
+                    other.prepare(sql).is_err(),
+                    "{name} runs on SQLite: it is not DuckDB's alone"
+                );
                 continue;
             }
             if name == "diff" {
                 continue;
             }
-            let parameters: Vec<&str> =
-                sql.lines().filter_map(|l| l.strip_prefix("-- param ")).map(|l| l.split(' ').next().unwrap()).collect();
+            let parameters: Vec<&str> = sql
+                .lines()
+                .filter_map(|l| l.strip_prefix("-- param "))
+                .map(|l| l.split(' ').next().unwrap())
+                .collect();
             let sets = parameters.iter().map(|p| values(p).len()).max().unwrap_or(1);
             for set in 0..sets {
                 let chosen: Vec<Value> = parameters
@@ -274,7 +351,8 @@ fn report_queries_agree() {
                         values[set % values.len()].clone()
                     })
                     .collect();
-                let (mut a, mut b) = (duck_rows(&engine, sql, &chosen), lite_rows(&other, sql, &chosen));
+                let (mut a, mut b) =
+                    (duck_rows(&engine, sql, &chosen), lite_rows(&other, sql, &chosen));
                 // The engines put NULL at other ends.
                 (a.sort(), b.sort());
                 *seen.entry(name.as_str()).or_default() += usize::from(!a.is_empty());
@@ -283,8 +361,11 @@ fn report_queries_agree() {
         }
     }
     let rare = ["html_call_time", "export_timed_calls", "export_call_edges", "info_diagnostics"];
-    let never: Vec<&str> =
-        seen.into_iter().filter(|(name, rows)| *rows == 0 && !rare.contains(name)).map(|(name, _)| name).collect();
+    let never: Vec<&str> = seen
+        .into_iter()
+        .filter(|(name, rows)| *rows == 0 && !rare.contains(name))
+        .map(|(name, _)| name)
+        .collect();
     assert!(never.is_empty(), "{never:?} never gave a row: they were not tested");
 }
 
@@ -352,7 +433,11 @@ fn every_view_command_opens_it() {
     for command in same {
         let (a, b) = (run(&db, command), run(&sqlite, command));
         assert!(a.status.success() && !a.stdout.is_empty(), "{command}");
-        assert_eq!(String::from_utf8_lossy(&a.stdout), String::from_utf8_lossy(&b.stdout), "{command}: {b:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&a.stdout),
+            String::from_utf8_lossy(&b.stdout),
+            "{command}: {b:?}"
+        );
     }
     let refused = [
         "graph --level step --focus fir#2",
@@ -387,7 +472,11 @@ fn what_is_no_export_is_refused() {
         rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
         path
     };
-    let of = |version: u32| format!("CREATE TABLE meta (key, value); INSERT INTO meta VALUES ('schema_version', '{version}');");
+    let of = |version: u32| {
+        format!(
+            "CREATE TABLE meta (key, value); INSERT INTO meta VALUES ('schema_version', '{version}');"
+        )
+    };
     let version = of(addfg::store::SCHEMA_VERSION);
     let text = |sql: &str| format!("{version} {sql}");
     let cases = [
@@ -395,18 +484,30 @@ fn what_is_no_export_is_refused() {
         (make("newer", &of(999)), "newer addfg"),
         (make("column", &text("CREATE TABLE thread (thread_id)")), "no such column"),
         (
-            make("type", &text("CREATE TABLE process (process_id, pid, name); INSERT INTO process VALUES ('one', 1, 2)")),
+            make(
+                "type",
+                &text(
+                    "CREATE TABLE process (process_id, pid, name); INSERT INTO process VALUES ('one', 1, 2)",
+                ),
+            ),
             "process_id of table process",
         ),
         (
             make(
                 "range",
-                &text("CREATE TABLE process (process_id, pid, name); INSERT INTO process VALUES (99999999999, 1, 'x')"),
+                &text(
+                    "CREATE TABLE process (process_id, pid, name); INSERT INTO process VALUES (99999999999, 1, 'x')",
+                ),
             ),
             "cannot be opened",
         ),
         (
-            make("null", &text("CREATE TABLE process (process_id, pid, name); INSERT INTO process VALUES (NULL, 1, 'x')")),
+            make(
+                "null",
+                &text(
+                    "CREATE TABLE process (process_id, pid, name); INSERT INTO process VALUES (NULL, 1, 'x')",
+                ),
+            ),
             "cannot be opened",
         ),
     ];

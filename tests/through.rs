@@ -5,8 +5,7 @@ use common::*;
 use std::path::Path;
 use std::process::Command;
 
-const MEMORY: &str =
-    "SELECT writer, sum(bytes) FROM function_dataflow WHERE reader = 'consume' AND via <> 'register' GROUP BY ALL ORDER BY ALL";
+const MEMORY: &str = "SELECT writer, sum(bytes) FROM function_dataflow WHERE reader = 'consume' AND via <> 'register' GROUP BY ALL ORDER BY ALL";
 
 fn load(log: &Path, elf: &Path, db: &Path, through: &[&str]) {
     let [log, elf, db] = [log, elf, db].map(|p| p.to_str().unwrap());
@@ -24,7 +23,9 @@ fn copies_keep_their_producer() {
         ("aarch64-linux-gnu-gcc", "qemu-aarch64"),
         ("riscv64-linux-gnu-gcc", "qemu-riscv64"),
     ] {
-        if !have(emulator) || !compile(compiler, "copies.c", &["-O1", "-fno-tree-loop-distribute-patterns"], &elf) {
+        if !have(emulator)
+            || !compile(compiler, "copies.c", &["-O1", "-fno-tree-loop-distribute-patterns"], &elf)
+        {
             continue;
         }
         if emulator == "valgrind" {
@@ -47,11 +48,22 @@ fn copies_keep_their_producer() {
             assert!(text.contains("--through copy_bytes"), "{text}");
             load(&log, &elf, &db, &[]);
             let found = rows(&db, MEMORY);
-            assert!(found.len() == 4 && found.iter().filter(|r| r.starts_with("copy_")).count() == 3, "{found:?}");
+            assert!(
+                found.len() == 4 && found.iter().filter(|r| r.starts_with("copy_")).count() == 3,
+                "{found:?}"
+            );
         }
     }
     if recorded > 0 {
-        let arguments = ["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap(), "--force"];
+        let arguments = [
+            "build",
+            log.to_str().unwrap(),
+            "--elf",
+            elf.to_str().unwrap(),
+            "-o",
+            db.to_str().unwrap(),
+            "--force",
+        ];
         let output = addfg(&[&arguments[..], &["--through", "no_such_function"]].concat());
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&output.stderr).contains("no function has that name"));

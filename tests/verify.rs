@@ -1,4 +1,5 @@
-//! The streaming pass against the SQL of queries/derive, on real recordings; and verify against a database that was tampered with.
+//! The streaming pass against the SQL of queries/derive, on real recordings; and verify against a
+//! database that was tampered with.
 
 mod common;
 use common::*;
@@ -45,7 +46,11 @@ fn recorded_programs() {
     ] {
         let (elf, log) = (scratch.path("program"), scratch.path("log"));
         // With a C library on one of them: hundreds of thousands of steps.
-        let (program, flags) = if emulator == "qemu-arm" { ("conditional.c", &["-O2"][..]) } else { ("bare.c", &BARE[..]) };
+        let (program, flags) = if emulator == "qemu-arm" {
+            ("conditional.c", &["-O2"][..])
+        } else {
+            ("bare.c", &BARE[..])
+        };
         if have(emulator) && compile(compiler, program, flags, &elf) {
             let arguments = ["-singlestep", "-d", "nochain,cpu,in_asm", "-D"];
             Command::new(emulator).args(arguments).arg(&log).arg(&elf).output().expect("qemu runs");
@@ -54,14 +59,17 @@ fn recorded_programs() {
     }
 }
 
-/// Every log of tests/formats: the good ones load, of the others what can be read, and verify holds for all.
+/// Every log of tests/formats: the good ones load, of the others what can be read, and verify holds
+/// for all.
 #[test]
 fn fixtures_of_every_format() {
     let scratch = Scratch::new("verify-fixtures");
     let db = scratch.path("a.duckdb");
     let mut logs: Vec<_> = ["lackey", "qemu", "execlog", "giano", "layout"]
         .iter()
-        .flat_map(|format| std::fs::read_dir(repository(&format!("tests/formats/{format}"))).unwrap())
+        .flat_map(|format| {
+            std::fs::read_dir(repository(&format!("tests/formats/{format}"))).unwrap()
+        })
         .map(|f| f.unwrap().path())
         .filter(|p| p.extension().is_some_and(|e| e == "log"))
         .collect();
@@ -69,22 +77,35 @@ fn fixtures_of_every_format() {
     assert!(logs.len() >= 20);
     for log in logs {
         let (path, name) = (log.to_str().unwrap(), log.file_name().unwrap().to_str().unwrap());
-        let elf = |isa: &str| vec!["--elf".to_owned(), repository(&format!("tests/formats/elf/{isa}")).display().to_string()];
+        let elf = |isa: &str| {
+            vec![
+                "--elf".to_owned(),
+                repository(&format!("tests/formats/elf/{isa}")).display().to_string(),
+            ]
+        };
         let more = match log.parent().unwrap().file_name().unwrap().to_str().unwrap() {
             "lackey" => elf("x86_64"),
             "execlog" | "giano" => elf("arm"),
             "layout" => {
                 let layout = if name.contains("columns") { "columns" } else { "pattern" };
-                let layout = repository(&format!("tests/formats/layout/{layout}.toml")).display().to_string();
+                let layout = repository(&format!("tests/formats/layout/{layout}.toml"))
+                    .display()
+                    .to_string();
                 [elf("riscv64"), vec!["--layout".into(), layout]].concat()
             }
             _ => Vec::new(),
         };
         let fixed = ["build", path, "-o", db.to_str().unwrap(), "--force", "--detail", "full"];
-        let arguments: Vec<&str> = fixed.into_iter().chain(more.iter().map(String::as_str)).collect();
+        let arguments: Vec<&str> =
+            fixed.into_iter().chain(more.iter().map(String::as_str)).collect();
         let output = addfg(&arguments);
         let wanted = if name.starts_with("good") { 0 } else { 1 };
-        assert_eq!(output.status.code(), Some(wanted), "{path}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(wanted),
+            "{path}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let text = ok(&["verify", db.to_str().unwrap()]);
         assert_eq!(text.lines().filter(|l| l.contains(" equal ")).count(), 8, "{path}: {text}");
     }
@@ -106,7 +127,16 @@ fn a_changed_database_is_told() {
         "UPDATE function_call SET steps_total = 1 WHERE call_id = 1",
         "DELETE FROM saved_register WHERE save_seq = (SELECT min(save_seq) FROM saved_register)",
     ] {
-        ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", path, "--force", "--quiet"]);
+        ok(&[
+            "build",
+            log.to_str().unwrap(),
+            "--elf",
+            elf.to_str().unwrap(),
+            "-o",
+            path,
+            "--force",
+            "--quiet",
+        ]);
         ok(&["sql", path, change, "--write"]);
         let output = addfg(&["verify", path]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -13,8 +13,12 @@ use std::path::{Path, PathBuf};
 
 fn example(scratch: &Scratch, name: &str, detail: &str) -> PathBuf {
     let db = scratch.path(&format!("{name}-{detail}.duckdb"));
-    let (log, elf) = (repository(&format!("examples/{name}/{name}.log.xz")), repository(&format!("examples/{name}/{name}")));
-    let arguments = [log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap()];
+    let (log, elf) = (
+        repository(&format!("examples/{name}/{name}.log.xz")),
+        repository(&format!("examples/{name}/{name}")),
+    );
+    let arguments =
+        [log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", db.to_str().unwrap()];
     ok(&[&["build"], &arguments[..], &["--quiet", "--detail", detail]].concat());
     db
 }
@@ -25,14 +29,25 @@ fn open(db: &Path) -> Connection {
 
 /// Everything, nothing merged or left out.
 fn whole(level: Level) -> Selection {
-    Selection { level, top: usize::MAX / 8, min_bytes: Some(0), stubs: true, range: Some((1, i64::MAX)), ..Selection::default() }
+    Selection {
+        level,
+        top: usize::MAX / 8,
+        min_bytes: Some(0),
+        stubs: true,
+        range: Some((1, i64::MAX)),
+        ..Selection::default()
+    }
 }
 
 /// (bytes, transfers) on edges and within nodes.
 fn sums(graph: &Graph) -> (i64, i64) {
     use addfg::graph::EdgeKind;
-    let edges = graph.edges().into_iter().filter_map(|e| if let EdgeKind::Data(f) = &e.2.kind { Some(f.clone()) } else { None });
-    let flows: Vec<_> = edges.flatten().chain(graph.graph.node_weights().flat_map(|n| n.local.clone())).collect();
+    let edges = graph
+        .edges()
+        .into_iter()
+        .filter_map(|e| if let EdgeKind::Data(f) = &e.2.kind { Some(f.clone()) } else { None });
+    let flows: Vec<_> =
+        edges.flatten().chain(graph.graph.node_weights().flat_map(|n| n.local.clone())).collect();
     (flows.iter().map(|f| f.bytes).sum(), flows.iter().map(|f| f.transfers.unwrap()).sum())
 }
 
@@ -50,15 +65,27 @@ fn what_adds_up_adds_up_over_all_levels() {
             let steps: i64 = graph.graph.node_weights().filter_map(|n| n.steps_self).sum();
             // Steps and instructions without data or calls are not drawn, and that is said.
             let said = graph.left_out.iter().any(|l| l.contains("without an edge"));
-            assert!(steps == function.steps || (level as u8) < 5 && steps > 0 && said, "{name}: steps at level {}", level.name());
+            assert!(
+                steps == function.steps || (level as u8) < 5 && steps > 0 && said,
+                "{name}: steps at level {}",
+                level.name()
+            );
         }
         // Bottom-up: parts of functions, merged by function, are the graph of functions.
         for level in [Level::Instruction, Level::Block, Level::Line, Level::Loop] {
             let graph = load(&connection, &whole(level)).unwrap();
             assert_eq!(by_function(&graph), by_function(&function), "{name}: {}", level.name());
         }
-        let filter = addfg::graph::resolve_function(&connection, if name == "fir" { "fir" } else { "stbi__idct_block" }).unwrap();
-        let mixed = load(&connection, &Selection { expand: vec![filter.function_id], ..whole(Level::Function) }).unwrap();
+        let filter = addfg::graph::resolve_function(
+            &connection,
+            if name == "fir" { "fir" } else { "stbi__idct_block" },
+        )
+        .unwrap();
+        let mixed = load(
+            &connection,
+            &Selection { expand: vec![filter.function_id], ..whole(Level::Function) },
+        )
+        .unwrap();
         assert_eq!(by_function(&mixed), by_function(&function), "{name}: expanded");
     }
 }
@@ -104,7 +131,9 @@ fn kept(connection: &Connection) -> Vec<(Option<i64>, u16, i64, u16, bool, u64, 
         "SELECT write_seq, coalesce(write_ordinal, 0)::USMALLINT, read_seq, read_ordinal, space = 'register', address, bytes
                FROM communication";
     let mut statement = connection.prepare(sql).unwrap();
-    let row = |r: &duckdb::Row| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?, r.get(6)?));
+    let row = |r: &duckdb::Row| {
+        Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?, r.get(6)?))
+    };
     let mut rows: Vec<_> = statement.query_map([], row).unwrap().map(Result::unwrap).collect();
     rows.sort();
     rows
@@ -123,16 +152,38 @@ fn the_run_again_has_the_communications_of_the_first_pass() {
     if !have("valgrind") || !have("gcc") {
         return;
     }
-    for (program, flags) in [("recursion", "-O2"), ("longjmp", "-O1"), ("structs", "-O0"), ("floats", "-O2"), ("signal", "-O1")] {
+    for (program, flags) in [
+        ("recursion", "-O2"),
+        ("longjmp", "-O1"),
+        ("structs", "-O0"),
+        ("floats", "-O2"),
+        ("signal", "-O1"),
+    ] {
         let (elf, log, db) = (scratch.path(program), scratch.path("log"), scratch.path("p.duckdb"));
         if compile("gcc", &format!("{program}.c"), &[flags], &elf) {
             lackey(&elf, &log);
             let path = |p: &Path| p.to_str().unwrap().to_owned();
-            ok(&["build", &path(&log), "--elf", &path(&elf), "-o", &path(&db), "--detail", "full", "--force", "--quiet"]);
+            ok(&[
+                "build",
+                &path(&log),
+                "--elf",
+                &path(&elf),
+                "-o",
+                &path(&db),
+                "--detail",
+                "full",
+                "--force",
+                "--quiet",
+            ]);
             let connection = open(&db);
             let (again, first) = (replayed(&connection), kept(&connection));
             let differ = again.iter().zip(&first).find(|(a, b)| a != b);
-            assert!(again.len() == first.len() && differ.is_none(), "{program}: {} {} {differ:?}", again.len(), first.len());
+            assert!(
+                again.len() == first.len() && differ.is_none(),
+                "{program}: {} {} {differ:?}",
+                again.len(),
+                first.len()
+            );
         }
     }
 }
@@ -149,18 +200,24 @@ fn the_critical_path_is_the_longest_chain() {
             reads.entry(read).or_default().extend(write);
         }
         for (read, writes) in reads {
-            let longest = writes.iter().map(|w| depth.get(w).copied().unwrap_or(1)).max().unwrap_or(0);
+            let longest =
+                writes.iter().map(|w| depth.get(w).copied().unwrap_or(1)).max().unwrap_or(0);
             depth.insert(read, longest + 1);
         }
         let path = critical_path(&Code::open(&connection).unwrap(), &connection).unwrap();
         assert_eq!(path.length, depth.values().copied().max().unwrap(), "{name}");
-        assert_eq!(path.by_function.values().sum::<u64>(), path.length, "{name}: every step of it has a function");
+        assert_eq!(
+            path.by_function.values().sum::<u64>(),
+            path.length,
+            "{name}: every step of it has a function"
+        );
         assert_eq!(path.by_call.values().map(|c| c.1).sum::<u64>(), path.length);
     }
 }
 
-/// The rows behind this were counted by hand: of 15 iterations of fir's loop that are not the first, each reads rbx twice, rbp twice
-/// (8 bytes each) and r12d (4) as the one before left them: 36 bytes. checksum: 7 x (rdx twice, ecx); filter: 4 x rbx three times.
+/// The rows behind this were counted by hand: of 15 iterations of fir's loop that are not the
+/// first, each reads rbx twice, rbp twice (8 bytes each) and r12d (4) as the one before left them:
+/// 36 bytes. checksum: 7 x (rdx twice, ecx); filter: 4 x rbx three times.
 #[test]
 fn what_the_loops_of_the_fir_filter_carry() {
     let scratch = Scratch::new("loops");
@@ -173,8 +230,8 @@ filter,fir.c:26-27,1,1,5,30,0,96,3,false
 ";
     assert_eq!(found, expected);
     let graph = load(&open(&db), &Selection { control: true, ..whole(Level::Loop) }).unwrap();
-    let carried: i64 =
-        graph.graph.node_weights().map(|n| n.carried).sum::<i64>() + graph.edges().iter().map(|e| e.2.carried).sum::<i64>();
+    let carried: i64 = graph.graph.node_weights().map(|n| n.carried).sum::<i64>()
+        + graph.edges().iter().map(|e| e.2.carried).sum::<i64>();
     assert_eq!(carried, 540 + 140 + 96);
 }
 
@@ -217,7 +274,8 @@ proptest! {
         }
     }
 
-    /// Natural loops of back edges, by dominators; where the graph is irreducible, those at least that are not marked so.
+    /// Natural loops of back edges, by dominators; where the graph is irreducible, those at least
+    /// that are not marked so.
     #[test]
     fn loops_of_random_graphs((count, edges) in random_graph()) {
         let all = reach(count, &edges, 0, None);
@@ -291,19 +349,27 @@ fn record(scratch: &Scratch, program: &str, flags: &[&str]) -> Option<String> {
 fn a_backward_slice_reaches_the_planted_constant() {
     let scratch = Scratch::new("planted");
     let source = std::fs::read_to_string(repository("tests/programs/planted.c")).unwrap();
-    let line = |mark: &str| format!("planted.c:{}", 1 + source.lines().position(|l| l.contains(mark)).unwrap());
+    let line = |mark: &str| {
+        format!("planted.c:{}", 1 + source.lines().position(|l| l.contains(mark)).unwrap())
+    };
     for flags in ["-O0", "-O1", "-O2"] {
         let Some(db) = record(&scratch, "planted", &[flags]) else { return };
         let lines = |arguments: &[&str]| -> BTreeSet<String> {
-            let text = ok(&[&["slice", &db, "--group", "--limit", "0", "--format", "csv"], arguments].concat());
+            let text =
+                ok(&[&["slice", &db, "--group", "--limit", "0", "--format", "csv"], arguments]
+                    .concat());
             text.lines().filter_map(|l| l.rsplit(',').next()).map(str::to_owned).collect()
         };
         let (decides, planted, innocent) = (line("decides"), line("planted */"), line("innocent"));
         let slice = lines(&["--at", &decides, "--control"]);
         assert!(slice.contains(&planted) && !slice.contains(&innocent), "{flags}: {slice:?}");
         // The result depends on the table through a branch or flags only.
-        let (data, with_control) = (lines(&["--at", "result"]), lines(&["--at", "result", "--control"]));
-        assert!(!data.contains(&planted) && with_control.contains(&planted), "{flags}: {data:?} {with_control:?}");
+        let (data, with_control) =
+            (lines(&["--at", "result"]), lines(&["--at", "result", "--control"]));
+        assert!(
+            !data.contains(&planted) && with_control.contains(&planted),
+            "{flags}: {data:?} {with_control:?}"
+        );
         assert!(!with_control.contains(&innocent), "{flags}: {with_control:?}");
         let forward = lines(&["--at", &planted, "--forward"]);
         assert!(forward.contains(&decides) && !forward.contains(&innocent), "{flags}: {forward:?}");
@@ -342,8 +408,22 @@ fn a_slice_is_the_closure_of_the_communications() {
         let last = sources.keys().copied().max().unwrap();
         for at in [last, last / 2, last / 3, last / 5] {
             for (way, next) in [("--backward", &sources), ("--forward", &sinks)] {
-                let text = ok(&["slice", db.to_str().unwrap(), "--at", &at.to_string(), way, "--limit", "0", "--format", "csv"]);
-                let found: BTreeSet<i64> = text.lines().skip(1).map(|l| l.split(',').next().unwrap().parse().unwrap()).collect();
+                let text = ok(&[
+                    "slice",
+                    db.to_str().unwrap(),
+                    "--at",
+                    &at.to_string(),
+                    way,
+                    "--limit",
+                    "0",
+                    "--format",
+                    "csv",
+                ]);
+                let found: BTreeSet<i64> = text
+                    .lines()
+                    .skip(1)
+                    .map(|l| l.split(',').next().unwrap().parse().unwrap())
+                    .collect();
                 assert_eq!(found, closure(at, next), "{name}: {way} from {at}");
             }
         }
@@ -360,7 +440,8 @@ fn differences_of_two_runs() {
     let back = ok(&["diff", b, a, "--format", "csv", "--limit", "0"]);
     assert_eq!(there.lines().count(), back.lines().count());
     assert!(
-        there.contains("function,checksum,,,53,24583,grown\n") && there.contains("data,produce,fir,global,80,,gone\n"),
+        there.contains("function,checksum,,,53,24583,grown\n")
+            && there.contains("data,produce,fir,global,80,,gone\n"),
         "{there}"
     );
     let count = |text: &str, what: &str| text.lines().filter(|l| l.ends_with(what)).count();
@@ -376,8 +457,13 @@ fn the_matrix_has_all_bytes() {
     let whole: i64 = rows(&db, "SELECT sum(bytes) FROM function_edge")[0].parse().unwrap();
     for top in ["3", "12", "500"] {
         let text = ok(&["matrix", db.to_str().unwrap(), "--top", top, "--format", "csv"]);
-        let sum: i64 =
-            text.lines().skip(1).flat_map(|l| l.split(',').skip(1).map(|n| n.parse::<i64>().unwrap()).collect::<Vec<_>>()).sum();
+        let sum: i64 = text
+            .lines()
+            .skip(1)
+            .flat_map(|l| {
+                l.split(',').skip(1).map(|n| n.parse::<i64>().unwrap()).collect::<Vec<_>>()
+            })
+            .sum();
         assert_eq!(sum, whole, "top {top}");
     }
     let picture = scratch.path("m.svg");
@@ -391,10 +477,18 @@ fn the_call_tree_has_all_steps() {
     let db = example(&scratch, "jpeg", "instance");
     let text = ok(&["calls", db.to_str().unwrap(), "--tree", "--min", "0", "--format", "json"]);
     let tree: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let field = |name: &str| tree.as_array().unwrap().iter().map(|r| r[name].as_i64().unwrap()).sum::<i64>();
-    let expected = rows(&db, "SELECT (SELECT max(value) FROM meta WHERE key = 'steps'), (SELECT count(*) FROM function_call)");
+    let field = |name: &str| {
+        tree.as_array().unwrap().iter().map(|r| r[name].as_i64().unwrap()).sum::<i64>()
+    };
+    let expected = rows(
+        &db,
+        "SELECT (SELECT max(value) FROM meta WHERE key = 'steps'), (SELECT count(*) FROM function_call)",
+    );
     assert_eq!(format!("{},{}", field("steps_self"), field("calls")), expected[0]);
-    insta::assert_snapshot!("call_tree", ok(&["calls", db.to_str().unwrap(), "--tree", "--min", "5"]));
+    insta::assert_snapshot!(
+        "call_tree",
+        ok(&["calls", db.to_str().unwrap(), "--tree", "--min", "5"])
+    );
 }
 
 #[test]
@@ -404,9 +498,13 @@ fn the_memory_profile_against_sql() {
         let db = example(&scratch, name, "pairs");
         let text = ok(&["memory", db.to_str().unwrap(), "--format", "json"]);
         let table: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let field = |name: &str| table.as_array().unwrap().iter().map(|r| r[name].as_i64().unwrap_or(0)).sum::<i64>();
-        let found =
-            ["reads", "read_bytes", "writes", "written_bytes", "distinct_bytes"].map(field).map(|n| n.to_string()).join(",");
+        let field = |name: &str| {
+            table.as_array().unwrap().iter().map(|r| r[name].as_i64().unwrap_or(0)).sum::<i64>()
+        };
+        let found = ["reads", "read_bytes", "writes", "written_bytes", "distinct_bytes"]
+            .map(field)
+            .map(|n| n.to_string())
+            .join(",");
         let sql = "SELECT count(*) FILTER (NOT is_write), sum(size) FILTER (NOT is_write), count(*) FILTER (is_write),
                           sum(size) FILTER (is_write), (SELECT count(DISTINCT address + o) FROM data_access, unnest(range(size::BIGINT)::UBIGINT[]) t(o)
                                                         WHERE space = 'memory')
@@ -415,7 +513,11 @@ fn the_memory_profile_against_sql() {
     }
     // Reuse distances, naively: distinct other lines between two accesses to a line.
     let db = example(&scratch, "fir", "instance");
-    assert_eq!(addfg(&["memory", db.to_str().unwrap()]).status.code(), Some(2), "no steps are kept");
+    assert_eq!(
+        addfg(&["memory", db.to_str().unwrap()]).status.code(),
+        Some(2),
+        "no steps are kept"
+    );
     let db = scratch.path("fir-pairs.duckdb");
     let lines = rows(
         &db,
@@ -424,19 +526,23 @@ fn the_memory_profile_against_sql() {
     let mut touched: Vec<u64> = Vec::new();
     for line in lines {
         let (a, b) = line.split_once(',').unwrap();
-        touched.extend([a, b].iter().take(if a == b { 1 } else { 2 }).map(|n| n.parse::<u64>().unwrap()));
+        touched.extend(
+            [a, b].iter().take(if a == b { 1 } else { 2 }).map(|n| n.parse::<u64>().unwrap()),
+        );
     }
     let mut expected = BTreeMap::new();
     for (i, line) in touched.iter().enumerate() {
         let class = match touched[..i].iter().rposition(|l| l == line) {
             None => "first access".to_owned(),
-            Some(before) => match touched[before + 1..i].iter().collect::<BTreeSet<_>>().len() as u32 {
-                n @ 0..=1 => n.to_string(),
-                n => {
-                    let low = 1u32 << n.ilog2();
-                    format!("{low}-{}", 2 * low - 1)
+            Some(before) => {
+                match touched[before + 1..i].iter().collect::<BTreeSet<_>>().len() as u32 {
+                    n @ 0..=1 => n.to_string(),
+                    n => {
+                        let low = 1u32 << n.ilog2();
+                        format!("{low}-{}", 2 * low - 1)
+                    }
                 }
-            },
+            }
         };
         *expected.entry(class).or_insert(0) += 1;
     }
@@ -457,8 +563,16 @@ fn gnuplot_draws_the_memory_profile() {
     if !have("gnuplot") {
         return;
     }
-    let output = std::process::Command::new("gnuplot").arg("memory.gp").current_dir(&folder).output().unwrap();
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = std::process::Command::new("gnuplot")
+        .arg("memory.gp")
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(std::fs::read_to_string(folder.join("memory.svg")).unwrap().contains("footprint"));
 }
 
@@ -474,7 +588,10 @@ fn without_dot_the_graph_is_written_as_text() {
         .unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
-    assert!(error.contains("fir.dot instead of a picture") && error.contains("install Graphviz"), "{error}");
+    assert!(
+        error.contains("fir.dot instead of a picture") && error.contains("install Graphviz"),
+        "{error}"
+    );
     assert!(std::fs::read_to_string(scratch.path("fir.dot")).unwrap().starts_with("digraph"));
 }
 
@@ -485,7 +602,8 @@ fn sources_stay_however_few_nodes_are_drawn() {
     let graph = load(&connection, &Selection { top: 3, ..Selection::default() }).unwrap();
     assert!(graph.graph.node_weights().any(|n| n.name == "<input>"));
     let full = load(&connection, &whole(Level::Function)).unwrap();
-    let few = load(&connection, &Selection { top: 3, min_bytes: Some(0), ..Selection::default() }).unwrap();
+    let few = load(&connection, &Selection { top: 3, min_bytes: Some(0), ..Selection::default() })
+        .unwrap();
     assert_eq!(sums(&few), sums(&full));
 }
 
@@ -505,25 +623,46 @@ fn the_largest_instances_are_kept() {
 fn groups_are_sums_of_their_functions() {
     let scratch = Scratch::new("groups");
     let db = example(&scratch, "fir", "pairs");
-    let graph = ok(&["graph", db.to_str().unwrap(), "--group", "core=fir,multiply", "--format", "json", "--min-bytes", "0"]);
+    let graph = ok(&[
+        "graph",
+        db.to_str().unwrap(),
+        "--group",
+        "core=fir,multiply",
+        "--format",
+        "json",
+        "--min-bytes",
+        "0",
+    ]);
     let graph: serde_json::Value = serde_json::from_str(&graph).unwrap();
-    let id = |name: &str| graph["nodes"].as_array().unwrap().iter().find(|n| n["name"] == name).unwrap()["id"].clone();
+    let id = |name: &str| {
+        graph["nodes"].as_array().unwrap().iter().find(|n| n["name"] == name).unwrap()["id"].clone()
+    };
     let edge = |a: &str, b: &str| {
         let (a, b) = (id(a), id(b));
-        let found = graph["edges"].as_array().unwrap().iter().find(|e| e["from"] == a && e["to"] == b && e["kind"] == "data");
+        let found = graph["edges"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|e| e["from"] == a && e["to"] == b && e["kind"] == "data");
         let flow = &found.unwrap()["via"][0];
-        (flow["bytes"].as_i64().unwrap(), flow["unique_bytes"].as_i64().unwrap(), flow["addresses"].as_i64().unwrap())
+        (
+            flow["bytes"].as_i64().unwrap(),
+            flow["unique_bytes"].as_i64().unwrap(),
+            flow["addresses"].as_i64().unwrap(),
+        )
     };
     // As from and to fir alone: multiply has nothing to do with the others.
     assert_eq!(edge("produce", "core"), (80, 80, 32));
     assert_eq!(edge("filter", "core"), (40, 40, 8));
     assert_eq!(edge("core", "filter"), (20, 20, 4));
-    let core = graph["nodes"].as_array().unwrap().iter().find(|n| n["name"] == "core").unwrap().clone();
+    let core =
+        graph["nodes"].as_array().unwrap().iter().find(|n| n["name"] == "core").unwrap().clone();
     // fir to itself 1100, fir to multiply 160 and back 80, multiply to itself 80.
     assert_eq!(core["local_bytes"], 1100 + 160 + 80 + 80);
 }
 
-/// What callgrind writes with names and positions in full: by name, its own instructions and inclusive ones; by pair of names, calls.
+/// What callgrind writes with names and positions in full: by name, its own instructions and
+/// inclusive ones; by pair of names, calls.
 #[derive(Default)]
 struct Callgrind {
     own: BTreeMap<String, i64>,
@@ -546,7 +685,9 @@ fn read_callgrind(text: &str) -> Callgrind {
             let cost: i64 = line.rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
             *found.inclusive.entry(function.clone()).or_default() += cost;
             match call.take() {
-                Some(count) => *found.calls.entry((function.clone(), callee.clone())).or_default() += count,
+                Some(count) => {
+                    *found.calls.entry((function.clone(), callee.clone())).or_default() += count
+                }
                 None => *found.own.entry(function.clone()).or_default() += cost,
             }
         }
@@ -554,15 +695,21 @@ fn read_callgrind(text: &str) -> Callgrind {
     found
 }
 
-/// Functions of the same static program, counted by callgrind and by addfg. Every difference that remains is printed, and allowed by
-/// name with its reason.
+/// Functions of the same static program, counted by callgrind and by addfg. Every difference that
+/// remains is printed, and allowed by name with its reason.
 #[test]
 fn callgrind_counts_the_same() {
     let scratch = Scratch::new("callgrind");
     let Some(db) = record(&scratch, "recursion", &["-O1"]) else { return };
     let out = scratch.path("callgrind.out");
     let ran = std::process::Command::new("valgrind")
-        .args(["--tool=callgrind", "--show-below-main=yes", "--compress-strings=no", "--compress-pos=no", "--dump-instr=yes"])
+        .args([
+            "--tool=callgrind",
+            "--show-below-main=yes",
+            "--compress-strings=no",
+            "--compress-pos=no",
+            "--dump-instr=yes",
+        ])
         .args(["--dump-line=no", &format!("--callgrind-out-file={}", out.display())])
         .arg(scratch.path("recursion"))
         .output();
@@ -594,15 +741,19 @@ fn callgrind_counts_the_same() {
         let n = n.split('\'').next().unwrap_or(n);
         // Symbols without a type or size have no name for callgrind, but an address.
         let address = n.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok());
-        let at =
-            address.and_then(|a| places.iter().find(|p| p.0 <= a && a - p.0 < p.1.max(1)).map(|p| p.2.as_str())).unwrap_or(n);
+        let at = address
+            .and_then(|a| {
+                places.iter().find(|p| p.0 <= a && a - p.0 < p.1.max(1)).map(|p| p.2.as_str())
+            })
+            .unwrap_or(n);
         canonical.get(at).cloned().unwrap_or(at.to_owned())
     };
     let mut own: BTreeMap<String, (i64, i64)> = BTreeMap::new();
     for (function, cost) in &theirs.own {
         own.entry(name(function)).or_default().0 += cost;
     }
-    // PLT steps in the caller, as callgrind has them; the resolvers of indirect functions stay what they are.
+    // PLT steps in the caller, as callgrind has them; the resolvers of indirect functions stay what
+    // they are.
     let sql = "WITH plt AS (SELECT c.* FROM folded_call c JOIN function_symbol s USING (function_id) WHERE s.name LIKE '%@plt'),
                step AS (SELECT function_id, steps_self AS n FROM function_profile
                         UNION ALL SELECT function_id, -steps_self FROM plt UNION ALL SELECT into_function_id, steps_self FROM plt)
@@ -622,7 +773,10 @@ fn callgrind_counts_the_same() {
             continue;
         }
         let reason = allowed.iter().find(|a| function.starts_with(a.0)).map(|a| a.1);
-        println!("{function}: callgrind {callgrind}, addfg {addfg}: {}", reason.unwrap_or("not allowed"));
+        println!(
+            "{function}: callgrind {callgrind}, addfg {addfg}: {}",
+            reason.unwrap_or("not allowed")
+        );
         if reason.is_none() {
             unexplained.push(function.clone());
         }
@@ -659,8 +813,14 @@ fn callgrind_counts_the_same() {
         if callgrind == addfg {
             same += 1;
         } else {
-            let reason = CALLS_ALLOWED.iter().find(|x| a.starts_with(x.0) && b.starts_with(x.1)).map(|x| x.2);
-            println!("{a} to {b}: callgrind {callgrind}, addfg {addfg}: {}", reason.unwrap_or("not allowed"));
+            let reason = CALLS_ALLOWED
+                .iter()
+                .find(|x| a.starts_with(x.0) && b.starts_with(x.1))
+                .map(|x| x.2);
+            println!(
+                "{a} to {b}: callgrind {callgrind}, addfg {addfg}: {}",
+                reason.unwrap_or("not allowed")
+            );
             if reason.is_none() {
                 differ.push((a.clone(), b.clone()));
             }
@@ -668,15 +828,17 @@ fn callgrind_counts_the_same() {
     }
     println!("{same} of {} pairs have the same calls", calls.len());
     assert!(same > 20 && differ.is_empty(), "{differ:?}");
-    // Inclusive, outside recursion. Callgrind counts what a function jumps to for it, too, so those that do are left out.
+    // Inclusive, outside recursion. Callgrind counts what a function jumps to for it, too, so those
+    // that do are left out.
     let sql = "SELECT DISTINCT coalesce(s.symbol, s.name)
                FROM function_call c JOIN function_call t ON t.tail_of_call_id = c.call_id
                JOIN function_symbol s ON s.function_id = c.function_id";
     let mut left_out: BTreeSet<String> = rows(&db, sql).iter().map(|n| name(n)).collect();
-    let next: BTreeMap<&String, BTreeSet<&String>> = calls.keys().fold(BTreeMap::new(), |mut map, (a, b)| {
-        map.entry(a).or_insert_with(BTreeSet::new).insert(b);
-        map
-    });
+    let next: BTreeMap<&String, BTreeSet<&String>> =
+        calls.keys().fold(BTreeMap::new(), |mut map, (a, b)| {
+            map.entry(a).or_insert_with(BTreeSet::new).insert(b);
+            map
+        });
     for function in own.keys() {
         let mut seen = BTreeSet::new();
         let mut stack: Vec<&String> = next.get(function).into_iter().flatten().copied().collect();
@@ -691,7 +853,8 @@ fn callgrind_counts_the_same() {
     }
     left_out.extend(own.keys().filter(|f| allowed.iter().any(|a| f.starts_with(a.0))).cloned());
     let open: BTreeSet<String> = rows(&db, "SELECT DISTINCT coalesce(s.symbol, s.name) FROM function_call JOIN function_symbol s USING (function_id) WHERE ending = 'open'").iter().map(|n| name(n)).collect();
-    let missing = own.iter().filter(|o| o.0.starts_with("_exit")).map(|o| o.1.1 - o.1.0).sum::<i64>();
+    let missing =
+        own.iter().filter(|o| o.0.starts_with("_exit")).map(|o| o.1.1 - o.1.0).sum::<i64>();
     let mut inclusive: BTreeMap<String, (i64, i64)> = BTreeMap::new();
     for (function, cost) in &theirs.inclusive {
         inclusive.entry(name(function)).or_default().0 += cost;
@@ -705,8 +868,11 @@ fn callgrind_counts_the_same() {
     }
     let mut compared = 0;
     let mut differ = Vec::new();
-    for (function, &(callgrind, addfg)) in inclusive.iter().filter(|i| !left_out.contains(i.0) && !i.0.ends_with("@plt")) {
-        // What never returned has the end of the run in it, of which callgrind lacks the last block.
+    for (function, &(callgrind, addfg)) in
+        inclusive.iter().filter(|i| !left_out.contains(i.0) && !i.0.ends_with("@plt"))
+    {
+        // What never returned has the end of the run in it, of which callgrind lacks the last
+        // block.
         let addfg = if open.contains(function) { addfg - missing } else { addfg };
         compared += 1;
         if callgrind != addfg {
@@ -734,13 +900,20 @@ const ALLOWED: [(&str, &str); 7] = [
         "it ends with a jump to memcpy's PLT stub: callgrind counts the stub for it, addfg for the caller of what was replaced",
     ),
     ("fillin_rpath", "the other side of strdup"),
-    ("__memcpy_", "mempcpy jumps into the middle of memcpy: callgrind goes on counting for the function that jumped"),
+    (
+        "__memcpy_",
+        "mempcpy jumps into the middle of memcpy: callgrind goes on counting for the function that jumped",
+    ),
     ("__mempcpy_", "the other side of memcpy"),
     ("_exit", "the run ends in a system call: callgrind does not count the block that it is in"),
 ];
 /// Callers, callees.
 const CALLS_ALLOWED: [(&str, &str, &str); 2] = [
-    ("__mempcpy_", "__memcpy_", "mempcpy jumps into the middle of memcpy, which is no call for callgrind"),
+    (
+        "__mempcpy_",
+        "__memcpy_",
+        "mempcpy jumps into the middle of memcpy, which is no call for callgrind",
+    ),
     ("frame_dummy", "register_tm_clones", "callgrind knows neither by name"),
 ];
 
@@ -749,7 +922,13 @@ fn cells_between_groups_are_counted_once() {
     // Each function a group of its own has the addresses of the graph of functions.
     let scratch = Scratch::new("cells");
     let connection = open(&example(&scratch, "jpeg", "pairs"));
-    let all = Selection { stubs: true, top: usize::MAX / 8, min_bytes: Some(0), calls: false, ..Selection::default() };
+    let all = Selection {
+        stubs: true,
+        top: usize::MAX / 8,
+        min_bytes: Some(0),
+        calls: false,
+        ..Selection::default()
+    };
     let plain = load(&connection, &all).unwrap();
     let groups: Vec<(String, Vec<i32>)> = plain
         .graph
@@ -760,13 +939,15 @@ fn cells_between_groups_are_counted_once() {
     let grouped = load(&connection, &Selection { groups, ..all }).unwrap();
     let cells = |graph: &Graph| -> BTreeMap<(String, String), Vec<(String, Option<i64>)>> {
         let name = |i: petgraph::graph::NodeIndex| graph.graph[i].name.clone();
-        let pseudo = |i: petgraph::graph::NodeIndex| graph.graph[i].kind == addfg::graph::NodeKind::Pseudo;
+        let pseudo =
+            |i: petgraph::graph::NodeIndex| graph.graph[i].kind == addfg::graph::NodeKind::Pseudo;
         let edges = graph.edges().into_iter().filter(|e| !pseudo(e.0));
         edges
             .filter_map(|(a, b, e)| match &e.kind {
-                addfg::graph::EdgeKind::Data(flows) => {
-                    Some(((name(a), name(b)), flows.iter().map(|f| (f.via.name().to_owned(), f.addresses)).collect()))
-                }
+                addfg::graph::EdgeKind::Data(flows) => Some((
+                    (name(a), name(b)),
+                    flows.iter().map(|f| (f.via.name().to_owned(), f.addresses)).collect(),
+                )),
                 _ => None,
             })
             .collect()
@@ -804,7 +985,14 @@ fn hostile_text_in_every_place_of_a_picture() {
     let mut before = None;
     for (i, text) in hostile.iter().enumerate() {
         let own = |n: usize| hostile[(i + n) % hostile.len()].to_owned();
-        let kinds = [NodeKind::Line, NodeKind::Pseudo, NodeKind::Block, NodeKind::File, NodeKind::Context, NodeKind::Group];
+        let kinds = [
+            NodeKind::Line,
+            NodeKind::Pseudo,
+            NodeKind::Block,
+            NodeKind::File,
+            NodeKind::Context,
+            NodeKind::Group,
+        ];
         let node = Node {
             id: i as i64 + 1,
             name: (*text).to_owned(),
@@ -819,28 +1007,38 @@ fn hostile_text_in_every_place_of_a_picture() {
             ..Node::default()
         };
         let at = graph.graph.add_node(node);
-        let flow = Flow { via: Via::Heap, bytes: 9, unique_bytes: None, addresses: None, transfers: None };
+        let flow =
+            Flow { via: Via::Heap, bytes: 9, unique_bytes: None, addresses: None, transfers: None };
         if let Some(before) = before.replace(at) {
             graph.graph.add_edge(before, at, Edge::new(EdgeKind::Data(vec![flow])));
             graph.graph.add_edge(at, before, Edge::new(EdgeKind::Control));
         }
     }
-    let json: serde_json::Value = serde_json::from_str(&addfg::render::json::render(&graph)).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&addfg::render::json::render(&graph)).unwrap();
     assert_eq!(json["nodes"].as_array().unwrap().len(), hostile.len());
-    for text in [addfg::render::dot::render(&graph), addfg::render::dot::render_for_layout(&graph)] {
+    for text in [addfg::render::dot::render(&graph), addfg::render::dot::render_for_layout(&graph)]
+    {
         match addfg::render::layout::draw(&text, "svg") {
             Ok(svg) => {
                 let svg = String::from_utf8(svg).unwrap();
                 assert_eq!(svg.matches("class=\"node\"").count(), hostile.len());
-                assert!(!svg.contains("<b>bold") && !svg.contains('\u{1b}') && !svg.contains('\u{202e}'));
+                assert!(
+                    !svg.contains("<b>bold")
+                        && !svg.contains('\u{1b}')
+                        && !svg.contains('\u{202e}')
+                );
             }
-            Err(addfg::render::layout::LayoutError::Missing) => println!("skipped: dot is not installed"),
+            Err(addfg::render::layout::LayoutError::Missing) => {
+                println!("skipped: dot is not installed")
+            }
             Err(error) => panic!("{error}"),
         }
     }
 }
 
-/// Graphviz 2.43 gives up on the call instances of the JPEG example unless it ranks them without regard to clusters.
+/// Graphviz 2.43 gives up on the call instances of the JPEG example unless it ranks them without
+/// regard to clusters.
 #[test]
 fn every_level_of_the_example_is_drawn() {
     if !have("dot") {
@@ -849,7 +1047,9 @@ fn every_level_of_the_example_is_drawn() {
     let scratch = Scratch::new("drawn");
     for name in ["fir", "jpeg"] {
         let db = example(&scratch, name, "pairs");
-        for level in ["instance", "context", "function", "file", "line", "loop", "block", "image", "thread"] {
+        for level in
+            ["instance", "context", "function", "file", "line", "loop", "block", "image", "thread"]
+        {
             let svg = ok(&["graph", db.to_str().unwrap(), "--level", level, "--format", "svg"]);
             assert!(svg.contains("class=\"node\""), "{name}, {level}");
         }

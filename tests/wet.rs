@@ -1,4 +1,5 @@
-//! WET traces: the example of the format's page, every shape of a line, every kind of damage, and all commands on such a database.
+//! WET traces: the example of the format's page, every shape of a line, every kind of damage, and
+//! all commands on such a database.
 
 mod common;
 use addfg::trace::formats;
@@ -56,7 +57,11 @@ fn edges(db: &Path, more: &[&str]) -> Vec<String> {
         node["name"].as_str().unwrap().to_owned()
     };
     let list = graph["edges"].as_array().unwrap();
-    list.iter().map(|e| format!("{} -> {} {}", name(&e["from"]), name(&e["to"]), e["kind"].as_str().unwrap())).collect()
+    list.iter()
+        .map(|e| {
+            format!("{} -> {} {}", name(&e["from"]), name(&e["to"]), e["kind"].as_str().unwrap())
+        })
+        .collect()
 }
 
 const DEPENDENCES: &str =
@@ -72,27 +77,47 @@ fn the_example_comes_out_as_its_page_explains_it() {
     let mut sources = vec![(whole.clone(), history.clone())];
     let shared = repository("../shared/data/wet");
     if shared.exists() {
-        sources.push((shared.join("foo1-from-spec.comprehensive.wet"), shared.join("foo1-from-spec.limited.wet")));
+        sources.push((
+            shared.join("foo1-from-spec.comprehensive.wet"),
+            shared.join("foo1-from-spec.limited.wet"),
+        ));
     } else {
         println!("skipped: no ../shared/data/wet");
     }
     for (whole, history) in sources {
-        // Statement 8 is control dependent upon statement 4 and data dependent upon statement 6; it computed 2.
+        // Statement 8 is control dependent upon statement 4 and data dependent upon statement 6; it
+        // computed 2.
         let (code, error, db) = build(&scratch, &[&whole], &[]);
         assert_eq!(code, 0, "{error}");
-        assert_eq!(rows(&db, DEPENDENCES), ["control,0,8048242,8,0,8048210,4,0", "data,1,8048242,8,0,8048225,6,0"]);
+        assert_eq!(
+            rows(&db, DEPENDENCES),
+            ["control,0,8048242,8,0,8048210,4,0", "data,1,8048242,8,0,8048225,6,0"]
+        );
         let values = "SELECT printf('%x', address), n.number, instance, value FROM instruction_value JOIN instruction USING (instruction_id)
                       JOIN instruction_number n USING (instruction_id)";
         assert_eq!(rows(&db, values), ["8048242,2118,0,2"]);
-        let statements = "SELECT function, file, line, instructions, executions FROM statement ORDER BY ALL";
-        assert_eq!(rows(&db, statements), ["main,foo1.c,4,1,1", "main,foo1.c,6,1,1", "main,foo1.c,8,1,1"]);
+        let statements =
+            "SELECT function, file, line, instructions, executions FROM statement ORDER BY ALL";
+        assert_eq!(
+            rows(&db, statements),
+            ["main,foo1.c,4,1,1", "main,foo1.c,6,1,1", "main,foo1.c,8,1,1"]
+        );
         let ports = "SELECT port, kind, dependences FROM use_port JOIN instruction_number USING (instruction_id) WHERE number = 2118 ORDER BY 1";
         assert_eq!(rows(&db, ports), ["0,control,1", "1,data,1"]);
-        assert_eq!(edges(&db, &["--level", "line"]), ["foo1.c:4 -> foo1.c:8 control", "foo1.c:6 -> foo1.c:8 data"]);
+        assert_eq!(
+            edges(&db, &["--level", "line"]),
+            ["foo1.c:4 -> foo1.c:8 control", "foo1.c:6 -> foo1.c:8 data"]
+        );
         let at = |a: &str, line: u32| format!("0x{a}, foo1.c:{line}");
         let (a, b, c) = (at("8048210", 4), at("8048225", 6), at("8048242", 8));
-        assert_eq!(edges(&db, &["--level", "instruction"]), [format!("{a} -> {c} control"), format!("{b} -> {c} data")]);
-        assert_eq!(edges(&db, &["--level", "line", "--show", "data"]), ["foo1.c:6 -> foo1.c:8 data"]);
+        assert_eq!(
+            edges(&db, &["--level", "instruction"]),
+            [format!("{a} -> {c} control"), format!("{b} -> {c} data")]
+        );
+        assert_eq!(
+            edges(&db, &["--level", "line", "--show", "data"]),
+            ["foo1.c:6 -> foo1.c:8 data"]
+        );
         // One function: what goes on inside it is local.
         let dot = ok(&["graph", db.to_str().unwrap()]);
         assert!(dot.contains("local 1 dependence<") && dot.contains("count dependences"), "{dot}");
@@ -101,12 +126,18 @@ fn the_example_comes_out_as_its_page_explains_it() {
         assert_eq!(code, 0, "{error}");
         assert!(error.contains("of 2 dependences") && error.contains("--elf"), "{error}");
         assert_eq!(rows(&db, DEPENDENCES), [",,8048242,,0,8048210,,0", ",,8048242,,0,8048225,,0"]);
-        assert_eq!(edges(&db, &["--level", "instruction"]), ["0x8048210 -> 0x8048242 data", "0x8048225 -> 0x8048242 data"]);
+        assert_eq!(
+            edges(&db, &["--level", "instruction"]),
+            ["0x8048210 -> 0x8048242 data", "0x8048225 -> 0x8048242 data"]
+        );
         // Together the one says what the other leaves open, and nothing counts twice.
         for traces in [[&whole, &history], [&history, &whole]] {
             let (code, error, db) = build(&scratch, &traces.map(PathBuf::as_path), &[]);
             assert_eq!((code, error.contains("warning")), (0, false), "{error}");
-            assert_eq!(rows(&db, DEPENDENCES), ["control,0,8048242,8,0,8048210,4,0", "data,1,8048242,8,0,8048225,6,0"]);
+            assert_eq!(
+                rows(&db, DEPENDENCES),
+                ["control,0,8048242,8,0,8048210,4,0", "data,1,8048242,8,0,8048225,6,0"]
+            );
         }
     }
 }
@@ -127,8 +158,14 @@ fn contents(db: &Path) -> String {
             "dependences",
             "SELECT kind, port, write_instruction_id AS writer, write_instance, read_instruction_id AS reader, read_instance FROM dependence ORDER BY ALL",
         ),
-        ("values", "SELECT instruction_id, instance, value, wide_value FROM instruction_value ORDER BY 1, 2"),
-        ("between functions", "SELECT writer, reader, transfers FROM function_dataflow ORDER BY ALL"),
+        (
+            "values",
+            "SELECT instruction_id, instance, value, wide_value FROM instruction_value ORDER BY 1, 2",
+        ),
+        (
+            "between functions",
+            "SELECT writer, reader, transfers FROM function_dataflow ORDER BY ALL",
+        ),
         (
             "problems",
             "SELECT severity, code, count, regexp_replace(first_position, '.*/', '') AS place, message FROM diagnostic ORDER BY code",
@@ -157,7 +194,9 @@ fn every_fixture_and_what_it_gave() {
     ] {
         let path = fixture(&format!("{name}.wet"));
         let head = std::fs::read(&path).unwrap();
-        for head in [head.clone(), String::from_utf8(head).unwrap().replace('\n', "\r\n").into_bytes()] {
+        for head in
+            [head.clone(), String::from_utf8(head).unwrap().replace('\n', "\r\n").into_bytes()]
+        {
             let found: Vec<_> = formats().filter(|f| f.sniff(&head)).map(|f| f.name()).collect();
             assert_eq!(found, ["wet"], "{name}");
         }
@@ -202,7 +241,11 @@ fn each_kind_of_damage_is_named_with_its_place() {
         let warned = matches!(code, "more-blocks" | "no-count");
         assert_eq!(exit, i32::from(!warned), "{from:?} to {to:?}: {error}");
         // What is not damaged is there.
-        assert_eq!(rows(&db, "SELECT count(*) FROM instruction WHERE address = 4198696")[0], "1", "{from:?}");
+        assert_eq!(
+            rows(&db, "SELECT count(*) FROM instruction WHERE address = 4198696")[0],
+            "1",
+            "{from:?}"
+        );
     }
     // Nothing but damage is refused, as is a second run.
     let path = text(&scratch, "nothing.wet", "Dear reader,\n");
@@ -223,15 +266,23 @@ fn an_elf_file_names_functions_and_tells_kinds_apart() {
     let scratch = Scratch::new("wet-elf");
     let elf = shared.join("demo-rv64.elf");
     let elf = elf.to_str().unwrap();
-    let (whole, history) = (shared.join("demo-rv64.comprehensive.wet"), shared.join("demo-rv64.limited.wet"));
+    let (whole, history) =
+        (shared.join("demo-rv64.comprehensive.wet"), shared.join("demo-rv64.limited.wet"));
     let (code, error, db) = build(&scratch, &[&whole], &["--elf", elf]);
     assert_eq!((code, error.contains("warning")), (0, false), "{error}");
     // Every dependence and value of the file, counted here by other means.
     let file = std::fs::read_to_string(&whole).unwrap();
-    let entries = |fields: usize| file.lines().filter(|l| l.starts_with(' ') && l.split_whitespace().count() == fields).count();
+    let entries = |fields: usize| {
+        file.lines()
+            .filter(|l| l.starts_with(' ') && l.split_whitespace().count() == fields)
+            .count()
+    };
     assert_eq!(rows(&db, "SELECT count(*) FROM dependence"), [entries(2).to_string()]);
     assert_eq!(rows(&db, "SELECT count(*) FROM instruction_value"), [entries(1).to_string()]);
-    assert_eq!(rows(&db, "SELECT count(*) FROM instruction WHERE text IS NULL OR size IS NULL"), ["0"]);
+    assert_eq!(
+        rows(&db, "SELECT count(*) FROM instruction WHERE text IS NULL OR size IS NULL"),
+        ["0"]
+    );
     let kinds = "SELECT kind, printf('%x', r.address), read_instance, printf('%x', w.address), write_instance
                  FROM dependence JOIN instruction r ON r.instruction_id = read_instruction_id
                  JOIN instruction w ON w.instruction_id = write_instruction_id";
@@ -274,8 +325,12 @@ fn every_command_says_what_it_can() {
         (&["matrix"], &["fill"]),
         (&["verify"], &["not applicable", "no steps"]),
         (&["sql", "FROM statement"], &["sum.c"]),
-        // 22 depends on 12#2, that on 12#1 and 20#2, and so on to 10#0: the data that the sum was made of, and nothing else.
-        (&["slice", "--at", "my main.c:21#0"], &["criterion", "0x401100", "0x401000", "0xf", "0x9", "0x4"]),
+        // 22 depends on 12#2, that on 12#1 and 20#2, and so on to 10#0: the data that the sum was
+        // made of, and nothing else.
+        (
+            &["slice", "--at", "my main.c:21#0"],
+            &["criterion", "0x401100", "0x401000", "0xf", "0x9", "0x4"],
+        ),
         (&["slice", "--at", "0x401008#1", "--control"], &["control", "0x40100c"]),
         (&["slice", "--at", "0x401100#1", "--forward"], &["0x401128", "sum.c:5"]),
     ] {
@@ -309,35 +364,57 @@ fn every_command_says_what_it_can() {
         all.extend(&arguments[1..]);
         let output = addfg(&all);
         let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}{}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments:?}: {error}{}",
+            String::from_utf8_lossy(&output.stdout)
+        );
         assert!(recorder.iter().all(|word| error.contains(word)), "{arguments:?}: {error}");
     }
     let slice = |more: &[&str]| {
         let mut all = vec!["slice", db, "--format", "csv"];
         all.extend(more);
-        ok(&all).lines().skip(1).map(|l| l.split(',').nth(3).unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        ok(&all)
+            .lines()
+            .skip(1)
+            .map(|l| l.split(',').nth(3).unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
     };
     // The last instance of line 21 depends on none; its first on all three rounds.
     assert_eq!(slice(&["--at", "my main.c:21#1"]), ["0x401128"]);
     assert_eq!(slice(&["--at", "my main.c:21#0"]).len(), 8);
     assert_eq!(slice(&["--at", "my main.c:21#0", "--depth", "1"]), ["0x401128", "0x401008"]);
     let no = addfg(&["slice", db, "--at", "7"]);
-    assert!(no.status.code() == Some(2) && String::from_utf8_lossy(&no.stderr).contains("0xADDRESS or FILE:LINE"));
+    assert!(
+        no.status.code() == Some(2)
+            && String::from_utf8_lossy(&no.stderr).contains("0xADDRESS or FILE:LINE")
+    );
     // Two runs.
     let before = std::fs::read_to_string(fixture("good-comprehensive.wet")).unwrap();
     let other = scratch.path("other.duckdb");
     let changed = text(
         &scratch,
         "changed.wet",
-        &before.replace("SIZE 3\n    0:20 0\n    1:20 1\n    2:20 2\n", "SIZE 2\n    0:20 0\n    1:20 1\n"),
+        &before.replace(
+            "SIZE 3\n    0:20 0\n    1:20 1\n    2:20 2\n",
+            "SIZE 2\n    0:20 0\n    1:20 1\n",
+        ),
     );
     ok(&["build", changed.to_str().unwrap(), "-o", other.to_str().unwrap(), "--quiet"]);
     let diff = ok(&["diff", db, other.to_str().unwrap()]);
     assert!(diff.contains("dependence") && diff.contains("shrunk"), "{diff}");
     // Sums alone.
-    let (code, error, small) = build(&scratch, &[&fixture("good-comprehensive.wet")], &["--detail", "summary"]);
+    let (code, error, small) =
+        build(&scratch, &[&fixture("good-comprehensive.wet")], &["--detail", "summary"]);
     assert_eq!(code, 0, "{error}");
-    assert_eq!(rows(&small, "SELECT (SELECT count(*) FROM dependence), (SELECT count(*) > 0 FROM dependence_edge)"), ["0,true"]);
+    assert_eq!(
+        rows(
+            &small,
+            "SELECT (SELECT count(*) FROM dependence), (SELECT count(*) > 0 FROM dependence_edge)"
+        ),
+        ["0,true"]
+    );
     assert!(edges(&small, &["--level", "line"]).iter().any(|e| e.ends_with("control")));
 }
 

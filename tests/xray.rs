@@ -1,5 +1,5 @@
-//! LLVM XRay logs: every version, byte order and kind of damage from logs written here; clang's own logs and LLVM's samples against
-//! llvm-xray.
+//! LLVM XRay logs: every version, byte order and kind of damage from logs written here; clang's own
+//! logs and LLVM's samples against llvm-xray.
 
 mod common;
 use common::xray::{Buffer, FREQUENCY, Op, SLOT, Style};
@@ -39,7 +39,10 @@ fn build(scratch: &Scratch, logs: &[Vec<u8>], code: i32) -> PathBuf {
 
 /// Codes of the problems met.
 fn problems(db: &Path) -> Vec<String> {
-    rows(db, "SELECT code || ' ' || count FROM diagnostic WHERE code <> 'xray-no-map' ORDER BY code")
+    rows(
+        db,
+        "SELECT code || ' ' || count FROM diagnostic WHERE code <> 'xray-no-map' ORDER BY code",
+    )
 }
 
 fn styles() -> Vec<Style> {
@@ -100,11 +103,20 @@ const RUN: [&str; 7] = [
 
 fn check_run(db: &Path, version: u16) {
     assert_eq!(rows(db, CALLS), RUN, "version {version}");
-    assert_eq!(rows(db, "SELECT call_id, ordinal, value FROM call_argument ORDER BY ALL"), ["2,0,7", "2,1,18446744073709551615"]);
-    let events = rows(db, "SELECT event_no, thread_id, time, kind, type, size, hex(data), call_id FROM trace_event");
+    assert_eq!(
+        rows(db, "SELECT call_id, ordinal, value FROM call_argument ORDER BY ALL"),
+        ["2,0,7", "2,1,18446744073709551615"]
+    );
+    let events = rows(
+        db,
+        "SELECT event_no, thread_id, time, kind, type, size, hex(data), call_id FROM trace_event",
+    );
     assert_eq!(events, ["11,1,1060,custom,,5,68692C200F,1"]);
     let pid = if version >= 3 { "9" } else { "" };
-    let threads = rows(db, "SELECT thread_id, pid, tid FROM thread JOIN process USING (process_id) ORDER BY 1");
+    let threads = rows(
+        db,
+        "SELECT thread_id, pid, tid FROM thread JOIN process USING (process_id) ORDER BY 1",
+    );
     assert_eq!(threads, [format!("1,{pid},100"), format!("2,{pid},-7")]);
     let cpu = rows(db, "SELECT event_no, cpu FROM call_event WHERE cpu <> 3 ORDER BY 1");
     assert_eq!(cpu, ["13,4"], "the buffer behind says its own");
@@ -170,7 +182,8 @@ fn basic_logs_in_either_byte_order() {
 #[test]
 fn concatenated_logs_and_one_file_a_thread_are_one_run() {
     for style in styles() {
-        let scratch = Scratch::new(&format!("xray-files-{}-{}-{}", style.version, style.big, style.high));
+        let scratch =
+            Scratch::new(&format!("xray-files-{}-{}-{}", style.version, style.big, style.high));
         let parts: Vec<Vec<u8>> = run().into_iter().map(|b| style.log(&[b])).collect();
         check_run(&build(&scratch, &[parts.concat()], 0), style.version);
         check_run(&build(&scratch, &parts, 0), style.version);
@@ -183,21 +196,36 @@ fn logs_are_read_compressed_and_from_a_pipe() {
     let packed = zstd::stream::encode_all(&V5.log(&run())[..], 3).unwrap();
     check_run(&build(&scratch, &[packed.clone()], 0), 5);
     let (db, output) = try_build(&scratch, &[packed[..packed.len() - 5].to_vec()], &[]);
-    assert!(output.status.code() == Some(2) || problems(&db).iter().any(|p| p.starts_with("damaged-input")));
+    assert!(
+        output.status.code() == Some(2)
+            || problems(&db).iter().any(|p| p.starts_with("damaged-input"))
+    );
 }
 
 #[test]
 fn typed_events_stand_in_their_own_table() {
     use Op::*;
     for style in styles().into_iter().filter(|s| s.version >= 2) {
-        let scratch = Scratch::new(&format!("xray-typed-{}-{}-{}", style.version, style.big, style.high));
-        let ops = vec![Typed(4, 9, b"before".to_vec()), Enter(1, 10), Typed(0, 500, b"".to_vec()), Exit(1, 6)];
+        let scratch =
+            Scratch::new(&format!("xray-typed-{}-{}-{}", style.version, style.big, style.high));
+        let ops = vec![
+            Typed(4, 9, b"before".to_vec()),
+            Enter(1, 10),
+            Typed(0, 500, b"".to_vec()),
+            Exit(1, 6),
+        ];
         let db = build(&scratch, &[style.log(&[buffer(1, 100, ops)])], 0);
         // Differences count from the event in version 5 only.
         let base = if style.version >= 5 { 114 } else { 110 };
-        let events = rows(&db, "SELECT time, kind, type, data::VARCHAR, call_id FROM trace_event ORDER BY event_no");
+        let events = rows(
+            &db,
+            "SELECT time, kind, type, data::VARCHAR, call_id FROM trace_event ORDER BY event_no",
+        );
         assert_eq!(events, ["104,typed,9,before,".to_owned(), format!("{base},typed,500,\"\",1")]);
-        assert_eq!(rows(&db, "SELECT call_time, return_time FROM function_call"), [format!("{base},{}", base + 6)]);
+        assert_eq!(
+            rows(&db, "SELECT call_time, return_time FROM function_call"),
+            [format!("{base},{}", base + 6)]
+        );
     }
 }
 
@@ -206,7 +234,8 @@ fn what_the_runtime_of_version_5_loses_behind_typed_events_is_said() {
     use Op::*;
     let scratch = Scratch::new("xray-typed-cut");
     let ops = vec![Enter(1, 1), Typed(1, 2, b"data".to_vec()), Exit(1, 1), Enter(2, 1), Exit(2, 4)];
-    let mut log = V5.log(&[buffer(1, 100, ops.clone()), buffer(2, 200, vec![Enter(1, 0), Exit(1, 1)])]);
+    let mut log =
+        V5.log(&[buffer(1, 100, ops.clone()), buffer(2, 200, vec![Enter(1, 0), Exit(1, 1)])]);
     // The buffer counts 16 bytes less and has 16 bytes less: two records; then half a record.
     let start = 32 + 16;
     let size = u64::from_le_bytes(log[33..41].try_into().unwrap()) as usize;
@@ -215,7 +244,11 @@ fn what_the_runtime_of_version_5_loses_behind_typed_events_is_said() {
         let mut short = log.clone();
         short.drain(start + size - cut..start + size);
         let db = build(&scratch, &[short], 0);
-        let expected: &[&str] = if cut == 16 { &["xray-open 0"; 0] } else { &["xray-open 1", "xray-typed-event-cut 1"] };
+        let expected: &[&str] = if cut == 16 {
+            &["xray-open 0"; 0]
+        } else {
+            &["xray-open 1", "xray-typed-event-cut 1"]
+        };
         let ends = rows(&db, CALLS);
         assert_eq!(ends.len(), 2, "{ends:?}");
         assert_eq!(problems(&db), expected, "{ends:?}");
@@ -227,7 +260,8 @@ fn entries_and_exits_that_fit_to_nothing() {
     use Op::*;
     let scratch = Scratch::new("xray-fits");
     let ops = vec![
-        // Nobody entered 9; 8 has left before 7 does; the exits of 3 and 2 are lost; 5 stays; 1 is recursive.
+        // Nobody entered 9; 8 has left before 7 does; the exits of 3 and 2 are lost; 5 stays; 1 is
+        // recursive.
         Exit(9, 0),
         Enter(1, 10),
         Enter(2, 10),
@@ -267,7 +301,10 @@ fn entries_and_exits_that_fit_to_nothing() {
     ];
     assert_eq!(graph, edges);
     // The recursive call counts once; what is open has no duration but time of its own.
-    let timing = rows(&db, "SELECT calls, sum, sum_self, sum_outermost FROM call_timing WHERE function = '<function 1>'");
+    let timing = rows(
+        &db,
+        "SELECT calls, sum, sum_self, sum_outermost FROM call_timing WHERE function = '<function 1>'",
+    );
     assert_eq!(timing, ["2,40,45,30"]);
     assert!(ok(&["verify", db.to_str().unwrap()]).contains("function_call"));
 }
@@ -277,7 +314,16 @@ fn a_chain_of_tail_calls_by_either_reading_of_the_document() {
     use Op::*;
     for (second, chained) in [(2, false), (1, true)] {
         let scratch = Scratch::new(&format!("xray-chain-{second}"));
-        let ops = vec![Enter(9, 0), Enter(1, 1), Tail(1, 1), Enter(2, 1), Tail(second, 1), Enter(3, 1), Exit(3, 1), Exit(9, 1)];
+        let ops = vec![
+            Enter(9, 0),
+            Enter(1, 1),
+            Tail(1, 1),
+            Enter(2, 1),
+            Tail(second, 1),
+            Enter(3, 1),
+            Exit(3, 1),
+            Exit(9, 1),
+        ];
         let db = build(&scratch, &[V5.log(&[buffer(1, 100, ops)])], 0);
         let expected = [
             "1,<function 9>,1,,,1,0,root,return,100,107",
@@ -291,14 +337,23 @@ fn a_chain_of_tail_calls_by_either_reading_of_the_document() {
 }
 
 /// Damages a log of three buffers; gives the functions whose calls are whole, and the problems.
-fn damaged(name: &str, style: Style, damage: impl FnOnce(&mut Vec<u8>)) -> (Vec<String>, Vec<String>) {
+fn damaged(
+    name: &str,
+    style: Style,
+    damage: impl FnOnce(&mut Vec<u8>),
+) -> (Vec<String>, Vec<String>) {
     use Op::*;
     let scratch = Scratch::new(&format!("xray-damage-{name}-{}", style.version));
     let one = |tid: i32| {
         buffer(
             tid,
             100 * tid as u64,
-            vec![Enter(tid as u32, 1), Exit(tid as u32, 9), Enter(tid as u32 + 10, 1), Exit(tid as u32 + 10, 5)],
+            vec![
+                Enter(tid as u32, 1),
+                Exit(tid as u32, 9),
+                Enter(tid as u32 + 10, 1),
+                Exit(tid as u32 + 10, 5),
+            ],
         )
     };
     let mut log = style.log(&[one(1), one(2), one(3)]);
@@ -312,10 +367,17 @@ fn damaged(name: &str, style: Style, damage: impl FnOnce(&mut Vec<u8>)) -> (Vec<
         &db,
         "SELECT name FROM function_call JOIN function_symbol USING (function_id) WHERE ending = 'return' ORDER BY call_id",
     );
-    (whole.iter().map(|n| n.trim_start_matches("<function ").trim_end_matches('>').to_owned()).collect(), problems(&db))
+    (
+        whole
+            .iter()
+            .map(|n| n.trim_start_matches("<function ").trim_end_matches('>').to_owned())
+            .collect(),
+        problems(&db),
+    )
 }
 
-/// Bytes of a buffer in [`damaged`]: its extents, four records that say whose it is, four of functions.
+/// Bytes of a buffer in [`damaged`]: its extents, four records that say whose it is, four of
+/// functions.
 const SIZE: usize = 16 + 4 * 16 + 4 * 8;
 
 /// Events of a log and codes of what is wrong with it, read without a database.
@@ -323,9 +385,14 @@ fn events(log: &[u8]) -> (Vec<addfg::trace::xray::Event>, Vec<&'static str>) {
     let mut index = addfg::trace::xray::Index::new(&[log]);
     let mut problems = std::mem::take(&mut index.problems);
     let mut all = Vec::new();
-    addfg::trace::xray::merge(&[log], &index.blocks, &index.threads, &mut problems, &mut |_| true, |_, _, event| {
-        all.push(*event)
-    });
+    addfg::trace::xray::merge(
+        &[log],
+        &index.blocks,
+        &index.threads,
+        &mut problems,
+        &mut |_| true,
+        |_, _, event| all.push(*event),
+    );
     let codes = problems.diagnostics(&["log".to_owned()]).map(|(d, _)| d.code).collect();
     (all, codes)
 }
@@ -340,9 +407,14 @@ fn a_file_cut_off_anywhere_gives_the_records_before() {
         for length in 32..log.len() {
             let (events, problems) = events(&log[..length]);
             let in_buffer = |have: usize| have.saturating_sub(size - 4 * 8) / 8;
-            let expected: usize = (0..3).map(|b| in_buffer((length - 32).saturating_sub(b * size).min(size))).sum();
+            let expected: usize =
+                (0..3).map(|b| in_buffer((length - 32).saturating_sub(b * size).min(size))).sum();
             assert_eq!(events.len(), expected, "{style:?} {length} bytes: {problems:?}");
-            assert_eq!(problems.is_empty(), (length - 32).is_multiple_of(size), "{style:?} {length} bytes: {problems:?}");
+            assert_eq!(
+                problems.is_empty(),
+                (length - 32).is_multiple_of(size),
+                "{style:?} {length} bytes: {problems:?}"
+            );
         }
     }
 }
@@ -351,7 +423,9 @@ fn a_file_cut_off_anywhere_gives_the_records_before() {
 fn no_damage_makes_the_reader_panic_or_give_more_than_there_is() {
     for style in styles() {
         let log = style.log(&run());
-        let mut random = program::Random::new(u64::from(style.version) * 4 + u64::from(style.big) * 2 + u64::from(style.high));
+        let mut random = program::Random::new(
+            u64::from(style.version) * 4 + u64::from(style.big) * 2 + u64::from(style.high),
+        );
         for _ in 0..2000 {
             let mut bad = log.clone();
             for _ in 0..1 + random.below(6) {
@@ -374,9 +448,11 @@ fn no_damage_makes_the_reader_panic_or_give_more_than_there_is() {
 #[ignore = "measures"]
 fn rate() {
     use Op::*;
-    let one: Vec<Op> =
-        (0..1000u32).flat_map(|i| [Enter(1 + i % 7, 30), Enter(8, 20), Exit(8, 50), Exit(1 + i % 7, 10)]).collect();
-    let buffers: Vec<Buffer> = (0..15_000).map(|n| buffer(1 + n % 4, 1000 * 110 * n as u64, one.clone())).collect();
+    let one: Vec<Op> = (0..1000u32)
+        .flat_map(|i| [Enter(1 + i % 7, 30), Enter(8, 20), Exit(8, 50), Exit(1 + i % 7, 10)])
+        .collect();
+    let buffers: Vec<Buffer> =
+        (0..15_000).map(|n| buffer(1 + n % 4, 1000 * 110 * n as u64, one.clone())).collect();
     let log = V5.log(&buffers);
     let cpu = || {
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -387,12 +463,23 @@ fn rate() {
     let mut index = addfg::trace::xray::Index::new(&[&log]);
     let mut problems = std::mem::take(&mut index.problems);
     let mut count = 0u64;
-    addfg::trace::xray::merge(&[&log], &index.blocks, &index.threads, &mut problems, &mut |_| true, |_, _, event| {
-        count += u64::from(event.function > 0);
-    });
+    addfg::trace::xray::merge(
+        &[&log],
+        &index.blocks,
+        &index.threads,
+        &mut problems,
+        &mut |_| true,
+        |_, _, event| {
+            count += u64::from(event.function > 0);
+        },
+    );
     let (wall, used) = (begin.elapsed().as_secs_f64(), cpu() - from);
     let rate = |seconds: f64| count as f64 / seconds / 1e6;
-    println!("{count} records: {wall:.2} s, {:.1} M/s; {used:.2} s of a processor, {:.1} M/s", rate(wall), rate(used));
+    println!(
+        "{count} records: {wall:.2} s, {:.1} M/s; {used:.2} s of a processor, {:.1} M/s",
+        rate(wall),
+        rate(used)
+    );
     assert_eq!(count, 60_000_000);
 }
 
@@ -426,7 +513,10 @@ fn damage_of_every_kind_is_said_and_loses_little() {
     assert_eq!((whole, problems), (others.to_vec(), vec!["xray-no-clock 4".into()]));
     // Records that there are not.
     let (whole, problems) = damaged("function", V5, |log| log[second + 80 + 16] |= 0x0e);
-    assert_eq!((whole, problems), (["1", "11", "2", "3", "13"].map(str::to_owned).to_vec(), vec!["xray-damaged 1".into()]));
+    assert_eq!(
+        (whole, problems),
+        (["1", "11", "2", "3", "13"].map(str::to_owned).to_vec(), vec!["xray-damaged 1".into()])
+    );
     let (whole, problems) = damaged("metadata", V5, |log| log[second + 80] = 0xff);
     assert_eq!((whole, problems), (others.to_vec(), vec!["xray-damaged 1".into()]));
     // An event that is longer than its buffer, and one of less than no bytes.
@@ -453,7 +543,8 @@ fn buffers_of_version_1_are_found_by_their_size_or_by_what_begins_them() {
     let all = ["1", "11", "2", "12", "3", "13"].map(str::to_owned);
     // The first version of the runtime wrote a time of day for the size of a buffer.
     for size in [1_489_000_000u64, 7, 0] {
-        let (whole, problems) = damaged("timespec", V1, |log| log[16..24].copy_from_slice(&size.to_le_bytes()));
+        let (whole, problems) =
+            damaged("timespec", V1, |log| log[16..24].copy_from_slice(&size.to_le_bytes()));
         assert_eq!((whole, problems), (all.to_vec(), vec![]), "{size}");
     }
     // The record that ends the first buffer is overwritten.
@@ -472,7 +563,8 @@ fn a_clock_that_goes_back_keeps_the_order_of_records() {
     let scratch = Scratch::new("xray-back");
     let ops = vec![Enter(1, 0), Enter(2, 10), Cpu(5, 50), Exit(2, 1), Exit(1, 1)];
     let db = build(&scratch, &[V5.log(&[buffer(1, 100, ops)])], 0);
-    let expected = ["1,<function 1>,1,,,1,0,root,return,100,52", "2,<function 2>,1,1,,1,1,call,return,110,51"];
+    let expected =
+        ["1,<function 1>,1,,,1,0,root,return,100,52", "2,<function 2>,1,1,,1,1,call,return,110,51"];
     assert_eq!(rows(&db, CALLS), expected);
     assert_eq!(problems(&db), ["xray-clock-back 1"]);
     assert_eq!(rows(&db, "SELECT calls, sum FROM call_timing"), ["0,0", "0,0"]);
@@ -503,7 +595,8 @@ fn less_detail_keeps_the_sums() {
         let (db, output) = try_build(&scratch, &[V5.log(&run())], &["--detail", detail]);
         assert!(output.status.success(), "{}", error_text(&output));
         let count = |table: &str| rows(&db, &format!("SELECT count(*) FROM {table}")).concat();
-        let counts = ["function_call", "call_record", "control_flow", "call_event"].map(count).join(" ");
+        let counts =
+            ["function_call", "call_record", "control_flow", "call_event"].map(count).join(" ");
         let sums = [
             rows(&db, "FROM call_timing ORDER BY ALL"),
             rows(&db, "FROM stack_timing ORDER BY ALL"),
@@ -511,7 +604,10 @@ fn less_detail_keeps_the_sums() {
         ];
         seen.push((counts, sums));
     }
-    assert_eq!(seen.iter().map(|s| s.0.as_str()).collect::<Vec<_>>(), ["0 0 0 0", "7 7 12 0", "7 7 12 14", "7 7 12 14"]);
+    assert_eq!(
+        seen.iter().map(|s| s.0.as_str()).collect::<Vec<_>>(),
+        ["0 0 0 0", "7 7 12 0", "7 7 12 14", "7 7 12 14"]
+    );
     assert!(seen.iter().all(|s| s.1 == seen[0].1 && s.1.iter().all(|r| !r.is_empty())));
 }
 
@@ -538,7 +634,12 @@ fn verify_derives_the_calls_from_the_records() {
         std::fs::copy(&db, &copy).unwrap();
         ok(&["sql", copy.to_str().unwrap(), change, "--write"]);
         let output = addfg(&["verify", copy.to_str().unwrap()]);
-        assert_eq!(output.status.code(), Some(1), "{change}: {}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(
+            output.status.code(),
+            Some(1),
+            "{change}: {}",
+            String::from_utf8_lossy(&output.stdout)
+        );
     }
 }
 
@@ -548,7 +649,10 @@ fn every_command_says_what_an_xray_log_has_or_lacks() {
     let db = build(&scratch, &[V5.log(&run())], 0);
     let db = db.to_str().unwrap();
     let info = ok(&["info", db]);
-    assert!(info.contains("the traces carry: time, threads, calls") && info.contains("no dataflow"), "{info}");
+    assert!(
+        info.contains("the traces carry: time, threads, calls") && info.contains("no dataflow"),
+        "{info}"
+    );
     let graph = ok(&["graph", db, "--show", "calls"]);
     assert!(graph.contains("function 4") && graph.contains("->"), "{graph}");
     assert!(ok(&["graph", db]).contains("No data: this trace (xray) has no accesses"));
@@ -581,14 +685,19 @@ fn every_command_says_what_an_xray_log_has_or_lacks() {
         &["diff", db, db],
     ] {
         let output = addfg(command);
-        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let text = format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
         assert!(!text.contains("panicked") && !text.contains("database:"), "{command:?}: {text}");
         assert!(!text.trim().is_empty(), "{command:?} says nothing");
         println!("{command:?} {:?}\n{text}", output.status.code());
     }
 }
 
-/// The logs of tests/formats/xray, as written here: they are files so that other programs and readers of the tree have them.
+/// The logs of tests/formats/xray, as written here: they are files so that other programs and
+/// readers of the tree have them.
 fn fixtures() -> Vec<(&'static str, Vec<u8>)> {
     let basic = Style { version: 3, ..V5 };
     let mut log = basic.header(0);
@@ -622,7 +731,8 @@ fn fixtures_are_recognised_and_give_what_their_snapshots_say() {
         }
         assert!(std::fs::read(&path).unwrap() == bytes, "{name} is not as written here");
         let input = addfg::trace::input::Input::open(&path).unwrap();
-        let yes: Vec<_> = addfg::trace::formats().filter(|f| f.sniff(input.head())).map(|f| f.name()).collect();
+        let yes: Vec<_> =
+            addfg::trace::formats().filter(|f| f.sniff(input.head())).map(|f| f.name()).collect();
         assert_eq!(yes, ["xray"], "{name}");
         let mut text = String::new();
         for (i, line) in bytes.chunks(16).enumerate() {
@@ -631,7 +741,10 @@ fn fixtures_are_recognised_and_give_what_their_snapshots_say() {
         }
         let (events, problems) = events(&bytes);
         for e in events {
-            text += &format!("{:?} function {} time {} cpu {} value {:#x}\n", e.kind, e.function, e.time, e.cpu, e.value);
+            text += &format!(
+                "{:?} function {} time {} cpu {} value {:#x}\n",
+                e.kind, e.function, e.time, e.cpu, e.value
+            );
         }
         text += &format!("problems: {}\n", problems.join(" "));
         assert_eq!(problems.is_empty(), name.starts_with("good"));
@@ -639,7 +752,8 @@ fn fixtures_are_recognised_and_give_what_their_snapshots_say() {
     }
 }
 
-// ---- Against llvm-xray ----------------------------------------------------------------------------------------------------------
+// ---- Against llvm-xray
+// ----------------------------------------------------------------------------------------------------------
 
 const LLVM: &str = "llvm-xray-19";
 
@@ -678,7 +792,8 @@ fn fields(line: &str) -> BTreeMap<String, String> {
     fields
 }
 
-/// Bytes of a quoted text of YAML: in double quotes a backslash stands before `x00` and single letters.
+/// Bytes of a quoted text of YAML: in double quotes a backslash stands before `x00` and single
+/// letters.
 fn data_length(quoted: &str) -> usize {
     let inner = &quoted[1..quoted.len() - 1];
     let (mut length, mut rest) = (0, inner.as_bytes());
@@ -708,9 +823,17 @@ fn same_records(log: &Path, db: &Path) -> usize {
             other => panic!("{other}"),
         };
         let function = if kind == "data" { "" } else { f["func-id"].as_str() };
-        let arguments = f.get("args").map_or(String::new(), |a| a.trim_matches(['[', ']']).replace(' ', "").replace(',', " "));
+        let arguments = f.get("args").map_or(String::new(), |a| {
+            a.trim_matches(['[', ']']).replace(' ', "").replace(',', " ")
+        });
         let size = if kind == "data" { data_length(&f["data"]).to_string() } else { String::new() };
-        theirs.push(format!("{},{},{},{kind},{function},{},{size}", f["thread"], f["tsc"], f["cpu"], arguments.trim()));
+        theirs.push(format!(
+            "{},{},{},{kind},{function},{},{size}",
+            f["thread"],
+            f["tsc"],
+            f["cpu"],
+            arguments.trim()
+        ));
     }
     let sql = "SELECT t.tid, e.time, e.cpu, e.kind, n.number, coalesce(a.list, ''), '' FROM call_event e JOIN thread t USING (thread_id)
                JOIN (SELECT function_id, min(number) AS number FROM trace_function GROUP BY ALL) n USING (function_id)
@@ -727,28 +850,44 @@ fn same_records(log: &Path, db: &Path) -> usize {
 }
 
 /// What `llvm-xray account` says: number, count, then the figures as numbers of seconds (or ticks).
-fn account(log: &Path, map: Option<&Path>, more: &[&str]) -> Option<Vec<(u32, u64, Vec<f64>, String)>> {
+fn account(
+    log: &Path,
+    map: Option<&Path>,
+    more: &[&str],
+) -> Option<Vec<(u32, u64, Vec<f64>, String)>> {
     let mut arguments = vec!["account", log.to_str().unwrap(), "-f", "csv"];
     arguments.extend(map.iter().flat_map(|m| ["-m", m.to_str().unwrap()]));
     arguments.extend(more);
     let text = llvm(&arguments)?;
     let row = |line: &str| {
         let parts: Vec<&str> = line.splitn(9, ',').collect();
-        let name = parts[8].rsplit_once(",\"").map_or(parts[8], |n| n.1).trim_matches('"').to_owned();
-        (parts[0].parse().unwrap(), parts[1].parse().unwrap(), parts[2..8].iter().map(|p| p.parse().unwrap()).collect(), name)
+        let name =
+            parts[8].rsplit_once(",\"").map_or(parts[8], |n| n.1).trim_matches('"').to_owned();
+        (
+            parts[0].parse().unwrap(),
+            parts[1].parse().unwrap(),
+            parts[2..8].iter().map(|p| p.parse().unwrap()).collect(),
+            name,
+        )
     };
     Some(text.lines().skip(1).map(row).collect())
 }
 
 /// The database's figures are llvm-xray's.
 fn same_figures(log: &Path, map: Option<&Path>, db: &Path) -> usize {
-    // llvm-xray account takes records in the order of the file and drops those before the first one's time: sorted first.
+    // llvm-xray account takes records in the order of the file and drops those before the first
+    // one's time: sorted first.
     let sorted = db.with_extension("yaml");
     let text = llvm(&["convert", "-f", "yaml", log.to_str().unwrap()]).expect("llvm-xray converts");
     // It reads text of version 1 only, which differs in nothing.
-    let (version, rest) = text.split_once("version:").and_then(|(head, rest)| Some((head, rest.split_once('\n')?.1))).unwrap();
+    let (version, rest) = text
+        .split_once("version:")
+        .and_then(|(head, rest)| Some((head, rest.split_once('\n')?.1)))
+        .unwrap();
     std::fs::write(&sorted, format!("{version}version: 1\n{rest}")).unwrap();
-    let theirs = account(&sorted, map, &[]).or_else(|| account(&sorted, map, &["-k", "-d"])).expect("llvm-xray accounts");
+    let theirs = account(&sorted, map, &[])
+        .or_else(|| account(&sorted, map, &["-k", "-d"]))
+        .expect("llvm-xray accounts");
     if let Some(unsorted) = account(log, map, &[]) {
         assert_eq!(unsorted, theirs, "{}", log.display());
     }
@@ -759,11 +898,20 @@ fn same_figures(log: &Path, map: Option<&Path>, db: &Path) -> usize {
     assert_eq!(ours.len(), theirs.len(), "{}: {ours:?} {theirs:?}", log.display());
     for (ours, (number, count, figures, name)) in ours.iter().zip(&theirs) {
         let parts: Vec<&str> = ours.splitn(9, ',').collect();
-        assert_eq!((parts[0], parts[1]), (number.to_string().as_str(), count.to_string().as_str()), "{}", log.display());
+        assert_eq!(
+            (parts[0], parts[1]),
+            (number.to_string().as_str(), count.to_string().as_str()),
+            "{}",
+            log.display()
+        );
         for (ours, theirs) in parts[2..8].iter().zip(figures) {
             // llvm-xray prints seven digits.
             let ours: f64 = ours.parse().unwrap();
-            assert!((ours - theirs).abs() <= theirs.abs() * 1e-6, "{}: {ours} {theirs}", log.display());
+            assert!(
+                (ours - theirs).abs() <= theirs.abs() * 1e-6,
+                "{}: {ours} {theirs}",
+                log.display()
+            );
         }
         if map.is_some() {
             assert_eq!(parts[8].trim_matches('"'), name, "{}", log.display());
@@ -775,7 +923,8 @@ fn same_figures(log: &Path, map: Option<&Path>, db: &Path) -> usize {
 /// Builds from a file on disk.
 fn build_file(scratch: &Scratch, log: &Path, elf: Option<&Path>) -> PathBuf {
     let db = scratch.path("f.duckdb");
-    let mut arguments = vec!["build", log.to_str().unwrap(), "-o", db.to_str().unwrap(), "--force", "--quiet"];
+    let mut arguments =
+        vec!["build", log.to_str().unwrap(), "-o", db.to_str().unwrap(), "--force", "--quiet"];
     arguments.extend(elf.iter().flat_map(|e| ["--elf", e.to_str().unwrap()]));
     let output = addfg(&arguments);
     assert_ne!(output.status.code(), Some(2), "{}", error_text(&output));
@@ -813,9 +962,11 @@ fn what_llvm_xray_gives_up_on_loads() {
     // Version 1 with junk behind the end of the buffer: 1 entry of #3 with an argument, 1 exit.
     if let Some(log) = shared("fdr-log-arg1.xray") {
         let db = build_file(&scratch, &log, None);
-        // By hand: a wrap to 0x42e4caec93d08c, an entry 0xc4a behind it with argument 1, an exit 0xcc3e later.
+        // By hand: a wrap to 0x42e4caec93d08c, an entry 0xc4a behind it with argument 1, an exit
+        // 0xcc3e later.
         let base = 0x0042_e4ca_ec93_d08cu64;
-        let expected = [format!("enter,1,{}", base + 0xc4a), format!("exit,1,{}", base + 0xc4a + 0xcc3e)];
+        let expected =
+            [format!("enter,1,{}", base + 0xc4a), format!("exit,1,{}", base + 0xc4a + 0xcc3e)];
         let sql = "SELECT kind, number, time FROM call_event JOIN trace_function USING (function_id) ORDER BY event_no";
         assert_eq!(rows(&db, sql), expected);
         assert_eq!(rows(&db, "SELECT value FROM call_argument"), ["1"]);
@@ -824,7 +975,10 @@ fn what_llvm_xray_gives_up_on_loads() {
     // A program with sleds of typed events: llvm-xray refuses its map.
     if let (Some(log), Some(elf)) = (shared("evt5.v5.xray"), shared("evt.elf")) {
         let db = build_file(&scratch, &log, Some(&elf));
-        let names = rows(&db, "SELECT number, name FROM trace_function JOIN function_symbol USING (function_id) ORDER BY 1");
+        let names = rows(
+            &db,
+            "SELECT number, name FROM trace_function JOIN function_symbol USING (function_id) ORDER BY 1",
+        );
         println!("{names:?} {:?}", problems(&db));
         assert!(names.iter().any(|n| n.contains("leaf(int)")), "{names:?}");
         if have(LLVM) {
@@ -885,7 +1039,13 @@ fn fresh_logs_of_clang_are_as_llvm_xray_has_them() {
         std::fs::create_dir(&folder).unwrap();
         let program = scratch.path("prog");
         let output = Command::new("clang-19")
-            .args(["-g", "-O1", "-fxray-instrument", "-fxray-instruction-threshold=1", if pie { "-pie" } else { "-no-pie" }])
+            .args([
+                "-g",
+                "-O1",
+                "-fxray-instrument",
+                "-fxray-instruction-threshold=1",
+                if pie { "-pie" } else { "-no-pie" },
+            ])
             .args([format!("-DMODE=\"{mode}\""), format!("-DOPTIONS=\"{options}\"")])
             .args(["-o".as_ref(), program.as_os_str(), source.as_os_str(), "-lpthread".as_ref()])
             .output()
@@ -896,17 +1056,22 @@ fn fresh_logs_of_clang_are_as_llvm_xray_has_them() {
         }
         let run = Command::new(&program).arg("150").current_dir(&folder).output().unwrap();
         assert!(run.status.success());
-        let logs: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+        let logs: Vec<PathBuf> =
+            std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
         let [log] = &logs[..] else { panic!("{mode} {options}: {logs:?}") };
         let db = build_file(&scratch, log, Some(&program));
         let (records, functions) = (same_records(log, &db), same_figures(log, Some(&program), &db));
         let verified = addfg(&["verify", db.to_str().unwrap()]);
         assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
-        println!("{mode} {options} {pie}: {records} records, {functions} functions, {:?}", problems(&db));
+        println!(
+            "{mode} {options} {pie}: {records} records, {functions} functions, {:?}",
+            problems(&db)
+        );
     }
 }
 
-// ---- Instrumentation maps -------------------------------------------------------------------------------------------------------
+// ---- Instrumentation maps
+// -------------------------------------------------------------------------------------------------------
 
 #[test]
 fn instrumentation_maps_are_as_llvm_xray_extracts_them() {
@@ -914,13 +1079,18 @@ fn instrumentation_maps_are_as_llvm_xray_extracts_them() {
         return;
     }
     let scratch = Scratch::new("xray-maps");
-    let mut files: Vec<PathBuf> = ["nt.elf", "elf64-example.bin", "elf64-pie.bin"].iter().filter_map(|f| shared(f)).collect();
+    let mut files: Vec<PathBuf> =
+        ["nt.elf", "elf64-example.bin", "elf64-pie.bin"].iter().filter_map(|f| shared(f)).collect();
     files.extend(compiled(&scratch));
     for file in files {
         let image = addfg::image::Image::open(&file).unwrap();
         let yaml = llvm(&["extract", "--symbolize=false", file.to_str().unwrap()]);
         let Some(yaml) = yaml else {
-            println!("llvm-xray cannot read {}: {} sleds", file.display(), image.xray_sleds().len());
+            println!(
+                "llvm-xray cannot read {}: {} sleds",
+                file.display(),
+                image.xray_sleds().len()
+            );
             continue;
         };
         let theirs: Vec<String> = yaml
@@ -928,7 +1098,12 @@ fn instrumentation_maps_are_as_llvm_xray_extracts_them() {
             .filter(|l| l.contains("- { id:"))
             .map(|l| {
                 let f = fields(l);
-                format!("{} {} {}", f["id"], f["kind"], f.get("version").map_or("0", String::as_str))
+                format!(
+                    "{} {} {}",
+                    f["id"],
+                    f["kind"],
+                    f.get("version").map_or("0", String::as_str)
+                )
             })
             .collect();
         let ours: Vec<String> = image
@@ -950,12 +1125,17 @@ fn instrumentation_maps_are_as_llvm_xray_extracts_them() {
             .collect();
         if image.relocatable() {
             // llvm-xray reads the first of the sections; each function has its own.
-            assert!(!theirs.is_empty() && ours.starts_with(&theirs), "{}: {ours:?} {theirs:?}", file.display());
+            assert!(
+                !theirs.is_empty() && ours.starts_with(&theirs),
+                "{}: {ours:?} {theirs:?}",
+                file.display()
+            );
         } else {
             assert_eq!(ours, theirs, "{}", file.display());
         }
         let addresses = |key: &str| -> Vec<u64> {
-            let hex = |l: &str| u64::from_str_radix(fields(l)[key].trim_start_matches("0x"), 16).unwrap();
+            let hex =
+                |l: &str| u64::from_str_radix(fields(l)[key].trim_start_matches("0x"), 16).unwrap();
             yaml.lines().filter(|l| l.contains("- { id:")).map(hex).collect()
         };
         if !image.relocatable() {
@@ -999,8 +1179,15 @@ fn compiled(scratch: &Scratch) -> Vec<PathBuf> {
     for target in ["x86_64-linux-gnu", "aarch64-linux-gnu", "armv7-linux-gnueabihf"] {
         let object = scratch.path(&format!("{target}.o"));
         let target = format!("--target={target}");
-        let flags = ["-O1", "-c", "-fxray-instrument", "-fxray-instruction-threshold=1", "-ffreestanding"];
-        let status = Command::new("clang-19").arg(target).args(flags).arg(&source).arg("-o").arg(&object).status();
+        let flags =
+            ["-O1", "-c", "-fxray-instrument", "-fxray-instruction-threshold=1", "-ffreestanding"];
+        let status = Command::new("clang-19")
+            .arg(target)
+            .args(flags)
+            .arg(&source)
+            .arg("-o")
+            .arg(&object)
+            .status();
         assert!(status.unwrap().success());
         files.push(object);
     }
@@ -1013,8 +1200,11 @@ fn functions_of_object_files_have_their_names() {
     for file in compiled(&scratch) {
         let image = addfg::image::Image::open(&file).unwrap();
         assert!(image.relocatable());
-        let name = |address: u64| image.functions.iter().find(|f| f.address == address).map(|f| f.name.as_str());
-        let names: Vec<_> = image.xray_functions().iter().map(|&a| name(a).unwrap_or("?")).collect();
+        let name = |address: u64| {
+            image.functions.iter().find(|f| f.address == address).map(|f| f.name.as_str())
+        };
+        let names: Vec<_> =
+            image.xray_functions().iter().map(|&a| name(a).unwrap_or("?")).collect();
         assert_eq!(names, ["leaf", "args", "fact", "tail", "work"], "{}", file.display());
     }
 }

@@ -1,5 +1,6 @@
-//! What is known of a block before it runs: its accesses, and for the registers which reads are fed inside the block and which
-//! reach out of it. Register traffic inside a run is the same each time, so it is counted once here and multiplied.
+//! What is known of a block before it runs: its accesses, and for the registers which reads are fed
+//! inside the block and which reach out of it. Register traffic inside a run is the same each time,
+//! so it is counted once here and multiplied.
 
 use crate::event::{BlockDef, MemShape, RegSpan};
 use crate::isa::{Decoded, FlowKind};
@@ -27,17 +28,20 @@ pub enum AccessPlace {
     Memory(u32),
 }
 
-/// Gives each logged access without an operand the next free operand of the decoder with the same direction, one of the
-/// same size first.
+/// Gives each logged access without an operand the next free operand of the decoder with the same
+/// direction, one of the same size first.
 pub fn match_operands(decoded: &Decoded, shapes: &mut [MemShape]) {
     let mut used = 0u64;
     for shape in shapes.iter().filter(|s| s.operand != MemShape::NO_OPERAND) {
         used |= 1 << (shape.operand & 63);
     }
     for shape in shapes.iter_mut().filter(|s| s.operand == MemShape::NO_OPERAND) {
-        let free = |&(i, o): &(usize, &crate::isa::MemOperand)| o.is_write == shape.is_write && used & (1 << i) == 0;
+        let free = |&(i, o): &(usize, &crate::isa::MemOperand)| {
+            o.is_write == shape.is_write && used & (1 << i) == 0
+        };
         let candidates = || decoded.memory.iter().enumerate().take(64).filter(free);
-        let found = candidates().find(|(_, o)| o.size == shape.size).or_else(|| candidates().next());
+        let found =
+            candidates().find(|(_, o)| o.size == shape.size).or_else(|| candidates().next());
         if let Some((i, _)) = found {
             used |= 1 << i;
             shape.operand = i as u8;
@@ -46,7 +50,11 @@ pub fn match_operands(decoded: &Decoded, shapes: &mut [MemShape]) {
 }
 
 /// Lists the accesses of a block in order. `decoded(i)` describes instruction i of the dictionary.
-pub fn accesses<'a>(def: &BlockDef, decoded: impl Fn(u32) -> &'a Decoded, mut f: impl FnMut(Access)) {
+pub fn accesses<'a>(
+    def: &BlockDef,
+    decoded: impl Fn(u32) -> &'a Decoded,
+    mut f: impl FnMut(Access),
+) {
     let mut mem = 0u32;
     let mut value = 0u32;
     for (index, step) in def.steps.iter().enumerate() {
@@ -83,9 +91,10 @@ pub fn accesses<'a>(def: &BlockDef, decoded: impl Fn(u32) -> &'a Decoded, mut f:
                 size: shape.size,
                 is_control: operand.is_some_and(|o| o.control),
                 stack_relative: operand.is_some_and(|o| o.stack_relative),
-                data_register: operand
-                    .and_then(|o| o.data_register)
-                    .filter(|r| r.size as u32 == shape.size && operand.is_some_and(|o| o.is_write == shape.is_write)),
+                data_register: operand.and_then(|o| o.data_register).filter(|r| {
+                    r.size as u32 == shape.size
+                        && operand.is_some_and(|o| o.is_write == shape.is_write)
+                }),
                 value: None,
             });
             mem += 1;
@@ -105,7 +114,8 @@ pub fn accesses<'a>(def: &BlockDef, decoded: impl Fn(u32) -> &'a Decoded, mut f:
 pub struct Op {
     pub kind: OpKind,
     pub stack_relative: bool,
-    /// Read: goes on with the access of the op before. Write: the bytes were loaded by the step. Load: a return's.
+    /// Read: goes on with the access of the op before. Write: the bytes were loaded by the step.
+    /// Load: a return's.
     pub flag: bool,
     /// Write: the version was already read inside the segment.
     pub seen: bool,
@@ -119,15 +129,17 @@ pub struct Op {
     pub size: u32,
     /// Read, Write: offset of the bytes; Load, Store: the data register.
     pub register: Option<RegSpan>,
-    /// In a copying function: the part of a register that a load fills with what it loaded (the rest is zeros or sign), or the store of
-    /// a move from memory to memory (and its load: `moves`).
+    /// In a copying function: the part of a register that a load fills with what it loaded (the
+    /// rest is zeros or sign), or the store of a move from memory to memory (and its load:
+    /// `moves`).
     pub low: Option<RegSpan>,
     pub moves: bool,
     /// Of the pass.
     pub met: Met,
 }
 
-/// What the pass met at an operation last, and so most likely meets next: indices that save it a search, 0 if none.
+/// What the pass met at an operation last, and so most likely meets next: indices that save it a
+/// search, 0 if none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Met {
     /// Edges of the instructions, the last first.
@@ -213,7 +225,8 @@ pub struct Prepared {
     pub register_values: usize,
     pub first_address: u64,
     pub segments: Vec<Segment>,
-    /// Cut after each load that may be a restore and feeds reads in its segment; empty if there is none.
+    /// Cut after each load that may be a restore and feeds reads in its segment; empty if there is
+    /// none.
     pub careful: Vec<Segment>,
     /// Registers of those loads.
     pub hazard_mask: u64,
@@ -227,7 +240,8 @@ pub fn mask(span: RegSpan) -> u64 {
     1 << ((span.offset / 4) & 63)
 }
 
-/// Prepares a block. `function(i)` is the function of instruction i, `through(i)` whether that copies; `literal` makes no store a save.
+/// Prepares a block. `function(i)` is the function of instruction i, `through(i)` whether that
+/// copies; `literal` makes no store a save.
 pub fn prepare<'a>(
     def: &BlockDef,
     decoded: &impl Fn(u32) -> &'a Decoded,
@@ -270,14 +284,25 @@ pub fn prepare<'a>(
         for step in 0..=last_step {
             let f = function(def.steps[step as usize].insn);
             let copies = through(def.steps[step as usize].insn);
-            let ends = copies || step == last_step || function(def.steps[step as usize + 1].insn) != f;
+            let ends =
+                copies || step == last_step || function(def.steps[step as usize + 1].insn) != f;
             let here = rest.partition_point(|a| a.step <= step);
             let may_restore = careful
                 && rest[..here].iter().any(|a| {
-                    a.step == step && !a.is_write && a.data_register.is_some() && matches!(a.place, AccessPlace::Memory(_))
+                    a.step == step
+                        && !a.is_write
+                        && a.data_register.is_some()
+                        && matches!(a.place, AccessPlace::Memory(_))
                 });
             if ends || may_restore {
-                let mut segment = builder.segment(def, &rest[..here], start, step + 1 - start, f, literal && !copies);
+                let mut segment = builder.segment(
+                    def,
+                    &rest[..here],
+                    start,
+                    step + 1 - start,
+                    f,
+                    literal && !copies,
+                );
                 if copies {
                     mark_copies(&mut segment, &decoded(def.steps[step as usize].insn).text);
                 }
@@ -308,20 +333,35 @@ pub fn prepare<'a>(
 fn mark_copies(segment: &mut Segment, text: &str) {
     segment.through = true;
     segment.hazard_mask = 0;
-    let of = |kind| segment.ops.iter().enumerate().filter(|(_, o)| o.kind == kind).map(|(i, _)| i).collect::<Vec<_>>();
+    let of = |kind| {
+        segment
+            .ops
+            .iter()
+            .enumerate()
+            .filter(|(_, o)| o.kind == kind)
+            .map(|(i, _)| i)
+            .collect::<Vec<_>>()
+    };
     let (loads, stores, mut writes) = (of(OpKind::Load), of(OpKind::Store), of(OpKind::Write));
     // A base register that moves on is read, too.
-    let is_read = |i: &usize| segment.ops.iter().any(|o| o.kind == OpKind::Read && o.register == segment.ops[*i].register);
+    let is_read = |i: &usize| {
+        segment.ops.iter().any(|o| o.kind == OpKind::Read && o.register == segment.ops[*i].register)
+    };
     if writes.len() > 1 {
         writes.retain(|i| !is_read(i));
     }
     match (&loads[..], &stores[..], &writes[..]) {
-        (&[load], &[store], _) if text.contains("movs") && segment.ops[load].size == segment.ops[store].size => {
+        (&[load], &[store], _)
+            if text.contains("movs") && segment.ops[load].size == segment.ops[store].size =>
+        {
             segment.ops[load].moves = true;
             segment.ops[store].moves = true;
         }
-        // The loads with extension: movz, movs, ldrb, ldrsh, lbu, lw; and those into the low part of a register.
-        (&[load], &[], &[write]) if ["mov", "vmov", "ld", "lb", "lh", "lw"].iter().any(|m| text.starts_with(m)) => {
+        // The loads with extension: movz, movs, ldrb, ldrsh, lbu, lw; and those into the low part
+        // of a register.
+        (&[load], &[], &[write])
+            if ["mov", "vmov", "ld", "lb", "lh", "lw"].iter().any(|m| text.starts_with(m)) =>
+        {
             let (size, whole) = (segment.ops[load].size as u16, segment.ops[write].register);
             if segment.ops[load].register.is_none()
                 && let Some(whole) = whole.filter(|w| w.size > size)
@@ -351,7 +391,15 @@ struct Write {
 }
 
 impl Builder {
-    fn segment(&mut self, def: &BlockDef, list: &[Access], first: u32, steps: u32, function: u32, literal: bool) -> Segment {
+    fn segment(
+        &mut self,
+        def: &BlockDef,
+        list: &[Access],
+        first: u32,
+        steps: u32,
+        function: u32,
+        literal: bool,
+    ) -> Segment {
         self.last.clear();
         self.seen.clear();
         let mut segment = Segment { first_step: first, steps, function, ..Segment::default() };
@@ -382,18 +430,21 @@ impl Builder {
             };
             match a.place {
                 AccessPlace::Memory(mem) => {
-                    let mut op = Op { mem, kind: if a.is_write { OpKind::Store } else { OpKind::Load }, ..op };
+                    let mut op = Op {
+                        mem,
+                        kind: if a.is_write { OpKind::Store } else { OpKind::Load },
+                        ..op
+                    };
                     op.flag = !a.is_write && a.is_control;
                     op.register = a.data_register.filter(|_| !literal);
                     if a.is_write
                         && let Some(r) = op.register
                     {
-                        // The save's read of the register was left to this op, if the segment does not feed it.
-                        match segment
-                            .ops
-                            .iter()
-                            .rposition(|o| o.step == a.step && o.kind == OpKind::Read && o.register == Some(r))
-                        {
+                        // The save's read of the register was left to this op, if the segment does
+                        // not feed it.
+                        match segment.ops.iter().rposition(|o| {
+                            o.step == a.step && o.kind == OpKind::Read && o.register == Some(r)
+                        }) {
                             Some(p) => {
                                 op.read_ordinal = segment.ops.remove(p).ordinal;
                                 segment.save_mask |= mask(r);
@@ -415,7 +466,13 @@ impl Builder {
                             && l.data_register == Some(span)
                             && matches!(l.place, AccessPlace::Memory(_))
                     });
-                    writes.push(Write { step: a.step, ordinal: a.ordinal, insn: op.insn, span, loaded });
+                    writes.push(Write {
+                        step: a.step,
+                        ordinal: a.ordinal,
+                        insn: op.insn,
+                        span,
+                        loaded,
+                    });
                     for b in offset..offset + a.size as u16 {
                         self.last[b as usize] = writes.len() as u32;
                         self.seen[b as usize] = false;
@@ -435,7 +492,12 @@ impl Builder {
                         }
                         if w == 0 {
                             let register = Some(RegSpan { offset: b, size: e - b });
-                            segment.ops.push(Op { size: (e - b) as u32, register, flag: live_in, ..op });
+                            segment.ops.push(Op {
+                                size: (e - b) as u32,
+                                register,
+                                flag: live_in,
+                                ..op
+                            });
                             live_in = true;
                         } else {
                             let write = &writes[w as usize - 1];
@@ -478,7 +540,10 @@ impl Builder {
                 }
                 let seen = self.seen[b as usize];
                 let mut e = b + 1;
-                while e < end && self.last[e as usize] == w as u32 + 1 && self.seen[e as usize] == seen {
+                while e < end
+                    && self.last[e as usize] == w as u32 + 1
+                    && self.seen[e as usize] == seen
+                {
                     e += 1;
                 }
                 segment.ops.push(Op {
@@ -500,7 +565,8 @@ impl Builder {
                 b = e;
             }
         }
-        segment.stored_bytes = segment.ops.iter().filter(|o| o.kind == OpKind::Store).map(|o| o.size as u64).sum();
+        segment.stored_bytes =
+            segment.ops.iter().filter(|o| o.kind == OpKind::Store).map(|o| o.size as u64).sum();
         segment.ops.sort_by_key(|o| (o.step, o.ordinal));
         segment
     }

@@ -1,4 +1,5 @@
-//! The streaming pass: shadow memory, call stacks and intervals over runs of blocks. It never sees a file format.
+//! The streaming pass: shadow memory, call stacks and intervals over runs of blocks. It never sees
+//! a file format.
 
 pub mod block;
 pub mod pass;
@@ -139,7 +140,8 @@ pub struct Flow {
     pub transfers: u64,
 }
 
-/// Who wrote: an instance, or nobody (see "writers of bytes that no step wrote" in `docs/semantics.md`).
+/// Who wrote: an instance, or nobody (see "writers of bytes that no step wrote" in
+/// `docs/semantics.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Writer {
     Call {

@@ -1,5 +1,6 @@
-//! One pass over the runs of a trace: call instances, intervals, last writers, saved registers, and the sums by instance,
-//! function pair and instruction pair. The rules are those of `docs/semantics.md`.
+//! One pass over the runs of a trace: call instances, intervals, last writers, saved registers, and
+//! the sums by instance, function pair and instruction pair. The rules are those of
+//! `docs/semantics.md`.
 
 use super::block::{self, AccessPlace, Met, OpKind, Prepared};
 use super::shadow::{Cell, Memory, PAGE, PageKind, Place, Pools, SectionRange, WORD};
@@ -22,11 +23,13 @@ pub struct Options {
     pub instances: bool,
     /// A rule to leave out.
     pub mutation: Option<Mutation>,
-    /// Times that a block must follow another before both are taken as one; no result depends on it.
+    /// Times that a block must follow another before both are taken as one; no result depends on
+    /// it.
     pub superblock_after: u32,
 }
 
-/// A rule of `docs/semantics.md` that the pass can leave out, so that a test can see that the SQL finds it out.
+/// A rule of `docs/semantics.md` that the pass can leave out, so that a test can see that the SQL
+/// finds it out.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutation {
@@ -89,7 +92,8 @@ impl Mutation {
     ];
 }
 
-/// Register space, section or region of an address, as a number: the part of `via` that is known while streaming.
+/// Register space, section or region of an address, as a number: the part of `via` that is known
+/// while streaming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PlaceCode(pub u32);
 
@@ -164,7 +168,13 @@ impl Flows {
 
     /// Sets `hint` to the flow from `writer`, which it mostly is already.
     #[inline]
-    fn entry(&mut self, hint: &mut u32, writer: u32, place: PlaceCode, function: impl FnOnce() -> u32) -> &mut FlowEntry {
+    fn entry(
+        &mut self,
+        hint: &mut u32,
+        writer: u32,
+        place: PlaceCode,
+        function: impl FnOnce() -> u32,
+    ) -> &mut FlowEntry {
         match self.list.get(*hint as usize) {
             Some(e) if e.writer == writer && e.place == place => {}
             _ => *hint = self.look_up(writer, place, function) as u32,
@@ -180,10 +190,19 @@ impl Flows {
             self.map.get(&(writer, place)).map(|&i| i as usize)
         };
         found.unwrap_or_else(|| {
-            self.list.push(FlowEntry { writer, function: function(), place, bytes: 0, unique: 0, transfers: 0 });
+            self.list.push(FlowEntry {
+                writer,
+                function: function(),
+                place,
+                bytes: 0,
+                unique: 0,
+                transfers: 0,
+            });
             let new = self.list.len() - 1;
             if new == Flows::LINEAR {
-                self.map.extend(self.list.iter().enumerate().map(|(i, e)| ((e.writer, e.place), i as u32)));
+                self.map.extend(
+                    self.list.iter().enumerate().map(|(i, e)| ((e.writer, e.place), i as u32)),
+                );
             } else if new > Flows::LINEAR {
                 self.map.insert((writer, place), new as u32);
             }
@@ -318,10 +337,16 @@ impl Thread {
     /// Whether a live save may be pending for any byte of a register.
     #[inline]
     fn is_pending(&self, span: RegSpan) -> bool {
-        self.pending_words[span.offset as usize / WORD as usize..].iter().take(words(span)).any(|p| *p)
+        self.pending_words[span.offset as usize / WORD as usize..]
+            .iter()
+            .take(words(span))
+            .any(|p| *p)
     }
     fn set_pending(&mut self, span: RegSpan, value: bool) {
-        self.pending_words[span.offset as usize / WORD as usize..].iter_mut().take(words(span)).for_each(|p| *p = value);
+        self.pending_words[span.offset as usize / WORD as usize..]
+            .iter_mut()
+            .take(words(span))
+            .for_each(|p| *p = value);
     }
 }
 
@@ -367,7 +392,11 @@ struct Touched {
 
 impl Default for Touched {
     fn default() -> Touched {
-        Touched { index: FxHashMap::default(), pages: Vec::new(), cache: Box::new([(0, 0, 0); 1024]) }
+        Touched {
+            index: FxHashMap::default(),
+            pages: Vec::new(),
+            cache: Box::new([(0, 0, 0); 1024]),
+        }
     }
 }
 
@@ -398,7 +427,8 @@ impl Touched {
     }
 }
 
-/// Key of register bytes among addresses of pairs: threads' registers lie in pages of their own beyond all memory pages.
+/// Key of register bytes among addresses of pairs: threads' registers lie in pages of their own
+/// beyond all memory pages.
 fn register_key(thread: u32, offset: u64) -> u64 {
     (1 << 63 | (thread as u64) << 14) + offset
 }
@@ -450,8 +480,8 @@ struct InsnEdge {
     transfers: u64,
 }
 
-/// Sums by instruction pair. A reading operation remembers its last two edges, of which mostly one is its next: the hash is for the
-/// rest.
+/// Sums by instruction pair. A reading operation remembers its last two edges, of which mostly one
+/// is its next: the hash is for the rest.
 struct InsnEdges {
     index: FxHashMap<(u32, u32, u32), u32>,
     /// The first one is nobody's.
@@ -460,7 +490,14 @@ struct InsnEdges {
 
 impl InsnEdges {
     fn new() -> InsnEdges {
-        let nobody = InsnEdge { writer: u32::MAX, reader: u32::MAX, place: PlaceCode(u32::MAX), pair: 0, bytes: 0, transfers: 0 };
+        let nobody = InsnEdge {
+            writer: u32::MAX,
+            reader: u32::MAX,
+            place: PlaceCode(u32::MAX),
+            pair: 0,
+            bytes: 0,
+            transfers: 0,
+        };
         InsnEdges { index: FxHashMap::default(), list: vec![nobody] }
     }
     /// Sets the first hint to the edge from `writer` ([`NO_INSN`] and [`NO_INSN_ABOVE`] included).
@@ -480,13 +517,24 @@ impl InsnEdges {
             edge.writer == writer && edge.place == place && edge.reader == reader
         };
         if !is(hints[0]) {
-            let found = if is(hints[1]) { hints[1] } else { self.look_up(writer, reader, place, pairs, insns) };
+            let found = if is(hints[1]) {
+                hints[1]
+            } else {
+                self.look_up(writer, reader, place, pairs, insns)
+            };
             *hints = [found, hints[0]];
         }
         &mut self.list[hints[0] as usize]
     }
     #[inline(never)]
-    fn look_up(&mut self, writer: u32, reader: u32, place: PlaceCode, pairs: &mut Pairs, insns: &[Insn]) -> u32 {
+    fn look_up(
+        &mut self,
+        writer: u32,
+        reader: u32,
+        place: PlaceCode,
+        pairs: &mut Pairs,
+        insns: &[Insn],
+    ) -> u32 {
         let list = &mut self.list;
         *self.index.entry((writer, reader, place.0)).or_insert_with(|| {
             let side = match writer {
@@ -518,7 +566,8 @@ struct Part {
 /// What a number of [`Flow::place`] stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowPlace {
-    /// A section that stands for all of its `via`, or for all of its name if nobody wrote; a region as it was known then.
+    /// A section that stands for all of its `via`, or for all of its name if nobody wrote; a region
+    /// as it was known then.
     pub place: PlaceCode,
     /// No step wrote; whether at or above the first stack pointer.
     pub nobody: Option<bool>,
@@ -550,9 +599,16 @@ impl HandOut {
         number
     }
 
-    /// Adds the flows to the function pairs and, with `rows`, gives them out by instance, those together that surely are of the same
-    /// `via`. Of two regions that is not known before the end.
-    fn flows(&mut self, frame: &mut Frame, output: &mut impl Output, pairs: &mut Pairs, memory: &mut Memory, rows: bool) {
+    /// Adds the flows to the function pairs and, with `rows`, gives them out by instance, those
+    /// together that surely are of the same `via`. Of two regions that is not known before the end.
+    fn flows(
+        &mut self,
+        frame: &mut Frame,
+        output: &mut impl Output,
+        pairs: &mut Pairs,
+        memory: &mut Memory,
+        rows: bool,
+    ) {
         for e in &frame.flows.list {
             frame.bytes_in += if e.writer == frame.call { 0 } else { e.bytes };
             let side = match e.writer {
@@ -571,7 +627,9 @@ impl HandOut {
             list.clear();
             list.extend(frame.flows.list.iter().map(|e| {
                 let place = match e.place.place() {
-                    Some(Place::Section(s)) if e.writer < NOBODY_BELOW => PlaceCode::of(Place::Section(memory.via(s))),
+                    Some(Place::Section(s)) if e.writer < NOBODY_BELOW => {
+                        PlaceCode::of(Place::Section(memory.via(s)))
+                    }
                     Some(Place::Region(r)) => PlaceCode::of(Place::Region(memory.regions.find(r))),
                     _ => e.place,
                 };
@@ -587,7 +645,9 @@ impl HandOut {
                 }
                 same
             });
-            for group in list.chunk_by(|a, b| a.writer == b.writer || a.writer >= NOBODY_BELOW && b.writer >= NOBODY_BELOW) {
+            for group in list.chunk_by(|a, b| {
+                a.writer == b.writer || a.writer >= NOBODY_BELOW && b.writer >= NOBODY_BELOW
+            }) {
                 let several = group.iter().filter(|e| e.place.is_region()).count() > 1;
                 for e in group {
                     let (writer, nobody) = match e.writer {
@@ -613,7 +673,8 @@ impl HandOut {
     }
 }
 
-/// Where bytes lie that are read or written: the words, and how their offsets relate to addresses and keys.
+/// Where bytes lie that are read or written: the words, and how their offsets relate to addresses
+/// and keys.
 enum Space {
     Memory { page: u32 },
     Register,
@@ -641,7 +702,8 @@ pub struct Pass<C, O> {
     /// Writes that fed the current read; of no step (0) by which nobody it is.
     sources: Vec<(AccessId, PlaceCode, bool)>,
     restored: Vec<(u32, RegSpan)>,
-    /// Versions that a copying function has loaded, with their lengths, and the part of a register that they are to go to.
+    /// Versions that a copying function has loaded, with their lengths, and the part of a register
+    /// that they are to go to.
     gathered: Vec<(u64, Cell)>,
     copy_low: Option<RegSpan>,
     /// Rows of an access that crosses a page.
@@ -671,11 +733,13 @@ pub struct Pass<C, O> {
 pub struct Summary {
     pub functions: Vec<FunctionSums>,
     pub pairs: Vec<(Side, u32, PlaceCode, Sums)>,
-    /// (writer instruction or [`NO_INSN`] with `above`, reader instruction, place, bytes, transfers)
+    /// (writer instruction or [`NO_INSN`] with `above`, reader instruction, place, bytes,
+    /// transfers)
     pub insn_edges: Vec<(u32, bool, u32, PlaceCode, u64, u64)>,
     /// (caller function or 0, callee function, kind, calls, steps of the callees' instances)
     pub call_edges: Vec<(u32, u32, CallKind, u64, u64)>,
-    /// (first address, last address, region root, stack) of each maximal range of touched pages outside of sections.
+    /// (first address, last address, region root, stack) of each maximal range of touched pages
+    /// outside of sections.
     pub regions: Vec<(u64, u64, bool)>,
     /// Per region number of [`PlaceCode`]: whether it is stack.
     pub region_is_stack: Vec<bool>,
@@ -691,8 +755,8 @@ pub struct Summary {
 }
 
 impl<C: CodeMap, O: Output> Pass<C, O> {
-    /// `sections` sorted by address; `register_bytes` is the size of a thread's register file; `sp_tokens` for instruction sets with
-    /// a link register.
+    /// `sections` sorted by address; `register_bytes` is the size of a thread's register file;
+    /// `sp_tokens` for instruction sets with a link register.
     pub fn new(
         code: C,
         output: O,
@@ -783,7 +847,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         )
     }
 
-    /// Makes a superblock of `id` and the block `next` behind it, unless control may leave the call instance in between.
+    /// Makes a superblock of `id` and the block `next` behind it, unless control may leave the call
+    /// instance in between.
     #[cold]
     fn join(&mut self, id: Id, next: u32) {
         // Their order would depend on where a batch ends.
@@ -794,7 +859,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             Id::Block(b) => &self.blocks[b as usize],
             Id::Superblock(s) => &self.superblocks.prepared[s as usize],
         };
-        let Some(members) = self.superblocks.members(id, next, before, &self.blocks[next as usize]) else { return };
+        let Some(members) = self.superblocks.members(id, next, before, &self.blocks[next as usize])
+        else {
+            return;
+        };
         let defs = || members.iter().map(|&m| &self.defs[m as usize]);
         let def = BlockDef {
             steps: defs().flat_map(|d| d.steps.iter().copied()).collect(),
@@ -811,9 +879,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
     }
 
-    /// Looks for the stack pointer before the first stack-relative access of the trace's first thread, in runs that have not been
-    /// pushed. On which side of it an unwritten byte of the stack lies must not depend on when the byte is read: so this comes before
-    /// the first push. Returns whether the search is over: found, or not among the first [`FIRST_SP_STEPS`].
+    /// Looks for the stack pointer before the first stack-relative access of the trace's first
+    /// thread, in runs that have not been pushed. On which side of it an unwritten byte of the
+    /// stack lies must not depend on when the byte is read: so this comes before the first push.
+    /// Returns whether the search is over: found, or not among the first [`FIRST_SP_STEPS`].
     pub fn find_first_sp(&mut self, batch: &RunBatch) -> bool {
         let thread = |i: usize| batch.thread.get(i).copied().unwrap_or(0);
         if self.threads.is_empty() && !batch.block.is_empty() {
@@ -841,8 +910,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     && start + (a.step as u64) < FIRST_SP_STEPS
                 {
                     let insn = decoded(def.steps[a.step as usize].insn);
-                    let push = a.is_write && insn.writes.iter().any(|w| w.control && w.span.size >= 4);
-                    found = Some(here[m as usize].wrapping_add(if push { a.size as u64 } else { 0 }));
+                    let push =
+                        a.is_write && insn.writes.iter().any(|w| w.control && w.span.size >= 4);
+                    found =
+                        Some(here[m as usize].wrapping_add(if push { a.size as u64 } else { 0 }));
                 }
             });
             self.first_sp = found;
@@ -918,26 +989,46 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.options.mutation == Some(rule)
     }
 
-    fn run(&mut self, thread: u32, id: Id, addresses: &[u64], values: &[Option<u64>], times: &[u64], end: Option<RunEnd>) {
+    fn run(
+        &mut self,
+        thread: u32,
+        id: Id,
+        addresses: &[u64],
+        values: &[Option<u64>],
+        times: &[u64],
+        end: Option<RunEnd>,
+    ) {
         let t = self.thread(thread);
         let seq = self.seq;
         let block = self.prepared(id);
-        let (steps, last, first_address, function) = (block.steps, block.last, block.first_address, block.segments[0].function);
+        let (steps, last, first_address, function) =
+            (block.steps, block.last, block.first_address, block.segments[0].function);
         self.transfer(t, seq, first_address, function, times.first().copied());
         let save_mask = self.threads[t].stack.last().map_or(0, |f| f.save_mask);
         let cut = self.options.mutation != Some(Mutation::Cuts);
         let block = self.prepared(id);
-        let careful = block.hazard_mask != 0 && cut && (block.always_careful || block.hazard_mask & save_mask != 0);
+        let careful = block.hazard_mask != 0
+            && cut
+            && (block.always_careful || block.hazard_mask & save_mask != 0);
         // Taken out while it runs, so that the rest of `self` can be changed.
-        let mut segments = std::mem::take(if careful { &mut block.careful } else { &mut block.segments });
+        let mut segments =
+            std::mem::take(if careful { &mut block.careful } else { &mut block.segments });
         for (i, segment) in segments.iter_mut().enumerate() {
             let at = seq + segment.first_step as u64;
             if i > 0 {
                 // What ends here ended with the segment before.
                 let state = &mut self.threads[t];
                 state.last_seq = at - 1;
-                state.last_time = (segment.first_step as usize).checked_sub(1).and_then(|s| times.get(s)).copied();
-                self.fall_into(t, at, segment.function, times.get(segment.first_step as usize).copied());
+                state.last_time = (segment.first_step as usize)
+                    .checked_sub(1)
+                    .and_then(|s| times.get(s))
+                    .copied();
+                self.fall_into(
+                    t,
+                    at,
+                    segment.function,
+                    times.get(segment.first_step as usize).copied(),
+                );
             }
             segment.count += 1;
             self.segment(t, seq, segment, addresses, values);
@@ -945,7 +1036,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let block = self.prepared(id);
         *(if careful { &mut block.careful } else { &mut block.segments }) = segments;
         let state = &mut self.threads[t];
-        state.previous = Some(Previous { last, slot: last.slot.and_then(|s| addresses.get(s as usize).copied()), end });
+        state.previous = Some(Previous {
+            last,
+            slot: last.slot.and_then(|s| addresses.get(s as usize).copied()),
+            end,
+        });
         state.last_seq = seq + steps as u64 - 1;
         state.last_time = times.last().copied();
         state.steps += steps as u64;
@@ -957,7 +1052,18 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// Rules 1 to 6: what the step at `address` in `function` does to the thread's call stack.
     fn transfer(&mut self, t: usize, seq: u64, address: u64, function: u32, time: Option<u64>) {
         let Some(Previous { last, slot, end }) = self.threads[t].previous else {
-            self.push_frame(t, seq, time, function, CallKind::Root, None, None, None, Vec::new(), 0);
+            self.push_frame(
+                t,
+                seq,
+                time,
+                function,
+                CallKind::Root,
+                None,
+                None,
+                None,
+                Vec::new(),
+                0,
+            );
             return;
         };
         let slot = if self.sp_tokens { end.and_then(|e| e.sp) } else { slot };
@@ -969,20 +1075,37 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         let linked = end.is_some_and(|e| e.linked);
         // 2
-        if last.executed && (last.kind == FlowKind::Call || (last.kind == FlowKind::Jump && linked)) {
+        if last.executed && (last.kind == FlowKind::Call || (last.kind == FlowKind::Jump && linked))
+        {
             let token = (last.next, slot);
             let stub = self.code.is_stub(function) && !self.without(Mutation::StubKinds);
             let kind = if stub { CallKind::Stub } else { CallKind::Call };
             let caller = self.threads[t].stack.last().map_or(0, |f| f.function);
-            self.push_frame(t, seq, time, function, kind, Some(token), slot, Some(last.insn), Vec::new(), caller);
+            self.push_frame(
+                t,
+                seq,
+                time,
+                function,
+                kind,
+                Some(token),
+                slot,
+                Some(last.insn),
+                Vec::new(),
+                caller,
+            );
             return;
         }
         // 3
-        if last.executed && last.kind == FlowKind::Return && self.threads[t].returns.contains_key(&address) {
+        if last.executed
+            && last.kind == FlowKind::Return
+            && self.threads[t].returns.contains_key(&address)
+        {
             let (any_slot, stack) = (self.without(Mutation::Slots), &self.threads[t].stack);
             let same = |s: Option<u64>| s.is_none() || slot.is_none() || s == slot || any_slot;
-            let found = stack.iter().rposition(|f| f.token.is_some_and(|(a, s)| a == address && same(s)));
-            let found = found.filter(|d| d + 1 == stack.len() || !self.without(Mutation::Unwinding));
+            let found =
+                stack.iter().rposition(|f| f.token.is_some_and(|(a, s)| a == address && same(s)));
+            let found =
+                found.filter(|d| d + 1 == stack.len() || !self.without(Mutation::Unwinding));
             if let Some(depth) = found {
                 self.unwind_to(t, depth);
                 self.pop_frame(t, Ending::Return);
@@ -995,7 +1118,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         // 4
         let jumps = match last.kind {
-            FlowKind::Jump | FlowKind::Call | FlowKind::Return => last.executed && last.target.is_none_or(|a| a == address),
+            FlowKind::Jump | FlowKind::Call | FlowKind::Return => {
+                last.executed && last.target.is_none_or(|a| a == address)
+            }
             FlowKind::Unknown => true,
             FlowKind::Next | FlowKind::Syscall | FlowKind::Trap => false,
         };
@@ -1025,7 +1150,18 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 }
                 self.signals += 1;
                 let caller = self.threads[t].stack.last().map_or(0, |f| f.function);
-                self.push_frame(t, seq, time, function, CallKind::Signal, None, None, None, successors, caller);
+                self.push_frame(
+                    t,
+                    seq,
+                    time,
+                    function,
+                    CallKind::Signal,
+                    None,
+                    None,
+                    None,
+                    successors,
+                    caller,
+                );
             }
         }
     }
@@ -1037,10 +1173,26 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         if top.function == function || self.without(Mutation::Tails) {
             return;
         }
-        let (token, frame_top, tail_of, caller) = (top.token, top.frame_top, top.call, top.caller_function);
-        let interrupted = self.threads[t].stack.last_mut().map(|f| std::mem::take(&mut f.interrupted)).unwrap_or_default();
+        let (token, frame_top, tail_of, caller) =
+            (top.token, top.frame_top, top.call, top.caller_function);
+        let interrupted = self.threads[t]
+            .stack
+            .last_mut()
+            .map(|f| std::mem::take(&mut f.interrupted))
+            .unwrap_or_default();
         self.pop_frame(t, Ending::Tail);
-        self.push_frame(t, seq, time, function, CallKind::Tail, token, frame_top, None, interrupted, caller);
+        self.push_frame(
+            t,
+            seq,
+            time,
+            function,
+            CallKind::Tail,
+            token,
+            frame_top,
+            None,
+            interrupted,
+            caller,
+        );
         if let Some(f) = self.threads[t].stack.last_mut() {
             f.tail_of = tail_of;
         }
@@ -1122,7 +1274,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         let Some(frame) = state.stack.last() else { return };
         if state.interval_start > state.last_seq {
-            // Nothing ran in it: control came back and left at once. Its number is used by what follows.
+            // Nothing ran in it: control came back and left at once. Its number is used by what
+            // follows.
             self.next_interval = state.interval;
             state.interval = 0;
             return;
@@ -1162,7 +1315,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             p.steps_below += total;
             p.call
         });
-        let (id, depth, return_seq, return_time) = (state.id, state.stack.len() as u32, state.last_seq, state.last_time);
+        let (id, depth, return_seq, return_time) =
+            (state.id, state.stack.len() as u32, state.last_seq, state.last_time);
         // The newest first: what is pending goes back to the one before it.
         while let Some(i) = frame.saves.pop() {
             self.end_save(t, i);
@@ -1173,10 +1327,17 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         if frame.outermost {
             sums.steps_total += total;
         }
-        let edge = self.call_edges.entry((frame.caller_function, frame.function, frame.kind)).or_default();
+        let edge =
+            self.call_edges.entry((frame.caller_function, frame.function, frame.kind)).or_default();
         edge.0 += 1;
         edge.1 += total;
-        self.hand_out.flows(&mut frame, &mut self.output, &mut self.pairs, &mut self.memory, self.options.instances);
+        self.hand_out.flows(
+            &mut frame,
+            &mut self.output,
+            &mut self.pairs,
+            &mut self.memory,
+            self.options.instances,
+        );
         if self.options.instances {
             self.output.call(Call {
                 call: frame.call,
@@ -1203,7 +1364,14 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 
     // ---- data ----
 
-    fn segment(&mut self, t: usize, run_seq: u64, segment: &mut block::Segment, addresses: &[u64], values: &[Option<u64>]) {
+    fn segment(
+        &mut self,
+        t: usize,
+        run_seq: u64,
+        segment: &mut block::Segment,
+        addresses: &[u64],
+        values: &[Option<u64>],
+    ) {
         let register_place = PlaceCode::REGISTER;
         let Some(frame) = self.threads[t].stack.last_mut() else { return };
         frame.steps_self += segment.steps as u64;
@@ -1239,16 +1407,32 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             match op.kind {
                 OpKind::Read => {
                     let Some(span) = op.register else { continue };
-                    self.read_register(t, call, span, access_id(at, op.ordinal), op.insn, op.flag, &mut op.met);
+                    self.read_register(
+                        t,
+                        call,
+                        span,
+                        access_id(at, op.ordinal),
+                        op.insn,
+                        op.flag,
+                        &mut op.met,
+                    );
                 }
                 OpKind::Write => {
                     let Some(span) = op.register else { continue };
                     // Of a register that is written again in part, the rest is left.
-                    if op.flag && self.restored.iter().any(|&(s, r)| s == op.step && r.contains(span)) {
+                    if op.flag
+                        && self.restored.iter().any(|&(s, r)| s == op.step && r.contains(span))
+                    {
                         continue;
                     }
                     let reader = if op.seen { call } else { 0 };
-                    let new = Cell { write: access_id(at, op.ordinal), call, insn: op.insn, reader, pair: 0 };
+                    let new = Cell {
+                        write: access_id(at, op.ordinal),
+                        call,
+                        insn: op.insn,
+                        reader,
+                        pair: 0,
+                    };
                     self.write_registers(t, span, new);
                     if let Some(low) = self.copy_low.take_if(|low| low.offset == span.offset) {
                         self.scatter_register(t, low);
@@ -1278,7 +1462,15 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                             continue;
                         }
                     }
-                    self.read_memory(t, page, address, op.size as u64, access_id(at, op.ordinal), op.insn, &mut op.met);
+                    self.read_memory(
+                        t,
+                        page,
+                        address,
+                        op.size as u64,
+                        access_id(at, op.ordinal),
+                        op.insn,
+                        &mut op.met,
+                    );
                 }
                 OpKind::Store => {
                     let address = addresses[op.mem as usize];
@@ -1297,27 +1489,48 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                     if let Some(register) = op.register {
                         if !self.options.literal_saves
                             && self.in_frame(t, address, op.size as u64, op.stack_relative)
-                            && (self.is_foreign(t, call, register) || self.without(Mutation::OwnStores))
+                            && (self.is_foreign(t, call, register)
+                                || self.without(Mutation::OwnStores))
                             && !self.without(Mutation::Saves)
                         {
                             let value = values.get(op.mem as usize).copied().flatten();
-                            self.save(t, call, register, address, access_id(at, op.ordinal), op.read_ordinal, op.insn, value);
+                            self.save(
+                                t,
+                                call,
+                                register,
+                                address,
+                                access_id(at, op.ordinal),
+                                op.read_ordinal,
+                                op.insn,
+                                value,
+                            );
                             insn |= Cell::SAVE | Cell::SLOT;
                         } else {
                             let read = access_id(at, op.read_ordinal);
-                            self.read_register(t, call, register, read, op.insn, false, &mut op.met);
+                            self.read_register(
+                                t,
+                                call,
+                                register,
+                                read,
+                                op.insn,
+                                false,
+                                &mut op.met,
+                            );
                         }
                     }
-                    let new = Cell { write: access_id(at, op.ordinal), call, insn, reader: 0, pair: 0 };
+                    let new =
+                        Cell { write: access_id(at, op.ordinal), call, insn, reader: 0, pair: 0 };
                     self.write_memory(page, address, op.size as u64, new);
                 }
             }
         }
     }
 
-    // ---- copies of copying functions (--through): versions move with their writers, nothing is read or written ----
+    // ---- copies of copying functions (--through): versions move with their writers, nothing is
+    // read or written ----
 
-    /// Takes the versions of memory bytes; false if a save or nobody wrote some, which makes it an ordinary read.
+    /// Takes the versions of memory bytes; false if a save or nobody wrote some, which makes it an
+    /// ordinary read.
     fn gather_memory(&mut self, address: u64, size: u64) -> bool {
         self.gathered.clear();
         let (mut at, mut left) = (address, size);
@@ -1326,7 +1539,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             let page = self.memory.page(at);
             let gathered = &mut self.gathered;
             let words = &mut self.memory.get_mut(page).cells[..];
-            self.pools.visit(words, at - at % PAGE, at % PAGE, len, |_, _, n, cell| gathered.push((n, *cell)));
+            self.pools.visit(words, at - at % PAGE, at % PAGE, len, |_, _, n, cell| {
+                gathered.push((n, *cell))
+            });
             at = at.wrapping_add(len);
             left -= len;
         }
@@ -1338,7 +1553,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let thread = &mut self.threads[t];
         let (key, gathered) = (register_key(thread.id, 0), &mut self.gathered);
         let (start, len) = (span.offset as u64, span.size as u64);
-        self.pools.visit(&mut thread.registers, key, start, len, |_, _, n, cell| gathered.push((n, *cell)));
+        self.pools.visit(&mut thread.registers, key, start, len, |_, _, n, cell| {
+            gathered.push((n, *cell))
+        });
         self.check_gathered()
     }
 
@@ -1364,7 +1581,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         for (n, cell) in std::mem::take(&mut self.gathered) {
             let page = self.memory.page(at);
             // A copy is no dead write of its producer.
-            self.write_memory(page, at, n, Cell { insn: cell.insn | Cell::SLOT, reader: 0, pair: 0, ..cell });
+            self.write_memory(
+                page,
+                at,
+                n,
+                Cell { insn: cell.insn | Cell::SLOT, reader: 0, pair: 0, ..cell },
+            );
             at = at.wrapping_add(n);
         }
     }
@@ -1375,7 +1597,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let pair = self.pairs.pair(Side::Function(function), function);
         let id = self.threads[t].id;
         for s in &segment.statics {
-            let new = self.pairs.touched.set(pair, register_key(id, s.address as u64), s.bytes as u64);
+            let new =
+                self.pairs.touched.set(pair, register_key(id, s.address as u64), s.bytes as u64);
             self.pairs.sums(pair, PlaceCode::REGISTER).addresses += new;
         }
     }
@@ -1396,19 +1619,48 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// A data read of register bytes.
     #[allow(clippy::too_many_arguments)]
     #[inline]
-    fn read_register(&mut self, t: usize, call: u32, span: RegSpan, read: AccessId, insn: u32, more: bool, met: &mut Met) {
+    fn read_register(
+        &mut self,
+        t: usize,
+        call: u32,
+        span: RegSpan,
+        read: AccessId,
+        insn: u32,
+        more: bool,
+        met: &mut Met,
+    ) {
         if self.threads[t].is_pending(span) {
             self.note_pending_read(t, call, span);
         }
         let (start, len) = (span.offset as u64, span.size as u64);
-        if more || !self.read_words(t, &Space::Register, start, len, PlaceCode::REGISTER, read, insn, met) {
+        if more
+            || !self.read_words(
+                t,
+                &Space::Register,
+                start,
+                len,
+                PlaceCode::REGISTER,
+                read,
+                insn,
+                met,
+            )
+        {
             self.read(t, Space::Register, start, len, read, insn, more, met);
         }
     }
 
     #[allow(clippy::too_many_arguments)]
     #[inline]
-    fn read_memory(&mut self, t: usize, page: u32, address: u64, size: u64, read: AccessId, insn: u32, met: &mut Met) {
+    fn read_memory(
+        &mut self,
+        t: usize,
+        page: u32,
+        address: u64,
+        size: u64,
+        read: AccessId,
+        insn: u32,
+        met: &mut Met,
+    ) {
         let offset = address % PAGE;
         if offset + size > PAGE {
             self.read_across(t, address, size, read, insn, met);
@@ -1420,10 +1672,18 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
     }
 
-    /// A read that crosses a page: in pieces, one a page, which are one access; what one write fed on both sides is one
-    /// communication.
+    /// A read that crosses a page: in pieces, one a page, which are one access; what one write fed
+    /// on both sides is one communication.
     #[cold]
-    fn read_across(&mut self, t: usize, address: u64, size: u64, read: AccessId, insn: u32, met: &mut Met) {
+    fn read_across(
+        &mut self,
+        t: usize,
+        address: u64,
+        size: u64,
+        read: AccessId,
+        insn: u32,
+        met: &mut Met,
+    ) {
         self.crossing = true;
         let (mut at, mut left, mut more) = (address, size, false);
         while left > 0 {
@@ -1437,7 +1697,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.crossing = false;
         let mut held = std::mem::take(&mut self.held);
         held.dedup_by(|next, row| {
-            let goes_on = next.write == row.write && next.address == row.address.wrapping_add(row.bytes as u64);
+            let goes_on = next.write == row.write
+                && next.address == row.address.wrapping_add(row.bytes as u64);
             if goes_on {
                 row.bytes += next.bytes;
             }
@@ -1447,8 +1708,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.held = held;
     }
 
-    /// What nearly every data read is: whole words, or bytes of a split word, that one write made which is no save. False if
-    /// it is anything else; then nothing has changed.
+    /// What nearly every data read is: whole words, or bytes of a split word, that one write made
+    /// which is no save. False if it is anything else; then nothing has changed.
     #[allow(clippy::too_many_arguments)]
     #[inline]
     fn read_words(
@@ -1466,7 +1727,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let id = thread.id;
         let Some(frame) = thread.stack.last_mut() else { return false };
         let (is_register, base, words) = match space {
-            Space::Memory { page } => (false, self.memory.number(*page) * PAGE, &mut self.memory.get_mut(*page).cells[..]),
+            Space::Memory { page } => {
+                (false, self.memory.number(*page) * PAGE, &mut self.memory.get_mut(*page).cells[..])
+            }
             Space::Register => (true, 0, &mut thread.registers[..]),
         };
         let (cells, unit) = if start.is_multiple_of(WORD) && len.is_multiple_of(WORD) {
@@ -1482,7 +1745,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         };
         let first = cells[0];
         // A split word has all bits of `insn` set.
-        if first.insn & Cell::SAVE != 0 || cells.iter().any(|c| c.write != first.write || c.insn != first.insn) {
+        if first.insn & Cell::SAVE != 0
+            || cells.iter().any(|c| c.write != first.write || c.insn != first.insn)
+        {
             return false;
         }
         let call = frame.call;
@@ -1499,7 +1764,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 return false;
             }
         };
-        let edge = self.insn_edges.find(&mut met.edges, writer, insn, place, &mut self.pairs, &self.insns);
+        let edge =
+            self.insn_edges.find(&mut met.edges, writer, insn, place, &mut self.pairs, &self.insns);
         edge.bytes += len;
         edge.transfers += 1;
         let pair = edge.pair;
@@ -1531,24 +1797,47 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         let Some(frame) = self.threads[t].stack.last_mut() else { return true };
         let insns = &self.insns;
-        let flow = frame.flows.entry(&mut met.flow, writer_call, place, || insns.get(writer as usize).map_or(0, |i| i.function));
+        let flow = frame.flows.entry(&mut met.flow, writer_call, place, || {
+            insns.get(writer as usize).map_or(0, |i| i.function)
+        });
         flow.bytes += len;
         flow.unique += unique;
         flow.transfers += 1;
         if frame.flows.list.len() > FLOWS_MAX {
             frame.flowed = true;
-            self.hand_out.flows(frame, &mut self.output, &mut self.pairs, &mut self.memory, self.options.instances);
+            self.hand_out.flows(
+                frame,
+                &mut self.output,
+                &mut self.pairs,
+                &mut self.memory,
+                self.options.instances,
+            );
         }
-        if self.options.communications && (self.options.local_communications || writer_call != call) {
+        if self.options.communications && (self.options.local_communications || writer_call != call)
+        {
             let address = base + start;
-            self.output.communication(Communication { write: first.write, read, is_register, address, bytes: len as u32 });
+            self.output.communication(Communication {
+                write: first.write,
+                read,
+                is_register,
+                address,
+                bytes: len as u32,
+            });
         }
         true
     }
 
-    /// Notes `call` as reader of words that other instances have read before; gives the bytes that it had not read yet.
+    /// Notes `call` as reader of words that other instances have read before; gives the bytes that
+    /// it had not read yet.
     #[inline(never)]
-    fn note_other_readers(&mut self, t: usize, space: &Space, start: u64, len: u64, call: u32) -> u64 {
+    fn note_other_readers(
+        &mut self,
+        t: usize,
+        space: &Space,
+        start: u64,
+        len: u64,
+        call: u32,
+    ) -> u64 {
         let (before, rest) = self.threads.split_at_mut(t);
         let Some((this, after)) = rest.split_first_mut() else { return 0 };
         let stack = &this.stack;
@@ -1557,7 +1846,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             live(stack) || before.iter().chain(after.iter()).any(|t| live(&t.stack))
         };
         let (key, words): (u64, &mut [Cell]) = match space {
-            Space::Memory { page } => (self.memory.number(*page) * PAGE, &mut self.memory.get_mut(*page).cells[..]),
+            Space::Memory { page } => {
+                (self.memory.number(*page) * PAGE, &mut self.memory.get_mut(*page).cells[..])
+            }
             Space::Register => (register_key(this.id, 0), &mut this.registers),
         };
         let mut unique = 0;
@@ -1569,9 +1860,20 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         unique
     }
 
-    /// A data read of bytes that lie in one page or register file. `more`: goes on with the access of the call before.
+    /// A data read of bytes that lie in one page or register file. `more`: goes on with the access
+    /// of the call before.
     #[allow(clippy::too_many_arguments)]
-    fn read(&mut self, t: usize, space: Space, start: u64, len: u64, read: AccessId, insn: u32, more: bool, met: &mut Met) {
+    fn read(
+        &mut self,
+        t: usize,
+        space: Space,
+        start: u64,
+        len: u64,
+        read: AccessId,
+        insn: u32,
+        more: bool,
+        met: &mut Met,
+    ) {
         let mut parts = std::mem::take(&mut self.parts);
         parts.clear();
         let thread = &self.threads[t];
@@ -1580,7 +1882,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let (is_register, base, key, place) = match space {
             Space::Memory { page } => {
                 let number = self.memory.number(page);
-                (false, number * PAGE, number * PAGE, PlaceCode::of(self.memory.place(page, number * PAGE + start)))
+                (
+                    false,
+                    number * PAGE,
+                    number * PAGE,
+                    PlaceCode::of(self.memory.place(page, number * PAGE + start)),
+                )
             }
             Space::Register => (true, 0, register_key(thread.id, 0), PlaceCode::REGISTER),
         };
@@ -1620,7 +1927,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                             0 => NO_INSN,
                             _ => cell.writer_insn(),
                         };
-                        let pair = edges.find(&mut met.edges, writer, insn, place, pairs, insns).pair;
+                        let pair =
+                            edges.find(&mut met.edges, writer, insn, place, pairs, insns).pair;
                         parts.push(Part { cell: *cell, address, len: n, unique, pair, above });
                         let last = parts.len() - 1;
                         &mut parts[last]
@@ -1641,9 +1949,14 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let many = self.crossing || more || parts.len() > 1;
         for part in &parts {
             // The pages of one access outside of the sections are of one region.
-            let of = if part.cell.write == 0 && !place.is_region() { place } else { PlaceCode::REGISTER };
+            let of = if part.cell.write == 0 && !place.is_region() {
+                place
+            } else {
+                PlaceCode::REGISTER
+            };
             let source = (part.cell.write, of, part.above);
-            let first = !many || !self.sources.contains(&source) || self.without(Mutation::Transfers);
+            let first =
+                !many || !self.sources.contains(&source) || self.without(Mutation::Transfers);
             if many {
                 self.sources.push(source);
             }
@@ -1654,21 +1967,41 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             };
             let Some(frame) = self.threads[t].stack.last_mut() else { break };
             let insns = &self.insns;
-            let entry =
-                frame.flows.entry(&mut met.flow, writer, place, || insns.get(writer_insn as usize).map_or(0, |i| i.function));
+            let entry = frame.flows.entry(&mut met.flow, writer, place, || {
+                insns.get(writer_insn as usize).map_or(0, |i| i.function)
+            });
             entry.bytes += part.len;
             entry.unique += part.unique;
             entry.transfers += first as u64;
             if frame.flows.list.len() > FLOWS_MAX {
                 frame.flowed = true;
-                self.hand_out.flows(frame, &mut self.output, &mut self.pairs, &mut self.memory, self.options.instances);
+                self.hand_out.flows(
+                    frame,
+                    &mut self.output,
+                    &mut self.pairs,
+                    &mut self.memory,
+                    self.options.instances,
+                );
             }
-            let edge = self.insn_edges.find(&mut met.edges, writer_insn, insn, place, &mut self.pairs, &self.insns);
+            let edge = self.insn_edges.find(
+                &mut met.edges,
+                writer_insn,
+                insn,
+                place,
+                &mut self.pairs,
+                &self.insns,
+            );
             edge.bytes += part.len;
             edge.transfers += first as u64;
-            if self.options.communications && (self.options.local_communications || writer != call) {
-                let row =
-                    Communication { write: part.cell.write, read, is_register, address: part.address, bytes: part.len as u32 };
+            if self.options.communications && (self.options.local_communications || writer != call)
+            {
+                let row = Communication {
+                    write: part.cell.write,
+                    read,
+                    is_register,
+                    address: part.address,
+                    bytes: part.len as u32,
+                };
                 if self.crossing {
                     self.held.push(row);
                 } else {
@@ -1716,7 +2049,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let thread = &mut self.threads[t];
         let (start, size) = (span.offset as u64, span.size as u64);
         let simple = start % WORD == 0 && size % WORD == 0 && {
-            let cells = &mut thread.registers[(start / WORD) as usize..((start + size) / WORD) as usize];
+            let cells =
+                &mut thread.registers[(start / WORD) as usize..((start + size) / WORD) as usize];
             // Neither split nor with readers in the pool.
             let simple = cells.iter().all(|c| c.insn != Cell::SPLIT && c.reader & Cell::MORE == 0);
             if simple {
@@ -1740,7 +2074,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 
     fn in_frame(&self, t: usize, address: u64, size: u64, stack_relative: bool) -> bool {
         match self.threads[t].stack.last().and_then(|f| f.frame_top) {
-            Some(top) => address < top && address.saturating_add(size) <= top && address >= top.saturating_sub(FRAME_REACH),
+            Some(top) => {
+                address < top
+                    && address.saturating_add(size) <= top
+                    && address >= top.saturating_sub(FRAME_REACH)
+            }
             None => stack_relative,
         }
     }
@@ -1750,9 +2088,15 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let thread = &mut self.threads[t];
         let mut foreign = true;
         let key = register_key(thread.id, 0);
-        self.pools.visit(&mut thread.registers, key, span.offset as u64, span.size as u64, |_, _, _, cell| {
-            foreign &= cell.write == 0 || cell.call != call;
-        });
+        self.pools.visit(
+            &mut thread.registers,
+            key,
+            span.offset as u64,
+            span.size as u64,
+            |_, _, _, cell| {
+                foreign &= cell.write == 0 || cell.call != call;
+            },
+        );
         foreign
     }
 
@@ -1794,18 +2138,25 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         pieces.clear();
         let key = register_key(thread.id, 0);
         let pending = &thread.pending;
-        self.pools.visit(&mut thread.registers, key, register.offset as u64, register.size as u64, |pools, k, n, cell| {
-            let offset = (k - key) as u16;
-            pieces.push(Piece {
-                offset,
-                len: n as u16,
-                cell: *cell,
-                pending: pending[offset as usize],
-                readers: pools.readers_of(cell, k),
-                seen: pools.has_read(cell, k, call),
-            });
-        });
-        thread.pending[register.offset as usize..(register.offset + register.size) as usize].fill(store);
+        self.pools.visit(
+            &mut thread.registers,
+            key,
+            register.offset as u64,
+            register.size as u64,
+            |pools, k, n, cell| {
+                let offset = (k - key) as u16;
+                pieces.push(Piece {
+                    offset,
+                    len: n as u16,
+                    cell: *cell,
+                    pending: pending[offset as usize],
+                    readers: pools.readers_of(cell, k),
+                    seen: pools.has_read(cell, k, call),
+                });
+            },
+        );
+        thread.pending[register.offset as usize..(register.offset + register.size) as usize]
+            .fill(store);
         *save = Save {
             call,
             register,
@@ -1829,7 +2180,15 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     }
 
     /// Whether this load is a restore; if so the register has its old writers again.
-    fn restore(&mut self, t: usize, call: u32, register: RegSpan, address: u64, seq: u64, value: Option<u64>) -> bool {
+    fn restore(
+        &mut self,
+        t: usize,
+        call: u32,
+        register: RegSpan,
+        address: u64,
+        seq: u64,
+        value: Option<u64>,
+    ) -> bool {
         let Some(frame) = self.threads[t].stack.last() else { return false };
         if frame.save_mask & block::mask(register) == 0 || self.without(Mutation::Restores) {
             return false;
@@ -1840,7 +2199,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let Some(&index) = self.save_index.get(&store) else { return false };
         let save = &self.saves[index as usize];
         let values_agree = value.is_none() || save.value.is_none() || value == save.value;
-        if save.call != call || save.register != register || save.address != address || save.exposed_seq != 0 || !values_agree {
+        if save.call != call
+            || save.register != register
+            || save.address != address
+            || save.exposed_seq != 0
+            || !values_agree
+        {
             return false;
         }
         for i in 0..register.size as u64 {
@@ -1858,16 +2222,23 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             let same = {
                 let thread = &mut self.threads[t];
                 let mut same = true;
-                self.pools.visit(&mut thread.registers, key, piece.offset as u64, piece.len as u64, |_, _, _, c| {
-                    same &= c.write == piece.cell.write;
-                });
+                self.pools.visit(
+                    &mut thread.registers,
+                    key,
+                    piece.offset as u64,
+                    piece.len as u64,
+                    |_, _, _, c| {
+                        same &= c.write == piece.cell.write;
+                    },
+                );
                 same
             };
             if same || self.without(Mutation::OldWriters) {
                 continue;
             }
             // Bytes that the instance has read since the save apart from those that it has not.
-            let otherwise = |offset: u16| read_otherwise >> (offset - register.offset).min(63) & 1 != 0;
+            let otherwise =
+                |offset: u16| read_otherwise >> (offset - register.offset).min(63) & 1 != 0;
             let end = piece.offset + piece.len;
             let mut from = piece.offset;
             while from < end {
@@ -1878,13 +2249,19 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 let thread = &mut self.threads[t];
                 thread.pending[from as usize..to as usize].fill(store);
                 thread.set_pending(span, true);
-                self.pools.visit(&mut thread.registers, key, from as u64, (to - from) as u64, |pools, k, _, cell| {
-                    cell.reader = piece.cell.reader;
-                    pools.set_readers(k, piece.readers.clone());
-                    if read {
-                        pools.note_reader(cell, k, call, &|_| true);
-                    }
-                });
+                self.pools.visit(
+                    &mut thread.registers,
+                    key,
+                    from as u64,
+                    (to - from) as u64,
+                    |pools, k, _, cell| {
+                        cell.reader = piece.cell.reader;
+                        pools.set_readers(k, piece.readers.clone());
+                        if read {
+                            pools.note_reader(cell, k, call, &|_| true);
+                        }
+                    },
+                );
                 from = to;
             }
         }
@@ -1902,7 +2279,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         (cell.insn & Cell::SAVE != 0 && cell.write != 0).then_some(cell.write)
     }
 
-    /// An ordinary read by `call` of a register that it has saved: the save's own read would be no first one.
+    /// An ordinary read by `call` of a register that it has saved: the save's own read would be no
+    /// first one.
     #[inline(never)]
     fn note_pending_read(&mut self, t: usize, call: u32, span: RegSpan) {
         let pending = &self.threads[t].pending;
@@ -1920,12 +2298,17 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 if save.call == call {
                     save.read_otherwise |= 1 << (b - save.register.offset).min(63);
                 }
-                p = save.pieces.iter().find(|x| x.offset <= b && b < x.offset + x.len).map_or(0, |x| x.pending);
+                p = save
+                    .pieces
+                    .iter()
+                    .find(|x| x.offset <= b && b < x.offset + x.len)
+                    .map_or(0, |x| x.pending);
             }
         }
     }
 
-    /// Something other than a restore reads what a save stored: now the save's read of the register counts.
+    /// Something other than a restore reads what a save stored: now the save's read of the register
+    /// counts.
     #[cold]
     fn expose(&mut self, reader_thread: usize, index: u32, seq: u64) {
         if self.saves[index as usize].exposed_seq != 0 {
@@ -1936,7 +2319,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let find = |s: &Vec<Frame>| s.binary_search_by_key(&call, |f| f.call).ok();
         let place = match find(&self.threads[reader_thread].stack) {
             Some(f) => Some((reader_thread, f)),
-            None => self.threads.iter().enumerate().find_map(|(t, s)| find(&s.stack).map(|f| (t, f))),
+            None => {
+                self.threads.iter().enumerate().find_map(|(t, s)| find(&s.stack).map(|f| (t, f)))
+            }
         };
         let Some((t, f)) = place else { return };
         let pieces = std::mem::take(&mut self.saves[index as usize].pieces);
@@ -1959,11 +2344,17 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             }
             // If the version is still there, the instance has read it now.
             let thread = &mut self.threads[t];
-            self.pools.visit(&mut thread.registers, key, piece.offset as u64, piece.len as u64, |pools, k, _, c| {
-                if c.write == cell.write {
-                    pools.note_reader(c, k, call, &|_| true);
-                }
-            });
+            self.pools.visit(
+                &mut thread.registers,
+                key,
+                piece.offset as u64,
+                piece.len as u64,
+                |pools, k, _, c| {
+                    if c.write == cell.write {
+                        pools.note_reader(c, k, call, &|_| true);
+                    }
+                },
+            );
             let (side, writer, writer_insn, writer_function) = if cell.write == 0 {
                 (Side::None { above: false }, NOBODY_BELOW, NO_INSN, 0)
             } else {
@@ -1972,7 +2363,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 (Side::Function(function), cell.call, i, function)
             };
             let pair = self.pairs.pair(side, function);
-            let new = self.pairs.touched.set(pair, register_key(id, piece.offset as u64), piece.len as u64);
+            let new = self.pairs.touched.set(
+                pair,
+                register_key(id, piece.offset as u64),
+                piece.len as u64,
+            );
             self.pairs.sums(pair, PlaceCode::REGISTER).addresses += new;
             let first = !sources.contains(&cell.write);
             sources.push(cell.write);
@@ -1982,7 +2377,14 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             entry.unique += unique;
             entry.transfers += first as u64;
             let register = PlaceCode::REGISTER;
-            let edge = self.insn_edges.find(&mut [0; 2], writer_insn, insn, register, &mut self.pairs, &self.insns);
+            let edge = self.insn_edges.find(
+                &mut [0; 2],
+                writer_insn,
+                insn,
+                register,
+                &mut self.pairs,
+                &self.insns,
+            );
             edge.bytes += piece.len as u64;
             edge.transfers += first as u64;
             match rows.last_mut() {
@@ -2018,7 +2420,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 }
             }
         }
-        // What instances below it have saved of the same version since then was read by this one before: they give it back so.
+        // What instances below it have saved of the same version since then was read by this one
+        // before: they give it back so.
         for frame in &self.threads[t].stack[f + 1..] {
             for &other in &frame.saves {
                 for mine in &pieces {
@@ -2041,7 +2444,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let save = &self.saves[index as usize];
         let thread = &mut self.threads[t];
         for piece in &save.pieces {
-            for p in &mut thread.pending[piece.offset as usize..(piece.offset + piece.len) as usize] {
+            for p in &mut thread.pending[piece.offset as usize..(piece.offset + piece.len) as usize]
+            {
                 if *p == save.store {
                     *p = piece.pending;
                 }
@@ -2074,11 +2478,19 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         for block in self.blocks.iter().chain(&self.superblocks.prepared) {
             for segment in block.segments.iter().chain(&block.careful).filter(|s| s.count > 0) {
-                self.functions[segment.function as usize].written_bytes += segment.stored_bytes * segment.count;
+                self.functions[segment.function as usize].written_bytes +=
+                    segment.stored_bytes * segment.count;
                 for s in &segment.statics {
                     let register = PlaceCode::REGISTER;
                     let edges = &mut self.insn_edges;
-                    let edge = edges.find(&mut [0; 2], s.write_insn, s.read_insn, register, &mut self.pairs, &self.insns);
+                    let edge = edges.find(
+                        &mut [0; 2],
+                        s.write_insn,
+                        s.read_insn,
+                        register,
+                        &mut self.pairs,
+                        &self.insns,
+                    );
                     edge.bytes += s.bytes as u64 * segment.count;
                     edge.transfers += s.first as u64 * segment.count;
                 }
@@ -2102,13 +2514,19 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let insn_edges = self.insn_edges.list[1..]
             .iter()
             .map(|e| {
-                let (writer, above) = if e.writer == NO_INSN_ABOVE { (NO_INSN, true) } else { (e.writer, false) };
+                let (writer, above) =
+                    if e.writer == NO_INSN_ABOVE { (NO_INSN, true) } else { (e.writer, false) };
                 (writer, above, e.reader, e.place, e.bytes, e.transfers)
             })
             .collect();
-        let call_edges = self.call_edges.iter().map(|(&(a, b, k), &(calls, steps))| (a, b, k, calls, steps)).collect();
+        let call_edges = self
+            .call_edges
+            .iter()
+            .map(|(&(a, b, k), &(calls, steps))| (a, b, k, calls, steps))
+            .collect();
         let mut pages: Vec<(u64, bool)> = Vec::new();
-        let numbered: Vec<(u64, PageKind)> = self.memory.pages().map(|(n, p)| (n, p.kind)).collect();
+        let numbered: Vec<(u64, PageKind)> =
+            self.memory.pages().map(|(n, p)| (n, p.kind)).collect();
         for (number, kind) in numbered {
             if let PageKind::Region(r) | PageKind::Image { region: Some(r), .. } = kind {
                 pages.push((number, self.memory.regions.is_stack(r)));
@@ -2123,7 +2541,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 _ => regions.push((first, last, stack)),
             }
         }
-        let region_is_stack = (0..self.memory.regions.len() as u32).map(|r| self.memory.regions.is_stack(r)).collect();
+        let region_is_stack = (0..self.memory.regions.len() as u32)
+            .map(|r| self.memory.regions.is_stack(r))
+            .collect();
         Summary {
             functions: std::mem::take(&mut self.functions),
             pairs,

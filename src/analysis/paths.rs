@@ -1,9 +1,11 @@
-//! Acyclic paths of a function, numbered after Ball and Larus ("Efficient Path Profiling", MICRO 1996): path number to blocks and back,
-//! and the paths that may be under way at a block.
+//! Acyclic paths of a function, numbered after Ball and Larus ("Efficient Path Profiling", MICRO
+//! 1996): path number to blocks and back, and the paths that may be under way at a block.
 //!
-//! An edge that goes back ends one path and begins another. In the numbering it stands for two edges that are no control flow: one from
-//! the entry to its target, with which a path may begin, and one from its source to the exit, with which a path may end. The numbers of
-//! the first are in the program's description; the second's is not and is found as the gap that the other edges of the block leave.
+//! An edge that goes back ends one path and begins another. In the numbering it stands for two
+//! edges that are no control flow: one from the entry to its target, with which a path may begin,
+//! and one from its source to the exit, with which a path may end. The numbers of the first are in
+//! the program's description; the second's is not and is found as the gap that the other edges of
+//! the block leave.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +24,8 @@ pub struct Block {
     /// As the description has it.
     pub number: u64,
     pub kind: BlockKind,
-    /// Source lines of its statements in their order; None where the number of a finished path is stored.
+    /// Source lines of its statements in their order; None where the number of a finished path is
+    /// stored.
     pub lines: Vec<Option<u32>>,
 }
 
@@ -130,17 +133,20 @@ pub struct Numbering {
     choices: Vec<Vec<Choice>>,
     /// Paths from each block to the end of a path.
     paths: Vec<u64>,
-    /// What the program adds to the number of the path under way, up to the block, less what the edges up to there add to the number
-    /// of the whole path: the same on every way to the block. None for blocks that nothing reaches.
+    /// What the program adds to the number of the path under way, up to the block, less what the
+    /// edges up to there add to the number of the whole path: the same on every way to the block.
+    /// None for blocks that nothing reaches.
     offset: Vec<Option<i128>>,
-    /// Whether the increments come to the numbers of the paths; else paths under way cannot be told.
+    /// Whether the increments come to the numbers of the paths; else paths under way cannot be
+    /// told.
     pub increments: bool,
     /// Of each edge that restarts, its number among the ends of paths of its source.
     ends: BTreeMap<usize, u64>,
 }
 
-/// Blocks in an order in which each comes before those that it leads to, and which edges that restart go back to a block that was on the
-/// way to them. Those that do not were cut because there were too many paths.
+/// Blocks in an order in which each comes before those that it leads to, and which edges that
+/// restart go back to a block that was on the way to them. Those that do not were cut because there
+/// were too many paths.
 fn order(function: &Function, entry: usize) -> Result<(Vec<usize>, Vec<bool>), NumberingError> {
     let count = function.blocks.len();
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); count];
@@ -200,17 +206,22 @@ fn order(function: &Function, entry: usize) -> Result<(Vec<usize>, Vec<bool>), N
 }
 
 fn only(function: &Function, kind: BlockKind, what: &'static str) -> Result<usize, NumberingError> {
-    let mut found = function.blocks.iter().enumerate().filter(|(_, b)| b.kind == kind).map(|(i, _)| i);
+    let mut found =
+        function.blocks.iter().enumerate().filter(|(_, b)| b.kind == kind).map(|(i, _)| i);
     match (found.next(), found.count()) {
         (Some(one), 0) => Ok(one),
-        (first, more) => Err(NumberingError::Ends { what, count: more + usize::from(first.is_some()) }),
+        (first, more) => {
+            Err(NumberingError::Ends { what, count: more + usize::from(first.is_some()) })
+        }
     }
 }
 
-/// Sorts the choices of a block and puts those whose number is not known into the gaps, in their order. Gives the number of paths; if
-/// they do not fit: the numbers that are free, and paths that want one.
+/// Sorts the choices of a block and puts those whose number is not known into the gaps, in their
+/// order. Gives the number of paths; if they do not fit: the numbers that are free, and paths that
+/// want one.
 fn place(known: &mut Vec<Choice>, unknown: &[Next]) -> Result<u64, (u64, u64, u64)> {
-    let total = known.iter().try_fold(unknown.len() as u64, |sum, c| sum.checked_add(c.count)).unwrap_or(0);
+    let total =
+        known.iter().try_fold(unknown.len() as u64, |sum, c| sum.checked_add(c.count)).unwrap_or(0);
     known.sort_by_key(|c| c.first);
     let mut free = Vec::new();
     let mut next = 0u64;
@@ -252,8 +263,10 @@ impl Numbering {
             out[edge.source].push(i);
             incoming[edge.target] += 1;
         }
-        // A block that was put into an edge that goes back: the number of the edge to it was not set.
-        let inserted = |b: usize| incoming[b] == 1 && matches!(out[b][..], [e] if edges[e].restarts);
+        // A block that was put into an edge that goes back: the number of the edge to it was not
+        // set.
+        let inserted =
+            |b: usize| incoming[b] == 1 && matches!(out[b][..], [e] if edges[e].restarts);
         let mut numbering = Numbering {
             entry,
             exit,
@@ -290,7 +303,11 @@ impl Numbering {
         let mut cut = false;
         for &e in out {
             if !edges[e].restarts {
-                let choice = Choice { first: edges[e].weight, count: self.paths[edges[e].target], next: Next::Edge(e) };
+                let choice = Choice {
+                    first: edges[e].weight,
+                    count: self.paths[edges[e].target],
+                    next: Next::Edge(e),
+                };
                 if inserted(edges[e].target) { loose.push(choice) } else { known.push(choice) }
             } else if back[e] {
                 unknown.push(Next::End(e));
@@ -301,16 +318,17 @@ impl Numbering {
             }
         }
         if block == self.entry {
-            known.extend(edges.iter().enumerate().filter(|(_, e)| e.restarts).map(|(e, edge)| Choice {
-                first: edge.weight,
-                count: self.paths[edge.target],
-                next: Next::Begin(e),
+            known.extend(edges.iter().enumerate().filter(|(_, e)| e.restarts).map(|(e, edge)| {
+                Choice { first: edge.weight, count: self.paths[edge.target], next: Next::Begin(e) }
             }));
         }
         if known.is_empty() && unknown.is_empty() && loose.is_empty() {
             return Err(NumberingError::DeadEnd { block: number });
         }
-        let sum = known.iter().chain(&loose).try_fold(unknown.len() as u64, |sum, c| sum.checked_add(c.count));
+        let sum = known
+            .iter()
+            .chain(&loose)
+            .try_fold(unknown.len() as u64, |sum, c| sum.checked_add(c.count));
         if sum.is_none() {
             return Err(NumberingError::TooMany { block: number });
         }
@@ -319,13 +337,19 @@ impl Numbering {
         let mut placed = place(&mut all, &unknown);
         if placed.is_err() && !loose.is_empty() {
             all = known;
-            let mut list: Vec<Next> = unknown.iter().copied().chain(loose.iter().map(|c| c.next)).collect();
+            let mut list: Vec<Next> =
+                unknown.iter().copied().chain(loose.iter().map(|c| c.next)).collect();
             list.sort_by_key(|n| match n {
                 Next::Edge(e) | Next::Begin(e) | Next::End(e) => *e,
             });
             placed = place(&mut all, &list);
         }
-        let paths = placed.map_err(|(paths, free, gaps)| NumberingError::Weights { block: number, paths, free, gaps })?;
+        let paths = placed.map_err(|(paths, free, gaps)| NumberingError::Weights {
+            block: number,
+            paths,
+            free,
+            gaps,
+        })?;
         for choice in &all {
             if let Next::End(e) = choice.next {
                 self.ends.insert(e, choice.first);
@@ -346,8 +370,8 @@ impl Numbering {
         Ok(())
     }
 
-    /// Whether the increments along each path come to its number: they do if, at every block, what they differ from the weights by is
-    /// the same on all ways to it.
+    /// Whether the increments along each path come to its number: they do if, at every block, what
+    /// they differ from the weights by is the same on all ways to it.
     fn find_offsets(&mut self, function: &Function, order: &[usize]) {
         let mut set = |offset: &mut Vec<Option<i128>>, block: usize, value: i128| {
             let known = *offset[block].get_or_insert(value);
@@ -370,12 +394,19 @@ impl Numbering {
             for choice in &self.choices[block] {
                 if let Next::Edge(e) = choice.next {
                     let edge = function.edges[e];
-                    set(offset, edge.target, here + i128::from(edge.increment) - i128::from(choice.first));
+                    set(
+                        offset,
+                        edge.target,
+                        here + i128::from(edge.increment) - i128::from(choice.first),
+                    );
                 }
             }
         }
         // Ends of paths: what is added there is not printed, but never taken away.
-        let ends = self.ends.iter().filter_map(|(&e, &first)| Some(i128::from(first) - offset[function.edges[e].source]?));
+        let ends = self
+            .ends
+            .iter()
+            .filter_map(|(&e, &first)| Some(i128::from(first) - offset[function.edges[e].source]?));
         let taken = ends.min().is_some_and(|least| least < 0);
         self.increments &= offset[self.exit].unwrap_or(0) == 0 && !taken;
     }
@@ -385,14 +416,21 @@ impl Numbering {
         self.paths[self.entry]
     }
 
-    /// Number of the end of a path at this edge that restarts, among the paths of its source; what the program adds there.
+    /// Number of the end of a path at this edge that restarts, among the paths of its source; what
+    /// the program adds there.
     pub fn end(&self, function: &Function, edge: usize) -> Option<(u64, Option<u64>)> {
         let first = *self.ends.get(&edge)?;
         let offset = self.offset[function.edges[edge].source];
-        Some((first, offset.and_then(|o| u64::try_from(i128::from(first) - o).ok()).filter(|_| self.increments)))
+        Some((
+            first,
+            offset
+                .and_then(|o| u64::try_from(i128::from(first) - o).ok())
+                .filter(|_| self.increments),
+        ))
     }
 
-    /// What the edge adds to the number of a whole path. That of an edge to an inserted block is not the printed one.
+    /// What the edge adds to the number of a whole path. That of an edge to an inserted block is
+    /// not the printed one.
     pub fn weight(&self, function: &Function, edge: usize) -> Option<u64> {
         let Edge { source, restarts, weight, .. } = function.edges[edge];
         if restarts {
@@ -403,7 +441,8 @@ impl Numbering {
 
     /// The path with this number; None if there is none.
     pub fn path(&self, function: &Function, number: u64) -> Option<Path> {
-        let mut path = Path { begin: None, blocks: vec![self.entry], edges: Vec::new(), end: End::Open };
+        let mut path =
+            Path { begin: None, blocks: vec![self.entry], edges: Vec::new(), end: End::Open };
         let (mut block, mut rest) = (self.entry, number);
         loop {
             let choices = &self.choices[block];
@@ -450,17 +489,23 @@ impl Numbering {
         edges.chain([Some(end)]).try_fold(begin, |sum, w| sum.checked_add(w?))
     }
 
-    /// What the program counts along a path from the increments of its edges: at its end the number of the path.
+    /// What the program counts along a path from the increments of its edges: at its end the number
+    /// of the path.
     pub fn counted(&self, function: &Function, path: &Path) -> Option<u64> {
         let begin = path.begin.map_or(0, |e| function.edges[e].increment);
         let end = match path.end {
             End::Edge(e) => self.end(function, e)?.1?,
             _ => 0,
         };
-        path.edges.iter().map(|&e| function.edges[e].increment).chain([end]).try_fold(begin, u64::checked_add)
+        path.edges
+            .iter()
+            .map(|&e| function.edges[e].increment)
+            .chain([end])
+            .try_fold(begin, u64::checked_add)
     }
 
-    /// The way from the beginning of a path to `block` on which the program has counted to `counted`: there is at most one.
+    /// The way from the beginning of a path to `block` on which the program has counted to
+    /// `counted`: there is at most one.
     fn way(&self, function: &Function, block: usize, counted: u64) -> Option<Path> {
         let number = u64::try_from(i128::from(counted) - self.offset[block]?).ok()?;
         // Behind the block the first choice adds nothing: the number of the way is that of a path.
@@ -472,19 +517,36 @@ impl Numbering {
         (self.number_of(function, &path)? == number).then_some(path)
     }
 
-    /// Where a frame can be that stands at `line` with `counted` as the number of its path under way; `last` is the last path that it
-    /// finished.
-    pub fn positions(&self, function: &Function, line: u32, counted: u64, last: Option<&Path>) -> Vec<Position> {
+    /// Where a frame can be that stands at `line` with `counted` as the number of its path under
+    /// way; `last` is the last path that it finished.
+    pub fn positions(
+        &self,
+        function: &Function,
+        line: u32,
+        counted: u64,
+        last: Option<&Path>,
+    ) -> Vec<Position> {
         let mut found = Vec::new();
         if !self.increments {
             return found;
         }
-        let lines = |block: usize| function.blocks[block].lines.iter().enumerate().filter(|l| *l.1 == Some(line)).map(|l| l.0);
+        let lines = |block: usize| {
+            function.blocks[block]
+                .lines
+                .iter()
+                .enumerate()
+                .filter(|l| *l.1 == Some(line))
+                .map(|l| l.0)
+        };
         for block in 0..function.blocks.len() {
             let store = function.blocks[block].store();
             if lines(block).any(|at| store.is_none_or(|s| at < s))
                 && let Some(way) = self.way(function, block, counted)
-                && way.blocks.iter().take(way.blocks.len() - 1).all(|&b| function.blocks[b].store().is_none())
+                && way
+                    .blocks
+                    .iter()
+                    .take(way.blocks.len() - 1)
+                    .all(|&b| function.blocks[b].store().is_none())
             {
                 found.push(Position::Open(way));
             }
@@ -516,8 +578,17 @@ mod tests {
             },
             lines: vec![Some(number as u32)],
         };
-        let edge = |&(source, target, restarts, increment, weight)| Edge { source, target, restarts, increment, weight };
-        Function { blocks: kinds.iter().enumerate().map(block).collect(), edges: edges.iter().map(edge).collect() }
+        let edge = |&(source, target, restarts, increment, weight)| Edge {
+            source,
+            target,
+            restarts,
+            increment,
+            weight,
+        };
+        Function {
+            blocks: kinds.iter().enumerate().map(block).collect(),
+            edges: edges.iter().map(edge).collect(),
+        }
     }
 
     /// Every path decodes to blocks of its own that count to its number.
@@ -538,7 +609,8 @@ mod tests {
 
     #[test]
     fn a_loop_that_tests_at_its_end_has_a_block_in_its_back_edge() {
-        // do ... while: the block 3 was put into the edge from 1 back to 1, whose number was left 0 as that of the edge to 2 is.
+        // do ... while: the block 3 was put into the edge from 1 back to 1, whose number was left 0
+        // as that of the edge to 2 is.
         for (to_exit, inserted) in [(0, 1), (1, 0)] {
             let f = function(
                 &["E", "b", "c", "i", "X"],
@@ -563,34 +635,56 @@ mod tests {
         // Both edges of block 1 were cut: one path ends there, two begin behind it.
         let f = function(
             &["E", "b", "c", "d", "X"],
-            &[(0, 1, false, 0, 0), (1, 2, true, 1, 1), (1, 3, true, 2, 2), (2, 4, false, 0, 0), (3, 4, false, 0, 0)],
+            &[
+                (0, 1, false, 0, 0),
+                (1, 2, true, 1, 1),
+                (1, 3, true, 2, 2),
+                (2, 4, false, 0, 0),
+                (3, 4, false, 0, 0),
+            ],
         );
         assert_eq!(round_trip(&f), [vec![0, 1], vec![2], vec![3]]);
     }
 
     #[test]
     fn parallel_edges_are_paths_of_their_own() {
-        let f = function(&["E", "b", "X"], &[(0, 1, false, 0, 0), (0, 1, false, 1, 1), (1, 2, false, 0, 0)]);
+        let f = function(
+            &["E", "b", "X"],
+            &[(0, 1, false, 0, 0), (0, 1, false, 1, 1), (1, 2, false, 0, 0)],
+        );
         assert_eq!(round_trip(&f), [vec![0, 1], vec![0, 1]]);
     }
 
     #[test]
     fn numbers_that_are_no_numbering_are_refused() {
-        let is = |edges: &[(usize, usize, bool, u64, u64)]| Numbering::of(&function(&["E", "b", "c", "X"], edges)).unwrap_err();
-        let good = [(0, 1, false, 0, 0), (0, 2, false, 1, 1), (1, 3, false, 0, 0), (2, 3, false, 0, 0)];
+        let is = |edges: &[(usize, usize, bool, u64, u64)]| {
+            Numbering::of(&function(&["E", "b", "c", "X"], edges)).unwrap_err()
+        };
+        let good =
+            [(0, 1, false, 0, 0), (0, 2, false, 1, 1), (1, 3, false, 0, 0), (2, 3, false, 0, 0)];
         assert!(Numbering::of(&function(&["E", "b", "c", "X"], &good)).is_ok());
         let with = |at: usize, edge| {
             let mut edges = good;
             edges[at] = edge;
             is(&edges)
         };
-        assert_eq!(with(1, (0, 2, false, 2, 2)), NumberingError::Weights { block: 0, paths: 2, free: 0, gaps: 0 });
+        assert_eq!(
+            with(1, (0, 2, false, 2, 2)),
+            NumberingError::Weights { block: 0, paths: 2, free: 0, gaps: 0 }
+        );
         assert!(matches!(with(1, (0, 2, false, 0, 0)), NumberingError::Weights { .. }));
-        assert!(matches!(with(2, (1, 2, true, 0, 7)), NumberingError::Weights { block: 0, paths: 3, .. }));
+        assert!(matches!(
+            with(2, (1, 2, true, 0, 7)),
+            NumberingError::Weights { block: 0, paths: 3, .. }
+        ));
         assert_eq!(with(3, (0, 1, false, 1, 1)), NumberingError::DeadEnd { block: 2 });
         assert_eq!(with(3, (2, 0, true, 1, 1)), NumberingError::ToEntry { block: 0 });
-        assert!(matches!(is(&[(0, 1, false, 0, 0), (1, 2, false, 0, 0), (2, 1, false, 0, 1)]), NumberingError::Cycle { .. }));
-        // Increments that do not come to the numbers: whole paths are told, paths under way are not.
+        assert!(matches!(
+            is(&[(0, 1, false, 0, 0), (1, 2, false, 0, 0), (2, 1, false, 0, 1)]),
+            NumberingError::Cycle { .. }
+        ));
+        // Increments that do not come to the numbers: whole paths are told, paths under way are
+        // not.
         let f = function(&["E", "b", "c", "X"], &[good[0], (0, 2, false, 0, 1), good[2], good[3]]);
         assert!(!Numbering::of(&f).unwrap().increments);
     }
@@ -606,9 +700,20 @@ mod tests {
         }
         kinds.push("X");
         edges.push((64, 65, false, 0, 0));
-        assert!(matches!(Numbering::of(&function(&kinds, &edges)), Err(NumberingError::TooMany { .. })));
+        assert!(matches!(
+            Numbering::of(&function(&kinds, &edges)),
+            Err(NumberingError::TooMany { .. })
+        ));
         let half = edges.split_off(1);
-        let f = function(&kinds, &half.iter().copied().filter(|e| e.0 != 0).chain([(0, 1, false, 0, 0)]).collect::<Vec<_>>());
+        let f = function(
+            &kinds,
+            &half
+                .iter()
+                .copied()
+                .filter(|e| e.0 != 0)
+                .chain([(0, 1, false, 0, 0)])
+                .collect::<Vec<_>>(),
+        );
         let numbering = Numbering::of(&f).unwrap();
         assert_eq!(numbering.paths(), 1 << 63);
         let last = numbering.path(&f, (1 << 63) - 1).unwrap();

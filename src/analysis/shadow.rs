@@ -1,11 +1,14 @@
-//! Shadow storage: for every byte of memory and of the registers, who wrote it last and who has read that since.
+//! Shadow storage: for every byte of memory and of the registers, who wrote it last and who has
+//! read that since.
 //!
-//! Bytes are kept in words of [`WORD`] bytes while all of a word's bytes agree, and split into one cell a byte on demand; a
-//! write that covers a whole word joins it again. Pages of [`PAGE`] bytes are made when first touched.
+//! Bytes are kept in words of [`WORD`] bytes while all of a word's bytes agree, and split into one
+//! cell a byte on demand; a write that covers a whole word joins it again. Pages of [`PAGE`] bytes
+//! are made when first touched.
 
 use rustc_hash::FxHashMap;
 
-/// Bytes of a word: four, because 4-byte objects are as common as pointers and a pointer is but two words.
+/// Bytes of a word: four, because 4-byte objects are as common as pointers and a pointer is but two
+/// words.
 pub const WORD: u64 = 4;
 /// Bytes of a page; also the page of DESIGN's stack rule.
 pub const PAGE: u64 = 4096;
@@ -21,11 +24,14 @@ pub struct Cell {
     pub write: AccessId,
     /// Call instance of the last write.
     pub call: u32,
-    /// Instruction of the last write, with [`Cell::SLOT`] and [`Cell::SAVE`]; [`Cell::SPLIT`] marks a split word.
+    /// Instruction of the last write, with [`Cell::SLOT`] and [`Cell::SAVE`]; [`Cell::SPLIT`] marks
+    /// a split word.
     pub insn: u32,
-    /// The call instance that read this version last, 0 if none, with [`Cell::MORE`] if live earlier ones stand in `Shadow::readers`.
+    /// The call instance that read this version last, 0 if none, with [`Cell::MORE`] if live
+    /// earlier ones stand in `Shadow::readers`.
     pub reader: u32,
-    /// Function pair that counted this cell's address last (an index, 0 if none); outlives versions.
+    /// Function pair that counted this cell's address last (an index, 0 if none); outlives
+    /// versions.
     pub pair: u32,
 }
 
@@ -52,8 +58,8 @@ impl Cell {
 pub enum PageKind {
     /// Wholly outside of image sections: region number.
     Region(u32),
-    /// Touches image sections. `whole` is the section that covers all of it; `region` is given when a byte outside of
-    /// sections is first touched.
+    /// Touches image sections. `whole` is the section that covers all of it; `region` is given when
+    /// a byte outside of sections is first touched.
     Image { whole: Option<u32>, region: Option<u32> },
 }
 
@@ -115,7 +121,11 @@ impl Pools {
 
     /// The cell of a byte of a word.
     pub fn byte(&self, word: &Cell, byte: u64) -> Cell {
-        if word.insn == Cell::SPLIT { self.split[word.write as usize][byte as usize] } else { *word }
+        if word.insn == Cell::SPLIT {
+            self.split[word.write as usize][byte as usize]
+        } else {
+            *word
+        }
     }
 
     /// The cells of bytes of a word, if it is split and has them all.
@@ -131,8 +141,9 @@ impl Pools {
         self.split.len() - self.free.len()
     }
 
-    /// Visits the cells of `[start, start + len)` (offsets in `words`, `base` is the key of offset 0) as (key, length, cell). Words that
-    /// are covered in part are split first, so that the visitor may change what it sees.
+    /// Visits the cells of `[start, start + len)` (offsets in `words`, `base` is the key of offset
+    /// 0) as (key, length, cell). Words that are covered in part are split first, so that the
+    /// visitor may change what it sees.
     #[inline]
     pub fn visit(
         &mut self,
@@ -165,7 +176,15 @@ impl Pools {
 
     /// Makes `[start, start + len)` a new version. `dead` is told of unread bytes that it replaces.
     #[inline]
-    pub fn write(&mut self, words: &mut [Cell], base: u64, start: u64, len: u64, new: Cell, mut dead: impl FnMut(&Cell, u64)) {
+    pub fn write(
+        &mut self,
+        words: &mut [Cell],
+        base: u64,
+        start: u64,
+        len: u64,
+        new: Cell,
+        mut dead: impl FnMut(&Cell, u64),
+    ) {
         let mut at = start;
         let end = start + len;
         while at < end {
@@ -234,10 +253,16 @@ pub struct Pools2<'a> {
 }
 
 impl Pools2<'_> {
-    /// Notes that `call` read this version; true if it had not before. `alive` tells whether an instance is still live:
-    /// only those can read again.
+    /// Notes that `call` read this version; true if it had not before. `alive` tells whether an
+    /// instance is still live: only those can read again.
     #[inline]
-    pub fn note_reader(&mut self, cell: &mut Cell, key: u64, call: u32, alive: &impl Fn(u32) -> bool) -> bool {
+    pub fn note_reader(
+        &mut self,
+        cell: &mut Cell,
+        key: u64,
+        call: u32,
+        alive: &impl Fn(u32) -> bool,
+    ) -> bool {
         let last = cell.reader & !Cell::MORE;
         if last == call {
             return false;
@@ -250,7 +275,13 @@ impl Pools2<'_> {
     }
 
     #[cold]
-    fn note_other_reader(&mut self, cell: &mut Cell, key: u64, call: u32, alive: &impl Fn(u32) -> bool) -> bool {
+    fn note_other_reader(
+        &mut self,
+        cell: &mut Cell,
+        key: u64,
+        call: u32,
+        alive: &impl Fn(u32) -> bool,
+    ) -> bool {
         let last = cell.reader & !Cell::MORE;
         let mut more = cell.reader & Cell::MORE;
         if more != 0 {
@@ -277,11 +308,16 @@ impl Pools2<'_> {
     /// Whether `call` has read this version.
     pub fn has_read(&self, cell: &Cell, key: u64, call: u32) -> bool {
         cell.reader & !Cell::MORE == call
-            || (cell.reader & Cell::MORE != 0 && self.readers.get(&key).is_some_and(|l| l.contains(&call)))
+            || (cell.reader & Cell::MORE != 0
+                && self.readers.get(&key).is_some_and(|l| l.contains(&call)))
     }
 
     pub fn readers_of(&self, cell: &Cell, key: u64) -> Vec<u32> {
-        if cell.reader & Cell::MORE == 0 { Vec::new() } else { self.readers.get(&key).cloned().unwrap_or_default() }
+        if cell.reader & Cell::MORE == 0 {
+            Vec::new()
+        } else {
+            self.readers.get(&key).cloned().unwrap_or_default()
+        }
     }
 
     pub fn set_readers(&mut self, key: u64, list: Vec<u32>) {
@@ -344,7 +380,8 @@ pub struct SectionRange {
     pub first: u64,
     /// Inclusive, so that a section may end at the top of the address space.
     pub last: u64,
-    /// Index of the first section of the same name, which stands for all of them: they are one pseudo-function.
+    /// Index of the first section of the same name, which stands for all of them: they are one
+    /// pseudo-function.
     pub name: u32,
     /// Index of the first section of the same `via`.
     pub via: u32,
@@ -428,7 +465,8 @@ impl Memory {
             PageKind::Region(self.new_region(number))
         };
         let id = self.pages.len() as u32;
-        let cells: Box<[Cell; WORDS]> = vec![Cell::EMPTY; WORDS].into_boxed_slice().try_into().expect("length is WORDS");
+        let cells: Box<[Cell; WORDS]> =
+            vec![Cell::EMPTY; WORDS].into_boxed_slice().try_into().expect("length is WORDS");
         self.pages.push(Page { cells, kind, stack: false });
         self.numbers.push(number);
         self.index.insert(number, id);
@@ -440,7 +478,8 @@ impl Memory {
         let region = self.regions.add();
         for near in [number.wrapping_sub(1), number.wrapping_add(1)] {
             if let Some(&p) = self.index.get(&near)
-                && let PageKind::Region(other) | PageKind::Image { region: Some(other), .. } = self.pages[p as usize].kind
+                && let PageKind::Region(other) | PageKind::Image { region: Some(other), .. } =
+                    self.pages[p as usize].kind
             {
                 self.regions.join(region, other);
             }
@@ -448,11 +487,14 @@ impl Memory {
         self.regions.find(region)
     }
 
-    /// Notes an access for `via`: the region of `address` gets a number, and knows if the access was stack relative.
+    /// Notes an access for `via`: the region of `address` gets a number, and knows if the access
+    /// was stack relative.
     #[inline]
     pub fn mark(&mut self, page: u32, address: u64, stack_relative: bool) {
         let here = &self.pages[page as usize];
-        if (stack_relative && !here.stack) || matches!(here.kind, PageKind::Image { whole: None, .. }) {
+        if (stack_relative && !here.stack)
+            || matches!(here.kind, PageKind::Image { whole: None, .. })
+        {
             let place = self.place(page, address);
             if stack_relative && let Place::Region(r) = place {
                 self.regions.mark_stack(r);
@@ -473,7 +515,8 @@ impl Memory {
                 (None, Some(r)) => Place::Region(self.regions.find(r)),
                 (None, None) => {
                     let r = self.new_region(address / PAGE);
-                    self.pages[page as usize].kind = PageKind::Image { whole: None, region: Some(r) };
+                    self.pages[page as usize].kind =
+                        PageKind::Image { whole: None, region: Some(r) };
                     Place::Region(r)
                 }
             },

@@ -1,6 +1,7 @@
-//! Blocks that often run one after the other within a call instance, joined: what one of them leaves in a register for the next is then
-//! counted once and multiplied, like what stays inside a block. (Superblocks, after Hwu et al., The Superblock, 1993; here they are no
-//! more than blocks of several straight pieces, and change no result.)
+//! Blocks that often run one after the other within a call instance, joined: what one of them
+//! leaves in a register for the next is then counted once and multiplied, like what stays inside a
+//! block. (Superblocks, after Hwu et al., The Superblock, 1993; here they are no more than blocks
+//! of several straight pieces, and change no result.)
 
 use super::block::Prepared;
 use crate::event::RunBatch;
@@ -101,9 +102,15 @@ impl Superblocks {
         }
     }
 
-    /// The blocks of `id` and `next` behind them, if they may be joined: control that goes from `before` to `after` stays in the call
-    /// instance whatever is on the call stack.
-    pub fn members(&self, id: Id, next: u32, before: &Prepared, after: &Prepared) -> Option<Vec<u32>> {
+    /// The blocks of `id` and `next` behind them, if they may be joined: control that goes from
+    /// `before` to `after` stays in the call instance whatever is on the call stack.
+    pub fn members(
+        &self,
+        id: Id,
+        next: u32,
+        before: &Prepared,
+        after: &Prepared,
+    ) -> Option<Vec<u32>> {
         let (last, there) = (&before.last, after.first_address);
         let stays = match last.kind {
             FlowKind::Jump => last.executed && last.target.is_none_or(|t| t == there),

@@ -1,4 +1,5 @@
-//! Tables that every build fills, whatever its traces carry: properties, inputs, images, source files, problems.
+//! Tables that every build fills, whatever its traces carry: properties, inputs, images, source
+//! files, problems.
 
 use super::{BuildError, Options};
 use crate::analysis::shadow::SectionRange;
@@ -21,7 +22,12 @@ pub struct TraceFile {
 
 impl TraceFile {
     pub fn of(input: &Input, format: &'static str) -> TraceFile {
-        TraceFile { path: input.name().to_owned(), format, size: input.size(), hash: input.fingerprint() }
+        TraceFile {
+            path: input.name().to_owned(),
+            format,
+            size: input.size(),
+            hash: input.fingerprint(),
+        }
     }
 }
 
@@ -63,7 +69,11 @@ fn describe(options: &Options) -> String {
 }
 
 /// `meta`: what is always there, and `more`.
-pub fn meta(connection: &Connection, options: &Options, more: &[(&str, Option<String>)]) -> Result<(), BuildError> {
+pub fn meta(
+    connection: &Connection,
+    options: &Options,
+    more: &[(&str, Option<String>)],
+) -> Result<(), BuildError> {
     let mut table = connection.appender("meta")?;
     let always = [
         ("schema_version", Some(SCHEMA_VERSION.to_string())),
@@ -117,7 +127,8 @@ pub fn inputs(
         let hash = None::<String>;
         let bias = format!("bias={bias:#x}");
         table.append_row(params![
-            number, "elf", path, "elf", size, hash, bias, none, none, none, none, none, none, none, none, none
+            number, "elf", path, "elf", size, hash, bias, none, none, none, none, none, none, none,
+            none, none
         ])?;
     }
     Ok(table.flush()?)
@@ -127,7 +138,14 @@ pub fn diagnostics(connection: &Connection, diagnostics: &Diagnostics) -> Result
     let mut table = connection.appender("diagnostic")?;
     for row in diagnostics.rows() {
         let d = &row.first;
-        table.append_row(params![d.severity.name(), d.code, d.message, row.count as i64, d.position, d.remedy])?;
+        table.append_row(params![
+            d.severity.name(),
+            d.code,
+            d.message,
+            row.count as i64,
+            d.position,
+            d.remedy
+        ])?;
     }
     Ok(table.flush()?)
 }
@@ -149,7 +167,14 @@ pub fn sections(space: &AddressSpace) -> Vec<SectionRow> {
         for s in elf.sections.iter().filter(|s| s.size > 0 && !(s.tls && s.zero)) {
             let first = s.address.wrapping_add(*bias);
             let Some(last) = first.checked_add(s.size - 1) else { continue };
-            rows.push(SectionRow { image, name: s.name.clone(), first, last, writable: s.writable, executable: s.executable });
+            rows.push(SectionRow {
+                image,
+                name: s.name.clone(),
+                first,
+                last,
+                writable: s.writable,
+                executable: s.executable,
+            });
         }
     }
     rows.sort_by_key(|s| (s.first, s.last));
@@ -191,13 +216,30 @@ pub fn images(
     let mut number = 0;
     for (i, Loaded { image: elf, bias }) in space.images().iter().enumerate() {
         let i = i as i32 + 1;
-        image.append_row(params![i, 1, elf.path.display().to_string(), bias, elf.stripped, None::<i64>, None::<i64>])?;
+        image.append_row(params![
+            i,
+            1,
+            elf.path.display().to_string(),
+            bias,
+            elf.stripped,
+            None::<i64>,
+            None::<i64>
+        ])?;
         for v in &elf.variables {
             number += 1;
             let file = v.file.as_deref().map(|f| files.id(f));
             let line = v.line.map(|l| l as i32);
             let address = v.address.wrapping_add(*bias);
-            variable.append_row(params![number, v.name, v.type_name, i, file, line, address, v.size])?;
+            variable.append_row(params![
+                number,
+                v.name,
+                v.type_name,
+                i,
+                file,
+                line,
+                address,
+                v.size
+            ])?;
         }
     }
     image.flush()?;
@@ -205,7 +247,15 @@ pub fn images(
     let mut table = connection.appender("section")?;
     for (i, s) in sections.iter().enumerate() {
         let size = (s.last - s.first).saturating_add(1);
-        table.append_row(params![i as i32 + 1, s.image as i32 + 1, s.name, s.first, size, s.writable, s.executable])?;
+        table.append_row(params![
+            i as i32 + 1,
+            s.image as i32 + 1,
+            s.name,
+            s.first,
+            size,
+            s.writable,
+            s.executable
+        ])?;
     }
     Ok(table.flush()?)
 }

@@ -14,16 +14,17 @@ use crate::isa;
 use crate::store::TOP_CALLS;
 use crate::store::columns::{self, table};
 use duckdb::arrow::array::{
-    BinaryArray, BooleanArray, Int32Array, Int64Array, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    BinaryArray, BooleanArray, Int32Array, Int64Array, StringArray, UInt8Array, UInt16Array,
+    UInt32Array, UInt64Array,
 };
 use duckdb::{Connection, params};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is derived may have millions of rows to go through, and keeps a part of them. Of tables that are not committed DuckDB takes the
-/// number of rows for 0 and would join the wrong way round: all is written so that the right side is the small one.
-const SETTINGS: &str =
-    "SET memory_limit = '64MB'; SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';";
+/// What is derived may have millions of rows to go through, and keeps a part of them. Of tables
+/// that are not committed DuckDB takes the number of rows for 0 and would join the wrong way round:
+/// all is written so that the right side is the small one.
+const SETTINGS: &str = "SET memory_limit = '64MB'; SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';";
 
 /// Fills what is derived from the other tables for views.
 pub fn derived(connection: &Connection) -> Result<(), BuildError> {
@@ -40,14 +41,19 @@ fn derive(connection: &Connection, first: &str) -> Result<(), BuildError> {
     Ok(connection.execute_batch("RESET disabled_optimizers; SET threads = 1;")?)
 }
 
-/// Fills `top_call`, `top_dataflow` and `top_call_edge` with what the view of instances asks of all call instances.
+/// Fills `top_call`, `top_dataflow` and `top_call_edge` with what the view of instances asks of all
+/// call instances.
 fn largest(connection: &Connection) -> Result<(), BuildError> {
     macro_rules! report {
         ($name:literal) => {
-            include_str!(concat!("../../queries/report/", $name, ".sql")).trim_end().trim_end_matches(';')
+            include_str!(concat!("../../queries/report/", $name, ".sql"))
+                .trim_end()
+                .trim_end_matches(';')
         };
     }
-    if connection.query_row("SELECT count(*) = 0 FROM (FROM function_call LIMIT 1)", [], |r| r.get(0))? {
+    if connection
+        .query_row("SELECT count(*) = 0 FROM (FROM function_call LIMIT 1)", [], |r| r.get(0))?
+    {
         return Ok(());
     }
     Ok(connection.execute_batch(&format!(
@@ -83,7 +89,10 @@ const WHOLE_FLOWS: &str = "
 /// Tables that have stubs merged into their callers, in the order in which each has what it reads.
 const FOLDED: [(&str, &str); 4] = [
     ("folded_call", include_str!("../../queries/derive/middle/folded_call.sql")),
-    ("function_profile_folded", include_str!("../../queries/derive/high/function_profile_folded.sql")),
+    (
+        "function_profile_folded",
+        include_str!("../../queries/derive/high/function_profile_folded.sql"),
+    ),
     ("function_edge_folded", include_str!("../../queries/derive/high/function_edge_folded.sql")),
     ("call_edge_folded", include_str!("../../queries/derive/high/call_edge_folded.sql")),
 ];
@@ -129,7 +138,12 @@ fn id(n: u32) -> Option<i32> {
 }
 
 impl End<'_> {
-    pub fn write(&self, traces: &[TraceFile], carries: Carries, diagnostics: &Diagnostics) -> Result<(), BuildError> {
+    pub fn write(
+        &self,
+        traces: &[TraceFile],
+        carries: Carries,
+        diagnostics: &Diagnostics,
+    ) -> Result<(), BuildError> {
         let s = self.summary;
         let longest = self.defs.iter().map(|d| d.steps.len()).max().unwrap_or(0);
         let more = [
@@ -166,7 +180,12 @@ impl End<'_> {
         thread.flush()?;
         let mut register = self.connection.appender("register")?;
         for r in &isa::registers(self.isa).all {
-            register.append_row(params![r.span.offset as u32, r.name, r.span.size as u32, r.control])?;
+            register.append_row(params![
+                r.span.offset as u32,
+                r.name,
+                r.span.size as u32,
+                r.control
+            ])?;
         }
         register.flush()?;
         let mut region = self.connection.appender("region")?;
@@ -194,7 +213,11 @@ impl End<'_> {
             } else {
                 Some(&def.bytes)
             };
-            let text = if decoded.text.is_empty() { def.text.as_deref() } else { Some(decoded.text.as_str()) };
+            let text = if decoded.text.is_empty() {
+                def.text.as_deref()
+            } else {
+                Some(decoded.text.as_str())
+            };
             c.id.push(i as i32 + 1);
             c.process.push(1);
             c.image.push(image);
@@ -214,59 +237,78 @@ impl End<'_> {
         Ok(columns::append(self.connection, "instruction", c.arrays())?)
     }
 
-    /// Executed functions, then pseudo-functions, then the other symbols; gives the ids of the pseudo-functions.
+    /// Executed functions, then pseudo-functions, then the other symbols; gives the ids of the
+    /// pseudo-functions.
     fn functions(&self, files: &mut Files) -> Result<BTreeMap<(PlaceCode, bool), i32>, BuildError> {
         let mut table = self.connection.appender("function_symbol")?;
         let mut names = self.connection.appender("function_name")?;
-        let mut symbol = |number: i32, at: FunctionRef, files: &mut Files| -> Result<(), BuildError> {
-            let f = self.space.function(at);
-            let size: u64 = f.ranges.iter().map(|(a, b)| b - a).sum();
-            let kind = if f.kind == FunctionKind::Stub { "stub" } else { "function" };
-            let file = f.file.as_deref().map(|f| files.id(f));
-            let entry = self.space.entry(at);
-            table.append_row(params![
-                number,
-                self.space.display_name(at),
-                f.names.first(),
-                kind,
-                at.image as i32 + 1,
-                file,
-                entry,
-                size
-            ])?;
-            for name in &f.names {
-                names.append_row(params![number, name])?;
-            }
-            Ok(())
-        };
+        let mut symbol =
+            |number: i32, at: FunctionRef, files: &mut Files| -> Result<(), BuildError> {
+                let f = self.space.function(at);
+                let size: u64 = f.ranges.iter().map(|(a, b)| b - a).sum();
+                let kind = if f.kind == FunctionKind::Stub { "stub" } else { "function" };
+                let file = f.file.as_deref().map(|f| files.id(f));
+                let entry = self.space.entry(at);
+                table.append_row(params![
+                    number,
+                    self.space.display_name(at),
+                    f.names.first(),
+                    kind,
+                    at.image as i32 + 1,
+                    file,
+                    entry,
+                    size
+                ])?;
+                for name in &f.names {
+                    names.append_row(params![number, name])?;
+                }
+                Ok(())
+            };
         let mut rest: Vec<(i32, String, &str, Option<i32>)> = Vec::new();
         let mut number = 0;
         let single = self.space.images().len() == 1;
         let base = |image: usize| {
             let path = &self.space.images()[image].image.path;
-            path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+            path.file_name()
+                .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
         };
         for row in &self.code.rows {
             number += 1;
             match row {
                 FunctionRow::Symbol(at) => symbol(number, *at, files)?,
                 FunctionRow::Unknown(Some(image)) => {
-                    rest.push((number, format!("<unknown {}>", base(*image)), "unknown", Some(*image as i32 + 1)));
+                    rest.push((
+                        number,
+                        format!("<unknown {}>", base(*image)),
+                        "unknown",
+                        Some(*image as i32 + 1),
+                    ));
                 }
-                FunctionRow::Unknown(None) => rest.push((number, "<unknown>".into(), "unknown", None)),
-                FunctionRow::KernelHelper => rest.push((number, "<kernel helper>".into(), "kernel helper", None)),
+                FunctionRow::Unknown(None) => {
+                    rest.push((number, "<unknown>".into(), "unknown", None))
+                }
+                FunctionRow::KernelHelper => {
+                    rest.push((number, "<kernel helper>".into(), "kernel helper", None))
+                }
             }
         }
         // Pseudo-functions: writers of bytes that no step wrote, those that were read.
         let mut pseudo = BTreeMap::new();
         let mut by_name: BTreeMap<String, i32> = BTreeMap::new();
-        let wanted: BTreeSet<(PlaceCode, bool)> = self
-            .summary
-            .pairs
-            .iter()
-            .filter_map(|&(side, _, place, _)| if let Side::None { above } = side { Some((place, above)) } else { None })
-            .chain(self.summary.flow_places.iter().filter_map(|p| p.nobody.map(|above| (p.place, above))))
-            .collect();
+        let wanted: BTreeSet<(PlaceCode, bool)> =
+            self.summary
+                .pairs
+                .iter()
+                .filter_map(|&(side, _, place, _)| {
+                    if let Side::None { above } = side { Some((place, above)) } else { None }
+                })
+                .chain(
+                    self.summary
+                        .flow_places
+                        .iter()
+                        .filter_map(|p| p.nobody.map(|above| (p.place, above))),
+                )
+                .collect();
         for (place, above) in wanted {
             let name = match place.place() {
                 None => "<initial registers>".to_string(),
@@ -291,8 +333,12 @@ impl End<'_> {
             });
             pseudo.insert((place, above), id);
         }
-        let executed: FxHashSet<FunctionRef> =
-            self.code.rows.iter().filter_map(|r| if let FunctionRow::Symbol(at) = r { Some(*at) } else { None }).collect();
+        let executed: FxHashSet<FunctionRef> = self
+            .code
+            .rows
+            .iter()
+            .filter_map(|r| if let FunctionRow::Symbol(at) = r { Some(*at) } else { None })
+            .collect();
         for at in self.space.functions().filter(|at| !executed.contains(at)) {
             number += 1;
             symbol(number, at, files)?;
@@ -300,7 +346,16 @@ impl End<'_> {
         table.flush()?;
         names.flush()?;
         for (number, name, kind, image) in rest {
-            table.append_row(params![number, name, None::<String>, kind, image, None::<i32>, None::<u64>, None::<u64>])?;
+            table.append_row(params![
+                number,
+                name,
+                None::<String>,
+                kind,
+                image,
+                None::<i32>,
+                None::<u64>,
+                None::<u64>
+            ])?;
         }
         table.flush()?;
         Ok(pseudo)
@@ -324,7 +379,9 @@ impl End<'_> {
                 |a| {
                     let c = &mut accesses;
                     let (space, register, memory, value) = match a.place {
-                        AccessPlace::Register(offset) => ("register", Some(offset as u32), None, a.value.map(|v| mem + v as i32)),
+                        AccessPlace::Register(offset) => {
+                            ("register", Some(offset as u32), None, a.value.map(|v| mem + v as i32))
+                        }
                         AccessPlace::Memory(m) => ("memory", None, Some(m as i32), Some(m as i32)),
                     };
                     c.block.push(b);
@@ -364,14 +421,25 @@ impl End<'_> {
         };
         let mut edges: BTreeMap<(i32, i32, &str), [u64; 4]> = BTreeMap::new();
         for &(writer, reader, place, sums) in &s.pairs {
-            let edge = edges.entry((side(writer, place), reader as i32, self.via(place))).or_default();
-            for (sum, n) in edge.iter_mut().zip([sums.bytes, sums.unique, sums.addresses, sums.transfers]) {
+            let edge =
+                edges.entry((side(writer, place), reader as i32, self.via(place))).or_default();
+            for (sum, n) in
+                edge.iter_mut().zip([sums.bytes, sums.unique, sums.addresses, sums.transfers])
+            {
                 *sum += n;
             }
         }
         let mut table = self.connection.appender("function_edge")?;
         for ((w, r, via), [bytes, unique, addresses, transfers]) in edges {
-            table.append_row(params![w, r, via, bytes as i64, unique as i64, addresses as i64, transfers as i64])?;
+            table.append_row(params![
+                w,
+                r,
+                via,
+                bytes as i64,
+                unique as i64,
+                addresses as i64,
+                transfers as i64
+            ])?;
         }
         table.flush()?;
         let mut edges: BTreeMap<(Option<i32>, i32, i32, &str), [u64; 2]> = BTreeMap::new();
@@ -381,7 +449,8 @@ impl End<'_> {
             } else {
                 (Some(writer as i32 + 1), self.insns[writer as usize].function as i32)
             };
-            let edge = edges.entry((insn, reader as i32 + 1, function, self.via(place))).or_default();
+            let edge =
+                edges.entry((insn, reader as i32 + 1, function, self.via(place))).or_default();
             edge[0] += bytes;
             edge[1] += transfers;
         }
@@ -399,14 +468,27 @@ impl End<'_> {
         edges.sort_unstable();
         let mut table = self.connection.appender("call_edge")?;
         for (caller, callee, kind, calls, steps) in edges {
-            table.append_row(params![id(caller), callee as i32, kind.name(), calls as i64, steps as i64])?;
+            table.append_row(params![
+                id(caller),
+                callee as i32,
+                kind.name(),
+                calls as i64,
+                steps as i64
+            ])?;
         }
         table.flush()?;
         let mut table = self.connection.appender("function_profile")?;
         for (f, sums) in s.functions.iter().enumerate().filter(|(_, s)| s.calls > 0) {
             let FunctionSums { calls, steps_self, steps_total, written_bytes, dead_bytes } = *sums;
             let n = |x: u64| x as i64;
-            table.append_row(params![f as i32, n(calls), n(steps_self), n(steps_total), n(dead_bytes), n(written_bytes)])?;
+            table.append_row(params![
+                f as i32,
+                n(calls),
+                n(steps_self),
+                n(steps_total),
+                n(dead_bytes),
+                n(written_bytes)
+            ])?;
         }
         table.flush()?;
         let mut table = self.connection.appender("place")?;

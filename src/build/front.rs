@@ -10,8 +10,8 @@ use crate::store::writer::{Rows, RunRows};
 use std::rc::Rc;
 use std::sync::mpsc;
 
-/// Between the readers and the pass: decodes instructions, turns steps into runs, numbers the dictionaries of several inputs as
-/// one.
+/// Between the readers and the pass: decodes instructions, turns steps into runs, numbers the
+/// dictionaries of several inputs as one.
 pub struct Front {
     isa: Isa,
     space: Rc<AddressSpace>,
@@ -46,7 +46,13 @@ impl Front {
         }
     }
 
-    pub fn runs(&mut self, mut batch: RunBatch, pass: &mut ThePass, low: bool, rows: &mpsc::SyncSender<Rows>) {
+    pub fn runs(
+        &mut self,
+        mut batch: RunBatch,
+        pass: &mut ThePass,
+        low: bool,
+        rows: &mpsc::SyncSender<Rows>,
+    ) {
         for def in std::mem::take(&mut batch.new_insns) {
             let space = &self.space;
             let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
@@ -179,10 +185,13 @@ fn run_rows(batch: RunBatch, pass: &ThePass, start: u64) -> RunRows {
         address += block.mem as usize;
         rows.address_end.push(address as i32);
         if with_values {
-            // Memory values first, then those of the register writes: `value_index` of block_access counts so.
+            // Memory values first, then those of the register writes: `value_index` of block_access
+            // counts so.
             rows.values.extend((first..address).map(|m| batch.values.get(m).copied().flatten()));
             let n = pass.register_values(b);
-            rows.values.extend((register..register + n).map(|r| batch.register_values.get(r).copied().flatten()));
+            rows.values.extend(
+                (register..register + n).map(|r| batch.register_values.get(r).copied().flatten()),
+            );
             register += n;
             rows.value_end.push(rows.values.len() as i32);
         }

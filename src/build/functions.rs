@@ -26,7 +26,11 @@ pub struct Functions<'a> {
 }
 
 impl<'a> Functions<'a> {
-    pub fn new(space: &'a AddressSpace, kernel_helpers: bool, through: FxHashSet<FunctionRef>) -> Self {
+    pub fn new(
+        space: &'a AddressSpace,
+        kernel_helpers: bool,
+        through: FxHashSet<FunctionRef>,
+    ) -> Self {
         Functions {
             space,
             kernel_helpers,
@@ -80,8 +84,8 @@ impl CodeMap for Functions<'_> {
     }
 }
 
-/// The functions that the names of `--through` mean: by any of their names, and glibc's variants of a name (`__memcpy_avx_unaligned` of
-/// `memcpy`). The name that means none is the error.
+/// The functions that the names of `--through` mean: by any of their names, and glibc's variants of
+/// a name (`__memcpy_avx_unaligned` of `memcpy`). The name that means none is the error.
 pub fn through(space: &AddressSpace, names: &[String]) -> Result<FxHashSet<FunctionRef>, String> {
     let mut found = FxHashSet::default();
     for name in names {
@@ -89,7 +93,8 @@ pub fn through(space: &AddressSpace, names: &[String]) -> Result<FxHashSet<Funct
         let variant = format!("__{name}_");
         found.extend(space.functions().filter(|&at| {
             let all = &space.function(at).names;
-            space.display_name(at) == name || all.iter().any(|n| n == name || n.starts_with(&variant))
+            space.display_name(at) == name
+                || all.iter().any(|n| n == name || n.starts_with(&variant))
         }));
         if found.len() == before {
             return Err(name.clone());

@@ -65,7 +65,8 @@ pub struct Options {
     /// A rule of the pass to leave out, for tests.
     #[doc(hidden)]
     pub mutation: Option<crate::analysis::pass::Mutation>,
-    /// Times that a block must follow another before both are taken as one, if not as many as usual, for tests.
+    /// Times that a block must follow another before both are taken as one, if not as many as
+    /// usual, for tests.
     #[doc(hidden)]
     pub superblock_after: Option<u32>,
 }
@@ -120,9 +121,12 @@ pub struct Report {
     pub diagnostics: Diagnostics,
 }
 
-/// Builds a database. `progress` is told of the bytes consumed and, first, of the bytes there are (0: unknown); it returns true to
-/// interrupt.
-pub fn build(options: &Options, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<Report, BuildError> {
+/// Builds a database. `progress` is told of the bytes consumed and, first, of the bytes there are
+/// (0: unknown); it returns true to interrupt.
+pub fn build(
+    options: &Options,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Report, BuildError> {
     // Refuse before any work.
     if options.output.exists() && !options.force {
         return Err(StoreError::Exists { path: options.output.display().to_string() }.into());
@@ -150,10 +154,19 @@ pub fn build(options: &Options, progress: &mut dyn FnMut(u64, u64) -> bool) -> R
         }
         return steps::build(options, images, stepped, progress);
     };
-    if let Some(other) =
-        stepped.iter().map(|(_, f)| f.name()).chain(tabled.iter().map(|(_, f)| f.name())).find(|f| *f != format.name())
+    if let Some(other) = stepped
+        .iter()
+        .map(|(_, f)| f.name())
+        .chain(tabled.iter().map(|(_, f)| f.name()))
+        .find(|f| *f != format.name())
     {
         return Err(BuildError::MixedFormats(format.name(), other));
     }
-    tables::build(options, images, tabled.into_iter().map(|(input, _)| input).collect(), format, progress)
+    tables::build(
+        options,
+        images,
+        tabled.into_iter().map(|(input, _)| input).collect(),
+        format,
+        progress,
+    )
 }

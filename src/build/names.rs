@@ -81,14 +81,22 @@ impl<'a> FunctionNames<'a> {
         })
     }
 
-    /// Fills `function_symbol` and `function_name`: these functions, then the other symbols. Gives their number.
+    /// Fills `function_symbol` and `function_name`: these functions, then the other symbols. Gives
+    /// their number.
     pub fn write(&self, connection: &Connection, files: &mut Files) -> Result<usize, BuildError> {
         let mut table = connection.appender("function_symbol")?;
         let mut names = connection.appender("function_name")?;
-        let rest = self.space.functions().filter(|at| !self.symbols.contains_key(at)).map(Row::Symbol);
-        let mut taken: FxHashSet<String> = self.space.functions().map(|at| self.space.display_name(at).to_owned()).collect();
+        let rest =
+            self.space.functions().filter(|at| !self.symbols.contains_key(at)).map(Row::Symbol);
+        let mut taken: FxHashSet<String> =
+            self.space.functions().map(|at| self.space.display_name(at).to_owned()).collect();
         let mut number = 0i32;
-        for row in self.rows.iter().map(std::borrow::Cow::Borrowed).chain(rest.map(std::borrow::Cow::Owned)) {
+        for row in self
+            .rows
+            .iter()
+            .map(std::borrow::Cow::Borrowed)
+            .chain(rest.map(std::borrow::Cow::Owned))
+        {
             number += 1;
             match row.as_ref() {
                 Row::Symbol(at) => {
@@ -96,8 +104,18 @@ impl<'a> FunctionNames<'a> {
                     let size: u64 = f.ranges.iter().map(|(a, b)| b - a).sum();
                     let kind = if f.kind == FunctionKind::Stub { "stub" } else { "function" };
                     let file = f.file.as_deref().map(|f| files.id(f));
-                    let (shown, entry, image) = (self.space.display_name(*at), self.space.entry(*at), at.image as i32 + 1);
-                    table.append_row(params![number, shown, f.names.first(), kind, image, file, entry, size])?;
+                    let (shown, entry, image) =
+                        (self.space.display_name(*at), self.space.entry(*at), at.image as i32 + 1);
+                    table.append_row(params![
+                        number,
+                        shown,
+                        f.names.first(),
+                        kind,
+                        image,
+                        file,
+                        entry,
+                        size
+                    ])?;
                     for name in &f.names {
                         names.append_row(params![number, name])?;
                     }
@@ -106,22 +124,33 @@ impl<'a> FunctionNames<'a> {
                     let base = file.as_deref().map(|f| f.rsplit(['/', '\\']).next().unwrap_or(f));
                     let more = base.map(|b| format!("{name} ({b})")).into_iter();
                     let more = more.chain((2u64..).map(|n| format!("{name} #{n}")));
-                    let shown = std::iter::once(name.clone()).chain(more).find(|n| !taken.contains(n)).unwrap_or_default();
+                    let shown = std::iter::once(name.clone())
+                        .chain(more)
+                        .find(|n| !taken.contains(n))
+                        .unwrap_or_default();
                     let file = file.as_deref().map(|f| files.id(f));
                     let (image, address, size) = (None::<i32>, None::<u64>, None::<u64>);
-                    table.append_row(params![number, shown, name, "function", image, file, address, size])?;
+                    table.append_row(params![
+                        number, shown, name, "function", image, file, address, size
+                    ])?;
                     names.append_row(params![number, name])?;
                     taken.insert(shown);
                 }
                 Row::Unknown(image) => {
                     let base = image.map(|i| {
                         let path = &self.space.images()[i].image.path;
-                        path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+                        path.file_name().map_or_else(
+                            || path.display().to_string(),
+                            |n| n.to_string_lossy().into_owned(),
+                        )
                     });
                     let shown = base.map_or("<unknown>".to_owned(), |b| format!("<unknown {b}>"));
                     let image = image.map(|i| i as i32 + 1);
-                    let (name, file, address, size) = (None::<String>, None::<i32>, None::<u64>, None::<u64>);
-                    table.append_row(params![number, shown, name, "unknown", image, file, address, size])?;
+                    let (name, file, address, size) =
+                        (None::<String>, None::<i32>, None::<u64>, None::<u64>);
+                    table.append_row(params![
+                        number, shown, name, "unknown", image, file, address, size
+                    ])?;
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! From steps to tables: three threads - the reader's, the pass's (the caller's) and the writer's, with batches of columns between
-//! them.
+//! From steps to tables: three threads - the reader's, the pass's (the caller's) and the writer's,
+//! with batches of columns between them.
 
 use super::dictionary::{self, TraceFile};
 use super::finish::End;
@@ -56,8 +56,12 @@ impl Sink for Channel {
         let _ = self.send(Message::Progress(bytes));
     }
 }
-pub type ThePass<'a> =
-    Pass<Functions<'a>, ColumnOutput<Box<dyn FnMut(crate::store::columns::Table, Vec<duckdb::arrow::array::ArrayRef>) + 'a>>>;
+pub type ThePass<'a> = Pass<
+    Functions<'a>,
+    ColumnOutput<
+        Box<dyn FnMut(crate::store::columns::Table, Vec<duckdb::arrow::array::ArrayRef>) + 'a>,
+    >,
+>;
 
 /// Builds a database from traces whose records are steps or runs.
 pub fn build(
@@ -69,13 +73,15 @@ pub fn build(
     let isa = images.first().map(|(i, _)| i.isa);
     let total = inputs.iter().map(|(i, _)| i.size()).sum::<Option<u64>>().unwrap_or(0);
     let traces: Vec<_> = inputs.iter().map(|(i, f)| TraceFile::of(i, f.name())).collect();
-    let (big_endian, jobs) = (images.first().is_some_and(|(i, _)| i.big_endian), options.jobs.max(1));
+    let (big_endian, jobs) =
+        (images.first().is_some_and(|(i, _)| i.big_endian), options.jobs.max(1));
     let layout = options.layout.clone();
     let (sender, receiver) = mpsc::sync_channel(4);
     let reader = std::thread::Builder::new().name("reader".into()).spawn(move || {
         let mut channel = Channel(sender);
         for (input, format) in inputs {
-            let context = Context { isa, big_endian, code: &|_| None, layout: layout.as_deref(), jobs };
+            let context =
+                Context { isa, big_endian, code: &|_| None, layout: layout.as_deref(), jobs };
             let result = format.read(input, &context, &mut channel);
             let stop = result.is_err();
             if channel.send(Message::Done(result)).is_err() || stop {
@@ -130,12 +136,16 @@ fn run(
     }
     let mut loaded = Vec::new();
     for (image, bias) in images {
-        let found = bias.or_else(|| if image.pie { image::guess_bias(&image, &addresses) } else { Some(0) });
+        let found = bias
+            .or_else(|| if image.pie { image::guess_bias(&image, &addresses) } else { Some(0) });
         if found.is_none() {
             diagnostics.add(Diagnostic {
                 severity: Severity::Warning,
                 code: "bias-unknown",
-                message: format!("where {} was loaded could not be found out", image.path.display()),
+                message: format!(
+                    "where {} was loaded could not be found out",
+                    image.path.display()
+                ),
                 position: String::new(),
                 remedy: "give its load address: --elf FILE@ADDRESS",
             });
@@ -144,7 +154,10 @@ fn run(
             diagnostics.add(Diagnostic {
                 severity: Severity::Warning,
                 code: "stripped",
-                message: format!("{} has no symbol table: its functions are one, <unknown>", image.path.display()),
+                message: format!(
+                    "{} has no symbol table: its functions are one, <unknown>",
+                    image.path.display()
+                ),
                 position: String::new(),
                 remedy: "give the file as it was before strip",
             });
@@ -175,10 +188,18 @@ fn run(
     };
     let through = functions::through(&space, &options.through).map_err(BuildError::Through)?;
     let functions = Functions::new(&space, isa == Isa::Arm, through);
-    let mut pass: ThePass = Pass::new(functions, ColumnOutput::new(send), pass_options, ranges, registers.size, sp_tokens);
+    let mut pass: ThePass = Pass::new(
+        functions,
+        ColumnOutput::new(send),
+        pass_options,
+        ranges,
+        registers.size,
+        sp_tokens,
+    );
     let mut front = Front::new(isa, space.clone());
     let mut consumed = 0;
-    let limit = if options.memory_limit > 0 { options.memory_limit } else { machine_memory() / 4 * 3 };
+    let limit =
+        if options.memory_limit > 0 { options.memory_limit } else { machine_memory() / 4 * 3 };
     for message in early.into_iter().chain(messages) {
         match message {
             Message::Begin(c, _) => carries = c,
@@ -204,7 +225,10 @@ fn run(
             Message::Runs(batch) => {
                 front.runs(batch, &mut pass, options.detail >= Detail::Pairs, &rows);
                 if resident_memory() > limit {
-                    return Err(BuildError::Memory { limit_mb: limit >> 20, steps: pass.next_seq() - 1 });
+                    return Err(BuildError::Memory {
+                        limit_mb: limit >> 20,
+                        steps: pass.next_seq() - 1,
+                    });
                 }
             }
         }
@@ -216,12 +240,22 @@ fn run(
     let summary = pass.finish();
     let counts = pass.block_counts();
     pass.output.finish();
-    if !space.images().is_empty() && !pass.code.rows.iter().any(|r| matches!(r, FunctionRow::Symbol(_))) {
+    if !space.images().is_empty()
+        && !pass.code.rows.iter().any(|r| matches!(r, FunctionRow::Symbol(_)))
+    {
         let stripped = space.images().iter().all(|i| i.image.stripped);
         let inside = pass.insns.iter().any(|i| space.image_at(i.def.address).is_some());
         if !(stripped && inside) {
-            let elf = space.images().iter().map(|i| i.image.path.display().to_string()).collect::<Vec<_>>().join(", ");
-            return Err(BuildError::WrongElf { first: pass.insns.first().map_or(0, |i| i.def.address), elf });
+            let elf = space
+                .images()
+                .iter()
+                .map(|i| i.image.path.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", ");
+            return Err(BuildError::WrongElf {
+                first: pass.insns.first().map_or(0, |i| i.def.address),
+                elf,
+            });
         }
     }
     // All senders go, so that the writer ends.
@@ -245,17 +279,28 @@ fn run(
     end.write(traces, carries, &diagnostics)?;
     writer.commit(connection)?;
     let format = traces.first().map_or("", |t| t.format);
-    Ok(Report { format, steps: summary.steps, calls: summary.calls as u64, functions: code.rows.len(), diagnostics })
+    Ok(Report {
+        format,
+        steps: summary.steps,
+        calls: summary.calls as u64,
+        functions: code.rows.len(),
+        diagnostics,
+    })
 }
 
 fn machine_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib = text.lines().find_map(|l| l.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
+    let kib = text
+        .lines()
+        .find_map(|l| l.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
     kib.map_or(u64::MAX, |k| k * 1024)
 }
 
 /// Resident bytes of this process; 0 where the system does not tell.
 fn resident_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    text.split_whitespace().nth(1).and_then(|p| p.parse::<u64>().ok()).map_or(0, |pages| pages * 4096)
+    text.split_whitespace()
+        .nth(1)
+        .and_then(|p| p.parse::<u64>().ok())
+        .map_or(0, |pages| pages * 4096)
 }

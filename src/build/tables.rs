@@ -11,12 +11,14 @@ use crate::trace::input::Input;
 use duckdb::Connection;
 use std::sync::Arc;
 
-/// What a [`TableFormat`] works with. It fills `process`, `thread`, `function_symbol`, `function_name` and whatever of the levels
-/// its files carry; the other dictionaries and what is derived for views are filled for it.
+/// What a [`TableFormat`] works with. It fills `process`, `thread`, `function_symbol`,
+/// `function_name` and whatever of the levels its files carry; the other dictionaries and what is
+/// derived for views are filled for it.
 pub struct Load<'a> {
     /// In a transaction, with every table of `schema/` made and empty.
     pub connection: &'a Connection,
-    /// The ELF files given, at the addresses given; one that is position-independent and has none is at 0 (see [`Load::place`]).
+    /// The ELF files given, at the addresses given; one that is position-independent and has none
+    /// is at 0 (see [`Load::place`]).
     pub space: Arc<AddressSpace>,
     /// By image: its address was given.
     placed: Vec<bool>,
@@ -36,7 +38,10 @@ impl Load<'_> {
     /// Notes a problem; an error if it is severe and `--strict` was given.
     pub fn problem(&mut self, diagnostic: Diagnostic) -> Result<(), BuildError> {
         if self.strict && diagnostic.severity == Severity::Error {
-            return Err(BuildError::Strict { position: diagnostic.position, message: diagnostic.message });
+            return Err(BuildError::Strict {
+                position: diagnostic.position,
+                message: diagnostic.message,
+            });
         }
         self.diagnostics.add(diagnostic);
         Ok(())
@@ -54,13 +59,16 @@ impl Load<'_> {
         found.rows().try_for_each(|row| self.problems(row.first.clone(), row.count))
     }
 
-    /// Puts position-independent images whose address was not given where `bias` says that the trace has them.
+    /// Puts position-independent images whose address was not given where `bias` says that the
+    /// trace has them.
     pub fn place(&mut self, bias: impl Fn(&Image) -> Option<u64>) {
         let space = std::mem::replace(&mut self.space, Arc::new(AddressSpace::new(Vec::new())));
         // Who keeps the old one keeps it.
         let Some(space) = Arc::into_inner(space) else { return };
         let mut images = space.into_images();
-        for (loaded, _) in images.iter_mut().zip(&self.placed).filter(|(l, placed)| l.image.pie && !**placed) {
+        for (loaded, _) in
+            images.iter_mut().zip(&self.placed).filter(|(l, placed)| l.image.pie && !**placed)
+        {
             loaded.bias = bias(&loaded.image).unwrap_or(0);
         }
         self.space = Arc::new(AddressSpace::new(images));
@@ -86,7 +94,8 @@ pub fn build(
     let traces: Vec<_> = inputs.iter().map(|i| TraceFile::of(i, format.name())).collect();
     let total = inputs.iter().map(Input::size).sum::<Option<u64>>().unwrap_or(0);
     let placed = images.iter().map(|(_, bias)| bias.is_some()).collect();
-    let images = images.into_iter().map(|(image, bias)| Loaded { image, bias: bias.unwrap_or(0) }).collect();
+    let images =
+        images.into_iter().map(|(image, bias)| Loaded { image, bias: bias.unwrap_or(0) }).collect();
     let mut writer = Writer::create(&options.output, options.force)?;
     // Nothing is sent: these formats append for themselves.
     let connection = writer.join()?;

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Loads traces and ELF files into a new database
 #[derive(clap::Args)]
 pub struct Args {
-    /// Trace files of one run; - is standard input; compressed files (gzip, bzip2, xz, zstd) are seen by content
+    /// Trace files of one run; - is standard input; compressed files (gzip, bzip2, xz, zstd) are
+    /// seen by content
     #[arg(required = true)]
     traces: Vec<PathBuf>,
     /// Program or library that ran; FILE@ADDRESS gives its load address (hexadecimal bias)
@@ -26,14 +27,16 @@ pub struct Args {
     /// Layout file that describes the traces' lines (docs/layout.md)
     #[arg(long, value_name = "FILE")]
     layout: Option<PathBuf>,
-    /// How much is kept: sums; calls and dataflow between instances; every step, access and communication between instances; and
-    /// those inside one
+    /// How much is kept: sums; calls and dataflow between instances; every step, access and
+    /// communication between instances; and those inside one
     #[arg(long, value_name = "DETAIL", default_value = "pairs", value_parser = ["summary", "instance", "pairs", "full"])]
     detail: String,
-    /// Whether registers that a function saves and restores keep their producer (transparent) or are data like any (literal)
+    /// Whether registers that a function saves and restores keep their producer (transparent) or
+    /// are data like any (literal)
     #[arg(long, value_name = "HOW", default_value = "transparent", value_parser = ["transparent", "literal"])]
     saves: String,
-    /// Copying functions: what they copy keeps its producer (memcpy also means glibc's variants of it)
+    /// Copying functions: what they copy keeps its producer (memcpy also means glibc's variants of
+    /// it)
     #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
     through: Vec<String>,
     /// Refuse a damaged trace instead of loading what can be read
@@ -58,7 +61,8 @@ fn elf(text: &str) -> anyhow::Result<ElfInput> {
         && !PathBuf::from(text).exists()
     {
         let digits = address.trim_start_matches("0x");
-        let bias = u64::from_str_radix(digits, 16).map_err(|_| anyhow::anyhow!("--elf {text}: `{address}` is no address"))?;
+        let bias = u64::from_str_radix(digits, 16)
+            .map_err(|_| anyhow::anyhow!("--elf {text}: `{address}` is no address"))?;
         return Ok(ElfInput { path: path.into(), bias: Some(bias) });
     }
     Ok(ElfInput { path: text.into(), bias: None })
@@ -66,7 +70,8 @@ fn elf(text: &str) -> anyhow::Result<ElfInput> {
 
 /// `dir/app.log.gz` -> `app.duckdb`.
 fn default_output(trace: &std::path::Path) -> PathBuf {
-    let mut name = trace.file_name().map_or_else(|| "stdin".into(), |n| n.to_string_lossy().into_owned());
+    let mut name =
+        trace.file_name().map_or_else(|| "stdin".into(), |n| n.to_string_lossy().into_owned());
     if name == "-" {
         name = "stdin".into();
     }
@@ -86,7 +91,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         // Whoever gives a layout means the format that reads it.
         format: args.format.or_else(|| args.layout.is_some().then(|| "layout".to_owned())),
         layout: match &args.layout {
-            Some(path) => Some(std::fs::read_to_string(path).with_context(|| path.display().to_string())?),
+            Some(path) => {
+                Some(std::fs::read_to_string(path).with_context(|| path.display().to_string())?)
+            }
             None => None,
         },
         detail: match args.detail.as_str() {
@@ -106,15 +113,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
-    // A second interrupt ends the process as usual; without a handler the first one would leave a part of a file.
+    // A second interrupt ends the process as usual; without a handler the first one would leave a
+    // part of a file.
     let _ = ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
     });
-    let bar = if args.quiet || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::new(0) };
+    let bar = if args.quiet || !std::io::stderr().is_terminal() {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::new(0)
+    };
     let style = "{bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left";
-    bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_style(
+        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
     let report = crate::build::build(&options, &mut |done, total| {
         bar.set_length(total.max(done));
         bar.set_position(done);
@@ -129,7 +143,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         let at = if d.position.is_empty() { String::new() } else { format!("{}: ", d.position) };
         let times = if row.count > 1 { format!(" ({} times)", row.count) } else { String::new() };
-        eprintln!("addfg: {}: {at}{}{times}; {}", d.severity.name(), crate::text::visible(&d.message), d.remedy);
+        eprintln!(
+            "addfg: {}: {at}{}{times}; {}",
+            d.severity.name(),
+            crate::text::visible(&d.message),
+            d.remedy
+        );
     }
     if !args.quiet {
         eprintln!(

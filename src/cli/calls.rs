@@ -6,10 +6,12 @@ use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Prints the dynamic call graph, functions with what they cost, the tree of calls, or calls over time
+/// Prints the dynamic call graph, functions with what they cost, the tree of calls, or calls over
+/// time
 ///
-/// Steps are executed instructions; inclusive ones count recursion once. PLT stubs and the like belong to their callers. Where the trace
-/// has times instead of steps (XRay), ticks of its clock stand for steps, and --times gives durations.
+/// Steps are executed instructions; inclusive ones count recursion once. PLT stubs and the like
+/// belong to their callers. Where the trace has times instead of steps (XRay), ticks of its clock
+/// stand for steps, and --times gives durations.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -26,7 +28,8 @@ pub struct Args {
     /// A picture (SVG) of the calls over the run
     #[arg(long)]
     timeline: bool,
-    /// Durations by function: count, minimum, median, 90th and 99th percentile, maximum, sum, as `llvm-xray account` has them
+    /// Durations by function: count, minimum, median, 90th and 99th percentile, maximum, sum, as
+    /// `llvm-xray account` has them
     #[arg(long, value_name = "UNIT", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "seconds",
         conflicts_with_all = ["tree", "functions", "timeline"])]
     times: Option<Unit>,
@@ -54,7 +57,13 @@ enum Unit {
 }
 
 /// Durations by function or by calling context.
-fn times(db: &duckdb::Connection, args: &Args, unit: Unit, limit: i64, text: &mut Vec<u8>) -> anyhow::Result<()> {
+fn times(
+    db: &duckdb::Connection,
+    args: &Args,
+    unit: Unit,
+    limit: i64,
+    text: &mut Vec<u8>,
+) -> anyhow::Result<()> {
     let sql = "SELECT EXISTS (FROM function_time), EXISTS (FROM meta WHERE key = 'cycle_frequency' AND value IS NOT NULL)";
     let (timed, frequency): (bool, bool) = db.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
     anyhow::ensure!(
@@ -65,7 +74,8 @@ fn times(db: &duckdb::Connection, args: &Args, unit: Unit, limit: i64, text: &mu
     if unit == Unit::Seconds && !frequency {
         eprintln!("addfg: the trace does not say how many ticks a second has: these are ticks");
     }
-    let function = args.function.as_ref().map(|f| resolve_function(db, f)).transpose()?.map(|f| f.function_id);
+    let function =
+        args.function.as_ref().map(|f| resolve_function(db, f)).transpose()?.map(|f| f.function_id);
     let sql = if args.by_stack {
         include_str!("../../queries/report/stack_times.sql")
     } else {
@@ -92,7 +102,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         if args.format == Format::Table {
             text = calls::tree_text(&rows).into_bytes();
         } else {
-            let names = ["depth", "function", "calls", "steps_self", "steps_total", "left_out", "left_out_steps"];
+            let names = [
+                "depth",
+                "function",
+                "calls",
+                "steps_self",
+                "steps_total",
+                "left_out",
+                "left_out_steps",
+            ];
             let names = names.map(|name| name.replace("steps", unit));
             let names = names.each_ref().map(String::as_str);
             let mut report = table::Report::new(&names, args.format, &mut text)?;
@@ -114,7 +132,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let sql = include_str!("../../queries/report/call_functions.sql");
         table::query_in(&db, unit, sql, &[&limit], args.format, &mut text)?;
     } else {
-        let function = args.function.map(|f| resolve_function(&db, &f)).transpose()?.map(|f| f.function_id);
+        let function =
+            args.function.map(|f| resolve_function(&db, &f)).transpose()?.map(|f| f.function_id);
         let sql = include_str!("../../queries/report/calls.sql");
         table::query_in(&db, unit, sql, &[&function, &limit], args.format, &mut text)?;
     }

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 /// Finds the longest chain of dependences through the run, and the parallelism it leaves
 ///
-/// Each step of the chain reads what the one before wrote, through memory or registers. Steps divided by its length is how many steps
-/// could run at a time if nothing but data decided.
+/// Each step of the chain reads what the one before wrote, through memory or registers. Steps
+/// divided by its length is how many steps could run at a time if nothing but data decided.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -37,7 +37,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         text.extend_from_slice(line.as_bytes());
     }
     let what = if args.calls { "call" } else { "function" };
-    let mut report = table::Report::new(&[what, "on_path", "share_of_path", "steps", "share_of_steps"], args.format, &mut text)?;
+    let mut report = table::Report::new(
+        &[what, "on_path", "share_of_path", "steps", "share_of_steps"],
+        args.format,
+        &mut text,
+    )?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let share = |n: i64, of: i64| crate::text::percent(n, of).map_or(Value::Null, Value::Text);
     for row in if args.calls { path.calls } else { path.functions }.into_iter().take(limit) {

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 /// Compares two databases: two inputs, two builds, two algorithms
 ///
-/// Functions (steps), calls and data (bytes) that were added, are gone, grew or shrank from the first database to the second, matched by
-/// name; with -o or --picture as a coloured graph.
+/// Functions (steps), calls and data (bytes) that were added, are gone, grew or shrank from the
+/// first database to the second, matched by name; with -o or --picture as a coloured graph.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -46,7 +46,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return super::graph::draw(&diff::graph(&list, args.top.max(2)), renderer, args.output);
     }
     let mut text = Vec::new();
-    let mut report = table::Report::new(&["what", "one", "two", "via", "before", "after", "change"], args.format, &mut text)?;
+    let mut report = table::Report::new(
+        &["what", "one", "two", "via", "before", "after", "change"],
+        args.format,
+        &mut text,
+    )?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let (mut shown, mut left) = (std::collections::BTreeMap::<String, usize>::new(), 0);
     for d in list {
@@ -61,7 +65,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             continue;
         }
         let name = |n: Option<String>| n.map_or(Value::Null, Value::Text);
-        let dash = |v: Value| if args.format == Format::Table && v == Value::Null { Value::Text(String::new()) } else { v };
+        let dash = |v: Value| {
+            if args.format == Format::Table && v == Value::Null {
+                Value::Text(String::new())
+            } else {
+                v
+            }
+        };
         let row = [
             Value::Text(d.what),
             Value::Text(d.one),

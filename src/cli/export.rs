@@ -14,10 +14,12 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT",
         value_parser = PossibleValuesParser::new(EXPORTS.iter().map(|e| PossibleValue::new(e.name).help(e.about))))]
     to: String,
-    /// File or folder to make; - is standard output [default: a name made of the database's, in the working directory]
+    /// File or folder to make; - is standard output [default: a name made of the database's, in the
+    /// working directory]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// csv and parquet: only these tables and views [default: all but opcode_line and data_access, which unpack every step]
+    /// csv and parquet: only these tables and views [default: all but opcode_line and data_access,
+    /// which unpack every step]
     #[arg(long, value_delimiter = ',', value_name = "TABLE,...")]
     tables: Vec<String>,
     /// chrome: arrows from writing to reading calls at most, those with the most bytes; 0: all
@@ -32,7 +34,9 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Some(export) = export::find(&args.to) else { anyhow::bail!("no export is named `{}`", args.to) };
+    let Some(export) = export::find(&args.to) else {
+        anyhow::bail!("no export is named `{}`", args.to)
+    };
     let folder = matches!(export.made, Made::Folder(_));
     let stem = args.database.db.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let output = args.output.unwrap_or_else(|| export.file.replace('*', &stem).into());

@@ -22,7 +22,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 let known: Vec<_> = formats().map(|f| f.name()).collect();
                 anyhow::bail!("no format is named `{name}`; there are {}", known.join(", "));
             };
-            writeln!(text, "{}: {}\n\nRecord:  {}\n\n{}", f.name(), f.about(), f.record(), f.help())?;
+            writeln!(
+                text,
+                "{}: {}\n\nRecord:  {}\n\n{}",
+                f.name(),
+                f.about(),
+                f.record(),
+                f.help()
+            )?;
         }
     }
     super::output(None, text.as_bytes())

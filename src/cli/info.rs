@@ -17,12 +17,32 @@ pub struct Args {
 
 /// What a trace may carry, and what it means that it does not.
 const CARRIES: [(&str, &str, &str); 7] = [
-    ("carries_accesses", "accesses", "no dataflow; record with valgrind --tool=lackey --trace-mem=yes, or QEMU"),
-    ("carries_registers", "register accesses", "only dataflow through memory; give the program with --elf, or record with QEMU"),
-    ("carries_values", "register values", "restores of saved registers are not checked by value; record with QEMU -d in_asm,cpu"),
+    (
+        "carries_accesses",
+        "accesses",
+        "no dataflow; record with valgrind --tool=lackey --trace-mem=yes, or QEMU",
+    ),
+    (
+        "carries_registers",
+        "register accesses",
+        "only dataflow through memory; give the program with --elf, or record with QEMU",
+    ),
+    (
+        "carries_values",
+        "register values",
+        "restores of saved registers are not checked by value; record with QEMU -d in_asm,cpu",
+    ),
     ("carries_time", "time", "order is by step; record with a simulator that has a clock"),
-    ("carries_threads", "threads", "all steps count as one thread; record with a simulator or QEMU's execlog plugin"),
-    ("carries_kernel_stores", "what the kernel stored", "bytes that a system call wrote keep the producer that they had before"),
+    (
+        "carries_threads",
+        "threads",
+        "all steps count as one thread; record with a simulator or QEMU's execlog plugin",
+    ),
+    (
+        "carries_kernel_stores",
+        "what the kernel stored",
+        "bytes that a system call wrote keep the producer that they had before",
+    ),
     ("carries_calls", "calls", ""),
 ];
 
@@ -67,7 +87,8 @@ fn carries(db: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
     let (dependences, paths) = (dependences?, paths?);
     if dependences {
         has.push("dependences between instances of instructions");
-        let values: bool = db.query_row("SELECT count(*) > 0 FROM instruction_value", [], |r| r.get(0))?;
+        let values: bool =
+            db.query_row("SELECT count(*) > 0 FROM instruction_value", [], |r| r.get(0))?;
         if values {
             has.push("values");
         }
@@ -82,14 +103,20 @@ fn carries(db: &Connection, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut accesses = true;
     for (column, what, so) in CARRIES {
         // Without accesses there is nothing that their details could be of.
-        if !accesses && matches!(column, "carries_registers" | "carries_values" | "carries_kernel_stores") {
+        if !accesses
+            && matches!(column, "carries_registers" | "carries_values" | "carries_kernel_stores")
+        {
             continue;
         }
         let sql = format!("SELECT bool_and({column}) FROM input WHERE role = 'trace'");
         if dependences
             && matches!(
                 column,
-                "carries_accesses" | "carries_registers" | "carries_values" | "carries_kernel_stores" | "carries_time"
+                "carries_accesses"
+                    | "carries_registers"
+                    | "carries_values"
+                    | "carries_kernel_stores"
+                    | "carries_time"
             )
         {
             continue;

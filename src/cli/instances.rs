@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 /// Lists and compares the calls of a function
 ///
-/// Each with its caller, its steps, what it read from other calls and handed to them, and from how many of the functions that its
-/// function has dataflow with at all. `like` is the first call that exchanged the same bytes with the same functions.
-/// `graph --focus FUNCTION#N` draws one call against all.
+/// Each with its caller, its steps, what it read from other calls and handed to them, and from how
+/// many of the functions that its function has dataflow with at all. `like` is the first call that
+/// exchanged the same bytes with the same functions. `graph --focus FUNCTION#N` draws one call
+/// against all.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -29,7 +30,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let limit = if args.limit == 0 { i64::MAX } else { args.limit };
     let sql = include_str!("../../queries/report/instances.sql");
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let rows = table::query_in(&db, unit, sql, &[&found.function_id, &limit], args.format, &mut out)?;
+    let rows =
+        table::query_in(&db, unit, sql, &[&found.function_id, &limit], args.format, &mut out)?;
     if rows as i64 == limit {
         eprintln!("addfg: the first {rows} calls; --limit 0 lists all");
     }

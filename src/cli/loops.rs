@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 /// Lists the loops that ran, with what they carry from one iteration to a later one
 ///
-/// Loops are those of the trace's own control-flow graph (DCFG), else found from the executed control flow. A communication is carried by a loop if its write lies in an earlier iteration, of
-/// the same run of the loop, than its read; what functions called in the loop write and read counts. A loop that carries nothing but
-/// its counter can be split.
+/// Loops are those of the trace's own control-flow graph (DCFG), else found from the executed
+/// control flow. A communication is carried by a loop if its write lies in an earlier iteration, of
+/// the same run of the loop, than its read; what functions called in the loop write and read
+/// counts. A loop that carries nothing but its counter can be split.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -24,7 +24,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     super::need(&db, "function_edge", "dataflow")?;
     let found = matrix::matrix(&db, args.top.max(1))?;
-    let picture = args.output.as_ref().is_some_and(|o| o.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")));
+    let picture = args
+        .output
+        .as_ref()
+        .is_some_and(|o| o.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")));
     if picture {
         return super::output(args.output.as_deref(), found.heat_map().as_bytes());
     }
@@ -37,7 +40,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         values.extend(row.iter().map(|&n| if n == 0 { Value::Null } else { Value::BigInt(n) }));
         if args.format == Format::Table {
             // Nothing is nothing to see.
-            values.iter_mut().filter(|v| **v == Value::Null).for_each(|v| *v = Value::Text(String::new()));
+            values
+                .iter_mut()
+                .filter(|v| **v == Value::Null)
+                .for_each(|v| *v = Value::Text(String::new()));
         } else {
             values.iter_mut().filter(|v| **v == Value::Null).for_each(|v| *v = Value::BigInt(0));
         }

@@ -6,13 +6,15 @@ use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Prints the memory profile: traffic and dead bytes by variable or allocation, footprint over the run, reuse distance
+/// Prints the memory profile: traffic and dead bytes by variable or allocation, footprint over the
+/// run, reuse distance
 ///
-/// `dead` bytes were overwritten or left without being read; of the bytes read, the `re-read` ones had been read before since they
-/// were written. -o FILE.svg draws accesses over address and time.
+/// `dead` bytes were overwritten or left without being read; of the bytes read, the `re-read` ones
+/// had been read before since they were written. -o FILE.svg draws accesses over address and time.
 ///
-/// `--show allocations` finds the heap allocations by the calls of malloc, free, operator new and the like, where the recording has
-/// register values (QEMU), and sums accesses to them by the line that asked for them.
+/// `--show allocations` finds the heap allocations by the calls of malloc, free, operator new and
+/// the like, where the recording has register values (QEMU), and sums accesses to them by the line
+/// that asked for them.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -38,9 +40,11 @@ pub struct Args {
 
 /// `NAME=FUNCTION`.
 fn own(text: &str) -> Result<(String, &'static Allocator), String> {
-    let (name, what) = text.rsplit_once('=').ok_or("write it as NAME=FUNCTION, as in pool_get=malloc")?;
-    let what =
-        allocator(what).ok_or_else(|| format!("`{what}` is no allocation function such as malloc, calloc, realloc, free"))?;
+    let (name, what) =
+        text.rsplit_once('=').ok_or("write it as NAME=FUNCTION, as in pool_get=malloc")?;
+    let what = allocator(what).ok_or_else(|| {
+        format!("`{what}` is no allocation function such as malloc, calloc, realloc, free")
+    })?;
     Ok((name.to_owned(), what))
 }
 
@@ -49,25 +53,39 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let number = |n: u64| Value::BigInt(n as i64);
     let mut text = Vec::new();
     if args.show == "functions" {
-        super::need(&db, "(FROM function_profile WHERE written_bytes IS NOT NULL)", "memory accesses")?;
+        super::need(
+            &db,
+            "(FROM function_profile WHERE written_bytes IS NOT NULL)",
+            "memory accesses",
+        )?;
         let sql = include_str!("../../queries/report/unused.sql");
         table::query(&db, sql, &[], args.format, &mut text)?;
         return super::output(args.output.as_deref(), &text);
     }
     let listed = args.show == "allocations";
-    anyhow::ensure!(listed || !args.each && args.allocator.is_empty(), "--each and --allocator go with --show allocations");
+    anyhow::ensure!(
+        listed || !args.each && args.allocator.is_empty(),
+        "--each and --allocator go with --show allocations"
+    );
     if listed {
         allocations(&db, &args, &mut text)?;
         return super::output(args.output.as_deref(), &text);
     }
     let profile = memory::memory(&db)?;
-    if args.output.as_ref().is_some_and(|o| o.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"))) {
+    if args
+        .output
+        .as_ref()
+        .is_some_and(|o| o.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")))
+    {
         return super::output(args.output.as_deref(), memory::picture(&profile).as_bytes());
     }
     match args.show.as_str() {
         "time" => {
-            let mut report =
-                table::Report::new(&["first_step", "reads", "writes", "touched", "footprint"], args.format, &mut text)?;
+            let mut report = table::Report::new(
+                &["first_step", "reads", "writes", "touched", "footprint"],
+                args.format,
+                &mut text,
+            )?;
             for m in profile.moments.iter().filter(|m| m.first_seq > 0) {
                 report.row(&[
                     Value::BigInt(m.first_seq),
@@ -80,7 +98,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             report.finish()?;
         }
         "reuse" => {
-            let mut report = table::Report::new(&["lines_between", "accesses"], args.format, &mut text)?;
+            let mut report =
+                table::Report::new(&["lines_between", "accesses"], args.format, &mut text)?;
             report.row(&[Value::Text("first access".into()), number(profile.cold)])?;
             for (class, &count) in profile.reuse.iter().enumerate() {
                 report.row(&[Value::Text(memory::distance(class)), number(count)])?;
@@ -88,18 +107,33 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             report.finish()?;
         }
         _ => {
-            let names =
-                ["variable", "reads", "read_bytes", "re_read_bytes", "writes", "written_bytes", "dead_bytes", "distinct_bytes"];
+            let names = [
+                "variable",
+                "reads",
+                "read_bytes",
+                "re_read_bytes",
+                "writes",
+                "written_bytes",
+                "dead_bytes",
+                "distinct_bytes",
+            ];
             let mut report = table::Report::new(&names, args.format, &mut text)?;
             let mut list: Vec<_> = profile.traffic.iter().collect();
-            list.sort_by_key(|(name, t)| (std::cmp::Reverse(t.read_bytes + t.written_bytes), (*name).clone()));
+            list.sort_by_key(|(name, t)| {
+                (std::cmp::Reverse(t.read_bytes + t.written_bytes), (*name).clone())
+            });
             for (name, t) in list {
                 report.row(&[
                     Value::Text(name.clone()),
                     number(t.reads),
                     number(t.read_bytes),
-                    // Bytes that no step wrote are read for the first time, too; they are not told from re-read ones.
-                    if t.written_bytes > 0 { number(t.read_bytes.saturating_sub(t.first_read_bytes)) } else { Value::Null },
+                    // Bytes that no step wrote are read for the first time, too; they are not told
+                    // from re-read ones.
+                    if t.written_bytes > 0 {
+                        number(t.read_bytes.saturating_sub(t.first_read_bytes))
+                    } else {
+                        Value::Null
+                    },
                     number(t.writes),
                     number(t.written_bytes),
                     if name == "(stack)" { Value::Null } else { number(t.dead_bytes) },
@@ -112,7 +146,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     super::output(args.output.as_deref(), &text)
 }
 
-/// Not of any allocation: accesses of the allocator itself, of the program to the heap beside live allocations.
+/// Not of any allocation: accesses of the allocator itself, of the program to the heap beside live
+/// allocations.
 const BESIDE: [&str; 2] = ["<allocator>", "<not allocated>"];
 
 fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyhow::Result<()> {
@@ -122,7 +157,10 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyho
     let found = &heap.found;
     let number = |n: u64| Value::UBigInt(n);
     let text = |t: &str| if t.is_empty() { Value::Null } else { Value::Text(t.to_owned()) };
-    let place = |site| heap.place(site).map_or([Value::Null, Value::Null], |(function, line)| [text(function), text(line)]);
+    let place = |site| {
+        heap.place(site)
+            .map_or([Value::Null, Value::Null], |(function, line)| [text(function), text(line)])
+    };
     let beside = BESIDE.into_iter().zip([found.allocator, found.elsewhere]);
     if args.each {
         let names = [
@@ -143,8 +181,12 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyho
         ];
         let mut report = table::Report::new(&names, args.format, out)?;
         for a in &found.each {
-            let what =
-                [number(a.number), Value::Text(format!("{:#x}", a.address)), number(a.bytes), text(heap.allocator(a.site))];
+            let what = [
+                number(a.number),
+                Value::Text(format!("{:#x}", a.address)),
+                number(a.bytes),
+                text(heap.allocator(a.site)),
+            ];
             let figures = [
                 Value::BigInt(a.allocated),
                 table::number(a.freed),
@@ -164,7 +206,11 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyho
         }
         report.finish()?;
         if found.count > found.each.len() as u64 {
-            eprintln!("addfg: the first {} of {} allocations; --limit 0 lists all", found.each.len(), found.count);
+            eprintln!(
+                "addfg: the first {} of {} allocations; --limit 0 lists all",
+                found.each.len(),
+                found.count
+            );
         }
     } else {
         let names = [
@@ -192,10 +238,17 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyho
                 number(sum.traffic.written),
                 number(sum.traffic.dead),
                 // Of nothing there is no share.
-                if sum.bytes > 0 { text(&format!("{:.1} %", 100.0 * unread as f64 / sum.bytes as f64)) } else { Value::Null },
+                if sum.bytes > 0 {
+                    text(&format!("{:.1} %", 100.0 * unread as f64 / sum.bytes as f64))
+                } else {
+                    Value::Null
+                },
                 Value::BigInt(sum.steps / sum.count.max(1) as i64),
             ];
-            rows.push((sum.traffic.read + sum.traffic.written, [&place(*site)[..], &figures].concat()));
+            rows.push((
+                sum.traffic.read + sum.traffic.written,
+                [&place(*site)[..], &figures].concat(),
+            ));
         }
         for (name, traffic) in beside {
             let mut row = vec![Value::Null; names.len()];

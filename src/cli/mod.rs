@@ -28,9 +28,9 @@ mod verify;
 
 /// Aggregated dynamic data flow graphs from execution traces.
 ///
-/// `addfg build trace.log --elf app` loads a recorded run into a DuckDB database; the other commands ask it which function consumed
-/// which function's data, how much, and through what. Exit codes: 0 clean, 1 done with data lost or problems met, 2 refused or
-/// failed.
+/// `addfg build trace.log --elf app` loads a recorded run into a DuckDB database; the other
+/// commands ask it which function consumed which function's data, how much, and through what. Exit
+/// codes: 0 clean, 1 done with data lost or problems met, 2 refused or failed.
 #[derive(Parser)]
 #[command(name = "addfg", version, max_term_width = 100)]
 struct Cli {
@@ -86,7 +86,12 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Command::Formats(args) => formats::run(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(shell, &mut <Cli as clap::CommandFactory>::command(), "addfg", &mut text);
+            clap_complete::generate(
+                shell,
+                &mut <Cli as clap::CommandFactory>::command(),
+                "addfg",
+                &mut text,
+            );
             output(None, &text)
         }
     }
@@ -113,7 +118,8 @@ fn output(path: Option<&Path>, text: &[u8]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses a command for a database in which `table` has no rows: what is missing, and what records it.
+/// Refuses a command for a database in which `table` has no rows: what is missing, and what records
+/// it.
 fn need(db: &duckdb::Connection, table: &str, what: &str) -> anyhow::Result<()> {
     if db.query_row(&format!("SELECT count(*) > 0 FROM {table}"), [], |r| r.get(0))? {
         return Ok(());
@@ -138,12 +144,15 @@ impl Database {
         let connection = Rc::new(crate::store::open::open(&self.db, false)?);
         let mut spilled = self.db.clone().into_os_string();
         spilled.push(".tmp");
-        Ok(Reading { connection, spilled: crate::store::open::is_duckdb(&self.db).then(|| spilled.into()) })
+        Ok(Reading {
+            connection,
+            spilled: crate::store::open::is_duckdb(&self.db).then(|| spilled.into()),
+        })
     }
 }
 
-/// A database that is only read. The end of the process leaves a file open: there is nothing to write, and to take DuckDB's catalog down
-/// takes as long as to ask for a graph of functions.
+/// A database that is only read. The end of the process leaves a file open: there is nothing to
+/// write, and to take DuckDB's catalog down takes as long as to ask for a graph of functions.
 struct Reading {
     connection: Rc<duckdb::Connection>,
     /// The folder into which queries spill, which closing removes; None for a database in memory.

@@ -11,8 +11,9 @@ use std::process::ExitCode;
 
 /// Lists the paths that functions ran, or could run, or draws their control flow with them
 ///
-/// From path tracing (docs/csi.md). Without FUNCTION: functions with the number of their paths. With it: the paths that its frames
-/// had run, oldest first, and the one under way. A path ends at the exit or where an edge goes back.
+/// From path tracing (docs/csi.md). Without FUNCTION: functions with the number of their paths.
+/// With it: the paths that its frames had run, oldest first, and the one under way. A path ends at
+/// the exit or where an edge goes back.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -31,7 +32,8 @@ pub struct Args {
     /// How to write the list
     #[arg(long, default_value = "table")]
     format: Format,
-    /// Draw the control flow of the function, executed paths marked, in this format [default: by the ending of -o]
+    /// Draw the control flow of the function, executed paths marked, in this format [default: by
+    /// the ending of -o]
     #[arg(long, value_name = "FORMAT", requires = "function", value_parser = PossibleValuesParser::new(RENDERERS.iter().map(|r| r.name)))]
     picture: Option<String>,
     /// File to draw to
@@ -58,7 +60,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let found = resolve_function(&db, name)?;
     let shown = visible(&found.name).into_owned();
     let Some(function) = paths::function(&db, found.function_id)? else {
-        anyhow::bail!("{shown} was not instrumented: it has no description in .debug_PT (too many paths, or another compiler)");
+        anyhow::bail!(
+            "{shown} was not instrumented: it has no description in .debug_PT (too many paths, or another compiler)"
+        );
     };
     if args.picture.is_some() || args.output.is_some() {
         let renderer = super::graph::renderer(args.picture.as_deref(), args.output.as_deref())?;
@@ -67,7 +71,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let limit = if args.limit == 0 { u64::MAX } else { args.limit as u64 };
     if !args.all && args.number.is_none() {
         let most = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = table::query(&db, EXECUTED, &[&found.function_id, &most], args.format, &mut text)?;
+        let rows =
+            table::query(&db, EXECUTED, &[&found.function_id, &most], args.format, &mut text)?;
         if rows == 0 {
             eprintln!("addfg: no frame of {shown} holds a path; --all lists those that it has");
         } else if rows == limit {
@@ -76,16 +81,24 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return super::output(None, &text);
     }
     let Some(numbering) = &function.numbering else {
-        anyhow::bail!("the numbers of {shown} are no numbering of its paths: `addfg info` says what is wrong with them");
+        anyhow::bail!(
+            "the numbers of {shown} are no numbering of its paths: `addfg info` says what is wrong with them"
+        );
     };
     let total = numbering.paths();
     let (first, last) = match args.number {
-        Some(n) if n >= total => anyhow::bail!("{shown} has no path {n}; its paths are 0 to {}", total - 1),
+        Some(n) if n >= total => {
+            anyhow::bail!("{shown} has no path {n}; its paths are 0 to {}", total - 1)
+        }
         Some(n) => (n, n),
         None => (0, total.min(limit) - 1),
     };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut report = table::Report::new(&["number", "run", "begins", "blocks", "lines", "ends"], args.format, &mut out)?;
+    let mut report = table::Report::new(
+        &["number", "run", "begins", "blocks", "lines", "ends"],
+        args.format,
+        &mut out,
+    )?;
     for number in first..=last {
         let Some(path) = numbering.path(&function.function, number) else { continue };
         let text = function.text(&path);

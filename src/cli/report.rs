@@ -13,7 +13,8 @@ pub struct Args {
     /// Page to write [default: the database's stem with .html, in the working directory]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Folder with source files: the page shows the text of executed lines from files in it (may be given more than once)
+    /// Folder with source files: the page shows the text of executed lines from files in it (may be
+    /// given more than once)
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
     /// Functions at most, those with the most traffic; the rest is (others)
@@ -33,9 +34,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             PathBuf::from(name)
         }
     };
-    anyhow::ensure!(!crate::store::open::is_duckdb(&output), "{} is a database: -o names the page", output.display());
+    anyhow::ensure!(
+        !crate::store::open::is_duckdb(&output),
+        "{} is a database: -o names the page",
+        output.display()
+    );
     let db = args.database.open()?;
-    let options = report::Options { functions: args.top as usize, sources: args.source, ..report::Options::default() };
+    let options = report::Options {
+        functions: args.top as usize,
+        sources: args.source,
+        ..report::Options::default()
+    };
     let page = report::page(&db, &options)?;
     // A dash, as elsewhere, is standard output.
     super::output((output.as_os_str() != "-").then_some(output.as_path()), page.as_bytes())

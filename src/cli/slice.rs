@@ -10,14 +10,16 @@ use std::process::ExitCode;
 
 /// Finds where a value came from, or where it goes
 ///
-/// From a step, an instruction, a source line or bytes of memory along every write and read through memory and registers. Registers
-/// that functions save and restore keep their producer. The list has the steps nearest to the criterion first.
+/// From a step, an instruction, a source line or bytes of memory along every write and read through
+/// memory and registers. Registers that functions save and restore keep their producer. The list
+/// has the steps nearest to the criterion first.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// Step number; 0xADDRESS of an instruction or of a byte; FILE:LINE; a global variable. Of an instruction or line the last
-    /// execution (with --forward the first), of bytes what they hold in the end. Of a trace of dependences an address or line, with
+    /// Step number; 0xADDRESS of an instruction or of a byte; FILE:LINE; a global variable. Of an
+    /// instruction or line the last execution (with --forward the first), of bytes what they hold
+    /// in the end. Of a trace of dependences an address or line, with
     /// #N for its instance N
     #[arg(long, value_name = "SEQ|0xADDRESS|FILE:LINE|VARIABLE")]
     at: String,
@@ -30,7 +32,8 @@ pub struct Args {
     /// Communications from the criterion at most
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
-    /// Along control dependences, too: what decided that a step ran, and through the flags what that compared
+    /// Along control dependences, too: what decided that a step ran, and through the flags what
+    /// that compared
     #[arg(long, conflicts_with = "forward")]
     control: bool,
     /// List instructions with how often they are in the slice, instead of steps
@@ -88,12 +91,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ]
     };
     let all = if args.group {
-        let names = ["depth", "steps", "first", "last", "function", "address", "instruction", "line"];
+        let names =
+            ["depth", "steps", "first", "last", "function", "address", "instruction", "line"];
         let mut report = table::Report::new(&names, args.format, &mut text)?;
         let mut order: Vec<_> = found.slice.instructions.iter().collect();
         order.sort_by_key(|(i, s)| (s.depth, -s.last, **i));
         for &(&instruction, sum) in order.iter().take(limit) {
-            let numbers = [i64::from(sum.depth), sum.steps as i64, sum.first, sum.last].map(Value::BigInt);
+            let numbers =
+                [i64::from(sum.depth), sum.steps as i64, sum.first, sum.last].map(Value::BigInt);
             report.row(&[&numbers[..], &place(instruction)].concat())?;
         }
         report.finish()?;
@@ -102,7 +107,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let names = ["seq", "depth", "why", "function", "address", "instruction", "line"];
         let mut report = table::Report::new(&names, args.format, &mut text)?;
         for step in &found.slice.steps {
-            let first = [Value::BigInt(step.seq), Value::BigInt(step.depth.into()), Value::Text(step.why.name().to_owned())];
+            let first = [
+                Value::BigInt(step.seq),
+                Value::BigInt(step.depth.into()),
+                Value::Text(step.why.name().to_owned()),
+            ];
             report.row(&[&first[..], &place(step.instruction)].concat())?;
         }
         report.finish()?;
@@ -111,7 +120,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     super::output(None, &text)?;
     if all > limit as u64 {
         let what = if args.group { "instructions" } else { "steps" };
-        eprintln!("addfg: {limit} of {all} {what} of the slice; --limit 0 lists all, --group sums them by instruction");
+        eprintln!(
+            "addfg: {limit} of {all} {what} of the slice; --limit 0 lists all, --group sums them by instruction"
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -23,7 +23,8 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let sql = match (args.query, args.file) {
         (Some(query), _) => query,
-        (None, Some(file)) => std::fs::read_to_string(&file).map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?,
+        (None, Some(file)) => std::fs::read_to_string(&file)
+            .map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?,
         (None, None) => {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text)?;
@@ -31,6 +32,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     };
     let connection = crate::store::open::open(&args.db, args.write)?;
-    table::query(&connection, &sql, &[], args.format, &mut std::io::BufWriter::new(std::io::stdout().lock()))?;
+    table::query(
+        &connection,
+        &sql,
+        &[],
+        args.format,
+        &mut std::io::BufWriter::new(std::io::stdout().lock()),
+    )?;
     Ok(ExitCode::SUCCESS)
 }

@@ -37,13 +37,21 @@ fn json_text(value: &Value) -> String {
         // JSON knows no infinity: null.
         Value::Float(x) => json!(x).to_string(),
         Value::Double(x) => json!(x).to_string(),
-        Value::List(list) | Value::Array(list) => format!("[{}]", list.iter().map(json_text).collect::<Vec<_>>().join(",")),
+        Value::List(list) | Value::Array(list) => {
+            format!("[{}]", list.iter().map(json_text).collect::<Vec<_>>().join(","))
+        }
         Value::Struct(fields) => {
-            let fields: Vec<_> = fields.iter().map(|(name, v)| format!("{}:{}", json!(name), json_text(v))).collect();
+            let fields: Vec<_> = fields
+                .iter()
+                .map(|(name, v)| format!("{}:{}", json!(name), json_text(v)))
+                .collect();
             format!("{{{}}}", fields.join(","))
         }
         Value::Map(entries) => {
-            let entries: Vec<_> = entries.iter().map(|(k, v)| format!("{}:{}", json!(text(k)), json_text(v))).collect();
+            let entries: Vec<_> = entries
+                .iter()
+                .map(|(k, v)| format!("{}:{}", json!(text(k)), json_text(v)))
+                .collect();
             format!("{{{}}}", entries.join(","))
         }
         Value::Union(inner) => json_text(inner),
@@ -65,7 +73,8 @@ fn date(days: i64) -> String {
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
     let day_of_era = z.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_shifted + 2) / 5 + 1;
@@ -109,13 +118,29 @@ pub fn text(value: &Value) -> String {
             let day = units_per_second(*unit).saturating_mul(86_400);
             format!("{} {}", date(ticks.div_euclid(day)), clock(*unit, ticks.rem_euclid(day)))
         }
-        Value::Interval { months, days, nanos } => format!("{months} months {days} days {}", clock(TimeUnit::Nanosecond, *nanos)),
+        Value::Interval { months, days, nanos } => {
+            format!("{months} months {days} days {}", clock(TimeUnit::Nanosecond, *nanos))
+        }
         Value::List(list) | Value::Array(list) => format!("[{}]", joined(list)),
         Value::Struct(fields) => {
-            format!("{{{}}}", fields.iter().map(|(name, v)| format!("{name}: {}", text(v))).collect::<Vec<_>>().join(", "))
+            format!(
+                "{{{}}}",
+                fields
+                    .iter()
+                    .map(|(name, v)| format!("{name}: {}", text(v)))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
         }
         Value::Map(entries) => {
-            format!("{{{}}}", entries.iter().map(|(k, v)| format!("{}: {}", text(k), text(v))).collect::<Vec<_>>().join(", "))
+            format!(
+                "{{{}}}",
+                entries
+                    .iter()
+                    .map(|(k, v)| format!("{}: {}", text(k), text(v)))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
         }
         Value::Union(inner) => text(inner),
         other => format!("{other:?}"),
@@ -151,7 +176,8 @@ fn is_number(value: &Value) -> bool {
 }
 
 /// The style of all reports: a line below the head, none between rows.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 pub fn new_table(names: &[&str]) -> Table {
     let mut table = Table::new();
@@ -170,10 +196,18 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub fn new(names: &[&str], format: Format, out: &'a mut dyn std::io::Write) -> anyhow::Result<Report<'a>> {
+    pub fn new(
+        names: &[&str],
+        format: Format,
+        out: &'a mut dyn std::io::Write,
+    ) -> anyhow::Result<Report<'a>> {
         match format {
             Format::Table => {}
-            Format::Csv => writeln!(out, "{}", names.iter().map(|n| csv_field(n)).collect::<Vec<_>>().join(","))?,
+            Format::Csv => writeln!(
+                out,
+                "{}",
+                names.iter().map(|n| csv_field(n)).collect::<Vec<_>>().join(",")
+            )?,
             Format::Json => write!(out, "[")?,
         }
         let table = new_table(names);
@@ -188,18 +222,32 @@ impl<'a> Report<'a> {
                     *right |= is_number(v);
                     let shown = text(v);
                     let shown = visible(&shown);
-                    Cell::new(shown).set_alignment(if is_number(v) { CellAlignment::Right } else { CellAlignment::Left })
+                    Cell::new(shown).set_alignment(if is_number(v) {
+                        CellAlignment::Right
+                    } else {
+                        CellAlignment::Left
+                    })
                 });
                 self.table.add_row(cells);
             }
             Format::Csv => {
-                let field = |v: &Value| if *v == Value::Null { String::new() } else { csv_field(&text(v)) };
+                let field =
+                    |v: &Value| if *v == Value::Null { String::new() } else { csv_field(&text(v)) };
                 writeln!(self.out, "{}", values.iter().map(field).collect::<Vec<_>>().join(","))?;
             }
             Format::Json => {
-                let fields: Vec<_> =
-                    self.names.iter().zip(values).map(|(n, v)| format!("{}:{}", json!(n), json_text(v))).collect();
-                write!(self.out, "{}\n{{{}}}", if self.count > 0 { "," } else { "" }, fields.join(","))?;
+                let fields: Vec<_> = self
+                    .names
+                    .iter()
+                    .zip(values)
+                    .map(|(n, v)| format!("{}:{}", json!(n), json_text(v)))
+                    .collect();
+                write!(
+                    self.out,
+                    "{}\n{{{}}}",
+                    if self.count > 0 { "," } else { "" },
+                    fields.join(",")
+                )?;
             }
         }
         self.count += 1;
@@ -244,7 +292,8 @@ pub fn query(
     query_in(connection, "steps", sql, params, format, out)
 }
 
-/// [`query`], with columns of steps named after what the trace has instead ([`crate::query::unit`]).
+/// [`query`], with columns of steps named after what the trace has instead
+/// ([`crate::query::unit`]).
 pub fn query_in(
     connection: &duckdb::Connection,
     unit: &str,
@@ -259,9 +308,12 @@ pub fn query_in(
     if unit != "steps" {
         names.iter_mut().for_each(|name| *name = name.replace("steps", unit));
     }
-    let mut report = Report::new(&names.iter().map(String::as_str).collect::<Vec<_>>(), format, out)?;
+    let mut report =
+        Report::new(&names.iter().map(String::as_str).collect::<Vec<_>>(), format, out)?;
     while let Some(row) = rows.next()? {
-        let values = (0..names.len()).map(|i| Ok(Value::from(row.get_ref(i)?.to_owned()))).collect::<duckdb::Result<Vec<_>>>()?;
+        let values = (0..names.len())
+            .map(|i| Ok(Value::from(row.get_ref(i)?.to_owned())))
+            .collect::<duckdb::Result<Vec<_>>>()?;
         report.row(&values)?;
     }
     report.finish()

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 /// Recomputes the derived levels with SQL and compares them with what the build stored
 ///
-/// The SQL is in queries/derive. From the low level alone it derives call instances, last writers, saved registers, communications,
-/// intervals, dataflow and their sums anew. Exit code 1 if anything differs.
+/// The SQL is in queries/derive. From the low level alone it derives call instances, last writers,
+/// saved registers, communications, intervals, dataflow and their sums anew. Exit code 1 if
+/// anything differs.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -23,7 +24,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut holds = true;
     for v in query::verify(&db)? {
         let word = if v.holds() { "equal" } else { "DIFFERENT" };
-        writeln!(out, "{:20} {word:9} {} rows, {} only stored, {} only derived", v.table, v.equal, v.extra, v.missing)?;
+        writeln!(
+            out,
+            "{:20} {word:9} {} rows, {} only stored, {} only derived",
+            v.table, v.equal, v.extra, v.missing
+        )?;
         for example in &v.examples {
             writeln!(out, "    {}", crate::text::visible(example))?;
         }

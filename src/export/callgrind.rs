@@ -1,7 +1,8 @@
-//! Callgrind's profile format: steps by source line and calls with inclusive steps. (Valgrind manual, "Callgrind Format Specification".)
+//! Callgrind's profile format: steps by source line and calls with inclusive steps. (Valgrind
+//! manual, "Callgrind Format Specification".)
 //!
-//! Every function has the file of its symbol (`fl`), lines inlined from others are under `fi`. A recursive call has the steps of what it
-//! called like any other, as Callgrind writes it.
+//! Every function has the file of its symbol (`fl`), lines inlined from others are under `fi`. A
+//! recursive call has the steps of what it called like any other, as Callgrind writes it.
 
 use super::calls::{self, Unit};
 use super::{ExportError, Options, each};
@@ -51,19 +52,30 @@ const NO_FILE: i32 = 0;
 
 pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Result<(), ExportError> {
     let sql = "SELECT (SELECT count(steps_self) > 0 FROM function_profile), (SELECT count(*) > 0 FROM function_call)";
-    let (steps, instances): (bool, bool) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let (steps, instances): (bool, bool) =
+        connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
     let (own, edges, event) = if steps {
-        (report!("export_steps"), if instances { report!("export_call_lines") } else { report!("export_call_edges") }, "Ir")
+        (
+            report!("export_steps"),
+            if instances { report!("export_call_lines") } else { report!("export_call_edges") },
+            "Ir",
+        )
     } else {
         let unit = calls::prepare(connection, "callgrind", true)?;
         debug_assert_eq!(unit, Unit::Ticks);
         (report!("export_timed_functions"), report!("export_timed_edges"), "Ticks")
     };
     let mut functions: BTreeMap<i32, Function> = BTreeMap::new();
-    each::<ExportError>(connection, "SELECT function_id, name, file_id, image_id FROM function_symbol", &[], |r| {
-        functions.insert(r.get(0)?, Function { name: r.get(1)?, file: r.get(2)?, image: r.get(3)? });
-        Ok(())
-    })?;
+    each::<ExportError>(
+        connection,
+        "SELECT function_id, name, file_id, image_id FROM function_symbol",
+        &[],
+        |r| {
+            functions
+                .insert(r.get(0)?, Function { name: r.get(1)?, file: r.get(2)?, image: r.get(3)? });
+            Ok(())
+        },
+    )?;
     let dictionary = |sql: &str| -> Result<BTreeMap<i32, String>, ExportError> {
         let mut names = BTreeMap::new();
         each::<ExportError>(connection, sql, &[], |r| {
@@ -83,7 +95,13 @@ pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Resul
         Ok(())
     })?;
     each::<ExportError>(connection, edges, &[], |r| {
-        lines.entry(r.get(0)?).or_default().calls.push((r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?));
+        lines.entry(r.get(0)?).or_default().calls.push((
+            r.get(1)?,
+            r.get(2)?,
+            r.get(3)?,
+            r.get(4)?,
+            r.get(5)?,
+        ));
         Ok(())
     })?;
     let mut first_line: BTreeMap<i32, i64> = BTreeMap::new();
@@ -92,14 +110,16 @@ pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Resul
         let line = list.own.iter().filter(|o| o.0 == file && o.1 > 0).map(|o| o.1).min();
         first_line.insert(id, line.unwrap_or(0));
     }
-    let program: Option<String> =
-        connection.query_row("SELECT min(path) FROM input WHERE role = 'elf'", [], |r| r.get(0)).unwrap_or_default();
+    let program: Option<String> = connection
+        .query_row("SELECT min(path) FROM input WHERE role = 'elf'", [], |r| r.get(0))
+        .unwrap_or_default();
     writeln!(out, "# callgrind format\nversion: 1\ncreator: addfg-{}", env!("CARGO_PKG_VERSION"))?;
     if let Some(program) = program {
         writeln!(out, "cmd: {}", visible(&program))?;
     }
     writeln!(out, "positions: line\nevents: {event}\nsummary: {total}")?;
-    let (mut known_files, mut known_functions, mut known_images) = (Known::default(), Known::default(), Known::default());
+    let (mut known_files, mut known_functions, mut known_images) =
+        (Known::default(), Known::default(), Known::default());
     let mut file = |id: Option<i32>| {
         let id = id.unwrap_or(NO_FILE);
         known_files.name(id, files.get(&id).map_or("???", String::as_str))
@@ -134,7 +154,11 @@ pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Resul
             writeln!(out, "cob={}\ncfi={}", image(called.image), file(called.file))?;
             writeln!(out, "cfn={}", known_functions.name(callee, &called.name))?;
             let line = if line > 0 { line } else { first_line.get(&id).copied().unwrap_or(0) };
-            writeln!(out, "calls={calls} {}\n{line} {cost}", first_line.get(&callee).copied().unwrap_or(0))?;
+            writeln!(
+                out,
+                "calls={calls} {}\n{line} {cost}",
+                first_line.get(&callee).copied().unwrap_or(0)
+            )?;
         }
     }
     writeln!(out, "\ntotals: {total}")?;

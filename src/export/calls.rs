@@ -30,10 +30,15 @@ pub enum Unit {
 }
 
 /// Makes the temporary table `export_call`: what [`walk`] reads.
-pub fn prepare(connection: &Connection, format: &'static str, stubs: bool) -> Result<Unit, ExportError> {
+pub fn prepare(
+    connection: &Connection,
+    format: &'static str,
+    stubs: bool,
+) -> Result<Unit, ExportError> {
     prepare_merged(connection, stubs)?;
     let sql = "SELECT count(call_seq) > 0, count(call_time) > 0 FROM function_call";
-    let (steps, ticks): (bool, bool) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let (steps, ticks): (bool, bool) =
+        connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
     let (unit, query) = match (steps, ticks) {
         (true, _) => (Unit::Steps, include_str!("../../queries/report/export_calls.sql")),
         (_, true) => (Unit::Ticks, include_str!("../../queries/report/export_timed_calls.sql")),
@@ -43,8 +48,8 @@ pub fn prepare(connection: &Connection, format: &'static str, stubs: bool) -> Re
     Ok(unit)
 }
 
-/// What happens on the way through the calls of a thread. Calls nest: each lies within the one that was open when it began and behind
-/// the end of the one before it.
+/// What happens on the way through the calls of a thread. Calls nest: each lies within the one that
+/// was open when it began and behind the end of the one before it.
 pub enum Event<'a> {
     /// A call begins.
     Open(&'a Call),
@@ -72,7 +77,10 @@ impl Walk<'_> {
 }
 
 /// Goes through the calls, thread by thread. Needs [`prepare`].
-pub fn walk(connection: &Connection, take: &mut dyn FnMut(Event) -> Result<(), ExportError>) -> Result<(), ExportError> {
+pub fn walk(
+    connection: &Connection,
+    take: &mut dyn FnMut(Event) -> Result<(), ExportError>,
+) -> Result<(), ExportError> {
     let mut walk = Walk { stack: Vec::new(), now: i64::MIN, take };
     let mut thread = None;
     super::rows(
@@ -96,7 +104,10 @@ pub fn walk(connection: &Connection, take: &mut dyn FnMut(Event) -> Result<(), E
                 walk.now = i64::MIN;
             }
             // A caller that is not open is one of another thread: a root here.
-            let depth = call.caller.and_then(|c| walk.stack.iter().rposition(|s| s.call_id == c)).map_or(0, |at| at + 1);
+            let depth = call
+                .caller
+                .and_then(|c| walk.stack.iter().rposition(|s| s.call_id == c))
+                .map_or(0, |at| at + 1);
             walk.close(depth)?;
             // Clocks of real traces go back now and then.
             let end = walk.stack.last().map_or(i64::MAX, |s| s.last);

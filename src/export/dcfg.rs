@@ -1,7 +1,8 @@
-//! A dynamic control-flow graph and its trace, as `docs/dcfg.md` and Intel's document describe them, of any database that has steps.
+//! A dynamic control-flow graph and its trace, as `docs/dcfg.md` and Intel's document describe
+//! them, of any database that has steps.
 //!
-//! The run is gone through three times: for the basic blocks, for the edges and what follows what, and for the sequences themselves. What
-//! is kept grows with the code, not with the run.
+//! The run is gone through three times: for the basic blocks, for the edges and what follows what,
+//! and for the sequences themselves. What is kept grows with the code, not with the run.
 
 use super::{ExportError, Options};
 use crate::replay::control::{immediate_dominators, loops};
@@ -129,12 +130,18 @@ impl Graph {
     }
 }
 
-/// Goes through the run in windows that end where a run of a block ends, so that no block is cut in two.
-fn forwards(code: &Code, connection: &Connection, mut take: impl FnMut(&Piece) -> bool) -> Result<(), ExportError> {
+/// Goes through the run in windows that end where a run of a block ends, so that no block is cut in
+/// two.
+fn forwards(
+    code: &Code,
+    connection: &Connection,
+    mut take: impl FnMut(&Piece) -> bool,
+) -> Result<(), ExportError> {
     let mut statement = connection.prepare(include_str!("../../queries/report/dcfg_window.sql"))?;
     let mut from = code.first;
     while from <= code.last {
-        let to: Option<i64> = statement.query_row([from, from.saturating_add(STEPS)], |r| r.get(0))?;
+        let to: Option<i64> =
+            statement.query_row([from, from.saturating_add(STEPS)], |r| r.get(0))?;
         let to = to.map_or(code.last, |next| next - 1);
         let mut stop = false;
         let found = code.flow(connection, (from, to), |p| {
@@ -180,7 +187,11 @@ impl Leaders {
     fn cut(&self, run: &[i32], mut take: impl FnMut(&[i32])) {
         let mut from = 0;
         for i in 1..=run.len() {
-            if i == run.len() || self.ends[run[i - 1] as usize] || self.leads[run[i] as usize] || run[i] == run[i - 1] {
+            if i == run.len()
+                || self.ends[run[i - 1] as usize]
+                || self.leads[run[i] as usize]
+                || run[i] == run[i - 1]
+            {
                 take(&run[from..i]);
                 from = i;
             }
@@ -243,11 +254,20 @@ impl<'a> Walk<'a> {
     ) -> Self {
         let mut all = Vec::new();
         all.resize_with(threads, Thread::default);
-        Walk { code, info, leaders, connection, threads: all, calls: Vec::new(), next_call: 1, by_thread }
+        Walk {
+            code,
+            info,
+            leaders,
+            connection,
+            threads: all,
+            calls: Vec::new(),
+            next_call: 1,
+            by_thread,
+        }
     }
 
-    /// The row of a call instance that begins. They begin in the order of their numbers, but those of threads after one another where
-    /// steps are numbered by thread.
+    /// The row of a call instance that begins. They begin in the order of their numbers, but those
+    /// of threads after one another where steps are numbered by thread.
     fn call(&mut self, call: i32) -> Result<(String, Option<i32>), ExportError> {
         if self.by_thread {
             self.calls.clear();
@@ -260,7 +280,9 @@ impl<'a> Walk<'a> {
                 }
             }
             let last = self.next_call.saturating_add(if self.by_thread { 0 } else { CALLS - 1 });
-            let mut statement = self.connection.prepare_cached(include_str!("../../queries/report/dcfg_calls.sql"))?;
+            let mut statement = self
+                .connection
+                .prepare_cached(include_str!("../../queries/report/dcfg_calls.sql"))?;
             let mut rows = statement.query([self.next_call, last])?;
             while let Some(r) = rows.next()? {
                 self.calls.push((r.get(0)?, r.get(1)?, r.get(2)?));
@@ -296,7 +318,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the first block of a piece does to the call stack, as the type of the edge to it. Bypasses go to `bypass`.
+    /// What the first block of a piece does to the call stack, as the type of the edge to it.
+    /// Bypasses go to `bypass`.
     fn arrive(
         &mut self,
         t: usize,
@@ -331,7 +354,8 @@ impl<'a> Walk<'a> {
         match (kind.as_str(), tail_of) {
             ("tail", Some(before)) => {
                 // The instance that it replaces is on top, or is returned to first.
-                let returned = (thread.stack.last().map(|f| f.call) != Some(before)).then(|| back(&mut thread.stack, before));
+                let returned = (thread.stack.last().map(|f| f.call) != Some(before))
+                    .then(|| back(&mut thread.stack, before));
                 if let Some(frame) = thread.stack.last_mut() {
                     frame.call = call;
                 }
@@ -372,13 +396,19 @@ impl<'a> Walk<'a> {
         let run = &p.block.instructions[p.first_step..p.end_step];
         let start = p.seq(p.first_step);
         let mut blocks: Vec<Block> = Vec::new();
-        self.leaders.cut(run, |b| blocks.push(Block { first: b[0], last: b[b.len() - 1], length: b.len() as u32 }));
+        self.leaders.cut(run, |b| {
+            blocks.push(Block { first: b[0], last: b[b.len() - 1], length: b.len() as u32 })
+        });
         for (i, b) in blocks.iter().enumerate() {
             let node = block(*b);
             let kind = if i > 0 {
                 self.inside(blocks[i - 1].last, b.first)
             } else {
-                let missing = if self.by_thread { (start - self.threads[t].last_seq - 1).max(0) as u64 } else { 0 };
+                let missing = if self.by_thread {
+                    (start - self.threads[t].last_seq - 1).max(0) as u64
+                } else {
+                    0
+                };
                 let kind = self.arrive(t, p.call, b.first, node, bypass)?;
                 let thread = &mut self.threads[t];
                 let lost = if missing > 0 { thread.before.take() } else { None };
@@ -433,7 +463,8 @@ impl<'a> Walk<'a> {
 
 /// Codes of what may follow each edge.
 struct Codes {
-    /// By edge and the edge behind it: bits, number of bits, and the edges that follow without a choice.
+    /// By edge and the edge behind it: bits, number of bits, and the edges that follow without a
+    /// choice.
     code: FxHashMap<(u32, u32), (u32, u8)>,
     /// By edge: the only one that follows it.
     only: Vec<Option<u32>>,
@@ -459,7 +490,10 @@ impl Codes {
             for (i, bits) in prefix_code(next).into_iter().enumerate() {
                 let next = next[i].1;
                 codes.code.insert((edge, next), bits);
-                let text = (0..bits.1).rev().map(|b| if bits.0 >> b & 1 == 1 { '1' } else { '0' }).collect();
+                let text = (0..bits.1)
+                    .rev()
+                    .map(|b| if bits.0 >> b & 1 == 1 { '1' } else { '0' })
+                    .collect();
                 let mut stretch = vec![next];
                 while let Some(&Some(behind)) = stretch.last().map(|&e| &codes.only[e as usize])
                     && stretch.len() < LONGEST_STRETCH
@@ -473,16 +507,20 @@ impl Codes {
     }
 }
 
-/// A prefix code for counts (Huffman): bits and their number for each. One alone needs no bit; if a code would be longer than the
-/// format's 32 bits, all are as long as their number needs.
+/// A prefix code for counts (Huffman): bits and their number for each. One alone needs no bit; if a
+/// code would be longer than the format's 32 bits, all are as long as their number needs.
 fn prefix_code(counts: &[(u64, u32)]) -> Vec<(u32, u8)> {
     let n = counts.len();
     let mut lengths = vec![0u32; n];
     let mut parent = vec![usize::MAX; 2 * n.max(1) - 1];
-    let mut heap: BinaryHeap<_> = counts.iter().enumerate().map(|(i, c)| std::cmp::Reverse((c.0, i))).collect();
+    let mut heap: BinaryHeap<_> =
+        counts.iter().enumerate().map(|(i, c)| std::cmp::Reverse((c.0, i))).collect();
     let mut new = n;
     while heap.len() > 1 {
-        let (Some(std::cmp::Reverse(a)), Some(std::cmp::Reverse(b))) = (heap.pop(), heap.pop()) else { break };
+        let (Some(std::cmp::Reverse(a)), Some(std::cmp::Reverse(b))) = (heap.pop(), heap.pop())
+        else {
+            break;
+        };
         (parent[a.1], parent[b.1]) = (new, new);
         heap.push(std::cmp::Reverse((a.0.saturating_add(b.0), new)));
         new += 1;
@@ -567,33 +605,46 @@ impl Bits {
 /// Writes `run.dcfg.json` and `run.trace.json` into the folder.
 pub fn write(connection: &Connection, _: &Options, folder: &Path) -> Result<(), ExportError> {
     let code = Code::open(connection).map_err(crate::views::ViewError::from)?;
-    let (pid, threads, by_thread) = connection.query_row(include_str!("../../queries/report/dcfg_process.sql"), [], |r| {
-        Ok((r.get::<_, i64>(0)?, r.get::<_, i32>(1)?.max(1) as usize, r.get::<_, bool>(2)?))
-    })?;
+    let (pid, threads, by_thread) =
+        connection.query_row(include_str!("../../queries/report/dcfg_process.sql"), [], |r| {
+            Ok((r.get::<_, i64>(0)?, r.get::<_, i32>(1)?.max(1) as usize, r.get::<_, bool>(2)?))
+        })?;
     let mut info: Vec<Info> = Vec::new();
-    super::each(connection, include_str!("../../queries/report/dcfg_instructions.sql"), &[], |r| {
-        let class = match r.get::<_, String>(2)?.as_str() {
-            "next" => Class::Next,
-            "jump" => Class::Jump,
-            "call" => Class::Call,
-            "syscall" => Class::Syscall,
-            _ => Class::Other,
-        };
-        let line: (Option<i32>, Option<i32>) = (r.get(4)?, r.get(5)?);
-        let id: i32 = r.get(0)?;
-        while info.len() <= id.max(0) as usize && info.len() < code.instruction_ids().max(1) {
-            info.push(Info { image: 0, class: Class::Other, direct: false, line: None });
-        }
-        if let Some(place) = info.get_mut(id.max(0) as usize) {
-            *place = Info { image: r.get(1)?, class, direct: r.get(3)?, line: line.0.zip(line.1) };
-        }
-        Ok::<_, ExportError>(())
-    })?;
-    info.resize_with(code.instruction_ids(), || Info { image: 0, class: Class::Other, direct: false, line: None });
+    super::each(
+        connection,
+        include_str!("../../queries/report/dcfg_instructions.sql"),
+        &[],
+        |r| {
+            let class = match r.get::<_, String>(2)?.as_str() {
+                "next" => Class::Next,
+                "jump" => Class::Jump,
+                "call" => Class::Call,
+                "syscall" => Class::Syscall,
+                _ => Class::Other,
+            };
+            let line: (Option<i32>, Option<i32>) = (r.get(4)?, r.get(5)?);
+            let id: i32 = r.get(0)?;
+            while info.len() <= id.max(0) as usize && info.len() < code.instruction_ids().max(1) {
+                info.push(Info { image: 0, class: Class::Other, direct: false, line: None });
+            }
+            if let Some(place) = info.get_mut(id.max(0) as usize) {
+                *place =
+                    Info { image: r.get(1)?, class, direct: r.get(3)?, line: line.0.zip(line.1) };
+            }
+            Ok::<_, ExportError>(())
+        },
+    )?;
+    info.resize_with(code.instruction_ids(), || Info {
+        image: 0,
+        class: Class::Other,
+        direct: false,
+        line: None,
+    });
     let leaders = Leaders::find(&code, connection)?;
     let walk = || Walk::new(&code, &info, &leaders, connection, threads, by_thread);
 
-    let graph = std::cell::RefCell::new(Graph { instructions: vec![0; threads], ..Graph::default() });
+    let graph =
+        std::cell::RefCell::new(Graph { instructions: vec![0; threads], ..Graph::default() });
     let mut before: Vec<Option<u32>> = vec![None; threads];
     let take = |event: Event| match event {
         Event::Begin { thread, .. } => before[thread] = None,
@@ -648,7 +699,10 @@ fn write_trace<'a>(
     walk: impl Fn() -> Walk<'a>,
 ) -> Result<(), ExportError> {
     write!(out, "{{\"MAJOR_VERSION\": 1, \"MINOR_VERSION\": 0, \"PROCESSES\": [\n")?;
-    write!(out, "[\"PROCESS_ID\", \"STRING_DICTIONARY\", \"TRANSITION_TABLE\", \"THREAD_DATA\"],\n[{pid}, {{}},\n")?;
+    write!(
+        out,
+        "[\"PROCESS_ID\", \"STRING_DICTIONARY\", \"TRANSITION_TABLE\", \"THREAD_DATA\"],\n[{pid}, {{}},\n"
+    )?;
     write!(out, "[[\"CURRENT_EDGE_ID\", \"TRANSITION_CODE\", \"NEXT_EDGE_IDS\"]")?;
     for (edge, rows) in &codes.rows {
         for (code, next) in rows {
@@ -658,14 +712,19 @@ fn write_trace<'a>(
     }
     write!(out, "],\n[[\"THREAD_ID\", \"TRACE_DATA\"]")?;
     for thread in 0..threads {
-        write!(out, ",\n[{thread}, [[\"PRECEDING_INSTR_COUNT\", \"INSTR_COUNT\", \"EDGE_COUNT\", ")?;
+        write!(
+            out,
+            ",\n[{thread}, [[\"PRECEDING_INSTR_COUNT\", \"INSTR_COUNT\", \"EDGE_COUNT\", "
+        )?;
         write!(out, "\"FIRST_EDGE_ID\", \"EDGE_ID_SEQUENCE\"]")?;
         let mut chunk = Chunk::default();
         let mut failed = None;
         let take = |event: Event| {
             let done = match event {
                 Event::Begin { thread: t, preceding } if t == thread => chunk.begin(out, preceding),
-                Event::Edge { thread: t, edge } if t == thread => chunk.edge(out, graph, codes, edge),
+                Event::Edge { thread: t, edge } if t == thread => {
+                    chunk.edge(out, graph, codes, edge)
+                }
                 _ => Ok(()),
             };
             if let Err(e) = done {
@@ -704,7 +763,13 @@ impl Chunk {
         Ok(())
     }
 
-    fn edge(&mut self, out: &mut impl Write, graph: &Graph, codes: &Codes, edge: (u32, u32, u8)) -> std::io::Result<()> {
+    fn edge(
+        &mut self,
+        out: &mut impl Write,
+        graph: &Graph,
+        codes: &Codes,
+        edge: (u32, u32, u8),
+    ) -> std::io::Result<()> {
         let Some(&id) = graph.edge_ids.get(&edge) else { return Ok(()) };
         if self.edges == CHUNK {
             let preceding = self.preceding + self.instructions;
@@ -735,7 +800,14 @@ impl Chunk {
 
     fn finish(&mut self, out: &mut impl Write) -> std::io::Result<()> {
         if self.edges > 0 {
-            write!(out, ",\n[{}, {}, {}, {}, \"", self.preceding, self.instructions, self.edges, self.first + 1)?;
+            write!(
+                out,
+                ",\n[{}, {}, {}, {}, \"",
+                self.preceding,
+                self.instructions,
+                self.edges,
+                self.first + 1
+            )?;
             out.write_all(&self.bits.finish())?;
             write!(out, "\"]")?;
         }
@@ -770,19 +842,33 @@ fn write_graph(
     super::each(connection, include_str!("../../queries/report/dcfg_images.sql"), &[], |r| {
         let (first, last): (u64, u64) = (r.get(2)?, r.get(3)?);
         let load_address = first & !0xfff;
-        images.push(Image { id: r.get(0)?, path: r.get(1)?, load_address, size: (last - load_address).saturating_add(1) });
+        images.push(Image {
+            id: r.get(0)?,
+            path: r.get(1)?,
+            load_address,
+            size: (last - load_address).saturating_add(1),
+        });
         Ok::<_, ExportError>(())
     })?;
     let known: FxHashSet<i32> = images.iter().map(|i| i.id).collect();
-    let image_of = |b: &Block| Some(info[b.first as usize].image).filter(|i| known.contains(i)).unwrap_or(0);
+    let image_of =
+        |b: &Block| Some(info[b.first as usize].image).filter(|i| known.contains(i)).unwrap_or(0);
     let ends = |b: &Block| {
         let (first, last) = (code.instruction(b.first), code.instruction(b.last));
         (first.address, last.address, last.address.wrapping_add(last.size.into()))
     };
-    let outside: Vec<_> = graph.blocks.iter().filter(|b| image_of(b) == 0).map(|b| ends(b)).collect();
-    if let (Some(first), Some(last)) = (outside.iter().map(|e| e.0).min(), outside.iter().map(|e| e.2).max()) {
+    let outside: Vec<_> =
+        graph.blocks.iter().filter(|b| image_of(b) == 0).map(|b| ends(b)).collect();
+    if let (Some(first), Some(last)) =
+        (outside.iter().map(|e| e.0).min(), outside.iter().map(|e| e.2).max())
+    {
         let load_address = first & !0xfff;
-        images.push(Image { id: 0, path: "[unknown]".into(), load_address, size: last.wrapping_sub(load_address) });
+        images.push(Image {
+            id: 0,
+            path: "[unknown]".into(),
+            load_address,
+            size: last.wrapping_sub(load_address),
+        });
     }
     let mut files: Vec<(i32, String)> = Vec::new();
     super::each(connection, "SELECT file_id, path FROM source_file ORDER BY file_id", &[], |r| {
@@ -797,8 +883,14 @@ fn write_graph(
     let image_name = |image: &Image| files.len() as i32 + image.id + 1;
     let file_name = |id: i32| id.max(1);
 
-    write!(out, "{{\"MAJOR_VERSION\": 1, \"MINOR_VERSION\": 0,\n\"FILE_NAMES\": [[\"FILE_NAME_ID\", \"FILE_NAME\"]")?;
-    let names = files.iter().map(|f| (file_name(f.0), &f.1)).chain(images.iter().map(|i| (image_name(i), &i.path)));
+    write!(
+        out,
+        "{{\"MAJOR_VERSION\": 1, \"MINOR_VERSION\": 0,\n\"FILE_NAMES\": [[\"FILE_NAME_ID\", \"FILE_NAME\"]"
+    )?;
+    let names = files
+        .iter()
+        .map(|f| (file_name(f.0), &f.1))
+        .chain(images.iter().map(|i| (image_name(i), &i.path)));
     for (id, name) in names {
         write!(out, ",\n[{id}, {}]", quoted(name))?;
     }
@@ -806,10 +898,16 @@ fn write_graph(
     for (i, name) in TYPES.iter().enumerate() {
         write!(out, ", [{}, \"{name}\"]", i + 1)?;
     }
-    write!(out, "],\n\"SPECIAL_NODES\": [[\"NODE_ID\", \"NODE_NAME\"], [1, \"START\"], [2, \"END\"], [3, \"UNKNOWN\"]],\n")?;
+    write!(
+        out,
+        "],\n\"SPECIAL_NODES\": [[\"NODE_ID\", \"NODE_NAME\"], [1, \"START\"], [2, \"END\"], [3, \"UNKNOWN\"]],\n"
+    )?;
     let list = |counts: &[u64]| counts.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     let total: u64 = graph.instructions.iter().sum();
-    write!(out, "\"PROCESSES\": [[\"PROCESS_ID\", \"PROCESS_DATA\"],\n[{pid}, {{\"INSTR_COUNT\": {total},\n")?;
+    write!(
+        out,
+        "\"PROCESSES\": [[\"PROCESS_ID\", \"PROCESS_DATA\"],\n[{pid}, {{\"INSTR_COUNT\": {total},\n"
+    )?;
     write!(out, "\"INSTR_COUNT_PER_THREAD\": [{}],\n", list(&graph.instructions))?;
     write!(out, "\"IMAGES\": [[\"IMAGE_ID\", \"LOAD_ADDR\", \"SIZE\", \"IMAGE_DATA\"]")?;
     let mut executions = vec![0u64; graph.blocks.len()];
@@ -821,11 +919,22 @@ fn write_graph(
     let routines = routines(code, graph, &image_of);
     for image in &images {
         let base = image.load_address;
-        write!(out, ",\n[{}, \"{base:#x}\", {}, {{\"FILE_NAME_ID\": {}", image.id, image.size, image_name(image))?;
+        write!(
+            out,
+            ",\n[{}, \"{base:#x}\", {}, {{\"FILE_NAME_ID\": {}",
+            image.id,
+            image.size,
+            image_name(image)
+        )?;
         if let Some(symbols) = symbols.get(&image.id) {
             write!(out, ",\n\"SYMBOLS\": [[\"NAME\", \"ADDR_OFFSET\", \"SIZE\"]")?;
             for (name, address, size) in symbols {
-                write!(out, ",\n[{}, \"{:#x}\", {size}]", quoted(name), address.wrapping_sub(base))?;
+                write!(
+                    out,
+                    ",\n[{}, \"{:#x}\", {size}]",
+                    quoted(name),
+                    address.wrapping_sub(base)
+                )?;
             }
             write!(out, "]")?;
         }
@@ -837,26 +946,51 @@ fn write_graph(
         for (i, b) in graph.blocks.iter().enumerate().filter(|(_, b)| image_of(b) == image.id) {
             let (first, last, end) = ends(b);
             let id = i as u32 + SPECIALS + 1;
-            write!(out, ",\n[{id}, \"{:#x}\", {}, {}, ", first.wrapping_sub(base), end.wrapping_sub(first), b.length)?;
+            write!(
+                out,
+                ",\n[{id}, \"{:#x}\", {}, {}, ",
+                first.wrapping_sub(base),
+                end.wrapping_sub(first),
+                b.length
+            )?;
             write!(out, "{}, {}]", last.wrapping_sub(first), executions[i])?;
         }
-        write!(out, "],\n\"ROUTINES\": [[\"ENTRY_NODE_ID\", \"EXIT_NODE_IDS\", \"NODES\", \"LOOPS\"]")?;
+        write!(
+            out,
+            "],\n\"ROUTINES\": [[\"ENTRY_NODE_ID\", \"EXIT_NODE_IDS\", \"NODES\", \"LOOPS\"]"
+        )?;
         for r in routines.iter().filter(|r| r.image == image.id) {
             r.write(out)?;
         }
         write!(out, "]}}]")?;
     }
-    write!(out, "],\n\"EDGES\": [[\"EDGE_ID\", \"SOURCE_NODE_ID\", \"TARGET_NODE_ID\", \"EDGE_TYPE_ID\", \"COUNT_PER_THREAD\"]")?;
+    write!(
+        out,
+        "],\n\"EDGES\": [[\"EDGE_ID\", \"SOURCE_NODE_ID\", \"TARGET_NODE_ID\", \"EDGE_TYPE_ID\", \"COUNT_PER_THREAD\"]"
+    )?;
     for (i, ((source, target, kind), counts)) in graph.edges.iter().zip(&graph.counts).enumerate() {
         let mut counts = counts.clone();
         counts.resize(threads, 0);
-        write!(out, ",\n[{}, {}, {}, {}, [{}]]", i + 1, source + 1, target + 1, kind + 1, list(&counts))?;
+        write!(
+            out,
+            ",\n[{}, {}, {}, {}, [{}]]",
+            i + 1,
+            source + 1,
+            target + 1,
+            kind + 1,
+            list(&counts)
+        )?;
     }
     Ok(write!(out, "]}}]]}}\n")?)
 }
 
 /// Source lines of the executed instructions: a row for each stretch of one line.
-fn write_lines(out: &mut impl Write, code: &Code, info: &[Info], image: &Image) -> Result<(), ExportError> {
+fn write_lines(
+    out: &mut impl Write,
+    code: &Code,
+    info: &[Info],
+    image: &Image,
+) -> Result<(), ExportError> {
     let mut found: Vec<(u64, u64, (i32, i32))> = Vec::new();
     for (i, info) in info.iter().enumerate().filter(|(_, f)| f.image == image.id) {
         if let Some(line) = info.line {
@@ -869,7 +1003,10 @@ fn write_lines(out: &mut impl Write, code: &Code, info: &[Info], image: &Image) 
     }
     found.sort_unstable();
     found.dedup_by_key(|f| f.0);
-    write!(out, ",\n\"SOURCE_DATA\": [[\"FILE_NAME_ID\", \"LINE_NUM\", \"ADDR_OFFSET\", \"SIZE\", \"NUM_INSTRS\"]")?;
+    write!(
+        out,
+        ",\n\"SOURCE_DATA\": [[\"FILE_NAME_ID\", \"LINE_NUM\", \"ADDR_OFFSET\", \"SIZE\", \"NUM_INSTRS\"]"
+    )?;
     let mut at = 0;
     while at < found.len() {
         let (start, size, line) = found[at];
@@ -882,7 +1019,13 @@ fn write_lines(out: &mut impl Write, code: &Code, info: &[Info], image: &Image) 
             count += 1;
         }
         let offset = start.wrapping_sub(image.load_address);
-        write!(out, ",\n[{}, {}, \"{offset:#x}\", {}, {count}]", line.0, line.1, end.wrapping_sub(start))?;
+        write!(
+            out,
+            ",\n[{}, {}, \"{offset:#x}\", {}, {count}]",
+            line.0,
+            line.1,
+            end.wrapping_sub(start)
+        )?;
         at += count;
     }
     Ok(write!(out, "]")?)
@@ -901,14 +1044,24 @@ struct Routine {
 
 impl Routine {
     fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
-        let list = |nodes: &[u32]| nodes.iter().map(|n| (n + 1).to_string()).collect::<Vec<_>>().join(", ");
-        write!(out, ",\n[{}, [{}], [[\"NODE_ID\", \"IDOM_NODE_ID\"]", self.entry + 1, list(&self.exits))?;
+        let list = |nodes: &[u32]| {
+            nodes.iter().map(|n| (n + 1).to_string()).collect::<Vec<_>>().join(", ")
+        };
+        write!(
+            out,
+            ",\n[{}, [{}], [[\"NODE_ID\", \"IDOM_NODE_ID\"]",
+            self.entry + 1,
+            list(&self.exits)
+        )?;
         for (node, dominator) in &self.nodes {
             write!(out, ", [{}, {}]", node + 1, dominator + 1)?;
         }
         write!(out, "]")?;
         if !self.loops.is_empty() {
-            write!(out, ",\n[[\"LOOP_HEAD_NODE_ID\", \"LOOP_BACK_EDGE_SOURCE_NODE_IDS\", \"LOOP_NODE_IDS\", ")?;
+            write!(
+                out,
+                ",\n[[\"LOOP_HEAD_NODE_ID\", \"LOOP_BACK_EDGE_SOURCE_NODE_IDS\", \"LOOP_NODE_IDS\", "
+            )?;
             write!(out, "\"PARENT_LOOP_HEAD_NODE_ID\"]")?;
             for (header, back, nodes, parent) in &self.loops {
                 write!(out, ", [{}, [{}], [{}]", header + 1, list(back), list(nodes))?;
@@ -976,7 +1129,8 @@ fn routines(code: &Code, graph: &Graph, image_of: &dyn Fn(&Block) -> i32) -> Vec
         // A node that another routine leads to is an entry of its own.
         let new: Vec<u32> = (SPECIALS..nodes as u32)
             .filter(|&n| {
-                owner[n as usize] != Some(n) && before[n as usize].iter().any(|&b| owner[b as usize] != owner[n as usize])
+                owner[n as usize] != Some(n)
+                    && before[n as usize].iter().any(|&b| owner[b as usize] != owner[n as usize])
             })
             .collect();
         if new.is_empty() {
@@ -992,17 +1146,27 @@ fn routines(code: &Code, graph: &Graph, image_of: &dyn Fn(&Block) -> i32) -> Vec
     }
     members
         .into_iter()
-        .map(|(entry, members)| routine(entry, &members, &next, &leaves, &owner, home(entry).map_or(0, |h| h.0)))
+        .map(|(entry, members)| {
+            routine(entry, &members, &next, &leaves, &owner, home(entry).map_or(0, |h| h.0))
+        })
         .collect()
 }
 
-fn routine(entry: u32, members: &[u32], next: &[Vec<u32>], leaves: &[bool], owner: &[Option<u32>], image: i32) -> Routine {
+fn routine(
+    entry: u32,
+    members: &[u32],
+    next: &[Vec<u32>],
+    leaves: &[bool],
+    owner: &[Option<u32>],
+    image: i32,
+) -> Routine {
     let place: FxHashMap<u32, usize> = members.iter().enumerate().map(|(i, &n)| (n, i)).collect();
     let mut edges: Vec<(usize, usize)> = Vec::new();
     let mut exits = Vec::new();
     for (i, &n) in members.iter().enumerate() {
         edges.extend(next[n as usize].iter().filter_map(|m| Some((i, *place.get(m)?))));
-        if leaves[n as usize] || next[n as usize].iter().any(|&m| owner[m as usize] != Some(entry)) {
+        if leaves[n as usize] || next[n as usize].iter().any(|&m| owner[m as usize] != Some(entry))
+        {
             exits.push(n);
         }
     }
@@ -1010,11 +1174,20 @@ fn routine(entry: u32, members: &[u32], next: &[Vec<u32>], leaves: &[bool], owne
     edges.dedup();
     let root = place.get(&entry).copied().unwrap_or(0);
     let dominators = immediate_dominators(members.len(), &edges, root);
-    let nodes = members.iter().enumerate().map(|(i, &n)| (n, dominators[i].map_or(entry, |d| members[d]))).collect();
+    let nodes = members
+        .iter()
+        .enumerate()
+        .map(|(i, &n)| (n, dominators[i].map_or(entry, |d| members[d])))
+        .collect();
     let found = loops(members.len(), &edges, root);
     let mut rows = Vec::new();
     for l in found.iter().filter(|l| !l.irreducible) {
-        let back = l.body.iter().filter(|&&b| edges.binary_search(&(b, l.header)).is_ok()).map(|&b| members[b]).collect();
+        let back = l
+            .body
+            .iter()
+            .filter(|&&b| edges.binary_search(&(b, l.header)).is_ok())
+            .map(|&b| members[b])
+            .collect();
         let mut parent = l.parent;
         while let Some(p) = parent
             && found[p].irreducible

@@ -1,5 +1,6 @@
-//! Stacks folded into lines `main;f;g COST` (the format of Brendan Gregg's FlameGraph tools), and the flame graph that inferno draws of
-//! them. PLT stubs and the like are merged into their callers.
+//! Stacks folded into lines `main;f;g COST` (the format of Brendan Gregg's FlameGraph tools), and
+//! the flame graph that inferno draws of them. PLT stubs and the like are merged into their
+//! callers.
 
 use super::calls::{self, Event, Unit};
 use super::{ExportError, Options};
@@ -9,8 +10,8 @@ use duckdb::Connection;
 use std::collections::HashMap;
 use std::io::Write;
 
-/// Frames of a stack at most: what is called from deeper ones counts as theirs. A line repeats the whole stack, so without a limit
-/// a deep recursion would give text in the square of its depth.
+/// Frames of a stack at most: what is called from deeper ones counts as theirs. A line repeats the
+/// whole stack, so without a limit a deep recursion would give text in the square of its depth.
 pub const DEPTH: usize = 1000;
 
 /// A chain of functions from a root.
@@ -25,7 +26,10 @@ pub struct Stack {
 }
 
 /// All chains that occur, in the order in which they first do.
-pub fn stacks(connection: &Connection, format: &'static str) -> Result<(Vec<Stack>, Unit), ExportError> {
+pub fn stacks(
+    connection: &Connection,
+    format: &'static str,
+) -> Result<(Vec<Stack>, Unit), ExportError> {
     let unit = calls::prepare(connection, format, false)?;
     let mut list: Vec<Stack> = Vec::new();
     let mut known: HashMap<(Option<usize>, i32), usize> = HashMap::new();
@@ -38,7 +42,13 @@ pub fn stacks(connection: &Connection, format: &'static str) -> Result<(Vec<Stac
                 let at = match parent {
                     Some(parent) if depth >= DEPTH => parent,
                     _ => *known.entry((parent, call.function_id)).or_insert_with(|| {
-                        list.push(Stack { parent, function_id: call.function_id, depth, calls: 0, own: 0 });
+                        list.push(Stack {
+                            parent,
+                            function_id: call.function_id,
+                            depth,
+                            calls: 0,
+                            own: 0,
+                        });
                         list.len() - 1
                     }),
                 };
@@ -77,14 +87,19 @@ pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Resul
 }
 
 /// The flame graph as SVG.
-pub fn flamegraph(connection: &Connection, options: &Options, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn flamegraph(
+    connection: &Connection,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), ExportError> {
     let mut text = Vec::new();
     write(connection, options, &mut text)?;
     let text = String::from_utf8_lossy(&text);
     let mut style = inferno::flamegraph::Options::default();
     style.title = "Calling contexts by the cost of their calls".into();
     style.count_name = "steps".into();
-    let steps: bool = connection.query_row("SELECT count(call_seq) > 0 FROM function_call", [], |r| r.get(0))?;
+    let steps: bool =
+        connection.query_row("SELECT count(call_seq) > 0 FROM function_call", [], |r| r.get(0))?;
     if !steps {
         style.count_name = "ticks".into();
     }

@@ -1,4 +1,5 @@
-//! The whole graph of functions, with nothing left out, in the formats of `addfg graph` that programs read.
+//! The whole graph of functions, with nothing left out, in the formats of `addfg graph` that
+//! programs read.
 
 use super::{ExportError, Options};
 use crate::graph::{Selection, load};
@@ -7,14 +8,21 @@ use duckdb::Connection;
 use std::io::Write;
 
 fn whole(connection: &Connection) -> Result<crate::graph::Graph, ExportError> {
-    Ok(load(connection, &Selection { top: usize::MAX, min_bytes: Some(0), ..Selection::default() })?)
+    Ok(load(
+        connection,
+        &Selection { top: usize::MAX, min_bytes: Some(0), ..Selection::default() },
+    )?)
 }
 
 pub fn json(connection: &Connection, _: &Options, out: &mut dyn Write) -> Result<(), ExportError> {
     Ok(out.write_all(render::json::render(&whole(connection)?).as_bytes())?)
 }
 
-pub fn graphml(connection: &Connection, _: &Options, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn graphml(
+    connection: &Connection,
+    _: &Options,
+    out: &mut dyn Write,
+) -> Result<(), ExportError> {
     Ok(out.write_all(render::graphml::render(&whole(connection)?).as_bytes())?)
 }
 

@@ -1,7 +1,8 @@
 //! The database as files of other programs: one file a format, one word in [`EXPORTS`].
 //!
-//! Whatever grows with the run (calls, communications, steps) is read in windows or copied by DuckDB itself, which spills to disk:
-//! no export needs memory in proportion to the trace. A file gets its name when it is complete.
+//! Whatever grows with the run (calls, communications, steps) is read in windows or copied by
+//! DuckDB itself, which spills to disk: no export needs memory in proportion to the trace. A file
+//! gets its name when it is complete.
 
 use crate::graph::GraphError;
 use duckdb::{Connection, Row, ToSql};
@@ -40,14 +41,17 @@ pub enum ExportError {
     NoStream { format: &'static str, what: &'static str },
     #[error("there is no table or view `{name}`; there are {known}")]
     NoTable { name: String, known: String },
-    #[error("calls of this database have neither steps nor a clock: there is nothing to export as {format}")]
+    #[error(
+        "calls of this database have neither steps nor a clock: there is nothing to export as {format}"
+    )]
     NoCost { format: &'static str },
 }
 
 /// What is asked of an export beside its format.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Tables and views to write, where each is a file; empty: all but those that unpack every step.
+    /// Tables and views to write, where each is a file; empty: all but those that unpack every
+    /// step.
     pub tables: Vec<String>,
     /// Arrows from writing to reading calls at most, those with the most bytes first; None: all.
     pub arrows: Option<u64>,
@@ -61,7 +65,8 @@ pub type Place = fn(&Connection, &Options, &Path) -> Result<(), ExportError>;
 /// How an export is made.
 pub enum Made {
     Stream(Stream),
-    /// A file that is not written from its begin to its end, so that it cannot go to standard output.
+    /// A file that is not written from its begin to its end, so that it cannot go to standard
+    /// output.
     File(Place),
     Folder(Place),
 }
@@ -114,7 +119,12 @@ pub static EXPORTS: &[Export] = &[
         file: "*.trace.json",
         made: Made::Stream(chrome::write),
     },
-    Export { name: "pprof", about: "stacks with steps and calls, for pprof", file: "*.pb.gz", made: Made::Stream(pprof::write) },
+    Export {
+        name: "pprof",
+        about: "stacks with steps and calls, for pprof",
+        file: "*.pb.gz",
+        made: Made::Stream(pprof::write),
+    },
     Export {
         name: "json",
         about: "the whole graph of functions as JSON (docs/graph.schema.json)",
@@ -127,7 +137,12 @@ pub static EXPORTS: &[Export] = &[
         file: "*.graphml",
         made: Made::Stream(graphs::graphml),
     },
-    Export { name: "dot", about: "the whole graph of functions, for Graphviz", file: "*.dot", made: Made::Stream(graphs::dot) },
+    Export {
+        name: "dot",
+        about: "the whole graph of functions, for Graphviz",
+        file: "*.dot",
+        made: Made::Stream(graphs::dot),
+    },
     Export {
         name: "sqlite",
         about: "all but the steps as a SQLite database, which addfg's commands open, too",
@@ -150,7 +165,9 @@ pub static EXPORTS: &[Export] = &[
         name: "gnuplot",
         about: "a folder with the memory profile as tables and a script that draws them",
         file: "*-gnuplot",
-        made: Made::Folder(|connection, _, folder| Ok(crate::views::memory::gnuplot(connection, folder)?)),
+        made: Made::Folder(|connection, _, folder| {
+            Ok(crate::views::memory::gnuplot(connection, folder)?)
+        }),
     },
 ];
 
@@ -183,12 +200,19 @@ impl Drop for Part {
     }
 }
 
-/// Writes an export to a file or folder. What is there is replaced only with `force`, and only when the new one is complete; of a
-/// folder the files of the same names are replaced.
-pub fn write(connection: &Connection, export: &Export, options: &Options, path: &Path, force: bool) -> Result<(), ExportError> {
+/// Writes an export to a file or folder. What is there is replaced only with `force`, and only when
+/// the new one is complete; of a folder the files of the same names are replaced.
+pub fn write(
+    connection: &Connection,
+    export: &Export,
+    options: &Options,
+    path: &Path,
+    force: bool,
+) -> Result<(), ExportError> {
     let name = || path.display().to_string();
     // An export of its own kind is replaced, a database with what is in it is not.
-    let kept = crate::store::open::is_duckdb(path) || (crate::store::sqlite::is_sqlite(path) && export.name != "sqlite");
+    let kept = crate::store::open::is_duckdb(path)
+        || (crate::store::sqlite::is_sqlite(path) && export.name != "sqlite");
     if path.is_file() && kept {
         return Err(ExportError::Database { path: name() });
     }
@@ -223,23 +247,34 @@ pub fn write(connection: &Connection, export: &Export, options: &Options, path: 
 }
 
 /// Writes an export to standard output, say.
-pub fn stream(connection: &Connection, export: &Export, options: &Options, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn stream(
+    connection: &Connection,
+    export: &Export,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), ExportError> {
     match export.made {
         Made::Stream(make) => {
             prepare(connection)?;
             make(connection, options, out)
         }
-        Made::File(_) => Err(ExportError::NoStream { format: export.name, what: "a file that is written here and there" }),
+        Made::File(_) => Err(ExportError::NoStream {
+            format: export.name,
+            what: "a file that is written here and there",
+        }),
         Made::Folder(_) => Err(ExportError::NoStream { format: export.name, what: "a folder" }),
     }
 }
 
 /// Memory for DuckDB; what needs more goes to disk.
 fn prepare(connection: &Connection) -> duckdb::Result<()> {
-    connection.execute_batch("SET memory_limit = '512MB'; SET threads = 2; SET preserve_insertion_order = true;")
+    connection.execute_batch(
+        "SET memory_limit = '512MB'; SET threads = 2; SET preserve_insertion_order = true;",
+    )
 }
 
-/// A query's rows, each given to `take`. The result is kept in memory: for what does not grow with the run.
+/// A query's rows, each given to `take`. The result is kept in memory: for what does not grow with
+/// the run.
 fn each<E: From<duckdb::Error>>(
     connection: &Connection,
     sql: &str,
@@ -264,9 +299,14 @@ fn rows<E: From<duckdb::Error>>(
     columns: &str,
     mut take: impl FnMut(&Row) -> Result<(), E>,
 ) -> Result<(), E> {
-    let end: i64 = connection.query_row(&format!("SELECT coalesce(max(rowid) + 1, 0) FROM {table}"), [], |r| r.get(0))?;
-    let mut statement =
-        connection.prepare(&format!("SELECT {columns} FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid"))?;
+    let end: i64 = connection.query_row(
+        &format!("SELECT coalesce(max(rowid) + 1, 0) FROM {table}"),
+        [],
+        |r| r.get(0),
+    )?;
+    let mut statement = connection.prepare(&format!(
+        "SELECT {columns} FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid"
+    ))?;
     let mut first = 0;
     while first < end {
         let mut window = statement.query([first, first + WINDOW])?;

@@ -1,5 +1,5 @@
-//! pprof's profile: stacks with what they cost, as gzipped protocol buffers. (google/pprof, `proto/profile.proto`: the numbers here are
-//! the field numbers there.)
+//! pprof's profile: stacks with what they cost, as gzipped protocol buffers. (google/pprof,
+//! `proto/profile.proto`: the numbers here are the field numbers there.)
 
 use super::calls::Unit;
 use super::{ExportError, Options, folded};

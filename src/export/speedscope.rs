@@ -1,4 +1,5 @@
-//! speedscope's file format: a profile for each thread, of calls that begin and end. (speedscope, `src/lib/file-format-spec.ts`.)
+//! speedscope's file format: a profile for each thread, of calls that begin and end. (speedscope,
+//! `src/lib/file-format-spec.ts`.)
 
 use super::calls::{self, Event};
 use super::{ExportError, Options};
@@ -12,7 +13,10 @@ pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Resul
     calls::prepare(connection, "a timeline", false)?;
     let names = function_names(connection)?;
     let frames: BTreeMap<i32, usize> = names.keys().enumerate().map(|(i, &id)| (id, i)).collect();
-    write!(out, r#"{{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{{"frames":["#)?;
+    write!(
+        out,
+        r#"{{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{{"frames":["#
+    )?;
     for (i, (name, file, _)) in names.values().enumerate() {
         let frame = match file {
             Some(file) => json!({"name": name, "file": file}),
@@ -32,11 +36,18 @@ pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Resul
                 write!(out, "\n],\"endValue\":{end}}},")?;
             }
             let name = json!(format!("thread {}", call.thread_id));
-            write!(out, "\n{{\"type\":\"evented\",\"name\":{name},\"unit\":\"none\",\"startValue\":{at},\"events\":[")?;
+            write!(
+                out,
+                "\n{{\"type\":\"evented\",\"name\":{name},\"unit\":\"none\",\"startValue\":{at},\"events\":["
+            )?;
             (thread, events) = (Some(call.thread_id), 0);
         }
         let frame = frames.get(&call.function_id).copied().unwrap_or(0);
-        write!(out, "{}\n{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{at}}}", if events > 0 { "," } else { "" })?;
+        write!(
+            out,
+            "{}\n{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{at}}}",
+            if events > 0 { "," } else { "" }
+        )?;
         end = at;
         events += 1;
         Ok(())

@@ -6,7 +6,8 @@ use std::path::Path;
 
 /// Views that unpack every step or access of the run: only on demand.
 const LARGE: [&str; 2] = ["opcode_line", "data_access"];
-/// How communications and dataflow are stored; the views `communication` and `dataflow` say the same in plain columns.
+/// How communications and dataflow are stored; the views `communication` and `dataflow` say the
+/// same in plain columns.
 const PACKED: [&str; 4] = ["communication_row", "communication_kind", "dataflow_row", "place"];
 
 /// Tables and views to write.
@@ -30,11 +31,20 @@ fn names(connection: &Connection, options: &Options) -> Result<Vec<String>, Expo
     Ok(options.tables.clone())
 }
 
-fn copy(connection: &Connection, options: &Options, folder: &Path, ending: &str, how: &str) -> Result<(), ExportError> {
+fn copy(
+    connection: &Connection,
+    options: &Options,
+    folder: &Path,
+    ending: &str,
+    how: &str,
+) -> Result<(), ExportError> {
     for name in names(connection, options)? {
         let path = folder.join(format!("{}.{ending}", name.replace(['/', '\\'], "_")));
         let path = path.display().to_string().replace('\'', "''");
-        connection.execute_batch(&format!("COPY \"{}\" TO '{path}' ({how})", name.replace('"', "\"\"")))?;
+        connection.execute_batch(&format!(
+            "COPY \"{}\" TO '{path}' ({how})",
+            name.replace('"', "\"\"")
+        ))?;
     }
     Ok(())
 }
@@ -44,6 +54,10 @@ pub fn csv(connection: &Connection, options: &Options, folder: &Path) -> Result<
     copy(connection, options, folder, "csv", "FORMAT csv, HEADER true")
 }
 
-pub fn parquet(connection: &Connection, options: &Options, folder: &Path) -> Result<(), ExportError> {
+pub fn parquet(
+    connection: &Connection,
+    options: &Options,
+    folder: &Path,
+) -> Result<(), ExportError> {
     copy(connection, options, folder, "parquet", "FORMAT parquet, COMPRESSION zstd")
 }

@@ -1,5 +1,6 @@
-//! The paper's first method: the graph of executed instructions, whole, then merged up the hierarchy. It shows what top-down saves, and
-//! its `bytes` and `transfers` must be those of top-down.
+//! The paper's first method: the graph of executed instructions, whole, then merged up the
+//! hierarchy. It shows what top-down saves, and its `bytes` and `transfers` must be those of
+//! top-down.
 
 use super::load::report;
 use super::select::DataRow;
@@ -27,10 +28,15 @@ struct StepEdge {
 pub(super) fn rows(connection: &Connection) -> Result<Vec<DataRow>, GraphError> {
     let mut vias: Vec<String> = Vec::new();
     let mut pseudo: FxHashMap<String, i32> = FxHashMap::default();
-    each(connection, "SELECT name, function_id FROM function_symbol WHERE kind = 'pseudo'", &[], |r| {
-        pseudo.insert(r.get(0)?, r.get(1)?);
-        Ok(())
-    })?;
+    each(
+        connection,
+        "SELECT name, function_id FROM function_symbol WHERE kind = 'pseudo'",
+        &[],
+        |r| {
+            pseudo.insert(r.get(0)?, r.get(1)?);
+            Ok(())
+        },
+    )?;
     // 1. Steps.
     let places = replay::places(connection)?;
     let code = Code::open(connection)?;
@@ -49,7 +55,11 @@ pub(super) fn rows(connection: &Connection) -> Result<Vec<DataRow>, GraphError> 
             write_thread: c.write.map_or(0, |w| w.thread),
             read_thread: c.read.thread,
             via: via as u16,
-            nobody: if c.write.is_some() { 0 } else { pseudo.get(places.name(unwritten)).copied().unwrap_or(0) },
+            nobody: if c.write.is_some() {
+                0
+            } else {
+                pseudo.get(places.name(unwritten)).copied().unwrap_or(0)
+            },
         });
     })?;
     // 2. Call instances: parts that one access read of one other are one transfer.
@@ -61,19 +71,27 @@ pub(super) fn rows(connection: &Connection) -> Result<Vec<DataRow>, GraphError> 
     })?;
     let call = |thread: u16, access: u64| {
         let list = intervals.get(&thread)?;
-        let (_, call, function) = list.get(list.partition_point(|i| i.0 <= access >> 16).checked_sub(1)?)?;
+        let (_, call, function) =
+            list.get(list.partition_point(|i| i.0 <= access >> 16).checked_sub(1)?)?;
         Some((*call, *function))
     };
     let mut instances: FxHashMap<(i32, i32, u16), (i64, i64, i32, i32)> = FxHashMap::default();
     for group in edges.chunk_by(|a, b| a.read == b.read) {
         for (i, edge) in group.iter().enumerate() {
-            let Some((reader, reader_function)) = call(edge.read_thread, edge.read) else { continue };
+            let Some((reader, reader_function)) = call(edge.read_thread, edge.read) else {
+                continue;
+            };
             let (writer, writer_function) = if edge.write == 0 {
                 (-edge.nobody, edge.nobody)
             } else {
                 call(edge.write_thread, edge.write).unwrap_or_default()
             };
-            let sums = instances.entry((writer, reader, edge.via)).or_insert((0, 0, writer_function, reader_function));
+            let sums = instances.entry((writer, reader, edge.via)).or_insert((
+                0,
+                0,
+                writer_function,
+                reader_function,
+            ));
             sums.0 += i64::from(edge.bytes);
             sums.1 += i64::from(!group[..i].iter().any(|e| e.write == edge.write));
         }
@@ -86,16 +104,17 @@ pub(super) fn rows(connection: &Connection) -> Result<Vec<DataRow>, GraphError> 
         sums.0 += bytes;
         sums.1 += transfers;
     }
-    let row = |((writer, reader, via), (bytes, transfers)): ((i32, i32, u16), (i64, i64))| DataRow {
-        writer: writer.into(),
-        reader: reader.into(),
-        flow: Flow {
-            via: Via::parse(&vias[usize::from(via)]),
-            bytes,
-            unique_bytes: None,
-            addresses: None,
-            transfers: Some(transfers),
-        },
-    };
+    let row =
+        |((writer, reader, via), (bytes, transfers)): ((i32, i32, u16), (i64, i64))| DataRow {
+            writer: writer.into(),
+            reader: reader.into(),
+            flow: Flow {
+                via: Via::parse(&vias[usize::from(via)]),
+                bytes,
+                unique_bytes: None,
+                addresses: None,
+                transfers: Some(transfers),
+            },
+        };
     Ok(functions.into_iter().map(row).collect())
 }

@@ -30,7 +30,8 @@ pub fn contexts(connection: &Connection) -> Result<Contexts, GraphError> {
     let mut found = Contexts { list: Vec::new(), of_call: BTreeMap::new() };
     let mut known: HashMap<(Option<usize>, i32), usize> = HashMap::new();
     each(connection, report!("call_rows"), &[], |r| {
-        let (call, function_id, caller): (i32, i32, Option<i32>) = (r.get(0)?, r.get(1)?, r.get(2)?);
+        let (call, function_id, caller): (i32, i32, Option<i32>) =
+            (r.get(0)?, r.get(1)?, r.get(2)?);
         let parent = caller.and_then(|c| found.of_call.get(&c).copied());
         let at = *known.entry((parent, function_id)).or_insert_with(|| {
             let depth = parent.map_or(0, |p| found.list[p].depth + 1);
@@ -85,12 +86,17 @@ fn chain(list: &[Context], names: &Names, mut at: usize) -> String {
 
 pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Rows, GraphError> {
     prepare_instances(connection, selection.stubs)?;
-    connection.execute_batch("CREATE OR REPLACE TEMP TABLE group_of (call_id INTEGER, node BIGINT)")?;
+    connection
+        .execute_batch("CREATE OR REPLACE TEMP TABLE group_of (call_id INTEGER, node BIGINT)")?;
     let mut rows = Rows::default();
     let names = function_names(connection)?;
     if selection.level == Level::Context {
         let found = contexts(connection)?;
-        fill(connection, "group_of", found.of_call.iter().map(|(&call, &context)| (call.into(), context as i64 + 1)))?;
+        fill(
+            connection,
+            "group_of",
+            found.of_call.iter().map(|(&call, &context)| (call.into(), context as i64 + 1)),
+        )?;
         for (i, c) in found.list.iter().enumerate() {
             let (_, file, image) = names.get(&c.function_id).cloned().unwrap_or_default();
             let id = i as NodeId + 1;
@@ -112,12 +118,20 @@ pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Row
             rows.nodes.insert(id, node);
         }
     } else {
-        connection.execute_batch("INSERT INTO group_of SELECT call_id, thread_id FROM function_call")?;
+        connection
+            .execute_batch("INSERT INTO group_of SELECT call_id, thread_id FROM function_call")?;
         each(connection, report!("thread_names"), &[], |r| {
             let (id, tid): (i32, Option<i64>) = (r.get(0)?, r.get(1)?);
             let name = format!("thread {id}{}", tid.map_or(String::new(), |t| format!(" ({t})")));
             let steps_self = r.get(2)?;
-            let node = Node { id: id.into(), name, kind: NodeKind::Thread, steps_self, members: 1, ..Node::default() };
+            let node = Node {
+                id: id.into(),
+                name,
+                kind: NodeKind::Thread,
+                steps_self,
+                members: 1,
+                ..Node::default()
+            };
             rows.nodes.insert(node.id, node);
             Ok(())
         })?;

@@ -1,4 +1,5 @@
-//! Parts of functions as nodes: instructions, basic blocks, source lines, loops - of all functions, or of some in a graph of functions.
+//! Parts of functions as nodes: instructions, basic blocks, source lines, loops - of all functions,
+//! or of some in a graph of functions.
 
 use super::load::{Facts, call_row, data_row, fill, node, recorded_control, report};
 use super::select::Rows;
@@ -71,7 +72,11 @@ fn part(inside: Inside, rows: &[Row], flow: Option<&ControlFlow>) -> Option<Node
         Inside::Instruction => {
             let at = format!("{:#x}", first.address);
             let place = lines.map_or(String::new(), |l| format!(", {l}"));
-            if first.text.is_empty() { (at + &place, Vec::new()) } else { (first.text.clone(), vec![at + &place]) }
+            if first.text.is_empty() {
+                (at + &place, Vec::new())
+            } else {
+                (first.text.clone(), vec![at + &place])
+            }
         }
         Inside::Line => (lines.unwrap_or_else(|| "(no line)".into()), Vec::new()),
         Inside::Block => {
@@ -79,21 +84,45 @@ fn part(inside: Inside, rows: &[Row], flow: Option<&ControlFlow>) -> Option<Node
             if rows.len() > SHOWN {
                 text.push(format!("… {} more", rows.len() - SHOWN));
             }
-            (format!("{:#x}{}", first.address, lines.map_or(String::new(), |l| format!(", {l}"))), text)
+            (
+                format!(
+                    "{:#x}{}",
+                    first.address,
+                    lines.map_or(String::new(), |l| format!(", {l}"))
+                ),
+                text,
+            )
         }
         Inside::Loop => {
-            let block = flow.and_then(|f| f.block_of.get((first.node - PART) as usize).copied().flatten());
-            let found = flow.zip(block).and_then(|(f, b)| f.loops.get((*f.loop_of.get(b as usize)?)?));
+            let block =
+                flow.and_then(|f| f.block_of.get((first.node - PART) as usize).copied().flatten());
+            let found =
+                flow.zip(block).and_then(|(f, b)| f.loops.get((*f.loop_of.get(b as usize)?)?));
             match found {
                 None => ("(outside loops)".into(), Vec::new()),
                 Some(l) => {
-                    let times = |n: u64, what| format!("{} {what}{}", human_count(n as i64), if n == 1 { "" } else { "s" });
-                    let entries =
-                        if l.entries == 1 { "entered once".to_owned() } else { format!("entered {}", times(l.entries, "time")) };
+                    let times = |n: u64, what| {
+                        format!("{} {what}{}", human_count(n as i64), if n == 1 { "" } else { "s" })
+                    };
+                    let entries = if l.entries == 1 {
+                        "entered once".to_owned()
+                    } else {
+                        format!("entered {}", times(l.entries, "time"))
+                    };
                     let shape = if l.irreducible { ", several entries" } else { "" };
-                    let depth = if l.depth > 0 { format!(", {} deep", l.depth + 1) } else { String::new() };
-                    let name = format!("loop {}", lines.unwrap_or_else(|| format!("{:#x}", first.address)));
-                    (name, vec![format!("{entries}, {}{depth}{shape}", times(l.iterations, "iteration"))])
+                    let depth =
+                        if l.depth > 0 { format!(", {} deep", l.depth + 1) } else { String::new() };
+                    let name = format!(
+                        "loop {}",
+                        lines.unwrap_or_else(|| format!("{:#x}", first.address))
+                    );
+                    (
+                        name,
+                        vec![format!(
+                            "{entries}, {}{depth}{shape}",
+                            times(l.iterations, "iteration")
+                        )],
+                    )
                 }
             }
         }
@@ -115,14 +144,19 @@ fn part(inside: Inside, rows: &[Row], flow: Option<&ControlFlow>) -> Option<Node
 }
 
 /// Reads functions, those to expand as their parts.
-pub(super) fn rows(connection: &Connection, facts: Facts, selection: &Selection) -> Result<Rows, GraphError> {
+pub(super) fn rows(
+    connection: &Connection,
+    facts: Facts,
+    selection: &Selection,
+) -> Result<Rows, GraphError> {
     let inside = selection.level.inside().unwrap_or(selection.inside);
     connection.execute_batch(
         "CREATE OR REPLACE TEMP TABLE expanded (function_id INTEGER);
          CREATE OR REPLACE TEMP TABLE part (instruction_id INTEGER, node BIGINT)",
     )?;
     if selection.level.inside().is_some() {
-        connection.execute("INSERT INTO expanded SELECT DISTINCT function_id FROM instruction", [])?;
+        connection
+            .execute("INSERT INTO expanded SELECT DISTINCT function_id FROM instruction", [])?;
     } else {
         for id in &selection.expand {
             connection.execute("INSERT INTO expanded VALUES (?)", [id])?;
@@ -131,15 +165,20 @@ pub(super) fn rows(connection: &Connection, facts: Facts, selection: &Selection)
     let carries = selection.data && (selection.carried || inside == Inside::Loop);
     let recorded = selection.control && facts.control;
     let control = selection.control && !recorded;
-    let wants_flow = matches!(inside, Inside::Block | Inside::Loop) || control || selection.jumps || carries;
+    let wants_flow =
+        matches!(inside, Inside::Block | Inside::Loop) || control || selection.jumps || carries;
     let code = if wants_flow { Some(Code::open(connection)?) } else { None };
     let flow = match &code {
         Some(code) => Some(ControlFlow::find(code, connection)?),
         None => None,
     };
     match (inside, &flow) {
-        (Inside::Instruction, _) => connection.execute(&format!("INSERT INTO part {}", report!("part_instruction")), [])?,
-        (Inside::Line, _) => connection.execute(&format!("INSERT INTO part {}", report!("part_line")), [])?,
+        (Inside::Instruction, _) => {
+            connection.execute(&format!("INSERT INTO part {}", report!("part_instruction")), [])?
+        }
+        (Inside::Line, _) => {
+            connection.execute(&format!("INSERT INTO part {}", report!("part_line")), [])?
+        }
         (_, flow) => {
             append_parts(connection, inside, flow.as_ref())?;
             0
@@ -207,20 +246,26 @@ pub(super) fn rows(connection: &Connection, facts: Facts, selection: &Selection)
     let function = |i: i32| NodeId::from(code.instruction(i).function);
     let place = |i: i32| node_of.get(&i).copied();
     let ends = |a: usize, b: usize| {
-        let (from, to) = (flow.blocks.get(a)?.instructions.last()?, flow.blocks.get(b)?.instructions.first()?);
+        let (from, to) =
+            (flow.blocks.get(a)?.instructions.last()?, flow.blocks.get(b)?.instructions.first()?);
         Some((place(*from)?, place(*to)?))
     };
     if control {
-        rows.control.extend(flow.control.iter().filter_map(|&(a, b)| ends(a, b)).filter(|(a, b)| a != b));
+        rows.control
+            .extend(flow.control.iter().filter_map(|&(a, b)| ends(a, b)).filter(|(a, b)| a != b));
     }
     if selection.jumps {
         if inside == Inside::Instruction {
             for block in &flow.blocks {
-                let pairs = block.instructions.windows(2).filter_map(|p| Some((place(p[0])?, place(p[1])?)));
+                let pairs = block
+                    .instructions
+                    .windows(2)
+                    .filter_map(|p| Some((place(p[0])?, place(p[1])?)));
                 rows.jumps.extend(pairs.map(|(a, b)| (a, b, block.executions as i64)));
             }
         }
-        let jumps = flow.next.iter().filter_map(|(&(a, b), &n)| ends(a, b).map(|(a, b)| (a, b, n as i64)));
+        let jumps =
+            flow.next.iter().filter_map(|(&(a, b), &n)| ends(a, b).map(|(a, b)| (a, b, n as i64)));
         let keep_own = matches!(inside, Inside::Instruction | Inside::Block);
         rows.jumps.extend(jumps.filter(|(a, b, _)| a != b || keep_own));
     }
@@ -228,20 +273,30 @@ pub(super) fn rows(connection: &Connection, facts: Facts, selection: &Selection)
         for ((writer, reader, _), (memory, register)) in carried(code, connection, flow)? {
             let at = |i: i32| place(i).unwrap_or(function(i));
             let through = |register: bool| {
-                selection.via.is_empty() || selection.via.iter().any(|&v| (v == super::Via::Register) == register)
+                selection.via.is_empty()
+                    || selection.via.iter().any(|&v| (v == super::Via::Register) == register)
             };
-            let bytes = if through(false) { memory } else { 0 } + if through(true) { register } else { 0 };
+            let bytes =
+                if through(false) { memory } else { 0 } + if through(true) { register } else { 0 };
             rows.carried.push((at(writer), at(reader), bytes));
         }
     }
     Ok(rows)
 }
 
-fn append_parts(connection: &Connection, inside: Inside, flow: Option<&ControlFlow>) -> Result<(), GraphError> {
+fn append_parts(
+    connection: &Connection,
+    inside: Inside,
+    flow: Option<&ControlFlow>,
+) -> Result<(), GraphError> {
     let Some(flow) = flow else { return Ok(()) };
-    connection.execute_batch("CREATE OR REPLACE TEMP TABLE all_parts (instruction_id INTEGER, node BIGINT)")?;
+    connection.execute_batch(
+        "CREATE OR REPLACE TEMP TABLE all_parts (instruction_id INTEGER, node BIGINT)",
+    )?;
     let mut outside: BTreeMap<i32, i32> = BTreeMap::new();
-    for block in flow.blocks.iter().enumerate().filter(|(i, _)| flow.loop_of[*i].is_none()).map(|b| b.1) {
+    for block in
+        flow.blocks.iter().enumerate().filter(|(i, _)| flow.loop_of[*i].is_none()).map(|b| b.1)
+    {
         let least = block.instructions.iter().copied().min().unwrap_or(0);
         let at = outside.entry(block.function).or_insert(least);
         *at = least.min(*at);
@@ -253,7 +308,9 @@ fn append_parts(connection: &Connection, inside: Inside, flow: Option<&ControlFl
             (Inside::Loop, None) => outside.get(&block.function).copied().unwrap_or(0),
             _ => block.instructions[0],
         };
-        list.extend(block.instructions.iter().map(|&i| (i64::from(i), PART + NodeId::from(leader))));
+        list.extend(
+            block.instructions.iter().map(|&i| (i64::from(i), PART + NodeId::from(leader))),
+        );
     }
     fill(connection, "all_parts", list.into_iter())?;
     connection.execute_batch(&format!("INSERT INTO part {}", report!("part_of_flow")))?;
@@ -262,5 +319,6 @@ fn append_parts(connection: &Connection, inside: Inside, flow: Option<&ControlFl
 
 /// Whether nodes are parts of functions.
 pub(super) fn applies(selection: &Selection) -> bool {
-    selection.level.inside().is_some() || (selection.level == Level::Function && !selection.expand.is_empty())
+    selection.level.inside().is_some()
+        || (selection.level == Level::Function && !selection.expand.is_empty())
 }

@@ -58,14 +58,19 @@ pub fn load(connection: &Connection, selection: &Selection) -> Result<Graph, Gra
 }
 
 /// [`load`] for a caller that had to ask for the facts itself.
-pub fn load_with(connection: &Connection, facts: Facts, selection: &Selection) -> Result<Graph, GraphError> {
+pub fn load_with(
+    connection: &Connection,
+    facts: Facts,
+    selection: &Selection,
+) -> Result<Graph, GraphError> {
     let unit = if facts.ticks { crate::query::unit(connection)? } else { "steps" };
     let instances = selection.level == Level::Instance;
     if (instances || selection.focus.is_some_and(|f| f.instance.is_some())) && !facts.instances {
         return Err(GraphError::NoInstances);
     }
     let mut notes = Vec::new();
-    let apart = matches!(selection.level, Level::Function | Level::File | Level::Image) && selection.expand.is_empty();
+    let apart = matches!(selection.level, Level::Function | Level::File | Level::Image)
+        && selection.expand.is_empty();
     if !apart || selection.bottom_up {
         // Order is ours: every list is sorted here.
         connection.execute_batch("SET preserve_insertion_order = false; SET threads = 1")?;
@@ -75,17 +80,29 @@ pub fn load_with(connection: &Connection, facts: Facts, selection: &Selection) -
         Level::Context | Level::Thread if !facts.instances => return Err(GraphError::NoInstances),
         Level::Context | Level::Thread => super::contexts::rows(connection, selection)?,
         Level::Step => super::steps::rows(connection, selection)?,
-        _ if super::inside::applies(selection) => super::inside::rows(connection, facts, selection)?,
+        _ if super::inside::applies(selection) => {
+            super::inside::rows(connection, facts, selection)?
+        }
         _ => function_rows(connection, facts, selection)?,
     };
     rows.dependences = facts.dependences;
     if rows.dependences && selection.data {
         notes.push("Data edges count dependences between instances: this trace has no sizes and no places of data.".to_owned());
     }
-    if apart && !selection.stubs && rows.nodes.values().any(|n| n.kind == NodeKind::Stub) && !facts.instances {
-        notes.push("Stubs are drawn: at detail summary it is not known which call they belong to.".to_owned());
+    if apart
+        && !selection.stubs
+        && rows.nodes.values().any(|n| n.kind == NodeKind::Stub)
+        && !facts.instances
+    {
+        notes.push(
+            "Stubs are drawn: at detail summary it is not known which call they belong to."
+                .to_owned(),
+        );
     }
-    if !apart && super::inside::applies(selection) && rows.nodes.values().any(|n| n.kind == NodeKind::Stub) {
+    if !apart
+        && super::inside::applies(selection)
+        && rows.nodes.values().any(|n| n.kind == NodeKind::Stub)
+    {
         notes.push("Stubs are drawn: parts of functions are not merged.".to_owned());
     }
     if selection.data && rows.data.is_empty() {
@@ -112,8 +129,8 @@ pub fn load_with(connection: &Connection, facts: Facts, selection: &Selection) -
     Ok(select(rows, selection, (steps, unit), notes))
 }
 
-/// Recorded control dependences between nodes; the temporary table `part` says which instructions are nodes, the others are of their
-/// functions.
+/// Recorded control dependences between nodes; the temporary table `part` says which instructions
+/// are nodes, the others are of their functions.
 pub(super) fn recorded_control(connection: &Connection, rows: &mut Rows) -> Result<(), GraphError> {
     each(connection, report!("recorded_control"), &[], |r| {
         let (a, b) = (r.get(0)?, r.get(1)?);
@@ -151,15 +168,19 @@ pub(super) fn node(r: &Row, instances: bool) -> duckdb::Result<Node> {
 
 pub(super) fn data_row(r: &Row) -> duckdb::Result<DataRow> {
     let via = match r.get_ref(2)? {
-        duckdb::types::ValueRef::Text(text) => Via::parse(std::str::from_utf8(text).unwrap_or_default()),
+        duckdb::types::ValueRef::Text(text) => {
+            Via::parse(std::str::from_utf8(text).unwrap_or_default())
+        }
         _ => Via::Other,
     };
-    // Dependences without sizes: how many there are takes the place of bytes, and the graph says so.
+    // Dependences without sizes: how many there are takes the place of bytes, and the graph says
+    // so.
     let bytes = match r.get::<_, Option<i64>>(3)? {
         Some(bytes) => bytes,
         None => r.get::<_, Option<i64>>(6)?.unwrap_or(0),
     };
-    let flow = Flow { via, bytes, unique_bytes: r.get(4)?, addresses: r.get(5)?, transfers: r.get(6)? };
+    let flow =
+        Flow { via, bytes, unique_bytes: r.get(4)?, addresses: r.get(5)?, transfers: r.get(6)? };
     Ok(DataRow { writer: r.get(0)?, reader: r.get(1)?, flow })
 }
 
@@ -167,7 +188,11 @@ pub(super) fn call_row(r: &Row) -> duckdb::Result<CallRow> {
     Ok(CallRow { caller: r.get(0)?, callee: r.get(1)?, calls: r.get(2)?, steps: r.get(3)? })
 }
 
-fn read(connection: &Connection, selection: &Selection, [nodes, data, calls]: [&str; 3]) -> Result<Rows, GraphError> {
+fn read(
+    connection: &Connection,
+    selection: &Selection,
+    [nodes, data, calls]: [&str; 3],
+) -> Result<Rows, GraphError> {
     let mut rows = Rows::default();
     let instances = selection.level == Level::Instance;
     each(connection, nodes, &[], |r| {
@@ -195,14 +220,19 @@ fn read(connection: &Connection, selection: &Selection, [nodes, data, calls]: [&
     Ok(rows)
 }
 
-fn function_rows(connection: &Connection, facts: Facts, selection: &Selection) -> Result<Rows, GraphError> {
+fn function_rows(
+    connection: &Connection,
+    facts: Facts,
+    selection: &Selection,
+) -> Result<Rows, GraphError> {
     let queries = if selection.stubs || !facts.stubs {
         [report!("graph_nodes"), report!("graph_data"), report!("graph_calls")]
     } else {
         [report!("graph_nodes_folded"), report!("graph_data_folded"), report!("graph_calls_folded")]
     };
     let top_down = Selection { data: selection.data && !selection.bottom_up, ..selection.clone() };
-    let mut rows = read(connection, if selection.bottom_up { &top_down } else { selection }, queries)?;
+    let mut rows =
+        read(connection, if selection.bottom_up { &top_down } else { selection }, queries)?;
     if selection.data && selection.bottom_up {
         prepare_instances(connection, selection.stubs)?;
         rows.data = super::bottom_up::rows(connection)?;
@@ -212,14 +242,17 @@ fn function_rows(connection: &Connection, facts: Facts, selection: &Selection) -
         rows.nodes = read(connection, &with_data, [queries[0], "SELECT NULL LIMIT 0", ""])?.nodes;
     }
     if selection.control && facts.control {
-        connection.execute_batch("CREATE OR REPLACE TEMP TABLE part (instruction_id INTEGER, node BIGINT)")?;
+        connection.execute_batch(
+            "CREATE OR REPLACE TEMP TABLE part (instruction_id INTEGER, node BIGINT)",
+        )?;
         recorded_control(connection, &mut rows)?;
     }
     rows.focus.extend(selection.focus.map(|f| NodeId::from(f.function_id)));
     Ok(rows)
 }
 
-/// The temporary table `merged`: stub instances and what they are merged into. An error where call instances are not kept.
+/// The temporary table `merged`: stub instances and what they are merged into. An error where call
+/// instances are not kept.
 pub fn prepare_merged(connection: &Connection, stubs: bool) -> Result<(), GraphError> {
     let any = connection.query_row("SELECT EXISTS (FROM function_call)", [], |r| r.get(0))?;
     if any { Ok(prepare_instances(connection, stubs)?) } else { Err(GraphError::NoInstances) }
@@ -242,7 +275,11 @@ pub(super) fn prepare_instances(connection: &Connection, stubs: bool) -> duckdb:
 }
 
 /// Fills a temporary table of two columns of numbers.
-pub(super) fn fill(connection: &Connection, table: &str, rows: impl Iterator<Item = (i64, i64)>) -> Result<(), GraphError> {
+pub(super) fn fill(
+    connection: &Connection,
+    table: &str,
+    rows: impl Iterator<Item = (i64, i64)>,
+) -> Result<(), GraphError> {
     let mut appender = connection.appender_to_catalog_and_db(table, "temp", "main")?;
     for (a, b) in rows {
         appender.append_row([a, b])?;
@@ -252,7 +289,8 @@ pub(super) fn fill(connection: &Connection, table: &str, rows: impl Iterator<Ite
 
 fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows, GraphError> {
     prepare_instances(connection, selection.stubs)?;
-    connection.execute_batch("CREATE OR REPLACE TEMP TABLE near (node BIGINT, distance INTEGER)")?;
+    connection
+        .execute_batch("CREATE OR REPLACE TEMP TABLE near (node BIGINT, distance INTEGER)")?;
     let mut focus: Vec<NodeId> = Vec::new();
     let kept = selection.focus.is_none() && !selection.stubs && selection.top <= TOP_CALLS;
     match selection.focus {
@@ -262,7 +300,10 @@ fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
             let largest = if kept {
                 format!("SELECT call_id FROM top_call ORDER BY share DESC, call_id LIMIT {top}")
             } else {
-                format!("SELECT call_id FROM ({})", report!("instance_top").trim_end().trim_end_matches(';').replace("$1", &top))
+                format!(
+                    "SELECT call_id FROM ({})",
+                    report!("instance_top").trim_end().trim_end_matches(';').replace("$1", &top)
+                )
             };
             connection.execute_batch(&format!(
                 "INSERT INTO near SELECT call_id, 0 FROM ({largest})
@@ -275,7 +316,8 @@ fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
             connection.execute(sql, duckdb::params![f.function_id, f.instance, f.instance])?;
             let next = format!("INSERT INTO near {}", report!("instance_next"));
             for _ in 0..f.depth {
-                if connection.execute(&next, duckdb::params![selection.data, selection.calls])? == 0 {
+                if connection.execute(&next, duckdb::params![selection.data, selection.calls])? == 0
+                {
                     break;
                 }
             }
@@ -286,7 +328,11 @@ fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
         }
     }
     let (calls, data, edges) = if kept {
-        ("FROM top_call WHERE call_id IN (SELECT node FROM near)", report!("top_data"), report!("top_calls"))
+        (
+            "FROM top_call WHERE call_id IN (SELECT node FROM near)",
+            report!("top_data"),
+            report!("top_calls"),
+        )
     } else {
         (report!("instance_self"), report!("instance_data"), report!("instance_calls"))
     };
@@ -296,7 +342,8 @@ fn instance_rows(connection: &Connection, selection: &Selection) -> Result<Rows,
     Ok(rows)
 }
 
-/// Distinct cells between groups of functions; none where the communications are not kept or several threads ran.
+/// Distinct cells between groups of functions; none where the communications are not kept or
+/// several threads ran.
 fn group_addresses(
     connection: &Connection,
     rows: &Rows,
@@ -337,8 +384,10 @@ fn current(
 ) -> Result<(Vec<DataRow>, Vec<CallRow>), GraphError> {
     prepare_instances(connection, selection.stubs)?;
     let sql = "SELECT call_id FROM function_call WHERE function_id = ? AND instance = ?";
-    let call: i64 =
-        connection.query_row(sql, [function_id, instance], |r| r.get(0)).optional()?.ok_or(GraphError::NoInstances)?;
+    let call: i64 = connection
+        .query_row(sql, [function_id, instance], |r| r.get(0))
+        .optional()?
+        .ok_or(GraphError::NoInstances)?;
     let (mut data, mut calls) = (Vec::new(), Vec::new());
     if selection.data {
         each(connection, report!("focus_data"), &[&call], |r| {
@@ -358,17 +407,27 @@ fn current(
     Ok((data, calls))
 }
 
-fn not_there(connection: &Connection, function_id: i32, stubs: bool) -> Result<GraphError, GraphError> {
+fn not_there(
+    connection: &Connection,
+    function_id: i32,
+    stubs: bool,
+) -> Result<GraphError, GraphError> {
     let sql = "SELECT name, kind FROM function_symbol WHERE function_id = ?";
-    let (name, kind): (String, String) = connection.query_row(sql, [function_id], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let (name, kind): (String, String) =
+        connection.query_row(sql, [function_id], |r| Ok((r.get(0)?, r.get(1)?)))?;
     let name = visible(&name).into_owned();
-    Ok(if kind == "stub" && !stubs { GraphError::MergedStub { name } } else { GraphError::NotInGraph { name } })
+    Ok(if kind == "stub" && !stubs {
+        GraphError::MergedStub { name }
+    } else {
+        GraphError::NotInGraph { name }
+    })
 }
 
 /// Why there is no dataflow, in words.
 fn why_no_data(connection: &Connection) -> Result<String, GraphError> {
     let sql = "SELECT bool_or(carries_accesses), string_agg(DISTINCT format, ', ') FROM input WHERE role = 'trace'";
-    let (accesses, format): (Option<bool>, Option<String>) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let (accesses, format): (Option<bool>, Option<String>) =
+        connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
     let format = format.map_or(String::new(), |f| format!(" ({})", visible(&f)));
     Ok(if accesses == Some(false) {
         format!(

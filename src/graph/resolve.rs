@@ -24,8 +24,9 @@ struct Candidate {
     exact: bool,
 }
 
-/// The function that `name`, `file:name` or `@address` means, each with `#N` behind it for a call instance. Of several with one name
-/// the only one that ran is meant; more are refused with their list.
+/// The function that `name`, `file:name` or `@address` means, each with `#N` behind it for a call
+/// instance. Of several with one name the only one that ran is meant; more are refused with their
+/// list.
 pub fn resolve_function(connection: &Connection, text: &str) -> Result<Resolved, GraphError> {
     let mut instance = None;
     let mut found = candidates(connection, text)?;
@@ -45,40 +46,63 @@ pub fn resolve_function(connection: &Connection, text: &str) -> Result<Resolved,
     match &found[..] {
         [] => {
             let mut statement = connection.prepare(LIKE)?;
-            let like = statement.query_map([name], |r| r.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+            let like = statement
+                .query_map([name], |r| r.get::<_, String>(0))?
+                .collect::<Result<Vec<_>, _>>()?;
             let hint = match &like[..] {
                 [] => "`addfg info` lists those that ran".to_owned(),
-                _ => format!("there is {}", like.iter().map(|n| format!("`{}`", visible(n))).collect::<Vec<_>>().join(", ")),
+                _ => format!(
+                    "there is {}",
+                    like.iter().map(|n| format!("`{}`", visible(n))).collect::<Vec<_>>().join(", ")
+                ),
             };
             Err(GraphError::NoFunction { name: visible(name).into_owned(), hint })
         }
         [one] => {
             if let Some(number) = instance {
                 let calls: Option<i64> = connection
-                    .query_row("SELECT calls FROM function_profile WHERE function_id = ?", [one.function_id], |r| r.get(0))
+                    .query_row(
+                        "SELECT calls FROM function_profile WHERE function_id = ?",
+                        [one.function_id],
+                        |r| r.get(0),
+                    )
                     .optional()?;
                 let calls = calls.unwrap_or(0);
                 if number < 1 || i64::from(number) > calls {
-                    return Err(GraphError::NoInstance { name: visible(&one.name).into_owned(), instance: number, calls });
+                    return Err(GraphError::NoInstance {
+                        name: visible(&one.name).into_owned(),
+                        instance: number,
+                        calls,
+                    });
                 }
             }
             Ok(Resolved { function_id: one.function_id, name: one.name.clone(), instance })
         }
         several => {
-            let list: Vec<String> = several.iter().take(12).map(|c| describe(connection, c)).collect::<Result<_, _>>()?;
+            let list: Vec<String> = several
+                .iter()
+                .take(12)
+                .map(|c| describe(connection, c))
+                .collect::<Result<_, _>>()?;
             let more = several.len().saturating_sub(12);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            Err(GraphError::Ambiguous { name: visible(name).into_owned(), candidates: format!("{}{more}", list.join(", ")) })
+            Err(GraphError::Ambiguous {
+                name: visible(name).into_owned(),
+                candidates: format!("{}{more}", list.join(", ")),
+            })
         }
     }
 }
 
 fn candidates(connection: &Connection, text: &str) -> Result<Vec<Candidate>, GraphError> {
-    let row = |r: &duckdb::Row| Ok(Candidate { function_id: r.get(0)?, name: r.get(1)?, ran: r.get(2)?, exact: r.get(3)? });
+    let row = |r: &duckdb::Row| {
+        Ok(Candidate { function_id: r.get(0)?, name: r.get(1)?, ran: r.get(2)?, exact: r.get(3)? })
+    };
     if let Some(digits) = text.strip_prefix('@') {
         let digits = digits.split('#').next().unwrap_or(digits);
         let address = digits.strip_prefix("0x").or(digits.strip_prefix("0X")).unwrap_or(digits);
-        let address = u64::from_str_radix(address, 16).map_err(|_| GraphError::NoAddress { text: visible(text).into_owned() })?;
+        let address = u64::from_str_radix(address, 16)
+            .map_err(|_| GraphError::NoAddress { text: visible(text).into_owned() })?;
         // With #N behind it, the second look without it finds the function.
         if text.contains('#') {
             return Ok(Vec::new());

@@ -2,7 +2,9 @@
 
 use super::amount;
 use super::load::{add, group};
-use super::{Edge, EdgeKind, Flow, Focus, Graph, Level, Node, NodeId, NodeKind, OTHERS, Selection, Via};
+use super::{
+    Edge, EdgeKind, Flow, Focus, Graph, Level, Node, NodeId, NodeKind, OTHERS, Selection, Via,
+};
 use crate::text::{human_count, percent};
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -62,7 +64,8 @@ impl Rows {
             (row.caller, row.callee) = (a, b);
         }
         self.calls.retain(|c| c.calls > 0);
-        // Neither control dependences nor control flow within one node that stands for several say anything.
+        // Neither control dependences nor control flow within one node that stands for several say
+        // anything.
         self.control.iter_mut().for_each(|c| *c = (to(c.0), to(c.1)));
         self.control.retain(|c| c.0 != OTHERS || c.1 != OTHERS);
         self.jumps.iter_mut().for_each(|j| *j = (to(j.0), to(j.1), j.2));
@@ -116,7 +119,12 @@ fn plural(count: usize, what: &str) -> String {
     format!("{} {what}{}", human_count(count as i64), if count == 1 { "" } else { "s" })
 }
 
-pub(super) fn select(mut rows: Rows, selection: &Selection, (steps, unit): (i64, &'static str), notes: Vec<String>) -> Graph {
+pub(super) fn select(
+    mut rows: Rows,
+    selection: &Selection,
+    (steps, unit): (i64, &'static str),
+    notes: Vec<String>,
+) -> Graph {
     let mut left_out = Vec::new();
     let dependences = rows.dependences;
     let word = selection.level.word();
@@ -133,9 +141,14 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, (steps, unit): (i64,
             None => Some("(no image)".into()),
         }),
         Level::Function if !selection.groups.is_empty() => {
-            let name_of: BTreeMap<NodeId, &str> =
-                selection.groups.iter().flat_map(|(name, ids)| ids.iter().map(|&id| (NodeId::from(id), name.as_str()))).collect();
-            group(&mut rows, NodeKind::Group, |n| name_of.get(&n.id).map(|name| (*name).to_owned()));
+            let name_of: BTreeMap<NodeId, &str> = selection
+                .groups
+                .iter()
+                .flat_map(|(name, ids)| ids.iter().map(|&id| (NodeId::from(id), name.as_str())))
+                .collect();
+            group(&mut rows, NodeKind::Group, |n| {
+                name_of.get(&n.id).map(|name| (*name).to_owned())
+            });
         }
         _ => {}
     }
@@ -148,13 +161,18 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, (steps, unit): (i64,
     {
         around(&mut rows, focus, word, &mut left_out);
     }
-    let parts = selection.level.inside().is_some() || !selection.expand.is_empty() || selection.level == Level::Step;
+    let parts = selection.level.inside().is_some()
+        || !selection.expand.is_empty()
+        || selection.level == Level::Step;
     let cycles = if parts { cycles(&rows.data) } else { BTreeMap::new() };
     keep_top(&mut rows, selection, (steps, unit), word, &mut left_out);
 
     let mut data = data_edges(&rows.data);
     for &(writer, reader, via, cells) in &rows.addresses {
-        if let Some(flow) = data.get_mut(&(writer, reader)).and_then(|flows| flows.iter_mut().find(|f| f.via == via)) {
+        if let Some(flow) = data
+            .get_mut(&(writer, reader))
+            .and_then(|flows| flows.iter_mut().find(|f| f.via == via))
+        {
             flow.addresses = Some(cells);
         }
     }
@@ -163,7 +181,8 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, (steps, unit): (i64,
     for &(a, b, bytes) in &rows.carried {
         *carried.entry((a, b)).or_default() += bytes;
     }
-    let mut control: BTreeMap<(NodeId, NodeId), i64> = rows.control.iter().map(|&ends| (ends, 0)).collect();
+    let mut control: BTreeMap<(NodeId, NodeId), i64> =
+        rows.control.iter().map(|&ends| (ends, 0)).collect();
     let mut jumps: BTreeMap<(NodeId, NodeId), i64> = BTreeMap::new();
     for &(a, b, count) in &rows.jumps {
         *jumps.entry((a, b)).or_default() += count;
@@ -179,16 +198,27 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, (steps, unit): (i64,
     drop_rare(&mut calls, selection, rows.nodes.len(), &mut left_out);
     drop_many(&mut control, selection, rows.nodes.len(), "control dependence", &mut left_out);
     drop_many(&mut jumps, selection, rows.nodes.len(), "edge of control flow", &mut left_out);
-    let linked = data.keys().chain(calls.keys()).chain(control.keys()).chain(jumps.keys()).flat_map(|&(a, b)| [a, b]).collect();
+    let linked = data
+        .keys()
+        .chain(calls.keys())
+        .chain(control.keys())
+        .chain(jumps.keys())
+        .flat_map(|&(a, b)| [a, b])
+        .collect();
     drop_lonely(&mut rows, &linked, (steps, unit), word, &mut left_out);
 
     let mut graph = DiGraph::new();
-    let index: BTreeMap<NodeId, NodeIndex> = rows.nodes.into_iter().map(|(id, node)| (id, graph.add_node(node))).collect();
+    let index: BTreeMap<NodeId, NodeIndex> =
+        rows.nodes.into_iter().map(|(id, node)| (id, graph.add_node(node))).collect();
     for (ends, (count, below)) in calls {
         if let (Some(&a), Some(&b)) = (index.get(&ends.0), index.get(&ends.1)) {
             let now = current.as_ref().map(|c| c.1.get(&ends).copied());
             let (calls, steps) = now.flatten().unwrap_or((count, below));
-            graph.add_edge(a, b, Edge { potential: now == Some(None), ..Edge::new(EdgeKind::Call { calls, steps }) });
+            graph.add_edge(
+                a,
+                b,
+                Edge { potential: now == Some(None), ..Edge::new(EdgeKind::Call { calls, steps }) },
+            );
         }
     }
     for (ends, flows) in data {
@@ -196,7 +226,8 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, (steps, unit): (i64,
             let now = current.as_ref().map(|c| c.0.get(&ends).cloned());
             let potential = now == Some(None);
             let edge = Edge::new(EdgeKind::Data(now.flatten().unwrap_or(flows)));
-            let cycle = ends.0 != ends.1 && cycles.get(&ends.0).is_some_and(|c| cycles.get(&ends.1) == Some(c));
+            let cycle = ends.0 != ends.1
+                && cycles.get(&ends.0).is_some_and(|c| cycles.get(&ends.1) == Some(c));
             let carried = carried.get(&ends).copied().unwrap_or(0);
             graph.add_edge(a, b, Edge { potential, cycle, carried, ..edge });
         }
@@ -204,7 +235,11 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, (steps, unit): (i64,
     for (kind, edges) in [(EdgeKind::Control, control), (EdgeKind::Jump { count: 0 }, jumps)] {
         for (ends, count) in edges {
             if let (Some(&a), Some(&b)) = (index.get(&ends.0), index.get(&ends.1)) {
-                let kind = if kind == EdgeKind::Control { EdgeKind::Control } else { EdgeKind::Jump { count } };
+                let kind = if kind == EdgeKind::Control {
+                    EdgeKind::Control
+                } else {
+                    EdgeKind::Jump { count }
+                };
                 graph.add_edge(a, b, Edge::new(kind));
             }
         }
@@ -213,8 +248,20 @@ pub(super) fn select(mut rows: Rows, selection: &Selection, (steps, unit): (i64,
         [one] => index.get(&one).copied(),
         _ => None,
     };
-    let instance = selection.focus.and_then(|f| f.instance).filter(|_| selection.level != Level::Instance);
-    Graph { graph, level: selection.level, title: None, steps, unit, dependences, focus, instance, left_out, notes }
+    let instance =
+        selection.focus.and_then(|f| f.instance).filter(|_| selection.level != Level::Instance);
+    Graph {
+        graph,
+        level: selection.level,
+        title: None,
+        steps,
+        unit,
+        dependences,
+        focus,
+        instance,
+        left_out,
+        notes,
+    }
 }
 
 /// Which strongly connected part of the dataflow each node is in, of those with several nodes.
@@ -228,7 +275,9 @@ fn cycles(data: &[DataRow]) -> BTreeMap<NodeId, usize> {
     }
     let components = petgraph::algo::kosaraju_scc(&graph);
     let several = components.iter().enumerate().filter(|(_, c)| c.len() > 1);
-    several.flat_map(|(number, c)| c.iter().map(|&i| (graph[i], number)).collect::<Vec<_>>()).collect()
+    several
+        .flat_map(|(number, c)| c.iter().map(|&i| (graph[i], number)).collect::<Vec<_>>())
+        .collect()
 }
 
 /// The last part of a path.
@@ -236,10 +285,14 @@ fn base(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// Keeps the nodes within `depth` edges of the focus and of the edges those that touch a node nearer than that: at depth 1 its own.
+/// Keeps the nodes within `depth` edges of the focus and of the edges those that touch a node
+/// nearer than that: at depth 1 its own.
 fn around(rows: &mut Rows, focus: Focus, word: &str, left_out: &mut Vec<String>) {
     let mut near: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
-    let (data, calls) = (rows.data.iter().map(|d| (d.writer, d.reader)), rows.calls.iter().map(|c| (c.caller, c.callee)));
+    let (data, calls) = (
+        rows.data.iter().map(|d| (d.writer, d.reader)),
+        rows.calls.iter().map(|c| (c.caller, c.callee)),
+    );
     let flow = rows.control.iter().copied().chain(rows.jumps.iter().map(|j| (j.0, j.1)));
     for (a, b) in data.chain(calls).chain(flow) {
         if a != b && a != OTHERS && b != OTHERS {
@@ -268,25 +321,42 @@ fn around(rows: &mut Rows, focus: Focus, word: &str, left_out: &mut Vec<String>)
         keep
     });
     if count > 0 {
-        let edges = if focus.depth == 1 { "one edge".to_owned() } else { format!("{} edges", focus.depth) };
+        let edges =
+            if focus.depth == 1 { "one edge".to_owned() } else { format!("{} edges", focus.depth) };
         left_out.push(format!("{} farther than {edges} from the focus", plural(count, word)));
     }
     let d = |n: NodeId| distance.get(&n).copied().unwrap_or(u32::MAX);
     // A node's own traffic stays with it.
-    let touches = |a, b| if a == b { d(a) <= focus.depth } else { d(a).min(d(b)) < focus.depth && d(a).max(d(b)) <= focus.depth };
+    let touches = |a, b| {
+        if a == b {
+            d(a) <= focus.depth
+        } else {
+            d(a).min(d(b)) < focus.depth && d(a).max(d(b)) <= focus.depth
+        }
+    };
     rows.data.retain(|r| touches(r.writer, r.reader));
     rows.control.retain(|c| touches(c.0, c.1));
     rows.jumps.retain(|j| touches(j.0, j.1));
-    rows.calls
-        .retain(|r| r.caller != r.callee && touches(r.caller, r.callee) || r.caller == r.callee && d(r.caller) < focus.depth);
+    rows.calls.retain(|r| {
+        r.caller != r.callee && touches(r.caller, r.callee)
+            || r.caller == r.callee && d(r.caller) < focus.depth
+    });
 }
 
 /// Pseudo-functions that are drawn at most, beside the nodes that are asked for.
 const SOURCES: usize = 6;
 
-/// Keeps the nodes with the largest share of steps, inclusive steps or traffic; the rest becomes one node.
-fn keep_top(rows: &mut Rows, selection: &Selection, (steps, unit): (i64, &str), word: &str, left_out: &mut Vec<String>) {
-    let drawn = rows.nodes.values().filter(|n| n.id != OTHERS && n.kind != NodeKind::Pseudo).count();
+/// Keeps the nodes with the largest share of steps, inclusive steps or traffic; the rest becomes
+/// one node.
+fn keep_top(
+    rows: &mut Rows,
+    selection: &Selection,
+    (steps, unit): (i64, &str),
+    word: &str,
+    left_out: &mut Vec<String>,
+) {
+    let drawn =
+        rows.nodes.values().filter(|n| n.id != OTHERS && n.kind != NodeKind::Pseudo).count();
     let pseudo = rows.nodes.values().filter(|n| n.kind == NodeKind::Pseudo).count();
     let mut sources = 0;
     if drawn > selection.top || pseudo > SOURCES {
@@ -313,13 +383,17 @@ fn keep_top(rows: &mut Rows, selection: &Selection, (steps, unit): (i64, &str), 
                 return -(id as f64);
             }
             let (data, calls) = traffic.get(&id).copied().unwrap_or_default();
-            let traffic = share(data, total.0).max(if selection.data { 0.0 } else { share(calls, total.1) });
+            let traffic =
+                share(data, total.0).max(if selection.data { 0.0 } else { share(calls, total.1) });
             if selection.focus.is_some() {
                 // A partner's own weight says nothing of what it has to do with the focus.
                 return traffic.max(0.5 * share(calls, total.1));
             }
-            // Callers of everything are the skeleton of the graph, though they may do little themselves.
-            traffic.max(share(n.steps_self.unwrap_or(0), steps)).max(0.1 * share(n.steps_total.unwrap_or(0), steps))
+            // Callers of everything are the skeleton of the graph, though they may do little
+            // themselves.
+            traffic
+                .max(share(n.steps_self.unwrap_or(0), steps))
+                .max(0.1 * share(n.steps_total.unwrap_or(0), steps))
         };
         let forced: BTreeSet<NodeId> = rows.focus.iter().copied().take(selection.top).collect();
         // Where data comes from stays in the picture, however few nodes are asked for.
@@ -333,7 +407,8 @@ fn keep_top(rows: &mut Rows, selection: &Selection, (steps, unit): (i64, &str), 
             order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
             order.into_iter().skip(limit).map(|o| o.2).collect::<Vec<_>>()
         };
-        let rest: BTreeSet<NodeId> = beyond(false, selection.top).into_iter().chain(beyond(true, SOURCES)).collect();
+        let rest: BTreeSet<NodeId> =
+            beyond(false, selection.top).into_iter().chain(beyond(true, SOURCES)).collect();
         let mut others = rows.nodes.remove(&OTHERS).unwrap_or_else(|| Node {
             name: "(others)".into(),
             kind: NodeKind::Others,
@@ -350,8 +425,10 @@ fn keep_top(rows: &mut Rows, selection: &Selection, (steps, unit): (i64, &str), 
         rows.rename(|id| if rest.contains(&id) { OTHERS } else { id });
     }
     if let Some(others) = rows.nodes.get(&OTHERS) {
-        let share =
-            others.steps_self.and_then(|s| percent(s, steps)).map_or(String::new(), |p| format!(" with {p} of the {unit}"));
+        let share = others
+            .steps_self
+            .and_then(|s| percent(s, steps))
+            .map_or(String::new(), |p| format!(" with {p} of the {unit}"));
         let mut parts = Vec::new();
         if others.members > 0 {
             parts.push(format!("{}{share}", plural(others.members, word)));
@@ -364,9 +441,16 @@ fn keep_top(rows: &mut Rows, selection: &Selection, (steps, unit): (i64, &str), 
 }
 
 /// Leaves out the smallest data edges.
-fn drop_small(data: &mut DataEdges, selection: &Selection, nodes: usize, dependences: bool, left_out: &mut Vec<String>) {
+fn drop_small(
+    data: &mut DataEdges,
+    selection: &Selection,
+    nodes: usize,
+    dependences: bool,
+    left_out: &mut Vec<String>,
+) {
     let total = data.values().fold(0i64, |sum, f| sum.saturating_add(bytes(f)));
-    let mut order: Vec<(i64, (NodeId, NodeId))> = data.iter().map(|(&ends, flows)| (bytes(flows), ends)).collect();
+    let mut order: Vec<(i64, (NodeId, NodeId))> =
+        data.iter().map(|(&ends, flows)| (bytes(flows), ends)).collect();
     order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     let keep = match selection.min_bytes {
         // A part of the run is drawn as it was, within reason.
@@ -401,16 +485,26 @@ fn drop_small(data: &mut DataEdges, selection: &Selection, nodes: usize, depende
 }
 
 /// Leaves out the call edges with the fewest steps below them.
-fn drop_rare(calls: &mut CallEdges, selection: &Selection, nodes: usize, left_out: &mut Vec<String>) {
+fn drop_rare(
+    calls: &mut CallEdges,
+    selection: &Selection,
+    nodes: usize,
+    left_out: &mut Vec<String>,
+) {
     let limit = (2 * nodes).max(24);
     if calls.len() <= limit || selection.min_bytes == Some(0) {
         return;
     }
-    let mut order: Vec<_> = calls.iter().map(|(&ends, &(count, steps))| (steps.unwrap_or(0), count, ends)).collect();
+    let mut order: Vec<_> =
+        calls.iter().map(|(&ends, &(count, steps))| (steps.unwrap_or(0), count, ends)).collect();
     order.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then(a.2.cmp(&b.2)));
     let gone = &order[limit..];
     let count = gone.iter().fold(0i64, |sum, g| sum.saturating_add(g.1));
-    left_out.push(format!("{} with {} in all", plural(gone.len(), "call edge"), plural(count.max(0) as usize, "call")));
+    left_out.push(format!(
+        "{} with {} in all",
+        plural(gone.len(), "call edge"),
+        plural(count.max(0) as usize, "call")
+    ));
     for (_, _, ends) in gone {
         calls.remove(ends);
     }
@@ -437,13 +531,22 @@ fn drop_many(
 }
 
 /// Without an edge, a node says little but its share.
-fn drop_lonely(rows: &mut Rows, linked: &BTreeSet<NodeId>, (steps, unit): (i64, &str), word: &str, left_out: &mut Vec<String>) {
+fn drop_lonely(
+    rows: &mut Rows,
+    linked: &BTreeSet<NodeId>,
+    (steps, unit): (i64, &str),
+    word: &str,
+    left_out: &mut Vec<String>,
+) {
     let (mut count, mut sum, mut pseudo) = (0, None, 0);
     let focus = &rows.focus;
     rows.nodes.retain(|id, n| {
-        let large =
-            (n.kind != NodeKind::Step && n.steps_self.unwrap_or(0).saturating_mul(200) > steps) || n.kind == NodeKind::Others;
-        let keep = linked.contains(id) || (large && steps > 0 && n.kind != NodeKind::Pseudo) || focus.contains(id);
+        let large = (n.kind != NodeKind::Step
+            && n.steps_self.unwrap_or(0).saturating_mul(200) > steps)
+            || n.kind == NodeKind::Others;
+        let keep = linked.contains(id)
+            || (large && steps > 0 && n.kind != NodeKind::Pseudo)
+            || focus.contains(id);
         if !keep && n.kind == NodeKind::Pseudo {
             pseudo += 1;
         } else if !keep {
@@ -453,10 +556,15 @@ fn drop_lonely(rows: &mut Rows, linked: &BTreeSet<NodeId>, (steps, unit): (i64, 
         keep
     });
     if count > 0 {
-        let share = sum.and_then(|s| percent(s, steps)).map_or(String::new(), |p| format!(" with {p} of the {unit}"));
+        let share = sum
+            .and_then(|s| percent(s, steps))
+            .map_or(String::new(), |p| format!(" with {p} of the {unit}"));
         left_out.push(format!("{} without an edge that is drawn{share}", plural(count, word)));
     }
     if pseudo > 0 {
-        left_out.push(format!("{} of bytes that no step wrote, without an edge that is drawn", plural(pseudo, "source")));
+        left_out.push(format!(
+            "{} of bytes that no step wrote, without an edge that is drawn",
+            plural(pseudo, "source")
+        ));
     }
 }

@@ -41,11 +41,21 @@ pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Row
         (None, Some(focus)) => {
             let sql = "SELECT call_id, call_seq, return_seq FROM function_call WHERE function_id = ? AND instance = ?";
             let found = connection
-                .query_row(sql, duckdb::params![focus.function_id, focus.instance.unwrap_or(1)], |r| {
-                    Ok((r.get::<_, i32>(0)?, r.get::<_, Option<i64>>(1)?, r.get::<_, Option<i64>>(2)?))
-                })
+                .query_row(
+                    sql,
+                    duckdb::params![focus.function_id, focus.instance.unwrap_or(1)],
+                    |r| {
+                        Ok((
+                            r.get::<_, i32>(0)?,
+                            r.get::<_, Option<i64>>(1)?,
+                            r.get::<_, Option<i64>>(2)?,
+                        ))
+                    },
+                )
                 .optional()?;
-            let Some((id, Some(first), Some(last))) = found else { return Err(GraphError::NoRange) };
+            let Some((id, Some(first), Some(last))) = found else {
+                return Err(GraphError::NoRange);
+            };
             call = Some(id);
             (first, last)
         }
@@ -121,7 +131,13 @@ pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Row
         .into_iter()
         .filter(|((_, _, via), _)| selection.via.is_empty() || selection.via.contains(via))
         .map(|((writer, reader, via), (bytes, transfers))| {
-            let flow = Flow { via, bytes, unique_bytes: None, addresses: None, transfers: Some(transfers) };
+            let flow = Flow {
+                via,
+                bytes,
+                unique_bytes: None,
+                addresses: None,
+                transfers: Some(transfers),
+            };
             DataRow { writer, reader, flow }
         })
         .collect();

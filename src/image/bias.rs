@@ -10,18 +10,20 @@ const PAGE: u64 = 4096;
 const WEIGHED: usize = 256;
 /// Votes counted at most; executed addresses are thinned out evenly to stay below.
 const MAX_VOTES: usize = 32 << 20;
-/// Functions that must have been entered before a bias is believed that leaves executed addresses to other images.
+/// Functions that must have been entered before a bias is believed that leaves executed addresses
+/// to other images.
 const MIN_ENTERED: i64 = 4;
 
-/// The bias of a loaded image, given run-time addresses of executed instructions: every distinct one of a trace or of its
-/// beginning, in any order. Some(0) for an image that is not position-independent; None if no bias explains clearly more than
-/// the others.
+/// The bias of a loaded image, given run-time addresses of executed instructions: every distinct
+/// one of a trace or of its beginning, in any order. Some(0) for an image that is not
+/// position-independent; None if no bias explains clearly more than the others.
 ///
-/// Rests on one fact: a function that was executed was entered, so its entry is among the executed addresses. Each pair of an
-/// executed address and a function entry that agree in their place within a page votes for a bias. Of those with most votes that
-/// bias wins under which the functions with their entry executed most outnumber those that were executed without it; a wrong one
-/// hits entries only by chance, and places executed addresses outside of code. Stripped images have the functions that their
-/// unwind table lists.
+/// Rests on one fact: a function that was executed was entered, so its entry is among the executed
+/// addresses. Each pair of an executed address and a function entry that agree in their place
+/// within a page votes for a bias. Of those with most votes that bias wins under which the
+/// functions with their entry executed most outnumber those that were executed without it; a wrong
+/// one hits entries only by chance, and places executed addresses outside of code. Stripped images
+/// have the functions that their unwind table lists.
 pub fn guess_bias(image: &Image, executed: &[u64]) -> Option<u64> {
     if !image.pie {
         return Some(0);
@@ -30,13 +32,18 @@ pub fn guess_bias(image: &Image, executed: &[u64]) -> Option<u64> {
     executed.sort_unstable();
     executed.dedup();
 
-    let code: Vec<Range> =
-        image.sections.iter().filter(|s| s.executable).map(|s| (s.address, s.address.saturating_add(s.size), 0)).collect();
+    let code: Vec<Range> = image
+        .sections
+        .iter()
+        .filter(|s| s.executable)
+        .map(|s| (s.address, s.address.saturating_add(s.size), 0))
+        .collect();
     let code = ranges::flatten(&code);
     let mut entries: Vec<u64> = Vec::new();
     let mut extents: Vec<Range> = Vec::new();
     for function in image.functions.iter().filter(|f| ranges::find(&code, f.address).is_some()) {
-        extents.extend(function.ranges.iter().map(|&(start, end)| (start, end, entries.len() as u32)));
+        extents
+            .extend(function.ranges.iter().map(|&(start, end)| (start, end, entries.len() as u32)));
         entries.push(function.address);
     }
     if image.stripped {
@@ -70,7 +77,8 @@ pub fn guess_bias(image: &Image, executed: &[u64]) -> Option<u64> {
     let mut weighed: Vec<(i64, u64, bool)> = votes
         .iter()
         .filter_map(|&(bias, _)| {
-            let (score, explains_all) = weigh(image, &executed, &code, &extents, &entries, &mut entered, bias)?;
+            let (score, explains_all) =
+                weigh(image, &executed, &code, &extents, &entries, &mut entered, bias)?;
             Some((score, bias, explains_all))
         })
         .collect();
@@ -88,8 +96,8 @@ enum Seen {
     Entered,
 }
 
-/// Functions entered minus functions executed without being entered, and whether all that was executed lies in the image. None if
-/// the image cannot be there.
+/// Functions entered minus functions executed without being entered, and whether all that was
+/// executed lies in the image. None if the image cannot be there.
 fn weigh(
     image: &Image,
     executed: &[u64],
@@ -104,7 +112,8 @@ fn weigh(
     if first > last {
         return None;
     }
-    let inside = &executed[executed.partition_point(|&a| a < first)..executed.partition_point(|&a| a <= last)];
+    let inside = &executed
+        [executed.partition_point(|&a| a < first)..executed.partition_point(|&a| a <= last)];
     seen.fill(Seen::Never);
     let mut not_code = 0;
     for address in inside {

@@ -3,8 +3,8 @@
 use super::Variable;
 use super::elf::ElfFile;
 use gimli::{
-    AttributeValue, DebugInfoOffset, DwAt, DwLang, DwTag, EndianArcSlice, Reader, RunTimeEndian, SectionId, Unit, UnitOffset,
-    constants as dw,
+    AttributeValue, DebugInfoOffset, DwAt, DwLang, DwTag, EndianArcSlice, Reader, RunTimeEndian,
+    SectionId, Unit, UnitOffset, constants as dw,
 };
 use goblin::elf::compression_header::CompressionHeader;
 use std::cell::Cell;
@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 pub(super) type R = EndianArcSlice<RunTimeEndian>;
 
-/// Types nested deeper than this, or spelled longer, are not spelled; real ones are not, hostile ones are endless.
+/// Types nested deeper than this, or spelled longer, are not spelled; real ones are not, hostile
+/// ones are endless.
 const MAX_DEPTH: u32 = 32;
 const MAX_SPELLING: usize = 1024;
 /// Dimensions and parameters looked at, in all.
@@ -25,7 +26,8 @@ const MAX_SECTION: u64 = 1 << 32;
 /// The debugging information of a file.
 pub(super) struct Debug {
     pub dwarf: Arc<gimli::Dwarf<R>>,
-    /// addr2line fills its tables as it is asked, so its context is not `Sync`; images are shared between threads.
+    /// addr2line fills its tables as it is asked, so its context is not `Sync`; images are shared
+    /// between threads.
     lines: OnceLock<Option<Mutex<addr2line::Context<R>>>>,
 }
 
@@ -38,7 +40,8 @@ impl Debug {
         }
         let mut info = info;
         let mut dwarf = gimli::Dwarf::load(|id| {
-            let data = if id == SectionId::DebugInfo { info.take() } else { section(file, id.name()) };
+            let data =
+                if id == SectionId::DebugInfo { info.take() } else { section(file, id.name()) };
             Ok::<_, gimli::Error>(data.unwrap_or_else(|| R::new(Arc::from([]), endian(file))))
         })
         .ok()?;
@@ -50,7 +53,9 @@ impl Debug {
     pub fn line(&self, address: u64) -> Option<(String, Option<u32>)> {
         let context = self
             .lines
-            .get_or_init(|| addr2line::Context::from_arc_dwarf(self.dwarf.clone()).ok().map(Mutex::new))
+            .get_or_init(|| {
+                addr2line::Context::from_arc_dwarf(self.dwarf.clone()).ok().map(Mutex::new)
+            })
             .as_ref()?
             .lock()
             .ok()?;
@@ -58,8 +63,9 @@ impl Debug {
         Some((location.file?.to_owned(), location.line.filter(|&line| line > 0)))
     }
 
-    /// Globals and statics with a fixed address, in the order of the file. None if the file's units share line tables again and
-    /// again, which only hostile ones do, and which takes for ever to read.
+    /// Globals and statics with a fixed address, in the order of the file. None if the file's units
+    /// share line tables again and again, which only hostile ones do, and which takes for ever to
+    /// read.
     pub fn variables(&self) -> Option<Vec<Variable>> {
         let mut units = Vec::new();
         let mut budget = gimli::Section::reader(&self.dwarf.debug_line).len().saturating_mul(64);
@@ -67,12 +73,20 @@ impl Debug {
         while let Ok(Some(header)) = headers.next() {
             let Some(offset) = header.debug_info_offset() else { continue };
             if let Ok(unit) = self.dwarf.unit(header) {
-                let table = unit.line_program.as_ref().map_or(0, |program| program.header().header_length());
+                let table = unit
+                    .line_program
+                    .as_ref()
+                    .map_or(0, |program| program.header().header_length());
                 budget = budget.checked_sub(table)?;
                 units.push((offset.0, unit));
             }
         }
-        let mut types = Types { dwarf: &self.dwarf, units: &units, known: HashMap::new(), fuel: Cell::new(MAX_CHILDREN) };
+        let mut types = Types {
+            dwarf: &self.dwarf,
+            units: &units,
+            known: HashMap::new(),
+            fuel: Cell::new(MAX_CHILDREN),
+        };
         let mut variables = Vec::new();
         for index in 0..units.len() {
             let mut files = HashMap::new();
@@ -105,13 +119,20 @@ pub(super) fn section(file: &ElfFile, name: &str) -> Option<R> {
         }
         let start = raw.as_ptr() as usize - file.data.as_ptr() as usize;
         let whole = R::new(file.data.clone(), endian(file));
-        return Some(if raw.is_empty() { whole.range(0..0) } else { whole.range(start..start + raw.len()) });
+        return Some(if raw.is_empty() {
+            whole.range(0..0)
+        } else {
+            whole.range(start..start + raw.len())
+        });
     }
     // GNU's older way: `.zdebug_info` with a header of its own.
     let index = file.section_named(&format!(".z{}", name.strip_prefix('.')?))?;
     let raw = file.raw(index).strip_prefix(b"ZLIB")?;
     let size = u64::from_be_bytes(raw.get(..8)?.try_into().ok()?);
-    Some(R::new(inflate(&raw[8..], goblin::elf::compression_header::ELFCOMPRESS_ZLIB, size)?, endian(file)))
+    Some(R::new(
+        inflate(&raw[8..], goblin::elf::compression_header::ELFCOMPRESS_ZLIB, size)?,
+        endian(file),
+    ))
 }
 
 fn inflate(packed: &[u8], kind: u32, size: u64) -> Option<Arc<[u8]>> {
@@ -124,22 +145,26 @@ fn inflate(packed: &[u8], kind: u32, size: u64) -> Option<Arc<[u8]>> {
         goblin::elf::compression_header::ELFCOMPRESS_ZLIB => {
             flate2::read::ZlibDecoder::new(packed).take(size).read_to_end(&mut data)
         }
-        ZSTD => zstd::stream::read::Decoder::with_buffer(packed).and_then(|d| d.take(size).read_to_end(&mut data)),
+        ZSTD => zstd::stream::read::Decoder::with_buffer(packed)
+            .and_then(|d| d.take(size).read_to_end(&mut data)),
         _ => return None,
     };
     read.ok()?;
     Some(data.into())
 }
 
-/// Ranges of code that `.eh_frame` lists, link-time addresses: functions, where there are no symbols.
+/// Ranges of code that `.eh_frame` lists, link-time addresses: functions, where there are no
+/// symbols.
 pub(super) fn unwind_ranges(file: &ElfFile) -> Vec<(u64, u64)> {
     use gimli::UnwindSection;
     let address = |name| file.section_named(name).map_or(0, |i| file.sections[i].sh_addr);
     let Some(data) = section(file, ".eh_frame") else { return Vec::new() };
     let mut frames = gimli::EhFrame::from(data);
     frames.set_address_size(if file.ctx.container.is_big() { 8 } else { 4 });
-    let bases =
-        gimli::BaseAddresses::default().set_eh_frame(address(".eh_frame")).set_text(address(".text")).set_got(address(".got"));
+    let bases = gimli::BaseAddresses::default()
+        .set_eh_frame(address(".eh_frame"))
+        .set_text(address(".text"))
+        .set_got(address(".got"));
     let mut found = Vec::new();
     let mut entries = frames.entries(&bases);
     while let Ok(Some(entry)) = entries.next() {
@@ -173,8 +198,8 @@ fn unit_variables(
     while !cursor.is_empty() {
         let offset = cursor.next_offset();
         let Some(abbreviation) = cursor.read_abbreviation()? else { continue };
-        let is_variable =
-            abbreviation.tag() == dw::DW_TAG_variable && abbreviation.attributes().iter().any(|a| a.name() == dw::DW_AT_location);
+        let is_variable = abbreviation.tag() == dw::DW_TAG_variable
+            && abbreviation.attributes().iter().any(|a| a.name() == dw::DW_AT_location);
         cursor.skip_attributes(abbreviation.attributes())?;
         if !is_variable {
             continue;
@@ -184,9 +209,11 @@ fn unit_variables(
             continue;
         }
         let (Some(address), Some(name)) = (entry.address, entry.name) else { continue };
-        let shape = entry.type_of.map(|(unit, offset)| types.shape(unit, offset)).unwrap_or_default();
-        let file =
-            entry.file.and_then(|number| files.entry(number).or_insert_with(|| file_name(types.dwarf, unit, number)).clone());
+        let shape =
+            entry.type_of.map(|(unit, offset)| types.shape(unit, offset)).unwrap_or_default();
+        let file = entry.file.and_then(|number| {
+            files.entry(number).or_insert_with(|| file_name(types.dwarf, unit, number)).clone()
+        });
         variables.push(Variable {
             name,
             type_name: shape.name,
@@ -205,7 +232,8 @@ fn unit_variables(
 fn file_name(dwarf: &gimli::Dwarf<R>, unit: &Unit<R>, number: u64) -> Option<String> {
     let header = unit.line_program.as_ref()?.header();
     let file = header.file(number)?;
-    let text = |value| Some(dwarf.attr_string(unit, value).ok()?.to_string_lossy().ok()?.into_owned());
+    let text =
+        |value| Some(dwarf.attr_string(unit, value).ok()?.to_string_lossy().ok()?.into_owned());
     let mut path = std::path::PathBuf::new();
     if let Some(directory) = &unit.comp_dir {
         path.push(directory.to_string_lossy().ok()?.as_ref());
@@ -276,11 +304,20 @@ impl<'a> Types<'a> {
         die.attr_value(attribute)?.udata_value()
     }
 
-    /// Collects what a variable's entry says, then what the entry that it completes says. None if it has no fixed address.
-    fn describe(&self, unit: usize, offset: UnitOffset, entry: &mut Entry, depth: u32) -> Option<()> {
+    /// Collects what a variable's entry says, then what the entry that it completes says. None if
+    /// it has no fixed address.
+    fn describe(
+        &self,
+        unit: usize,
+        offset: UnitOffset,
+        entry: &mut Entry,
+        depth: u32,
+    ) -> Option<()> {
         let die = self.die(unit, offset)?;
         if depth == 0 {
-            let AttributeValue::Exprloc(location) = die.attr_value(dw::DW_AT_location)? else { return None };
+            let AttributeValue::Exprloc(location) = die.attr_value(dw::DW_AT_location)? else {
+                return None;
+            };
             let home = &self.units[unit].1;
             let mut operations = location.operations(home.encoding());
             let address = match operations.next().ok()?? {
@@ -294,10 +331,16 @@ impl<'a> Types<'a> {
             }
             entry.address = Some(address);
         }
-        entry.name = entry.name.take().or_else(|| self.text(unit, &die, dw::DW_AT_name).filter(|n| !n.is_empty()));
+        entry.name = entry
+            .name
+            .take()
+            .or_else(|| self.text(unit, &die, dw::DW_AT_name).filter(|n| !n.is_empty()));
         entry.type_of = self.refers(unit, &die, dw::DW_AT_type).or(entry.type_of);
         if entry.line.is_none() {
-            entry.line = self.number(&die, dw::DW_AT_decl_line).and_then(|n| n.try_into().ok()).filter(|&n| n > 0);
+            entry.line = self
+                .number(&die, dw::DW_AT_decl_line)
+                .and_then(|n| n.try_into().ok())
+                .filter(|&n| n > 0);
             entry.file = match die.attr_value(dw::DW_AT_decl_file) {
                 Some(AttributeValue::FileIndex(number)) => Some(number),
                 _ => None,
@@ -307,7 +350,9 @@ impl<'a> Types<'a> {
         if depth < 4 {
             for attribute in [dw::DW_AT_specification, dw::DW_AT_abstract_origin] {
                 // File numbers are those of a unit, so a declaration elsewhere is left alone.
-                if let Some((home, offset)) = self.refers(unit, &die, attribute).filter(|r| r.0 == unit) {
+                if let Some((home, offset)) =
+                    self.refers(unit, &die, attribute).filter(|r| r.0 == unit)
+                {
                     let inner = entry.type_of;
                     let _ = self.describe(home, offset, entry, depth + 1);
                     // The definition's type is complete where the declaration's need not be.
@@ -325,7 +370,9 @@ impl<'a> Types<'a> {
         let mut fuel = 256;
         let (dimensions, element_size) = self.array(unit, offset).unwrap_or_default();
         let shape = Shape {
-            name: self.spell(Some((unit, offset)), String::new(), MAX_DEPTH, &mut fuel).filter(|n| n.len() <= MAX_SPELLING),
+            name: self
+                .spell(Some((unit, offset)), String::new(), MAX_DEPTH, &mut fuel)
+                .filter(|n| n.len() <= MAX_SPELLING),
             size: self.size(unit, offset, MAX_DEPTH),
             dimensions,
             element_size,
@@ -388,9 +435,13 @@ impl<'a> Types<'a> {
             dw::DW_TAG_array_type => {
                 let (element_unit, element) = self.refers(unit, &die, dw::DW_AT_type)?;
                 let size = self.size(element_unit, element, depth.checked_sub(1)?)?;
-                self.subranges(unit, offset)?.iter().try_fold(size, |product, &n| product.checked_mul(n))
+                self.subranges(unit, offset)?
+                    .iter()
+                    .try_fold(size, |product, &n| product.checked_mul(n))
             }
-            dw::DW_TAG_pointer_type | dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type => {
+            dw::DW_TAG_pointer_type
+            | dw::DW_TAG_reference_type
+            | dw::DW_TAG_rvalue_reference_type => {
                 Some(self.units[unit].1.header.encoding().address_size.into())
             }
             _ => None,
@@ -399,15 +450,29 @@ impl<'a> Types<'a> {
 
     fn is_c(&self, unit: usize) -> bool {
         let home = &self.units[unit].1;
-        let language = self.die(unit, home.header.root_offset()).and_then(|die| die.attr_value(dw::DW_AT_language));
-        const C: [DwLang; 6] =
-            [dw::DW_LANG_C, dw::DW_LANG_C89, dw::DW_LANG_C99, dw::DW_LANG_C11, dw::DW_LANG_C17, dw::DW_LANG_ObjC];
+        let language = self
+            .die(unit, home.header.root_offset())
+            .and_then(|die| die.attr_value(dw::DW_AT_language));
+        const C: [DwLang; 6] = [
+            dw::DW_LANG_C,
+            dw::DW_LANG_C89,
+            dw::DW_LANG_C99,
+            dw::DW_LANG_C11,
+            dw::DW_LANG_C17,
+            dw::DW_LANG_ObjC,
+        ];
         matches!(language, Some(AttributeValue::Language(language)) if C.contains(&language))
     }
 
-    /// The type as C declares something of it, with `inner` in the place of the name: `char *[3]`, `int (*)[4]`,
-    /// `void (*)(int)`. `fuel` bounds the entries visited, since parameters branch.
-    fn spell(&self, at: Option<(usize, UnitOffset)>, inner: String, depth: u32, fuel: &mut u32) -> Option<String> {
+    /// The type as C declares something of it, with `inner` in the place of the name: `char *[3]`,
+    /// `int (*)[4]`, `void (*)(int)`. `fuel` bounds the entries visited, since parameters branch.
+    fn spell(
+        &self,
+        at: Option<(usize, UnitOffset)>,
+        inner: String,
+        depth: u32,
+        fuel: &mut u32,
+    ) -> Option<String> {
         *fuel = fuel.checked_sub(1)?;
         let depth = depth.checked_sub(1)?;
         if inner.len() > MAX_SPELLING {
@@ -416,7 +481,9 @@ impl<'a> Types<'a> {
         let Some((unit, offset)) = at else { return Some(join("void".into(), &inner)) };
         let die = self.die(unit, offset)?;
         let next = self.refers(unit, &die, dw::DW_AT_type);
-        let tag_of = |at: Option<(usize, UnitOffset)>| at.and_then(|(u, o)| self.die(u, o)).map(|die| die.tag());
+        let tag_of = |at: Option<(usize, UnitOffset)>| {
+            at.and_then(|(u, o)| self.die(u, o)).map(|die| die.tag())
+        };
         let pointer = match die.tag() {
             dw::DW_TAG_pointer_type => "*",
             dw::DW_TAG_reference_type => "&",
@@ -437,24 +504,30 @@ impl<'a> Types<'a> {
             None => format!("{word} {{...}}"),
         };
         let base = match die.tag() {
-            dw::DW_TAG_const_type | dw::DW_TAG_volatile_type | dw::DW_TAG_restrict_type | dw::DW_TAG_atomic_type => {
+            dw::DW_TAG_const_type
+            | dw::DW_TAG_volatile_type
+            | dw::DW_TAG_restrict_type
+            | dw::DW_TAG_atomic_type => {
                 let word = match die.tag() {
                     dw::DW_TAG_const_type => "const",
                     dw::DW_TAG_volatile_type => "volatile",
                     dw::DW_TAG_restrict_type => "restrict",
                     _ => "_Atomic",
                 };
-                // What is qualified stands left of the word if it is a pointer, else right of it. GCC qualifies an array beside
-                // its elements, which C does not spell.
+                // What is qualified stands left of the word if it is a pointer, else right of it.
+                // GCC qualifies an array beside its elements, which C does not spell.
                 let (mut target, mut through_array) = (next, false);
                 for _ in 0..MAX_DEPTH {
                     match target.and_then(|(u, o)| Some((u, self.die(u, o)?))) {
                         Some((_, below)) if through_array && below.tag() == die.tag() => {
                             return self.spell(next, inner, depth, fuel);
                         }
-                        Some((u, below)) if is_qualifier(below.tag()) => target = self.refers(u, &below, dw::DW_AT_type),
+                        Some((u, below)) if is_qualifier(below.tag()) => {
+                            target = self.refers(u, &below, dw::DW_AT_type)
+                        }
                         Some((u, below)) if below.tag() == dw::DW_TAG_array_type => {
-                            (target, through_array) = (self.refers(u, &below, dw::DW_AT_type), true);
+                            (target, through_array) =
+                                (self.refers(u, &below, dw::DW_AT_type), true);
                         }
                         _ => break,
                     }
@@ -492,7 +565,12 @@ impl<'a> Types<'a> {
                 if parameters.is_empty() && die.has_attr(dw::DW_AT_prototyped) {
                     parameters.push("void".into());
                 }
-                return self.spell(next, format!("{inner}({})", parameters.join(", ")), depth, fuel);
+                return self.spell(
+                    next,
+                    format!("{inner}({})", parameters.join(", ")),
+                    depth,
+                    fuel,
+                );
             }
             dw::DW_TAG_structure_type => keyword("struct"),
             dw::DW_TAG_class_type => keyword("class"),
@@ -505,7 +583,13 @@ impl<'a> Types<'a> {
 }
 
 fn is_qualifier(tag: DwTag) -> bool {
-    matches!(tag, dw::DW_TAG_const_type | dw::DW_TAG_volatile_type | dw::DW_TAG_restrict_type | dw::DW_TAG_atomic_type)
+    matches!(
+        tag,
+        dw::DW_TAG_const_type
+            | dw::DW_TAG_volatile_type
+            | dw::DW_TAG_restrict_type
+            | dw::DW_TAG_atomic_type
+    )
 }
 
 fn join(base: String, inner: &str) -> String {

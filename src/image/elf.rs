@@ -1,14 +1,18 @@
-//! The file's headers, sections, segments and symbols. goblin reads the records; bounds are checked here, because a damaged file
-//! should still give what can be read of it.
+//! The file's headers, sections, segments and symbols. goblin reads the records; bounds are checked
+//! here, because a damaged file should still give what can be read of it.
 
 use super::ImageError;
 use super::ranges::{self, Range};
 use crate::event::Isa;
 use goblin::container::Ctx;
 use goblin::elf::section_header::{
-    SHF_COMPRESSED, SHF_TLS, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB,
+    SHF_COMPRESSED, SHF_TLS, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_REL,
+    SHT_RELA, SHT_SYMTAB,
 };
-use goblin::elf::{Elf, Header, ProgramHeader, RelocSection, SectionHeader, Sym, Symtab, header, program_header, sym};
+use goblin::elf::{
+    Elf, Header, ProgramHeader, RelocSection, SectionHeader, Sym, Symtab, header, program_header,
+    sym,
+};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -47,14 +51,16 @@ pub(super) struct Symbol<'a> {
     pub bind: u8,
     /// Header index of its section; None if it is absolute or the index is not a section.
     pub section: Option<usize>,
-    /// Which STT_FILE symbol stands before it, counted from 1; 0 for global symbols and where there is none.
+    /// Which STT_FILE symbol stands before it, counted from 1; 0 for global symbols and where there
+    /// is none.
     pub unit: u32,
     /// Name of that STT_FILE symbol.
     pub file: Option<&'a [u8]>,
 }
 
 impl Symbol<'_> {
-    /// Order in which aliases are preferred: global before weak before local, then fewest leading underscores, then byte order.
+    /// Order in which aliases are preferred: global before weak before local, then fewest leading
+    /// underscores, then byte order.
     pub fn preference(&self) -> (u8, usize, &[u8]) {
         let bind = match self.bind {
             sym::STB_WEAK => 1,
@@ -87,17 +93,23 @@ fn describe(head: &[u8]) -> String {
         (b"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first"),
         (b"S0", "an S-record file; give the ELF that it was made from"),
     ];
-    let start: String = head.iter().take(12).flat_map(|&c| std::ascii::escape_default(c)).map(char::from).collect();
+    let start: String =
+        head.iter().take(12).flat_map(|&c| std::ascii::escape_default(c)).map(char::from).collect();
     if let Some((_, what)) = known.iter().find(|(magic, _)| head.starts_with(magic)) {
         return format!("starts with '{start}': {what}");
     }
     let text = head.iter().all(|&c| c >= 0x20 || matches!(c, b'\n' | b'\r' | b'\t'));
-    let what = if text { "looks like a text log; traces are given without --elf" } else { "not the ELF magic number" };
+    let what = if text {
+        "looks like a text log; traces are given without --elf"
+    } else {
+        "not the ELF magic number"
+    };
     format!("starts with '{start}': {what}")
 }
 
 impl ElfFile {
-    /// Reads the whole file: a mapping would change, or fault, when the program is linked again during a long build.
+    /// Reads the whole file: a mapping would change, or fault, when the program is linked again
+    /// during a long build.
     pub fn open(path: &Path) -> Result<ElfFile, ImageError> {
         let io = |source| ImageError::Io { path: path.to_owned(), source };
         let mut file = File::open(path).map_err(io)?;
@@ -115,13 +127,17 @@ impl ElfFile {
         if !data.starts_with(header::ELFMAG) {
             return Err(not_elf(path, describe(&data[..data.len().min(64)])));
         }
-        let header = Elf::parse_header(&data).map_err(|e| not_elf(path, format!("its header is damaged ({e})")))?;
+        let header = Elf::parse_header(&data)
+            .map_err(|e| not_elf(path, format!("its header is damaged ({e})")))?;
         match header.e_type {
             header::ET_EXEC | header::ET_DYN => ElfFile::any(path, data),
             header::ET_REL => match ElfFile::any(path, data)? {
                 // Its functions have numbers instead.
                 file if file.section_named(super::xray::MAP).is_some() => Ok(file),
-                _ => Err(not_elf(path, "a relocatable object file (.o) has no addresses yet; link it")),
+                _ => Err(not_elf(
+                    path,
+                    "a relocatable object file (.o) has no addresses yet; link it",
+                )),
             },
             header::ET_CORE => Err(not_elf(path, "a core dump; give the program that made it")),
             other => Err(not_elf(path, format!("ELF type {other} is no program or library"))),
@@ -130,7 +146,8 @@ impl ElfFile {
 
     /// An ELF file of any type, for its sections and segments.
     pub fn any(path: &Path, data: Arc<[u8]>) -> Result<ElfFile, ImageError> {
-        let header = Elf::parse_header(&data).map_err(|e| not_elf(path, format!("its header is damaged ({e})")))?;
+        let header = Elf::parse_header(&data)
+            .map_err(|e| not_elf(path, format!("its header is damaged ({e})")))?;
         let (Ok(container), Ok(endian)) = (header.container(), header.endianness()) else {
             return Err(not_elf(path, "its header names no known class or byte order"));
         };
@@ -147,17 +164,22 @@ impl ElfFile {
         let ctx = Ctx::new(container, endian);
         let offset = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         // Tables that do not fit into the file are read as far as they go.
-        let fits =
-            |start: u64, size: usize, count: u64| count.min((data.len() as u64).saturating_sub(start) / size as u64) as usize;
+        let fits = |start: u64, size: usize, count: u64| {
+            count.min((data.len() as u64).saturating_sub(start) / size as u64) as usize
+        };
         let count = fits(header.e_phoff, ProgramHeader::size(ctx), header.e_phnum.into());
-        let mut segments = ProgramHeader::parse(&data, offset(header.e_phoff), count, ctx).unwrap_or_default();
+        let mut segments =
+            ProgramHeader::parse(&data, offset(header.e_phoff), count, ctx).unwrap_or_default();
         segments.retain(|s| s.p_type == program_header::PT_LOAD && s.p_memsz > 0);
         segments.sort_by_key(|s| s.p_vaddr);
-        // A count of 0 stands for more sections than fit 16 bits; goblin takes it from the first header.
+        // A count of 0 stands for more sections than fit 16 bits; goblin takes it from the first
+        // header.
         let count = fits(header.e_shoff, SectionHeader::size(ctx), header.e_shnum.into());
         let mut sections = match count {
             0 if header.e_shnum > 0 => Vec::new(),
-            _ => SectionHeader::parse(&data, offset(header.e_shoff), count, ctx).unwrap_or_default(),
+            _ => {
+                SectionHeader::parse(&data, offset(header.e_shoff), count, ctx).unwrap_or_default()
+            }
         };
         if header.e_type == header::ET_REL {
             segments = lay_out(&mut sections);
@@ -168,14 +190,26 @@ impl ElfFile {
             s.is_alloc() && !is_tbss
         };
         let places = sections.iter().enumerate().filter(|(_, s)| loaded(s));
-        let places: Vec<Range> = places.map(|(i, s)| (s.sh_addr, s.sh_addr.saturating_add(s.sh_size), i as u32)).collect();
+        let places: Vec<Range> = places
+            .map(|(i, s)| (s.sh_addr, s.sh_addr.saturating_add(s.sh_size), i as u32))
+            .collect();
         let places = ranges::flatten(&places);
-        let mut file = ElfFile { data, ctx, header, isa, segments, sections, section_names: Vec::new(), places };
+        let mut file = ElfFile {
+            data,
+            ctx,
+            header,
+            isa,
+            segments,
+            sections,
+            section_names: Vec::new(),
+            places,
+        };
         let index = match file.header.e_shstrndx as usize {
             0xffff => file.sections.first().map_or(0, |s| s.sh_link as usize),
             index => index,
         };
-        let names: Vec<_> = file.sections.iter().map(|s| lossy(file.string(index, s.sh_name, 256))).collect();
+        let names: Vec<_> =
+            file.sections.iter().map(|s| lossy(file.string(index, s.sh_name, 256))).collect();
         file.section_names = names;
         Ok(file)
     }
@@ -198,7 +232,9 @@ impl ElfFile {
 
     /// A section's contents as they are in the file (possibly cut off, possibly compressed).
     pub fn raw(&self, index: usize) -> &[u8] {
-        let Some(section) = self.sections.get(index).filter(|s| s.sh_type != SHT_NOBITS) else { return &[] };
+        let Some(section) = self.sections.get(index).filter(|s| s.sh_type != SHT_NOBITS) else {
+            return &[];
+        };
         slice(&self.data, section.sh_offset, section.sh_size)
     }
 
@@ -210,8 +246,9 @@ impl ElfFile {
         self.sections.get(index).is_some_and(|s| s.sh_flags & u64::from(SHF_COMPRESSED) != 0)
     }
 
-    /// The bytes of a string in string table `section`, without its end mark, `most` at most: strings may share their bytes,
-    /// and a hostile table shares megabytes between millions of them.
+    /// The bytes of a string in string table `section`, without its end mark, `most` at most:
+    /// strings may share their bytes, and a hostile table shares megabytes between millions of
+    /// them.
     fn string(&self, section: usize, offset: usize, most: usize) -> &[u8] {
         let rest = self.raw(section).get(offset..).unwrap_or_default();
         let rest = &rest[..rest.len().min(most)];
@@ -260,7 +297,9 @@ impl ElfFile {
     /// The defined symbols of `.symtab`, in a stripped file those of `.dynsym`, in their order.
     pub fn symbols(&self) -> Vec<Symbol<'_>> {
         let table = |kind| self.sections.iter().position(|s| s.sh_type == kind && s.sh_size > 0);
-        let Some(index) = table(SHT_SYMTAB).or_else(|| table(SHT_DYNSYM)) else { return Vec::new() };
+        let Some(index) = table(SHT_SYMTAB).or_else(|| table(SHT_DYNSYM)) else {
+            return Vec::new();
+        };
         let strings = self.sections[index].sh_link as usize;
         let mut budget = self.data.len() * 8;
         let (mut unit, mut file) = (0, None);
@@ -306,41 +345,52 @@ impl ElfFile {
 
     /// A symbol's address: that of an object file counts from its section.
     fn value(&self, symbol: &Sym) -> u64 {
-        let section = self.sections.get(symbol.st_shndx).filter(|_| self.header.e_type == header::ET_REL);
+        let section =
+            self.sections.get(symbol.st_shndx).filter(|_| self.header.e_type == header::ET_REL);
         symbol.st_value.wrapping_add(section.map_or(0, |s| s.sh_addr))
     }
 
-    /// Words of a section that relocations set, by address: where they point to. In an object file those of the section's own
-    /// relocations, else the dynamic ones.
+    /// Words of a section that relocations set, by address: where they point to. In an object file
+    /// those of the section's own relocations, else the dynamic ones.
     pub fn targets(&self, index: usize) -> std::collections::BTreeMap<u64, u64> {
         let mut all = std::collections::BTreeMap::new();
         let Some(of) = self.sections.get(index) else { return all };
         let object = self.header.e_type == header::ET_REL;
         for (number, section) in self.sections.iter().enumerate() {
-            let applies = if object { section.sh_info as usize == index } else { section.is_alloc() };
+            let applies =
+                if object { section.sh_info as usize == index } else { section.is_alloc() };
             if !matches!(section.sh_type, SHT_REL | SHT_RELA) || !applies {
                 continue;
             }
             let size = self.raw(number).len();
             let with_addend = section.sh_type == SHT_RELA;
-            let Ok(records) = RelocSection::parse(&self.data, section.sh_offset as usize, size, with_addend, self.ctx) else {
+            let Ok(records) = RelocSection::parse(
+                &self.data,
+                section.sh_offset as usize,
+                size,
+                with_addend,
+                self.ctx,
+            ) else {
                 continue;
             };
             let table = self.symtab(section.sh_link as usize);
             for record in &records {
-                let address = if object { of.sh_addr.wrapping_add(record.r_offset) } else { record.r_offset };
+                let address =
+                    if object { of.sh_addr.wrapping_add(record.r_offset) } else { record.r_offset };
                 if !contains(of, address) {
                     continue;
                 }
                 let symbol = if record.r_sym == 0 { None } else { table.get(record.r_sym) };
-                let addend = record.r_addend.map_or_else(|| self.word(address).unwrap_or(0), |a| a as u64);
+                let addend =
+                    record.r_addend.map_or_else(|| self.word(address).unwrap_or(0), |a| a as u64);
                 all.insert(address, symbol.map_or(0, |s| self.value(&s)).wrapping_add(addend));
             }
         }
         all
     }
 
-    /// Every dynamic relocation: (address of the slot, type, name of its symbol, addend if it is in the record).
+    /// Every dynamic relocation: (address of the slot, type, name of its symbol, addend if it is in
+    /// the record).
     pub fn relocations(&self) -> Vec<(u64, u32, &[u8], Option<i64>)> {
         let mut all = Vec::new();
         for (index, section) in self.sections.iter().enumerate() {
@@ -349,11 +399,18 @@ impl ElfFile {
             }
             let with_addend = section.sh_type == SHT_RELA;
             let size = self.raw(index).len();
-            let Ok(records) = RelocSection::parse(&self.data, section.sh_offset as usize, size, with_addend, self.ctx) else {
+            let Ok(records) = RelocSection::parse(
+                &self.data,
+                section.sh_offset as usize,
+                size,
+                with_addend,
+                self.ctx,
+            ) else {
                 continue;
             };
             let table = self.symtab(section.sh_link as usize);
-            let strings = self.sections.get(section.sh_link as usize).map_or(0, |s| s.sh_link as usize);
+            let strings =
+                self.sections.get(section.sh_link as usize).map_or(0, |s| s.sh_link as usize);
             for record in &records {
                 let symbol = if record.r_sym == 0 { None } else { table.get(record.r_sym) };
                 let name = symbol.map_or(&[][..], |s| self.string(strings, s.st_name, 4096));
@@ -364,7 +421,8 @@ impl ElfFile {
     }
 }
 
-/// Gives the loaded sections of an object file addresses, one behind the other from 4096 on; the segments that this makes.
+/// Gives the loaded sections of an object file addresses, one behind the other from 4096 on; the
+/// segments that this makes.
 fn lay_out(sections: &mut [SectionHeader]) -> Vec<ProgramHeader> {
     let mut next = 4096u64;
     let mut segments = Vec::new();

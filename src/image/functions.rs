@@ -9,10 +9,13 @@ use goblin::elf::sym::{STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-/// Marks of ARM, AArch64 and RISC-V that say what follows is code or data: `$a`, `$x.foo`, `$d.0`, `$xrv64i2p1`.
+/// Marks of ARM, AArch64 and RISC-V that say what follows is code or data: `$a`, `$x.foo`, `$d.0`,
+/// `$xrv64i2p1`.
 fn is_mapping(name: &[u8]) -> bool {
     match name {
-        [b'$', b'a' | b't' | b'd' | b'x', rest @ ..] => rest.is_empty() || rest[0] == b'.' || rest.starts_with(b"rv"),
+        [b'$', b'a' | b't' | b'd' | b'x', rest @ ..] => {
+            rest.is_empty() || rest[0] == b'.' || rest.starts_with(b"rv")
+        }
         _ => false,
     }
 }
@@ -23,7 +26,8 @@ fn cold_base(name: &[u8]) -> Option<&[u8]> {
     matches!(name.get(at + 5), None | Some(b'.')).then_some(&name[..at])
 }
 
-/// `X.part` for `X.part.0`, `X` for `X.part` and so on: the compilers' suffixes for clones, one after the other.
+/// `X.part` for `X.part.0`, `X` for `X.part` and so on: the compilers' suffixes for clones, one
+/// after the other.
 fn without_suffix(name: &[u8]) -> Option<&[u8]> {
     memchr::memrchr(b'.', name).filter(|&at| at > 0).map(|at| &name[..at])
 }
@@ -33,21 +37,30 @@ fn is_veneer(name: &[u8]) -> bool {
     let glue: [&[u8]; 4] = [b"_veneer", b"_from_arm", b"_from_thumb", b"_change_to_arm"];
     let thunk: [&[u8]; 3] = [b"__ARMv", b"__Thumbv", b"__AArch64"];
     name.starts_with(b"__") && glue.iter().any(|end| name.ends_with(end))
-        || thunk.iter().any(|start| name.starts_with(start)) && memchr::memmem::find(name, b"Thunk_").is_some()
+        || thunk.iter().any(|start| name.starts_with(start))
+            && memchr::memmem::find(name, b"Thunk_").is_some()
 }
 
-/// Symbols that are code, after the rules for those without type and without size, with the ranges that they claim.
+/// Symbols that are code, after the rules for those without type and without size, with the ranges
+/// that they claim.
 fn candidates<'a>(file: &ElfFile, symbols: &[Symbol<'a>]) -> Vec<(Symbol<'a>, u64)> {
     let is_function = |s: &Symbol| matches!(s.kind, STT_FUNC | STT_GNU_IFUNC);
     let extent = |s: &Symbol| (s.address, s.address.saturating_add(s.size), 0);
     let executable = |s: &Symbol| {
-        s.section.and_then(|n| file.sections.get(n)).is_some_and(|h| h.is_alloc() && h.is_executable() && contains(h, s.address))
+        s.section
+            .and_then(|n| file.sections.get(n))
+            .is_some_and(|h| h.is_alloc() && h.is_executable() && contains(h, s.address))
     };
-    let mut code: Vec<Symbol> = symbols.iter().copied().filter(|s| is_function(s) && !is_mapping(s.name)).collect();
+    let mut code: Vec<Symbol> =
+        symbols.iter().copied().filter(|s| is_function(s) && !is_mapping(s.name)).collect();
     let sized = ranges::flatten(&code.iter().map(extent).collect::<Vec<_>>());
     code.extend(symbols.iter().copied().filter_map(|mut s| {
         s.address = file.code_address(s.address);
-        (s.kind == STT_NOTYPE && !is_mapping(s.name) && executable(&s) && ranges::find(&sized, s.address).is_none()).then_some(s)
+        (s.kind == STT_NOTYPE
+            && !is_mapping(s.name)
+            && executable(&s)
+            && ranges::find(&sized, s.address).is_none())
+        .then_some(s)
     }));
     let sized = ranges::flatten(&code.iter().map(extent).collect::<Vec<_>>());
     code.retain(|s| s.size > 0 || ranges::find(&sized, s.address).is_none());
@@ -59,7 +72,8 @@ fn candidates<'a>(file: &ElfFile, symbols: &[Symbol<'a>]) -> Vec<(Symbol<'a>, u6
             if s.size > 0 {
                 return Some((s, s.address.saturating_add(s.size)));
             }
-            let own = s.section.filter(|&n| file.sections.get(n).is_some_and(|h| contains(h, s.address)));
+            let own =
+                s.section.filter(|&n| file.sections.get(n).is_some_and(|h| contains(h, s.address)));
             let section = &file.sections[own.or_else(|| file.section_at(s.address))?];
             let end = section.sh_addr.saturating_add(section.sh_size);
             let next = starts.get(starts.partition_point(|&start| start <= s.address));
@@ -68,8 +82,13 @@ fn candidates<'a>(file: &ElfFile, symbols: &[Symbol<'a>]) -> Vec<(Symbol<'a>, u6
         .collect()
 }
 
-/// Index of the symbol that a cold part belongs to: of the same STT_FILE, else a global one, else the nearest in the table.
-fn owner(part: usize, code: &[(Symbol, u64)], by_name: &HashMap<&[u8], Vec<usize>>) -> Option<usize> {
+/// Index of the symbol that a cold part belongs to: of the same STT_FILE, else a global one, else
+/// the nearest in the table.
+fn owner(
+    part: usize,
+    code: &[(Symbol, u64)],
+    by_name: &HashMap<&[u8], Vec<usize>>,
+) -> Option<usize> {
     let mut name = cold_base(code[part].0.name)?;
     let found = loop {
         match by_name.get(name) {
@@ -83,13 +102,15 @@ fn owner(part: usize, code: &[(Symbol, u64)], by_name: &HashMap<&[u8], Vec<usize
         let local = s.bind == goblin::elf::sym::STB_LOCAL;
         (if local && s.unit == unit { 0 } else { 1 + u8::from(local) }, i.abs_diff(part))
     };
-    // The nearest on both sides and, since they stand behind all others, global ones: a hostile table has millions of a name.
+    // The nearest on both sides and, since they stand behind all others, global ones: a hostile
+    // table has millions of a name.
     let middle = found.partition_point(|&i| i < part);
     let near = &found[middle.saturating_sub(64)..found.len().min(middle + 64)];
     near.iter().chain(&found[found.len().saturating_sub(64)..]).copied().min_by_key(rank)
 }
 
-/// The functions of a file, sorted by entry. `stubs` are the entries of its procedure linkage table.
+/// The functions of a file, sorted by entry. `stubs` are the entries of its procedure linkage
+/// table.
 pub(super) fn functions(file: &ElfFile, symbols: &[Symbol], stubs: Vec<Stub>) -> Vec<Function> {
     let code = candidates(file, symbols);
     let mut by_name: HashMap<&[u8], Vec<usize>> = HashMap::new();
@@ -135,8 +156,10 @@ pub(super) fn functions(file: &ElfFile, symbols: &[Symbol], stubs: Vec<Stub>) ->
             ranges: Vec::new(),
         });
     }
-    let mut ranges: Vec<Range> =
-        claims.iter().filter_map(|&(start, end, entry)| Some((start, end, *number.get(&entry)?))).collect();
+    let mut ranges: Vec<Range> = claims
+        .iter()
+        .filter_map(|&(start, end, entry)| Some((start, end, *number.get(&entry)?)))
+        .collect();
     let symbols_end = functions.len();
     let covered = ranges::flatten(&ranges);
     for stub in stubs {
@@ -171,7 +194,8 @@ fn demangle_stub(name: &str) -> String {
     }
 }
 
-/// The name as people write it: C++ and Rust demangled, without the version of a default symbol (`memcpy@@GLIBC_2.14`).
+/// The name as people write it: C++ and Rust demangled, without the version of a default symbol
+/// (`memcpy@@GLIBC_2.14`).
 pub fn demangle(name: &str) -> String {
     let name = name.split_once("@@").map_or(name, |(name, _)| name);
     // What a demangler writes can be exponential in what it reads.

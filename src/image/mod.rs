@@ -1,6 +1,7 @@
 //! ELF (goblin) and DWARF (gimli, addr2line): functions, sections, variables, lines.
 //!
-//! [`Image`] is one file, addresses as linked. [`AddressSpace`] is what was loaded where, addresses at run time.
+//! [`Image`] is one file, addresses as linked. [`AddressSpace`] is what was loaded where, addresses
+//! at run time.
 
 use crate::event::Isa;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ pub enum FunctionKind {
     Stub,
 }
 
-/// A code symbol after the rules of "Functions and symbols": ranges do not overlap, aliases are one, `X.cold` is part of X.
+/// A code symbol after the rules of "Functions and symbols": ranges do not overlap, aliases are
+/// one, `X.cold` is part of X.
 #[derive(Clone, Debug)]
 pub struct Function {
     /// As shown: demangled, the chosen alias; without the `(file)` that tells equal names apart.
@@ -43,7 +45,8 @@ pub struct Function {
     pub file: Option<String>,
     /// Entry, link-time address.
     pub address: u64,
-    /// Ranges of link-time addresses that belong to it, sorted, half open (more than one with cold parts).
+    /// Ranges of link-time addresses that belong to it, sorted, half open (more than one with cold
+    /// parts).
     pub ranges: Vec<(u64, u64)>,
 }
 
@@ -69,7 +72,8 @@ pub struct Variable {
     pub size: u64,
     pub file: Option<String>,
     pub line: Option<u32>,
-    /// If it is an array: how many elements in each dimension, outermost first, and the bytes of an innermost one.
+    /// If it is an array: how many elements in each dimension, outermost first, and the bytes of an
+    /// innermost one.
     pub dimensions: Vec<u64>,
     pub element_size: u64,
 }
@@ -98,7 +102,8 @@ pub struct Image {
     pub entry: u64,
     /// Sorted by entry; their ranges are disjoint.
     pub functions: Vec<Function>,
-    /// In the order of the file; of a file without section headers its segments, named `segment0` and so on.
+    /// In the order of the file; of a file without section headers its segments, named `segment0`
+    /// and so on.
     pub sections: Vec<Section>,
     /// Sorted by address, one for each address; they may lie inside one another.
     pub variables: Vec<Variable>,
@@ -113,8 +118,8 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads the file. What is damaged in it is missing in the result; only a file that is no program, or one for another
-    /// processor, is an error.
+    /// Reads the file. What is damaged in it is missing in the result; only a file that is no
+    /// program, or one for another processor, is an error.
     pub fn open(path: &Path) -> Result<Image, ImageError> {
         Ok(Image::new(path, elf::ElfFile::open(path)?))
     }
@@ -128,8 +133,11 @@ impl Image {
         let symbols = file.symbols();
         // What DWARF says in an object file waits for relocations.
         let linked = Some(()).filter(|()| file.header.e_type != goblin::elf::header::ET_REL);
-        let debug = linked.and_then(|()| dwarf::Debug::load(&file)).and_then(|dwarf| Some((dwarf.variables()?, dwarf)));
-        let (described, dwarf) = debug.map_or((Vec::new(), None), |(variables, dwarf)| (variables, Some(dwarf)));
+        let debug = linked
+            .and_then(|()| dwarf::Debug::load(&file))
+            .and_then(|dwarf| Some((dwarf.variables()?, dwarf)));
+        let (described, dwarf) =
+            debug.map_or((Vec::new(), None), |(variables, dwarf)| (variables, Some(dwarf)));
         let mut functions = functions::functions(&file, &symbols, plt::stubs(&file, &symbols));
         if let Some(dwarf) = &dwarf {
             for function in functions.iter_mut().filter(|f| !f.name.contains("@plt")) {
@@ -143,7 +151,8 @@ impl Image {
         let thumb = functions::thumb_ranges(&file, &symbols);
         drop(symbols);
         let start = file.segments.first().map_or(0, |s| s.p_vaddr);
-        let end = file.segments.iter().map(|s| s.p_vaddr.saturating_add(s.p_memsz)).max().unwrap_or(0);
+        let end =
+            file.segments.iter().map(|s| s.p_vaddr.saturating_add(s.p_memsz)).max().unwrap_or(0);
         Image {
             path: path.to_owned(),
             isa: file.isa,
@@ -162,18 +171,21 @@ impl Image {
         }
     }
 
-    /// Contents of a section by name, whether it is loaded or not, decompressed; None where there is none.
+    /// Contents of a section by name, whether it is loaded or not, decompressed; None where there
+    /// is none.
     pub fn contents(&self, section: &str) -> Option<Vec<u8>> {
         dwarf::contents(&self.file, section)
     }
 
-    /// Bytes of the file's contents at a link-time address, to the end of their segment; None outside of file-backed segments.
+    /// Bytes of the file's contents at a link-time address, to the end of their segment; None
+    /// outside of file-backed segments.
     pub fn bytes(&self, address: u64) -> Option<&[u8]> {
         self.file.bytes(address)
     }
 
-    /// Source file and line of a link-time address; None where DWARF has none. The first look-up in a compilation unit reads its
-    /// line table, later ones are binary searches under a lock that nobody else holds in a single-threaded caller.
+    /// Source file and line of a link-time address; None where DWARF has none. The first look-up in
+    /// a compilation unit reads its line table, later ones are binary searches under a lock that
+    /// nobody else holds in a single-threaded caller.
     pub fn line(&self, address: u64) -> Option<(String, u32)> {
         let (file, line) = self.dwarf.as_ref()?.line(address)?;
         Some((file, line?))
@@ -184,7 +196,8 @@ impl Image {
         self.file.header.e_type == goblin::elf::header::ET_REL
     }
 
-    /// Whether the code at a link-time address is Thumb, as the file's mapping symbols say; None where there are none.
+    /// Whether the code at a link-time address is Thumb, as the file's mapping symbols say; None
+    /// where there are none.
     pub fn thumb(&self, address: u64) -> Option<bool> {
         let after = self.thumb.partition_point(|m| m.0 <= address);
         Some(self.thumb[after.checked_sub(1)?].1)

@@ -1,5 +1,5 @@
-//! Entries of the procedure linkage table, which have no symbols: found by the code that linkers write there, named after the
-//! relocation of the slot that they jump through.
+//! Entries of the procedure linkage table, which have no symbols: found by the code that linkers
+//! write there, named after the relocation of the slot that they jump through.
 
 use super::elf::{ElfFile, Symbol, lossy};
 use crate::event::Isa;
@@ -19,7 +19,8 @@ pub(super) struct Stub {
 enum Target {
     /// Jumps through the slot at this address.
     Slot(u64),
-    /// Pushes the number of its relocation and jumps to the header (x86; the jump through the slot is in `.plt.sec`).
+    /// Pushes the number of its relocation and jumps to the header (x86; the jump through the slot
+    /// is in `.plt.sec`).
     Number(u32),
     Header,
 }
@@ -29,7 +30,9 @@ const SECTIONS: [&str; 5] = [".plt", ".plt.sec", ".plt.got", ".plt.bnd", ".iplt"
 /// The entries of every linkage table.
 pub(super) fn stubs(file: &ElfFile, symbols: &[Symbol]) -> Vec<Stub> {
     let tables: Vec<usize> = (0..file.sections.len())
-        .filter(|&i| SECTIONS.contains(&file.section_names[i].as_str()) && file.sections[i].is_executable())
+        .filter(|&i| {
+            SECTIONS.contains(&file.section_names[i].as_str()) && file.sections[i].is_executable()
+        })
         .collect();
     if tables.is_empty() {
         return Vec::new();
@@ -47,7 +50,10 @@ pub(super) fn stubs(file: &ElfFile, symbols: &[Symbol]) -> Vec<Stub> {
     };
     for index in tables {
         let (address, code) = (file.sections[index].sh_addr, file.raw(index));
-        let got = [".got.plt", ".got"].iter().find_map(|name| file.section_named(name)).map_or(0, |i| file.sections[i].sh_addr);
+        let got = [".got.plt", ".got"]
+            .iter()
+            .find_map(|name| file.section_named(name))
+            .map_or(0, |i| file.sections[i].sh_addr);
         for (offset, size, target) in entries(file, address, code, got) {
             let at = address.wrapping_add(offset as u64);
             let name = match target {
@@ -82,7 +88,8 @@ fn slots<'a>(file: &'a ElfFile, symbols: &[Symbol<'a>]) -> (HashMap<u64, &'a [u8
     let (mut slots, mut jumps) = (HashMap::new(), Vec::new());
     for (slot, kind, name, addend) in file.relocations() {
         let name = if kind == irelative {
-            let resolver = addend.map(|a| a as u64).or_else(|| file.word(slot)).map(|a| file.code_address(a));
+            let resolver =
+                addend.map(|a| a as u64).or_else(|| file.word(slot)).map(|a| file.code_address(a));
             resolver.and_then(|a| resolvers.get(&a)).map_or(&[][..], |s| s.name)
         } else {
             name
@@ -129,7 +136,9 @@ fn x86(address: u64, code: &[u8], got: u64, wide: bool) -> Vec<(usize, usize, Ta
             [0xff, 0xb3, ..] if at == 0 && !wide => Some(Target::Header),
             [0xff, 0x25, ..] if wide => Some(Target::Slot(relative)),
             [0xff, 0x25, ..] => Some(Target::Slot(operand.into())),
-            [0xff, 0xa3, ..] if !wide => Some(Target::Slot(u64::from((got as u32).wrapping_add(operand)))),
+            [0xff, 0xa3, ..] if !wide => {
+                Some(Target::Slot(u64::from((got as u32).wrapping_add(operand))))
+            }
             [0x68, ..] => word_at(body, 1).map(|n| Target::Number(if wide { n } else { n / 8 })),
             _ => None,
         };
@@ -141,7 +150,8 @@ fn x86(address: u64, code: &[u8], got: u64, wide: bool) -> Vec<(usize, usize, Ta
     found
 }
 
-/// `add ip, pc, #a; add ip, ip, #b; ldr pc, [ip, #c]!`, for far slots with a third `add`, for Thumb callers after `bx pc` and filling.
+/// `add ip, pc, #a; add ip, ip, #b; ldr pc, [ip, #c]!`, for far slots with a third `add`, for Thumb
+/// callers after `bx pc` and filling.
 fn arm(address: u64, code: &[u8], big_endian: bool) -> Vec<(usize, usize, Target)> {
     let word = |at: usize| word_at(code, at).map(|w| if big_endian { w.swap_bytes() } else { w });
     let immediate = |w: u32| (w & 0xff).rotate_right((w >> 8 & 15) * 2);
@@ -165,7 +175,8 @@ fn arm(address: u64, code: &[u8], big_endian: bool) -> Vec<(usize, usize, Target
             at += 4;
             match w & 0xffff_f000 {
                 0xe28f_c000 if at == entry + 4 => {
-                    value = (address as u32).wrapping_add(entry as u32 + 8).wrapping_add(immediate(w));
+                    value =
+                        (address as u32).wrapping_add(entry as u32 + 8).wrapping_add(immediate(w));
                     continue;
                 }
                 0xe28c_c000 if at > entry + 4 => {
@@ -173,7 +184,11 @@ fn arm(address: u64, code: &[u8], big_endian: bool) -> Vec<(usize, usize, Target
                     continue;
                 }
                 0xe5bc_f000 if at > entry + 4 => {
-                    found.push((start, at - start, Target::Slot(value.wrapping_add(w & 0xfff).into())));
+                    found.push((
+                        start,
+                        at - start,
+                        Target::Slot(value.wrapping_add(w & 0xfff).into()),
+                    ));
                 }
                 _ => at = at.max(start + 4),
             }
@@ -201,7 +216,9 @@ fn aarch64(address: u64, code: &[u8]) -> Vec<(usize, usize, Target)> {
             continue;
         }
         let entry = if first == BTI_C { at + 4 } else { at };
-        let (Some(adrp), Some(ldr)) = (word_at(code, entry), word_at(code, entry + 4)) else { break };
+        let (Some(adrp), Some(ldr)) = (word_at(code, entry), word_at(code, entry + 4)) else {
+            break;
+        };
         at += 4;
         // `ldr w17` in ILP32 programs
         let scale = match ldr & 0xffc0_03ff {
@@ -213,7 +230,8 @@ fn aarch64(address: u64, code: &[u8]) -> Vec<(usize, usize, Target)> {
             continue;
         }
         let pages = (((adrp >> 5 & 0x7_ffff) << 2 | adrp >> 29 & 3) << 11) as i32 >> 11;
-        let page = (address.wrapping_add(entry as u64) & !0xfff).wrapping_add((i64::from(pages) << 12) as u64);
+        let page = (address.wrapping_add(entry as u64) & !0xfff)
+            .wrapping_add((i64::from(pages) << 12) as u64);
         let slot = page.wrapping_add(u64::from(ldr >> 10 & 0xfff) * scale);
         at = entry + 16;
         while word_at(code, at) == Some(NOP) {

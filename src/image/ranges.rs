@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 /// A half-open range of addresses and to what it belongs.
 pub(super) type Range = (u64, u64, u32);
 
-/// Cuts ranges so that every address belongs to the smallest range that holds it (of equal ones the one that starts last, then the
-/// lowest owner). Sorted; touching ranges of one owner are one; empty ones vanish.
+/// Cuts ranges so that every address belongs to the smallest range that holds it (of equal ones the
+/// one that starts last, then the lowest owner). Sorted; touching ranges of one owner are one;
+/// empty ones vanish.
 pub(super) fn flatten(ranges: &[Range]) -> Vec<Range> {
     let mut events: Vec<(u64, bool, usize)> = Vec::with_capacity(ranges.len() * 2);
     for (index, &(start, end, _)) in ranges.iter().enumerate() {

@@ -71,16 +71,21 @@ impl AddressSpace {
             add(&mut space.functions, code);
             let base = space.section_refs.len() as u32;
             space.section_refs.extend((0..image.sections.len()).map(|section| (index, section)));
-            // The addresses of .tbss are those of the sections behind it: it is no memory of its own.
+            // The addresses of .tbss are those of the sections behind it: it is no memory of its
+            // own.
             let of_sections = image.sections.iter().enumerate().filter(|(_, s)| !(s.tls && s.zero));
-            let of_sections: Vec<Range> =
-                of_sections.map(|(i, s)| (s.address, s.address.saturating_add(s.size), base + i as u32)).collect();
+            let of_sections: Vec<Range> = of_sections
+                .map(|(i, s)| (s.address, s.address.saturating_add(s.size), base + i as u32))
+                .collect();
             add(&mut space.sections, ranges::flatten(&of_sections));
             let base = space.variable_refs.len() as u32;
-            space.variable_refs.extend((0..image.variables.len()).map(|variable| (index, variable)));
+            space
+                .variable_refs
+                .extend((0..image.variables.len()).map(|variable| (index, variable)));
             let of_variables = image.variables.iter().enumerate();
-            let of_variables: Vec<Range> =
-                of_variables.map(|(i, v)| (v.address, v.address.saturating_add(v.size), base + i as u32)).collect();
+            let of_variables: Vec<Range> = of_variables
+                .map(|(i, v)| (v.address, v.address.saturating_add(v.size), base + i as u32))
+                .collect();
             add(&mut space.variables, ranges::flatten(&of_variables));
         }
         space.functions.sort_unstable();
@@ -123,8 +128,8 @@ impl AddressSpace {
         self.function(at).address.wrapping_add(self.images[at.image].bias)
     }
 
-    /// The function's name as shown, which no other function of the process has: `name`, `name (file)`, and where that is not
-    /// enough with more of the path, the image, or the address.
+    /// The function's name as shown, which no other function of the process has: `name`, `name
+    /// (file)`, and where that is not enough with more of the path, the image, or the address.
     pub fn display_name(&self, at: FunctionRef) -> &str {
         &self.names[&at]
     }
@@ -135,9 +140,11 @@ impl AddressSpace {
         Some((image, &self.images[image].image.sections[section]))
     }
 
-    /// The variable at the address (the innermost, where one lies in another) and the offset into it, in bytes.
+    /// The variable at the address (the innermost, where one lies in another) and the offset into
+    /// it, in bytes.
     pub fn variable_at(&self, address: u64) -> Option<(&Variable, u64)> {
-        let (image, variable) = self.variable_refs[ranges::find(&self.variables, address)?.2 as usize];
+        let (image, variable) =
+            self.variable_refs[ranges::find(&self.variables, address)?.2 as usize];
         let Loaded { image, bias } = &self.images[image];
         let variable = &image.variables[variable];
         Some((variable, address.wrapping_sub(*bias).wrapping_sub(variable.address)))
@@ -162,16 +169,21 @@ impl AddressSpace {
     }
 
     fn unique_names(&self) -> HashMap<FunctionRef, String> {
-        let mut names: HashMap<FunctionRef, String> = HashMap::with_capacity(self.function_refs.len());
+        let mut names: HashMap<FunctionRef, String> =
+            HashMap::with_capacity(self.function_refs.len());
         let mut taken: HashSet<String> = HashSet::new();
         let mut open: Vec<FunctionRef> = self.function_refs.clone();
         for level in 0..4 {
-            let candidates: Vec<String> = open.iter().map(|&at| self.qualified(at, level)).collect();
+            let candidates: Vec<String> =
+                open.iter().map(|&at| self.qualified(at, level)).collect();
             let mut count: HashMap<&str, u32> = HashMap::with_capacity(open.len());
             for name in &candidates {
                 *count.entry(name).or_default() += 1;
             }
-            let unique: Vec<bool> = candidates.iter().map(|name| count[name.as_str()] == 1 && !taken.contains(name)).collect();
+            let unique: Vec<bool> = candidates
+                .iter()
+                .map(|name| count[name.as_str()] == 1 && !taken.contains(name))
+                .collect();
             let mut left = Vec::new();
             for ((at, name), unique) in open.iter().zip(candidates).zip(unique) {
                 if unique {
@@ -186,7 +198,10 @@ impl AddressSpace {
         // Only if a symbol is named like an address, or two images lie at one.
         for at in open {
             let base = self.qualified(at, 3);
-            let name = (2u64..).map(|n| format!("{base} #{n}")).find(|name| !taken.contains(name)).unwrap_or(base);
+            let name = (2u64..)
+                .map(|n| format!("{base} #{n}"))
+                .find(|name| !taken.contains(name))
+                .unwrap_or(base);
             taken.insert(name.clone());
             names.insert(at, name);
         }
@@ -208,7 +223,8 @@ impl AddressSpace {
 }
 
 impl Variable {
-    /// Name of the part of the variable at an offset: `quant[64]`, `matrix[1][2]`, `head+8`, `head`.
+    /// Name of the part of the variable at an offset: `quant[64]`, `matrix[1][2]`, `head+8`,
+    /// `head`.
     pub fn part(&self, offset: u64) -> String {
         let mut name = self.name.clone();
         let mut rest = offset;
@@ -238,7 +254,11 @@ fn shifted(start: u64, end: u64, bias: u64) -> Vec<(u64, u64)> {
         return Vec::new();
     }
     let (from, last) = (start.wrapping_add(bias), (end - 1).wrapping_add(bias));
-    if from <= last { vec![(from, last.saturating_add(1))] } else { vec![(from, u64::MAX), (0, last + 1)] }
+    if from <= last {
+        vec![(from, last.saturating_add(1))]
+    } else {
+        vec![(from, u64::MAX), (0, last + 1)]
+    }
 }
 
 /// What of `ranges` lies in none of `taken` (sorted, disjoint).
@@ -261,5 +281,7 @@ fn without(taken: &[Range], ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 }
 
 fn clip(own: &[(u64, u64)], start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
-    own.iter().map(move |&(from, to)| (start.max(from), end.min(to))).filter(|(start, end)| start < end)
+    own.iter()
+        .map(move |&(from, to)| (start.max(from), end.min(to)))
+        .filter(|(start, end)| start < end)
 }

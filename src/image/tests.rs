@@ -1,5 +1,5 @@
-//! Programs compiled here, compared with what readelf, objdump, addr2line, gdb and valgrind say of them; each is skipped, and says
-//! so, where its tool is missing.
+//! Programs compiled here, compared with what readelf, objdump, addr2line, gdb and valgrind say of
+//! them; each is skipped, and says so, where its tool is missing.
 
 use super::*;
 use proptest::prelude::*;
@@ -83,7 +83,9 @@ impl Drop for Folder {
 /// Output of a command; None, with the reason printed, if it is not there or fails.
 fn run(command: &mut Command) -> Option<String> {
     match command.output() {
-        Ok(output) if output.status.success() => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Ok(output) if output.status.success() => {
+            Some(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
         Ok(output) => {
             println!("skipped: {command:?}: {}", String::from_utf8_lossy(&output.stderr));
             None
@@ -100,7 +102,10 @@ fn compile(folder: &Folder, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
     let program = folder.0.join("program");
     std::fs::write(folder.0.join("main.c"), MAIN).unwrap();
     std::fs::write(folder.0.join("other.c"), OTHER).unwrap();
-    run(Command::new(compiler).args(flags).args(["-o", "program", "main.c", "other.c"]).current_dir(&folder.0))?;
+    run(Command::new(compiler)
+        .args(flags)
+        .args(["-o", "program", "main.c", "other.c"])
+        .current_dir(&folder.0))?;
     Some(program)
 }
 
@@ -133,7 +138,9 @@ fn readelf(path: &Path, arm: bool) -> Option<Vec<Row>> {
         let value = u64::from_str_radix(value, 16).unwrap();
         rows.push(Row {
             address: if arm && kind != "OBJECT" { value & !1 } else { value },
-            size: size.strip_prefix("0x").map_or_else(|| size.parse().unwrap(), |s| u64::from_str_radix(s, 16).unwrap()),
+            size: size
+                .strip_prefix("0x")
+                .map_or_else(|| size.parse().unwrap(), |s| u64::from_str_radix(s, 16).unwrap()),
             kind: kind.to_owned(),
             absolute: section == "ABS",
             name: name.to_owned(),
@@ -152,29 +159,48 @@ struct Model {
 impl Model {
     fn new(image: &Image, rows: &[Row]) -> Model {
         let mapping = |n: &str| {
-            ["$a", "$t", "$d", "$x"].iter().any(|m| n == *m || n.starts_with(&format!("{m}.")) || n.starts_with("$xrv"))
+            ["$a", "$t", "$d", "$x"]
+                .iter()
+                .any(|m| n == *m || n.starts_with(&format!("{m}.")) || n.starts_with("$xrv"))
         };
-        let section = |a: u64| image.sections.iter().find(|s| s.executable && s.address <= a && a < s.address + s.size);
+        let section = |a: u64| {
+            image.sections.iter().find(|s| s.executable && s.address <= a && a < s.address + s.size)
+        };
         let function = |r: &Row| r.kind == "FUNC" || r.kind == "IFUNC";
         let covers = |r: &&Row, a: u64| r.size > 0 && r.address <= a && a < r.address + r.size;
         let functions: Vec<&Row> = rows.iter().filter(|r| function(r)).collect();
-        let untyped =
-            rows.iter().filter(|r| r.kind == "NOTYPE" && !r.absolute && !mapping(&r.name) && section(r.address).is_some());
+        let untyped = rows.iter().filter(|r| {
+            r.kind == "NOTYPE" && !r.absolute && !mapping(&r.name) && section(r.address).is_some()
+        });
         let untyped = untyped.filter(|r| !functions.iter().any(|f| covers(f, r.address)));
         let all: Vec<&Row> = functions.iter().copied().chain(untyped).collect();
-        let code: Vec<&Row> = all.iter().copied().filter(|r| r.size > 0 || !all.iter().any(|s| covers(s, r.address))).collect();
+        let code: Vec<&Row> = all
+            .iter()
+            .copied()
+            .filter(|r| r.size > 0 || !all.iter().any(|s| covers(s, r.address)))
+            .collect();
         let mut claims = Vec::new();
         for row in &code {
-            let next = code.iter().map(|r| r.address).filter(|&a| a > row.address).min().unwrap_or(u64::MAX);
+            let next = code
+                .iter()
+                .map(|r| r.address)
+                .filter(|&a| a > row.address)
+                .min()
+                .unwrap_or(u64::MAX);
             let end = match row.size {
                 0 => section(row.address).map_or(row.address, |s| next.min(s.address + s.size)),
                 size => row.address + size,
             };
-            let whole =
-                row.name.split_once(".cold").map(|(whole, _)| code.iter().filter(|r| r.name == whole).collect::<Vec<_>>());
+            let whole = row
+                .name
+                .split_once(".cold")
+                .map(|(whole, _)| code.iter().filter(|r| r.name == whole).collect::<Vec<_>>());
             let whole = whole.unwrap_or_default();
-            let owner =
-                whole.iter().find(|r| r.unit == row.unit).or_else(|| whole.iter().find(|r| r.unit.is_none())).or(whole.first());
+            let owner = whole
+                .iter()
+                .find(|r| r.unit == row.unit)
+                .or_else(|| whole.iter().find(|r| r.unit.is_none()))
+                .or(whole.first());
             claims.push((row.address, end, owner.map_or(row.address, |r| r.address)));
         }
         Model { claims }
@@ -195,30 +221,42 @@ fn check_functions(path: &Path) {
     let image = Image::open(path).unwrap();
     let Some(rows) = readelf(path, image.isa == Isa::Arm) else { return };
     let model = Model::new(&image, &rows);
-    let mut edges: BTreeSet<u64> = model.claims.iter().flat_map(|c| [c.0, c.1, c.0.midpoint(c.1)]).collect();
+    let mut edges: BTreeSet<u64> =
+        model.claims.iter().flat_map(|c| [c.0, c.1, c.0.midpoint(c.1)]).collect();
     edges.extend(edges.clone().iter().map(|e| e.wrapping_sub(1)));
-    let space = AddressSpace::new(vec![Loaded { image: Image::open(path).unwrap(), bias: 0x1000_0000 }]);
+    let space =
+        AddressSpace::new(vec![Loaded { image: Image::open(path).unwrap(), bias: 0x1000_0000 }]);
     let mut compared = 0;
     for address in edges {
         if is_plt(&image, address) {
             continue;
         }
         let found = space.function_at(address.wrapping_add(0x1000_0000));
-        assert_eq!(found.map(|f| space.function(f).address), model.entry(address), "{} at {address:#x}", path.display());
+        assert_eq!(
+            found.map(|f| space.function(f).address),
+            model.entry(address),
+            "{} at {address:#x}",
+            path.display()
+        );
         compared += 1;
     }
     assert!(compared > 20);
     for function in image.functions.iter().filter(|f| !is_plt(&image, f.address)) {
         let mut expected: BTreeSet<&str> = rows
             .iter()
-            .filter(|r| r.address == function.address && (r.kind == "FUNC" || r.kind == "IFUNC" || r.kind == "NOTYPE"))
+            .filter(|r| {
+                r.address == function.address
+                    && (r.kind == "FUNC" || r.kind == "IFUNC" || r.kind == "NOTYPE")
+            })
             .map(|r| r.name.as_str())
             .filter(|n| !n.starts_with('$') && !n.contains(".cold"))
             .collect();
         // Untyped and unsized names of a place where something better stands are dropped.
         let names: BTreeSet<&str> = function.names.iter().map(String::as_str).collect();
-        expected
-            .retain(|n| names.contains(n) || rows.iter().any(|r| r.name == **n && r.address == function.address && r.size > 0));
+        expected.retain(|n| {
+            names.contains(n)
+                || rows.iter().any(|r| r.name == **n && r.address == function.address && r.size > 0)
+        });
         assert_eq!(names, expected, "{}", path.display());
     }
     let shown: BTreeSet<&str> = space.functions().map(|f| space.display_name(f)).collect();
@@ -232,13 +270,24 @@ fn check_plt(path: &Path, objdump: &str) {
     let labels = text.lines().filter_map(|line| line.strip_suffix("@plt>:")?.split_once(" <"));
     for (address, name) in labels {
         let address = u64::from_str_radix(address, 16).unwrap();
-        let stub = image.functions.iter().find(|f| f.ranges.iter().any(|r| r.0 <= address && address < r.1));
+        let stub = image
+            .functions
+            .iter()
+            .find(|f| f.ranges.iter().any(|r| r.0 <= address && address < r.1));
         let stub = stub.unwrap_or_else(|| panic!("{}: {name} at {address:#x}", path.display()));
         // objdump names static IFUNC entries by any alias, or by the address of the resolver.
-        let resolver =
-            name.strip_prefix("*ABS*+0x").and_then(|h| h.split('@').next().and_then(|h| u64::from_str_radix(h, 16).ok()));
-        let resolver = resolver.and_then(|a| image.functions.iter().find(|f| f.address == a)).map(|f| f.name.clone());
-        assert_eq!(stub.name, format!("{}@plt", resolver.as_deref().unwrap_or(name)), "{}", path.display());
+        let resolver = name
+            .strip_prefix("*ABS*+0x")
+            .and_then(|h| h.split('@').next().and_then(|h| u64::from_str_radix(h, 16).ok()));
+        let resolver = resolver
+            .and_then(|a| image.functions.iter().find(|f| f.address == a))
+            .map(|f| f.name.clone());
+        assert_eq!(
+            stub.name,
+            format!("{}@plt", resolver.as_deref().unwrap_or(name)),
+            "{}",
+            path.display()
+        );
         assert_eq!(stub.kind, FunctionKind::Stub);
         assert_eq!(stub.address, address);
     }
@@ -251,17 +300,29 @@ fn check_lines(path: &Path, addr2line: &str) {
     let image = Image::open(path).unwrap();
     let own = ["main", "checked", "alias_one", "helper", "other", "complain"];
     let functions = image.functions.iter().filter(|f| own.contains(&f.name.as_str()));
-    let addresses: Vec<u64> = functions.flat_map(|f| &f.ranges).flat_map(|&(start, end)| (start..end).step_by(4)).collect();
+    let addresses: Vec<u64> = functions
+        .flat_map(|f| &f.ranges)
+        .flat_map(|&(start, end)| (start..end).step_by(4))
+        .collect();
     assert!(addresses.len() > 20);
-    let Some(text) = run(Command::new(addr2line).arg("-e").arg(path).args(addresses.iter().map(|a| format!("{a:#x}")))) else {
+    let Some(text) = run(Command::new(addr2line)
+        .arg("-e")
+        .arg(path)
+        .args(addresses.iter().map(|a| format!("{a:#x}"))))
+    else {
         return;
     };
     for (address, expected) in addresses.iter().zip(text.lines()) {
         let expected = expected.split(" (disc").next().unwrap();
-        let found = image.line(*address).map_or("??:?".into(), |(file, line)| format!("{file}:{line}"));
-        let same = |text: &str| text.rsplit('/').next().unwrap_or_default().replace(":0", ":?").to_owned();
+        let found =
+            image.line(*address).map_or("??:?".into(), |(file, line)| format!("{file}:{line}"));
+        let same =
+            |text: &str| text.rsplit('/').next().unwrap_or_default().replace(":0", ":?").to_owned();
         // A row without a line: binutils tells the file.
-        assert!(same(&found) == same(expected) || expected.ends_with('?') && found == "??:?", "{address:#x}: {found} {expected}");
+        assert!(
+            same(&found) == same(expected) || expected.ends_with('?') && found == "??:?",
+            "{address:#x}: {found} {expected}"
+        );
     }
 }
 
@@ -309,7 +370,10 @@ fn functions_lines_and_linkage_tables_are_those_of_binutils() {
 #[test]
 fn cold_parts_aliases_and_statics_of_one_name() {
     let folder = Folder::new("names");
-    let Some(path) = compile(&folder, "gcc", &["-O2", "-g", "-freorder-blocks-and-partition"]) else { return };
+    let Some(path) = compile(&folder, "gcc", &["-O2", "-g", "-freorder-blocks-and-partition"])
+    else {
+        return;
+    };
     let space = AddressSpace::new(vec![Loaded { image: Image::open(&path).unwrap(), bias: 0 }]);
     let image = &space.images()[0].image;
     let checked = image.functions.iter().find(|f| f.name == "alias_one").unwrap();
@@ -317,8 +381,14 @@ fn cold_parts_aliases_and_statics_of_one_name() {
     assert_eq!(checked.ranges.len(), 2, "checked.cold is a part of it");
     assert!(image.functions.iter().all(|f| !f.name.contains(".cold")));
     let shown: BTreeSet<&str> = space.functions().map(|f| space.display_name(f)).collect();
-    assert!(shown.contains("helper (main.c)") && shown.contains("helper (other.c)") && shown.contains("main"));
-    let at = |name: &str| image.functions.iter().find(|f| f.name == name).map(|f| f.ranges.clone()).unwrap();
+    assert!(
+        shown.contains("helper (main.c)")
+            && shown.contains("helper (other.c)")
+            && shown.contains("main")
+    );
+    let at = |name: &str| {
+        image.functions.iter().find(|f| f.name == name).map(|f| f.ranges.clone()).unwrap()
+    };
     // `sized` is unsized-typed `bare`'s successor; `inner` lies in `sized` and is the smaller.
     assert_eq!(at("bare")[0].1 - at("bare")[0].0, 2);
     assert_eq!(at("sized").iter().map(|r| r.1 - r.0).collect::<Vec<_>>(), [4, 1]);
@@ -331,7 +401,9 @@ fn variables_are_those_of_gdb() {
         let folder = Folder::new(&format!("variables{}", flags.len() + flags[0].len() * 8));
         let Some(path) = compile(&folder, "gcc", flags) else { return };
         let image = Image::open(&path).unwrap();
-        let find = |name: &str| image.variables.iter().find(|v| v.name == name).unwrap_or_else(|| panic!("{name}"));
+        let find = |name: &str| {
+            image.variables.iter().find(|v| v.name == name).unwrap_or_else(|| panic!("{name}"))
+        };
         let spelled = [
             ("quant", "unsigned char[64]"),
             ("origin", "struct point *"),
@@ -387,14 +459,20 @@ fn bias_is_found_in_a_real_trace() {
     let folder = Folder::new("bias");
     let Some(path) = compile(&folder, "gcc", &["-O1", "-g"]) else { return };
     let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=lackey", "--trace-mem=yes", "--log-file=log", "./program"]).current_dir(&folder.0);
+    valgrind
+        .args(["--tool=lackey", "--trace-mem=yes", "--log-file=log", "./program"])
+        .current_dir(&folder.0);
     let Some(printed) = run(&mut valgrind) else { return };
     let main_at = u64::from_str_radix(printed.trim().trim_start_matches("0x"), 16).unwrap();
     let image = Image::open(&path).unwrap();
     let main = image.functions.iter().find(|f| f.name == "main").unwrap();
     let log = std::fs::read_to_string(folder.0.join("log")).unwrap();
-    let executed: Vec<u64> =
-        log.lines().filter_map(|line| u64::from_str_radix(line.strip_prefix("I  ")?.split(',').next()?, 16).ok()).collect();
+    let executed: Vec<u64> = log
+        .lines()
+        .filter_map(|line| {
+            u64::from_str_radix(line.strip_prefix("I  ")?.split(',').next()?, 16).ok()
+        })
+        .collect();
     let bias = main_at.wrapping_sub(main.address);
     assert_eq!(guess_bias(&image, &executed), Some(bias));
 
@@ -406,18 +484,28 @@ fn bias_is_found_in_a_real_trace() {
         assert_eq!(guess_bias(&bare, &executed), Some(bias));
     }
     // Without the program's own part nothing is claimed.
-    let foreign: Vec<u64> = executed.iter().copied().filter(|a| a.wrapping_sub(bias) >= image.load_range.1).collect();
+    let foreign: Vec<u64> =
+        executed.iter().copied().filter(|a| a.wrapping_sub(bias) >= image.load_range.1).collect();
     assert_eq!(guess_bias(&image, &foreign), None);
     let (start, end) = main.ranges[0];
-    assert_eq!(guess_bias(&image, &(start..end).map(|a| a + bias).collect::<Vec<_>>()), Some(bias), "main alone");
+    assert_eq!(
+        guess_bias(&image, &(start..end).map(|a| a + bias).collect::<Vec<_>>()),
+        Some(bias),
+        "main alone"
+    );
     assert_eq!(guess_bias(&image, &[]), None);
 }
 
 #[test]
 fn what_is_no_program_is_refused_with_its_kind() {
     let path = Path::new("file");
-    let says = |contents: &[u8]| Image::parse(path, contents).err().map(|e| e.to_string()).unwrap_or_default();
-    assert!(says(b"==12345== Lackey, an example").contains("starts with '==12345== La': looks like a text log"));
+    let says = |contents: &[u8]| {
+        Image::parse(path, contents).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    assert!(
+        says(b"==12345== Lackey, an example")
+            .contains("starts with '==12345== La': looks like a text log")
+    );
     assert!(says(b"\x1f\x8b\x08\0\0\0").contains("gzip"));
     assert!(says(b"\0\0\0\0").contains("not the ELF magic number"));
     assert!(says(b"").contains("empty"));
@@ -432,7 +520,13 @@ fn what_is_no_program_is_refused_with_its_kind() {
     assert!(says(&header).contains("relocatable"));
     header[16] = 2;
     assert_eq!(says(&header), "");
-    assert!(Image::open(Path::new("/nonexistent")).err().unwrap().to_string().starts_with("cannot read /nonexistent"));
+    assert!(
+        Image::open(Path::new("/nonexistent"))
+            .err()
+            .unwrap()
+            .to_string()
+            .starts_with("cannot read /nonexistent")
+    );
 }
 
 #[test]
@@ -463,7 +557,10 @@ fn names_are_made_unique_and_kept_in_their_place() {
     second.load_range = (0, 0x100);
     second.functions = vec![function("g", None, 0), function("late", None, 0x90)];
     // The second overlaps the first's end.
-    let space = AddressSpace::new(vec![Loaded { image: first, bias: 0 }, Loaded { image: second, bias: 0xf0 }]);
+    let space = AddressSpace::new(vec![
+        Loaded { image: first, bias: 0 },
+        Loaded { image: second, bias: 0xf0 },
+    ]);
     let name = |address| space.function_at(address).map(|f| space.display_name(f));
     assert_eq!(name(0), Some("f (a/x.c)"));
     assert_eq!(name(5), Some("f (b/x.c)"));
@@ -473,7 +570,10 @@ fn names_are_made_unique_and_kept_in_their_place() {
     assert_eq!(name(16), Some("h (@0x10)"));
     assert_eq!(name(0xf0), None, "of the second image, but the address is the first's");
     assert_eq!(name(0x180), Some("late"));
-    assert_eq!((space.image_at(0xff), space.image_at(0x100), space.image_at(0x1f0)), (Some(0), Some(1), None));
+    assert_eq!(
+        (space.image_at(0xff), space.image_at(0x100), space.image_at(0x1f0)),
+        (Some(0), Some(1), None)
+    );
 }
 
 /// A small program with everything in it, for breaking.
@@ -486,7 +586,8 @@ static SMALL: LazyLock<Option<Vec<u8>>> = LazyLock::new(|| {
 /// Asks everything of a file that may be broken.
 fn exercise(contents: &[u8]) {
     let Ok(image) = Image::parse(Path::new("broken"), contents) else { return };
-    let mut addresses: BTreeMap<u64, ()> = [0, 1, u64::MAX, 1 << 63, image.entry].map(|a| (a, ())).into();
+    let mut addresses: BTreeMap<u64, ()> =
+        [0, 1, u64::MAX, 1 << 63, image.entry].map(|a| (a, ())).into();
     addresses.extend(image.functions.iter().map(|f| (f.address, ())).take(100));
     addresses.extend(image.sections.iter().map(|s| (s.address, ())).take(100));
     let addresses: Vec<u64> = addresses.into_keys().collect();
@@ -518,7 +619,8 @@ proptest! {
         let mut contents = small.clone();
         let sections = u64::from_le_bytes(small[40..48].try_into().unwrap()) as usize;
         for (at, part, value, size) in hits {
-            // Headers, section headers and the bytes between are hit alike; whole fields and single bytes.
+            // Headers, section headers and the bytes between are hit alike; whole fields and single
+            // bytes.
             let at = match part {
                 0 => at.index(64 + 56 * 13),
                 1 => sections + at.index(small.len() - sections),

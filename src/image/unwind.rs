@@ -1,11 +1,13 @@
-//! Stopped programs: core files, the frames of their stacks (`.eh_frame`, `.debug_frame`), and local variables of a frame. x86-64.
+//! Stopped programs: core files, the frames of their stacks (`.eh_frame`, `.debug_frame`), and
+//! local variables of a frame. x86-64.
 
 use super::dwarf::{self, R};
 use super::elf::ElfFile;
 use super::{Image, ImageError};
 use gimli::{
-    AttributeValue, BaseAddresses, CfaRule, DebugFrame, EhFrame, Encoding, EvaluationResult, Expression, Location, Reader,
-    Register, RegisterRule, UnwindContext, UnwindSection, constants as dw,
+    AttributeValue, BaseAddresses, CfaRule, DebugFrame, EhFrame, Encoding, EvaluationResult,
+    Expression, Location, Reader, Register, RegisterRule, UnwindContext, UnwindSection,
+    constants as dw,
 };
 use goblin::elf::program_header::{PT_LOAD, PT_NOTE, ProgramHeader};
 use std::path::Path;
@@ -67,22 +69,33 @@ impl Core {
         }
         let count = usize::from(file.header.e_phnum);
         let offset = usize::try_from(file.header.e_phoff).unwrap_or(usize::MAX);
-        let headers = ProgramHeader::parse(&file.data, offset, count.min(file.data.len() / 56), file.ctx).unwrap_or_default();
-        let mut core = Core { memory: Vec::new(), threads: Vec::new(), mappings: Vec::new(), entry: None, file };
+        let headers =
+            ProgramHeader::parse(&file.data, offset, count.min(file.data.len() / 56), file.ctx)
+                .unwrap_or_default();
+        let mut core = Core {
+            memory: Vec::new(),
+            threads: Vec::new(),
+            mappings: Vec::new(),
+            entry: None,
+            file,
+        };
         for header in &headers {
             if header.p_type == PT_NOTE {
                 let data = core.file.data.clone();
                 core.notes(super::elf::slice(&data, header.p_offset, header.p_filesz));
             }
         }
-        core.memory = headers.into_iter().filter(|h| h.p_type == PT_LOAD && h.p_filesz > 0).collect();
+        core.memory =
+            headers.into_iter().filter(|h| h.p_type == PT_LOAD && h.p_filesz > 0).collect();
         core.memory.sort_by_key(|h| h.p_vaddr);
         Ok(core)
     }
 
     fn notes(&mut self, mut notes: &[u8]) {
         let padded = |n: u32| (n as usize).saturating_add(3) & !3;
-        while let (Some(name), Some(size), Some(kind)) = (half(notes, 0), half(notes, 4), half(notes, 8)) {
+        while let (Some(name), Some(size), Some(kind)) =
+            (half(notes, 0), half(notes, 4), half(notes, 8))
+        {
             let from = 12usize.saturating_add(padded(name));
             let Some(content) = notes.get(from..from.saturating_add(size as usize)) else { return };
             match kind {
@@ -91,7 +104,8 @@ impl Core {
                     self.threads.push(PLACE.map(register));
                 }
                 NT_AUXV => {
-                    let pair = content.chunks_exact(16).find(|pair| word(pair, 0) == Some(AT_ENTRY));
+                    let pair =
+                        content.chunks_exact(16).find(|pair| word(pair, 0) == Some(AT_ENTRY));
                     self.entry = pair.and_then(|pair| word(pair, 8)).or(self.entry);
                 }
                 NT_FILE => self.files(content),
@@ -107,8 +121,14 @@ impl Core {
         let count = count.min(content.len() as u64 / 24) as usize;
         let names = content.get(16 + 24 * count..).unwrap_or_default().split(|&b| b == 0);
         for (i, name) in (0..count).zip(names) {
-            if let (Some(start), Some(offset)) = (word(content, 16 + 24 * i), word(content, 32 + 24 * i)) {
-                self.mappings.push((start, offset.saturating_mul(page), String::from_utf8_lossy(name).into_owned()));
+            if let (Some(start), Some(offset)) =
+                (word(content, 16 + 24 * i), word(content, 32 + 24 * i))
+            {
+                self.mappings.push((
+                    start,
+                    offset.saturating_mul(page),
+                    String::from_utf8_lossy(name).into_owned(),
+                ));
             }
         }
     }
@@ -127,7 +147,12 @@ impl Core {
         // A library may be given by a link to it.
         let real = std::fs::canonicalize(&image.path).unwrap_or_default();
         let names = [base(&image.path.to_string_lossy()), base(&real.to_string_lossy())];
-        let first = self.mappings.iter().filter(|m| m.1 == 0 && names.contains(&base(&m.2))).map(|m| m.0).min();
+        let first = self
+            .mappings
+            .iter()
+            .filter(|m| m.1 == 0 && names.contains(&base(&m.2)))
+            .map(|m| m.0)
+            .min();
         match (first, self.entry) {
             (Some(start), _) => start.wrapping_sub(image.load_range.0 & !0xfff),
             (None, Some(entry)) => entry.wrapping_sub(image.entry),
@@ -140,7 +165,8 @@ impl Core {
         let after = self.memory.partition_point(|h| h.p_vaddr <= address);
         let header = &self.memory[after.checked_sub(1)?];
         let inside = address - header.p_vaddr;
-        super::elf::slice(&self.file.data, header.p_offset, header.p_filesz).get(usize::try_from(inside).ok()?..)
+        super::elf::slice(&self.file.data, header.p_offset, header.p_filesz)
+            .get(usize::try_from(inside).ok()?..)
     }
 }
 
@@ -148,7 +174,8 @@ impl Core {
 pub struct StackFrame {
     /// Index of the image that holds its code, None if none was given.
     pub image: Option<usize>,
-    /// Address of the code that it stands at, for look-ups: of a caller the call, not what follows it. Link-time where `image` is.
+    /// Address of the code that it stands at, for look-ups: of a caller the call, not what follows
+    /// it. Link-time where `image` is.
     pub address: u64,
     registers: Registers,
     cfa: Option<u64>,
@@ -172,7 +199,9 @@ impl<'a> Stopped<'a> {
         if let Some(value) = self.core.bytes(address).and_then(|b| word(b, 0)) {
             return Some(value);
         }
-        self.images.iter().find_map(|(image, bias)| word(image.bytes(address.wrapping_sub(*bias))?, 0))
+        self.images
+            .iter()
+            .find_map(|(image, bias)| word(image.bytes(address.wrapping_sub(*bias))?, 0))
     }
 
     fn image_at(&self, address: u64) -> Option<usize> {
@@ -194,8 +223,12 @@ impl<'a> Stopped<'a> {
             let bias = image.map_or(0, |i| self.images[i].1);
             let address = lookup.wrapping_sub(bias);
             found.push(StackFrame { image, address, registers, cfa: None, bias });
-            let Some(image) = image.filter(|_| found.len() < DEEPEST) else { return (found, false) };
-            let Some(step) = self.step(self.images[image].0, address, bias, &registers) else { return (found, false) };
+            let Some(image) = image.filter(|_| found.len() < DEEPEST) else {
+                return (found, false);
+            };
+            let Some(step) = self.step(self.images[image].0, address, bias, &registers) else {
+                return (found, false);
+            };
             if let Some(frame) = found.last_mut() {
                 frame.cfa = Some(step.cfa);
             }
@@ -210,8 +243,12 @@ impl<'a> Stopped<'a> {
     }
 
     fn step(&self, image: &Image, address: u64, bias: u64, registers: &Registers) -> Option<Step> {
-        let at = |name| image.file.section_named(name).map_or(0, |i| image.file.sections[i].sh_addr);
-        let bases = BaseAddresses::default().set_eh_frame(at(".eh_frame")).set_text(at(".text")).set_got(at(".got"));
+        let at =
+            |name| image.file.section_named(name).map_or(0, |i| image.file.sections[i].sh_addr);
+        let bases = BaseAddresses::default()
+            .set_eh_frame(at(".eh_frame"))
+            .set_text(at(".text"))
+            .set_got(at(".got"));
         let run = |expression: Expression<R>, initial| {
             let encoding = Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
             self.evaluate(expression, encoding, initial, registers, None, None, bias)
@@ -220,8 +257,9 @@ impl<'a> Stopped<'a> {
         let mut debug = dwarf::section(&image.file, ".debug_frame").map(DebugFrame::from);
         eh.iter_mut().for_each(|f| f.set_address_size(8));
         debug.iter_mut().for_each(|f| f.set_address_size(8));
-        eh.and_then(|frames| self.row(&frames, &bases, address, registers, &run))
-            .or_else(|| debug.and_then(|frames| self.row(&frames, &bases, address, registers, &run)))
+        eh.and_then(|frames| self.row(&frames, &bases, address, registers, &run)).or_else(|| {
+            debug.and_then(|frames| self.row(&frames, &bases, address, registers, &run))
+        })
     }
 
     fn row<S: UnwindSection<R>>(
@@ -239,7 +277,9 @@ impl<'a> Stopped<'a> {
             CfaRule::RegisterAndOffset { register, offset } => {
                 (*registers.get(register.0 as usize)?)?.wrapping_add_signed(*offset)
             }
-            CfaRule::Expression(expression) => run(expression.get(frames).ok()?, None)?.address()?,
+            CfaRule::Expression(expression) => {
+                run(expression.get(frames).ok()?, None)?.address()?
+            }
         };
         let mut caller = *registers;
         caller[RSP as usize] = Some(cfa);
@@ -255,15 +295,25 @@ impl<'a> Stopped<'a> {
                 RegisterRule::SameValue => {}
                 RegisterRule::Offset(n) => *slot = self.word(cfa.wrapping_add_signed(n)),
                 RegisterRule::ValOffset(n) => *slot = Some(cfa.wrapping_add_signed(n)),
-                RegisterRule::Register(other) => *slot = registers.get(other.0 as usize).copied().flatten(),
-                RegisterRule::Expression(e) => {
-                    *slot = run(e.get(frames).ok()?, Some(cfa)).and_then(Value::address).and_then(|a| self.word(a));
+                RegisterRule::Register(other) => {
+                    *slot = registers.get(other.0 as usize).copied().flatten()
                 }
-                RegisterRule::ValExpression(e) => *slot = run(e.get(frames).ok()?, Some(cfa)).and_then(Value::address),
+                RegisterRule::Expression(e) => {
+                    *slot = run(e.get(frames).ok()?, Some(cfa))
+                        .and_then(Value::address)
+                        .and_then(|a| self.word(a));
+                }
+                RegisterRule::ValExpression(e) => {
+                    *slot = run(e.get(frames).ok()?, Some(cfa)).and_then(Value::address)
+                }
                 _ => *slot = None,
             }
         }
-        Some(Step { cfa, caller: (!outermost).then_some(caller), signal: fde.is_signal_trampoline() })
+        Some(Step {
+            cfa,
+            caller: (!outermost).then_some(caller),
+            signal: fde.is_signal_trampoline(),
+        })
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -289,12 +339,14 @@ impl<'a> Stopped<'a> {
                 EvaluationResult::RequiresMemory { address, size: 8, space: None, .. } => {
                     run.resume_with_memory(gimli::Value::Generic(self.word(address)?))
                 }
-                EvaluationResult::RequiresRegister { register, .. } => {
-                    run.resume_with_register(gimli::Value::Generic((*registers.get(register.0 as usize)?)?))
-                }
+                EvaluationResult::RequiresRegister { register, .. } => run.resume_with_register(
+                    gimli::Value::Generic((*registers.get(register.0 as usize)?)?),
+                ),
                 EvaluationResult::RequiresFrameBase => run.resume_with_frame_base(base?),
                 EvaluationResult::RequiresCallFrameCfa => run.resume_with_call_frame_cfa(cfa?),
-                EvaluationResult::RequiresRelocatedAddress(a) => run.resume_with_relocated_address(a.wrapping_add(bias)),
+                EvaluationResult::RequiresRelocatedAddress(a) => {
+                    run.resume_with_relocated_address(a.wrapping_add(bias))
+                }
                 _ => return None,
             }
             .ok()?;
@@ -312,11 +364,21 @@ impl<'a> Stopped<'a> {
     /// Address of a local variable in a frame.
     pub fn locate(&self, frame: &StackFrame, variable: &Local) -> Option<u64> {
         let run = |e: &Expression<R>, base| {
-            self.evaluate(e.clone(), variable.encoding, None, &frame.registers, frame.cfa, base, frame.bias)
+            self.evaluate(
+                e.clone(),
+                variable.encoding,
+                None,
+                &frame.registers,
+                frame.cfa,
+                base,
+                frame.bias,
+            )
         };
         let base = variable.frame_base.as_ref().and_then(|e| match run(e, None)? {
             Value::Address(address) => Some(address),
-            Value::Register(register) => frame.registers.get(register.0 as usize).copied().flatten(),
+            Value::Register(register) => {
+                frame.registers.get(register.0 as usize).copied().flatten()
+            }
         });
         match run(&variable.location, base.or(frame.registers[RBP as usize]))? {
             Value::Address(address) => Some(address),
@@ -383,7 +445,12 @@ impl Image {
     }
 }
 
-fn unit_locals(dwarf: &gimli::Dwarf<R>, unit: &gimli::Unit<R>, prefix: &str, found: &mut Vec<Local>) -> Result<(), gimli::Error> {
+fn unit_locals(
+    dwarf: &gimli::Dwarf<R>,
+    unit: &gimli::Unit<R>,
+    prefix: &str,
+    found: &mut Vec<Local>,
+) -> Result<(), gimli::Error> {
     type Function = (isize, Vec<(u64, u64)>, Option<Expression<R>>);
     let mut functions: Vec<Function> = Vec::new();
     let mut cursor = unit.entries();
@@ -407,9 +474,11 @@ fn unit_locals(dwarf: &gimli::Dwarf<R>, unit: &gimli::Unit<R>, prefix: &str, fou
         if entry.tag() != dw::DW_TAG_variable {
             continue;
         }
-        let (Some(function), Some(name), Some(AttributeValue::Exprloc(location))) =
-            (functions.last(), entry.attr_value(dw::DW_AT_name), entry.attr_value(dw::DW_AT_location))
-        else {
+        let (Some(function), Some(name), Some(AttributeValue::Exprloc(location))) = (
+            functions.last(),
+            entry.attr_value(dw::DW_AT_name),
+            entry.attr_value(dw::DW_AT_location),
+        ) else {
             continue;
         };
         let name = dwarf.attr_string(unit, name)?.to_string_lossy()?.into_owned();
@@ -421,7 +490,14 @@ fn unit_locals(dwarf: &gimli::Dwarf<R>, unit: &gimli::Unit<R>, prefix: &str, fou
             _ => None,
         };
         let (ranges, frame_base) = (function.1.clone(), function.2.clone());
-        found.push(Local { name, elements, ranges, location, frame_base, encoding: unit.encoding() });
+        found.push(Local {
+            name,
+            elements,
+            ranges,
+            location,
+            frame_base,
+            encoding: unit.encoding(),
+        });
     }
     Ok(())
 }
@@ -432,7 +508,10 @@ fn elements(unit: &gimli::Unit<R>, mut offset: gimli::UnitOffset) -> Option<u64>
         let mut tree = unit.entries_tree(Some(offset)).ok()?;
         let root = tree.root().ok()?;
         if root.entry().tag() != dw::DW_TAG_array_type {
-            let Some(AttributeValue::UnitRef(next)) = root.entry().attr_value(dw::DW_AT_type) else { return None };
+            let Some(AttributeValue::UnitRef(next)) = root.entry().attr_value(dw::DW_AT_type)
+            else {
+                return None;
+            };
             offset = next;
             continue;
         }
@@ -441,7 +520,8 @@ fn elements(unit: &gimli::Unit<R>, mut offset: gimli::UnitOffset) -> Option<u64>
             let entry = child.entry();
             if entry.tag() == dw::DW_TAG_subrange_type {
                 let number = |name| entry.attr_value(name).and_then(|v| v.udata_value());
-                return number(dw::DW_AT_count).or_else(|| number(dw::DW_AT_upper_bound)?.checked_add(1));
+                return number(dw::DW_AT_count)
+                    .or_else(|| number(dw::DW_AT_upper_bound)?.checked_add(1));
             }
         }
         return None;

@@ -1,9 +1,11 @@
-//! The instrumentation map of LLVM XRay: section `xray_instr_map`, an entry for each place where the compiler left room for a call of the
-//! runtime (a sled), and `xray_fn_idx`, which says where the sleds of each function are.
+//! The instrumentation map of LLVM XRay: section `xray_instr_map`, an entry for each place where
+//! the compiler left room for a call of the runtime (a sled), and `xray_fn_idx`, which says where
+//! the sleds of each function are.
 //!
-//! An entry is two words (address of the sled, of its function), then bytes: kind, always, version; 32 bytes in a 64-bit file, 16 in a 32-bit
-//! one. Since version 2 both words count from where they stand. The number of a function is that of its entry in `xray_fn_idx`, from 1;
-//! where there is none, functions count as their sleds follow.
+//! An entry is two words (address of the sled, of its function), then bytes: kind, always, version;
+//! 32 bytes in a 64-bit file, 16 in a 32-bit one. Since version 2 both words count from where they
+//! stand. The number of a function is that of its entry in `xray_fn_idx`, from 1; where there is
+//! none, functions count as their sleds follow.
 
 use super::Image;
 use std::collections::BTreeMap;
@@ -38,7 +40,8 @@ impl Image {
     /// The entries of the instrumentation map in their order; none if the program has no map.
     pub fn xray_sleds(&self) -> Vec<Sled> {
         // An object file has a section for each function.
-        let maps: Vec<usize> = (0..self.file.sections.len()).filter(|&i| self.file.section_names[i] == MAP).collect();
+        let maps: Vec<usize> =
+            (0..self.file.sections.len()).filter(|&i| self.file.section_names[i] == MAP).collect();
         let mut sleds: Vec<Sled> = maps.iter().flat_map(|&map| self.entries(map)).collect();
         if !(maps.len() == 1 && self.number_by_index(&mut sleds, maps[0])) {
             let mut number = 0;
@@ -86,7 +89,8 @@ impl Image {
         let list = self.file.raw(index).chunks_exact(size).enumerate();
         list.map(|(i, entry)| {
             let at = start.wrapping_add((i * size) as u64);
-            let (kind, always, version) = (entry[2 * word], entry[2 * word + 1] != 0, entry[2 * word + 2]);
+            let (kind, always, version) =
+                (entry[2 * word], entry[2 * word + 1] != 0, entry[2 * word + 2]);
             let target = |part: usize| {
                 let place = at.wrapping_add(part as u64);
                 let base = if version >= 2 { place } else { 0 };
@@ -103,7 +107,14 @@ impl Image {
                 5 => SledKind::TypedEvent,
                 other => SledKind::Other(other),
             };
-            Sled { number: 0, address: target(0), function: self.file.code_address(target(word)), kind, always, version }
+            Sled {
+                number: 0,
+                address: target(0),
+                function: self.file.code_address(target(word)),
+                kind,
+                always,
+                version,
+            }
         })
         .collect()
     }
@@ -116,10 +127,12 @@ impl Image {
         let first = self.file.sections[map].sh_addr;
         let targets: BTreeMap<u64, u64> = self.file.targets(index);
         let size = 4 * word as u64;
-        // Sleds of an entry: begin and end as addresses, or the begin counted from where it stands and how many.
+        // Sleds of an entry: begin and end as addresses, or the begin counted from where it stands
+        // and how many.
         let sled_at = |address: u64| {
             let offset = self.narrow(address.wrapping_sub(first));
-            (offset % size == 0 && offset / size <= sleds.len() as u64).then_some((offset / size) as usize)
+            (offset % size == 0 && offset / size <= sleds.len() as u64)
+                .then_some((offset / size) as usize)
         };
         let mut found = vec![0; sleds.len()];
         for (i, entry) in self.file.raw(index).chunks_exact(2 * word).enumerate() {
@@ -127,10 +140,15 @@ impl Image {
             let (a, b) = (self.number(&entry[..word]), self.number(&entry[word..]));
             let set = |at: u64| targets.get(&at).copied();
             let relative = sled_at(set(at).unwrap_or(at.wrapping_add(a)));
-            let counted = relative.and_then(|begin| Some((begin, begin.checked_add(usize::try_from(b).ok()?)?)));
-            let absolute = || sled_at(set(at).unwrap_or(a)).zip(sled_at(set(at + word as u64).unwrap_or(b)));
+            let counted = relative
+                .and_then(|begin| Some((begin, begin.checked_add(usize::try_from(b).ok()?)?)));
+            let absolute =
+                || sled_at(set(at).unwrap_or(a)).zip(sled_at(set(at + word as u64).unwrap_or(b)));
             let fits = |&(begin, end): &(usize, usize)| begin < end && end <= sleds.len();
-            let Some((begin, end)) = counted.filter(fits).or_else(|| absolute().filter(fits)) else { return false };
+            let Some((begin, end)) = counted.filter(fits).or_else(|| absolute().filter(fits))
+            else {
+                return false;
+            };
             found[begin..end].fill(i as u32 + 1);
         }
         // A sled that belongs to no function: the index is not of this map.

@@ -1,13 +1,15 @@
 //! From steps to runs: computes the memory accesses that the log does not hold.
 //!
-//! A step is looked at twice: *begun* with the register values before it (conditions, addresses, what a store stores) and
-//! *completed* with those after it (what a load loaded, what registers got, whether a store-conditional stored). Where the log has
-//! the values before each instruction, a step is completed by the next record of its thread, so the runs wait in a queue.
+//! A step is looked at twice: *begun* with the register values before it (conditions, addresses,
+//! what a store stores) and *completed* with those after it (what a load loaded, what registers
+//! got, whether a store-conditional stored). Where the log has the values before each instruction,
+//! a step is completed by the next record of its thread, so the runs wait in a queue.
 
 use super::{Decoded, Decoder, RegAccess, decoder, kernel_helper, registers};
 use crate::diagnostics::{Counted, Diagnostic, Severity};
 use crate::event::{
-    BlockDef, BlockStep, Carries, Condition, InsnDef, Isa, LoggedAccess, MemShape, RegSpan, RegUse, RunBatch, RunEnd, StepBatch,
+    BlockDef, BlockStep, Carries, Condition, InsnDef, Isa, LoggedAccess, MemShape, RegSpan, RegUse,
+    RunBatch, RunEnd, StepBatch,
 };
 use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::{BTreeMap, VecDeque};
@@ -15,13 +17,15 @@ use std::hash::{Hash, Hasher};
 
 /// Steps after which a run ends.
 const LONGEST_RUN: usize = 4096;
-/// Steps that a run may wait for the next record of its thread; then its last step stays without the values after it.
+/// Steps that a run may wait for the next record of its thread; then its last step stays without
+/// the values after it.
 const LONGEST_WAIT: u64 = 65_536;
 
 /// Code bytes at a run-time address, to the end of their segment or as many as a decoder needs.
 pub type Code = Box<dyn Fn(u64) -> Option<Vec<u8>>>;
 
-/// Turns [`StepBatch`]es into [`RunBatch`]es. What comes out does not depend on how the steps are cut into batches.
+/// Turns [`StepBatch`]es into [`RunBatch`]es. What comes out does not depend on how the steps are
+/// cut into batches.
 pub struct Elaborator {
     isa: Isa,
     carries: Carries,
@@ -199,18 +203,35 @@ impl Blocks {
 struct Problems(BTreeMap<&'static str, Counted>);
 
 impl Problems {
-    fn add(&mut self, code: &'static str, position: u64, remedy: &'static str, message: impl FnOnce() -> String) {
+    fn add(
+        &mut self,
+        code: &'static str,
+        position: u64,
+        remedy: &'static str,
+        message: impl FnOnce() -> String,
+    ) {
         self.0.entry(code).and_modify(|row| row.count += 1).or_insert_with(|| {
             let position = position.to_string();
-            Counted { first: Diagnostic { severity: Severity::Warning, code, message: message(), position, remedy }, count: 1 }
+            Counted {
+                first: Diagnostic {
+                    severity: Severity::Warning,
+                    code,
+                    message: message(),
+                    position,
+                    remedy,
+                },
+                count: 1,
+            }
         });
     }
 }
 
-/// What the decoder makes of an instruction of a log, and the definition with the bytes that were decoded.
+/// What the decoder makes of an instruction of a log, and the definition with the bytes that were
+/// decoded.
 ///
-/// The bytes of a log may be cut (QEMU's plugin gives 4) or have stale ones behind the instruction; where the ELF's code agrees with
-/// them, the ELF's is decoded. Registers that the log flags replace the decoder's.
+/// The bytes of a log may be cut (QEMU's plugin gives 4) or have stale ones behind the instruction;
+/// where the ELF's code agrees with them, the ELF's is decoded. Registers that the log flags
+/// replace the decoder's.
 pub fn resolve(
     def: &InsnDef,
     isa: Isa,
@@ -250,7 +271,8 @@ pub fn resolve(
                 spans.dedup_by(|next, kept| {
                     let joined = next.offset < kept.offset.saturating_add(kept.size);
                     if joined {
-                        kept.size = kept.size.max(next.offset.saturating_add(next.size) - kept.offset);
+                        kept.size =
+                            kept.size.max(next.offset.saturating_add(next.size) - kept.offset);
                     }
                     joined
                 });
@@ -264,7 +286,8 @@ pub fn resolve(
 }
 
 impl Elaborator {
-    /// `code` gives the code bytes of the loaded images; `carries` says which columns of the batches mean something.
+    /// `code` gives the code bytes of the loaded images; `carries` says which columns of the
+    /// batches mean something.
     pub fn new(isa: Isa, big_endian: bool, carries: Carries, code: Code) -> Elaborator {
         let file = registers(isa);
         let wide = matches!(isa, Isa::X86_64 | Isa::Aarch64 | Isa::Riscv64);
@@ -299,7 +322,8 @@ impl Elaborator {
         self.problems.0.values()
     }
 
-    /// Takes the rows of `batch`, which is left empty, and appends to `out` the runs that are complete.
+    /// Takes the rows of `batch`, which is left empty, and appends to `out` the runs that are
+    /// complete.
     pub fn push(&mut self, batch: &mut StepBatch, out: &mut RunBatch) {
         self.position = batch.position;
         for def in batch.new_insns.drain(..) {
@@ -315,23 +339,36 @@ impl Elaborator {
         }
         let (mut access, mut register) = (0, 0);
         for row in 0..batch.insn.len() {
-            let access_end = batch.access_end.get(row).map_or(access, |&e| (e as usize).clamp(access, batch.accesses.len()));
-            let register_end =
-                batch.register_end.get(row).map_or(register, |&e| (e as usize).clamp(register, batch.registers.len()));
+            let access_end = batch
+                .access_end
+                .get(row)
+                .map_or(access, |&e| (e as usize).clamp(access, batch.accesses.len()));
+            let register_end = batch
+                .register_end
+                .get(row)
+                .map_or(register, |&e| (e as usize).clamp(register, batch.registers.len()));
             let logged = &batch.accesses[access..access_end];
             let changes = &batch.registers[register..register_end];
             (access, register) = (access_end, register_end);
             let insn = batch.insn[row];
             if insn as usize >= self.entries.len() {
-                self.problems.add("instruction-unknown", self.position, "this is a defect of the reader; report it", || {
-                    format!("a row names instruction {insn}, which was not defined")
-                });
+                self.problems.add(
+                    "instruction-unknown",
+                    self.position,
+                    "this is a defect of the reader; report it",
+                    || format!("a row names instruction {insn}, which was not defined"),
+                );
                 continue;
             }
-            let thread = if self.carries.threads { batch.thread.get(row).copied().unwrap_or(0) } else { 0 };
+            let thread =
+                if self.carries.threads { batch.thread.get(row).copied().unwrap_or(0) } else { 0 };
             let thread = self.thread(thread);
             let condition = batch.condition.get(row).copied().unwrap_or_default();
-            let time = if self.carries.time { Some(batch.time.get(row).copied().unwrap_or(0)) } else { None };
+            let time = if self.carries.time {
+                Some(batch.time.get(row).copied().unwrap_or(0))
+            } else {
+                None
+            };
             self.rows += 1;
             if self.carries.registers && self.carries.registers_before {
                 self.change(thread, changes);
@@ -366,7 +403,11 @@ impl Elaborator {
         let next = self.threads.len();
         self.current = *self.thread_index.entry(id).or_insert(next);
         if self.current == next {
-            self.threads.push(Thread { id, registers: RegisterFile::new(self.register_bytes), pending: None });
+            self.threads.push(Thread {
+                id,
+                registers: RegisterFile::new(self.register_bytes),
+                pending: None,
+            });
         }
         self.current
     }
@@ -392,9 +433,17 @@ impl Elaborator {
                 0 => def.bytes.len().min(15) as u8,
                 size => size,
             };
-            self.problems.add("instruction-undecoded", self.position, "give the ELF files that ran with --elf", || {
-                format!("cannot decode the instruction at {:#x}, opcode bytes {:02x?}", def.address, def.bytes)
-            });
+            self.problems.add(
+                "instruction-undecoded",
+                self.position,
+                "give the ELF files that ran with --elf",
+                || {
+                    format!(
+                        "cannot decode the instruction at {:#x}, opcode bytes {:02x?}",
+                        def.address, def.bytes
+                    )
+                },
+            );
             Decoded::unknown(size)
         });
         let decoded = &entry.decoded;
@@ -427,7 +476,10 @@ impl Elaborator {
         }
         let entry = &self.entries[insn as usize];
         let goes_on = self.queue.back().is_some_and(|run| {
-            !run.closed && run.thread == thread && run.next == entry.def.address && run.def.steps.len() < LONGEST_RUN
+            !run.closed
+                && run.thread == thread
+                && run.next == entry.def.address
+                && run.def.steps.len() < LONGEST_RUN
         });
         if !goes_on {
             if let Some(run) = self.queue.back_mut()
@@ -476,7 +528,8 @@ impl Elaborator {
                 run.register_values.resize(run.register_values.len() + entry.values.len(), None);
             }
             run.waiting = true;
-            self.threads[thread].pending = Some(Pending { run: number, entry: insn, mem: mem as u32, value, executed });
+            self.threads[thread].pending =
+                Some(Pending { run: number, entry: insn, mem: mem as u32, value, executed });
         }
     }
 
@@ -485,16 +538,22 @@ impl Elaborator {
     fn complete(&mut self, thread: usize) {
         let Thread { registers, pending, .. } = &mut self.threads[thread];
         let Some(step) = pending.take() else { return };
-        let Some(run) = step.run.checked_sub(self.first).and_then(|i| self.queue.get_mut(i as usize)) else { return };
+        let Some(run) =
+            step.run.checked_sub(self.first).and_then(|i| self.queue.get_mut(i as usize))
+        else {
+            return;
+        };
         let entry = &self.entries[step.entry as usize];
         run.waiting = false;
         let sp = self.sp.and_then(|span| registers.get(span));
         let link = self.link.and_then(|span| registers.get(span));
-        run.end = Some(RunEnd { sp, linked: link.is_some_and(|l| l & self.thumb_mask == entry.next) });
+        run.end =
+            Some(RunEnd { sp, linked: link.is_some_and(|l| l & self.thumb_mask == entry.next) });
         if !step.executed {
             return;
         }
-        for (slot, span) in run.register_values[step.value as usize..].iter_mut().zip(&entry.values) {
+        for (slot, span) in run.register_values[step.value as usize..].iter_mut().zip(&entry.values)
+        {
             *slot = registers.get(*span);
         }
         let mem = step.mem as usize;
@@ -563,11 +622,14 @@ impl Elaborator {
     }
 }
 
-const RECORD_REGISTERS: &str = "record with the registers that the instruction reads, the flags included";
+const RECORD_REGISTERS: &str =
+    "record with the registers that the instruction reads, the flags included";
 
 fn data_register(decoded: &Decoded, shape: &MemShape) -> Option<RegSpan> {
     let operand = decoded.memory.get(usize::from(shape.operand))?;
-    operand.data_register.filter(|r| u32::from(r.size) == shape.size && operand.is_write == shape.is_write)
+    operand
+        .data_register
+        .filter(|r| u32::from(r.size) == shape.size && operand.is_write == shape.is_write)
 }
 
 /// The step that is being begun.
@@ -606,7 +668,8 @@ impl Step<'_> {
     }
 
     fn access(&mut self, address: u64, shape: MemShape, value: Option<u64>) {
-        let stored = || data_register(&self.entry.decoded, &shape).and_then(|span| self.registers.get(span));
+        let stored =
+            || data_register(&self.entry.decoded, &shape).and_then(|span| self.registers.get(span));
         let value = if shape.is_write { value.or_else(stored) } else { value };
         self.run.def.mem.push(shape);
         self.run.addresses.push(address);
@@ -618,24 +681,39 @@ impl Step<'_> {
     /// Computes the accesses from the register values.
     fn compute(&mut self) {
         let entry = self.entry;
-        for (i, operand) in entry.decoded.memory.iter().take(MemShape::NO_OPERAND.into()).enumerate() {
+        for (i, operand) in
+            entry.decoded.memory.iter().take(MemShape::NO_OPERAND.into()).enumerate()
+        {
             let value_of = |span| self.registers.get(span);
             if operand.guard.as_ref().is_some_and(|g| g.eval(&value_of) == Some(0)) {
                 continue;
             }
             match operand.address.eval(&value_of) {
                 Some(address) if operand.size > 0 => {
-                    let shape = MemShape { is_write: operand.is_write, size: operand.size, operand: i as u8 };
+                    let shape = MemShape {
+                        is_write: operand.is_write,
+                        size: operand.size,
+                        operand: i as u8,
+                    };
                     self.access(address & self.address_mask, shape, None);
                 }
-                _ => self.problems.add("address-unknown", self.position, "record with these registers, or with accesses", || {
-                    format!("cannot compute what `{}` at {:#x} accesses; left out", entry.decoded.text, entry.def.address)
-                }),
+                _ => self.problems.add(
+                    "address-unknown",
+                    self.position,
+                    "record with these registers, or with accesses",
+                    || {
+                        format!(
+                            "cannot compute what `{}` at {:#x} accesses; left out",
+                            entry.decoded.text, entry.def.address
+                        )
+                    },
+                ),
             }
         }
     }
 
-    /// Takes the accesses of the log. An operand may be logged in adjacent pieces, which become one access again.
+    /// Takes the accesses of the log. An operand may be logged in adjacent pieces, which become one
+    /// access again.
     fn take(&mut self, logged: &[LoggedAccess]) {
         let operands = &self.entry.decoded.memory;
         let operands = &operands[..operands.len().min(64)];
@@ -684,7 +762,11 @@ impl Step<'_> {
                     let (count, size) = pieces(n);
                     (Some(n), count, size)
                 }
-                Some(n) => (Some((n..operands.len()).filter(free).find(|&m| same(m)).unwrap_or(n)), 1, first.size),
+                Some(n) => (
+                    Some((n..operands.len()).filter(free).find(|&m| same(m)).unwrap_or(n)),
+                    1,
+                    first.size,
+                ),
             };
             if let Some(n) = operand
                 && operands[n].size > 0
@@ -701,8 +783,16 @@ impl Step<'_> {
                 });
                 self.natural_size
             };
-            let shape = MemShape { is_write: first.is_write, size, operand: operand.map_or(MemShape::NO_OPERAND, |n| n as u8) };
-            self.access(first.address & self.address_mask, shape, if count == 1 { first.value } else { None });
+            let shape = MemShape {
+                is_write: first.is_write,
+                size,
+                operand: operand.map_or(MemShape::NO_OPERAND, |n| n as u8),
+            };
+            self.access(
+                first.address & self.address_mask,
+                shape,
+                if count == 1 { first.value } else { None },
+            );
             i += count;
         }
     }
@@ -732,7 +822,13 @@ mod tests {
     type Row<'a> = (u32, u32, &'a [(&'a str, u64)], &'a [(bool, u64, u32)]);
 
     fn insns(code: &[(u64, &[u8])]) -> Vec<InsnDef> {
-        code.iter().map(|(address, bytes)| InsnDef { address: *address, bytes: bytes.to_vec(), ..InsnDef::default() }).collect()
+        code.iter()
+            .map(|(address, bytes)| InsnDef {
+                address: *address,
+                bytes: bytes.to_vec(),
+                ..InsnDef::default()
+            })
+            .collect()
     }
 
     fn batch(rows: &[Row]) -> StepBatch {
@@ -742,7 +838,8 @@ mod tests {
             b.insn.push(*insn);
             b.thread.push(*thread);
             b.condition.push(Condition::Unknown);
-            b.registers.extend(changes.iter().map(|(name, value)| (file.lookup(name).unwrap(), *value)));
+            b.registers
+                .extend(changes.iter().map(|(name, value)| (file.lookup(name).unwrap(), *value)));
             b.register_end.push(b.registers.len() as u32);
             b.accesses.extend(logged.iter().map(|&(is_write, address, size)| LoggedAccess {
                 address,
@@ -756,7 +853,12 @@ mod tests {
     }
 
     /// Runs the rows through in batches of `chunk`, and joins what comes out.
-    fn run(carries: Carries, defs: &[InsnDef], rows: &[Row], chunk: usize) -> (RunBatch, Elaborator) {
+    fn run(
+        carries: Carries,
+        defs: &[InsnDef],
+        rows: &[Row],
+        chunk: usize,
+    ) -> (RunBatch, Elaborator) {
         let mut e = Elaborator::new(Isa::X86_64, false, carries, Box::new(|_| None));
         let mut all = RunBatch::default();
         let mut join = |out: RunBatch| {
@@ -785,7 +887,8 @@ mod tests {
         (all, e)
     }
 
-    /// One line a run: its steps' ids with a `-` where not executed, and accesses as `S8@address=value`.
+    /// One line a run: its steps' ids with a `-` where not executed, and accesses as
+    /// `S8@address=value`.
     fn show(out: &RunBatch) -> Vec<String> {
         let mut at = 0;
         let mut lines = Vec::new();
@@ -796,7 +899,12 @@ mod tests {
             for step in &def.steps {
                 let mut word = format!("{}{}", step.insn, if step.executed { "" } else { "-" });
                 for shape in mem.by_ref().take(step.mem as usize) {
-                    word += &format!(",{}{}@{:x}", if shape.is_write { "S" } else { "L" }, shape.size, out.addresses[at]);
+                    word += &format!(
+                        ",{}{}@{:x}",
+                        if shape.is_write { "S" } else { "L" },
+                        shape.size,
+                        out.addresses[at]
+                    );
                     if let Some(value) = out.values.get(at).copied().flatten() {
                         word += &format!("={value:x}");
                     }
@@ -826,7 +934,20 @@ mod tests {
     }
 
     const ROWS: &[Row] = &[
-        (0, 6, &[("rsp", 0x8000), ("rbp", 0x77), ("rsi", 0x10), ("rdi", 0x20), ("rcx", 2), ("rbx", 0x40), ("rax", 5)], &[]),
+        (
+            0,
+            6,
+            &[
+                ("rsp", 0x8000),
+                ("rbp", 0x77),
+                ("rsi", 0x10),
+                ("rdi", 0x20),
+                ("rcx", 2),
+                ("rbx", 0x40),
+                ("rax", 5),
+            ],
+            &[],
+        ),
         (0, 0, &[("rsp", 0x7ff8)], &[]),
         (0, 1, &[("rsp", 0x7ff0)], &[]),
         (0, 2, &[("rbp", 0x7ff0)], &[]),
@@ -876,9 +997,13 @@ mod tests {
             assert_eq!(show(&whole), show(&parts));
             assert_eq!(whole.register_values, parts.register_values);
             assert_eq!((&whole.end, &whole.thread), (&parts.end, &parts.thread));
-            assert_eq!((&whole.new_insns, &whole.new_blocks), (&parts.new_insns, &parts.new_blocks));
+            assert_eq!(
+                (&whole.new_insns, &whole.new_blocks),
+                (&parts.new_insns, &parts.new_blocks)
+            );
         }
-        let steps: usize = whole.block.iter().map(|&b| whole.new_blocks[b as usize].steps.len()).sum();
+        let steps: usize =
+            whole.block.iter().map(|&b| whole.new_blocks[b as usize].steps.len()).sum();
         assert_eq!(steps, rows.len());
     }
 
@@ -893,7 +1018,10 @@ mod tests {
             (2, 1, &[("rsp", 0x28), ("rax", 8)], &[]),
         ];
         let (out, _) = run(carries, &code, rows, 1);
-        assert_eq!(show(&out), ["b0 t1 0,L8@10=7 sp=18", "b0 t2 0,L8@20=8 sp=28", "b1 t1 1", "b1 t2 1"]);
+        assert_eq!(
+            show(&out),
+            ["b0 t1 0,L8@10=7 sp=18", "b0 t2 0,L8@20=8 sp=28", "b1 t1 1", "b1 t2 1"]
+        );
         let mut many = vec![rows[0]];
         many.extend(std::iter::repeat_n(rows[1], 70_000));
         let mut e = Elaborator::new(Isa::X86_64, false, carries, Box::new(|_| None));
@@ -916,12 +1044,16 @@ mod tests {
         ];
         let (out, e) = run(carries, &code, rows, 2);
         assert_eq!(show(&out), ["b0 0 1,L8@8000=4 sp=8008", "b1 0,S8@8000=4 sp=8000"]);
-        assert_eq!(e.diagnostics().map(|c| (c.first.code, c.count)).collect::<Vec<_>>(), [("address-unknown", 1)]);
+        assert_eq!(
+            e.diagnostics().map(|c| (c.first.code, c.count)).collect::<Vec<_>>(),
+            [("address-unknown", 1)]
+        );
     }
 
     #[test]
     fn logged_accesses_get_sizes_and_operands() {
-        let carries = Carries { accesses: true, registers: false, registers_before: false, ..BEFORE };
+        let carries =
+            Carries { accesses: true, registers: false, registers_before: false, ..BEFORE };
         let code = insns(&[
             (0x100, &[0x0f, 0x10, 0x00]),       // movups (%rax),%xmm0
             (0x103, &[0xff, 0x30]),             // push (%rax)
@@ -938,10 +1070,19 @@ mod tests {
             (0, 0, &[], &[(false, u64::MAX, 16)]),
         ];
         let (out, e) = run(carries, &code, rows, 3);
-        assert_eq!(show(&out), ["b0 0,L16@50 1,L8@50,S8@90 2,L4@60,L4@60,S4@60 3,S8@70 4,S32@80", "b1 0,L16@ffffffffffffffff"]);
+        assert_eq!(
+            show(&out),
+            [
+                "b0 0,L16@50 1,L8@50,S8@90 2,L4@60,L4@60,S4@60 3,S8@70 4,S32@80",
+                "b1 0,L16@ffffffffffffffff"
+            ]
+        );
         let operands: Vec<u8> = out.new_blocks[0].mem.iter().map(|m| m.operand).collect();
         assert_eq!(operands, [0, 0, 1, 0, MemShape::NO_OPERAND, 1, MemShape::NO_OPERAND, 0]);
-        assert_eq!(e.diagnostics().map(|c| c.first.code).collect::<Vec<_>>(), ["access-size-unknown"]);
+        assert_eq!(
+            e.diagnostics().map(|c| c.first.code).collect::<Vec<_>>(),
+            ["access-size-unknown"]
+        );
         assert!(out.values.is_empty() && out.end.is_empty() && out.register_values.is_empty());
     }
 

@@ -4,8 +4,8 @@ use super::{Expr, Op};
 use crate::event::RegSpan;
 
 impl Expr {
-    /// The value of the expression, where `registers` gives the value of a span of at most 8 bytes (little end first), None if
-    /// it is unknown. None if the value depends on something unknown.
+    /// The value of the expression, where `registers` gives the value of a span of at most 8 bytes
+    /// (little end first), None if it is unknown. None if the value depends on something unknown.
     pub fn eval(&self, registers: &impl Fn(RegSpan) -> Option<u64>) -> Option<u64> {
         Some(match self {
             Expr::Const(value) => *value,
@@ -29,7 +29,9 @@ impl Expr {
     /// Whether the expression reads any byte of `span`.
     pub fn reads(&self, span: RegSpan) -> bool {
         match self {
-            Expr::Reg(read) => read.offset < span.offset + span.size && span.offset < read.offset + read.size,
+            Expr::Reg(read) => {
+                read.offset < span.offset + span.size && span.offset < read.offset + read.size
+            }
             Expr::Bin(_, left, right) => left.reads(span) || right.reads(span),
             Expr::Extend(_, _, operand) => operand.reads(span),
             Expr::Const(_) | Expr::Unknown => false,
@@ -93,9 +95,18 @@ mod tests {
         let sum = Expr::Reg(r).add(Expr::Const(u64::MAX));
         assert_eq!(sum.eval(&|_| Some(5)), Some(4));
         assert_eq!(sum.eval(&|_| None), None);
-        assert!(sum.reads(RegSpan { offset: 9, size: 1 }) && !sum.reads(RegSpan { offset: 16, size: 1 }));
-        assert_eq!(Expr::Extend(true, 8, Box::new(Expr::Const(0x80))).eval(&|_| None), Some((-128i64) as u64));
-        assert_eq!(Expr::Extend(false, 8, Box::new(Expr::Const(0x180))).eval(&|_| None), Some(0x80));
+        assert!(
+            sum.reads(RegSpan { offset: 9, size: 1 })
+                && !sum.reads(RegSpan { offset: 16, size: 1 })
+        );
+        assert_eq!(
+            Expr::Extend(true, 8, Box::new(Expr::Const(0x80))).eval(&|_| None),
+            Some((-128i64) as u64)
+        );
+        assert_eq!(
+            Expr::Extend(false, 8, Box::new(Expr::Const(0x180))).eval(&|_| None),
+            Some(0x80)
+        );
         assert_eq!(Op::Shl.apply(1, 64), 0);
         assert_eq!(Op::Sar.apply(1 << 63, 200), u64::MAX);
         assert_eq!((Op::Slt.apply(u64::MAX, 0), Op::Lt.apply(u64::MAX, 0)), (1, 0));

@@ -1,5 +1,6 @@
-//! The kernel's helpers for ARM programs (Linux `Documentation/arch/arm/kernel_user_helpers.rst`): code that the kernel maps at the
-//! top of the address space. QEMU's user mode does their work itself, so a log shows one step with a meaningless opcode.
+//! The kernel's helpers for ARM programs (Linux `Documentation/arch/arm/kernel_user_helpers.rst`):
+//! code that the kernel maps at the top of the address space. QEMU's user mode does their work
+//! itself, so a log shows one step with a meaningless opcode.
 
 use super::{Decoded, Expr, Flow, FlowKind, MemOperand, RegAccess, registers};
 use crate::event::{Isa, RegSpan};
@@ -49,7 +50,12 @@ pub fn decode(isa: Isa, address: u64) -> Option<Decoded> {
         // cmpxchg64(r0 pointer to old, r1 pointer to new, r2 pointer)
         0xffff_0f60 => {
             helper.reads = vec![data(r0), data(r1), data(r2)];
-            helper.memory = vec![memory(false, r0, 8), memory(false, r1, 8), memory(false, r2, 8), memory(true, r2, 8)];
+            helper.memory = vec![
+                memory(false, r0, 8),
+                memory(false, r1, 8),
+                memory(false, r2, 8),
+                memory(true, r2, 8),
+            ];
         }
         // memory barrier, and what we do not know
         _ => {}
@@ -57,7 +63,8 @@ pub fn decode(isa: Isa, address: u64) -> Option<Decoded> {
     if matches!(address, 0xffff_0fc0 | 0xffff_0f60) {
         helper.writes = vec![data(r0)];
         // The flags, as the decoder's register file has them.
-        let is_flag = |name: &str| matches!(name, "ng" | "zr" | "cy" | "ov" | "n" | "z" | "c" | "v");
+        let is_flag =
+            |name: &str| matches!(name, "ng" | "zr" | "cy" | "ov" | "n" | "z" | "c" | "v");
         let flags = file.all.iter().filter(|r| r.control && is_flag(&r.name.to_ascii_lowercase()));
         helper.writes.extend(flags.map(|r| RegAccess { span: r.span, control: true }));
         helper.success = Some((r0, 0));
@@ -84,23 +91,41 @@ mod tests {
         let mut e = Elaborator::new(Isa::Arm, false, carries, Box::new(|_| None));
         let mut b = StepBatch::default();
         for address in [0xffff_0fc0, 0xffff_0f60, 0xffff_0fe0] {
-            b.new_insns.push(InsnDef { address, bytes: vec![0; 4], text: Some("andeq r0, r0, r0".into()), ..InsnDef::default() });
+            b.new_insns.push(InsnDef {
+                address,
+                bytes: vec![0; 4],
+                text: Some("andeq r0, r0, r0".into()),
+                ..InsnDef::default()
+            });
         }
-        for (insn, r0, r2) in [(0, 5, 0x100), (0, 0, 0x100), (1, 1, 0x200), (1, 0x40, 0x200), (2, 0, 0), (2, 0x7000, 0)] {
+        for (insn, r0, r2) in [
+            (0, 5, 0x100),
+            (0, 0, 0x100),
+            (1, 1, 0x200),
+            (1, 0x40, 0x200),
+            (2, 0, 0),
+            (2, 0x7000, 0),
+        ] {
             b.insn.push(insn);
             b.condition.push(Condition::Unknown);
             b.access_end.push(0);
             let values = [("r0", r0), ("r1", 0x50), ("r2", r2), ("lr", 0x8000)];
-            b.registers.extend(values.iter().map(|(name, value)| (file.lookup(name).unwrap(), *value)));
+            b.registers
+                .extend(values.iter().map(|(name, value)| (file.lookup(name).unwrap(), *value)));
             b.register_end.push(b.registers.len() as u32);
         }
         let mut out = RunBatch::default();
         e.push(&mut b, &mut out);
         e.finish(&mut out);
         // r0 after: 0 (stored), 1 (not stored), 0x40 (not stored), 0 (stored).
-        let accesses: Vec<(bool, u32)> =
-            out.block.iter().flat_map(|&b| &out.new_blocks[b as usize].mem).map(|m| (m.is_write, m.size)).collect();
-        let (small, wide) = ([(false, 4), (true, 4)], [(false, 8), (false, 8), (false, 8), (true, 8)]);
+        let accesses: Vec<(bool, u32)> = out
+            .block
+            .iter()
+            .flat_map(|&b| &out.new_blocks[b as usize].mem)
+            .map(|m| (m.is_write, m.size))
+            .collect();
+        let (small, wide) =
+            ([(false, 4), (true, 4)], [(false, 8), (false, 8), (false, 8), (true, 8)]);
         assert_eq!(accesses, [&small[..], &small[..1], &wide[..3], &wide[..]].concat());
         assert_eq!(out.addresses, [0x100, 0x100, 0x100, 1, 0x50, 0x200, 0x40, 0x50, 0x200, 0x200]);
         assert_eq!(e.diagnostics().count(), 0);

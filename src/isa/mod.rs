@@ -1,5 +1,5 @@
-//! From an instruction to the registers and memory it touches. Disassembler libraries do the decoding, once per distinct
-//! instruction: [`x86`] with iced-x86, [`pcode`] with SLEIGH.
+//! From an instruction to the registers and memory it touches. Disassembler libraries do the
+//! decoding, once per distinct instruction: [`x86`] with iced-x86, [`pcode`] with SLEIGH.
 
 use crate::event::{Isa, RegSpan};
 
@@ -59,7 +59,8 @@ pub struct RegAccess {
     pub control: bool,
 }
 
-/// An integer expression over the register values before the instruction (64-bit wrapping arithmetic).
+/// An integer expression over the register values before the instruction (64-bit wrapping
+/// arithmetic).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr {
     Const(u64),
@@ -105,7 +106,8 @@ pub struct MemOperand {
     pub stack_relative: bool,
     /// The bytes from which a return loads the program counter.
     pub control: bool,
-    /// Register whose bytes are stored or loaded unchanged (same size, used for nothing else by the instruction).
+    /// Register whose bytes are stored or loaded unchanged (same size, used for nothing else by the
+    /// instruction).
     pub data_register: Option<RegSpan>,
 }
 
@@ -116,15 +118,16 @@ pub struct Decoded {
     /// In bytes.
     pub size: u8,
     pub flow: Flow,
-    /// Register reads and writes when executed; disjoint spans, sorted; a write of a sub-register that zero-extends has the
-    /// full span.
+    /// Register reads and writes when executed; disjoint spans, sorted; a write of a sub-register
+    /// that zero-extends has the full span.
     pub reads: Vec<RegAccess>,
     pub writes: Vec<RegAccess>,
     /// Reads before writes, in the order in which the instruction makes them.
     pub memory: Vec<MemOperand>,
     /// Executed only if this is not 0 (ARM conditions, IT blocks); None: always.
     pub condition: Option<Expr>,
-    /// A store-conditional: it stored only if this register holds this value *after* the instruction.
+    /// A store-conditional: it stored only if this register holds this value *after* the
+    /// instruction.
     pub success: Option<(RegSpan, u64)>,
 }
 
@@ -153,7 +156,8 @@ pub struct Register {
     pub control: bool,
 }
 
-/// Register file of an instruction set: full registers at disjoint offsets, our own numbering, no gaps that matter.
+/// Register file of an instruction set: full registers at disjoint offsets, our own numbering, no
+/// gaps that matter.
 #[derive(Clone, Debug, Default)]
 pub struct Registers {
     /// Sorted by offset.

@@ -1,18 +1,22 @@
-//! ARM, AArch64 and RISC-V through SLEIGH p-code: Ghidra's specifications, compiled in by `sleigh-config`.
+//! ARM, AArch64 and RISC-V through SLEIGH p-code: Ghidra's specifications, compiled in by
+//! `sleigh-config`.
 //!
-//! An instruction is decoded once; its p-code is evaluated symbolically ([`symbolic`]) and the result corrected where the
-//! specifications are known to differ from the machine (the `quirks`). What is particular:
+//! An instruction is decoded once; its p-code is evaluated symbolically ([`symbolic`]) and the
+//! result corrected where the specifications are known to differ from the machine (the `quirks`).
+//! What is particular:
 //! - Program counter: never an access here; transfers are in [`Flow`].
-//! - Thumb: decoded without IT context, so each Thumb instruction that may stand in an IT block gets as `condition` an
-//!   expression over ITSTATE and the flags in `cpsr`, which is 1 outside of IT blocks. Flag writes of 16-bit data instructions are
-//!   declared although inside a block they do not happen (flags are control, so no dataflow depends on it), and the read of
-//!   ITSTATE is not declared.
+//! - Thumb: decoded without IT context, so each Thumb instruction that may stand in an IT block
+//!   gets as `condition` an expression over ITSTATE and the flags in `cpsr`, which is 1 outside of
+//!   IT blocks. Flag writes of 16-bit data instructions are declared although inside a block they
+//!   do not happen (flags are control, so no dataflow depends on it), and the read of ITSTATE is
+//!   not declared.
 //! - System calls write the result register of the Linux conventions (r0, x0, a0).
 
 use std::collections::{BTreeSet, HashMap};
 
 use libsla::{
-    Address, AddressSpace, GhidraSleigh, InstructionLoader, OpCode, PcodeDisassembly, PcodeInstruction, Sleigh, VarnodeData,
+    Address, AddressSpace, GhidraSleigh, InstructionLoader, OpCode, PcodeDisassembly,
+    PcodeInstruction, Sleigh, VarnodeData,
 };
 
 use super::{Decoded, Decoder, Expr, Flow, FlowKind, MemOperand, Op, RegAccess, Registers};
@@ -28,7 +32,8 @@ pub use registers::registers;
 use registers::{RISCV_F, RISCV_X, RegisterMap, spans};
 use symbolic::{ByteVal, Effects, POp, Space, Vn, bin, registers_in, truncate};
 
-/// Decoder of one of the instruction sets. Specifications load when first used (see [`Pcode::decode`]).
+/// Decoder of one of the instruction sets. Specifications load when first used (see
+/// [`Pcode::decode`]).
 pub struct Pcode {
     isa: Isa,
     big_endian: bool,
@@ -64,7 +69,13 @@ impl InstructionLoader for Bytes<'_> {
     fn load_instruction_bytes(&self, v: &VarnodeData) -> Result<Vec<u8>, String> {
         let skip = v.address.offset.wrapping_sub(self.address);
         Ok((0..v.size)
-            .map(|i| usize::try_from(skip.wrapping_add(i as u64)).ok().and_then(|at| self.bytes.get(at)).copied().unwrap_or(0))
+            .map(|i| {
+                usize::try_from(skip.wrapping_add(i as u64))
+                    .ok()
+                    .and_then(|at| self.bytes.get(at))
+                    .copied()
+                    .unwrap_or(0)
+            })
             .collect())
     }
 }
@@ -74,10 +85,16 @@ const MIRROR: u64 = 1 << 40;
 
 impl Instance {
     fn new(isa: Isa, big_endian: bool, thumb: bool) -> Option<Instance> {
-        use sleigh_config::{processor_aarch64 as a64, processor_arm as arm, processor_riscv as riscv};
+        use sleigh_config::{
+            processor_aarch64 as a64, processor_arm as arm, processor_riscv as riscv,
+        };
         let (pspec, sla): (&str, &[u8]) = match (isa, big_endian) {
-            (Isa::Arm, false) => (if thumb { arm::PSPEC_ARMTTHUMB } else { arm::PSPEC_ARMT }, arm::SLA_ARM8_LE),
-            (Isa::Arm, true) => (if thumb { arm::PSPEC_ARMTTHUMB } else { arm::PSPEC_ARMT }, arm::SLA_ARM8_BE),
+            (Isa::Arm, false) => {
+                (if thumb { arm::PSPEC_ARMTTHUMB } else { arm::PSPEC_ARMT }, arm::SLA_ARM8_LE)
+            }
+            (Isa::Arm, true) => {
+                (if thumb { arm::PSPEC_ARMTTHUMB } else { arm::PSPEC_ARMT }, arm::SLA_ARM8_BE)
+            }
             (Isa::Aarch64, false) => (a64::PSPEC_AARCH64, a64::SLA_AARCH64),
             (Isa::Aarch64, true) => (a64::PSPEC_AARCH64, a64::SLA_AARCH64BE),
             (Isa::Riscv32, _) => (riscv::PSPEC_RV32GC, riscv::SLA_RISCV_ILP32D),
@@ -98,23 +115,42 @@ impl Instance {
         let map = RegisterMap::new(isa, |name| {
             let v = sleigh.register_from_name(name).ok()?;
             let size = v.size as u64;
-            let start = if mirrored { MIRROR.checked_sub(v.address.offset + size)? } else { v.address.offset };
+            let start = if mirrored {
+                MIRROR.checked_sub(v.address.offset + size)?
+            } else {
+                v.address.offset
+            };
             Some((start, size))
         });
         let misplaced_singles = isa == Isa::Arm && mirrored;
-        Some(Instance { sleigh, code, spaces, mirrored, misplaced_singles, map, recent: [u64::MAX; 2] })
+        Some(Instance {
+            sleigh,
+            code,
+            spaces,
+            mirrored,
+            misplaced_singles,
+            map,
+            recent: [u64::MAX; 2],
+        })
     }
 
     fn varnode(&self, v: &VarnodeData) -> Vn {
         let space = space_of(&v.address.address_space);
         let size = v.size.min(1 << 12) as u32;
         let mut offset = v.address.offset;
-        // The big-endian ARM specification has s0-s31 over d16-d31; they are the halves of d0-d15, 0x80 further on.
-        if self.misplaced_singles && space == Space::Register && size == 4 && (0x300..0x380).contains(&offset) {
+        // The big-endian ARM specification has s0-s31 over d16-d31; they are the halves of d0-d15,
+        // 0x80 further on.
+        if self.misplaced_singles
+            && space == Space::Register
+            && size == 4
+            && (0x300..0x380).contains(&offset)
+        {
             offset += 0x80;
         }
         let at = match space {
-            Space::Register | Space::Unique if self.mirrored => MIRROR.wrapping_sub(offset.wrapping_add(u64::from(size))),
+            Space::Register | Space::Unique if self.mirrored => {
+                MIRROR.wrapping_sub(offset.wrapping_add(u64::from(size)))
+            }
             _ => offset,
         };
         Vn { space, at, size }
@@ -136,11 +172,17 @@ impl Instance {
     }
 
     /// Size, text and p-code (None where the specification has none) of the instruction.
-    fn disassemble(&mut self, address: u64, bytes: &[u8]) -> Option<(u8, String, Option<PcodeDisassembly>)> {
+    fn disassemble(
+        &mut self,
+        address: u64,
+        bytes: &[u8],
+    ) -> Option<(u8, String, Option<PcodeDisassembly>)> {
         let at = |address| Address::new(self.code.clone(), address);
         if self.recent.contains(&address) {
             let other = address ^ 0x40;
-            let _ = self.sleigh.disassemble_native(&Bytes { address: other, bytes: &[0; 4] }, at(other));
+            let _ = self
+                .sleigh
+                .disassemble_native(&Bytes { address: other, bytes: &[0; 4] }, at(other));
         }
         let loader = Bytes { address, bytes };
         let native = self.sleigh.disassemble_native(&loader, at(address));
@@ -187,11 +229,16 @@ impl Pcode {
         }
     }
 
-    /// The opcode as a number: 4 bytes, or 2 for a 16-bit Thumb or RISC-V instruction; T32's first half-word is the upper one.
+    /// The opcode as a number: 4 bytes, or 2 for a 16-bit Thumb or RISC-V instruction; T32's first
+    /// half-word is the upper one.
     fn word(&self, bytes: &[u8], thumb: bool) -> Option<u32> {
         let half = |i: usize| {
             let pair = [*bytes.get(i)?, *bytes.get(i + 1)?];
-            Some(u32::from(if self.big_endian { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }))
+            Some(u32::from(if self.big_endian {
+                u16::from_be_bytes(pair)
+            } else {
+                u16::from_le_bytes(pair)
+            }))
         };
         let first = half(0)?;
         match self.isa {
@@ -203,13 +250,14 @@ impl Pcode {
     }
 }
 
-/// Flags with which ARM's conditions 0, 2, 4, ... hold: bit n is set if it holds with N Z C V = n. The odd ones are their
-/// opposites.
+/// Flags with which ARM's conditions 0, 2, 4, ... hold: bit n is set if it holds with N Z C V = n.
+/// The odd ones are their opposites.
 const CONDITIONS: [u16; 8] = {
     let mut table = [0u16; 8];
     let mut flags = 0;
     while flags < 16 {
-        let (n, z, c, v) = (flags >> 3 & 1 == 1, flags >> 2 & 1 == 1, flags >> 1 & 1 == 1, flags & 1 == 1);
+        let (n, z, c, v) =
+            (flags >> 3 & 1 == 1, flags >> 2 & 1 == 1, flags >> 1 & 1 == 1, flags & 1 == 1);
         let held = [z, c, n, v, c && !z, n == v, n == v && !z, true];
         let mut k = 0;
         while k < 8 {
@@ -234,14 +282,17 @@ fn condition_holds(cpsr: RegSpan, condition: u32) -> Expr {
     bin(Op::And, bin(Op::Shr, Expr::Const(table), flags_of(cpsr)), Expr::Const(1))
 }
 
-/// 1 outside of an IT block, and inside one if the condition in ITSTATE holds: CPSR has IT[7:2] in bits 15:10 and IT[1:0] in 26:25.
+/// 1 outside of an IT block, and inside one if the condition in ITSTATE holds: CPSR has IT[7:2] in
+/// bits 15:10 and IT[1:0] in 26:25.
 fn it_holds(cpsr: RegSpan) -> Expr {
     let c = Expr::Const;
     let op = |op: Op, a: Expr, b: Expr| Expr::Bin(op, Box::new(a), Box::new(b));
     let reg = || Expr::Reg(cpsr);
-    let half = |k: usize| (0..4).fold(0u64, |all, i| all | u64::from(CONDITIONS[k + i]) << (16 * i));
+    let half =
+        |k: usize| (0..4).fold(0u64, |all, i| all | u64::from(CONDITIONS[k + i]) << (16 * i));
     let outside = op(Op::Eq, op(Op::And, reg(), c(0x0600_0c00)), c(0));
-    // Bits 15:13 (the condition without its lowest bit) and the flags index a table of 8 x 16 bits, of which a word holds half.
+    // Bits 15:13 (the condition without its lowest bit) and the flags index a table of 8 x 16 bits,
+    // of which a word holds half.
     let index = op(Op::Or, op(Op::And, op(Op::Shr, reg(), c(9)), c(0x30)), flags_of(cpsr));
     let upper = op(Op::Sub, c(0), op(Op::And, op(Op::Shr, reg(), c(15)), c(1)));
     let table = op(Op::Xor, c(half(0)), op(Op::And, upper, c(half(0) ^ half(4))));
@@ -259,7 +310,8 @@ impl Decoder for Pcode {
     fn decode(&mut self, address: u64, bytes: &[u8], thumb: bool) -> Option<Decoded> {
         let isa = self.isa;
         let thumb = thumb && isa == Isa::Arm;
-        let address = if matches!(isa, Isa::Arm | Isa::Riscv32) { address & 0xffff_ffff } else { address };
+        let address =
+            if matches!(isa, Isa::Arm | Isa::Riscv32) { address & 0xffff_ffff } else { address };
         let word = self.word(bytes, thumb)?;
         let file = registers(isa);
         if isa == Isa::Arm
@@ -268,12 +320,16 @@ impl Decoder for Pcode {
             return Some(decoded);
         }
         // A32: the condition is taken from the opcode; the p-code's skip goes.
-        let condition = if isa == Isa::Arm && !thumb && word >> 28 < 14 { Some(word >> 28) } else { None };
+        let condition =
+            if isa == Isa::Arm && !thumb && word >> 28 < 14 { Some(word >> 28) } else { None };
         if isa == Isa::Arm
             && let Some(list) = neon::list(file, word, thumb)
         {
-            let neon::List::Valid(text, neon::LoadStore { reads, writes, memory }) = list else { return None };
-            let flow = Flow { kind: FlowKind::Next, target: None, conditional: false, repeats: false };
+            let neon::List::Valid(text, neon::LoadStore { reads, writes, memory }) = list else {
+                return None;
+            };
+            let flow =
+                Flow { kind: FlowKind::Next, target: None, conditional: false, repeats: false };
             let mut decoded = Decoded { text, flow, reads, writes, memory, ..Decoded::unknown(4) };
             arm_conditions(file, &mut decoded, condition, thumb);
             return Some(decoded);
@@ -288,7 +344,8 @@ impl Decoder for Pcode {
         }
         let (size, text, pcode) = disassembled?;
         let next = address.wrapping_add(u64::from(size));
-        let mut ops: Vec<POp> = pcode.iter().flat_map(|p| &p.instructions).map(|p| instance.op(p)).collect();
+        let mut ops: Vec<POp> =
+            pcode.iter().flat_map(|p| &p.instructions).map(|p| instance.op(p)).collect();
         if condition.is_some()
             && let Some(skip) = ops.iter().position(|o| o.code == OpCode::BranchConditional)
             && ops[skip].ins.first().is_some_and(|t| t.space == Space::Memory && t.at == next)
@@ -365,17 +422,40 @@ impl Job<'_> {
                 || is_read && returned.iter().any(|r| overlaps(*r, span)),
         };
         let mut memory = self.memory(&flow, &reads, &writes);
-        // A register whose bytes go to or come from memory is an access of its own, so that a save can be told by its span.
-        let stored = memory.iter().filter(|m| m.is_write).filter_map(|m| m.data_register).collect::<Vec<_>>();
-        let loaded = memory.iter().filter(|m| !m.is_write).filter_map(|m| m.data_register).collect::<Vec<_>>();
-        let reads: Vec<RegAccess> = split(spans(self.file, &reads), &stored).into_iter().map(|s| access(s, true)).collect();
-        let writes: Vec<RegAccess> = split(spans(self.file, &writes), &loaded).into_iter().map(|s| access(s, false)).collect();
+        // A register whose bytes go to or come from memory is an access of its own, so that a save
+        // can be told by its span.
+        let stored = memory
+            .iter()
+            .filter(|m| m.is_write)
+            .filter_map(|m| m.data_register)
+            .collect::<Vec<_>>();
+        let loaded = memory
+            .iter()
+            .filter(|m| !m.is_write)
+            .filter_map(|m| m.data_register)
+            .collect::<Vec<_>>();
+        let reads: Vec<RegAccess> =
+            split(spans(self.file, &reads), &stored).into_iter().map(|s| access(s, true)).collect();
+        let writes: Vec<RegAccess> = split(spans(self.file, &writes), &loaded)
+            .into_iter()
+            .map(|s| access(s, false))
+            .collect();
         for m in &mut memory {
             let all: &[RegAccess] = if m.is_write { &reads } else { &writes };
-            m.data_register = m.data_register.filter(|r| u32::from(r.size) == m.size && all.iter().any(|a| a.span == *r));
+            m.data_register = m
+                .data_register
+                .filter(|r| u32::from(r.size) == m.size && all.iter().any(|a| a.span == *r));
         }
-        let mut decoded =
-            Decoded { text: self.text.to_string(), size, flow, reads, writes, memory, condition: None, success: None };
+        let mut decoded = Decoded {
+            text: self.text.to_string(),
+            size,
+            flow,
+            reads,
+            writes,
+            memory,
+            condition: None,
+            success: None,
+        };
         self.store_conditional(&mut decoded);
         decoded
     }
@@ -384,7 +464,9 @@ impl Job<'_> {
         let next = |kind| Flow { kind, target: None, conditional: false, repeats: false };
         match self.mnemonic() {
             "swi" | "svc" | "hvc" | "smc" | "ecall" => return next(FlowKind::Syscall),
-            "brk" | "bkpt" | "udf" | "hlt" | "ebreak" | "c.ebreak" | "unimp" | "c.unimp" => return next(FlowKind::Trap),
+            "brk" | "bkpt" | "udf" | "hlt" | "ebreak" | "c.ebreak" | "unimp" | "c.unimp" => {
+                return next(FlowKind::Trap);
+            }
             "c" if self.text.starts_with("c.ebreak") => return next(FlowKind::Trap),
             _ => {}
         }
@@ -395,13 +477,15 @@ impl Job<'_> {
             conditional: t.conditional,
             repeats: false,
         };
-        // A transfer that leaves the link register holding the next address is a call, whatever else it looks like.
+        // A transfer that leaves the link register holding the next address is a call, whatever
+        // else it looks like.
         let links: &[&str] = match self.isa {
             Isa::Riscv32 | Isa::Riscv64 => &["ra", "t0"],
             _ => &["lr"],
         };
         let linked = links.iter().filter_map(|l| self.file.lookup(l)).any(|l| {
-            self.effects.writes.contains(&l.offset) && self.effects.constants.get(&l.offset).is_some_and(|v| v & !1 == self.next)
+            self.effects.writes.contains(&l.offset)
+                && self.effects.constants.get(&l.offset).is_some_and(|v| v & !1 == self.next)
         });
         if linked {
             return flow(FlowKind::Call);
@@ -409,7 +493,9 @@ impl Job<'_> {
         let through_link = |names: &[&str]| {
             !t.registers.is_empty()
                 && t.loads.is_empty()
-                && t.registers.iter().all(|r| names.iter().filter_map(|l| self.file.lookup(l)).any(|l| l == *r))
+                && t.registers
+                    .iter()
+                    .all(|r| names.iter().filter_map(|l| self.file.lookup(l)).any(|l| l == *r))
         };
         let is_return = match self.isa {
             Isa::Arm => {
@@ -431,7 +517,12 @@ impl Job<'_> {
         self.file.sp.is_some_and(|sp| registers_in(address).iter().any(|r| overlaps(*r, sp)))
     }
 
-    fn memory(&self, flow: &Flow, reads: &BTreeSet<u16>, writes: &BTreeSet<u16>) -> Vec<MemOperand> {
+    fn memory(
+        &self,
+        flow: &Flow,
+        reads: &BTreeSet<u16>,
+        writes: &BTreeSet<u16>,
+    ) -> Vec<MemOperand> {
         let e = self.effects;
         let loads: &[u16] = match &e.transfer {
             Some(t) if flow.kind == FlowKind::Return => &t.loads,
@@ -442,7 +533,8 @@ impl Job<'_> {
         for (k, m) in e.memory.iter().enumerate() {
             let data_register = if m.is_write {
                 run(&m.data, m.size).filter(|r| {
-                    // Unchanged and for nothing else: without this store nothing reads or writes the register.
+                    // Unchanged and for nothing else: without this store nothing reads or writes
+                    // the register.
                     !bytes_of(*r).any(|b| writes.contains(&b)) && {
                         let rest = symbolic::liveness(e, self.map, self.next, Some(m.op));
                         !bytes_of(*r).any(|b| rest.contains(&b))
@@ -450,8 +542,9 @@ impl Job<'_> {
                 })
             } else {
                 written.iter().flat_map(|s| parts(*s, m.size)).find(|r| {
-                    bytes_of(*r).enumerate().all(|(i, b)| i < 256 && e.finals.get(&b) == Some(&ByteVal::Load(k as u16, i as u8)))
-                        && !bytes_of(*r).any(|b| reads.contains(&b))
+                    bytes_of(*r).enumerate().all(|(i, b)| {
+                        i < 256 && e.finals.get(&b) == Some(&ByteVal::Load(k as u16, i as u8))
+                    }) && !bytes_of(*r).any(|b| reads.contains(&b))
                 })
             };
             out.push(MemOperand {
@@ -472,8 +565,8 @@ impl Job<'_> {
         out
     }
 
-    /// Whether the instruction writes nothing else of the same full register (an extension). ARM's q registers are the
-    /// exception: their parts are registers too.
+    /// Whether the instruction writes nothing else of the same full register (an extension). ARM's
+    /// q registers are the exception: their parts are registers too.
     fn whole_write(&self, r: RegSpan, writes: &BTreeSet<u16>) -> bool {
         let Some(full) = self.file.at(r.offset) else { return false };
         self.isa == Isa::Arm && full.span.size == 16
@@ -484,10 +577,15 @@ impl Job<'_> {
     fn quirk_registers(&self, reads: &mut BTreeSet<u16>, writes: &mut BTreeSet<u16>) {
         match self.isa {
             Isa::Aarch64 => {
-                // The specification writes the wrong register, or reads the destination instead of the last operand.
-                if matches!(self.mnemonic(), "srhadd" | "fmls") && self.word >> 24 & 0x1f == 0x0e && self.word >> 10 & 1 == 1 {
+                // The specification writes the wrong register, or reads the destination instead of
+                // the last operand.
+                if matches!(self.mnemonic(), "srhadd" | "fmls")
+                    && self.word >> 24 & 0x1f == 0x0e
+                    && self.word >> 10 & 1 == 1
+                {
                     let width = if self.word >> 30 & 1 == 1 { 16 } else { 8 };
-                    let vector = |low: u32| self.file.lookup(&format!("v{}", self.word >> low & 31));
+                    let vector =
+                        |low: u32| self.file.lookup(&format!("v{}", self.word >> low & 31));
                     reads.clear();
                     writes.clear();
                     for v in [5, 16].into_iter().filter_map(vector) {
@@ -499,11 +597,19 @@ impl Job<'_> {
                     reads.extend(self.base().into_iter().flat_map(bytes_of));
                 }
                 // The flags as a system register.
-                if let Some(flags) = self.file.lookup("nzcv").filter(|_| self.text.contains("nzcv")) {
-                    if self.mnemonic() == "mrs" { &mut *reads } else { &mut *writes }.extend(bytes_of(flags));
+                if let Some(flags) = self.file.lookup("nzcv").filter(|_| self.text.contains("nzcv"))
+                {
+                    if self.mnemonic() == "mrs" { &mut *reads } else { &mut *writes }
+                        .extend(bytes_of(flags));
                 }
                 // `v0.d[1]` and `{v0.b}[3]` as the destination: a lane, the others stay.
-                let destination = self.text.split_once(' ').map_or("", |(_, body)| body).split(',').next().unwrap_or("");
+                let destination = self
+                    .text
+                    .split_once(' ')
+                    .map_or("", |(_, body)| body)
+                    .split(',')
+                    .next()
+                    .unwrap_or("");
                 let lane = destination.contains('[') && !destination.trim_start().starts_with('[');
                 let v0 = self.file.lookup("v0").map_or(u16::MAX, |r| r.offset);
                 let accumulates = self.accumulates();
@@ -525,12 +631,17 @@ impl Job<'_> {
                     }
                 }
             }
-            // The fields of A32's USAD8 and USADA8 are mixed up: Rd 19:16, Ra 15:12 (15: none), Rm 11:8, Rn 3:0.
-            Isa::Arm if self.mnemonic().starts_with("usad") && self.word & 0x0ff0_00f0 == 0x0780_0010 => {
+            // The fields of A32's USAD8 and USADA8 are mixed up: Rd 19:16, Ra 15:12 (15: none), Rm
+            // 11:8, Rn 3:0.
+            Isa::Arm
+                if self.mnemonic().starts_with("usad")
+                    && self.word & 0x0ff0_00f0 == 0x0780_0010 =>
+            {
                 reads.clear();
                 writes.clear();
                 let register = |low: u32| self.file.lookup(&format!("r{}", self.word >> low & 15));
-                let sources = [0, 8, 12].into_iter().filter(|low| *low != 12 || self.word >> 12 & 15 != 15);
+                let sources =
+                    [0, 8, 12].into_iter().filter(|low| *low != 12 || self.word >> 12 & 15 != 15);
                 reads.extend(sources.filter_map(register).flat_map(bytes_of));
                 writes.extend(register(16).into_iter().flat_map(bytes_of));
             }
@@ -548,7 +659,11 @@ impl Job<'_> {
                 if to_x || to_f {
                     reads.clear();
                     writes.clear();
-                    let (from, to) = if to_x { (RISCV_F[rs1], RISCV_X[rd]) } else { (RISCV_X[rs1], RISCV_F[rd]) };
+                    let (from, to) = if to_x {
+                        (RISCV_F[rs1], RISCV_X[rd])
+                    } else {
+                        (RISCV_X[rs1], RISCV_F[rd])
+                    };
                     if from != "zero"
                         && let Some(r) = self.file.lookup(from)
                     {
@@ -578,7 +693,8 @@ impl Job<'_> {
         bytes_of(span).all(|b| self.effects.finals.get(&b) == Some(&ByteVal::Zero))
     }
 
-    /// SIMD instructions whose destination is an operand too; the specifications' placeholders leave that out.
+    /// SIMD instructions whose destination is an operand too; the specifications' placeholders
+    /// leave that out.
     fn accumulates(&self) -> bool {
         const ARM: &str = "vmla vmls vfma vfms vmlal vmlsl vqdmlal vqdmlsl vsra vrsra vsli vsri vaba vabal vpadal vbsl vbit \
             vbif vtbx vswp vtrn vzip vuzp vfmal vfmsl vqrdmlah aese aesd";
@@ -600,7 +716,8 @@ impl Job<'_> {
         let m = self.mnemonic();
         match self.isa {
             Isa::Aarch64 => {
-                // Load-acquire and store-release: the size is in the opcode (`ldar w` is 8 bytes in the specification).
+                // Load-acquire and store-release: the size is in the opcode (`ldar w` is 8 bytes in
+                // the specification).
                 if self.word & 0x3fa0_0000 == 0x0880_0000 {
                     let size = 1 << (self.word >> 30);
                     for operand in memory.iter_mut().filter(|o| o.size > size) {
@@ -608,7 +725,8 @@ impl Job<'_> {
                         operand.data_register = None;
                     }
                 }
-                // LDAPR of 64 bits loads nothing in the specification (the read of the base is in `quirk_registers`).
+                // LDAPR of 64 bits loads nothing in the specification (the read of the base is in
+                // `quirk_registers`).
                 if self.is_ldapr() && memory.is_empty() {
                     let base = self.base();
                     memory.push(MemOperand {
@@ -628,26 +746,32 @@ impl Job<'_> {
                     second.address = bin(Op::Add, first.address.clone(), Expr::Const(4));
                 }
                 if self.text.starts_with("dc zva") && memory.is_empty() {
-                    let register = self.effects.reads.iter().next().map(|b| RegSpan { offset: *b, size: 8 });
+                    let register =
+                        self.effects.reads.iter().next().map(|b| RegSpan { offset: *b, size: 8 });
                     memory.push(MemOperand {
                         is_write: true,
-                        // DCZID_EL0 says how many; 64 is what processors have and what C libraries test for.
+                        // DCZID_EL0 says how many; 64 is what processors have and what C libraries
+                        // test for.
                         size: 64,
-                        address: register.map_or(Expr::Unknown, |r| bin(Op::And, Expr::Reg(r), Expr::Const(!63))),
+                        address: register.map_or(Expr::Unknown, |r| {
+                            bin(Op::And, Expr::Reg(r), Expr::Const(!63))
+                        }),
                         guard: None,
                         stack_relative: false,
                         control: false,
                         data_register: None,
                     });
                 }
-                let structure =
-                    m.len() == 3 && (m.starts_with("ld") || m.starts_with("st")) && matches!(m.as_bytes()[2], b'1'..=b'4');
+                let structure = m.len() == 3
+                    && (m.starts_with("ld") || m.starts_with("st"))
+                    && matches!(m.as_bytes()[2], b'1'..=b'4');
                 if structure {
                     *memory = merge(std::mem::take(memory), 16);
                 }
             }
             Isa::Arm => {
-                // The specification stores multiple registers from the top; the machine makes them in ascending order.
+                // The specification stores multiple registers from the top; the machine makes them
+                // in ascending order.
                 let descending = memory.len() > 1
                     && memory
                         .windows(2)
@@ -727,7 +851,8 @@ fn offset_of(address: &Expr) -> Option<i64> {
 /// The register whose bytes these are, in order.
 fn run(data: &[ByteVal], size: u32) -> Option<RegSpan> {
     let Some(ByteVal::Initial(first)) = data.first().copied() else { return None };
-    let whole = data.len() == size as usize && data.iter().enumerate().all(|(i, b)| *b == ByteVal::Initial(first + i as u16));
+    let whole = data.len() == size as usize
+        && data.iter().enumerate().all(|(i, b)| *b == ByteVal::Initial(first + i as u16));
     whole.then_some(RegSpan { offset: first, size: size as u16 })
 }
 
@@ -754,7 +879,8 @@ fn parts(span: RegSpan, size: u32) -> impl Iterator<Item = RegSpan> {
     (0..span.size / step).map(move |i| RegSpan { offset: span.offset + i * step, size })
 }
 
-/// Joins accesses of adjacent addresses up to `limit` bytes (the specification lists structure loads byte by byte).
+/// Joins accesses of adjacent addresses up to `limit` bytes (the specification lists structure
+/// loads byte by byte).
 fn merge(memory: Vec<MemOperand>, limit: u32) -> Vec<MemOperand> {
     let mut out: Vec<MemOperand> = Vec::new();
     for m in memory {
@@ -762,10 +888,13 @@ fn merge(memory: Vec<MemOperand>, limit: u32) -> Vec<MemOperand> {
             && last.is_write == m.is_write
             && last.guard == m.guard
             && last.size + m.size <= limit
-            && truncate(bin(Op::Add, last.address.clone(), Expr::Const(u64::from(last.size))), 64) == m.address
+            && truncate(bin(Op::Add, last.address.clone(), Expr::Const(u64::from(last.size))), 64)
+                == m.address
         {
             last.data_register = match (last.data_register, m.data_register) {
-                (Some(a), Some(b)) if a.offset + a.size == b.offset => Some(RegSpan { offset: a.offset, size: a.size + b.size }),
+                (Some(a), Some(b)) if a.offset + a.size == b.offset => {
+                    Some(RegSpan { offset: a.offset, size: a.size + b.size })
+                }
                 _ => None,
             };
             last.size += m.size;
@@ -776,10 +905,13 @@ fn merge(memory: Vec<MemOperand>, limit: u32) -> Vec<MemOperand> {
     out
 }
 
-/// ARM SIMD instructions whose registers or accesses the specification has wrong or not at all; no condition yet.
+/// ARM SIMD instructions whose registers or accesses the specification has wrong or not at all; no
+/// condition yet.
 fn own_simd(file: &Registers, word: u32, thumb: bool) -> Option<Decoded> {
     let flow = Flow { kind: FlowKind::Next, target: None, conditional: false, repeats: false };
-    if let Some((text, neon::LoadStore { reads, writes, memory })) = neon::structure(file, word, thumb) {
+    if let Some((text, neon::LoadStore { reads, writes, memory })) =
+        neon::structure(file, word, thumb)
+    {
         return Some(Decoded { text, flow, reads, writes, memory, ..Decoded::unknown(4) });
     }
     let (name, reads, writes) = neon::data(file, word, thumb)?;
@@ -787,17 +919,26 @@ fn own_simd(file: &Registers, word: u32, thumb: bool) -> Option<Decoded> {
         let bytes = all.into_iter().flat_map(bytes_of).collect();
         spans(file, &bytes).into_iter().map(|span| RegAccess { span, control: false }).collect()
     };
-    Some(Decoded { text: name.to_string(), flow, reads: access(reads), writes: access(writes), ..Decoded::unknown(4) })
+    Some(Decoded {
+        text: name.to_string(),
+        flow,
+        reads: access(reads),
+        writes: access(writes),
+        ..Decoded::unknown(4)
+    })
 }
 
-/// ARM instructions that SLEIGH must not see, because they change the decoding of other addresses for ever: IT, and BLX to an
-/// address (also the undefined ones with the lowest bit set, which SLEIGH takes).
+/// ARM instructions that SLEIGH must not see, because they change the decoding of other addresses
+/// for ever: IT, and BLX to an address (also the undefined ones with the lowest bit set, which
+/// SLEIGH takes).
 fn own_arm(file: &Registers, address: u64, word: u32, thumb: bool) -> Option<Decoded> {
     let (cpsr, lr) = (file.lookup("cpsr")?, file.lookup("lr")?);
     let next_flow = Flow { kind: FlowKind::Next, target: None, conditional: false, repeats: false };
     if thumb && word >> 8 == 0xbf && word & 15 != 0 {
-        const NAMES: [&str; 16] =
-            ["eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al", "nv"];
+        const NAMES: [&str; 16] = [
+            "eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le",
+            "al", "nv",
+        ];
         let (condition, mask) = (word >> 4 & 15, word & 15);
         let mut text = String::from("it");
         for bit in (mask.trailing_zeros() + 1..4).rev() {
@@ -815,11 +956,16 @@ fn own_arm(file: &Registers, address: u64, word: u32, thumb: bool) -> Option<Dec
         let bit = |n: u32| u64::from(word >> n & 1);
         let s = bit(26);
         let (i1, i2) = (1 ^ bit(13) ^ s, 1 ^ bit(11) ^ s);
-        let offset = s << 24 | i1 << 23 | i2 << 22 | u64::from(word >> 16 & 0x3ff) << 12 | u64::from(word >> 1 & 0x3ff) << 2;
+        let offset = s << 24
+            | i1 << 23
+            | i2 << 22
+            | u64::from(word >> 16 & 0x3ff) << 12
+            | u64::from(word >> 1 & 0x3ff) << 2;
         let offset = ((offset << 39) as i64 >> 39) as u64;
         (4, ((address & !3).wrapping_add(4)).wrapping_add(offset), Some(it_holds(cpsr)))
     } else if !thumb && word >> 25 == 0x7d {
-        let offset = ((u64::from(word & 0xff_ffff) << 40) as i64 >> 38) as u64 | u64::from(word >> 24 & 1) << 1;
+        let offset = ((u64::from(word & 0xff_ffff) << 40) as i64 >> 38) as u64
+            | u64::from(word >> 24 & 1) << 1;
         (4, address.wrapping_add(8).wrapping_add(offset), None)
     } else {
         return None;
@@ -827,7 +973,8 @@ fn own_arm(file: &Registers, address: u64, word: u32, thumb: bool) -> Option<Dec
     let target = target & 0xffff_ffff;
     let mut decoded = Decoded::unknown(size);
     decoded.text = format!("blx 0x{target:x}");
-    decoded.flow = Flow { kind: FlowKind::Call, target: Some(target), conditional: false, repeats: false };
+    decoded.flow =
+        Flow { kind: FlowKind::Call, target: Some(target), conditional: false, repeats: false };
     decoded.writes = vec![RegAccess { span: lr, control: false }];
     decoded.condition = condition;
     Some(decoded)

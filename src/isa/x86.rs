@@ -1,16 +1,20 @@
 //! x86 and x86-64 through iced-x86.
 //!
-//! What iced says of an instruction's registers and memory is taken over with these changes: flags, stack pointer, program
-//! counter and control words are control; zeroing idioms read nothing; scalar and half-register SSE operands count the bytes that
-//! they touch; a register that is written conditionally is read as well, as its old bytes may survive. The x87 registers are
-//! named from the top of the stack as the instruction sees them: reads before it, writes after its push or pop; that a push or
-//! pop renames the others is not followed.
+//! What iced says of an instruction's registers and memory is taken over with these changes: flags,
+//! stack pointer, program counter and control words are control; zeroing idioms read nothing;
+//! scalar and half-register SSE operands count the bytes that they touch; a register that is
+//! written conditionally is read as well, as its old bytes may survive. The x87 registers are named
+//! from the top of the stack as the instruction sees them: reads before it, writes after its push
+//! or pop; that a push or pop renames the others is not followed.
 
-use super::{Decoded, Decoder, Expr, Flow, FlowKind, MemOperand, Op, RegAccess, Register, Registers};
+use super::{
+    Decoded, Decoder, Expr, Flow, FlowKind, MemOperand, Op, RegAccess, Register, Registers,
+};
 use crate::event::{Isa, RegSpan};
 use iced_x86::{
-    CodeSize, Decoder as IcedDecoder, DecoderOptions, EncodingKind, FlowControl, Formatter, GasFormatter, Instruction,
-    InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register as Iced, RflagsBits, UsedMemory,
+    CodeSize, Decoder as IcedDecoder, DecoderOptions, EncodingKind, FlowControl, Formatter,
+    GasFormatter, Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    Register as Iced, RflagsBits, UsedMemory,
 };
 use std::sync::OnceLock;
 
@@ -28,8 +32,10 @@ const VECTORS: u16 = 384;
 const CONTROL_REGISTERS: u16 = VECTORS + 32 * 64;
 const END: u16 = CONTROL_REGISTERS + 16 * 8;
 
-const GPR64: [&str; 16] =
-    ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
+const GPR64: [&str; 16] = [
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+    "r14", "r15",
+];
 const SELECTOR_NAMES: [&str; 6] = ["es", "cs", "ss", "ds", "fs", "gs"];
 
 const fn span(offset: u16, size: u16) -> RegSpan {
@@ -40,10 +46,15 @@ const fn span(offset: u16, size: u16) -> RegSpan {
 pub fn registers(isa: Isa) -> &'static Registers {
     static WIDE: OnceLock<Registers> = OnceLock::new();
     static NARROW: OnceLock<Registers> = OnceLock::new();
-    if isa == Isa::X86 { NARROW.get_or_init(|| register_file(false)) } else { WIDE.get_or_init(|| register_file(true)) }
+    if isa == Isa::X86 {
+        NARROW.get_or_init(|| register_file(false))
+    } else {
+        WIDE.get_or_init(|| register_file(true))
+    }
 }
 
-/// Both instruction sets use the same offsets; 32-bit code has 4-byte general registers and 8 of each kind.
+/// Both instruction sets use the same offsets; 32-bit code has 4-byte general registers and 8 of
+/// each kind.
 fn register_file(wide: bool) -> Registers {
     let word = if wide { 8 } else { 4 };
     let count = if wide { 16 } else { 8 };
@@ -84,7 +95,9 @@ fn register_file(wide: bool) -> Registers {
     for register in Iced::values() {
         if let Some(bytes) = bytes_of(register).filter(|b| file.at(b.offset).is_some()) {
             let name = format!("{register:?}").to_ascii_lowercase();
-            if bytes.offset + bytes.size <= file.at(bytes.offset).map_or(0, |r| r.span.offset + r.span.size) {
+            if bytes.offset + bytes.size
+                <= file.at(bytes.offset).map_or(0, |r| r.span.offset + r.span.size)
+            {
                 file.names.entry(name).or_insert(bytes);
             }
         }
@@ -123,7 +136,10 @@ fn reads(access: OpAccess) -> bool {
 }
 
 fn writes(access: OpAccess) -> bool {
-    matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
+    matches!(
+        access,
+        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
 }
 
 /// Decoder of x86-64 or 32-bit x86 code.
@@ -159,12 +175,26 @@ impl Decoder for X86 {
         let mut text = String::new();
         self.formatter.format(&instruction, &mut text);
         let info = self.factory.info(&instruction);
-        let view = View { i: &instruction, info, wide: self.isa == Isa::X86_64, name: name_of(&instruction) };
+        let view = View {
+            i: &instruction,
+            info,
+            wide: self.isa == Isa::X86_64,
+            name: name_of(&instruction),
+        };
         let flow = view.flow();
         let (reads, writes) = view.registers(flow);
         let memory = view.memory(flow.kind, &reads, &writes);
         let (reads, writes) = (view.accesses(reads), view.accesses(writes));
-        Some(Decoded { text, size: instruction.len() as u8, flow, reads, writes, memory, condition: None, success: None })
+        Some(Decoded {
+            text,
+            size: instruction.len() as u8,
+            flow,
+            reads,
+            writes,
+            memory,
+            condition: None,
+            success: None,
+        })
     }
 }
 
@@ -199,25 +229,45 @@ impl View<'_> {
 
     fn flow(&self) -> Flow {
         use Mnemonic::*;
-        let direct = matches!(self.i.op0_kind(), OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64)
-            .then(|| self.i.near_branch_target());
+        let direct = matches!(
+            self.i.op0_kind(),
+            OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
+        )
+        .then(|| self.i.near_branch_target());
         let plain = |kind| Flow { kind, target: None, conditional: false, repeats: false };
         match self.i.mnemonic() {
             Syscall | Sysenter => return plain(FlowKind::Syscall),
             Hlt => return plain(FlowKind::Trap),
-            Xbegin => return Flow { kind: FlowKind::Jump, target: direct, conditional: true, repeats: false },
+            Xbegin => {
+                return Flow {
+                    kind: FlowKind::Jump,
+                    target: direct,
+                    conditional: true,
+                    repeats: false,
+                };
+            }
             Xabort | Xend => return plain(FlowKind::Next),
             _ => {}
         }
         match self.i.flow_control() {
-            FlowControl::Next | FlowControl::XbeginXabortXend => Flow { repeats: self.repeats(), ..plain(FlowKind::Next) },
-            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => Flow { target: direct, ..plain(FlowKind::Jump) },
-            FlowControl::ConditionalBranch => Flow { target: direct, conditional: true, ..plain(FlowKind::Jump) },
+            FlowControl::Next | FlowControl::XbeginXabortXend => {
+                Flow { repeats: self.repeats(), ..plain(FlowKind::Next) }
+            }
+            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
+                Flow { target: direct, ..plain(FlowKind::Jump) }
+            }
+            FlowControl::ConditionalBranch => {
+                Flow { target: direct, conditional: true, ..plain(FlowKind::Jump) }
+            }
             FlowControl::Return => plain(FlowKind::Return),
             // iced counts the hypervisor's entries among the calls.
             FlowControl::Call if !self.name.starts_with("Call") => plain(FlowKind::Next),
-            FlowControl::Call | FlowControl::IndirectCall => Flow { target: direct, ..plain(FlowKind::Call) },
-            FlowControl::Interrupt if self.i.mnemonic() == Int && self.i.immediate8() == 0x80 => plain(FlowKind::Syscall),
+            FlowControl::Call | FlowControl::IndirectCall => {
+                Flow { target: direct, ..plain(FlowKind::Call) }
+            }
+            FlowControl::Interrupt if self.i.mnemonic() == Int && self.i.immediate8() == 0x80 => {
+                plain(FlowKind::Syscall)
+            }
             FlowControl::Interrupt | FlowControl::Exception => plain(FlowKind::Trap),
         }
     }
@@ -229,7 +279,10 @@ impl View<'_> {
         }
         let name = self.name.as_str();
         let vector = name.starts_with("Pxor")
-            || matches!(name, "Xorps" | "Xorpd" | "Andnps" | "Andnpd" | "Kxorb" | "Kxorw" | "Kxord" | "Kxorq")
+            || matches!(
+                name,
+                "Xorps" | "Xorpd" | "Andnps" | "Andnpd" | "Kxorb" | "Kxorw" | "Kxord" | "Kxorq"
+            )
             || matches!(name, "Kxnorb" | "Kxnorw" | "Kxnord" | "Kxnorq")
             || (name.starts_with("Psub")
                 || name.starts_with("Pcmpgt")
@@ -248,13 +301,16 @@ impl View<'_> {
             && self.i.op_register(sources[0]) == self.i.op_register(sources[1])
     }
 
-    /// Bytes read and written of operand `op`, a vector register, where they are not the whole register.
+    /// Bytes read and written of operand `op`, a vector register, where they are not the whole
+    /// register.
     fn vector_spans(&self, op: u32) -> (Option<RegSpan>, Option<RegSpan>) {
         let whole = bytes_of(self.i.op_register(op));
         let Some(full) = whole else { return (None, None) };
         let legacy = self.i.encoding() == EncodingKind::Legacy;
         let name = self.name.as_str();
-        let part = |at: u16, size: u16| Some(span(full.offset + at.min(full.size - size.min(full.size)), size.min(full.size)));
+        let part = |at: u16, size: u16| {
+            Some(span(full.offset + at.min(full.size - size.min(full.size)), size.min(full.size)))
+        };
         let is_register = |n: u32| n < self.i.op_count() && self.i.op_kind(n) == OpKind::Register;
         let memory = self.i.memory_size().size() as u16;
         let element = |letter: Option<char>| match letter {
@@ -266,10 +322,16 @@ impl View<'_> {
         let lane = |size: u16| u16::from(self.i.immediate8()) % (16 / size) * size;
         match name {
             "Movhps" | "Movhpd" if op == 0 && legacy => return (None, part(8, 8)),
-            "Movhps" | "Movhpd" if self.i.op0_kind() == OpKind::Memory => return (part(8, 8), whole),
+            "Movhps" | "Movhpd" if self.i.op0_kind() == OpKind::Memory => {
+                return (part(8, 8), whole);
+            }
             "Movlps" | "Movlpd" if op == 0 && legacy => return (None, part(0, 8)),
-            "Movhlps" if legacy => return if op == 0 { (None, part(0, 8)) } else { (part(8, 8), None) },
-            "Movlhps" if legacy => return if op == 0 { (None, part(8, 8)) } else { (part(0, 8), None) },
+            "Movhlps" if legacy => {
+                return if op == 0 { (None, part(0, 8)) } else { (part(8, 8), None) };
+            }
+            "Movlhps" if legacy => {
+                return if op == 0 { (None, part(8, 8)) } else { (part(0, 8), None) };
+            }
             _ => {}
         }
         if name.starts_with("Pinsr") && legacy && op == 0 && full.size == 16 {
@@ -288,19 +350,50 @@ impl View<'_> {
                 _ => memory,
             };
             let unary = name.starts_with("Cvt")
-                || matches!(name, "Movss" | "Movsd" | "Sqrtss" | "Sqrtsd" | "Rcpss" | "Rsqrtss" | "Roundss" | "Roundsd");
+                || matches!(
+                    name,
+                    "Movss"
+                        | "Movsd"
+                        | "Sqrtss"
+                        | "Sqrtsd"
+                        | "Rcpss"
+                        | "Rsqrtss"
+                        | "Roundss"
+                        | "Roundsd"
+                );
             return (if unary { None } else { part(0, size) }, part(0, size));
         }
         if matches!(name, "Comiss" | "Comisd" | "Ucomiss" | "Ucomisd") {
             return (part(0, memory), whole);
         }
-        // The operand that could be in memory is the last one; these store a part of it that is not the low one, or narrow it.
-        let stores = ["Extract", "Pextr", "Insertps", "Cvtps2ph", "Pmov", "Pcompress", "Compress", "Maskmov", "Pmaskmov"];
-        let narrowing = stores.iter().any(|s| name.starts_with(s)) && !name.starts_with("Pmovzx") && !name.starts_with("Pmovsx");
-        let last =
-            (0..self.i.op_count()).rev().find(|&n| !matches!(self.i.op_kind(n), OpKind::Immediate8 | OpKind::Immediate8_2nd));
+        // The operand that could be in memory is the last one; these store a part of it that is not
+        // the low one, or narrow it.
+        let stores = [
+            "Extract",
+            "Pextr",
+            "Insertps",
+            "Cvtps2ph",
+            "Pmov",
+            "Pcompress",
+            "Compress",
+            "Maskmov",
+            "Pmaskmov",
+        ];
+        let narrowing = stores.iter().any(|s| name.starts_with(s))
+            && !name.starts_with("Pmovzx")
+            && !name.starts_with("Pmovsx");
+        let last = (0..self.i.op_count())
+            .rev()
+            .find(|&n| !matches!(self.i.op_kind(n), OpKind::Immediate8 | OpKind::Immediate8_2nd));
         let source = (1..self.i.op_count()).all(|n| self.i.op_kind(n) != OpKind::Memory);
-        if last == Some(op) && op > 0 && source && memory > 0 && memory < full.size && !narrowing && !self.i.has_op_mask() {
+        if last == Some(op)
+            && op > 0
+            && source
+            && memory > 0
+            && memory < full.size
+            && !narrowing
+            && !self.i.has_op_mask()
+        {
             return (part(0, memory), whole);
         }
         (whole, whole)
@@ -310,9 +403,11 @@ impl View<'_> {
     fn used_bytes(&self, register: Iced, is_write: bool, out: &mut Vec<RegSpan>) {
         let Some(mut bytes) = bytes_of(register) else { return };
         if register.is_segment_register() {
-            // Flat segments: only FS and GS have a base, and the selectors matter only where the instruction names them.
-            let named =
-                (0..self.i.op_count()).any(|n| self.i.op_kind(n) == OpKind::Register && self.i.op_register(n) == register);
+            // Flat segments: only FS and GS have a base, and the selectors matter only where the
+            // instruction names them.
+            let named = (0..self.i.op_count()).any(|n| {
+                self.i.op_kind(n) == OpKind::Register && self.i.op_register(n) == register
+            });
             let base = match register {
                 Iced::FS => Some(span(FS_BASE, self.word())),
                 Iced::GS => Some(span(GS_BASE, self.word())),
@@ -343,13 +438,18 @@ impl View<'_> {
     /// Registers read and written, disjoint and sorted.
     fn registers(&self, flow: Flow) -> (Vec<RegSpan>, Vec<RegSpan>) {
         let (mut r, mut w) = (Vec::new(), Vec::new());
-        if matches!(self.i.mnemonic(), Mnemonic::Nop | Mnemonic::Reservednop | Mnemonic::Endbr32 | Mnemonic::Endbr64) {
+        if matches!(
+            self.i.mnemonic(),
+            Mnemonic::Nop | Mnemonic::Reservednop | Mnemonic::Endbr32 | Mnemonic::Endbr64
+        ) {
             return (r, w);
         }
         let legacy = self.i.encoding() == EncodingKind::Legacy;
         let mut operands = [Iced::None; 5];
         for op in 0..self.i.op_count() {
-            if self.i.op_kind(op) != OpKind::Register || !self.i.op_register(op).is_vector_register() {
+            if self.i.op_kind(op) != OpKind::Register
+                || !self.i.op_register(op).is_vector_register()
+            {
                 continue;
             }
             let register = self.i.op_register(op).full_register();
@@ -363,7 +463,8 @@ impl View<'_> {
                 w.extend(if legacy { write } else { bytes_of(register) });
             }
         }
-        // A bit scan's destination is undefined, not kept, if there is no bit: its old value is no input.
+        // A bit scan's destination is undefined, not kept, if there is no bit: its old value is no
+        // input.
         let scan = matches!(self.i.mnemonic(), Mnemonic::Bsf | Mnemonic::Bsr);
         for (n, used) in self.info.used_registers().iter().enumerate() {
             let (register, access) = (used.register(), used.access());
@@ -395,7 +496,9 @@ impl View<'_> {
                 list.push(span(FPU_STATUS, 2));
             }
         }
-        if self.i.fpu_stack_increment_info().increment() < 0 && self.info.used_registers().iter().all(|u| !u.register().is_mm()) {
+        if self.i.fpu_stack_increment_info().increment() < 0
+            && self.info.used_registers().iter().all(|u| !u.register().is_mm())
+        {
             w.push(span(X87, 10));
         }
         if self.i.is_ip_rel_memory_operand() {
@@ -430,7 +533,8 @@ impl View<'_> {
             CodeSize::Code32 => 32,
             _ => 64,
         };
-        let truncated = |e: Expr, bits: u8| if bits == 64 { e } else { Expr::Extend(false, bits, Box::new(e)) };
+        let truncated =
+            |e: Expr, bits: u8| if bits == 64 { e } else { Expr::Extend(false, bits, Box::new(e)) };
         let register = |r: Iced| match bytes_of(r) {
             Some(bytes) => Expr::Reg(bytes),
             None => Expr::Const(0),
@@ -438,7 +542,9 @@ impl View<'_> {
         let index = match (m.index(), m.scale()) {
             (Iced::None, _) => Expr::Const(0),
             (index, 1) => register(index),
-            (index, scale) => Expr::Bin(Op::Mul, Box::new(register(index)), Box::new(Expr::Const(scale.into()))),
+            (index, scale) => {
+                Expr::Bin(Op::Mul, Box::new(register(index)), Box::new(Expr::Const(scale.into())))
+            }
         };
         let mut sum = register(m.base()).add(index).add(Expr::Const(m.displacement()));
         if let Some(shift) = self.bit_string() {
@@ -448,7 +554,8 @@ impl View<'_> {
             let byte = Expr::Bin(Op::Sar, Box::new(signed), Box::new(Expr::Const(shift)));
             sum = sum.add(Expr::Bin(Op::Mul, Box::new(byte), Box::new(Expr::Const(bytes))));
         }
-        let offset = if matches!(sum, Expr::Const(_)) && bits == 64 { sum } else { truncated(sum, bits) };
+        let offset =
+            if matches!(sum, Expr::Const(_)) && bits == 64 { sum } else { truncated(sum, bits) };
         let base = match m.segment() {
             Iced::FS => span(FS_BASE, self.word()),
             Iced::GS => span(GS_BASE, self.word()),
@@ -457,19 +564,30 @@ impl View<'_> {
         truncated(offset.add(Expr::Reg(base)), if self.wide { 64 } else { 32 })
     }
 
-    /// For a bit test in memory with its bit number in a register: log2 of the bits of the word that is addressed.
+    /// For a bit test in memory with its bit number in a register: log2 of the bits of the word
+    /// that is addressed.
     fn bit_string(&self) -> Option<u64> {
-        let test = matches!(self.i.mnemonic(), Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc);
+        let test = matches!(
+            self.i.mnemonic(),
+            Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc
+        );
         (test && self.i.op0_kind() == OpKind::Memory && self.i.op1_kind() == OpKind::Register)
             .then(|| u64::from((self.i.memory_size().size() as u32 * 8).trailing_zeros()))
     }
 
     /// Whether a mask decides which bytes of memory are touched.
     fn masked(&self) -> bool {
-        self.i.has_op_mask() || self.name.starts_with("Maskmov") || self.name.starts_with("Pmaskmov")
+        self.i.has_op_mask()
+            || self.name.starts_with("Maskmov")
+            || self.name.starts_with("Pmaskmov")
     }
 
-    fn memory(&self, flow: FlowKind, register_reads: &[RegSpan], register_writes: &[RegSpan]) -> Vec<MemOperand> {
+    fn memory(
+        &self,
+        flow: FlowKind,
+        register_reads: &[RegSpan],
+        register_writes: &[RegSpan],
+    ) -> Vec<MemOperand> {
         if ["Prefetch", "Gatherpf", "Scatterpf"].iter().any(|p| self.name.starts_with(p)) {
             return Vec::new();
         }
@@ -478,11 +596,19 @@ impl View<'_> {
             matches!(u.register(), Iced::CX | Iced::ECX | Iced::RCX)
                 && matches!(u.access(), OpAccess::ReadCondWrite | OpAccess::ReadWrite)
         });
-        let guard = if repeats { counter.and_then(|u| bytes_of(u.register())).map(Expr::Reg) } else { None };
+        let guard = if repeats {
+            counter.and_then(|u| bytes_of(u.register())).map(Expr::Reg)
+        } else {
+            None
+        };
         let mut operands = Vec::new();
         for is_write in [false, true] {
             for m in self.info.used_memory() {
-                let touches = if is_write { writes(m.access()) } else { reads(m.access()) && m.access() != OpAccess::CondWrite };
+                let touches = if is_write {
+                    writes(m.access())
+                } else {
+                    reads(m.access()) && m.access() != OpAccess::CondWrite
+                };
                 if !touches {
                     continue;
                 }
@@ -499,13 +625,16 @@ impl View<'_> {
                     size: size as u32,
                     address: self.address(m),
                     guard: guard.clone(),
-                    stack_relative: implicit || matches!(m.base(), Iced::RSP | Iced::ESP | Iced::SP),
+                    stack_relative: implicit
+                        || matches!(m.base(), Iced::RSP | Iced::ESP | Iced::SP),
                     control: false,
                     data_register: None,
                 });
             }
         }
-        if matches!(self.name.as_str(), "Cmpsb" | "Cmpsw" | "Cmpsd" | "Cmpsq") && operands.len() == 2 {
+        if matches!(self.name.as_str(), "Cmpsb" | "Cmpsw" | "Cmpsd" | "Cmpsq")
+            && operands.len() == 2
+        {
             // QEMU and valgrind read (rdi) first; the processor does not say.
             operands.swap(0, 1);
         }
@@ -521,16 +650,27 @@ impl View<'_> {
     }
 
     /// The register that a plain move stores or loads.
-    fn data_register(&self, operand: &MemOperand, reads: &[RegSpan], writes: &[RegSpan]) -> Option<RegSpan> {
+    fn data_register(
+        &self,
+        operand: &MemOperand,
+        reads: &[RegSpan],
+        writes: &[RegSpan],
+    ) -> Option<RegSpan> {
         let name = self.name.as_str();
         let size = u16::try_from(operand.size).ok()?;
         let register = match self.i.mnemonic() {
             Mnemonic::Leave => Iced::RBP,
-            Mnemonic::Push | Mnemonic::Pop if self.i.op0_kind() == OpKind::Register => self.i.op0_register(),
+            Mnemonic::Push | Mnemonic::Pop if self.i.op0_kind() == OpKind::Register => {
+                self.i.op0_register()
+            }
             Mnemonic::Movsd if self.i.is_string_instruction() => return None,
             _ => {
-                let plain = matches!(name, "Mov" | "Movd" | "Movq" | "Movss" | "Movsd" | "Lddqu" | "Movnti")
-                    || ["Mova", "Movu", "Movl", "Movh", "Movdq", "Movnt", "Kmov"].iter().any(|p| name.starts_with(p));
+                let plain = matches!(
+                    name,
+                    "Mov" | "Movd" | "Movq" | "Movss" | "Movsd" | "Lddqu" | "Movnti"
+                ) || ["Mova", "Movu", "Movl", "Movh", "Movdq", "Movnt", "Kmov"]
+                    .iter()
+                    .any(|p| name.starts_with(p));
                 if !plain || self.i.op_count() != 2 || self.i.has_op_mask() {
                     return None;
                 }
@@ -541,7 +681,11 @@ impl View<'_> {
                 self.i.op_register(op)
             }
         };
-        if register.is_segment_register() || register.is_cr() || register.is_dr() || register.is_mm() && operand.size != 8 {
+        if register.is_segment_register()
+            || register.is_cr()
+            || register.is_dr()
+            || register.is_mm() && operand.size != 8
+        {
             return None;
         }
         let full = bytes_of(register.full_register())?;
@@ -549,13 +693,16 @@ impl View<'_> {
         let mut touched = if operand.is_write { reads } else { writes }.iter().filter(within);
         let bytes = *touched.next()?;
         let stack_pointer = full.offset == 8 * 4;
-        // A 32-bit `leave` in 64-bit code does not exist; everything else must move exactly the operand's bytes.
+        // A 32-bit `leave` in 64-bit code does not exist; everything else must move exactly the
+        // operand's bytes.
         let alone = touched.next().is_none() && bytes.size == size && !stack_pointer;
-        (alone && (self.i.mnemonic() == Mnemonic::Leave || !operand.address.reads(full))).then_some(bytes)
+        (alone && (self.i.mnemonic() == Mnemonic::Leave || !operand.address.reads(full)))
+            .then_some(bytes)
     }
 }
 
-/// Sorted, overlapping spans joined. Spans that only touch stay apart: they may belong to different registers.
+/// Sorted, overlapping spans joined. Spans that only touch stay apart: they may belong to different
+/// registers.
 fn merged(mut spans: Vec<RegSpan>) -> Vec<RegSpan> {
     spans.sort_unstable();
     let mut out: Vec<RegSpan> = Vec::with_capacity(spans.len());
@@ -574,7 +721,8 @@ fn merged(mut spans: Vec<RegSpan>) -> Vec<RegSpan> {
 mod tests {
     use super::*;
 
-    /// Registers by name with the bytes' width where it is not the register's (`xmm0:4`), control ones in brackets.
+    /// Registers by name with the bytes' width where it is not the register's (`xmm0:4`), control
+    /// ones in brackets.
     fn names(isa: Isa, list: &[RegAccess]) -> String {
         let file = registers(isa);
         let one = |a: &RegAccess| {
@@ -652,11 +800,20 @@ mod tests {
             (&[0x0f, 0xbc, 0xc3], "bsf %ebx,%eax | rbx:4 -> rax [rflags] | "),
             (&[0x0f, 0x1f, 0x44, 0, 0], "nopl (%rax,%rax) |  -> | "),
             (&[0x48, 0x8d, 0x05, 1, 0, 0, 0], "lea 1(%rip),%rax | [rip] -> rax | "),
-            (&[0xf3, 0xa4], "rep movsb (%rsi),(%rdi) | rcx rsi rdi [rflags] -> rcx rsi rdi | L1 guarded, S1 guarded"),
+            (
+                &[0xf3, 0xa4],
+                "rep movsb (%rsi),(%rdi) | rcx rsi rdi [rflags] -> rcx rsi rdi | L1 guarded, S1 guarded",
+            ),
             (&[0xa4], "movsb (%rsi),(%rdi) | rsi rdi [rflags] -> rsi rdi | L1, S1"),
-            (&[0xf0, 0x48, 0x0f, 0xb1, 0x0a], "lock cmpxchg %rcx,(%rdx) | rax rcx rdx -> rax [rflags] | L8, S8"),
+            (
+                &[0xf0, 0x48, 0x0f, 0xb1, 0x0a],
+                "lock cmpxchg %rcx,(%rdx) | rax rcx rdx -> rax [rflags] | L8, S8",
+            ),
             (&[0x48, 0x87, 0x02], "xchg %rax,(%rdx) | rax rdx -> rax | L8, S8"),
-            (&[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0], "mov %fs:0x28,%rax | fs_base -> rax | L8 of rax"),
+            (
+                &[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0],
+                "mov %fs:0x28,%rax | fs_base -> rax | L8 of rax",
+            ),
             (&[0x0f, 0x05], "syscall | rax [rflags] -> rax rcx r11 [rflags] | "),
             (&[0xff, 0xe0], "jmp *%rax | rax -> [rip] | "),
             (&[0x74, 0xfe], "je 0x1000 | [rflags] -> [rip] | "),
@@ -665,7 +822,10 @@ mod tests {
             (&[0xc5, 0xf2, 0x58, 0xc2], "vaddss %xmm2,%xmm1,%xmm0 | zmm1:16 zmm2:4 -> zmm0 | "),
             (&[0xc5, 0xf1, 0x76, 0xc1], "vpcmpeqd %xmm1,%xmm1,%xmm0 | -> zmm0 | "),
             (&[0xc4, 0xe3, 0x79, 0x16, 0x00, 1], "vpextrd $1,%xmm0,(%rax) | rax zmm0:4@4 -> | S4"),
-            (&[0xc4, 0xe2, 0x75, 0x8e, 0x00], "vpmaskmovd %ymm0,%ymm1,(%rax) | rax zmm0:32 zmm1:32 -> | S0"),
+            (
+                &[0xc4, 0xe2, 0x75, 0x8e, 0x00],
+                "vpmaskmovd %ymm0,%ymm1,(%rax) | rax zmm0:32 zmm1:32 -> | S0",
+            ),
             (
                 &[0xc4, 0xe2, 0x6d, 0x90, 0x04, 0x88],
                 "vpgatherdd %ymm2,(%rax,%ymm1,4),%ymm0 | rax zmm0:32 zmm1:32 zmm2:32 -> zmm0 zmm2 | L0",
@@ -679,12 +839,22 @@ mod tests {
             // Blanks at the seams do not matter.
             let squeeze = |s: &str| s.split_whitespace().collect::<Vec<_>>().join(" ");
             if squeeze(&got) != squeeze(expected) {
-                wrong.push(format!("{bytes:02x?}\n  got      {}\n  expected {}", squeeze(&got), squeeze(expected)));
+                wrong.push(format!(
+                    "{bytes:02x?}\n  got      {}\n  expected {}",
+                    squeeze(&got),
+                    squeeze(expected)
+                ));
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-        assert_eq!(show(Isa::X86, &[0x8b, 0x44, 0x24, 8]).trim_end(), "mov 8(%esp),%eax | [esp] -> eax | L4 stack of eax");
-        assert_eq!(show(Isa::X86, &[0x65, 0xa1, 0x14, 0, 0, 0]), "mov %gs:0x14,%eax | gs_base -> eax | L4 of eax");
+        assert_eq!(
+            show(Isa::X86, &[0x8b, 0x44, 0x24, 8]).trim_end(),
+            "mov 8(%esp),%eax | [esp] -> eax | L4 stack of eax"
+        );
+        assert_eq!(
+            show(Isa::X86, &[0x65, 0xa1, 0x14, 0, 0, 0]),
+            "mov %gs:0x14,%eax | gs_base -> eax | L4 of eax"
+        );
     }
 
     #[test]
@@ -699,7 +869,9 @@ mod tests {
             _ => None,
         };
         let mut decoder = X86::new(Isa::X86_64);
-        let mut at = |bytes: &[u8]| decoder.decode(0x1000, bytes, false).unwrap().memory[0].address.eval(&value);
+        let mut at = |bytes: &[u8]| {
+            decoder.decode(0x1000, bytes, false).unwrap().memory[0].address.eval(&value)
+        };
         assert_eq!(at(&[0x8b, 0x44, 0x88, 0xfc]), Some(0x1_0000_0018)); // -4(%rax,%rcx,4)
         assert_eq!(at(&[0x67, 0x8b, 0x00]), Some(0x10)); // (%eax)
         assert_eq!(at(&[0x8b, 0x05, 0x10, 0, 0, 0]), Some(0x1016)); // 0x10(%rip)
@@ -712,16 +884,23 @@ mod tests {
     fn every_name_leads_to_its_register_and_ranges_are_disjoint() {
         for isa in [Isa::X86_64, Isa::X86] {
             let file = registers(isa);
-            assert!(file.all.windows(2).all(|w| w[0].span.offset + w[0].span.size <= w[1].span.offset));
             assert!(
-                file.names.values().all(|s| file.at(s.offset).is_some_and(|r| s.offset + s.size <= r.span.offset + r.span.size))
+                file.all.windows(2).all(|w| w[0].span.offset + w[0].span.size <= w[1].span.offset)
             );
+            assert!(file.names.values().all(|s| {
+                file.at(s.offset).is_some_and(|r| s.offset + s.size <= r.span.offset + r.span.size)
+            }));
             assert!(file.all.iter().all(|r| file.lookup(&r.name) == Some(r.span)));
         }
         let file = registers(Isa::X86_64);
-        for (name, offset, size) in
-            [("AL", 0, 1), ("ah", 1, 1), ("r8d", 64, 4), ("sil", 48, 1), ("r15b", 120, 1), ("ymm2", VECTORS + 128, 32)]
-        {
+        for (name, offset, size) in [
+            ("AL", 0, 1),
+            ("ah", 1, 1),
+            ("r8d", 64, 4),
+            ("sil", 48, 1),
+            ("r15b", 120, 1),
+            ("ymm2", VECTORS + 128, 32),
+        ] {
             assert_eq!(file.lookup(name), Some(span(offset, size)), "{name}");
         }
         assert_eq!(registers(Isa::X86).lookup("rax"), None);
@@ -738,7 +917,8 @@ mod tests {
             .map(|h| (h.p_vaddr, bytes[h.file_range()].to_vec()))
             .collect();
         move |address| {
-            let (start, data) = segments.iter().find(|(s, d)| (*s..*s + d.len() as u64).contains(&address))?;
+            let (start, data) =
+                segments.iter().find(|(s, d)| (*s..*s + d.len() as u64).contains(&address))?;
             let at = (address - start) as usize;
             Some(data[at..data.len().min(at + 16)].to_vec())
         }
@@ -782,10 +962,16 @@ mod tests {
         }
     }
 
-    /// What the decoder says against what valgrind saw, step by step, with the differences that are valgrind's own taken out.
+    /// What the decoder says against what valgrind saw, step by step, with the differences that are
+    /// valgrind's own taken out.
     #[test]
     fn memory_agrees_with_valgrind() {
-        let have = |tool: &str| std::process::Command::new(tool).arg("--version").output().is_ok_and(|o| o.status.success());
+        let have = |tool: &str| {
+            std::process::Command::new(tool)
+                .arg("--version")
+                .output()
+                .is_ok_and(|o| o.status.success())
+        };
         if !have("gcc") || !have("valgrind") {
             eprintln!("skipped: needs gcc and valgrind");
             return;
@@ -796,13 +982,23 @@ mod tests {
         let (mut steps, mut differences) = (0u64, std::collections::BTreeMap::<String, u64>::new());
         for level in [&["-O0"][..], &["-O2"], &["-O3", "-mavx2", "-mfma"]] {
             let run = |program: &str, args: &[&str]| {
-                std::process::Command::new(program).args(args).current_dir(&dir).output().is_ok_and(|o| o.status.success())
+                std::process::Command::new(program)
+                    .args(args)
+                    .current_dir(&dir)
+                    .output()
+                    .is_ok_and(|o| o.status.success())
             };
             if !run("gcc", &[level, &["-static", "-no-pie", "p.c", "-o", "p", "-lm"]].concat()) {
                 eprintln!("skipped: gcc cannot link a static program here");
                 return;
             }
-            let trace = ["--vex-guest-chase=no", "--tool=lackey", "--trace-mem=yes", "--log-file=p.log", "./p"];
+            let trace = [
+                "--vex-guest-chase=no",
+                "--tool=lackey",
+                "--trace-mem=yes",
+                "--log-file=p.log",
+                "./p",
+            ];
             if !run("valgrind", &trace) {
                 eprintln!("skipped: valgrind cannot run a program made with {level:?}");
                 continue;
@@ -816,16 +1012,20 @@ mod tests {
                 if !line.starts_with("I  ") {
                     continue;
                 }
-                let address = u64::from_str_radix(line[3..].split(',').next().unwrap(), 16).unwrap();
+                let address =
+                    u64::from_str_radix(line[3..].split(',').next().unwrap(), 16).unwrap();
                 let mut seen = Vec::new();
                 while let Some(data) = lines.next_if(|l| !l.starts_with("I  ")) {
                     seen.extend(lackey_accesses(data));
                 }
-                let d = known.entry(address).or_insert_with(|| code(address).and_then(|b| decoder.decode(address, &b, false)));
+                let d = known.entry(address).or_insert_with(|| {
+                    code(address).and_then(|b| decoder.decode(address, &b, false))
+                });
                 let Some(d) = d else { continue };
                 steps += 1;
                 let guarded = d.memory.iter().any(|m| m.guard.is_some());
-                let expected: Vec<(bool, u32)> = d.memory.iter().map(|m| (m.is_write, m.size)).collect();
+                let expected: Vec<(bool, u32)> =
+                    d.memory.iter().map(|m| (m.is_write, m.size)).collect();
                 if expected == seen || guarded && seen.is_empty() {
                     continue;
                 }
@@ -839,7 +1039,9 @@ mod tests {
                     "?"
                 };
                 let mnemonic = d.text.split(' ').next().unwrap();
-                *differences.entry(format!("{kind}: {mnemonic} {expected:?} valgrind {seen:?}")).or_default() += 1;
+                *differences
+                    .entry(format!("{kind}: {mnemonic} {expected:?} valgrind {seen:?}"))
+                    .or_default() += 1;
             }
         }
         let _ = std::fs::remove_dir_all(&dir);
@@ -865,8 +1067,17 @@ mod tests {
                 }
                 let Some(d) = decoder.decode(state, &bytes, false) else { continue };
                 for list in [&d.reads, &d.writes] {
-                    assert!(list.windows(2).all(|w| w[0].span.offset + w[0].span.size <= w[1].span.offset), "{}", d.text);
-                    assert!(list.iter().all(|a| a.span.offset + a.span.size <= END && a.span.size > 0), "{}", d.text);
+                    assert!(
+                        list.windows(2)
+                            .all(|w| w[0].span.offset + w[0].span.size <= w[1].span.offset),
+                        "{}",
+                        d.text
+                    );
+                    assert!(
+                        list.iter().all(|a| a.span.offset + a.span.size <= END && a.span.size > 0),
+                        "{}",
+                        d.text
+                    );
                 }
             }
         }

@@ -1,8 +1,10 @@
-//! Loads, orders and runs the SQL of `queries/derive`: the definition of what the streaming pass computes.
+//! Loads, orders and runs the SQL of `queries/derive`: the definition of what the streaming pass
+//! computes.
 
 use duckdb::{Connection, Row, ToSql};
 
-/// A file of `queries/derive`. A line `-- while: SELECT ...` says that it is run again as long as that gives no zero.
+/// A file of `queries/derive`. A line `-- while: SELECT ...` says that it is run again as long as
+/// that gives no zero.
 pub struct Query {
     pub name: &'static str,
     pub sql: &'static str,
@@ -47,8 +49,12 @@ pub static DERIVE: [Query; 15] = [
 ];
 
 /// The same for traces that have entries and exits of functions instead of steps.
-pub static DERIVE_EVENTS: [Query; 4] =
-    [query!("middle/event_left"), query!("middle/event_pair"), query!("middle/event_call"), query!("high/event_interval")];
+pub static DERIVE_EVENTS: [Query; 4] = [
+    query!("middle/event_left"),
+    query!("middle/event_pair"),
+    query!("middle/event_call"),
+    query!("high/event_interval"),
+];
 
 /// Calls whose entry or exit is missing, at most: each takes `middle/event_pair` once more.
 const MOST_MISFITS: i64 = 2000;
@@ -73,17 +79,25 @@ impl Verdict {
 
 /// Why a database leaves nothing to verify.
 pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>> {
-    let detail: String = connection.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
+    let detail: String =
+        connection.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
     if !matches!(detail.as_str(), "pairs" | "full") {
         return Ok(Some(format!("detail {detail} keeps no low level: build with --detail pairs")));
     }
     let sql = "SELECT count(*) > 0 FROM meta WHERE key = ?";
     if connection.query_row(sql, [crate::store::sqlite::LEFT_OUT_KEY], |r| r.get(0))? {
-        return Ok(Some(format!("no low level to derive from: {}", crate::store::open::why_no_steps(connection)?)));
+        return Ok(Some(format!(
+            "no low level to derive from: {}",
+            crate::store::open::why_no_steps(connection)?
+        )));
     }
-    let through: Option<String> = connection.query_row("SELECT max(value) FROM meta WHERE key = 'through'", [], |r| r.get(0))?;
+    let through: Option<String> =
+        connection
+            .query_row("SELECT max(value) FROM meta WHERE key = 'through'", [], |r| r.get(0))?;
     if let Some(through) = through {
-        return Ok(Some(format!("built with --through {through}, which the SQL does not know: build without it")));
+        return Ok(Some(format!(
+            "built with --through {through}, which the SQL does not know: build without it"
+        )));
     }
     if has_events(connection)? {
         let chained = "SELECT count(*) FROM diagnostic WHERE code = 'xray-chained'";
@@ -100,23 +114,29 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
     }
     let steps: i64 = connection.query_row("SELECT count(*) FROM block_run", [], |r| r.get(0))?;
     if steps == 0 {
-        return Ok(Some("the trace has no steps: what is in the tables comes from it as it is".into()));
+        return Ok(Some(
+            "the trace has no steps: what is in the tables comes from it as it is".into(),
+        ));
     }
     Ok(None)
 }
 
-/// What the cost of a call is counted in. Where it is ticks, the connection has from here on temporary views that put them into the place
-/// of steps, so that reports need not tell the two apart.
+/// What the cost of a call is counted in. Where it is ticks, the connection has from here on
+/// temporary views that put them into the place of steps, so that reports need not tell the two
+/// apart.
 pub fn unit(connection: &Connection) -> duckdb::Result<&'static str> {
-    let ticks: bool = connection.query_row("SELECT EXISTS (FROM function_time)", [], |r| r.get(0))?;
+    let ticks: bool =
+        connection.query_row("SELECT EXISTS (FROM function_time)", [], |r| r.get(0))?;
     if !ticks {
         return Ok("steps");
     }
     let sql = "SELECT NOT EXISTS (FROM duckdb_views() WHERE temporary AND view_name = 'edge_ticks'), current_database()";
-    let (first, name): (bool, String) = connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let (first, name): (bool, String) =
+        connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
     if first {
         let name = format!("\"{}\"", name.replace('"', "\"\""));
-        connection.execute_batch(&include_str!("../../queries/report/ticks.sql").replace("$db", &name))?;
+        connection
+            .execute_batch(&include_str!("../../queries/report/ticks.sql").replace("$db", &name))?;
     }
     Ok("ticks")
 }
@@ -128,7 +148,9 @@ fn has_events(connection: &Connection) -> duckdb::Result<bool> {
 
 /// Tables of a trace with entries and exits: what is stored, what the SQL gives.
 fn event_tables() -> Vec<(&'static str, &'static str, String)> {
-    let times = |name: &str| crate::trace::xray::TIMES.iter().find(|t| t.0 == name).map_or("", |t| t.1).to_owned();
+    let times = |name: &str| {
+        crate::trace::xray::TIMES.iter().find(|t| t.0 == name).map_or("", |t| t.1).to_owned()
+    };
     vec![
         (
             "function_call",
@@ -191,11 +213,15 @@ pub fn verify(connection: &Connection) -> duckdb::Result<Vec<Verdict>> {
     for query in &DERIVE {
         query.run(connection)?;
     }
-    let full: bool = connection.query_row("SELECT value = 'full' FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
+    let full: bool =
+        connection
+            .query_row("SELECT value = 'full' FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
     // Detail pairs keeps what crosses call instances.
-    let crossing = "JOIN step_call rc ON rc.seq = c.read_seq LEFT JOIN step_call wc ON wc.seq = c.write_seq
+    let crossing =
+        "JOIN step_call rc ON rc.seq = c.read_seq LEFT JOIN step_call wc ON wc.seq = c.write_seq
                     WHERE wc.call_id IS DISTINCT FROM rc.call_id";
-    let communication = format!("SELECT c.* FROM derived_communication c {}", if full { "" } else { crossing });
+    let communication =
+        format!("SELECT c.* FROM derived_communication c {}", if full { "" } else { crossing });
     let tables: Vec<(&'static str, &'static str, String)> = vec![
         (
             "function_call",
@@ -224,7 +250,10 @@ pub fn verify(connection: &Connection) -> duckdb::Result<Vec<Verdict>> {
     compare(connection, tables)
 }
 
-fn compare(connection: &Connection, tables: Vec<(&'static str, &'static str, String)>) -> duckdb::Result<Vec<Verdict>> {
+fn compare(
+    connection: &Connection,
+    tables: Vec<(&'static str, &'static str, String)>,
+) -> duckdb::Result<Vec<Verdict>> {
     let mut verdicts = Vec::new();
     for (table, stored, derived) in tables {
         let count = |sql: String| connection.query_row(&sql, [], |r| r.get::<_, i64>(0));
@@ -232,8 +261,11 @@ fn compare(connection: &Connection, tables: Vec<(&'static str, &'static str, Str
         let extra = count(format!("SELECT count(*) FROM (({stored}) EXCEPT ALL ({derived}))"))?;
         let missing = count(format!("SELECT count(*) FROM (({derived}) EXCEPT ALL ({stored}))"))?;
         let mut examples = Vec::new();
-        for (word, a, b) in [("only stored", stored, derived.as_str()), ("only derived", derived.as_str(), stored)] {
-            let sql = format!("SELECT t::VARCHAR FROM (({a}) EXCEPT ALL ({b}) ORDER BY ALL LIMIT 3) t");
+        for (word, a, b) in
+            [("only stored", stored, derived.as_str()), ("only derived", derived.as_str(), stored)]
+        {
+            let sql =
+                format!("SELECT t::VARCHAR FROM (({a}) EXCEPT ALL ({b}) ORDER BY ALL LIMIT 3) t");
             let mut statement = connection.prepare(&sql)?;
             let rows = statement.query_map([], |r| r.get::<_, String>(0))?;
             for row in rows {
@@ -267,7 +299,11 @@ mod tests {
     fn headers() {
         for query in super::DERIVE.iter().chain(&super::DERIVE_EVENTS) {
             let mut lines = query.sql.lines();
-            assert!(lines.next().is_some_and(|l| l.starts_with("-- ") && l.len() > 20), "{}", query.name);
+            assert!(
+                lines.next().is_some_and(|l| l.starts_with("-- ") && l.len() > 20),
+                "{}",
+                query.name
+            );
             assert!(query.sql.contains("-- reads: "), "{}", query.name);
         }
     }

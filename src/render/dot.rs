@@ -1,12 +1,14 @@
 //! DOT through graphviz-rust: calls solid, data dashed, as in the paper's figures 9 and 10.
 //!
-//! Labels are Graphviz's HTML-like ones, for sizes and colours within them. graphviz-rust prints ids as they are and names are hostile
-//! text, so node ids are numbers, and every text passes [`html`] or [`quoted`].
+//! Labels are Graphviz's HTML-like ones, for sizes and colours within them. graphviz-rust prints
+//! ids as they are and names are hostile text, so node ids are numbers, and every text passes
+//! [`html`] or [`quoted`].
 
 use crate::graph::{Change, Edge, EdgeKind, Flow, Graph, Level, Node, NodeKind, Via};
 use crate::text::{human_count, percent, shorten, visible};
 use graphviz_rust::dot_structures::{
-    Attribute, Edge as DotEdge, EdgeTy, Graph as DotGraph, GraphAttributes, Id, Node as DotNode, NodeId, Stmt, Subgraph, Vertex,
+    Attribute, Edge as DotEdge, EdgeTy, Graph as DotGraph, GraphAttributes, Id, Node as DotNode,
+    NodeId, Stmt, Subgraph, Vertex,
 };
 use graphviz_rust::printer::{DotPrinter, PrinterContext};
 use petgraph::graph::NodeIndex;
@@ -109,7 +111,8 @@ fn calls(count: i64) -> String {
 
 fn node_label(node: &Node, graph: &Graph) -> Attribute {
     let (level, steps, unit) = (graph.level, graph.steps, graph.unit);
-    let path = matches!(node.kind, NodeKind::File | NodeKind::Image) && node.name.starts_with(['/', '\\']);
+    let path =
+        matches!(node.kind, NodeKind::File | NodeKind::Image) && node.name.starts_with(['/', '\\']);
     let name = if path { tail(&node.name) } else { node.name.clone() };
     let limit = if node.kind == NodeKind::Context { 2 * NAME } else { NAME };
     let mut lines = vec![format!("<B>{}</B>", html(&shorten(&name, limit)))];
@@ -133,12 +136,20 @@ fn node_label(node: &Node, graph: &Graph) -> Attribute {
         figures.push("sources of bytes that no step wrote".to_owned());
     } else if node.members != 1 || matches!(node.kind, NodeKind::File | NodeKind::Image) {
         let what = level.member();
-        figures.push(format!("{} {what}{}", human_count(node.members as i64), if node.members == 1 { "" } else { "s" }));
+        figures.push(format!(
+            "{} {what}{}",
+            human_count(node.members as i64),
+            if node.members == 1 { "" } else { "s" }
+        ));
     } else if node.calls > 0 && node.kind != NodeKind::Instance {
         figures.push(calls(node.calls));
     }
     if node.local_bytes() > 0 {
-        let carried = if node.carried > 0 { format!(" ({} carried)", graph.amount(node.carried)) } else { String::new() };
+        let carried = if node.carried > 0 {
+            format!(" ({} carried)", graph.amount(node.carried))
+        } else {
+            String::new()
+        };
         let unit = match (graph.dependences, node.local_bytes()) {
             (false, _) => "",
             (true, 1) => " dependence",
@@ -186,15 +197,20 @@ fn fill(node: &Node, steps: i64) -> String {
 
 fn node_statement(graph: &Graph, index: NodeIndex) -> Stmt {
     let node = &graph.graph[index];
-    let mut attributes = vec![node_label(node, graph), attribute("tooltip", &node_tooltip(node, graph))];
+    let mut attributes =
+        vec![node_label(node, graph), attribute("tooltip", &node_tooltip(node, graph))];
     let fill = fill(node, graph.steps);
     let (shape, style, fill) = match node.kind {
         NodeKind::Function | NodeKind::Instance => (None, None, fill.as_str()),
-        NodeKind::Step | NodeKind::Instruction | NodeKind::Block => (None, Some("filled"), fill.as_str()),
+        NodeKind::Step | NodeKind::Instruction | NodeKind::Block => {
+            (None, Some("filled"), fill.as_str())
+        }
         NodeKind::Line | NodeKind::Context => (None, None, fill.as_str()),
         NodeKind::Loop => (None, Some("filled,rounded,bold"), fill.as_str()),
         NodeKind::Thread => (Some("component"), Some("filled"), fill.as_str()),
-        NodeKind::File | NodeKind::Image | NodeKind::Group => (Some("folder"), Some("filled"), fill.as_str()),
+        NodeKind::File | NodeKind::Image | NodeKind::Group => {
+            (Some("folder"), Some("filled"), fill.as_str())
+        }
         NodeKind::Stub => (None, Some("filled,rounded,dotted"), "#f4f4f4"),
         NodeKind::Pseudo => (Some("cylinder"), Some("filled"), "#e8f0f8"),
         NodeKind::Others => (None, Some("filled,rounded,dashed"), "#eeeeee"),
@@ -224,7 +240,11 @@ fn dot_id(index: NodeIndex) -> NodeId {
 /// `register 1.1 KiB, heap 11.2 KiB`, the largest first.
 fn split(flows: &[Flow], graph: &Graph) -> String {
     let via = |f: &Flow| if graph.dependences { "dependences" } else { f.via.name() };
-    largest_first(flows).iter().map(|f| format!("{} {}", via(f), graph.amount(f.bytes))).collect::<Vec<_>>().join(", ")
+    largest_first(flows)
+        .iter()
+        .map(|f| format!("{} {}", via(f), graph.amount(f.bytes)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn largest_first(flows: &[Flow]) -> Vec<Flow> {
@@ -240,7 +260,11 @@ fn data_tooltip(from: &str, to: &str, flows: &[Flow], graph: &Graph) -> String {
     }
     for (i, f) in largest_first(flows).iter().enumerate() {
         text += &format!("{} {} {} bytes", if i > 0 { ";" } else { "" }, f.via.name(), f.bytes);
-        for (n, what) in [(f.transfers, "transfers"), (f.unique_bytes, "unique bytes"), (f.addresses, "addresses")] {
+        for (n, what) in [
+            (f.transfers, "transfers"),
+            (f.unique_bytes, "unique bytes"),
+            (f.addresses, "addresses"),
+        ] {
             if let Some(n) = n {
                 text += &format!(", {n} {what}");
             }
@@ -258,9 +282,16 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
             let ink = if edge.change == Change::Same { ink } else { change_colour(edge.change) };
             let below = steps.map_or(String::new(), |s| format!(", {s} {}", graph.unit));
             vec![
-                label(&[format!("<FONT COLOR=\"{ink}\">{}×{}</FONT>", human_count(*count), was(edge, human_count))]),
+                label(&[format!(
+                    "<FONT COLOR=\"{ink}\">{}×{}</FONT>",
+                    human_count(*count),
+                    was(edge, human_count)
+                )]),
                 attribute("color", ink),
-                attribute("tooltip", &format!("{} calls {}: {count} times{below}", from.name, to.name)),
+                attribute(
+                    "tooltip",
+                    &format!("{} calls {}: {count} times{below}", from.name, to.name),
+                ),
             ]
         }
         EdgeKind::Data(flows) => {
@@ -271,22 +302,36 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
                 Change::Same => colour(via),
                 change => change_colour(change),
             };
-            let part = |f: &Flow, text: String| format!("<FONT COLOR=\"{}\">{text}</FONT>", ink(f.via));
+            let part =
+                |f: &Flow, text: String| format!("<FONT COLOR=\"{}\">{text}</FONT>", ink(f.via));
             let was = was(edge, |n| graph.amount(n));
-            let mut lines = match &flows[..] {
-                [one] if graph.dependences => vec![part(one, format!("<B>{}</B>{was}", graph.amount(bytes)))],
-                [one] => vec![part(one, format!("<B>{}</B> {}{was}", graph.amount(bytes), one.via.name()))],
-                _ => {
-                    let mut lines =
-                        vec![flows.first().map_or(String::new(), |f| part(f, format!("<B>{}</B>{was}", graph.amount(bytes))))];
-                    lines.extend(flows.iter().map(|f| part(f, format!("{} {}", f.via.name(), graph.amount(f.bytes)))));
-                    lines
-                }
-            };
+            let mut lines =
+                match &flows[..] {
+                    [one] if graph.dependences => {
+                        vec![part(one, format!("<B>{}</B>{was}", graph.amount(bytes)))]
+                    }
+                    [one] => vec![part(
+                        one,
+                        format!("<B>{}</B> {}{was}", graph.amount(bytes), one.via.name()),
+                    )],
+                    _ => {
+                        let mut lines = vec![flows.first().map_or(String::new(), |f| {
+                            part(f, format!("<B>{}</B>{was}", graph.amount(bytes)))
+                        })];
+                        lines.extend(flows.iter().map(|f| {
+                            part(f, format!("{} {}", f.via.name(), graph.amount(f.bytes)))
+                        }));
+                        lines
+                    }
+                };
             if edge.carried > 0 {
-                lines.push(format!("<FONT COLOR=\"{CARRIED}\"><B>↻ {} carried</B></FONT>", graph.amount(edge.carried)));
+                lines.push(format!(
+                    "<FONT COLOR=\"{CARRIED}\"><B>↻ {} carried</B></FONT>",
+                    graph.amount(edge.carried)
+                ));
             }
-            let ink = if edge.carried > 0 { CARRIED } else { flows.first().map_or(GREY, |f| ink(f.via)) };
+            let ink =
+                if edge.carried > 0 { CARRIED } else { flows.first().map_or(GREY, |f| ink(f.via)) };
             // One point for a byte, four for a gibibyte.
             let width = 1.0 + (bytes.max(1) as f64).log2() / 10.0;
             vec![
@@ -299,7 +344,13 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
             ]
             .into_iter()
             // A cycle of data: hollow arrow.
-            .map(|a| if edge.cycle && a.1 == Id::Plain("\"vee\"".into()) { Attribute(a.0, quoted("onormal")) } else { a })
+            .map(|a| {
+                if edge.cycle && a.1 == Id::Plain("\"vee\"".into()) {
+                    Attribute(a.0, quoted("onormal"))
+                } else {
+                    a
+                }
+            })
             .collect()
         }
         EdgeKind::Control => vec![
@@ -314,10 +365,19 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
                 attribute("color", if ran { RAN } else { GREY }),
                 attribute("penwidth", if ran { "2" } else { "1" }),
                 attribute("style", if ran { "solid" } else { "dotted" }),
-                attribute("tooltip", &format!("control went from {} to {} {count} times in known paths", from.name, to.name)),
+                attribute(
+                    "tooltip",
+                    &format!(
+                        "control went from {} to {} {count} times in known paths",
+                        from.name, to.name
+                    ),
+                ),
             ];
             if ran {
-                list.push(label(&[format!("<FONT COLOR=\"{RAN}\">{}×</FONT>", human_count(*count))]));
+                list.push(label(&[format!(
+                    "<FONT COLOR=\"{RAN}\">{}×</FONT>",
+                    human_count(*count)
+                )]));
             }
             list
         }
@@ -325,18 +385,24 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
             label(&[format!("<FONT COLOR=\"{GREY}\">{}</FONT>", human_count(*count))]),
             attribute("color", GREY),
             attribute("arrowsize", "0.5"),
-            attribute("tooltip", &format!("control went from {} to {} {count} times", from.name, to.name)),
+            attribute(
+                "tooltip",
+                &format!("control went from {} to {} {count} times", from.name, to.name),
+            ),
         ],
     };
     let (top, bottom) = if upward { (b, a) } else { (a, b) };
     if upward {
         attributes.push(attribute("dir", "back"));
     }
-    Stmt::Edge(DotEdge { ty: EdgeTy::Pair(Vertex::N(dot_id(top)), Vertex::N(dot_id(bottom))), attributes })
+    Stmt::Edge(DotEdge {
+        ty: EdgeTy::Pair(Vertex::N(dot_id(top)), Vertex::N(dot_id(bottom))),
+        attributes,
+    })
 }
 
-/// An order of the nodes from the top to the bottom of the picture: sources of data that no step wrote, then callers before callees
-/// (without calls, writers before readers), the others last.
+/// An order of the nodes from the top to the bottom of the picture: sources of data that no step
+/// wrote, then callers before callees (without calls, writers before readers), the others last.
 fn vertical_order(graph: &Graph) -> Vec<usize> {
     let edges = graph.edges();
     let kind = |i: NodeIndex| graph.graph[i].kind;
@@ -351,12 +417,16 @@ fn vertical_order(graph: &Graph) -> Vec<usize> {
             has_above[b.index()] = true;
         }
     }
-    // Reverse post-order of a depth-first search, last children first: node numbers follow the order of first steps, and so shall what
-    // one node calls from top to bottom.
+    // Reverse post-order of a depth-first search, last children first: node numbers follow the
+    // order of first steps, and so shall what one node calls from top to bottom.
     below.iter_mut().for_each(|list| list.reverse());
     let mut finished = Vec::with_capacity(count);
     let mut seen = vec![false; count];
-    for root in (0..count).rev().filter(|&n| !has_above[n]).chain((0..count).rev().filter(|&n| has_above[n])) {
+    for root in (0..count)
+        .rev()
+        .filter(|&n| !has_above[n])
+        .chain((0..count).rev().filter(|&n| has_above[n]))
+    {
         let mut stack = vec![(root, 0)];
         while let Some((node, next)) = stack.pop() {
             if next == 0 && std::mem::replace(&mut seen[node], true) {
@@ -401,7 +471,11 @@ fn caption(graph: &Graph) -> Attribute {
         Level::Thread => "Threads",
     };
     let what = graph.title.as_deref().map_or(what.to_owned(), html);
-    let steps = if graph.steps > 0 { format!(" in {} {}", human_count(graph.steps), graph.unit) } else { String::new() };
+    let steps = if graph.steps > 0 {
+        format!(" in {} {}", human_count(graph.steps), graph.unit)
+    } else {
+        String::new()
+    };
     let around = graph.focus.map_or(String::new(), |f| {
         let instance = graph.instance.map_or(String::new(), |i| format!("#{i}"));
         format!(" around <B>{}{instance}</B>", html(&shorten(&graph.graph[f].name, NAME)))
@@ -427,7 +501,10 @@ fn caption(graph: &Graph) -> Attribute {
     if !via.is_empty() && graph.dependences {
         legend.push("Dashed: data dependences, writer to reader.".to_owned());
     } else if !via.is_empty() {
-        let names: Vec<_> = via.iter().map(|v| format!("<FONT COLOR=\"{}\"><B>{}</B></FONT>", colour(*v), v.name())).collect();
+        let names: Vec<_> = via
+            .iter()
+            .map(|v| format!("<FONT COLOR=\"{}\"><B>{}</B></FONT>", colour(*v), v.name()))
+            .collect();
         legend.push(format!("Dashed: bytes from writer to reader through {}.", names.join(", ")));
     }
     if edges.iter().any(|e| e.2.ran.is_some()) {
@@ -451,8 +528,10 @@ fn caption(graph: &Graph) -> Attribute {
         .filter(|&c| c != Change::Same)
         .collect();
     if !changes.is_empty() {
-        let names: Vec<_> =
-            changes.iter().map(|&c| format!("<FONT COLOR=\"{}\"><B>{}</B></FONT>", change_colour(c), c.name())).collect();
+        let names: Vec<_> = changes
+            .iter()
+            .map(|&c| format!("<FONT COLOR=\"{}\"><B>{}</B></FONT>", change_colour(c), c.name()))
+            .collect();
         legend.push(format!("Against the first: {}.", names.join(", ")));
     }
     if graph.graph.node_weights().any(|n| n.kind == NodeKind::Pseudo) {
@@ -466,8 +545,11 @@ fn caption(graph: &Graph) -> Attribute {
     }
     lines.extend(graph.left_out.iter().map(|l| format!("Not drawn: {}.", html(l))));
     lines.extend(graph.notes.iter().map(|n| format!("<B>{}</B>", html(n))));
-    let cells: String = lines.iter().map(|l| format!("<TR><TD ALIGN=\"LEFT\">{l}</TD></TR>")).collect();
-    let table = format!("<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLPADDING=\"1\" CELLSPACING=\"0\">{cells}</TABLE>>");
+    let cells: String =
+        lines.iter().map(|l| format!("<TR><TD ALIGN=\"LEFT\">{l}</TD></TR>")).collect();
+    let table = format!(
+        "<<TABLE BORDER=\"0\" CELLBORDER=\"0\" CELLPADDING=\"1\" CELLSPACING=\"0\">{cells}</TABLE>>"
+    );
     Attribute(Id::Plain("label".into()), Id::Html(table))
 }
 
@@ -486,8 +568,9 @@ pub fn render(graph: &Graph) -> String {
     write(graph, false)
 }
 
-/// The same picture for `dot` to lay out. It breaks cycles where it happens to find them, which turns call trees upside down; here the
-/// edges that go upwards are written from their upper end, with the arrow at the other.
+/// The same picture for `dot` to lay out. It breaks cycles where it happens to find them, which
+/// turns call trees upside down; here the edges that go upwards are written from their upper end,
+/// with the arrow at the other.
 pub fn render_for_layout(graph: &Graph) -> String {
     write(graph, true)
 }
@@ -530,15 +613,18 @@ fn write(graph: &Graph, for_layout: bool) -> String {
             attribute("arrowsize", "0.7"),
         ])),
     ];
-    let images: BTreeSet<&str> = graph.graph.node_weights().filter_map(|n| n.image.as_deref()).collect();
+    let images: BTreeSet<&str> =
+        graph.graph.node_weights().filter_map(|n| n.image.as_deref()).collect();
     let mut clusters: BTreeMap<Option<&str>, Vec<NodeIndex>> = BTreeMap::new();
     for index in graph.graph.node_indices() {
         let node = &graph.graph[index];
-        let image = node.image.as_deref().filter(|_| images.len() > 1 && node.kind != NodeKind::Image);
+        let image =
+            node.image.as_deref().filter(|_| images.len() > 1 && node.kind != NodeKind::Image);
         let frame = node.function.as_deref().or(node.file.as_deref()).or(image);
         clusters.entry(frame).or_default().push(index);
     }
-    let functions: BTreeSet<&str> = graph.graph.node_weights().filter_map(|n| n.function.as_deref()).collect();
+    let functions: BTreeSet<&str> =
+        graph.graph.node_weights().filter_map(|n| n.function.as_deref()).collect();
     let several = clusters.keys().flatten().count() > 1 || !functions.is_empty();
     for (number, (file, members)) in clusters.into_iter().enumerate() {
         let nodes = members.into_iter().map(|i| node_statement(graph, i));
@@ -547,7 +633,10 @@ fn write(graph: &Graph, for_layout: bool) -> String {
                 let mut inner = vec![Stmt::GAttribute(GraphAttributes::Graph(vec![
                     label(&[format!(
                         "<FONT COLOR=\"{GREY}\">{}</FONT>",
-                        html(&shorten(&if functions.contains(file) { file.to_owned() } else { tail(file) }, NAME))
+                        html(&shorten(
+                            &if functions.contains(file) { file.to_owned() } else { tail(file) },
+                            NAME
+                        ))
                     )]),
                     attribute("tooltip", file),
                     attribute("labelloc", "t"),
@@ -557,14 +646,18 @@ fn write(graph: &Graph, for_layout: bool) -> String {
                     attribute("color", "#cccccc"),
                 ]))];
                 inner.extend(nodes);
-                statements.push(Stmt::Subgraph(Subgraph { id: Id::Plain(format!("cluster_{number}")), stmts: inner }));
+                statements.push(Stmt::Subgraph(Subgraph {
+                    id: Id::Plain(format!("cluster_{number}")),
+                    stmts: inner,
+                }));
             }
             _ => statements.extend(nodes),
         }
     }
     let order = if for_layout { vertical_order(graph) } else { Vec::new() };
     let upward = |a: NodeIndex, b: NodeIndex| for_layout && order[a.index()] > order[b.index()];
-    statements.extend(edges.iter().map(|&(a, b, edge)| edge_statement(graph, a, b, edge, upward(a, b))));
+    statements
+        .extend(edges.iter().map(|&(a, b, edge)| edge_statement(graph, a, b, edge, upward(a, b))));
     let dot = DotGraph::DiGraph { id: Id::Plain("addfg".into()), strict: false, stmts: statements };
     let mut text = dot.print(&mut PrinterContext::default());
     text.push('\n');

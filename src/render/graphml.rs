@@ -1,5 +1,6 @@
-//! GraphML: nodes and edges with their figures as typed attributes; an edge for each call, and for each kind of place that data goes
-//! through. What is not known is left out. (graphml.graphdrawing.org.)
+//! GraphML: nodes and edges with their figures as typed attributes; an edge for each call, and for
+//! each kind of place that data goes through. What is not known is left out.
+//! (graphml.graphdrawing.org.)
 
 use crate::graph::{Change, EdgeKind, Graph};
 use crate::text::visible;
@@ -37,7 +38,11 @@ const KEYS: [(&str, &str, &str); 26] = [
 
 /// Text of an element or attribute.
 pub fn escaped(text: &str) -> String {
-    visible(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    visible(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 struct Element<'a>(&'a mut String, &'static str);
@@ -54,11 +59,15 @@ impl Element<'_> {
 }
 
 pub fn render(graph: &Graph) -> String {
-    let mut out =
-        String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n");
+    let mut out = String::from(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n",
+    );
     for (name, kind, owner) in KEYS {
         let shown = name.strip_prefix("edge_").unwrap_or(name);
-        let _ = writeln!(out, "  <key id=\"{name}\" for=\"{owner}\" attr.name=\"{shown}\" attr.type=\"{kind}\"/>");
+        let _ = writeln!(
+            out,
+            "  <key id=\"{name}\" for=\"{owner}\" attr.name=\"{shown}\" attr.type=\"{kind}\"/>"
+        );
     }
     out += "  <graph edgedefault=\"directed\">\n";
     let mut top = Element(&mut out, "    ");
@@ -70,7 +79,9 @@ pub fn render(graph: &Graph) -> String {
         let mut e = Element(&mut out, "      ");
         e.text("name", &node.name);
         e.text("kind", node.kind.name());
-        for (key, value) in [("file", &node.file), ("image", &node.image), ("function", &node.function)] {
+        for (key, value) in
+            [("file", &node.file), ("image", &node.image), ("function", &node.function)]
+        {
             if let Some(value) = value {
                 e.text(key, value);
             }

@@ -1,6 +1,7 @@
-//! JSON: `{"level", "steps", "unit", "left_out": [..], "notes": [..], "nodes": [{"id", "name", "kind", ...}], "edges": [{"from", "to",
-//! "kind", ...}]}`; `id` is the function's or call's id (negative: a pseudo-function at instance level; 0: the others), unknown figures are
-//! null. Where the trace has no sizes, flows have `dependences` instead of bytes.
+//! JSON: `{"level", "steps", "unit", "left_out": [..], "notes": [..], "nodes": [{"id", "name",
+//! "kind", ...}], "edges": [{"from", "to", "kind", ...}]}`; `id` is the function's or call's id
+//! (negative: a pseudo-function at instance level; 0: the others), unknown figures are null. Where
+//! the trace has no sizes, flows have `dependences` instead of bytes.
 
 use crate::graph::{Change, EdgeKind, Flow, Graph};
 use serde_json::{Value, json};

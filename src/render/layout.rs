@@ -9,18 +9,22 @@ const PATIENCE: u64 = 60;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
-    #[error("`dot` was not found: install Graphviz (Debian: apt-get install graphviz), or use --format dot")]
+    #[error(
+        "`dot` was not found: install Graphviz (Debian: apt-get install graphviz), or use --format dot"
+    )]
     Missing,
     #[error("dot: {0}")]
     Io(#[from] std::io::Error),
     #[error("dot failed: {0}")]
     Failed(String),
-    #[error("dot did not finish within {0} seconds: ask for fewer nodes (--top) or edges (--min-bytes)")]
+    #[error(
+        "dot did not finish within {0} seconds: ask for fewer nodes (--top) or edges (--min-bytes)"
+    )]
     Slow(u64),
 }
 
-/// Draws DOT text as `format` (svg, png, pdf). Graphviz 2.43 fails to rank some graphs with clusters ("trouble in init_rank"):
-/// those are ranked without regard to them.
+/// Draws DOT text as `format` (svg, png, pdf). Graphviz 2.43 fails to rank some graphs with
+/// clusters ("trouble in init_rank"): those are ranked without regard to them.
 pub fn draw(dot: &str, format: &str) -> Result<Vec<u8>, LayoutError> {
     match run(dot, format, &[]) {
         Err(LayoutError::Failed(_)) => run(dot, format, &["-Gnewrank=true"]),
@@ -46,7 +50,8 @@ fn run(dot: &str, format: &str, more: &[&str]) -> Result<Vec<u8>, LayoutError> {
     };
     let mut stdin = child.stdin.take();
     // Beside the reading, so that neither side waits for the other with a full pipe.
-    let feed = std::thread::spawn(move || stdin.as_mut().map_or(Ok(()), |s| s.write_all(dot.as_bytes())));
+    let feed =
+        std::thread::spawn(move || stdin.as_mut().map_or(Ok(()), |s| s.write_all(dot.as_bytes())));
     let read = |pipe: Option<Box<dyn std::io::Read + Send>>| {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
@@ -68,7 +73,9 @@ fn run(dot: &str, format: &str, more: &[&str]) -> Result<Vec<u8>, LayoutError> {
         }
     };
     let _ = feed.join();
-    let text = |bytes: std::thread::Result<std::io::Result<Vec<u8>>>| bytes.unwrap_or_else(|_| Ok(Vec::new()));
+    let text = |bytes: std::thread::Result<std::io::Result<Vec<u8>>>| {
+        bytes.unwrap_or_else(|_| Ok(Vec::new()))
+    };
     let (picture, errors) = (text(picture.join())?, text(errors.join())?);
     if !status.success() {
         return Err(LayoutError::Failed(String::from_utf8_lossy(&errors).trim().to_owned()));

@@ -29,11 +29,19 @@ pub struct Renderer {
 pub static RENDERERS: &[Renderer] = &[
     Renderer { name: "dot", about: "Graphviz's language", made: Made::Text(dot::render) },
     Renderer { name: "json", about: "nodes and edges as JSON", made: Made::Text(json::render) },
-    Renderer { name: "graphml", about: "for networkx, Gephi, yEd", made: Made::Text(graphml::render) },
+    Renderer {
+        name: "graphml",
+        about: "for networkx, Gephi, yEd",
+        made: Made::Text(graphml::render),
+    },
     Renderer { name: "svg", about: "picture with tooltips, by Graphviz", made: Made::Drawn },
     Renderer { name: "png", about: "picture in pixels, by Graphviz", made: Made::Drawn },
     Renderer { name: "pdf", about: "picture for print, by Graphviz", made: Made::Drawn },
-    Renderer { name: "flamegraph", about: "flame graph (SVG) of the calling contexts", made: Made::Stacks },
+    Renderer {
+        name: "flamegraph",
+        about: "flame graph (SVG) of the calling contexts",
+        made: Made::Stacks,
+    },
 ];
 
 /// Names of the formats that any graph can be written in.

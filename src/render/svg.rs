@@ -12,7 +12,11 @@ pub struct Svg {
 
 /// Text between tags.
 pub fn escape(text: &str) -> String {
-    visible(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    visible(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 /// White to a colour by a share of 0 to 1.
@@ -40,7 +44,8 @@ impl Svg {
     /// A filled rectangle with a tooltip.
     pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, fill: &str, tip: &str) {
         self.cover(x + width, y + height);
-        let tip = if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escape(tip)) };
+        let tip =
+            if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escape(tip)) };
         let end = if tip.is_empty() { "/>".to_owned() } else { format!(">{tip}</rect>") };
         let _ = writeln!(
             self.body,
@@ -50,8 +55,15 @@ impl Svg {
 
     /// Text that begins (`start`), ends (`end`) or is centred (`middle`) at x.
     pub fn text(&mut self, x: f64, y: f64, anchor: &str, text: &str) {
-        self.cover(if anchor == "end" { x } else { x + 6.0 * text.chars().count() as f64 }, y + 4.0);
-        let _ = writeln!(self.body, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escape(text));
+        self.cover(
+            if anchor == "end" { x } else { x + 6.0 * text.chars().count() as f64 },
+            y + 4.0,
+        );
+        let _ = writeln!(
+            self.body,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            escape(text)
+        );
     }
 
     /// Text that goes upwards from a point.

@@ -1,8 +1,9 @@
-//! Heap allocations of a run, and the accesses to each: calls of allocation functions, with arguments and results from the values of the
-//! registers that pass them.
+//! Heap allocations of a run, and the accesses to each: calls of allocation functions, with
+//! arguments and results from the values of the registers that pass them.
 //!
-//! An allocation lives from the step after the call that gave it to the step before the call that takes it back. Only the outermost call
-//! of an allocation function counts, and what runs within it is the allocator's own work.
+//! An allocation lives from the step after the call that gave it to the step before the call that
+//! takes it back. Only the outermost call of an allocation function counts, and what runs within it
+//! is the allocator's own work.
 
 use super::{Code, Piece, Place, Places, ReplayError};
 use crate::event::{Isa, RegSpan};
@@ -23,7 +24,12 @@ pub struct Allocator {
     through: Option<u8>,
 }
 
-const fn gives(name: &'static str, bytes: u8, times: Option<u8>, released: Option<u8>) -> Allocator {
+const fn gives(
+    name: &'static str,
+    bytes: u8,
+    times: Option<u8>,
+    released: Option<u8>,
+) -> Allocator {
     Allocator { name, bytes: Some((bytes, times)), released, through: None }
 }
 
@@ -53,7 +59,8 @@ static C: [Allocator; 18] = [
     takes("_free_r", 1),
 ];
 
-/// C++'s by the beginning of the mangled name, and what may follow it. Placement new (`_ZnwmPv`) allocates nothing.
+/// C++'s by the beginning of the mangled name, and what may follow it. Placement new (`_ZnwmPv`)
+/// allocates nothing.
 static CXX: [(&[&str], Allocator); 4] = [
     (&["_Znwm", "_Znwj"], gives("operator new", 0, None, None)),
     (&["_Znam", "_Znaj"], gives("operator new[]", 0, None, None)),
@@ -73,7 +80,8 @@ const CXX_MORE: [&str; 10] = [
     "jSt11align_val_tRKSt9nothrow_t",
 ];
 
-/// The allocation function of a name in a symbol table: `malloc`, `__libc_malloc`, `__GI___libc_malloc`, `malloc@plt`, `_Znwm`.
+/// The allocation function of a name in a symbol table: `malloc`, `__libc_malloc`,
+/// `__GI___libc_malloc`, `malloc@plt`, `_Znwm`.
 pub fn allocator(symbol: &str) -> Option<&'static Allocator> {
     let name = symbol.split('@').next().unwrap_or_default();
     for (begins, allocator) in &CXX {
@@ -136,7 +144,8 @@ pub struct Traffic {
     pub written: u64,
     /// Distinct bytes read.
     pub unique_read: u64,
-    /// Written, and overwritten or left without being read. Bytes that a reallocation takes along die where they end.
+    /// Written, and overwritten or left without being read. Bytes that a reallocation takes along
+    /// die where they end.
     pub dead: u64,
 }
 
@@ -212,7 +221,9 @@ fn last_of(address: u64, bytes: u64) -> u64 {
 
 impl Heap {
     fn find(&mut self, address: u64) -> Span {
-        if let Some(span) = self.recent.iter().flatten().find(|s| s.first <= address && address <= s.last) {
+        if let Some(span) =
+            self.recent.iter().flatten().find(|s| s.first <= address && address <= s.last)
+        {
             return *span;
         }
         let below = self.starts.range(..=address).next_back().map(|(&start, &slot)| {
@@ -223,7 +234,8 @@ impl Heap {
             Some(span) if span.slot.is_some() && address <= span.last => span,
             _ => {
                 // What has no bytes begins no gap, but it may end in one.
-                let first = below.map_or(0, |b| if b.slot.is_some() { b.last + 1 } else { b.first });
+                let first =
+                    below.map_or(0, |b| if b.slot.is_some() { b.last + 1 } else { b.first });
                 let next = address.checked_add(1).and_then(|a| self.starts.range(a..).next());
                 Span { first, last: next.map_or(u64::MAX, |(&n, _)| n - 1), slot: None }
             }
@@ -235,7 +247,8 @@ impl Heap {
     /// Slots of allocations that share bytes, or the beginning, with these.
     fn overlapping(&self, address: u64, bytes: u64) -> Vec<u32> {
         let last = last_of(address, bytes);
-        let mut found: Vec<u32> = self.starts.range(address..=last).map(|(_, &slot)| slot).collect();
+        let mut found: Vec<u32> =
+            self.starts.range(address..=last).map(|(_, &slot)| slot).collect();
         if let Some((&start, &slot)) = self.starts.range(..address).next_back() {
             let bytes = self.live[slot as usize].allocation.bytes;
             if bytes > 0 && last_of(start, bytes) >= address {
@@ -271,7 +284,8 @@ impl Heap {
         allocation
     }
 
-    /// Accesses to bytes of one live allocation: bytes read for the first time, bytes written over unread ones.
+    /// Accesses to bytes of one live allocation: bytes read for the first time, bytes written over
+    /// unread ones.
     fn touch(&mut self, address: u64, bytes: u64, is_write: bool) -> (u64, u64) {
         let (mut first_read, mut dead) = (0, 0);
         let (mut at, mut left) = (address, bytes);
@@ -294,7 +308,8 @@ impl Heap {
         (first_read, dead)
     }
 
-    /// Takes the states of an allocation's bytes away; gives those left unread, as offsets and lengths in order.
+    /// Takes the states of an allocation's bytes away; gives those left unread, as offsets and
+    /// lengths in order.
     fn take_unread(&mut self, address: u64, bytes: u64) -> Vec<(u64, u64)> {
         let mut unread: Vec<(u64, u64)> = Vec::new();
         if bytes == 0 {
@@ -306,7 +321,8 @@ impl Heap {
         let touched: Vec<u64> = if last / PAGE - address / PAGE < self.pages.len() as u64 {
             numbers.collect()
         } else {
-            let mut list: Vec<u64> = self.pages.keys().copied().filter(|n| numbers.contains(n)).collect();
+            let mut list: Vec<u64> =
+                self.pages.keys().copied().filter(|n| numbers.contains(n)).collect();
             list.sort_unstable();
             list
         };
@@ -426,7 +442,8 @@ fn register_writes(block: &super::Block, convention: &[RegSpan]) -> Box<[Registe
     for access in block.accesses.iter().filter(|a| a.is_write) {
         let Place::Register(address) = access.place else { continue };
         for (i, register) in convention.iter().enumerate() {
-            let (first, end) = (u32::from(register.offset), u32::from(register.offset + register.size));
+            let (first, end) =
+                (u32::from(register.offset), u32::from(register.offset + register.size));
             let (from, to) = (address.max(first), address.saturating_add(access.size).min(end));
             if from < to {
                 writes.push(RegisterWrite {
@@ -464,7 +481,8 @@ impl Finder<'_> {
         let size = self.convention[number as usize].size as u8;
         let register = self.thread(thread).registers[number as usize];
         let all = mask(size);
-        (u32::from(register.known).trailing_ones() >= u32::from(size)).then_some(register.value & all)
+        (u32::from(register.known).trailing_ones() >= u32::from(size))
+            .then_some(register.value & all)
     }
 
     /// Ends calls of a thread whose last step lies before one.
@@ -487,13 +505,23 @@ impl Finder<'_> {
             (frame.call, frame.last, frame.returns) = (call.call, last, call.returns);
             return;
         }
-        let frame = Frame { call: call.call, last, returns: call.returns, work: None, before: thread.registers };
+        let frame = Frame {
+            call: call.call,
+            last,
+            returns: call.returns,
+            work: None,
+            before: thread.registers,
+        };
         if call.signal {
             thread.frames.push(frame);
             return;
         }
         let caller = thread.last;
-        let (Some(allocator), true) = (allocator, thread.frames.last().is_none_or(|f| f.work.is_none())) else { return };
+        let (Some(allocator), true) =
+            (allocator, thread.frames.last().is_none_or(|f| f.work.is_none()))
+        else {
+            return;
+        };
         let instruction = self.sites.get(caller.max(0) as usize).copied().unwrap_or(0);
         let site = Site { instruction, allocator: call.function };
         let work = Some(self.work(call, allocator, site));
@@ -507,8 +535,10 @@ impl Finder<'_> {
             // A product that is too large gets nothing.
             Some(argument(n)?.saturating_mul(times.map_or(Some(1), &mut argument)?))
         });
-        let (released, through) = (allocator.released.map(&mut argument), allocator.through.and_then(&mut argument));
-        let mut work = Work { allocator, site, first: call.first, bytes, moved: None, through, stored: None };
+        let (released, through) =
+            (allocator.released.map(&mut argument), allocator.through.and_then(&mut argument));
+        let mut work =
+            Work { allocator, site, first: call.first, bytes, moved: None, through, stored: None };
         if allocator.bytes.is_some() && bytes.is_none() || released == Some(None) {
             self.found.unknown += 1;
         }
@@ -578,7 +608,14 @@ impl Finder<'_> {
         sum.bytes = sum.bytes.saturating_add(bytes);
         sum.live = sum.live.saturating_add(bytes);
         sum.peak = sum.peak.max(sum.live);
-        let allocation = Allocation { number: self.found.count, address, bytes, site, allocated: last, ..Allocation::default() };
+        let allocation = Allocation {
+            number: self.found.count,
+            address,
+            bytes,
+            site,
+            allocated: last,
+            ..Allocation::default()
+        };
         let heap = self.heap(thread);
         heap.insert(allocation);
         for (offset, length) in unread {
@@ -587,9 +624,15 @@ impl Finder<'_> {
         }
     }
 
-    /// Ends an allocation. Of its first `taken_along` bytes those that nobody read do not die yet: which these are, as offsets and
-    /// lengths.
-    fn end(&mut self, thread: i32, slot: u32, freed: Option<i64>, taken_along: u64) -> Vec<(u64, u64)> {
+    /// Ends an allocation. Of its first `taken_along` bytes those that nobody read do not die yet:
+    /// which these are, as offsets and lengths.
+    fn end(
+        &mut self,
+        thread: i32,
+        slot: u32,
+        freed: Option<i64>,
+        taken_along: u64,
+    ) -> Vec<(u64, u64)> {
         let last = self.code.last;
         let heap = self.heap(thread);
         let mut allocation = heap.remove(slot);
@@ -603,7 +646,8 @@ impl Finder<'_> {
         unread.retain(|u| u.1 > 0);
         let sum = self.found.sites.entry(allocation.site).or_default();
         sum.live = sum.live.saturating_sub(allocation.bytes);
-        sum.steps = sum.steps.saturating_add(freed.unwrap_or(last).saturating_sub(allocation.allocated));
+        sum.steps =
+            sum.steps.saturating_add(freed.unwrap_or(last).saturating_sub(allocation.allocated));
         sum.traffic.read += allocation.traffic.read;
         sum.traffic.written += allocation.traffic.written;
         sum.traffic.unique_read += allocation.traffic.unique_read;
@@ -626,7 +670,14 @@ impl Finder<'_> {
         found
     }
 
-    fn access(&mut self, thread: i32, seq: i64, working: bool, access: &super::BlockAccess, address: u64) {
+    fn access(
+        &mut self,
+        thread: i32,
+        seq: i64,
+        working: bool,
+        access: &super::BlockAccess,
+        address: u64,
+    ) {
         let mut heap_access = None;
         let (mut at, mut left) = (address, u64::from(access.size));
         while left > 0 {
@@ -634,16 +685,24 @@ impl Finder<'_> {
             let span = heap.find(at);
             let part = left.min((span.last - at).saturating_add(1));
             if let (Some(slot), false) = (span.slot, working) {
-                let (first_read, dead) =
-                    if access.is_write || !access.is_control { heap.touch(at, part, access.is_write) } else { (0, 0) };
+                let (first_read, dead) = if access.is_write || !access.is_control {
+                    heap.touch(at, part, access.is_write)
+                } else {
+                    (0, 0)
+                };
                 let allocation = &mut heap.live[slot as usize].allocation;
-                *(if access.is_write { &mut allocation.traffic.written } else { &mut allocation.traffic.read }) += part;
+                *(if access.is_write {
+                    &mut allocation.traffic.written
+                } else {
+                    &mut allocation.traffic.read
+                }) += part;
                 allocation.traffic.unique_read += first_read;
                 allocation.traffic.dead += dead;
                 allocation.first_use.get_or_insert(seq);
                 allocation.last_use = Some(seq);
             } else if *heap_access.get_or_insert_with(|| self.is_heap(address)) {
-                let traffic = if working { &mut self.found.allocator } else { &mut self.found.elsewhere };
+                let traffic =
+                    if working { &mut self.found.allocator } else { &mut self.found.elsewhere };
                 *(if access.is_write { &mut traffic.written } else { &mut traffic.read }) += part;
             }
             at = at.wrapping_add(part);
@@ -668,8 +727,13 @@ impl Finder<'_> {
                     self.access(thread, piece.seq(step), working, access, address);
                     if through == Some(address) && access.is_write {
                         let word = u32::from(self.convention[usize::from(RESULT)].size);
-                        let value = access.value.filter(|_| access.size == word).and_then(|v| *piece.value.get(v as usize)?);
-                        if let Some(work) = self.thread(thread).frames.last_mut().and_then(|f| f.work.as_mut()) {
+                        let value = access
+                            .value
+                            .filter(|_| access.size == word)
+                            .and_then(|v| *piece.value.get(v as usize)?);
+                        if let Some(work) =
+                            self.thread(thread).frames.last_mut().and_then(|f| f.work.as_mut())
+                        {
                             work.stored = value;
                         }
                     }
@@ -680,7 +744,9 @@ impl Finder<'_> {
         if block >= self.writes.len() {
             self.writes.resize_with(block + 1, || None);
         }
-        let writes = self.writes[block].take().unwrap_or_else(|| register_writes(piece.block, &self.convention));
+        let writes = self.writes[block]
+            .take()
+            .unwrap_or_else(|| register_writes(piece.block, &self.convention));
         let registers = &mut self.thread(thread).registers;
         let from = writes.partition_point(|w| (w.step as usize) < piece.first_step);
         for write in writes[from..].iter().take_while(|w| (w.step as usize) < piece.end_step) {
@@ -689,7 +755,8 @@ impl Finder<'_> {
             match write.value.and_then(|v| piece.value.get(v as usize).copied().flatten()) {
                 Some(value) => {
                     let place = mask(write.bytes) << (8 * write.to);
-                    let moved = value.checked_shr(8 * u32::from(write.from)).unwrap_or(0) << (8 * write.to);
+                    let moved =
+                        value.checked_shr(8 * u32::from(write.from)).unwrap_or(0) << (8 * write.to);
                     register.value = register.value & !place | moved & place;
                     register.known |= bits << write.to;
                 }
@@ -700,8 +767,14 @@ impl Finder<'_> {
         self.thread(thread).last = piece.block.instructions[piece.end_step - 1];
     }
 
-    fn load(&mut self, connection: &Connection, functions: &str, (first, last): (i64, i64)) -> Result<(), ReplayError> {
-        let mut statement = connection.prepare(include_str!("../../queries/report/allocation_calls.sql"))?;
+    fn load(
+        &mut self,
+        connection: &Connection,
+        functions: &str,
+        (first, last): (i64, i64),
+    ) -> Result<(), ReplayError> {
+        let mut statement =
+            connection.prepare(include_str!("../../queries/report/allocation_calls.sql"))?;
         let mut rows = statement.query(params![first, last, functions])?;
         while let Some(r) = rows.next()? {
             self.calls.push_back(Call {
@@ -723,8 +796,9 @@ impl Finder<'_> {
 /// Calls are fetched for so many steps at a time.
 const WINDOW: i64 = 1 << 20;
 
-/// Goes through the run once. Lists the first `keep` allocations, and sums all by site; `sites` has by instruction id the one that stands
-/// for its site. `more`: functions that do what allocation functions do.
+/// Goes through the run once. Lists the first `keep` allocations, and sums all by site; `sites` has
+/// by instruction id the one that stands for its site. `more`: functions that do what allocation
+/// functions do.
 pub fn allocations(
     code: Code,
     connection: &Connection,
@@ -748,7 +822,9 @@ pub fn allocations(
     let isa = isa.as_deref().and_then(crate::trace::record::isa_named);
     let convention = isa.and_then(convention).ok_or_else(|| ReplayError::NoValues {
         why: match isa {
-            Some(Isa::X86) => "32-bit x86 passes arguments on the stack; record a 64-bit build".into(),
+            Some(Isa::X86) => {
+                "32-bit x86 passes arguments on the stack; record a 64-bit build".into()
+            }
             _ => "its instruction set is not known".into(),
         },
     })?;
@@ -767,7 +843,8 @@ pub fn allocations(
         calls: VecDeque::new(),
         is_heap: FxHashMap::default(),
     };
-    let mut statement = connection.prepare(include_str!("../../queries/report/function_aliases.sql"))?;
+    let mut statement =
+        connection.prepare(include_str!("../../queries/report/function_aliases.sql"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         if let Some(found) = allocator(&r.get::<_, String>(1)?) {
@@ -776,7 +853,8 @@ pub fn allocations(
     }
     finder.functions.extend(more.iter().copied());
     let mut processes: FxHashMap<i32, usize> = FxHashMap::default();
-    let mut statement = connection.prepare(include_str!("../../queries/report/replay_threads.sql"))?;
+    let mut statement =
+        connection.prepare(include_str!("../../queries/report/replay_threads.sql"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         let next = finder.heaps.len();
@@ -847,9 +925,17 @@ mod tests {
         ] {
             assert_eq!(name(symbol), Some(expected), "{symbol}");
         }
-        for symbol in
-            ["_ZnwmPv", "_ZdlPvS_", "_int_malloc", "xmalloc", "mymalloc", "free_list", "", "malloc_consolidate", "malloc_r"]
-        {
+        for symbol in [
+            "_ZnwmPv",
+            "_ZdlPvS_",
+            "_int_malloc",
+            "xmalloc",
+            "mymalloc",
+            "free_list",
+            "",
+            "malloc_consolidate",
+            "malloc_r",
+        ] {
             assert_eq!(name(symbol), None, "{symbol}");
         }
     }
@@ -859,14 +945,19 @@ mod tests {
         for isa in [Isa::X86_64, Isa::Arm, Isa::Aarch64, Isa::Riscv32, Isa::Riscv64] {
             let found = convention(isa).unwrap_or_else(|| panic!("{isa:?}"));
             assert_eq!(found.len(), 4);
-            assert!(found.iter().all(|r| r.size == found[0].size && r.size >= 4), "{isa:?}: {found:?}");
+            assert!(
+                found.iter().all(|r| r.size == found[0].size && r.size >= 4),
+                "{isa:?}: {found:?}"
+            );
         }
     }
 
     #[test]
     fn live_allocations_by_address() {
         let mut heap = Heap::default();
-        let give = |heap: &mut Heap, address, bytes| heap.insert(Allocation { address, bytes, ..Allocation::default() });
+        let give = |heap: &mut Heap, address, bytes| {
+            heap.insert(Allocation { address, bytes, ..Allocation::default() })
+        };
         let (a, b) = (give(&mut heap, 100, 10), give(&mut heap, 120, 0));
         let at = |heap: &mut Heap, address| {
             let span = heap.find(address);

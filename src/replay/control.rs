@@ -1,5 +1,5 @@
-//! Executed control flow inside functions: basic blocks, loops, control dependences, and which dataflow a loop carries from one
-//! iteration to a later one.
+//! Executed control flow inside functions: basic blocks, loops, control dependences, and which
+//! dataflow a loop carries from one iteration to a later one.
 
 use super::dataflow::{Communication, Observer, replay};
 use super::{Code, Piece, ReplayError};
@@ -10,7 +10,8 @@ use petgraph::visit::Reversed;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A loop of a graph: a strongly connected part, what is left of it without the header, and so on inwards.
+/// A loop of a graph: a strongly connected part, what is left of it without the header, and so on
+/// inwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
     pub header: usize,
@@ -34,13 +35,18 @@ fn graph(count: usize, edges: &[(usize, usize)]) -> DiGraph<(), ()> {
 }
 
 /// Immediate dominators of nodes `0..count`; None for the root and for what it does not reach.
-pub fn immediate_dominators(count: usize, edges: &[(usize, usize)], root: usize) -> Vec<Option<usize>> {
+pub fn immediate_dominators(
+    count: usize,
+    edges: &[(usize, usize)],
+    root: usize,
+) -> Vec<Option<usize>> {
     let found = dominators::simple_fast(&graph(count, edges), NodeIndex::new(root));
     (0..count).map(|n| found.immediate_dominator(NodeIndex::new(n)).map(|d| d.index())).collect()
 }
 
-/// The loops of what `root` reaches, outer ones before inner ones. Where every loop is entered through one node only these are the natural
-/// loops of back edges to dominators, those of one header merged.
+/// The loops of what `root` reaches, outer ones before inner ones. Where every loop is entered
+/// through one node only these are the natural loops of back edges to dominators, those of one
+/// header merged.
 pub fn loops(count: usize, edges: &[(usize, usize)], root: usize) -> Vec<Loop> {
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); count];
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); count];
@@ -62,10 +68,16 @@ pub fn loops(count: usize, edges: &[(usize, usize)], root: usize) -> Vec<Loop> {
     let mut found: Vec<Loop> = Vec::new();
     let mut work = vec![(reached, None)];
     while let Some((nodes, parent)) = work.pop() {
-        let inside: FxHashMap<usize, usize> = nodes.iter().enumerate().map(|(i, &n)| (n, i)).collect();
+        let inside: FxHashMap<usize, usize> =
+            nodes.iter().enumerate().map(|(i, &n)| (n, i)).collect();
         let part: Vec<(usize, usize)> = nodes
             .iter()
-            .flat_map(|&n| next[n].iter().filter_map(|m| Some((inside[&n], *inside.get(m)?))).collect::<Vec<_>>())
+            .flat_map(|&n| {
+                next[n]
+                    .iter()
+                    .filter_map(|m| Some((inside[&n], *inside.get(m)?)))
+                    .collect::<Vec<_>>()
+            })
             .collect();
         for component in kosaraju_scc(&graph(nodes.len(), &part)) {
             let body: BTreeSet<usize> = component.iter().map(|i| nodes[i.index()]).collect();
@@ -73,7 +85,10 @@ pub fn loops(count: usize, edges: &[(usize, usize)], root: usize) -> Vec<Loop> {
             if body.len() == 1 && !next[first].contains(&first) {
                 continue;
             }
-            let enters = |n: &usize| *n == root || before[*n].iter().any(|m| !body.contains(m) && number[*m] != usize::MAX);
+            let enters = |n: &usize| {
+                *n == root
+                    || before[*n].iter().any(|m| !body.contains(m) && number[*m] != usize::MAX)
+            };
             let mut entries: Vec<usize> = body.iter().copied().filter(enters).collect();
             entries.sort_by_key(|&n| number[n]);
             let header = entries.first().copied().unwrap_or(first);
@@ -87,9 +102,13 @@ pub fn loops(count: usize, edges: &[(usize, usize)], root: usize) -> Vec<Loop> {
     found
 }
 
-/// (a, b): whether b runs is decided at the end of a: b post-dominates a successor of a, but not every path from a. After Ferrante,
-/// Ottenstein and Warren, from the post-dominator tree.
-pub fn control_dependences(count: usize, edges: &[(usize, usize)], exit: usize) -> BTreeSet<(usize, usize)> {
+/// (a, b): whether b runs is decided at the end of a: b post-dominates a successor of a, but not
+/// every path from a. After Ferrante, Ottenstein and Warren, from the post-dominator tree.
+pub fn control_dependences(
+    count: usize,
+    edges: &[(usize, usize)],
+    exit: usize,
+) -> BTreeSet<(usize, usize)> {
     let graph = graph(count, edges);
     let found = dominators::simple_fast(Reversed(&graph), NodeIndex::new(exit));
     let above = |n: usize| found.immediate_dominator(NodeIndex::new(n)).map(|d| d.index());
@@ -137,10 +156,17 @@ pub fn transitions(code: &Code, connection: &Connection) -> Result<Transitions, 
     })?;
     let mut found = Transitions::default();
     for ((a, b), count) in between {
-        if a == 0 { *found.entries.entry(b).or_default() += count } else { *found.next.entry((a, b)).or_default() += count }
+        if a == 0 {
+            *found.entries.entry(b).or_default() += count
+        } else {
+            *found.next.entry((a, b)).or_default() += count
+        }
     }
     for ((block, first, end), count) in pieces {
-        let steps = code.blocks.get(block.max(0) as usize).and_then(|b| b.instructions.get(first as usize..end as usize));
+        let steps = code
+            .blocks
+            .get(block.max(0) as usize)
+            .and_then(|b| b.instructions.get(first as usize..end as usize));
         for pair in steps.unwrap_or_default().windows(2) {
             *found.next.entry((pair[0], pair[1])).or_default() += count;
         }
@@ -208,9 +234,11 @@ impl ControlFlow {
         let mut leads = vec![true; ids];
         for &(a, b) in transitions.next.keys() {
             let (first, ends) = (code.instruction(a), transitions.exits.contains_key(&a));
-            let falls = first.address.wrapping_add(first.size.into()) == code.instruction(b).address;
+            let falls =
+                first.address.wrapping_add(first.size.into()) == code.instruction(b).address;
             let single = successors[a as usize] == 1 && predecessors[b as usize] == 1 && a != b;
-            if single && falls && !first.transfers && !ends && !transitions.entries.contains_key(&b) {
+            if single && falls && !first.transfers && !ends && !transitions.entries.contains_key(&b)
+            {
                 follow[a as usize] = b;
                 leads[b as usize] = false;
             }
@@ -229,7 +257,11 @@ impl ControlFlow {
                 at = follow[at as usize];
             }
             let executions = runs.get(&leader).copied().unwrap_or(0);
-            blocks.push(BasicBlock { function: code.instruction(leader).function, instructions, executions });
+            blocks.push(BasicBlock {
+                function: code.instruction(leader).function,
+                instructions,
+                executions,
+            });
         }
         let place = |i: i32| block_of.get(i as usize).copied().flatten().map(|b| b as usize);
         let mut next = BTreeMap::new();
@@ -268,11 +300,19 @@ impl ControlFlow {
         for (function, members) in members {
             // Nodes: the blocks, then one before all entries and one behind all exits.
             let (root, exit, count) = (members.len(), members.len() + 1, members.len() + 2);
-            let local: BTreeMap<usize, usize> = members.iter().enumerate().map(|(i, &b)| (b, i)).collect();
-            let mut own: Vec<(usize, usize)> =
-                edges.get(&function).into_iter().flatten().filter_map(|(a, b)| Some((*local.get(a)?, *local.get(b)?))).collect();
-            let at = |i: &i32| self.block_of[*i as usize].and_then(|b| local.get(&(b as usize))).copied();
-            let entries: Vec<(usize, u64)> = transitions.entries.iter().filter_map(|(i, n)| Some((at(i)?, *n))).collect();
+            let local: BTreeMap<usize, usize> =
+                members.iter().enumerate().map(|(i, &b)| (b, i)).collect();
+            let mut own: Vec<(usize, usize)> = edges
+                .get(&function)
+                .into_iter()
+                .flatten()
+                .filter_map(|(a, b)| Some((*local.get(a)?, *local.get(b)?)))
+                .collect();
+            let at = |i: &i32| {
+                self.block_of[*i as usize].and_then(|b| local.get(&(b as usize))).copied()
+            };
+            let entries: Vec<(usize, u64)> =
+                transitions.entries.iter().filter_map(|(i, n)| Some((at(i)?, *n))).collect();
             own.extend(entries.iter().map(|e| (root, e.0)));
             own.extend(transitions.exits.keys().filter_map(at).map(|e| (e, exit)));
             let base = self.loops.len();
@@ -299,17 +339,27 @@ impl ControlFlow {
                 });
             }
             let pairs = control_dependences(count, &own, exit);
-            self.control.extend(pairs.into_iter().filter(|&(a, b)| a < root && b < root).map(|(a, b)| (members[a], members[b])));
+            self.control.extend(
+                pairs
+                    .into_iter()
+                    .filter(|&(a, b)| a < root && b < root)
+                    .map(|(a, b)| (members[a], members[b])),
+            );
         }
     }
 
     /// Steps in a loop, inner ones and not what they call.
     pub fn steps(&self, number: usize) -> u64 {
-        self.loops[number].blocks.iter().map(|&b| self.blocks[b].executions * self.blocks[b].instructions.len() as u64).sum()
+        self.loops[number]
+            .blocks
+            .iter()
+            .map(|&b| self.blocks[b].executions * self.blocks[b].instructions.len() as u64)
+            .sum()
     }
 }
 
-/// Dataflow that loops carry: by writing instruction, reading instruction and loop, the bytes in memory and in registers.
+/// Dataflow that loops carry: by writing instruction, reading instruction and loop, the bytes in
+/// memory and in registers.
 pub type Carried = BTreeMap<(i32, i32, usize), (i64, i64)>;
 
 struct LiveLoop {
@@ -324,7 +374,8 @@ struct LiveLoop {
 struct LiveThread {
     /// Call instance, and how many of `loops` are of its callers.
     frames: Vec<(i32, usize)>,
-    /// Loops that are being run, callers' before callees': each was entered after the iteration of the one before began.
+    /// Loops that are being run, callers' before callees': each was entered after the iteration of
+    /// the one before began.
     loops: Vec<LiveLoop>,
 }
 
@@ -370,7 +421,8 @@ impl Observer for Carrier<'_> {
             && write.seq < found.iteration
             && write.thread == c.read.thread
         {
-            let sum = self.sums.entry((write.instruction, c.read.instruction, found.number)).or_default();
+            let sum =
+                self.sums.entry((write.instruction, c.read.instruction, found.number)).or_default();
             *(if c.is_register { &mut sum.1 } else { &mut sum.0 }) += i64::from(c.bytes);
         }
     }
@@ -383,10 +435,13 @@ impl Carrier<'_> {
         let block = block as usize;
         let live = &mut self.threads[self.thread];
         let base = live.frames.last().map_or(0, |f| f.1);
-        while live.loops.len() > base && live.loops.last().is_some_and(|l| !self.flow.loops[l.number].blocks.contains(&block)) {
+        while live.loops.len() > base
+            && live.loops.last().is_some_and(|l| !self.flow.loops[l.number].blocks.contains(&block))
+        {
             live.loops.pop();
         }
-        let known = (live.loops.len() > base).then(|| live.loops.last().map(|l| l.number)).flatten();
+        let known =
+            (live.loops.len() > base).then(|| live.loops.last().map(|l| l.number)).flatten();
         let inner = self.flow.loop_of[block];
         if inner == known {
             if let Some(l) = live.loops.last_mut()
@@ -404,11 +459,16 @@ impl Carrier<'_> {
             new.push(n);
             at = self.flow.loops[n].parent;
         }
-        live.loops.extend(new.into_iter().rev().map(|number| LiveLoop { number, entered: seq, iteration: seq }));
+        live.loops.extend(new.into_iter().rev().map(|number| LiveLoop {
+            number,
+            entered: seq,
+            iteration: seq,
+        }));
     }
 }
 
-/// The order of a step's events is: its loops, its reads. [`Observer::step`] comes behind the reads, so this looks one step ahead.
+/// The order of a step's events is: its loops, its reads. [`Observer::step`] comes behind the
+/// reads, so this looks one step ahead.
 struct Ahead<'a> {
     carrier: Carrier<'a>,
     /// The piece's instructions that are to come.
@@ -419,7 +479,11 @@ impl Observer for Ahead<'_> {
     fn piece(&mut self, piece: &Piece) {
         self.carrier.piece(piece);
         self.steps.clear();
-        self.steps.extend((piece.first_step..piece.end_step).rev().map(|s| (piece.seq(s), piece.block.instructions[s])));
+        self.steps.extend(
+            (piece.first_step..piece.end_step)
+                .rev()
+                .map(|s| (piece.seq(s), piece.block.instructions[s])),
+        );
         if let Some((seq, instruction)) = self.steps.pop() {
             self.carrier.begin(seq, instruction);
         }
@@ -437,11 +501,17 @@ impl Observer for Ahead<'_> {
     }
 }
 
-/// Dataflow from one iteration of a loop to a later one: the write lies after the loop was entered and before the iteration of the read
-/// began. At most one loop carries a communication; writes and reads of functions called in the loop count.
-pub fn carried(code: &Code, connection: &Connection, flow: &ControlFlow) -> Result<Carried, ReplayError> {
+/// Dataflow from one iteration of a loop to a later one: the write lies after the loop was entered
+/// and before the iteration of the read began. At most one loop carries a communication; writes and
+/// reads of functions called in the loop count.
+pub fn carried(
+    code: &Code,
+    connection: &Connection,
+    flow: &ControlFlow,
+) -> Result<Carried, ReplayError> {
     let mut parents: Vec<i32> = vec![0; code.call_ids()];
-    let mut statement = connection.prepare(include_str!("../../queries/report/replay_parents.sql"))?;
+    let mut statement =
+        connection.prepare(include_str!("../../queries/report/replay_parents.sql"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         let call: i32 = r.get(0)?;
@@ -454,7 +524,10 @@ pub fn carried(code: &Code, connection: &Connection, flow: &ControlFlow) -> Resu
         leader[block.instructions[0] as usize] = Some(number as u32);
     }
     let (threads, sums) = (Vec::new(), FxHashMap::default());
-    let mut ahead = Ahead { carrier: Carrier { flow, parents, leader, threads, thread: 0, sums }, steps: Vec::new() };
+    let mut ahead = Ahead {
+        carrier: Carrier { flow, parents, leader, threads, thread: 0, sums },
+        steps: Vec::new(),
+    };
     replay(code, connection, code.last, &mut ahead)?;
     Ok(ahead.carrier.sums.into_iter().collect())
 }

@@ -13,7 +13,8 @@ pub struct CriticalPath {
     /// Steps of the run, and on the path.
     pub steps: i64,
     pub length: u64,
-    /// Steps on the path by function, and by call instance with its function; empty where the run is too long to keep them.
+    /// Steps on the path by function, and by call instance with its function; empty where the run
+    /// is too long to keep them.
     pub by_function: BTreeMap<i32, u64>,
     pub by_call: BTreeMap<i32, (i32, u64)>,
     /// Instructions of the path's last steps, newest first: seq, instruction.
@@ -22,7 +23,8 @@ pub struct CriticalPath {
 
 struct Longest {
     first: i64,
-    /// Length of the longest chain that the current step's reads continue, and how far back its last step is.
+    /// Length of the longest chain that the current step's reads continue, and how far back its
+    /// last step is.
     deepest: (u32, i64),
     /// By step: how far back the step before it on its chain is; 0: it begins one.
     back: Vec<u32>,
@@ -62,9 +64,20 @@ const SHOWN: usize = 1000;
 
 pub fn critical_path(code: &Code, connection: &Connection) -> Result<CriticalPath, ReplayError> {
     let keeps = code.last - code.first < LIMIT;
-    let mut longest = Longest { first: code.first, deepest: (0, 0), back: Vec::new(), keeps, best: (0, 0), steps: 0 };
+    let mut longest = Longest {
+        first: code.first,
+        deepest: (0, 0),
+        back: Vec::new(),
+        keeps,
+        best: (0, 0),
+        steps: 0,
+    };
     replay(code, connection, code.last, &mut longest)?;
-    let mut path = CriticalPath { steps: longest.steps, length: longest.best.0.into(), ..CriticalPath::default() };
+    let mut path = CriticalPath {
+        steps: longest.steps,
+        length: longest.best.0.into(),
+        ..CriticalPath::default()
+    };
     if !keeps || longest.best.0 == 0 {
         return Ok(path);
     }

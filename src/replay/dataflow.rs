@@ -1,6 +1,8 @@
-//! Last writers again, by `docs/semantics.md`: every communication of the run or of its beginning, those inside a call included.
+//! Last writers again, by `docs/semantics.md`: every communication of the run or of its beginning,
+//! those inside a call included.
 //!
-//! It takes from the database which stores are saves; a test compares its communications with those of databases that keep them all.
+//! It takes from the database which stores are saves; a test compares its communications with those
+//! of databases that keep them all.
 
 use super::{Code, Piece, Place, ReplayError};
 use duckdb::{Connection, params};
@@ -30,14 +32,23 @@ pub struct Communication {
     pub bytes: u32,
 }
 
-/// What looks on. Order: `piece`, then for each of its steps the communications and writes in the order of their ordinals, then `step`.
+/// What looks on. Order: `piece`, then for each of its steps the communications and writes in the
+/// order of their ordinals, then `step`.
 pub trait Observer {
     fn piece(&mut self, _piece: &Piece) {}
-    /// A data read of adjacent bytes that one access wrote; restores of saved registers do not appear.
+    /// A data read of adjacent bytes that one access wrote; restores of saved registers do not
+    /// appear.
     fn communication(&mut self, _communication: &Communication) {}
-    /// Bytes that a step writes: `call` is its call instance. The write that a restore makes does not appear. Gives the tag that
-    /// communications from it will have.
-    fn write(&mut self, _write: &Write, _call: i32, _is_register: bool, _address: u64, _bytes: u32) -> u32 {
+    /// Bytes that a step writes: `call` is its call instance. The write that a restore makes does
+    /// not appear. Gives the tag that communications from it will have.
+    fn write(
+        &mut self,
+        _write: &Write,
+        _call: i32,
+        _is_register: bool,
+        _address: u64,
+        _bytes: u32,
+    ) -> u32 {
         0
     }
     /// The end of a step; whether to go on.
@@ -116,7 +127,8 @@ const SAVES: i64 = 1 << 20;
 impl Saves {
     fn load(&mut self, connection: &Connection, from: i64) -> Result<(), ReplayError> {
         let to = from.saturating_add(SAVES);
-        let mut statement = connection.prepare(include_str!("../../queries/report/replay_saves.sql"))?;
+        let mut statement =
+            connection.prepare(include_str!("../../queries/report/replay_saves.sql"))?;
         let row = |r: &duckdb::Row| {
             let restores: i32 = r.get(7)?;
             Ok(Save {
@@ -141,9 +153,15 @@ impl Saves {
 }
 
 /// Goes through the run from its beginning to step `last` and shows every communication.
-pub fn replay<O: Observer>(code: &Code, connection: &Connection, last: i64, observer: &mut O) -> Result<(), ReplayError> {
+pub fn replay<O: Observer>(
+    code: &Code,
+    connection: &Connection,
+    last: i64,
+    observer: &mut O,
+) -> Result<(), ReplayError> {
     let mut process: Vec<usize> = Vec::new();
-    let mut statement = connection.prepare(include_str!("../../queries/report/replay_threads.sql"))?;
+    let mut statement =
+        connection.prepare(include_str!("../../queries/report/replay_threads.sql"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         *super::slot(&mut process, r.get(0)?, "thread")? = r.get::<_, i32>(1)?.max(0) as usize;
@@ -162,7 +180,9 @@ pub fn replay<O: Observer>(code: &Code, connection: &Connection, last: i64, obse
         }
         let thread = piece.thread.max(0) as usize;
         let owner = process.get(thread).copied().unwrap_or(0);
-        let grow = |list: &mut Vec<Shadow>, n: usize| list.resize_with(list.len().max(n + 1), Shadow::default);
+        let grow = |list: &mut Vec<Shadow>, n: usize| {
+            list.resize_with(list.len().max(n + 1), Shadow::default)
+        };
         grow(&mut memory, owner);
         grow(&mut registers, thread);
         let (memory, registers) = (&mut memory[owner], &mut registers[thread]);
@@ -170,11 +190,14 @@ pub fn replay<O: Observer>(code: &Code, connection: &Connection, last: i64, obse
         for step in piece.first_step..piece.end_step {
             let seq = piece.seq(step);
             let instruction = piece.block.instructions[step];
-            let write = |ordinal| Write { seq, instruction, ordinal, thread: piece.thread as u16, tag: 0 };
+            let write =
+                |ordinal| Write { seq, instruction, ordinal, thread: piece.thread as u16, tag: 0 };
             while saves.next.next_if(|s| s.seq < seq).is_some() {}
             let mut saving = Vec::new();
             while let Some(mut save) = saves.next.next_if(|s| s.seq == seq) {
-                save.cells = (0..save.bytes).map(|i| registers.get(u64::from(save.register) + u64::from(i))).collect();
+                save.cells = (0..save.bytes)
+                    .map(|i| registers.get(u64::from(save.register) + u64::from(i)))
+                    .collect();
                 saving.push(save);
             }
             let mut restored: Option<(u32, Vec<Write>)> = None;
@@ -201,7 +224,8 @@ pub fn replay<O: Observer>(code: &Code, connection: &Connection, last: i64, obse
                         continue;
                     }
                     let mut write = write(access.ordinal);
-                    write.tag = observer.write(&write, piece.call, is_register, address, access.size);
+                    write.tag =
+                        observer.write(&write, piece.call, is_register, address, access.size);
                     space.set(address, access.size, write);
                     continue;
                 }
@@ -215,7 +239,9 @@ pub fn replay<O: Observer>(code: &Code, connection: &Connection, last: i64, obse
                     // A save's read of the register is none; what else it reads is beside that.
                     let hidden = |a: u64| {
                         saving.iter().any(|s| {
-                            s.exposed.is_none() && a >= s.register.into() && a < u64::from(s.register) + u64::from(s.bytes)
+                            s.exposed.is_none()
+                                && a >= s.register.into()
+                                && a < u64::from(s.register) + u64::from(s.bytes)
                         })
                     };
                     if (0..u64::from(access.size)).all(|i| hidden(address + i)) {
@@ -275,7 +301,11 @@ pub fn replay<O: Observer>(code: &Code, connection: &Connection, last: i64, obse
 }
 
 /// Shows every communication of the run.
-pub fn communications(code: &Code, connection: &Connection, mut take: impl FnMut(&Communication)) -> Result<(), ReplayError> {
+pub fn communications(
+    code: &Code,
+    connection: &Connection,
+    mut take: impl FnMut(&Communication),
+) -> Result<(), ReplayError> {
     struct All<F>(F);
     impl<F: FnMut(&Communication)> Observer for All<F> {
         fn communication(&mut self, c: &Communication) {

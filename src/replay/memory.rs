@@ -1,4 +1,5 @@
-//! What a run does to memory: accesses over address and time, footprint, traffic by variable and region, dead bytes, reuse distance.
+//! What a run does to memory: accesses over address and time, footprint, traffic by variable and
+//! region, dead bytes, reuse distance.
 
 use super::dataflow::Observer;
 use super::{Code, Piece, Place, Places, ReplayError};
@@ -20,7 +21,8 @@ pub struct Traffic {
     pub read_bytes: u64,
     pub writes: u64,
     pub written_bytes: u64,
-    /// Written, and overwritten or left without being read. Of the stack this counts return addresses and saves, so it is 0 there.
+    /// Written, and overwritten or left without being read. Of the stack this counts return
+    /// addresses and saves, so it is 0 there.
     pub dead_bytes: u64,
     /// Distinct bytes.
     pub touched: u64,
@@ -47,8 +49,8 @@ pub struct Profile {
     pub moments: Vec<Moment>,
     /// By moment and page: reads and writes.
     pub pages: BTreeMap<(usize, u64), (u64, u64)>,
-    /// Accesses to lines by the distinct other lines that were touched since the last access: `[0]` none, `[k]` from 2^(k-1) to
-    /// 2^k - 1.
+    /// Accesses to lines by the distinct other lines that were touched since the last access: `[0]`
+    /// none, `[k]` from 2^(k-1) to 2^k - 1.
     pub reuse: Vec<u64>,
     /// Lines that were touched for the first time.
     pub cold: u64,
@@ -79,7 +81,8 @@ struct Tracker<'a> {
     footprint: u64,
 }
 
-/// Distinct lines since a line's last access, after Olken: a Fenwick tree over the times of the last accesses.
+/// Distinct lines since a line's last access, after Olken: a Fenwick tree over the times of the
+/// last accesses.
 struct Order {
     tree: Vec<u32>,
     next: usize,
@@ -179,7 +182,8 @@ impl Tracker<'_> {
             traffic.touched += u64::from(state & SEEN == 0);
             traffic.dead_bytes += u64::from(is_write && state & UNREAD != 0);
         }
-        let (first, last) = (address / LINE, address.wrapping_add(u64::from(bytes.max(1)) - 1) / LINE);
+        let (first, last) =
+            (address / LINE, address.wrapping_add(u64::from(bytes.max(1)) - 1) / LINE);
         for line in [first, last].into_iter().take(if first == last { 1 } else { 2 }) {
             match self.order.touch(line) {
                 None => self.profile.cold += 1,
@@ -195,9 +199,9 @@ impl Tracker<'_> {
     }
 
     fn page(&mut self, address: u64) -> &mut Bytes {
-        self.pages
-            .entry(address / PAGE)
-            .or_insert_with(|| Box::new(Bytes { state: [0; PAGE as usize], moment: [0; PAGE as usize], place: None }))
+        self.pages.entry(address / PAGE).or_insert_with(|| {
+            Box::new(Bytes { state: [0; PAGE as usize], moment: [0; PAGE as usize], place: None })
+        })
     }
 
     /// [`Tracker::name`], remembered for pages of one kind.
@@ -216,7 +220,8 @@ impl Tracker<'_> {
 impl Observer for Tracker<'_> {
     fn piece(&mut self, piece: &Piece) {
         for step in piece.first_step..piece.end_step {
-            self.now = (((piece.seq(step) - self.first) / self.length).clamp(0, TIMES - 1)) as usize;
+            self.now =
+                (((piece.seq(step) - self.first) / self.length).clamp(0, TIMES - 1)) as usize;
             let moment = &mut self.profile.moments[self.now];
             if moment.first_seq == 0 {
                 moment.first_seq = piece.seq(step);
@@ -252,7 +257,11 @@ impl Tracker<'_> {
 }
 
 /// Goes through the run once. Accesses of returns and calls count as accesses, too.
-pub fn profile(code: &Code, connection: &Connection, places: &Places) -> Result<Profile, ReplayError> {
+pub fn profile(
+    code: &Code,
+    connection: &Connection,
+    places: &Places,
+) -> Result<Profile, ReplayError> {
     let length = ((code.last - code.first) / TIMES + 1).max(1);
     let count = ((code.last - code.first) / length + 1) as usize;
     let mut tracker = Tracker {
@@ -274,7 +283,14 @@ pub fn profile(code: &Code, connection: &Connection, places: &Places) -> Result<
     // What was written last and not read.
     let mut left: Vec<(u64, u64)> = Vec::new();
     for (&page, bytes) in &tracker.pages {
-        left.extend(bytes.state.iter().enumerate().filter(|(_, s)| **s & UNREAD != 0).map(|(i, _)| (page, i as u64)));
+        left.extend(
+            bytes
+                .state
+                .iter()
+                .enumerate()
+                .filter(|(_, s)| **s & UNREAD != 0)
+                .map(|(i, _)| (page, i as u64)),
+        );
     }
     for (page, i) in left {
         let at = tracker.name_of(page * PAGE + i);

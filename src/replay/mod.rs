@@ -1,7 +1,9 @@
-//! The run again, from the packed low level: pieces of straight runs with their call instances, forwards or backwards.
+//! The run again, from the packed low level: pieces of straight runs with their call instances,
+//! forwards or backwards.
 //!
-//! What no table keeps (communications inside a call, which iteration wrote what, chains of dependences) is found by going through the
-//! run once more. The run is fetched in windows, so memory is bounded by what an observer keeps.
+//! What no table keeps (communications inside a call, which iteration wrote what, chains of
+//! dependences) is found by going through the run once more. The run is fetched in windows, so
+//! memory is bounded by what an observer keeps.
 
 use duckdb::arrow::array::{Array, Int32Array, Int64Array, ListArray, RecordBatch, UInt64Array};
 use duckdb::{Connection, params};
@@ -27,7 +29,9 @@ pub enum ReplayError {
     NoSteps { why: String },
     #[error("database: column {column} of {table} is not of the type that this addfg writes")]
     Type { table: &'static str, column: &'static str },
-    #[error("this database has no register values, which say what allocation functions were asked for and gave: {why}")]
+    #[error(
+        "this database has no register values, which say what allocation functions were asked for and gave: {why}"
+    )]
     NoValues { why: String },
     #[error("database: {what} {id} is not there")]
     Missing { what: &'static str, id: i64 },
@@ -122,7 +126,8 @@ pub struct Piece<'a> {
     pub end_step: usize,
     /// Of the memory accesses of the whole block.
     pub address: &'a [u64],
-    /// Of the accesses of the whole block; empty unless [`Code::with_values`] asks for them and the trace has them.
+    /// Of the accesses of the whole block; empty unless [`Code::with_values`] asks for them and the
+    /// trace has them.
     pub value: &'a [Option<u64>],
 }
 
@@ -156,7 +161,8 @@ fn column<'a, T: 'static>(
     found.ok_or(ReplayError::Type { table, column: name })
 }
 
-/// Lists of numbers with their items. These are taken by range: an array for each row would cost more than all else.
+/// Lists of numbers with their items. These are taken by range: an array for each row would cost
+/// more than all else.
 fn list<'a>(
     batch: &'a RecordBatch,
     index: usize,
@@ -187,10 +193,17 @@ impl Code {
         // Runs come in the order in which they were stored, which is that of the run.
         connection.execute_batch("SET preserve_insertion_order = true")?;
         let bounds = connection.query_row(report!("replay_bounds"), [], |r| {
-            Ok((r.get::<_, Option<i64>>(0)?, r.get::<_, Option<i64>>(1)?, r.get(2)?, r.get::<_, i64>(3)?))
+            Ok((
+                r.get::<_, Option<i64>>(0)?,
+                r.get::<_, Option<i64>>(1)?,
+                r.get(2)?,
+                r.get::<_, i64>(3)?,
+            ))
         })?;
         let (Some(first), Some(last), longest, calls) = bounds else {
-            return Err(ReplayError::NoSteps { why: crate::store::open::why_no_steps(connection)? });
+            return Err(ReplayError::NoSteps {
+                why: crate::store::open::why_no_steps(connection)?,
+            });
         };
         let mut code = Code {
             blocks: Vec::new(),
@@ -269,7 +282,10 @@ impl Code {
     /// Whether an access is of flags, which decide what runs.
     pub fn is_flags(&self, access: &BlockAccess) -> bool {
         match access.place {
-            Place::Register(at) => access.is_control && self.flags.iter().any(|&(first, size)| at >= first && at - first < size),
+            Place::Register(at) => {
+                access.is_control
+                    && self.flags.iter().any(|&(first, size)| at >= first && at - first < size)
+            }
             Place::Memory(_) => false,
         }
     }
@@ -284,7 +300,13 @@ impl Code {
         self.calls + 1
     }
 
-    fn window(&self, connection: &Connection, first: i64, last: i64, fetch: Fetch) -> Result<Window, ReplayError> {
+    fn window(
+        &self,
+        connection: &Connection,
+        first: i64,
+        last: i64,
+        fetch: Fetch,
+    ) -> Result<Window, ReplayError> {
         let mut w = Window {
             start: Vec::new(),
             thread: Vec::new(),
@@ -305,8 +327,10 @@ impl Code {
             let start = column::<Int64Array>(&batch, 0, T, "start_seq")?;
             let thread = column::<Int32Array>(&batch, 1, T, "thread_id")?;
             let block = column::<Int32Array>(&batch, 2, T, "block_id")?;
-            let address = if fetch == Fetch::Flow { None } else { Some(list(&batch, 3, T, "address")?) };
-            let value = if fetch == Fetch::Values { Some(list(&batch, 4, T, "value")?) } else { None };
+            let address =
+                if fetch == Fetch::Flow { None } else { Some(list(&batch, 3, T, "address")?) };
+            let value =
+                if fetch == Fetch::Values { Some(list(&batch, 4, T, "value")?) } else { None };
             for i in 0..batch.num_rows() {
                 w.start.push(start.value(i));
                 w.thread.push(thread.value(i));
@@ -316,7 +340,8 @@ impl Code {
                 }
                 w.offset.push(w.address.len());
                 if let Some((lists, items)) = value.filter(|(lists, _)| lists.is_valid(i)) {
-                    w.value.extend(range(lists, i).map(|v| items.is_valid(v).then(|| items.value(v))));
+                    w.value
+                        .extend(range(lists, i).map(|v| items.is_valid(v).then(|| items.value(v))));
                 }
                 w.value_offset.push(w.value.len());
             }
@@ -329,18 +354,32 @@ impl Code {
             let start = column::<Int64Array>(&batch, 2, T, "start_seq")?;
             let end = column::<Int64Array>(&batch, 3, T, "end_seq")?;
             for i in 0..batch.num_rows() {
-                slot(&mut w.intervals, thread.value(i), "thread")?.push((start.value(i), end.value(i), call.value(i)));
+                slot(&mut w.intervals, thread.value(i), "thread")?.push((
+                    start.value(i),
+                    end.value(i),
+                    call.value(i),
+                ));
             }
         }
         Ok(w)
     }
 
     /// The pieces of one run, in order.
-    fn pieces<'a>(&'a self, w: &'a Window, run: usize, range: (i64, i64), out: &mut Vec<Piece<'a>>) -> Result<(), ReplayError> {
+    fn pieces<'a>(
+        &'a self,
+        w: &'a Window,
+        run: usize,
+        range: (i64, i64),
+        out: &mut Vec<Piece<'a>>,
+    ) -> Result<(), ReplayError> {
         out.clear();
         let (start_seq, thread, block_id) = (w.start[run], w.thread[run], w.block[run]);
         let missing = ReplayError::Missing { what: "block", id: block_id.into() };
-        let block = self.blocks.get(block_id.max(0) as usize).filter(|b| !b.instructions.is_empty()).ok_or(missing)?;
+        let block = self
+            .blocks
+            .get(block_id.max(0) as usize)
+            .filter(|b| !b.instructions.is_empty())
+            .ok_or(missing)?;
         let address = &w.address[w.offset[run]..w.offset[run + 1]];
         let value = &w.value[w.value_offset[run]..w.value_offset[run + 1]];
         let last = (start_seq + block.instructions.len() as i64 - 1).min(range.1);
@@ -355,8 +394,19 @@ impl Code {
                 Some(&(start, _, _)) => ((start - 1).min(last), 0),
                 None => (last, 0),
             };
-            let (first_step, end_step) = ((seq - start_seq) as usize, (end - start_seq) as usize + 1);
-            out.push(Piece { start_seq, thread, call, block_id, block, first_step, end_step, address, value });
+            let (first_step, end_step) =
+                ((seq - start_seq) as usize, (end - start_seq) as usize + 1);
+            out.push(Piece {
+                start_seq,
+                thread,
+                call,
+                block_id,
+                block,
+                first_step,
+                end_step,
+                address,
+                value,
+            });
             seq = end + 1;
             at += usize::from(call != 0);
         }
@@ -374,7 +424,12 @@ impl Code {
     }
 
     /// The same by pieces without addresses and values, in half the time.
-    pub fn flow(&self, connection: &Connection, range: (i64, i64), take: impl FnMut(&Piece) -> bool) -> Result<(), ReplayError> {
+    pub fn flow(
+        &self,
+        connection: &Connection,
+        range: (i64, i64),
+        take: impl FnMut(&Piece) -> bool,
+    ) -> Result<(), ReplayError> {
         self.go_through(connection, range, Fetch::Flow, take)
     }
 
@@ -434,7 +489,11 @@ impl Code {
 }
 
 /// The place of an id in a list that is as long as the largest id.
-fn slot<'a, T: Default>(list: &'a mut Vec<T>, id: i32, what: &'static str) -> Result<&'a mut T, ReplayError> {
+fn slot<'a, T: Default>(
+    list: &'a mut Vec<T>,
+    id: i32,
+    what: &'static str,
+) -> Result<&'a mut T, ReplayError> {
     // Ids are dense: a list that would grow by much more than it has is a damaged database.
     let index = usize::try_from(id).ok().filter(|&i| i <= 2 * list.len() + (1 << 20));
     let index = index.ok_or(ReplayError::Missing { what, id: id.into() })?;

@@ -27,8 +27,11 @@ pub struct Places {
 
 /// Reads the map of memory.
 pub fn places(connection: &Connection) -> Result<Places, ReplayError> {
-    let mut places =
-        Places { pieces: Vec::new(), names: vec!["<initial registers>".into(), "<input>".into()], variables: Vec::new() };
+    let mut places = Places {
+        pieces: Vec::new(),
+        names: vec!["<initial registers>".into(), "<input>".into()],
+        variables: Vec::new(),
+    };
     let mut by_id = std::collections::BTreeMap::new();
     let mut statement = connection.prepare(include_str!("../../queries/report/variables.sql"))?;
     let mut rows = statement.query([])?;
@@ -56,7 +59,10 @@ pub fn places(connection: &Connection) -> Result<Places, ReplayError> {
 
 impl Places {
     fn piece(&self, address: u64) -> Option<&Piece> {
-        self.pieces.partition_point(|p| p.start <= address).checked_sub(1).and_then(|i| self.pieces.get(i))
+        self.pieces
+            .partition_point(|p| p.start <= address)
+            .checked_sub(1)
+            .and_then(|i| self.pieces.get(i))
     }
 
     /// Via, and the number of the pseudo-function that bytes come from which no step wrote.
@@ -80,7 +86,8 @@ impl Places {
         &self.variables
     }
 
-    /// Whether an address is memory without a name that programs manage themselves: the heap, or all such memory on bare metal.
+    /// Whether an address is memory without a name that programs manage themselves: the heap, or
+    /// all such memory on bare metal.
     pub fn is_heap(&self, address: u64) -> bool {
         self.variable(address).is_none() && matches!(self.at(false, address).0, "heap" | "other")
     }

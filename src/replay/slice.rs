@@ -1,7 +1,9 @@
-//! Slices: where a value came from, and where it goes, step by step through memory, registers and control dependences.
+//! Slices: where a value came from, and where it goes, step by step through memory, registers and
+//! control dependences.
 //!
-//! Backwards the run is gone through from the criterion to its beginning with the cells that are still wanted; forwards, to its end with
-//! the cells that are affected. Both take memory by the cells, not by the run. Saved registers keep their producer.
+//! Backwards the run is gone through from the criterion to its beginning with the cells that are
+//! still wanted; forwards, to its end with the cells that are affected. Both take memory by the
+//! cells, not by the run. Saved registers keep their producer.
 
 use super::control::ControlFlow;
 use super::{Code, Piece, Place, Places, ReplayError};
@@ -138,8 +140,10 @@ struct Saves {
 }
 
 fn saves(connection: &Connection, first: i64, last: i64) -> Result<Saves, ReplayError> {
-    let mut saves = Saves { list: Vec::new(), by_save: FxHashMap::default(), by_restore: FxHashMap::default() };
-    let mut statement = connection.prepare(include_str!("../../queries/report/replay_saves.sql"))?;
+    let mut saves =
+        Saves { list: Vec::new(), by_save: FxHashMap::default(), by_restore: FxHashMap::default() };
+    let mut statement =
+        connection.prepare(include_str!("../../queries/report/replay_saves.sql"))?;
     let mut rows = statement.query(params![first, last])?;
     while let Some(r) = rows.next()? {
         let save = Save {
@@ -159,26 +163,38 @@ fn saves(connection: &Connection, first: i64, last: i64) -> Result<Saves, Replay
 }
 
 impl Saves {
-    /// A read that counts for nothing: of the register in a save's step, of the slot in its restore's.
+    /// A read that counts for nothing: of the register in a save's step, of the slot in its
+    /// restore's.
     fn hides(&self, seq: i64, access: &super::BlockAccess) -> bool {
         match access.place {
             Place::Register(address) => self.by_save.get(&seq).into_iter().flatten().any(|&s| {
                 let save = &self.list[s];
-                !save.exposed && address >= save.register && address + access.size <= save.register + save.bytes
+                !save.exposed
+                    && address >= save.register
+                    && address + access.size <= save.register + save.bytes
             }),
-            Place::Memory(_) => self.by_restore.get(&seq).is_some_and(|&s| access.data_register == Some(self.list[s].register)),
+            Place::Memory(_) => self
+                .by_restore
+                .get(&seq)
+                .is_some_and(|&s| access.data_register == Some(self.list[s].register)),
         }
     }
 
     /// The save whose register a step's write gives back.
     fn given_back(&self, seq: i64, access: &super::BlockAccess) -> Option<&Save> {
         let save = &self.list[*self.by_restore.get(&seq)?];
-        (access.place == Place::Register(save.register) && access.size == save.bytes).then_some(save)
+        (access.place == Place::Register(save.register) && access.size == save.bytes)
+            .then_some(save)
     }
 }
 
 /// The last execution of an instruction up to `last`.
-fn last_of(code: &Code, connection: &Connection, which: &BTreeSet<i32>, last: i64) -> Result<Option<i64>, ReplayError> {
+fn last_of(
+    code: &Code,
+    connection: &Connection,
+    which: &BTreeSet<i32>,
+    last: i64,
+) -> Result<Option<i64>, ReplayError> {
     let mut found = None;
     code.backwards(connection, (code.first, last), |piece| {
         found = (piece.first_step..piece.end_step)
@@ -190,10 +206,16 @@ fn last_of(code: &Code, connection: &Connection, which: &BTreeSet<i32>, last: i6
     Ok(found)
 }
 
-fn first_of(code: &Code, connection: &Connection, which: &BTreeSet<i32>) -> Result<Option<i64>, ReplayError> {
+fn first_of(
+    code: &Code,
+    connection: &Connection,
+    which: &BTreeSet<i32>,
+) -> Result<Option<i64>, ReplayError> {
     let mut found = None;
     code.flow(connection, (code.first, code.last), |piece| {
-        found = (piece.first_step..piece.end_step).find(|&s| which.contains(&piece.block.instructions[s])).map(|s| piece.seq(s));
+        found = (piece.first_step..piece.end_step)
+            .find(|&s| which.contains(&piece.block.instructions[s]))
+            .map(|s| piece.seq(s));
         found.is_none()
     })?;
     Ok(found)
@@ -246,7 +268,8 @@ pub fn backward(
     let mut caller: FxHashMap<i32, (i32, u32)> = FxHashMap::default();
     let mut begins: FxHashMap<i32, i64> = FxHashMap::default();
     if control.is_some() {
-        let mut statement = connection.prepare(include_str!("../../queries/report/replay_begins.sql"))?;
+        let mut statement =
+            connection.prepare(include_str!("../../queries/report/replay_begins.sql"))?;
         let mut rows = statement.query([])?;
         while let Some(r) = rows.next()? {
             begins.insert(r.get(0)?, r.get(1)?);
@@ -261,13 +284,18 @@ pub fn backward(
         for step in (piece.first_step..piece.end_step).rev() {
             let (seq, instruction) = (piece.seq(step), piece.block.instructions[step]);
             still = still.filter(|which| which.contains(&instruction));
-            let mut why = (still.is_some() || (is_step && seq == start)).then_some((0, Why::Criterion));
+            let mut why =
+                (still.is_some() || (is_step && seq == start)).then_some((0, Why::Criterion));
             let join = |why: &mut Option<(u32, Why)>, depth: u32, reason| {
-                *why = Some(why.map_or((depth, reason), |w| if depth < w.0 { (depth, reason) } else { w }));
+                *why =
+                    Some(why.map_or((depth, reason), |w| {
+                        if depth < w.0 { (depth, reason) } else { w }
+                    }));
             };
             for access in piece.block.accesses_of(step).iter().rev().filter(|a| a.is_write) {
                 let Some((is_register, cell)) = cells(piece, access) else { continue };
-                if access.is_control && is_register && !(control.is_some() && code.is_flags(access)) {
+                if access.is_control && is_register && !(control.is_some() && code.is_flags(access))
+                {
                     continue;
                 }
                 let save = saves.given_back(seq, access).map(|s| s.seq);
@@ -292,7 +320,8 @@ pub fn backward(
                     join(&mut why, depth + 1, Why::Control);
                 }
                 let block = flow.block_of.get(instruction as usize).copied().flatten();
-                let ends = block.filter(|&b| flow.blocks[b as usize].instructions.last() == Some(&instruction));
+                let ends = block
+                    .filter(|&b| flow.blocks[b as usize].instructions.last() == Some(&instruction));
                 if let (Some(block), Some(list)) = (ends, undecided.get_mut(&piece.call)) {
                     list.retain(|&b, &mut (reader, depth)| {
                         let decides = flow.control.contains(&(block as usize, b as usize));
@@ -305,11 +334,16 @@ pub fn backward(
                 }
             }
             if let Some((depth, reason)) = why {
-                slice.join(SliceStep { seq, instruction, call: piece.call, depth, why: reason }, bounds.limit);
+                slice.join(
+                    SliceStep { seq, instruction, call: piece.call, depth, why: reason },
+                    bounds.limit,
+                );
                 if depth < bounds.depth {
-                    // With control dependences, what a branch compares comes to it through the flags.
-                    let counts =
-                        |a: &&super::BlockAccess| !a.is_write && (!a.is_control || control.is_some() && code.is_flags(a));
+                    // With control dependences, what a branch compares comes to it through the
+                    // flags.
+                    let counts = |a: &&super::BlockAccess| {
+                        !a.is_write && (!a.is_control || control.is_some() && code.is_flags(a))
+                    };
                     for access in piece.block.accesses_of(step).iter().filter(counts) {
                         if saves.hides(seq, access) {
                             continue;
@@ -324,9 +358,14 @@ pub fn backward(
                         }
                     }
                     if let Some(flow) = control
-                        && let Some(block) = flow.block_of.get(instruction as usize).copied().flatten()
+                        && let Some(block) =
+                            flow.block_of.get(instruction as usize).copied().flatten()
                     {
-                        let entry = undecided.entry(piece.call).or_default().entry(block).or_insert((instruction, depth));
+                        let entry = undecided
+                            .entry(piece.call)
+                            .or_default()
+                            .entry(block)
+                            .or_insert((instruction, depth));
                         if depth < entry.1 {
                             *entry = (instruction, depth);
                         }
@@ -405,7 +444,8 @@ pub fn forward(
                 let save = &saves.list[s];
                 if save.restore.is_some() {
                     let cell = (piece.thread.max(0) + 1, u64::from(save.register));
-                    let held = (0..save.bytes).filter_map(|i| affected.get(&plus(cell, i)).map(|a| (plus(cell, i), *a)));
+                    let held = (0..save.bytes)
+                        .filter_map(|i| affected.get(&plus(cell, i)).map(|a| (plus(cell, i), *a)));
                     kept.insert(seq, held.collect());
                 }
             }
@@ -431,7 +471,8 @@ pub fn forward(
             if let Some((address, bytes)) = target
                 && accesses.iter().filter(|a| a.is_write).any(|a| {
                     cells(piece, a).is_some_and(|(r, c)| {
-                        !r && c.1 < address.saturating_add(bytes) && c.1.saturating_add(a.size.into()) > address
+                        !r && c.1 < address.saturating_add(bytes)
+                            && c.1.saturating_add(a.size.into()) > address
                     })
                 })
             {
@@ -439,7 +480,10 @@ pub fn forward(
                 why = Why::Criterion;
             }
             if let Some(depth) = depth {
-                slice.join(SliceStep { seq, instruction, call: piece.call, depth, why }, bounds.limit);
+                slice.join(
+                    SliceStep { seq, instruction, call: piece.call, depth, why },
+                    bounds.limit,
+                );
             }
             for access in accesses.iter().filter(|a| a.is_write) {
                 let Some((is_register, cell)) = cells(piece, access) else { continue };
@@ -448,10 +492,13 @@ pub fn forward(
                 }
                 let given = saves.given_back(seq, access).map(|s| s.seq);
                 for i in 0..access.size {
-                    let inside =
-                        target.is_none_or(|(a, n)| depth != Some(0) || (!is_register && plus(cell, i).1.wrapping_sub(a) < n));
+                    let inside = target.is_none_or(|(a, n)| {
+                        depth != Some(0) || (!is_register && plus(cell, i).1.wrapping_sub(a) < n)
+                    });
                     match depth {
-                        Some(d) if given.is_none() && inside => affected.insert(plus(cell, i), (instruction, d)),
+                        Some(d) if given.is_none() && inside => {
+                            affected.insert(plus(cell, i), (instruction, d))
+                        }
                         _ => affected.remove(&plus(cell, i)),
                     };
                 }

@@ -1,7 +1,8 @@
 //! The HTML report: one page that holds its data, its style and its script, and asks no network.
 //!
-//! Every text of the data is hostile. It goes into the page as JSON in which `<` is escaped, so that it cannot end the element that
-//! holds it, and the script shows it as text nodes only. A policy in the page forbids requests, whatever is in it.
+//! Every text of the data is hostile. It goes into the page as JSON in which `<` is escaped, so
+//! that it cannot end the element that holds it, and the script shows it as text nodes only. A
+//! policy in the page forbids requests, whatever is in it.
 
 use crate::graph::{Context, GraphError, Via};
 use crate::query::each;
@@ -51,7 +52,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { functions: 5000, edges: 100_000, contexts: 20_000, bars: 12_000, lines: 30_000, sources: Vec::new() }
+        Options {
+            functions: 5000,
+            edges: 100_000,
+            contexts: 20_000,
+            bars: 12_000,
+            lines: 30_000,
+            sources: Vec::new(),
+        }
     }
 }
 
@@ -61,12 +69,19 @@ const DEEPEST: i32 = 63;
 /// The page of a database.
 pub fn page(connection: &Connection, options: &Options) -> Result<String, ReportError> {
     let data = data(connection, options)?;
-    // Within JSON `<` stands in strings only, where \u003c means the same; without it no text can close or open an element.
+    // Within JSON `<` stands in strings only, where \u003c means the same; without it no text can
+    // close or open an element.
     let data = data.to_string().replace('<', "\\u003c");
-    let mut page = String::with_capacity(PAGE.len() + STYLE.len() + LAYOUT.len() + SCRIPT.len() + data.len());
+    let mut page =
+        String::with_capacity(PAGE.len() + STYLE.len() + LAYOUT.len() + SCRIPT.len() + data.len());
     // Each part goes in once and is not looked through for the marks of the others.
     let mut rest = PAGE;
-    for (mark, part) in [("/*STYLE*/", STYLE), ("/*DATA*/", data.as_str()), ("/*LAYOUT*/", LAYOUT), ("/*SCRIPT*/", SCRIPT)] {
+    for (mark, part) in [
+        ("/*STYLE*/", STYLE),
+        ("/*DATA*/", data.as_str()),
+        ("/*LAYOUT*/", LAYOUT),
+        ("/*SCRIPT*/", SCRIPT),
+    ] {
         let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
         page.push_str(before);
         page.push_str(part);
@@ -113,7 +128,11 @@ fn text(text: Option<String>) -> Value {
 }
 
 /// A query's rows with texts and numbers as they are.
-fn texts(connection: &Connection, sql: &str, columns: usize) -> Result<Vec<Vec<Value>>, ReportError> {
+fn texts(
+    connection: &Connection,
+    sql: &str,
+    columns: usize,
+) -> Result<Vec<Vec<Value>>, ReportError> {
     use duckdb::types::Value as Cell;
     let mut rows = Vec::new();
     each(connection, sql, &[], |r| {
@@ -139,7 +158,8 @@ fn texts(connection: &Connection, sql: &str, columns: usize) -> Result<Vec<Vec<V
 const SELF: usize = 8;
 const TOTAL: usize = 9;
 
-/// Functions by their places in the page: the rows of `html_functions`, the last being what was left out.
+/// Functions by their places in the page: the rows of `html_functions`, the last being what was
+/// left out.
 struct Functions {
     rows: Vec<Vec<Value>>,
     place: HashMap<i32, usize>,
@@ -147,7 +167,11 @@ struct Functions {
 }
 
 impl Functions {
-    fn read(connection: &Connection, most: usize, notes: &mut Vec<String>) -> Result<Functions, ReportError> {
+    fn read(
+        connection: &Connection,
+        most: usize,
+        notes: &mut Vec<String>,
+    ) -> Result<Functions, ReportError> {
         let mut found = Functions { rows: Vec::new(), place: HashMap::new(), others: None };
         let (mut left_out, mut calls, mut steps) = (0i64, 0i64, None::<i64>);
         each(connection, report!("html_functions"), &[], |r| {
@@ -156,7 +180,8 @@ impl Functions {
             if found.rows.len() < most {
                 found.place.insert(id, found.rows.len());
                 let string = |i| Ok::<_, duckdb::Error>(text(r.get(i)?));
-                let mut row = vec![id.into(), string(1)?, string(2)?, string(3)?, string(4)?, string(5)?];
+                let mut row =
+                    vec![id.into(), string(1)?, string(2)?, string(3)?, string(4)?, string(5)?];
                 for i in 6..12 {
                     row.push(number(i)?.into());
                 }
@@ -196,8 +221,8 @@ impl Functions {
     }
 }
 
-/// Writer, reader, via (places), bytes, unique bytes, addresses, transfers. What is beyond `most` is a sum for each via,
-/// without writer and reader.
+/// Writer, reader, via (places), bytes, unique bytes, addresses, transfers. What is beyond `most`
+/// is a sum for each via, without writer and reader.
 fn data_edges(
     connection: &Connection,
     functions: &Functions,
@@ -213,16 +238,26 @@ fn data_edges(
     }
     let mut edges: BTreeMap<(usize, usize, usize), Sums> = BTreeMap::new();
     each(connection, report!("graph_data_folded"), &[], |r| {
-        let (Some(writer), Some(reader)) = (functions.at(r.get(0)?), functions.at(r.get(1)?)) else { return Ok(()) };
+        let (Some(writer), Some(reader)) = (functions.at(r.get(0)?), functions.at(r.get(1)?))
+        else {
+            return Ok(());
+        };
         // Behind the known ones: not known.
-        let via = r.get::<_, Option<String>>(2)?.map_or(Via::ALL.len(), |v| Via::parse(&v) as usize);
-        let new = Sums { bytes: r.get(3)?, unique_bytes: r.get(4)?, addresses: r.get(5)?, transfers: r.get(6)? };
+        let via =
+            r.get::<_, Option<String>>(2)?.map_or(Via::ALL.len(), |v| Via::parse(&v) as usize);
+        let new = Sums {
+            bytes: r.get(3)?,
+            unique_bytes: r.get(4)?,
+            addresses: r.get(5)?,
+            transfers: r.get(6)?,
+        };
         edges
             .entry((writer, reader, via))
             .and_modify(|e| {
                 e.bytes = sum(e.bytes, new.bytes);
                 e.transfers = sum(e.transfers, new.transfers);
-                e.unique_bytes = e.unique_bytes.zip(new.unique_bytes).map(|(a, b)| a.saturating_add(b));
+                e.unique_bytes =
+                    e.unique_bytes.zip(new.unique_bytes).map(|(a, b)| a.saturating_add(b));
                 // Cells that two pairs of functions share are known of each only.
                 e.addresses = None;
             })
@@ -243,10 +278,15 @@ fn data_edges(
         }
         list.sort_by_key(|&(key, _)| key);
     }
-    let row =
-        |((w, r, via), e): ((usize, usize, usize), Sums)| json!([w, r, via, e.bytes, e.unique_bytes, e.addresses, e.transfers]);
+    let row = |((w, r, via), e): ((usize, usize, usize), Sums)| {
+        json!([w, r, via, e.bytes, e.unique_bytes, e.addresses, e.transfers])
+    };
     let mut rows: Vec<Value> = list.into_iter().map(row).collect();
-    rows.extend(rest.into_iter().map(|(via, (bytes, transfers))| json!([null, null, via, bytes, null, null, transfers])));
+    rows.extend(
+        rest.into_iter().map(|(via, (bytes, transfers))| {
+            json!([null, null, via, bytes, null, null, transfers])
+        }),
+    );
     Ok(rows)
 }
 
@@ -267,7 +307,10 @@ fn call_edges(
 ) -> Result<Vec<Value>, ReportError> {
     let mut edges: BTreeMap<(usize, usize), (i64, Option<i64>)> = BTreeMap::new();
     each(connection, report!("graph_calls_folded"), &[], |r| {
-        let (Some(caller), Some(callee)) = (functions.at(r.get(0)?), functions.at(r.get(1)?)) else { return Ok(()) };
+        let (Some(caller), Some(callee)) = (functions.at(r.get(0)?), functions.at(r.get(1)?))
+        else {
+            return Ok(());
+        };
         let (calls, steps): (i64, Option<i64>) = (r.get(2)?, r.get(3)?);
         let edge = edges.entry((caller, callee)).or_insert((0, None));
         *edge = (edge.0.saturating_add(calls), sum(edge.1, steps));
@@ -277,15 +320,19 @@ fn call_edges(
     if list.len() > most {
         list.sort_by_key(|&(key, e)| (std::cmp::Reverse(e.0), key));
         let calls = list[most..].iter().fold(0i64, |a, e| a.saturating_add(e.1.0));
-        notes.push(format!("Left out: the {} rarest call edges, {calls} calls together.", list.len() - most));
+        notes.push(format!(
+            "Left out: the {} rarest call edges, {calls} calls together.",
+            list.len() - most
+        ));
         list.truncate(most);
         list.sort_by_key(|&(key, _)| key);
     }
     Ok(list.into_iter().map(|((a, b), (calls, steps))| json!([a, b, calls, steps])).collect())
 }
 
-/// For functions of a trace without steps, time stands for them. `function_call` has times that include callees, so own time is what
-/// is left of a context, and inclusive time that of contexts within no other of the same function.
+/// For functions of a trace without steps, time stands for them. `function_call` has times that
+/// include callees, so own time is what is left of a context, and inclusive time that of contexts
+/// within no other of the same function.
 impl Functions {
     fn set_time(&mut self, list: &[Context]) {
         let mut below: Vec<Vec<usize>> = vec![Vec::new(); list.len()];
@@ -314,14 +361,16 @@ impl Functions {
             }
             active[at] += 1;
         }
-        for (row, (own, total)) in self.rows.iter_mut().zip(sums).filter(|(row, _)| row[2] != "pseudo") {
+        for (row, (own, total)) in
+            self.rows.iter_mut().zip(sums).filter(|(row, _)| row[2] != "pseudo")
+        {
             (row[SELF], row[TOTAL]) = (own.into(), total.into());
         }
     }
 }
 
-/// Calling contexts: parent (place in the list, before it), function (place), calls, own and inclusive steps (or time), contexts below
-/// it that were left out and their inclusive figure.
+/// Calling contexts: parent (place in the list, before it), function (place), calls, own and
+/// inclusive steps (or time), contexts below it that were left out and their inclusive figure.
 fn tree(
     connection: &Connection,
     functions: &mut Functions,
@@ -389,15 +438,26 @@ fn tree(
         }
     }
     if rows.len() < list.len() {
-        notes.push(format!("The call tree has the {} costliest of {} calling contexts.", rows.len(), list.len()));
+        notes.push(format!(
+            "The call tree has the {} costliest of {} calling contexts.",
+            rows.len(),
+            list.len()
+        ));
     }
     Ok(json!({ "unit": unit, "rows": rows }))
 }
 
 /// Bars: thread, depth, function (place), instance or NULL, first, last, calls, busy.
-fn timeline(connection: &Connection, functions: &Functions, most: usize, notes: &mut Vec<String>) -> Result<Value, ReportError> {
+fn timeline(
+    connection: &Connection,
+    functions: &Functions,
+    most: usize,
+    notes: &mut Vec<String>,
+) -> Result<Value, ReportError> {
     let (by_step, by_time, deeper, calls): (i64, i64, i64, i64) =
-        connection.query_row(report!("html_timeline_all"), [], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?)))?;
+        connection.query_row(report!("html_timeline_all"), [], |r| {
+            Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?))
+        })?;
     if by_step == 0 && by_time == 0 {
         return Ok(Value::Null);
     }
@@ -407,8 +467,10 @@ fn timeline(connection: &Connection, functions: &Functions, most: usize, notes: 
         let mut rows: Vec<Value> = Vec::new();
         each(connection, report!("html_timeline"), &[&clock, &bins, &DEEPEST], |r| {
             let function = functions.at(r.get(2)?).map_or(-1, |f| f as i64);
-            let (thread, depth, instance): (i32, i32, Option<i32>) = (r.get(0)?, r.get(1)?, r.get(3)?);
-            let (first, last, calls, busy): (i64, i64, i64, i64) = (r.get(4)?, r.get(5)?, r.get(6)?, r.get(7)?);
+            let (thread, depth, instance): (i32, i32, Option<i32>) =
+                (r.get(0)?, r.get(1)?, r.get(3)?);
+            let (first, last, calls, busy): (i64, i64, i64, i64) =
+                (r.get(4)?, r.get(5)?, r.get(6)?, r.get(7)?);
             rows.push(json!([thread, depth, function, instance, first, last, calls, busy]));
             Ok(())
         })?;
@@ -418,7 +480,8 @@ fn timeline(connection: &Connection, functions: &Functions, most: usize, notes: 
         bins /= 2;
     };
     if deeper > 0 {
-        notes.push(format!("The timeline leaves out {deeper} calls deeper than {DEEPEST} callers."));
+        notes
+            .push(format!("The timeline leaves out {deeper} calls deeper than {DEEPEST} callers."));
     }
     let placed = if clock { by_time } else { by_step };
     if placed < calls {
@@ -435,15 +498,23 @@ fn timeline(connection: &Connection, functions: &Functions, most: usize, notes: 
         threads.push(json!([id, tid]));
         Ok(())
     })?;
-    Ok(json!({ "unit": if clock { "time" } else { "steps" }, "threads": threads, "rows": &rows[..kept] }))
+    Ok(
+        json!({ "unit": if clock { "time" } else { "steps" }, "threads": threads, "rows": &rows[..kept] }),
+    )
 }
 
 /// What this database lacks: views that need it (`graph`, `tree`...), and why, in words.
 fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
     type Counts = ([i64; 6], Option<bool>, Option<String>, Option<String>);
-    let (counts, accesses, format, detail): Counts = connection.query_row(report!("html_counts"), [], |r| {
-        Ok(([r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?], r.get(6)?, r.get(7)?, r.get(8)?))
-    })?;
+    let (counts, accesses, format, detail): Counts =
+        connection.query_row(report!("html_counts"), [], |r| {
+            Ok((
+                [r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?],
+                r.get(6)?,
+                r.get(7)?,
+                r.get(8)?,
+            ))
+        })?;
     let [data, sized, calls, instances, lines, steps] = counts;
     let mut found = Vec::new();
     let mut say = |views: &[&str], why: String| found.push(json!([views, why]));
@@ -459,14 +530,19 @@ fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
         say(&["graph", "matrix"], why);
     }
     if data > 0 && sized == 0 {
-        say(&["graph", "matrix"], format!("No sizes: this trace{format} has no bytes; transfers stand for them."));
+        say(
+            &["graph", "matrix"],
+            format!("No sizes: this trace{format} has no bytes; transfers stand for them."),
+        );
     }
     if calls == 0 {
         say(&["graph", "tree"], format!("No calls: this trace{format} has none."));
     }
     if instances == 0 {
         let why = match detail.as_deref() {
-            Some("summary") => "No call instances: build the database with --detail instance or more.".to_owned(),
+            Some("summary") => {
+                "No call instances: build the database with --detail instance or more.".to_owned()
+            }
             _ => format!("No call instances: this trace{format} has none."),
         };
         say(&["tree", "timeline"], why);
@@ -474,7 +550,9 @@ fn missing(connection: &Connection) -> Result<Vec<Value>, ReportError> {
     if lines == 0 {
         say(
             &["source"],
-            format!("No source lines: compile the program with -g and give it with --elf; this trace{format} or ELF has none."),
+            format!(
+                "No source lines: compile the program with -g and give it with --elf; this trace{format} or ELF has none."
+            ),
         );
     }
     if steps == 0 {

@@ -1,7 +1,7 @@
 //! Source lines with their traffic, and their text where a folder is given.
 //!
-//! Paths come from the ELF, so they are hostile: only files within the folders that the person named are read, and only the lines around
-//! executed ones go into the page.
+//! Paths come from the ELF, so they are hostile: only files within the folders that the person
+//! named are read, and only the lines around executed ones go into the page.
 
 use super::{Functions, Options, ReportError, text};
 use crate::query::each;
@@ -20,8 +20,9 @@ const TEXT: usize = 2 << 20;
 /// Characters of a line.
 const WIDTH: usize = 240;
 
-/// Files with executed lines (line, function, steps, bytes read, bytes written) and text around them (line, text); and flows between
-/// lines: places of writer and reader in the order of all lines, or -1 - place of the function, or null; bytes.
+/// Files with executed lines (line, function, steps, bytes read, bytes written) and text around
+/// them (line, text); and flows between lines: places of writer and reader in the order of all
+/// lines, or -1 - place of the function, or null; bytes.
 pub(super) fn source(
     connection: &Connection,
     functions: &Functions,
@@ -55,7 +56,8 @@ pub(super) fn source(
         Ok(())
     })?;
     if left_out > 0 {
-        notes.push(format!("Left out: {left_out} source lines behind the first {}.", options.lines));
+        notes
+            .push(format!("Left out: {left_out} source lines behind the first {}.", options.lines));
     }
     if files.is_empty() {
         return Ok(Value::Null);
@@ -86,7 +88,9 @@ pub(super) fn source(
     let mut out = Vec::new();
     for file in &files {
         let wanted: Vec<i64> = file.lines.iter().map(|l| l.0).collect();
-        let found = find(&file.path, &options.sources).map(|f| around(&f, &wanted, &mut room)).unwrap_or_default();
+        let found = find(&file.path, &options.sources)
+            .map(|f| around(&f, &wanted, &mut room))
+            .unwrap_or_default();
         without += usize::from(found.is_empty());
         let lines: Vec<&Value> = file.lines.iter().map(|l| &l.1).collect();
         out.push(json!({ "path": text(Some(file.path.clone())), "lines": lines, "text": found }));
@@ -97,12 +101,16 @@ pub(super) fn source(
         } else {
             "not found in the folders of --source"
         };
-        notes.push(format!("{without} of {} source files are without their text: {how}.", files.len()));
+        notes.push(format!(
+            "{without} of {} source files are without their text: {how}.",
+            files.len()
+        ));
     }
     Ok(json!({ "files": out, "flows": flows }))
 }
 
-/// The file that a path of the ELF means, within one of the folders: the longest tail of the path that is there.
+/// The file that a path of the ELF means, within one of the folders: the longest tail of the path
+/// that is there.
 fn find(path: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     let parts: Vec<_> = Path::new(path)
         .components()
@@ -115,8 +123,13 @@ fn find(path: &str, folders: &[PathBuf]) -> Option<PathBuf> {
         for folder in folders {
             let tail: PathBuf = parts[skip..].iter().collect();
             // Links may lead out of the folder.
-            let (Ok(file), Ok(folder)) = (folder.join(tail).canonicalize(), folder.canonicalize()) else { continue };
-            if file.starts_with(&folder) && file.metadata().is_ok_and(|m| m.is_file() && m.len() <= FILE) {
+            let (Ok(file), Ok(folder)) = (folder.join(tail).canonicalize(), folder.canonicalize())
+            else {
+                continue;
+            };
+            if file.starts_with(&folder)
+                && file.metadata().is_ok_and(|m| m.is_file() && m.len() <= FILE)
+            {
                 return Some(file);
             }
         }

@@ -1,16 +1,22 @@
 //! The pass's rows as columns, handed to the database a batch at a time.
 
 use super::StoreError;
-use crate::analysis::{Call, Communication, Flow, Interval, LoopInstance, Output, SavedRegister, Writer};
+use crate::analysis::{
+    Call, Communication, Flow, Interval, LoopInstance, Output, SavedRegister, Writer,
+};
 use duckdb::Connection;
-use duckdb::arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, UInt16Array, UInt32Array, UInt64Array};
+use duckdb::arrow::array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, UInt16Array, UInt32Array,
+    UInt64Array,
+};
 use duckdb::arrow::datatypes::{Field, Schema};
 use duckdb::arrow::error::ArrowError;
 use duckdb::arrow::record_batch::RecordBatch;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Rows of a batch: a quarter of a DuckDB row group, so that the writer need not wait for them, nor they in memory.
+/// Rows of a batch: a quarter of a DuckDB row group, so that the writer need not wait for them, nor
+/// they in memory.
 pub const BATCH: usize = 30_720;
 
 /// A table that the pass fills.
@@ -72,7 +78,8 @@ trait Columns: Default {
     fn take(&mut self) -> Vec<ArrayRef>;
 }
 
-/// Columns of a table, to be filled by name: `struct Name { column: type => array, ... }`, in the order of the schema.
+/// Columns of a table, to be filled by name: `struct Name { column: type => array, ... }`, in the
+/// order of the schema.
 macro_rules! table {
     (struct $name:ident $(<$life:lifetime>)? { $($column:ident: $type:ty => $array:ty),+ $(,)? }) => {
         #[derive(Default)]
@@ -88,7 +95,11 @@ macro_rules! table {
 pub(crate) use table;
 
 /// Appends all rows of a table; much faster than one by one.
-pub fn append(connection: &Connection, table: &str, columns: Vec<ArrayRef>) -> Result<(), StoreError> {
+pub fn append(
+    connection: &Connection,
+    table: &str,
+    columns: Vec<ArrayRef>,
+) -> Result<(), StoreError> {
     let mut appender = connection.appender(table)?;
     appender.append_record_batch(batch(columns)?)?;
     Ok(appender.flush()?)
@@ -247,7 +258,11 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> Output for ColumnOutput<F> {
         c.read_seq.push(read_seq as i64);
         let written = row.write != 0;
         c.write_back.push(written.then_some(read_seq as i64 - (row.write >> 16) as i64));
-        let kind = Kind { ordinals: (row.read as u16, row.write as u16), flags: (written, row.is_register), bytes: row.bytes };
+        let kind = Kind {
+            ordinals: (row.read as u16, row.write as u16),
+            flags: (written, row.is_register),
+            bytes: row.bytes,
+        };
         let kinds = &mut self.kinds;
         let new = self.kind_ids.len() as i32 + 1;
         c.kind.push(*self.kind_ids.entry(kind).or_insert_with(|| {

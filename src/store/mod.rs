@@ -24,8 +24,9 @@ pub const SCHEMA: [&str; 9] = [
     include_str!("../../schema/8_path.sql"),
 ];
 
-/// An empty database with that schema, compressed: the six hundred statements that make one take longer than the rest of a small build.
-/// `tests/schema.rs` compares the two, and writes this file anew.
+/// An empty database with that schema, compressed: the six hundred statements that make one take
+/// longer than the rest of a small build. `tests/schema.rs` compares the two, and writes this file
+/// anew.
 pub const EMPTY: &[u8] = include_bytes!("empty.duckdb.zst");
 
 #[derive(Debug, thiserror::Error)]

@@ -17,9 +17,13 @@ pub enum OpenError {
     Unreadable { path: String, message: String },
     #[error("{path} is a database, but none of addfg: it has no table meta with a schema version")]
     NotAddfg { path: String },
-    #[error("{path} is an export to SQLite, which addfg only reads: change the DuckDB file, or use sqlite3")]
+    #[error(
+        "{path} is an export to SQLite, which addfg only reads: change the DuckDB file, or use sqlite3"
+    )]
     SqliteWrite { path: String },
-    #[error("{path} has schema version {found}, this addfg reads version {SCHEMA_VERSION}: build it again with this addfg")]
+    #[error(
+        "{path} has schema version {found}, this addfg reads version {SCHEMA_VERSION}: build it again with this addfg"
+    )]
     Older { path: String, found: String },
     #[error(
         "{path} has schema version {found}, this addfg reads version {SCHEMA_VERSION}: it was made by a newer addfg, use that one"
@@ -30,7 +34,8 @@ pub enum OpenError {
 /// Whether a file is a DuckDB database, by its first bytes.
 pub fn is_duckdb(path: &Path) -> bool {
     let mut head = [0; 12];
-    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok() && head[8..] == *b"DUCK"
+    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok()
+        && head[8..] == *b"DUCK"
 }
 
 /// What becomes of a DuckDB connection for reading, whatever the file is.
@@ -68,9 +73,14 @@ pub fn open(path: &Path, write: bool) -> Result<Connection, OpenError> {
             return Err(OpenError::SqliteWrite { path: name });
         }
         check(&name, sqlite::version(path))?;
-        let temporary = std::env::temp_dir().join(format!("addfg-{}.tmp", std::process::id())).display().to_string();
+        let temporary = std::env::temp_dir()
+            .join(format!("addfg-{}.tmp", std::process::id()))
+            .display()
+            .to_string();
         let connection = config(AccessMode::Automatic)
-            .and_then(|c| Connection::open_in_memory_with_flags(c.with("temp_directory", temporary)?))
+            .and_then(|c| {
+                Connection::open_in_memory_with_flags(c.with("temp_directory", temporary)?)
+            })
             .map_err(|e| unreadable(e.to_string()))?;
         sqlite::read(&connection, "memory", path).map_err(|e| unreadable(explained(&e)))?;
         return Ok(connection);
@@ -79,12 +89,20 @@ pub fn open(path: &Path, write: bool) -> Result<Connection, OpenError> {
         return Err(OpenError::NotDuckdb { path: name });
     }
     let mode = if write { AccessMode::ReadWrite } else { AccessMode::ReadOnly };
-    let connection = config(mode).and_then(|c| Connection::open_with_flags(path, c)).map_err(|e| unreadable(e.to_string()))?;
-    check(&name, connection.query_row("SELECT value FROM meta WHERE key = 'schema_version'", [], |row| row.get(0)).ok())?;
+    let connection = config(mode)
+        .and_then(|c| Connection::open_with_flags(path, c))
+        .map_err(|e| unreadable(e.to_string()))?;
+    check(
+        &name,
+        connection
+            .query_row("SELECT value FROM meta WHERE key = 'schema_version'", [], |row| row.get(0))
+            .ok(),
+    )?;
     Ok(connection)
 }
 
-/// Opens a second database under the name `other`. It was opened and closed before: it is one of ours.
+/// Opens a second database under the name `other`. It was opened and closed before: it is one of
+/// ours.
 pub fn attach(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let name = path.display().to_string();
     let unreadable = |message: String| OpenError::Unreadable { path: name.clone(), message };
@@ -95,7 +113,11 @@ pub fn attach(connection: &Connection, path: &Path) -> Result<(), OpenError> {
         format!("ATTACH IF NOT EXISTS '{}' AS other (READ_ONLY)", name.replace('\'', "''"))
     };
     connection.execute_batch(&sql).map_err(|e| unreadable(e.to_string()))?;
-    if sqlite { sqlite::read(connection, "other", path).map_err(|e| unreadable(explained(&e))) } else { Ok(()) }
+    if sqlite {
+        sqlite::read(connection, "other", path).map_err(|e| unreadable(explained(&e)))
+    } else {
+        Ok(())
+    }
 }
 
 /// An error with its causes.

@@ -1,11 +1,15 @@
-//! The middle and high level in SQLite: written by `addfg export --to sqlite`, read back into DuckDB by every command.
+//! The middle and high level in SQLite: written by `addfg export --to sqlite`, read back into
+//! DuckDB by every command.
 //!
-//! Tables and columns have the same names and types as in DuckDB; SQLite takes the types as affinities. Its integers are signed:
-//! unsigned ones of 2^63 and above are stored as their two's complement, which `printf('0x%x', address)` shows as it is.
+//! Tables and columns have the same names and types as in DuckDB; SQLite takes the types as
+//! affinities. Its integers are signed: unsigned ones of 2^63 and above are stored as their two's
+//! complement, which `printf('0x%x', address)` shows as it is.
 
 use super::{SCHEMA, SCHEMA_VERSION};
 use duckdb::Connection;
-use duckdb::arrow::array::{ArrayRef, BinaryArray, BooleanArray, Int64Array, StringArray, UInt64Array};
+use duckdb::arrow::array::{
+    ArrayRef, BinaryArray, BooleanArray, Int64Array, StringArray, UInt64Array,
+};
 use duckdb::types::ValueRef;
 use rusqlite::types::ValueRef as Sqlite;
 use std::io::Read;
@@ -35,7 +39,8 @@ pub enum SqliteError {
 /// Whether a file is a SQLite database, by its first bytes.
 pub fn is_sqlite(path: &Path) -> bool {
     let mut head = [0; 16];
-    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok() && head == *b"SQLite format 3\0"
+    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok()
+        && head == *b"SQLite format 3\0"
 }
 
 /// A column and its type in DuckDB.
@@ -64,7 +69,12 @@ fn tables(connection: &Connection, catalog: &str) -> duckdb::Result<Vec<(String,
         if tables.last().is_none_or(|t| t.0 != table) {
             tables.push((table, Vec::new()));
         }
-        let column = Column { name: r.get(1)?, type_name: r.get(2)?, nullable: r.get(3)?, comment: r.get(4)? };
+        let column = Column {
+            name: r.get(1)?,
+            type_name: r.get(2)?,
+            nullable: r.get(3)?,
+            comment: r.get(4)?,
+        };
         if let Some(last) = tables.last_mut() {
             last.1.push(column);
         }
@@ -74,7 +84,10 @@ fn tables(connection: &Connection, catalog: &str) -> duckdb::Result<Vec<(String,
 
 /// The views of the schema that do not need what is left out, as statements.
 pub fn views() -> impl Iterator<Item = &'static str> {
-    let all = SCHEMA.iter().flat_map(|s| s.split("CREATE VIEW ").skip(1)).filter_map(|s| s.split_once(";\n").map(|s| s.0));
+    let all = SCHEMA
+        .iter()
+        .flat_map(|s| s.split("CREATE VIEW ").skip(1))
+        .filter_map(|s| s.split_once(";\n").map(|s| s.0));
     all.filter(|s| !LEFT_OUT.iter().any(|t| s.contains(t)))
 }
 
@@ -85,7 +98,9 @@ fn quoted(name: &str) -> String {
 fn kind(type_name: &str) -> Kind {
     match type_name {
         "UBIGINT" => Kind::Unsigned,
-        "TINYINT" | "SMALLINT" | "INTEGER" | "BIGINT" | "UTINYINT" | "USMALLINT" | "UINTEGER" => Kind::Integer,
+        "TINYINT" | "SMALLINT" | "INTEGER" | "BIGINT" | "UTINYINT" | "USMALLINT" | "UINTEGER" => {
+            Kind::Integer
+        }
         "BOOLEAN" => Kind::Boolean,
         "BLOB" => Kind::Blob,
         _ => Kind::Text,
@@ -107,7 +122,9 @@ pub fn write(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
     let catalog: String = connection.query_row("SELECT current_database()", [], |r| r.get(0))?;
     let mut sqlite = rusqlite::Connection::open(path)?;
     // The file gets its name when it is complete: nothing to roll back.
-    sqlite.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;")?;
+    sqlite.execute_batch(
+        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;",
+    )?;
     let transaction = sqlite.transaction()?;
     transaction.execute_batch(
         "CREATE TABLE column_comment (table_name VARCHAR NOT NULL, column_name VARCHAR NOT NULL, type VARCHAR NOT NULL, comment VARCHAR)",
@@ -118,16 +135,26 @@ pub fn write(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
             .map(|c| {
                 // With a type of numbers SQLite would make a float of an integer beyond 64 bits.
                 let type_name = if c.type_name == "HUGEINT" { "" } else { c.type_name.as_str() };
-                format!("{} {type_name}{}", quoted(&c.name), if c.nullable { "" } else { " NOT NULL" })
+                format!(
+                    "{} {type_name}{}",
+                    quoted(&c.name),
+                    if c.nullable { "" } else { " NOT NULL" }
+                )
             })
             .collect();
-        transaction.execute_batch(&format!("CREATE TABLE {} ({})", quoted(&table), list.join(", ")))?;
-        let mut comments = transaction.prepare_cached("INSERT INTO column_comment VALUES (?, ?, ?, ?)")?;
+        transaction.execute_batch(&format!(
+            "CREATE TABLE {} ({})",
+            quoted(&table),
+            list.join(", ")
+        ))?;
+        let mut comments =
+            transaction.prepare_cached("INSERT INTO column_comment VALUES (?, ?, ?, ?)")?;
         for c in &columns {
             comments.execute(rusqlite::params![table, c.name, c.type_name, c.comment])?;
         }
         let marks = vec!["?"; columns.len()].join(", ");
-        let mut insert = transaction.prepare(&format!("INSERT INTO {} VALUES ({marks})", quoted(&table)))?;
+        let mut insert =
+            transaction.prepare(&format!("INSERT INTO {} VALUES ({marks})", quoted(&table)))?;
         let select: Vec<String> = columns
             .iter()
             .map(|c| match (kind(&c.type_name), c.type_name.as_str()) {
@@ -137,9 +164,13 @@ pub fn write(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
             })
             .collect();
         let select = format!("SELECT {} FROM {}", select.join(", "), quoted(&table));
-        let end: i64 =
-            connection.query_row(&format!("SELECT coalesce(max(rowid) + 1, 0) FROM {}", quoted(&table)), [], |r| r.get(0))?;
-        let mut window = connection.prepare(&format!("{select} WHERE rowid >= ? AND rowid < ? ORDER BY rowid"))?;
+        let end: i64 = connection.query_row(
+            &format!("SELECT coalesce(max(rowid) + 1, 0) FROM {}", quoted(&table)),
+            [],
+            |r| r.get(0),
+        )?;
+        let mut window = connection
+            .prepare(&format!("{select} WHERE rowid >= ? AND rowid < ? ORDER BY rowid"))?;
         for first in (0..end).step_by(BATCH) {
             let mut rows = window.query([first, first + BATCH as i64])?;
             while let Some(row) = rows.next()? {
@@ -152,7 +183,9 @@ pub fn write(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
                         ValueRef::Text(text) => {
                             let text = String::from_utf8_lossy(text);
                             match text.parse::<i64>() {
-                                Ok(n) if columns[i].type_name == "HUGEINT" => insert.raw_bind_parameter(at, n)?,
+                                Ok(n) if columns[i].type_name == "HUGEINT" => {
+                                    insert.raw_bind_parameter(at, n)?
+                                }
                                 _ => insert.raw_bind_parameter(at, text)?,
                             }
                         }
@@ -184,7 +217,9 @@ pub fn write(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
 
 /// The schema version that a SQLite file names; None where it is none of addfg.
 pub fn version(path: &Path) -> Option<String> {
-    let sqlite = rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+    let sqlite =
+        rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
+            .ok()?;
     sqlite.query_row("SELECT value FROM meta WHERE key = 'schema_version'", [], |r| r.get(0)).ok()
 }
 
@@ -220,7 +255,9 @@ impl Values {
             (Values::Integer(v), Sqlite::Integer(n)) => v.push(Some(n)),
             (Values::Boolean(v), Sqlite::Integer(n @ (0 | 1))) => v.push(Some(n == 1)),
             (Values::Blob(v), Sqlite::Blob(bytes)) => v.push(Some(bytes.to_vec())),
-            (Values::Text(v), Sqlite::Text(text)) => v.push(Some(String::from_utf8_lossy(text).into_owned())),
+            (Values::Text(v), Sqlite::Text(text)) => {
+                v.push(Some(String::from_utf8_lossy(text).into_owned()))
+            }
             // Wide integers, which SQLite keeps as its own where they fit.
             (Values::Text(v), Sqlite::Integer(n)) => v.push(Some(n.to_string())),
             (Values::Text(v), Sqlite::Real(x)) => v.push(Some(x.to_string())),
@@ -240,7 +277,8 @@ impl Values {
     }
 }
 
-/// Makes the schema in a catalog of DuckDB and fills it from a SQLite file. What the file has beside addfg's tables is not looked at.
+/// Makes the schema in a catalog of DuckDB and fills it from a SQLite file. What the file has
+/// beside addfg's tables is not looked at.
 pub fn read(connection: &Connection, catalog: &str, path: &Path) -> Result<(), SqliteError> {
     debug_assert!(SCHEMA_VERSION > 0);
     let before: String = connection.query_row("SELECT current_database()", [], |r| r.get(0))?;
@@ -249,17 +287,24 @@ pub fn read(connection: &Connection, catalog: &str, path: &Path) -> Result<(), S
         connection.execute_batch(schema)?;
     }
     connection.execute_batch(&format!("USE {}", quoted(&before)))?;
-    let sqlite = rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let sqlite =
+        rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     for (table, columns) in tables(connection, catalog)? {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?";
         if sqlite.query_row(sql, [&table], |r| r.get::<_, i64>(0))? == 0 {
             continue;
         }
         // In backticks: what SQLite does not know between double quotes, it takes for a text.
-        let list: Vec<String> = columns.iter().map(|c| format!("`{}`", c.name.replace('`', "``"))).collect();
-        let mut statement = sqlite.prepare(&format!("SELECT {} FROM {} ORDER BY rowid", list.join(", "), quoted(&table)))?;
+        let list: Vec<String> =
+            columns.iter().map(|c| format!("`{}`", c.name.replace('`', "``"))).collect();
+        let mut statement = sqlite.prepare(&format!(
+            "SELECT {} FROM {} ORDER BY rowid",
+            list.join(", "),
+            quoted(&table)
+        ))?;
         let mut rows = statement.query([])?;
-        let mut values: Vec<Values> = columns.iter().map(|c| Values::new(kind(&c.type_name))).collect();
+        let mut values: Vec<Values> =
+            columns.iter().map(|c| Values::new(kind(&c.type_name))).collect();
         let mut appender = connection.appender_to_catalog_and_db(&table, catalog, "main")?;
         let mut count = 0;
         while let Some(row) = rows.next()? {
@@ -276,11 +321,15 @@ pub fn read(connection: &Connection, catalog: &str, path: &Path) -> Result<(), S
             }
             count += 1;
             if count % BATCH == 0 {
-                appender.append_record_batch(super::columns::batch(values.iter_mut().map(Values::take).collect())?)?;
+                appender.append_record_batch(super::columns::batch(
+                    values.iter_mut().map(Values::take).collect(),
+                )?)?;
             }
         }
         if count % BATCH > 0 {
-            appender.append_record_batch(super::columns::batch(values.iter_mut().map(Values::take).collect())?)?;
+            appender.append_record_batch(super::columns::batch(
+                values.iter_mut().map(Values::take).collect(),
+            )?)?;
         }
         // An appender loses its errors when dropped.
         appender.flush()?;

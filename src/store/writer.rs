@@ -2,7 +2,9 @@
 
 use super::columns::{self, Table};
 use super::{EMPTY, SCHEMA, StoreError};
-use duckdb::arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, ListArray, UInt64Array};
+use duckdb::arrow::array::{
+    Array, ArrayRef, BooleanArray, Int32Array, Int64Array, ListArray, UInt64Array,
+};
 use duckdb::arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use duckdb::arrow::datatypes::{DataType, Field};
 use duckdb::{Config, Connection};
@@ -25,7 +27,8 @@ pub struct RunRows {
     /// Memory accesses of each run.
     pub addresses: Vec<u64>,
     pub address_end: Vec<i32>,
-    /// One value for each register write of 8 bytes or less and for each memory access; empty if there are none.
+    /// One value for each register write of 8 bytes or less and for each memory access; empty if
+    /// there are none.
     pub values: Vec<Option<u64>>,
     pub value_end: Vec<i32>,
     /// One a step; empty if there is no clock.
@@ -39,9 +42,15 @@ fn list(values: ArrayRef, ends: Vec<i32>, empty_is_null: bool) -> Result<ArrayRe
     let mut offsets = Vec::with_capacity(ends.len() + 1);
     offsets.push(0);
     offsets.extend(ends);
-    let nulls = empty_is_null.then(|| NullBuffer::from_iter(offsets.windows(2).map(|w| w[0] != w[1])));
+    let nulls =
+        empty_is_null.then(|| NullBuffer::from_iter(offsets.windows(2).map(|w| w[0] != w[1])));
     let field = Arc::new(Field::new("item", DataType::UInt64, true));
-    Ok(Arc::new(ListArray::try_new(field, OffsetBuffer::new(ScalarBuffer::from(offsets)), values, nulls)?))
+    Ok(Arc::new(ListArray::try_new(
+        field,
+        OffsetBuffer::new(ScalarBuffer::from(offsets)),
+        values,
+        nulls,
+    )?))
 }
 
 impl RunRows {
@@ -74,18 +83,21 @@ impl RunRows {
     }
 }
 
-/// Little memory: the pool fills up to its limit with what nobody reads again. A bulk load needs no order but its own. Rows wait for as
-/// little as possible before they are compressed: several tables at a time would each keep five groups of them. One thread of its own:
-/// the checkpoint of small tables takes a second one twice the time. FSST would take half of the commit of a database without rows of a
-/// trace, for names that come to a few blocks.
+/// Little memory: the pool fills up to its limit with what nobody reads again. A bulk load needs no
+/// order but its own. Rows wait for as little as possible before they are compressed: several
+/// tables at a time would each keep five groups of them. One thread of its own: the checkpoint of
+/// small tables takes a second one twice the time. FSST would take half of the commit of a database
+/// without rows of a trace, for names that come to a few blocks.
 const SETTINGS: &str = "SET memory_limit = '40MB'; SET threads = 1; SET wal_autocheckpoint = '1TB'; \
     SET write_buffer_row_group_count = 1; SET disabled_compression_methods = 'fsst';";
 
-/// A quarter of DuckDB's own size: each of the sixty small tables takes less of one (a database of detail summary is a third as large),
-/// and the last block of each group of rows is fuller. With half of it, columns of 64 bits no longer fit and are stored as they are.
+/// A quarter of DuckDB's own size: each of the sixty small tables takes less of one (a database of
+/// detail summary is a third as large), and the last block of each group of rows is fuller. With
+/// half of it, columns of 64 bits no longer fit and are stored as they are.
 const BLOCK_SIZE: &str = "65536";
 
-/// Commits into the file itself: with the threshold at its least, nothing goes through the log first.
+/// Commits into the file itself: with the threshold at its least, nothing goes through the log
+/// first.
 const COMMIT: &str = "SET wal_autocheckpoint = '1KB'; COMMIT; CHECKPOINT;";
 
 /// A database that is being built.
@@ -98,7 +110,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a database beside `path`. An existing file is replaced only with `force`, and only when the new one is complete.
+    /// Begins a database beside `path`. An existing file is replaced only with `force`, and only
+    /// when the new one is complete.
     pub fn create(path: &Path, force: bool) -> Result<Writer, StoreError> {
         if path.exists() && !force {
             return Err(StoreError::Exists { path: path.display().to_string() });
@@ -106,7 +119,8 @@ impl Writer {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{}.part", std::process::id()));
         let temporary = PathBuf::from(name);
-        let mut writer = Writer { path: path.to_owned(), temporary, sender: None, thread: None, done: false };
+        let mut writer =
+            Writer { path: path.to_owned(), temporary, sender: None, thread: None, done: false };
         writer.remove();
         // Here, so that a place that cannot be written is known before the trace is read.
         let io = |source| StoreError::Io { path: path.display().to_string(), source };
@@ -121,7 +135,8 @@ impl Writer {
             Ok(connection)
         };
         let thread = std::thread::Builder::new().name("writer".into()).spawn(work);
-        writer.thread = Some(thread.map_err(|source| StoreError::Io { path: "a thread".into(), source })?);
+        writer.thread =
+            Some(thread.map_err(|source| StoreError::Io { path: "a thread".into(), source })?);
         Ok(writer)
     }
 
@@ -130,7 +145,8 @@ impl Writer {
         self.sender.clone()
     }
 
-    /// Waits until everything sent is in; then the connection is the caller's. All senders must be gone.
+    /// Waits until everything sent is in; then the connection is the caller's. All senders must be
+    /// gone.
     pub fn join(&mut self) -> Result<Connection, StoreError> {
         self.sender = None;
         let thread = self.thread.take().ok_or(StoreError::Stopped)?;
@@ -153,7 +169,8 @@ impl Writer {
             let mut log = self.temporary.as_os_str().to_owned();
             log.push(suffix);
             let log = PathBuf::from(log);
-            let _ = if log.is_dir() { std::fs::remove_dir_all(log) } else { std::fs::remove_file(log) };
+            let _ =
+                if log.is_dir() { std::fs::remove_dir_all(log) } else { std::fs::remove_file(log) };
         }
     }
 }
@@ -172,7 +189,8 @@ impl Drop for Writer {
 
 /// What a file is made with, and opened again.
 fn config() -> duckdb::Result<Config> {
-    // Before that version the statistics of each column take kilobytes, and a fifth of the time to open the file.
+    // Before that version the statistics of each column take kilobytes, and a fifth of the time to
+    // open the file.
     Config::default()
         .enable_autoload_extension(false)?
         .with("storage_compatibility_version", "v1.2.0")?
@@ -194,7 +212,9 @@ pub fn make_empty(path: &Path) -> Result<(), StoreError> {
 fn begin(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, config()?)?;
     connection.execute_batch(SETTINGS)?;
-    connection.execute_batch("BEGIN TRANSACTION; CREATE TEMP TABLE flow_part AS FROM dataflow_row LIMIT 0;")?;
+    connection.execute_batch(
+        "BEGIN TRANSACTION; CREATE TEMP TABLE flow_part AS FROM dataflow_row LIMIT 0;",
+    )?;
     Ok(connection)
 }
 
@@ -203,7 +223,8 @@ fn append(connection: &Connection, rows: mpsc::Receiver<Rows>) -> Result<(), Sto
     for table in Table::ALL {
         appenders.push(connection.appender(table.name())?);
     }
-    // What a trace has no column for is not given: the database fills it with NULL at a fraction of the cost.
+    // What a trace has no column for is not given: the database fills it with NULL at a fraction of
+    // the cost.
     let mut given: Vec<&str> = Vec::new();
     for rows in rows {
         let (table, columns) = match rows {

@@ -1,6 +1,6 @@
-//! QEMU's execlog plugin: a line an executed instruction with the addresses that it accessed, without their sizes:
-//! `vcpu, 0xPC, 0xOPCODE, "disassembly"{, load|store, 0xADDRESS[, device]}{, register -> 0xVALUE}` (registers from QEMU 9 on, as they are
-//! after the instruction).
+//! QEMU's execlog plugin: a line an executed instruction with the addresses that it accessed,
+//! without their sizes: `vcpu, 0xPC, 0xOPCODE, "disassembly"{, load|store, 0xADDRESS[, device]}{,
+//! register -> 0xVALUE}` (registers from QEMU 9 on, as they are after the instruction).
 
 use super::input::Input;
 use super::{Context, Format, Sink, StepFormat, TraceError};
@@ -37,7 +37,12 @@ impl Format for Execlog {
     }
     fn sniff(&self, head: &[u8]) -> bool {
         let last = memchr::memrchr(b'\n', head).unwrap_or(head.len());
-        let mut lines = head[..last].split(|&b| b == b'\n').map(|l| l.trim_ascii()).filter(|l| !l.is_empty()).take(8).peekable();
+        let mut lines = head[..last]
+            .split(|&b| b == b'\n')
+            .map(|l| l.trim_ascii())
+            .filter(|l| !l.is_empty())
+            .take(8)
+            .peekable();
         lines.peek().is_some() && lines.all(|line| Line::parse(line).is_some())
     }
 }
@@ -55,7 +60,10 @@ impl StepFormat for Execlog {
         };
         let registers = isa::registers(isa);
         let with_values = input.head().windows(6).any(|w| w == b" -> 0x");
-        sink.begin(Carries { registers: with_values, values: with_values, ..self.carries() }, Some(isa))?;
+        sink.begin(
+            Carries { registers: with_values, values: with_values, ..self.carries() },
+            Some(isa),
+        )?;
         let mut batch = StepBatch::default();
         // By address and text: the opcode column has stale bytes behind a short instruction.
         let mut known: FxHashMap<(u64, u64), u32> = FxHashMap::default();
@@ -80,11 +88,21 @@ impl StepFormat for Execlog {
                 }
                 let Some(parsed) = Line::parse(line) else {
                     let (code, what, remedy) = if end.is_none() {
-                        ("truncated", "the log ends within a line", "the steps before it were loaded; let the recorder finish")
+                        (
+                            "truncated",
+                            "the log ends within a line",
+                            "the steps before it were loaded; let the recorder finish",
+                        )
                     } else {
-                        ("malformed-line", "no execlog line", "the line was left out; record again if there are many")
+                        (
+                            "malformed-line",
+                            "no execlog line",
+                            "the line was left out; record again if there are many",
+                        )
                     };
-                    let text = String::from_utf8_lossy(&line[..line.len().min(60)]).escape_debug().to_string();
+                    let text = String::from_utf8_lossy(&line[..line.len().min(60)])
+                        .escape_debug()
+                        .to_string();
                     sink.diagnostic(Diagnostic {
                         severity: Severity::Error,
                         code,
@@ -98,7 +116,10 @@ impl StepFormat for Execlog {
                 hash.write(parsed.text);
                 let next = known.len() as u32;
                 let insn = *known.entry((parsed.pc, hash.finish())).or_insert_with(|| {
-                    let text = String::from_utf8_lossy(parsed.text).split_whitespace().collect::<Vec<_>>().join(" ");
+                    let text = String::from_utf8_lossy(parsed.text)
+                        .split_whitespace()
+                        .collect::<Vec<_>>()
+                        .join(" ");
                     batch.new_insns.push(InsnDef {
                         address: parsed.pc,
                         bytes: (parsed.opcode as u32).to_le_bytes().to_vec(),
@@ -121,10 +142,17 @@ impl StepFormat for Execlog {
                         let Some((address, after)) = next_item(rest) else { break };
                         rest = after;
                         if let Some(address) = hex(address) {
-                            batch.accesses.push(LoggedAccess { address, size: 0, is_write: item == b"store", value: None });
+                            batch.accesses.push(LoggedAccess {
+                                address,
+                                size: 0,
+                                is_write: item == b"store",
+                                value: None,
+                            });
                         }
                     } else if let Some(arrow) = item.windows(4).position(|w| w == b" -> ")
-                        && let Some(span) = std::str::from_utf8(&item[..arrow]).ok().and_then(|n| registers.lookup(n.trim()))
+                        && let Some(span) = std::str::from_utf8(&item[..arrow])
+                            .ok()
+                            .and_then(|n| registers.lookup(n.trim()))
                         && let Some(value) = hex(&item[arrow + 4..])
                         && span.size <= 8
                     {
@@ -166,7 +194,11 @@ fn next_item(rest: &[u8]) -> Option<(&[u8], &[u8])> {
 fn hex(text: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(text.strip_prefix(b"0x")?).ok()?;
     // Wider registers and stray signs are none.
-    if digits.len() > 16 || digits.starts_with('+') { None } else { u64::from_str_radix(digits, 16).ok() }
+    if digits.len() > 16 || digits.starts_with('+') {
+        None
+    } else {
+        u64::from_str_radix(digits, 16).ok()
+    }
 }
 
 struct Line<'a> {
@@ -190,6 +222,12 @@ impl<'a> Line<'a> {
         let end = memchr::memchr(b'"', quoted)?;
         let rest = &quoted[end + 1..];
         (rest.is_empty() || rest.starts_with(b",")).then_some(())?;
-        Some(Line { vcpu: vcpu.parse().ok()?, pc: hex(pc)?, opcode: hex(opcode)?, text: &quoted[..end], rest })
+        Some(Line {
+            vcpu: vcpu.parse().ok()?,
+            pc: hex(pc)?,
+            opcode: hex(opcode)?,
+            text: &quoted[..end],
+            rest,
+        })
     }
 }

@@ -1,11 +1,12 @@
-//! Logs in the manner of the paper's modified Giano simulator (section III): a line an executed instruction with timestamp, opcode,
-//! disassembly, the values of all registers, and flags that say which of them it read or wrote. The paper does not give its syntax;
-//! `docs/giano.md` defines ours.
+//! Logs in the manner of the paper's modified Giano simulator (section III): a line an executed
+//! instruction with timestamp, opcode, disassembly, the values of all registers, and flags that say
+//! which of them it read or wrote. The paper does not give its syntax; `docs/giano.md` defines
+//! ours.
 
 use super::input::Input;
 use super::record::{
-    ISA_NAMES, Line, Lists, Names, Problems, Record, Steps, TOO_MANY_CPUS, each_line, excerpt, hex, isa_named, number, opcode,
-    pieces,
+    ISA_NAMES, Line, Lists, Names, Problems, Record, Steps, TOO_MANY_CPUS, each_line, excerpt, hex,
+    isa_named, number, opcode, pieces,
 };
 use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::Severity;
@@ -54,7 +55,9 @@ impl Format for Giano {
     fn sniff(&self, head: &[u8]) -> bool {
         let complete = memchr::memrchr(b'\n', head).map_or(&head[..0], |end| &head[..end]);
         let (mut steps, mut items) = (0, 0);
-        for line in complete.split(|&b| b == b'\n').map(|l| l.trim_ascii()).filter(|l| !l.is_empty()) {
+        for line in
+            complete.split(|&b| b == b'\n').map(|l| l.trim_ascii()).filter(|l| !l.is_empty())
+        {
             if line.starts_with(b"#") {
                 if version(line).is_some() {
                     return true;
@@ -109,7 +112,11 @@ impl StepFormat for Giano {
         each_line(input, sink, &mut |line, sink| reader.line(line, &mut problems, sink))?;
         if reader.steps.count == 0 {
             let (line, text) = reader.first_bad.unwrap_or((1, "end of file".into()));
-            return Err(problems.malformed(line, format!("no step in it, first `{text}`"), "see `addfg formats giano`"));
+            return Err(problems.malformed(
+                line,
+                format!("no step in it, first `{text}`"),
+                "see `addfg formats giano`",
+            ));
         }
         reader.steps.finish(sink)
     }
@@ -117,7 +124,8 @@ impl StepFormat for Giano {
 
 /// Version that a `# giano N` line declares.
 fn version(line: &[u8]) -> Option<&[u8]> {
-    let mut words = line.strip_prefix(b"#")?.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+    let mut words =
+        line.strip_prefix(b"#")?.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
     (words.next()? == b"giano").then_some(())?;
     words.next()
 }
@@ -242,7 +250,11 @@ impl<'a> Items<'a> {
         };
         let digits = value.strip_prefix(b"0x").unwrap_or(value);
         let good = !name.is_empty() && name.len() <= 32 && (1..=128).contains(&digits.len());
-        (good && digits.iter().all(u8::is_ascii_hexdigit)).then_some(Item::Register { name, value, usage })
+        (good && digits.iter().all(u8::is_ascii_hexdigit)).then_some(Item::Register {
+            name,
+            value,
+            usage,
+        })
     }
 }
 
@@ -296,9 +308,15 @@ impl Facts {
                         facts.psr |= is_psr(name);
                         let written = matches!(usage, Some(RegUse::Write | RegUse::ReadWrite));
                         let entry = (value, written);
-                        let Some((before, was_written)) = last.insert((parsed.cpu.unwrap_or(0), name), entry) else { continue };
+                        let Some((before, was_written)) =
+                            last.insert((parsed.cpu.unwrap_or(0), name), entry)
+                        else {
+                            continue;
+                        };
                         // The program counter changes without being written.
-                        if before == value || matches!(name, b"pc" | b"PC" | b"r15" | b"R15" | b"rip" | b"eip") {
+                        if before == value
+                            || matches!(name, b"pc" | b"PC" | b"r15" | b"R15" | b"rip" | b"eip")
+                        {
                             continue;
                         }
                         // A change shows in the line that writes, or in the one behind it.
@@ -323,7 +341,13 @@ impl Facts {
         for word in line.split(u8::is_ascii_whitespace) {
             let Some(equals) = memchr::memchr(b'=', word) else { continue };
             let value = String::from_utf8_lossy(&word[equals + 1..]);
-            let wrong = |known: &str| problems.malformed(number, format!("`{}`", excerpt(word)), format!("it may be {known}"));
+            let wrong = |known: &str| {
+                problems.malformed(
+                    number,
+                    format!("`{}`", excerpt(word)),
+                    format!("it may be {known}"),
+                )
+            };
             match &word[..equals] {
                 b"isa" => self.isa = Some(isa_named(&value).ok_or_else(|| wrong(ISA_NAMES))?),
                 b"values" => match &*value {
@@ -346,11 +370,16 @@ impl Facts {
         }
         let remedy = "add a line `# giano 1 values=after` (or before) at the top";
         if !self.flagged {
-            return Err(problems.malformed(1, "without flags, it cannot be told whether values are before or after", remedy));
+            return Err(problems.malformed(
+                1,
+                "without flags, it cannot be told whether values are before or after",
+                remedy,
+            ));
         }
         let before = self.before_votes > self.after_votes;
         let word = if before { "before" } else { "after" };
-        let (most, least) = (self.before_votes.max(self.after_votes), self.before_votes.min(self.after_votes));
+        let (most, least) =
+            (self.before_votes.max(self.after_votes), self.before_votes.min(self.after_votes));
         if most == 0 || least > 0 {
             problems.add(sink, (Severity::Warning, "values-assumed", remedy), 1, || {
                 format!("register values taken as those {word} the instruction: {most} changes speak for it, {least} against")
@@ -389,7 +418,12 @@ struct Reader {
 }
 
 impl Reader {
-    fn line(&mut self, line: Line, problems: &mut Problems, sink: &mut dyn Sink) -> Result<(), TraceError> {
+    fn line(
+        &mut self,
+        line: Line,
+        problems: &mut Problems,
+        sink: &mut dyn Sink,
+    ) -> Result<(), TraceError> {
         if line.text.starts_with(b"#") {
             return Ok(());
         }
@@ -403,7 +437,12 @@ impl Reader {
     }
 
     /// `None`: the line is no step.
-    fn step(&mut self, line: &Line, problems: &mut Problems, sink: &mut dyn Sink) -> Result<Option<()>, TraceError> {
+    fn step(
+        &mut self,
+        line: &Line,
+        problems: &mut Problems,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<()>, TraceError> {
         let Some(parsed) = Parsed::parse(line.text) else { return Ok(None) };
         let cpu = parsed.cpu.unwrap_or(0);
         let before = self.carries.registers_before;
@@ -431,7 +470,11 @@ impl Reader {
                 Some(Item::Skipped) => condition = Condition::Failed,
                 Some(Item::Access(access)) => {
                     if !self.carries.accesses {
-                        let kind = (Severity::Warning, "accesses-ignored", "declare them: `# giano 1 accesses=yes`");
+                        let kind = (
+                            Severity::Warning,
+                            "accesses-ignored",
+                            "declare them: `# giano 1 accesses=yes`",
+                        );
                         problems.add(sink, kind, line.number, || {
                             "accesses begin so late that they were not expected; all are computed from the registers".into()
                         });
@@ -443,9 +486,17 @@ impl Reader {
                     let span = match self.names.span(number, name) {
                         Ok(span) => span,
                         Err(()) => {
-                            let kind = (Severity::Warning, "unknown-register", "see `addfg formats giano`");
+                            let kind = (
+                                Severity::Warning,
+                                "unknown-register",
+                                "see `addfg formats giano`",
+                            );
                             problems.add(sink, kind, line.number, || {
-                                format!("`{}` is no register of {:?}; left out", excerpt(name), self.isa)
+                                format!(
+                                    "`{}` is no register of {:?}; left out",
+                                    excerpt(name),
+                                    self.isa
+                                )
                             });
                             continue;
                         }
@@ -456,7 +507,13 @@ impl Reader {
                     if !pieces(span, value, list) {
                         return Ok(None);
                     }
-                    remember(&mut self.places, number, [name, value], &list[first..], self.isa == Isa::Arm && is_psr(name));
+                    remember(
+                        &mut self.places,
+                        number,
+                        [name, value],
+                        &list[first..],
+                        self.isa == Isa::Arm && is_psr(name),
+                    );
                     if let Some(usage) = usage {
                         self.lists.flags.push((span, usage));
                     }
@@ -468,12 +525,15 @@ impl Reader {
         }
         if cpu != 0 && !self.carries.threads {
             let kind = (Severity::Error, "late-cpu", "give every line its cpuN from the start");
-            problems
-                .add(sink, kind, line.number, || "a second CPU begins where none were expected; the line was left out".into());
+            problems.add(sink, kind, line.number, || {
+                "a second CPU begins where none were expected; the line was left out".into()
+            });
             return Ok(Some(()));
         }
         if !self.steps.admits(cpu) {
-            problems.add(sink, TOO_MANY_CPUS, line.number, || format!("CPU {cpu} is one too many; its lines were left out"));
+            problems.add(sink, TOO_MANY_CPUS, line.number, || {
+                format!("CPU {cpu} is one too many; its lines were left out")
+            });
             return Ok(Some(()));
         }
         let mut thumb = false;
@@ -482,7 +542,11 @@ impl Reader {
             let state = if before { t_bit } else { last };
             thumb = parsed.opcode.len() == 4 || state.unwrap_or(false) || parsed.pc & 1 != 0;
         }
-        let bytes = if parsed.opcode == b"-" { Some(Default::default()) } else { opcode(parsed.opcode, self.isa, thumb) };
+        let bytes = if parsed.opcode == b"-" {
+            Some(Default::default())
+        } else {
+            opcode(parsed.opcode, self.isa, thumb)
+        };
         let Some(opcode) = bytes else { return Ok(None) };
         let record = Record {
             line: line.number,
@@ -500,12 +564,19 @@ impl Reader {
 }
 
 /// Keeps what a line says of the register at a place.
-fn remember(places: &mut Vec<Place>, number: usize, [name, value]: [&[u8]; 2], pieces: &[(RegSpan, u64)], psr: bool) {
+fn remember(
+    places: &mut Vec<Place>,
+    number: usize,
+    [name, value]: [&[u8]; 2],
+    pieces: &[(RegSpan, u64)],
+    psr: bool,
+) {
     if number >= PLACES {
         return;
     }
     if places.len() <= number {
-        let empty = || Place { text: Vec::new(), piece: (RegSpan { offset: 0, size: 0 }, 0), psr: false };
+        let empty =
+            || Place { text: Vec::new(), piece: (RegSpan { offset: 0, size: 0 }, 0), psr: false };
         places.resize_with(number + 1, empty);
     }
     let place = &mut places[number];
@@ -549,7 +620,13 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Rows, TraceError> {
-        let context = Context { isa: Some(Isa::Arm), big_endian: false, code: &|_| None, layout: None, jobs: 1 };
+        let context = Context {
+            isa: Some(Isa::Arm),
+            big_endian: false,
+            code: &|_| None,
+            layout: None,
+            jobs: 1,
+        };
         let mut rows = Rows::default();
         Giano.read(Input::from_bytes("g", text.as_bytes())?, &context, &mut rows)?;
         Ok(rows)
@@ -573,7 +650,9 @@ mod tests {
 
     #[test]
     fn thumb_is_the_state_before_the_instruction() {
-        let thumb = |text: &str| read(text).unwrap().batch.new_insns.iter().map(|i| i.thumb).collect::<Vec<_>>();
+        let thumb = |text: &str| {
+            read(text).unwrap().batch.new_insns.iter().map(|i| i.thumb).collect::<Vec<_>>()
+        };
         let lines = |values: &str, psr: [&str; 3]| {
             format!(
                 "# giano 1 values={values}\n1 0 e12fff10 \"bx r0\" cpsr={}\n2 8 f8df1004 \"ldr.w\" cpsr={}\n3 c 4770 \"bx lr\" cpsr={}\n",
@@ -581,7 +660,8 @@ mod tests {
             )
         };
         assert_eq!(thumb(&lines("before", ["10", "30", "30"])), [false, true, true]);
-        // The first line has none before it: its own must do, so what it says of a `bx` is wrong only there.
+        // The first line has none before it: its own must do, so what it says of a `bx` is wrong
+        // only there.
         assert_eq!(thumb(&lines("after", ["10", "30", "30"])), [false, false, true]);
         let rows = read(&lines("before", ["10", "30", "30"])).unwrap();
         assert_eq!(rows.batch.new_insns[1].bytes, [0xdf, 0xf8, 0x04, 0x10]);
@@ -595,14 +675,31 @@ mod tests {
         )
         .unwrap();
         let values: Vec<u64> = rows.batch.registers.iter().map(|r| r.1).collect();
-        assert_eq!((values, rows.batch.register_end), (vec![5, 1, 0x10, 0x51, 0x30, 5], vec![3, 3, 5, 5, 6]));
-        let insns = rows.batch.new_insns.iter().map(|i| (i.thumb, i.log_registers.as_ref().map(|f| f.len())));
-        let expected = [(false, Some(1)), (false, Some(1)), (false, Some(1)), (true, Some(0)), (true, Some(1))];
+        assert_eq!(
+            (values, rows.batch.register_end),
+            (vec![5, 1, 0x10, 0x51, 0x30, 5], vec![3, 3, 5, 5, 6])
+        );
+        let insns = rows
+            .batch
+            .new_insns
+            .iter()
+            .map(|i| (i.thumb, i.log_registers.as_ref().map(|f| f.len())));
+        let expected = [
+            (false, Some(1)),
+            (false, Some(1)),
+            (false, Some(1)),
+            (true, Some(0)),
+            (true, Some(1)),
+        ];
         assert_eq!(insns.collect::<Vec<_>>(), expected);
         for bad in ["r0=5[X]", "r0=5[R]1", "r0=5x"] {
             let rows =
                 read(&format!("# giano 1 isa=arm values=after\n1 0 e3a00005 \"a\" r0=5[W]\n2 4 e3a00005 \"b\" {bad}\n")).unwrap();
-            assert_eq!((rows.batch.len(), rows.diagnostics[0].code), (1, "malformed-line"), "{bad}");
+            assert_eq!(
+                (rows.batch.len(), rows.diagnostics[0].code),
+                (1, "malformed-line"),
+                "{bad}"
+            );
         }
     }
 
@@ -613,7 +710,12 @@ mod tests {
              3 0 03a00005 \"moveq r0, #5\" r0=5[W] cpsr=40000000[R]\n",
         )
         .unwrap();
-        let flags: Vec<_> = rows.batch.new_insns.iter().map(|i| i.log_registers.as_ref().map(|f| f.len())).collect();
+        let flags: Vec<_> = rows
+            .batch
+            .new_insns
+            .iter()
+            .map(|i| i.log_registers.as_ref().map(|f| f.len()))
+            .collect();
         assert_eq!(flags, [Some(1), Some(0), Some(2)]);
     }
 }

@@ -1,8 +1,9 @@
 //! Files, pipes and compressed files as chunks that end at line ends.
 //!
-//! A plain file is mapped into memory and its chunks are not copied; a pipe or a compressed file (gzip, bzip2, xz, zstd, seen by
-//! content, several members one after the other included) becomes chunks of its own memory, decompressed in a thread beside the
-//! reader's. A damaged or truncated compressed file gives all that could be read of it, then an error with the position in the
+//! A plain file is mapped into memory and its chunks are not copied; a pipe or a compressed file
+//! (gzip, bzip2, xz, zstd, seen by content, several members one after the other included) becomes
+//! chunks of its own memory, decompressed in a thread beside the reader's. A damaged or truncated
+//! compressed file gives all that could be read of it, then an error with the position in the
 //! decompressed data. A mapped file must not be shortened while it is read.
 
 use super::TraceError;
@@ -20,7 +21,8 @@ use std::time::Duration;
 pub const HEAD: usize = 64 << 10;
 /// Bytes of a line at most; a longer one ends the reading with an error.
 pub const LONGEST_LINE: usize = 64 << 20;
-/// Bytes of a mapped file that are given back to the system at a time, once reading is as many bytes ahead.
+/// Bytes of a mapped file that are given back to the system at a time, once reading is as many
+/// bytes ahead.
 const DROP: usize = 8 << 20;
 /// Bytes at either end of a file that [`Input::fingerprint`] sees.
 const FINGERPRINT: usize = 1 << 20;
@@ -66,8 +68,8 @@ impl std::ops::Deref for Chunk {
 pub type Chunks = Box<dyn Iterator<Item = Result<Chunk, TraceError>> + Send>;
 
 impl Input {
-    /// Opens a trace; `-` is standard input. Errors: what the system says, directories, empty files, and compressed files of which
-    /// not one byte can be read.
+    /// Opens a trace; `-` is standard input. Errors: what the system says, directories, empty
+    /// files, and compressed files of which not one byte can be read.
     pub fn open(path: &Path) -> Result<Input, TraceError> {
         if path.as_os_str() == "-" {
             return Input::from_reader("<stdin>", Box::new(Patient::new(standard_input())));
@@ -77,7 +79,10 @@ impl Input {
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_dir() {
-            return Err(failed(io::Error::new(io::ErrorKind::IsADirectory, "is a directory; give the trace files in it")));
+            return Err(failed(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "is a directory; give the trace files in it",
+            )));
         }
         if !metadata.is_file() {
             return Input::from_reader(&name, Box::new(Patient::new(file)));
@@ -85,7 +90,8 @@ impl Input {
         if metadata.len() == 0 {
             return Err(TraceError::Empty { name });
         }
-        // SAFETY: the map is only read; that nobody shortens the file meanwhile is said in the module's documentation.
+        // SAFETY: the map is only read; that nobody shortens the file meanwhile is said in the
+        // module's documentation.
         let map = match unsafe { Mmap::map(&file) } {
             Ok(map) => map,
             // Files that cannot be mapped (some of /proc and of network file systems) can be read.
@@ -98,7 +104,9 @@ impl Input {
                 let _ = map.advise(memmap2::Advice::Sequential);
                 Source::Mapped(Arc::new(map))
             }
-            Some(compression) => Source::Stream(Stream::open(&name, Box::new(file), Some(compression))?),
+            Some(compression) => {
+                Source::Stream(Stream::open(&name, Box::new(file), Some(compression))?)
+            }
         };
         Ok(Input { name, size, fingerprint, source })
     }
@@ -112,8 +120,14 @@ impl Input {
             return Err(TraceError::Empty { name: name.to_string() });
         }
         let compression = Compression::of(&magic);
-        let stream = Stream::open(name, Box::new(io::Cursor::new(magic).chain(reader)), compression)?;
-        Ok(Input { name: name.to_string(), size: None, fingerprint: None, source: Source::Stream(stream) })
+        let stream =
+            Stream::open(name, Box::new(io::Cursor::new(magic).chain(reader)), compression)?;
+        Ok(Input {
+            name: name.to_string(),
+            size: None,
+            fingerprint: None,
+            source: Source::Stream(stream),
+        })
     }
 
     /// An input from memory, for tests and fuzzing.
@@ -144,8 +158,9 @@ impl Input {
         self.size
     }
 
-    /// 64-bit FNV-1a hash of the file's length (8 bytes, little end first), its first MiB and its last MiB (whole if it has no
-    /// more than two), compressed as it is: tells files apart, proves nothing. None for a pipe.
+    /// 64-bit FNV-1a hash of the file's length (8 bytes, little end first), its first MiB and its
+    /// last MiB (whole if it has no more than two), compressed as it is: tells files apart, proves
+    /// nothing. None for a pipe.
     pub fn fingerprint(&self) -> Option<u64> {
         self.fingerprint
     }
@@ -159,8 +174,9 @@ impl Input {
         Locator { name: self.name.clone(), map, last: Arc::new(Mutex::new((0, 1))) }
     }
 
-    /// Cuts the input into chunks of about `target` bytes with lines left whole: every chunk but the last ends with a newline. A
-    /// line longer than `target` makes a longer chunk, one longer than [`LONGEST_LINE`] an error.
+    /// Cuts the input into chunks of about `target` bytes with lines left whole: every chunk but
+    /// the last ends with a newline. A line longer than `target` makes a longer chunk, one longer
+    /// than [`LONGEST_LINE`] an error.
     pub fn chunks(self, target: usize) -> Chunks {
         self.cut(target.max(1), true)
     }
@@ -170,8 +186,8 @@ impl Input {
         self.cut(size.max(1), false)
     }
 
-    /// The whole input as one chunk and, behind a damaged compressed one, the error that ended it; Malformed if it is longer than
-    /// `limit` bytes.
+    /// The whole input as one chunk and, behind a damaged compressed one, the error that ended it;
+    /// Malformed if it is longer than `limit` bytes.
     pub fn whole(self, limit: usize) -> Result<(Chunk, Option<TraceError>), TraceError> {
         let too_long = |name: &str| TraceError::Malformed {
             name: name.to_string(),
@@ -183,11 +199,21 @@ impl Input {
             Source::Mapped(map) if map.len() > limit => Err(too_long(&self.name)),
             Source::Mapped(map) => {
                 let range = 0..map.len();
-                Ok((Chunk { offset: 0, consumed: map.len() as u64, bytes: Bytes::Mapped(map, range) }, None))
+                Ok((
+                    Chunk {
+                        offset: 0,
+                        consumed: map.len() as u64,
+                        bytes: Bytes::Mapped(map, range),
+                    },
+                    None,
+                ))
             }
             Source::Stream(mut stream) => {
                 let mut bytes = Vec::new();
-                let error = stream.fill(&mut bytes, limit.saturating_add(1)).err().map(|e| stream.damage(&self.name, e));
+                let error = stream
+                    .fill(&mut bytes, limit.saturating_add(1))
+                    .err()
+                    .map(|e| stream.damage(&self.name, e));
                 if bytes.len() > limit {
                     return Err(too_long(&self.name));
                 }
@@ -199,14 +225,25 @@ impl Input {
 
     fn cut(self, target: usize, lines: bool) -> Chunks {
         match self.source {
-            Source::Mapped(map) => Box::new(MappedChunks { name: self.name, map, target, lines, at: 0, dropped: 0 }),
+            Source::Mapped(map) => {
+                Box::new(MappedChunks { name: self.name, map, target, lines, at: 0, dropped: 0 })
+            }
             Source::Stream(stream) => {
                 let compressed = stream.compressed;
-                let chunks = StreamChunks { name: self.name, stream, target, lines, carry: Vec::new(), offset: 0, end: None };
+                let chunks = StreamChunks {
+                    name: self.name,
+                    stream,
+                    target,
+                    lines,
+                    carry: Vec::new(),
+                    offset: 0,
+                    end: None,
+                };
                 if !compressed {
                     return Box::new(chunks);
                 }
-                // Decompressing takes about as long as parsing: let it run beside. Two chunks ahead are enough.
+                // Decompressing takes about as long as parsing: let it run beside. Two chunks ahead
+                // are enough.
                 let (sender, receiver) = mpsc::sync_channel(2);
                 std::thread::spawn(move || {
                     for chunk in chunks {
@@ -221,7 +258,8 @@ impl Input {
     }
 }
 
-/// Turns byte offsets into positions for messages: `name:line` where the input can be read again, else `name: byte N`.
+/// Turns byte offsets into positions for messages: `name:line` where the input can be read again,
+/// else `name: byte N`.
 #[derive(Clone, Default)]
 pub struct Locator {
     name: String,
@@ -253,8 +291,9 @@ impl Locator {
 }
 
 impl TraceError {
-    /// For an error that [`Input::chunks`] gave after good chunks: the diagnostic that says what was lost, so that the reader can
-    /// keep what it has. Errors that are no damage of the input come back.
+    /// For an error that [`Input::chunks`] gave after good chunks: the diagnostic that says what
+    /// was lost, so that the reader can keep what it has. Errors that are no damage of the input
+    /// come back.
     pub fn into_damage(self) -> Result<Diagnostic, TraceError> {
         let (message, position) = match self {
             TraceError::Malformed { name, position, message, .. } => {
@@ -264,7 +303,13 @@ impl TraceError {
             other => return Err(other),
         };
         let remedy = "copy or record the file again; what was read up to here is in the database";
-        Ok(Diagnostic { severity: Severity::Error, code: "damaged-input", message, position, remedy })
+        Ok(Diagnostic {
+            severity: Severity::Error,
+            code: "damaged-input",
+            message,
+            position,
+            remedy,
+        })
     }
 }
 
@@ -272,11 +317,9 @@ fn fingerprint(file: &[u8]) -> u64 {
     let first = &file[..file.len().min(FINGERPRINT)];
     let last = &file[file.len().saturating_sub(FINGERPRINT).max(first.len())..];
     let length = (file.len() as u64).to_le_bytes();
-    length
-        .iter()
-        .chain(first)
-        .chain(last)
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    length.iter().chain(first).chain(last).fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -294,7 +337,9 @@ impl Compression {
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..] => Some(Compression::Bzip2),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
             // The second is a skippable frame, with which pzstd begins.
-            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+                Some(Compression::Zstd)
+            }
             _ => None,
         }
     }
@@ -314,8 +359,9 @@ struct Stream {
 
 /// Reads a pipe in few pieces.
 ///
-/// A recorder may write a line at a time (valgrind does). A reader that waits for each is woken by each, which costs the recorder more
-/// than the writing; so after a piece of a few lines the pipe is given time to fill.
+/// A recorder may write a line at a time (valgrind does). A reader that waits for each is woken by
+/// each, which costs the recorder more than the writing; so after a piece of a few lines the pipe
+/// is given time to fill.
 struct Patient<R> {
     reader: R,
     /// The last piece was a small one.
@@ -324,7 +370,8 @@ struct Patient<R> {
 
 /// Bytes of a small piece at most: programs that write blocks write larger ones.
 const SMALL: usize = 4095;
-/// In this time a recorder writes less than the 64 KiB that a pipe holds, unless it is faster than it could be with small pieces.
+/// In this time a recorder writes less than the 64 KiB that a pipe holds, unless it is faster than
+/// it could be with small pieces.
 const PATIENCE: Duration = Duration::from_micros(500);
 
 impl<R: Read> Patient<R> {
@@ -367,22 +414,33 @@ impl Read for Counting {
 }
 
 impl Stream {
-    fn open(name: &str, reader: Box<dyn Read + Send>, compression: Option<Compression>) -> Result<Stream, TraceError> {
+    fn open(
+        name: &str,
+        reader: Box<dyn Read + Send>,
+        compression: Option<Compression>,
+    ) -> Result<Stream, TraceError> {
         let consumed = Arc::new(AtomicU64::new(0));
         let counting = Counting { reader, count: consumed.clone() };
         let buffered = |counting| io::BufReader::with_capacity(256 << 10, counting);
         let reader: Box<dyn Read + Send> = match compression {
             None => Box::new(counting),
-            Some(Compression::Gzip) => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(counting))),
-            Some(Compression::Bzip2) => Box::new(bzip2::bufread::MultiBzDecoder::new(buffered(counting))),
-            Some(Compression::Xz) => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(buffered(counting))),
+            Some(Compression::Gzip) => {
+                Box::new(flate2::bufread::MultiGzDecoder::new(buffered(counting)))
+            }
+            Some(Compression::Bzip2) => {
+                Box::new(bzip2::bufread::MultiBzDecoder::new(buffered(counting)))
+            }
+            Some(Compression::Xz) => {
+                Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(buffered(counting)))
+            }
             Some(Compression::Zstd) => Box::new(
                 zstd::stream::read::Decoder::with_buffer(buffered(counting))
                     .map_err(|source| TraceError::Io { name: name.to_string(), source })?,
             ),
         };
         let compressed = compression.is_some();
-        let mut stream = Stream { head: Vec::new(), pending: None, reader, compressed, consumed, given: 0 };
+        let mut stream =
+            Stream { head: Vec::new(), pending: None, reader, compressed, consumed, given: 0 };
         let mut head = Vec::new();
         stream.pending = stream.fill(&mut head, HEAD).err();
         if head.is_empty() {
@@ -396,7 +454,8 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Appends up to `count` bytes; fewer only at the end or with an error, before which all good bytes are in `buffer`.
+    /// Appends up to `count` bytes; fewer only at the end or with an error, before which all good
+    /// bytes are in `buffer`.
     fn fill(&mut self, buffer: &mut Vec<u8>, count: usize) -> io::Result<()> {
         let before = buffer.len();
         if !self.head.is_empty() {
@@ -471,11 +530,19 @@ impl Iterator for MappedChunks {
             }
         };
         self.at = start + length;
-        // Pages far behind are read again from the file if somebody still wants them; until then they need not be resident.
+        // Pages far behind are read again from the file if somebody still wants them; until then
+        // they need not be resident.
         #[cfg(unix)]
         if self.at >= self.dropped + 2 * DROP {
-            // SAFETY: the mapping is of a file and only read, so dropped pages come back with the same contents.
-            let _ = unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, self.dropped, DROP) };
+            // SAFETY: the mapping is of a file and only read, so dropped pages come back with the
+            // same contents.
+            let _ = unsafe {
+                self.map.unchecked_advise_range(
+                    memmap2::UncheckedAdvice::DontNeed,
+                    self.dropped,
+                    DROP,
+                )
+            };
             self.dropped += DROP;
         }
         let bytes = Bytes::Mapped(self.map.clone(), start..self.at);
@@ -503,7 +570,8 @@ impl Iterator for StreamChunks {
         let mut searched = 0;
         while self.end.is_none() {
             // A line longer than the target: as much again.
-            let missing = if bytes.len() < self.target { self.target - bytes.len() } else { bytes.len() };
+            let missing =
+                if bytes.len() < self.target { self.target - bytes.len() } else { bytes.len() };
             let before = bytes.len();
             if let Err(error) = self.stream.fill(&mut bytes, missing) {
                 self.end = Some(Some(self.stream.damage(&self.name, error)));
@@ -539,7 +607,11 @@ impl StreamChunks {
     fn chunk(&mut self, bytes: Vec<u8>) -> Chunk {
         let offset = self.offset;
         self.offset += bytes.len() as u64;
-        Chunk { offset, consumed: self.stream.consumed.load(Ordering::Relaxed), bytes: Bytes::Owned(bytes) }
+        Chunk {
+            offset,
+            consumed: self.stream.consumed.load(Ordering::Relaxed),
+            bytes: Bytes::Owned(bytes),
+        }
     }
 }
 
@@ -580,12 +652,14 @@ mod tests {
     fn compress(kind: Compression, bytes: &[u8]) -> Vec<u8> {
         match kind {
             Compression::Gzip => {
-                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                let mut encoder =
+                    flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
                 encoder.write_all(bytes).unwrap();
                 encoder.finish().unwrap()
             }
             Compression::Bzip2 => {
-                let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+                let mut encoder =
+                    bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
                 encoder.write_all(bytes).unwrap();
                 encoder.finish().unwrap()
             }
@@ -602,7 +676,8 @@ mod tests {
     struct Temporary(std::path::PathBuf);
     impl Temporary {
         fn new(name: &str, bytes: &[u8]) -> Temporary {
-            let path = std::env::temp_dir().join(format!("addfg-input-{}-{name}", std::process::id()));
+            let path =
+                std::env::temp_dir().join(format!("addfg-input-{}-{name}", std::process::id()));
             std::fs::write(&path, bytes).unwrap();
             Temporary(path)
         }
@@ -613,7 +688,8 @@ mod tests {
         }
     }
 
-    const ALL: [Compression; 4] = [Compression::Gzip, Compression::Bzip2, Compression::Xz, Compression::Zstd];
+    const ALL: [Compression; 4] =
+        [Compression::Gzip, Compression::Bzip2, Compression::Xz, Compression::Zstd];
 
     #[test]
     fn mapped_and_streamed_chunks_are_the_same_and_end_at_line_ends() {
@@ -657,12 +733,18 @@ mod tests {
         let bytes = text(200_000);
         for kind in ALL {
             let packed = compress(kind, &bytes);
-            let (good, error) = gather(Input::from_bytes("s", &packed[..packed.len() * 3 / 4]).unwrap().chunks(10_000));
+            let (good, error) = gather(
+                Input::from_bytes("s", &packed[..packed.len() * 3 / 4]).unwrap().chunks(10_000),
+            );
             let good = good.concat();
             assert!(!good.is_empty() && bytes.starts_with(&good), "{kind:?}");
             match error {
                 Some(TraceError::Malformed { position, .. }) => {
-                    assert_eq!(position, format!("byte {} after decompression", good.len()), "{kind:?}");
+                    assert_eq!(
+                        position,
+                        format!("byte {} after decompression", good.len()),
+                        "{kind:?}"
+                    );
                 }
                 other => panic!("{kind:?}: {other:?}"),
             }
@@ -680,9 +762,13 @@ mod tests {
         let empty = Temporary::new("empty", b"");
         assert!(matches!(Input::open(&empty.0), Err(TraceError::Empty { .. })));
         assert!(matches!(Input::from_bytes("s", b""), Err(TraceError::Empty { .. })));
-        assert!(matches!(Input::from_bytes("s", &compress(Compression::Gzip, b"")), Err(TraceError::Empty { .. })));
+        assert!(matches!(
+            Input::from_bytes("s", &compress(Compression::Gzip, b"")),
+            Err(TraceError::Empty { .. })
+        ));
         // With its cause, as the command line prints it.
-        let message = |path: &Path| format!("{:#}", anyhow::Error::new(Input::open(path).err().unwrap()));
+        let message =
+            |path: &Path| format!("{:#}", anyhow::Error::new(Input::open(path).err().unwrap()));
         assert!(message(&std::env::temp_dir()).contains("is a directory"));
         assert!(message(Path::new("does/not/exist")).starts_with("cannot read does/not/exist: "));
     }
@@ -706,7 +792,10 @@ mod tests {
     fn positions_are_lines_where_the_file_can_be_read_again() {
         let file = Temporary::new("lines", b"a\nbb\nccc\n");
         let locator = Input::open(&file.0).unwrap().locator();
-        assert_eq!([0, 1, 2, 5, 3, 100].map(|offset| locator.line(offset).unwrap()), [1, 1, 2, 3, 2, 4]);
+        assert_eq!(
+            [0, 1, 2, 5, 3, 100].map(|offset| locator.line(offset).unwrap()),
+            [1, 1, 2, 3, 2, 4]
+        );
         assert!(locator.at(5).ends_with(":3"));
         assert_eq!(Input::from_bytes("s", b"a\nb").unwrap().locator().at(2), "s: byte 2");
     }

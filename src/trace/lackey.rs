@@ -1,8 +1,9 @@
-//! Valgrind lackey, `--trace-mem=yes`: a line an instruction (`I  addr,size`), then a line for each of its data accesses
-//! (` L`oad, ` S`tore, ` M`odify: a load, then a store). Addresses are hexadecimal, sizes decimal bytes.
+//! Valgrind lackey, `--trace-mem=yes`: a line an instruction (`I  addr,size`), then a line for each
+//! of its data accesses (` L`oad, ` S`tore, ` M`odify: a load, then a store). Addresses are
+//! hexadecimal, sizes decimal bytes.
 //!
-//! Chunks are parsed in parallel: each finds straight runs and keeps a dictionary of them; one ordered pass joins the runs that a
-//! cut went through and maps the dictionaries onto one.
+//! Chunks are parsed in parallel: each finds straight runs and keeps a dictionary of them; one
+//! ordered pass joins the runs that a cut went through and maps the dictionaries onto one.
 
 use super::input::{Chunk, Input};
 use super::{Context, Format, Sink, StepFormat, TraceError};
@@ -90,7 +91,9 @@ impl StepFormat for Lackey {
                         }
                     }
                 };
-                if let Err(source) = std::thread::Builder::new().name("parser".into()).spawn_scoped(scope, parse) {
+                if let Err(source) =
+                    std::thread::Builder::new().name("parser".into()).spawn_scoped(scope, parse)
+                {
                     failed = Some(TraceError::Io { name: name.clone(), source });
                     return;
                 }
@@ -176,8 +179,8 @@ const HEX: [u8; 256] = {
     table
 };
 
-/// The number that eight hexadecimal digits are, if all eight are digits: all at once, byte by byte of a word, because most of a log is
-/// addresses.
+/// The number that eight hexadecimal digits are, if all eight are digits: all at once, byte by byte
+/// of a word, because most of a log is addresses.
 #[inline]
 fn hex8(digits: [u8; 8]) -> Option<u64> {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -191,7 +194,8 @@ fn hex8(digits: [u8; 8]) -> Option<u64> {
     if text & HIGH != 0 || (decimal | letter) & HIGH != HIGH {
         return None;
     }
-    // A letter has bit 6, and its low bits count from 1. The first digit is the highest: neighbours change places as they are joined.
+    // A letter has bit 6, and its low bits count from 1. The first digit is the highest: neighbours
+    // change places as they are joined.
     let nibbles = (text & (0x0f * ONES)) + 9 * ((text >> 6) & ONES);
     let bytes = (nibbles << 4 | nibbles >> 8) & 0x00ff_00ff_00ff_00ff;
     let halves = (bytes << 8 | bytes >> 16) & 0x0000_ffff_0000_ffff;
@@ -206,7 +210,8 @@ enum Kind {
     Modify,
 }
 
-/// One record at the start of `bytes` up to a line end: (kind, address, size, length without the line end).
+/// One record at the start of `bytes` up to a line end: (kind, address, size, length without the
+/// line end).
 #[inline]
 fn parse_record(bytes: &[u8]) -> Option<(Kind, u64, u32, usize)> {
     let kind = match *bytes.first_chunk::<3>()? {
@@ -236,7 +241,12 @@ fn parse_record(bytes: &[u8]) -> Option<(Kind, u64, u32, usize)> {
         size = size.wrapping_mul(10).wrapping_add((digit - b'0') as u32);
         at += 1;
     }
-    if at == start || at > start + 7 || size == 0 || size >= SIZE || (kind == Kind::Instruction && size > 16) {
+    if at == start
+        || at > start + 7
+        || size == 0
+        || size >= SIZE
+        || (kind == Kind::Instruction && size > 16)
+    {
         return None;
     }
     Some((kind, address, size, at))
@@ -305,7 +315,8 @@ struct Parsed {
     offset: u64,
     /// Accesses before the first instruction: they belong to the last one of the chunk before.
     orphans: Raw,
-    /// The first run, which may go on with the last one of the chunk before. None: no instruction in the chunk.
+    /// The first run, which may go on with the last one of the chunk before. None: no instruction
+    /// in the chunk.
     head: Option<Raw>,
     /// Runs between the first and the last.
     runs: Vec<u32>,
@@ -349,7 +360,9 @@ impl Parsed {
                         begun = true;
                         parsed.orphans = std::mem::take(&mut run);
                         run.start = address;
-                    } else if address != run.end || (run.steps >= LONGEST_RUN && parsed.head.is_some()) {
+                    } else if address != run.end
+                        || (run.steps >= LONGEST_RUN && parsed.head.is_some())
+                    {
                         parsed.end_run(&mut run);
                         run.start = address;
                     }
@@ -400,9 +413,12 @@ impl Parsed {
     fn foreign(&mut self, bytes: &[u8], at: usize) -> usize {
         let end = memchr::memchr(b'\n', &bytes[at..]).map(|n| at + n);
         let line = &bytes[at..end.unwrap_or(bytes.len())];
-        let quiet = line.iter().all(u8::is_ascii_whitespace) || line.starts_with(b"==") || line.starts_with(b"--");
+        let quiet = line.iter().all(u8::is_ascii_whitespace)
+            || line.starts_with(b"==")
+            || line.starts_with(b"--");
         if !quiet {
-            let text = String::from_utf8_lossy(&line[..line.len().min(60)]).escape_debug().to_string();
+            let text =
+                String::from_utf8_lossy(&line[..line.len().min(60)]).escape_debug().to_string();
             let position = self.offset + at as u64;
             if end.is_none() {
                 self.cut = Some((position, text));
@@ -428,7 +444,8 @@ struct Merge {
 impl Merge {
     fn add(&mut self, parsed: Parsed) {
         self.out.position = parsed.offset;
-        // Accesses before the first instruction of the whole log have nobody to belong to: they are left out.
+        // Accesses before the first instruction of the whole log have nobody to belong to: they are
+        // left out.
         if let Some(open) = &mut self.open {
             open.tokens.extend(&parsed.orphans.tokens);
             open.addresses.extend(&parsed.orphans.addresses);
@@ -522,7 +539,11 @@ impl Merge {
             if token & ACCESS == 0 {
                 let next = self.insns.len() as u32;
                 let insn = *self.insns.entry((address, token)).or_insert_with(|| {
-                    self.out.new_insns.push(InsnDef { address, size: token as u8, ..InsnDef::default() });
+                    self.out.new_insns.push(InsnDef {
+                        address,
+                        size: token as u8,
+                        ..InsnDef::default()
+                    });
                     next
                 });
                 def.steps.push(BlockStep { insn, executed: true, mem: 0 });
@@ -530,7 +551,11 @@ impl Merge {
             } else if let Some(step) = def.steps.last_mut() {
                 step.mem += 1;
                 let is_write = token & WRITE != 0;
-                def.mem.push(MemShape { is_write, size: token & (SIZE - 1), operand: MemShape::NO_OPERAND });
+                def.mem.push(MemShape {
+                    is_write,
+                    size: token & (SIZE - 1),
+                    operand: MemShape::NO_OPERAND,
+                });
             }
         }
         self.out.new_blocks.push(def);
@@ -550,7 +575,11 @@ mod tests {
             for byte in 0..=255 {
                 digits[place] = byte;
                 let text = std::str::from_utf8(&digits).ok().filter(|t| !t.contains('+'));
-                assert_eq!(hex8(digits), text.and_then(|t| u64::from_str_radix(t, 16).ok()), "{digits:?}");
+                assert_eq!(
+                    hex8(digits),
+                    text.and_then(|t| u64::from_str_radix(t, 16).ok()),
+                    "{digits:?}"
+                );
             }
             digits[place] = before;
         }

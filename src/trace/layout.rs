@@ -1,10 +1,11 @@
-//! Any log with a line an instruction, described by a layout file (`--layout FILE`, TOML; `docs/layout.md`): columns or a pattern with
-//! named fields, and patterns for the registers and accesses behind them.
+//! Any log with a line an instruction, described by a layout file (`--layout FILE`, TOML;
+//! `docs/layout.md`): columns or a pattern with named fields, and patterns for the registers and
+//! accesses behind them.
 
 use super::input::Input;
 use super::record::{
-    ISA_NAMES, Line, Lists, Names, Problems, Record, Steps, TOO_MANY_CPUS, digits, each_line, excerpt, hex, isa_named, number,
-    opcode, pieces,
+    ISA_NAMES, Line, Lists, Names, Problems, Record, Steps, TOO_MANY_CPUS, digits, each_line,
+    excerpt, hex, isa_named, number, opcode, pieces,
 };
 use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::Severity;
@@ -59,7 +60,11 @@ impl StepFormat for Layout {
     fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let mut problems = Problems::new(input.name());
         let Some(text) = context.layout else {
-            return Err(problems.malformed(1, "the format `layout` needs a layout file", "give it with --layout FILE"));
+            return Err(problems.malformed(
+                1,
+                "the format `layout` needs a layout file",
+                "give it with --layout FILE",
+            ));
         };
         let layout = Description::parse(text).map_err(|(line, message)| TraceError::Malformed {
             name: "layout file".into(),
@@ -101,8 +106,13 @@ impl StepFormat for Layout {
         };
         each_line(input, sink, &mut |line, sink| reader.line(line, &mut problems, sink))?;
         if reader.steps.count == 0 {
-            let (line, text) = reader.first_bad.unwrap_or((1, "no line that is not skipped".into()));
-            return Err(problems.malformed(line, format!("no line fits the layout, first `{text}`"), "correct the layout file"));
+            let (line, text) =
+                reader.first_bad.unwrap_or((1, "no line that is not skipped".into()));
+            return Err(problems.malformed(
+                line,
+                format!("no line fits the layout, first `{text}`"),
+                "correct the layout file",
+            ));
         }
         reader.steps.finish(sink)
     }
@@ -127,8 +137,10 @@ enum Field {
 }
 
 /// Names of [`Field`]s, in their order.
-const FIELDS: [&str; 13] =
-    ["_", "time", "cpu", "pc", "opcode", "text", "mode", "micro", "items", "name", "value", "address", "size"];
+const FIELDS: [&str; 13] = [
+    "_", "time", "cpu", "pc", "opcode", "text", "mode", "micro", "items", "name", "value",
+    "address", "size",
+];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -147,11 +159,16 @@ enum Piece {
     Field(usize),
 }
 
-/// Text to match, cut into pieces. A field ends at the first place where all pieces up to the next field fit.
+/// Text to match, cut into pieces. A field ends at the first place where all pieces up to the next
+/// field fit.
 struct Pattern(Vec<Piece>);
 
 impl Pattern {
-    fn parse(text: &str, names: &mut Vec<String>, decimal: &mut Vec<Option<bool>>) -> Result<Pattern, String> {
+    fn parse(
+        text: &str,
+        names: &mut Vec<String>,
+        decimal: &mut Vec<Option<bool>>,
+    ) -> Result<Pattern, String> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut literal = Vec::new();
         let mut rest = text;
@@ -171,12 +188,20 @@ impl Pattern {
                     literal.push(b'}');
                     rest = &rest[1..];
                 }
-                '}' => return Err(format!("`}}` without `{{` in pattern `{text}`; a brace of the log is written twice")),
+                '}' => {
+                    return Err(format!(
+                        "`}}` without `{{` in pattern `{text}`; a brace of the log is written twice"
+                    ));
+                }
                 '{' => {
                     flush(&mut literal, &mut pieces);
-                    let end = rest.find('}').ok_or_else(|| format!("`{{` without `}}` in pattern `{text}`"))?;
+                    let end = rest
+                        .find('}')
+                        .ok_or_else(|| format!("`{{` without `}}` in pattern `{text}`"))?;
                     if matches!(pieces.last(), Some(Piece::Field(_))) {
-                        return Err(format!("two fields with nothing between them in pattern `{text}`"));
+                        return Err(format!(
+                            "two fields with nothing between them in pattern `{text}`"
+                        ));
                     }
                     pieces.push(Piece::Field(field(&rest[..end], names, decimal)?));
                     rest = &rest[end + 1..];
@@ -194,9 +219,15 @@ impl Pattern {
         if pieces.is_empty() { Err("an empty pattern".into()) } else { Ok(Pattern(pieces)) }
     }
 
-    /// Matches at the start of `text` and fills `captures` with ranges; gives the length matched. `whole`: to the end of the text; else
-    /// a field at the end of the pattern, and every field, is one word.
-    fn matches<'a>(&self, text: &'a [u8], whole: bool, captures: &mut [Option<&'a [u8]>]) -> Option<usize> {
+    /// Matches at the start of `text` and fills `captures` with ranges; gives the length matched.
+    /// `whole`: to the end of the text; else a field at the end of the pattern, and every field, is
+    /// one word.
+    fn matches<'a>(
+        &self,
+        text: &'a [u8],
+        whole: bool,
+        captures: &mut [Option<&'a [u8]>],
+    ) -> Option<usize> {
         let mut at = 0;
         let mut index = 0;
         while index < self.0.len() {
@@ -206,12 +237,16 @@ impl Pattern {
                 continue;
             };
             let after = &self.0[index + 1..];
-            let separators = &after[..after.iter().position(|p| matches!(p, Piece::Field(_))).unwrap_or(after.len())];
+            let separators = &after
+                [..after.iter().position(|p| matches!(p, Piece::Field(_))).unwrap_or(after.len())];
             let last = separators.len() == after.len();
             let limit = if whole {
                 text.len() - at
             } else {
-                text[at..].iter().position(|b| b.is_ascii_whitespace() || *b == b',').unwrap_or(text.len() - at)
+                text[at..]
+                    .iter()
+                    .position(|b| b.is_ascii_whitespace() || *b == b',')
+                    .unwrap_or(text.len() - at)
             };
             let mut length = 0;
             loop {
@@ -222,7 +257,10 @@ impl Pattern {
                     let to = text.len().min(at + limit + literal.len());
                     length += memchr::memmem::find(text.get(at + length..to)?, literal)?;
                 } else {
-                    length += text[at + length..].iter().position(u8::is_ascii_whitespace).unwrap_or(text.len() - at - length);
+                    length += text[at + length..]
+                        .iter()
+                        .position(u8::is_ascii_whitespace)
+                        .unwrap_or(text.len() - at - length);
                 }
                 if length > limit {
                     return None;
@@ -265,7 +303,11 @@ fn fits(piece: &Piece, text: &[u8]) -> Option<usize> {
 }
 
 /// Number of a field, `name` or `name:hex` or `name:dec`.
-fn field(text: &str, names: &mut Vec<String>, decimal: &mut Vec<Option<bool>>) -> Result<usize, String> {
+fn field(
+    text: &str,
+    names: &mut Vec<String>,
+    decimal: &mut Vec<Option<bool>>,
+) -> Result<usize, String> {
     let (name, base) = text.split_once(':').map_or((text, None), |(name, base)| (name, Some(base)));
     let name = if name.is_empty() { FIELDS[Field::Ignored as usize] } else { name };
     if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
@@ -334,60 +376,98 @@ impl Description {
         let index = field as usize;
         match &self.shape {
             Shape::Columns { fields, .. } => fields.contains(&index),
-            Shape::Patterns(patterns) => {
-                patterns.iter().any(|p| p.0.iter().any(|piece| matches!(piece, Piece::Field(f) if *f == index)))
-            }
+            Shape::Patterns(patterns) => patterns
+                .iter()
+                .any(|p| p.0.iter().any(|piece| matches!(piece, Piece::Field(f) if *f == index))),
         }
     }
 
     /// Errors: line of the layout file and what is wrong there.
     fn parse(text: &str) -> Result<Description, (usize, String)> {
         let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
-            let line = e
-                .span()
-                .map_or(1, |span| text.as_bytes()[..span.start.min(text.len())].iter().filter(|b| **b == b'\n').count() + 1);
+            let line = e.span().map_or(1, |span| {
+                text.as_bytes()[..span.start.min(text.len())]
+                    .iter()
+                    .filter(|b| **b == b'\n')
+                    .count()
+                    + 1
+            });
             (line, e.message().to_owned())
         })?;
         // Values know no place in the file: the first line that begins with the key.
-        let place = |key: &str| text.lines().position(|l| l.trim_start().starts_with(key)).map_or(1, |i| i + 1);
+        let place = |key: &str| {
+            text.lines().position(|l| l.trim_start().starts_with(key)).map_or(1, |i| i + 1)
+        };
         let at = |key: &'static str| move |message: String| (place(key), message);
-        let known = ["isa", "values", "flags", "opcode", "skip", "ignore", "pattern", "columns", "separator", "item", "failed"];
+        let known = [
+            "isa",
+            "values",
+            "flags",
+            "opcode",
+            "skip",
+            "ignore",
+            "pattern",
+            "columns",
+            "separator",
+            "item",
+            "failed",
+        ];
         if let Some(key) = table.keys().find(|k| !known.contains(&k.as_str())) {
-            return Err((place(key), format!("unknown key `{key}`; there are {}", known.join(", "))));
+            return Err((
+                place(key),
+                format!("unknown key `{key}`; there are {}", known.join(", ")),
+            ));
         }
         let mut names: Vec<String> = FIELDS.iter().map(|n| n.to_string()).collect();
         let mut decimal = vec![None; names.len()];
         let isa = match word(&table, "isa").map_err(at("isa"))? {
             None => None,
-            Some(name) => {
-                Some(isa_named(name).ok_or_else(|| (place("isa"), format!("isa `{name}` is not known; there are {ISA_NAMES}")))?)
-            }
+            Some(name) => Some(isa_named(name).ok_or_else(|| {
+                (place("isa"), format!("isa `{name}` is not known; there are {ISA_NAMES}"))
+            })?),
         };
-        let choice = |key: &'static str, first: &str, second: &str| match word(&table, key).map_err(at(key))? {
+        let choice = |key: &'static str, first: &str, second: &str| match word(&table, key)
+            .map_err(at(key))?
+        {
             None => Ok(None),
             Some(w) if w == first => Ok(Some(true)),
             Some(w) if w == second => Ok(Some(false)),
-            Some(other) => Err((place(key), format!("{key} `{other}`; it may be {first} or {second}"))),
+            Some(other) => {
+                Err((place(key), format!("{key} `{other}`; it may be {first} or {second}")))
+            }
         };
         let values = choice("values", "before", "after")?;
         let opcode_bytes = choice("opcode", "bytes", "number")?;
         let flags = match table.get("flags") {
             None => false,
-            Some(value) => value.as_bool().ok_or_else(|| (place("flags"), "flags must be true or false".into()))?,
+            Some(value) => value
+                .as_bool()
+                .ok_or_else(|| (place("flags"), "flags must be true or false".into()))?,
         };
         let skip = words(table.get("skip")).map_err(at("skip"))?;
         let ignore = words(table.get("ignore"))
-            .and_then(|list| list.iter().map(|p| Pattern::parse(p.trim(), &mut names, &mut decimal)).collect())
+            .and_then(|list| {
+                list.iter().map(|p| Pattern::parse(p.trim(), &mut names, &mut decimal)).collect()
+            })
             .map_err(at("ignore"))?;
         let shape = match (table.get("pattern"), table.get("columns")) {
             (Some(pattern), None) => {
                 let parse = |p: &String| Pattern::parse(p.trim(), &mut names, &mut decimal);
-                Shape::Patterns(words(Some(pattern)).and_then(|l| l.iter().map(parse).collect()).map_err(at("pattern"))?)
+                Shape::Patterns(
+                    words(Some(pattern))
+                        .and_then(|l| l.iter().map(parse).collect())
+                        .map_err(at("pattern"))?,
+                )
             }
             (None, Some(columns)) => {
                 let list = words(Some(columns)).map_err(at("columns"))?;
-                let fields: Result<_, _> = list.iter().map(|c| field(c, &mut names, &mut decimal)).collect();
-                let separator = word(&table, "separator").map_err(at("separator"))?.unwrap_or(" ").as_bytes().to_vec();
+                let fields: Result<_, _> =
+                    list.iter().map(|c| field(c, &mut names, &mut decimal)).collect();
+                let separator = word(&table, "separator")
+                    .map_err(at("separator"))?
+                    .unwrap_or(" ")
+                    .as_bytes()
+                    .to_vec();
                 if separator.is_empty() {
                     return Err((place("separator"), "an empty separator".into()));
                 }
@@ -397,15 +477,22 @@ impl Description {
         };
         let mut items = Vec::new();
         // Errors of items tell the line of the item's heading.
-        let heading =
-            |n: usize| text.lines().enumerate().filter(|(_, l)| l.trim() == "[[item]]").nth(n).map_or(1, |(i, _)| i + 1);
+        let heading = |n: usize| {
+            text.lines()
+                .enumerate()
+                .filter(|(_, l)| l.trim() == "[[item]]")
+                .nth(n)
+                .map_or(1, |(i, _)| i + 1)
+        };
         let list = match table.get("item") {
             None => &[][..],
             Some(Value::Array(list)) => list,
             Some(_) => return Err((place("item"), "items are written [[item]]".into())),
         };
         for (n, value) in list.iter().enumerate() {
-            items.push(item(value, &mut names, &mut decimal).map_err(|message| (heading(n), message))?);
+            items.push(
+                item(value, &mut names, &mut decimal).map_err(|message| (heading(n), message))?,
+            );
         }
         let failed = when(table.get("failed"), &mut names, &mut decimal).map_err(at("failed"))?;
         let layout = Description {
@@ -425,7 +512,11 @@ impl Description {
             return Err((1, "no field {pc}: where the instruction is must be known".into()));
         }
         if !layout.items.is_empty() && !layout.has(Field::Items) {
-            return Err((1, "[[item]]s are looked for in the field {items}, which the layout does not have".into()));
+            return Err((
+                1,
+                "[[item]]s are looked for in the field {items}, which the layout does not have"
+                    .into(),
+            ));
         }
         if values.is_none() && layout.items.iter().any(|i| i.kind == Kind::Register) {
             return Err((1, "items of kind register need values = \"before\" or \"after\"".into()));
@@ -443,22 +534,37 @@ fn words(value: Option<&Value>) -> Result<Vec<String>, String> {
     match value {
         None => Ok(Vec::new()),
         Some(Value::String(one)) => Ok(vec![one.clone()]),
-        Some(Value::Array(list)) => {
-            list.iter().map(|v| v.as_str().map(str::to_owned).ok_or_else(|| format!("`{v}` is no text"))).collect()
-        }
+        Some(Value::Array(list)) => list
+            .iter()
+            .map(|v| v.as_str().map(str::to_owned).ok_or_else(|| format!("`{v}` is no text")))
+            .collect(),
         Some(other) => Err(format!("`{other}` is no text and no list of texts")),
     }
 }
 
-fn when(value: Option<&Value>, names: &mut Vec<String>, decimal: &mut Vec<Option<bool>>) -> Result<When, String> {
+fn when(
+    value: Option<&Value>,
+    names: &mut Vec<String>,
+    decimal: &mut Vec<Option<bool>>,
+) -> Result<When, String> {
     let Some(value) = value else { return Ok(Vec::new()) };
-    let table = value.as_table().ok_or("a condition is written { field = [\"beginning\", ...] }")?;
-    table.iter().map(|(name, value)| Ok((field(name, names, decimal)?, words(Some(value))?))).collect()
+    let table =
+        value.as_table().ok_or("a condition is written { field = [\"beginning\", ...] }")?;
+    table
+        .iter()
+        .map(|(name, value)| Ok((field(name, names, decimal)?, words(Some(value))?)))
+        .collect()
 }
 
-fn item(value: &Value, names: &mut Vec<String>, decimal: &mut Vec<Option<bool>>) -> Result<Item, String> {
+fn item(
+    value: &Value,
+    names: &mut Vec<String>,
+    decimal: &mut Vec<Option<bool>>,
+) -> Result<Item, String> {
     let table = value.as_table().ok_or("items are written [[item]]")?;
-    if let Some(key) = table.keys().find(|k| !["kind", "pattern", "when", "size"].contains(&k.as_str())) {
+    if let Some(key) =
+        table.keys().find(|k| !["kind", "pattern", "when", "size"].contains(&k.as_str()))
+    {
         return Err(format!("unknown key `{key}` of an item; there are kind, pattern, when, size"));
     }
     let kinds: BTreeMap<&str, Kind> = [
@@ -470,8 +576,14 @@ fn item(value: &Value, names: &mut Vec<String>, decimal: &mut Vec<Option<bool>>)
     ]
     .into();
     let name = word(table, "kind")?.ok_or("an item without kind")?;
-    let kind = *kinds.get(name).ok_or_else(|| format!("kind `{name}`; it may be read, write, register, load or store"))?;
-    let pattern = Pattern::parse(word(table, "pattern")?.ok_or("an item without pattern")?.trim(), names, decimal)?;
+    let kind = *kinds
+        .get(name)
+        .ok_or_else(|| format!("kind `{name}`; it may be read, write, register, load or store"))?;
+    let pattern = Pattern::parse(
+        word(table, "pattern")?.ok_or("an item without pattern")?.trim(),
+        names,
+        decimal,
+    )?;
     let needed = match kind {
         Kind::Load | Kind::Store => &[Field::Address][..],
         _ => &[Field::Name, Field::Value],
@@ -485,7 +597,9 @@ fn item(value: &Value, names: &mut Vec<String>, decimal: &mut Vec<Option<bool>>)
         None => (None, false),
         Some(Value::Integer(n)) if (1..=4096).contains(n) => (u32::try_from(*n).ok(), false),
         Some(Value::String(s)) if s == "digits" => (None, true),
-        Some(other) => return Err(format!("size `{other}`; it may be a number of bytes or \"digits\"")),
+        Some(other) => {
+            return Err(format!("size `{other}`; it may be a number of bytes or \"digits\""));
+        }
     };
     Ok(Item { kind, pattern, when: when(table.get("when"), names, decimal)?, size, by_digits })
 }
@@ -501,7 +615,12 @@ struct Reader<'l> {
 }
 
 impl Reader<'_> {
-    fn line(&mut self, line: Line, problems: &mut Problems, sink: &mut dyn Sink) -> Result<(), TraceError> {
+    fn line(
+        &mut self,
+        line: Line,
+        problems: &mut Problems,
+        sink: &mut dyn Sink,
+    ) -> Result<(), TraceError> {
         if self.layout.skip.iter().any(|s| line.text.starts_with(s.as_bytes())) {
             return Ok(());
         }
@@ -515,7 +634,12 @@ impl Reader<'_> {
     }
 
     /// `None`: the line does not fit.
-    fn step(&mut self, line: &Line, problems: &mut Problems, sink: &mut dyn Sink) -> Result<Option<()>, TraceError> {
+    fn step(
+        &mut self,
+        line: &Line,
+        problems: &mut Problems,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<()>, TraceError> {
         let mut captures = reuse(std::mem::take(&mut self.captures));
         let result = self.fields(line, &mut captures, problems, sink);
         self.captures = reuse(captures);
@@ -541,7 +665,10 @@ impl Reader<'_> {
             }
         };
         if !fitting {
-            let ignored = layout.ignore.iter().any(|pattern| pattern.matches(line.text, true, captures).is_some());
+            let ignored = layout
+                .ignore
+                .iter()
+                .any(|pattern| pattern.matches(line.text, true, captures).is_some());
             return Ok(ignored.then_some(()));
         }
         self.lists.clear();
@@ -557,9 +684,17 @@ impl Reader<'_> {
                         0
                     }
                     Found::Unknown(name, length) => {
-                        let kind = (Severity::Warning, "unknown-register", "restrict the item's pattern or give the right isa");
+                        let kind = (
+                            Severity::Warning,
+                            "unknown-register",
+                            "restrict the item's pattern or give the right isa",
+                        );
                         problems.add(sink, kind, line.number, || {
-                            format!("`{}` is no register of {:?}; left out", excerpt(name), self.isa)
+                            format!(
+                                "`{}` is no register of {:?}; left out",
+                                excerpt(name),
+                                self.isa
+                            )
                         });
                         length
                     }
@@ -578,12 +713,16 @@ impl Reader<'_> {
         let Some(pc) = value(Field::Pc).filter(|_| !bad) else { return Ok(None) };
         let time = if layout.has_time(captures) { value(Field::Time) } else { Some(0) };
         let cpu = if text(Field::Cpu).is_empty() { Some(0) } else { value(Field::Cpu) };
-        let (Some(time), Some(cpu)) = (time, cpu.and_then(|c| u32::try_from(c).ok())) else { return Ok(None) };
+        let (Some(time), Some(cpu)) = (time, cpu.and_then(|c| u32::try_from(c).ok())) else {
+            return Ok(None);
+        };
         let digits = text(Field::Opcode);
         let plain = digits.strip_prefix(b"0x").unwrap_or(digits);
         let mut thumb = false;
         if self.isa == Isa::Arm {
-            thumb = text(Field::Mode).first().is_some_and(|b| b.eq_ignore_ascii_case(&b'T')) || plain.len() == 4 || pc & 1 != 0;
+            thumb = text(Field::Mode).first().is_some_and(|b| b.eq_ignore_ascii_case(&b'T'))
+                || plain.len() == 4
+                || pc & 1 != 0;
         }
         let bytes = match plain {
             [] | b"-" => Some(Default::default()),
@@ -603,7 +742,9 @@ impl Reader<'_> {
             condition: if failed { Condition::Failed } else { Condition::Unknown },
         };
         if !self.steps.admits(cpu) {
-            problems.add(sink, TOO_MANY_CPUS, line.number, || format!("CPU {cpu} is one too many; its lines were left out"));
+            problems.add(sink, TOO_MANY_CPUS, line.number, || {
+                format!("CPU {cpu} is one too many; its lines were left out")
+            });
             return Ok(Some(()));
         }
         let micro = value(Field::Micro).unwrap_or(0);
@@ -622,7 +763,9 @@ impl Reader<'_> {
         }
         // `cpu0`, `T1`; `271ns`
         let text = match field {
-            Field::Cpu => &text[text.iter().rposition(|b| !b.is_ascii_digit()).map_or(0, |i| i + 1)..],
+            Field::Cpu => {
+                &text[text.iter().rposition(|b| !b.is_ascii_digit()).map_or(0, |i| i + 1)..]
+            }
             Field::Time if !text.starts_with(b"0x") => {
                 let end = text.iter().position(u8::is_ascii_alphabetic).unwrap_or(text.len());
                 text[..end].trim_ascii_end()
@@ -633,7 +776,12 @@ impl Reader<'_> {
     }
 
     /// The first item whose pattern fits at the start of `rest`.
-    fn item<'a>(&mut self, rest: &'a [u8], captures: &mut [Option<&'a [u8]>], place: &mut usize) -> Found<'a> {
+    fn item<'a>(
+        &mut self,
+        rest: &'a [u8],
+        captures: &mut [Option<&'a [u8]>],
+        place: &mut usize,
+    ) -> Found<'a> {
         for item in &self.layout.items {
             if !item.when.is_empty() && !holds(&item.when, captures) {
                 continue;
@@ -648,17 +796,27 @@ impl Reader<'_> {
                 let size = match (item.size, value) {
                     (Some(size), _) => size,
                     (None, Some(value)) if item.by_digits => (digits(value) / 2) as u32,
-                    _ => match captures[Field::Size as usize].map(|_| self.number(captures, Field::Size)) {
+                    _ => match captures[Field::Size as usize]
+                        .map(|_| self.number(captures, Field::Size))
+                    {
                         None => 0,
                         Some(Some(size @ 1..=4096)) => size as u32,
                         Some(_) => return Found::Bad,
                     },
                 };
-                let value = if value.is_some() { self.number(captures, Field::Value) } else { None };
-                self.lists.accesses.push(LoggedAccess { address, size, is_write: item.kind == Kind::Store, value });
+                let value =
+                    if value.is_some() { self.number(captures, Field::Value) } else { None };
+                self.lists.accesses.push(LoggedAccess {
+                    address,
+                    size,
+                    is_write: item.kind == Kind::Store,
+                    value,
+                });
                 return Found::Length(length);
             }
-            let (Some(name), Some(value)) = (captures[Field::Name as usize], value) else { continue };
+            let (Some(name), Some(value)) = (captures[Field::Name as usize], value) else {
+                continue;
+            };
             let span = match self.names.span(*place, name) {
                 Ok(Some(span)) => span,
                 Ok(None) => return Found::Length(length),
@@ -686,7 +844,8 @@ impl Reader<'_> {
 }
 
 impl Description {
-    /// A time that is missing in a line of a layout that has one is 0 only if the field is none of the pattern that fitted.
+    /// A time that is missing in a line of a layout that has one is 0 only if the field is none of
+    /// the pattern that fitted.
     fn has_time(&self, captures: &[Option<&[u8]>]) -> bool {
         captures[Field::Time as usize].is_some()
     }
@@ -710,8 +869,14 @@ fn holds(when: &When, captures: &[Option<&[u8]>]) -> bool {
     })
 }
 
-/// Cuts a line at its separators; the last field takes the rest, and fields behind the address may be missing.
-fn columns<'a>(line: &'a [u8], separator: &[u8], fields: &[usize], captures: &mut [Option<&'a [u8]>]) -> bool {
+/// Cuts a line at its separators; the last field takes the rest, and fields behind the address may
+/// be missing.
+fn columns<'a>(
+    line: &'a [u8],
+    separator: &[u8],
+    fields: &[usize],
+    captures: &mut [Option<&'a [u8]>],
+) -> bool {
     let blanks = separator == b" ";
     let mut rest = Some(line);
     for (n, &field) in fields.iter().enumerate() {
@@ -762,7 +927,16 @@ mod tests {
         let line = "416029000: system.cpu: T0 : 0x10436 @main+2    : c_swsp ra, 60(sp)          : MemWrite :  D=0x05 A=0x7c";
         assert_eq!(
             values(gem5, line).unwrap(),
-            ["416029000", "system.cpu", "T0", "0x10436", "main+2", "c_swsp ra, 60(sp)", "MemWrite", "D=0x05 A=0x7c"]
+            [
+                "416029000",
+                "system.cpu",
+                "T0",
+                "0x10436",
+                "main+2",
+                "c_swsp ra, 60(sp)",
+                "MemWrite",
+                "D=0x05 A=0x7c"
+            ]
         );
         assert_eq!(values(gem5, "1: cpu: T0 : 0x1 @f : nop : IntAlu :").unwrap()[7], "");
         assert_eq!(values(gem5, "1: cpu: T0 : 0x1 @f : nop"), None);
@@ -770,16 +944,27 @@ mod tests {
         assert_eq!(values("<{a}>", "<x>>"), Some(vec!["x>".into()]));
         assert_eq!(values("{a}={{{b}}}", "k={v}"), Some(vec!["k".into(), "v".into()]));
         assert_eq!(values("{a}:", "x:y"), None);
-        assert_eq!(values("core {cpu}: {rest}", "core   3: 0x80"), Some(vec!["3".into(), "0x80".into()]));
+        assert_eq!(
+            values("core {cpu}: {rest}", "core   3: 0x80"),
+            Some(vec!["3".into(), "0x80".into()])
+        );
     }
 
     #[test]
     fn items_are_words() {
-        let item = |pattern, text| matched(pattern, text, false).map(|m| m.into_iter().map(|(_, v)| v).collect::<Vec<_>>());
+        let item = |pattern, text| {
+            matched(pattern, text, false).map(|m| m.into_iter().map(|(_, v)| v).collect::<Vec<_>>())
+        };
         assert_eq!(item("{name}={value}", "x9=0x05 x8=7"), Some(vec!["x9".into(), "0x05".into()]));
         assert_eq!(item("{name}={value}", "x9:0x05 x8=7"), None);
-        assert_eq!(item("PA:{a} store:{v}", "PA:0x20 store:0x00  load:1"), Some(vec!["0x20".into(), "0x00".into()]));
-        assert_eq!(item("{name} {value}", "x9   0x05 x8 7"), Some(vec!["x9".into(), "0x05".into()]));
+        assert_eq!(
+            item("PA:{a} store:{v}", "PA:0x20 store:0x00  load:1"),
+            Some(vec!["0x20".into(), "0x00".into()])
+        );
+        assert_eq!(
+            item("{name} {value}", "x9   0x05 x8 7"),
+            Some(vec!["x9".into(), "0x05".into()])
+        );
     }
 
     #[test]
@@ -793,10 +978,26 @@ mod tests {
             ("pattern = \"{pc:oct}\"", 1, "hex or dec"),
             ("isa = \"z80\"\npattern = \"{pc}\"", 1, "z80"),
             ("pattern = \"{pc}\"\ncolumns = [\"pc\"]", 1, "either"),
-            ("pattern = \"{pc} {items}\"\n[[item]]\nkind = \"write\"\npattern = \"{name}\"", 2, "{value}"),
-            ("pattern = \"{pc} {items}\"\n[[item]]\nkind = \"colour\"\npattern = \"{name}\"", 2, "colour"),
-            ("pattern = \"{pc}\"\n[[item]]\nkind = \"load\"\npattern = \"{address}\"", 1, "{items}"),
-            ("pattern = \"{pc} {items}\"\n[[item]]\nkind = \"register\"\npattern = \"{name}={value}\"", 1, "values"),
+            (
+                "pattern = \"{pc} {items}\"\n[[item]]\nkind = \"write\"\npattern = \"{name}\"",
+                2,
+                "{value}",
+            ),
+            (
+                "pattern = \"{pc} {items}\"\n[[item]]\nkind = \"colour\"\npattern = \"{name}\"",
+                2,
+                "colour",
+            ),
+            (
+                "pattern = \"{pc}\"\n[[item]]\nkind = \"load\"\npattern = \"{address}\"",
+                1,
+                "{items}",
+            ),
+            (
+                "pattern = \"{pc} {items}\"\n[[item]]\nkind = \"register\"\npattern = \"{name}={value}\"",
+                1,
+                "values",
+            ),
             ("pattern = [\"{pc}\", 3]", 1, "no text"),
             ("pattern = \"{pc}\"\nvalues = \"now\"", 2, "before or after"),
         ] {

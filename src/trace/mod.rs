@@ -1,4 +1,5 @@
-//! Trace formats: one file a format, one word in [`STEP_FORMATS`] or [`TABLE_FORMATS`]; detection by content; files, pipes and compression in [`input`].
+//! Trace formats: one file a format, one word in [`STEP_FORMATS`] or [`TABLE_FORMATS`]; detection
+//! by content; files, pipes and compression in [`input`].
 
 use crate::diagnostics::Diagnostic;
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
@@ -25,7 +26,8 @@ pub trait Format: Sync {
     fn record(&self) -> &'static str;
     /// What it carries at best (a single file's [`Sink::begin`] is exact).
     fn carries(&self) -> Carries;
-    /// Whether the first bytes (up to 64 KiB, after decompression) are of this format. At most one format may say yes.
+    /// Whether the first bytes (up to 64 KiB, after decompression) are of this format. At most one
+    /// format may say yes.
     fn sniff(&self, head: &[u8]) -> bool;
     /// A longer text for `addfg formats NAME`: the grammar, its limits.
     fn help(&self) -> &'static str;
@@ -33,14 +35,24 @@ pub trait Format: Sync {
 
 /// A format whose records are executed instructions, from which [`crate::analysis`] finds the rest.
 pub trait StepFormat: Format {
-    fn read(&self, input: input::Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError>;
+    fn read(
+        &self,
+        input: input::Input,
+        context: &Context,
+        sink: &mut dyn Sink,
+    ) -> Result<(), TraceError>;
 }
 
 /// A format whose records are calls, communications or control flow: it fills the tables itself.
 pub trait TableFormat: Format {
-    /// Loads all files of a run. Bad input is a [`crate::diagnostics::Diagnostic`] and goes on behind the damage where that can be
-    /// done; an error is for an input of which nothing can be loaded.
-    fn load(&self, inputs: Vec<input::Input>, load: &mut crate::build::Load) -> Result<Loaded, crate::build::BuildError>;
+    /// Loads all files of a run. Bad input is a [`crate::diagnostics::Diagnostic`] and goes on
+    /// behind the damage where that can be done; an error is for an input of which nothing can be
+    /// loaded.
+    fn load(
+        &self,
+        inputs: Vec<input::Input>,
+        load: &mut crate::build::Load,
+    ) -> Result<Loaded, crate::build::BuildError>;
 }
 
 /// What a [`TableFormat`] loaded.
@@ -56,12 +68,16 @@ pub struct Loaded {
     pub meta: Vec<(&'static str, Option<String>)>,
 }
 
-pub static STEP_FORMATS: &[&dyn StepFormat] = &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
+pub static STEP_FORMATS: &[&dyn StepFormat] =
+    &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
 pub static TABLE_FORMATS: &[&dyn TableFormat] = &[&csi::Csi, &dcfg::Dcfg, &wet::Wet, &xray::Xray];
 
 /// Every format, in the order in which `addfg formats` lists them.
 pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
-    STEP_FORMATS.iter().map(|f| *f as &dyn Format).chain(TABLE_FORMATS.iter().map(|f| *f as &dyn Format))
+    STEP_FORMATS
+        .iter()
+        .map(|f| *f as &dyn Format)
+        .chain(TABLE_FORMATS.iter().map(|f| *f as &dyn Format))
 }
 
 /// What a reader may need to know beside its input.
@@ -79,7 +95,8 @@ pub struct Context<'a> {
 
 /// Where a reader's rows go.
 pub trait Sink {
-    /// Once, before the first batch: what this file carries, and its instruction set if the log tells.
+    /// Once, before the first batch: what this file carries, and its instruction set if the log
+    /// tells.
     fn begin(&mut self, carries: Carries, isa: Option<Isa>) -> Result<(), TraceError>;
     /// Takes the rows out of `batch` and leaves an empty one to fill again.
     fn steps(&mut self, batch: &mut StepBatch) -> Result<(), TraceError>;
@@ -93,7 +110,9 @@ pub trait Sink {
 pub enum TraceError {
     #[error("cannot read {name}")]
     Io { name: String, source: std::io::Error },
-    #[error("{name}: not a trace in any format that addfg knows ({seen}); `addfg formats` lists them, --format NAME forces one")]
+    #[error(
+        "{name}: not a trace in any format that addfg knows ({seen}); `addfg formats` lists them, --format NAME forces one"
+    )]
     UnknownFormat { name: String, seen: String },
     #[error("{name}: empty file; nothing was recorded")]
     Empty { name: String },
@@ -130,7 +149,10 @@ pub fn detect(input: &input::Input, forced: Option<&str>) -> Result<Found, Trace
     }
     let seen = match forced {
         Some(name) => format!("no format is named {name}"),
-        None => format!("it begins with `{}`", input.head()[..input.head().len().min(40)].escape_ascii()),
+        None => format!(
+            "it begins with `{}`",
+            input.head()[..input.head().len().min(40)].escape_ascii()
+        ),
     };
     Err(TraceError::UnknownFormat { name: input.name().to_owned(), seen })
 }

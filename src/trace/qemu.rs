@@ -1,8 +1,10 @@
-//! QEMU, user or system mode, one instruction a block: `-d in_asm,cpu[,exec],nochain -singlestep` (`-one-insn-per-tb` in newer ones).
+//! QEMU, user or system mode, one instruction a block: `-d in_asm,cpu[,exec],nochain -singlestep`
+//! (`-one-insn-per-tb` in newer ones).
 //!
-//! A block's disassembly (`IN:`) comes once, when it is translated; before each execution all registers are dumped, in lines whose
-//! layout never changes within a log. So the first dump gives a template - which bytes are whose digits - and later ones are compared
-//! with the one before, 16 bytes at a time: only what differs is parsed.
+//! A block's disassembly (`IN:`) comes once, when it is translated; before each execution all
+//! registers are dumped, in lines whose layout never changes within a log. So the first dump gives
+//! a template - which bytes are whose digits - and later ones are compared with the one before, 16
+//! bytes at a time: only what differs is parsed.
 
 use super::input::{Input, Locator};
 use super::{Context, Format, Sink, StepFormat, TraceError};
@@ -70,7 +72,8 @@ impl Format for Qemu {
             dumps += (dump_isa(line).is_some()) as u32;
             listings += (line.starts_with(b"IN: ") || line == b"IN:") as u32;
         }
-        // A log with `-d cpu` alone has no listings: its first line is a dump's, with more than one value.
+        // A log with `-d cpu` alone has no listings: its first line is a dump's, with more than one
+        // value.
         let first = head.split(|&b| b == b'\n').next().unwrap_or_default();
         let dumped = dump_isa(first).is_some() && first.trim_ascii().len() > 12;
         dumps > 0 && (listings > 0 || head.starts_with(b"Trace ") || dumped)
@@ -78,14 +81,20 @@ impl Format for Qemu {
 }
 
 impl StepFormat for Qemu {
-    fn read(&self, input: Input, _context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
+    fn read(
+        &self,
+        input: Input,
+        _context: &Context,
+        sink: &mut dyn Sink,
+    ) -> Result<(), TraceError> {
         read(input, CHUNK, sink)
     }
 }
 
 /// Reads a log in chunks of about that many bytes.
 fn read(input: Input, chunk: usize, sink: &mut dyn Sink) -> Result<(), TraceError> {
-    let mut reader = Reader { name: input.name().to_owned(), locator: input.locator(), ..Reader::new() };
+    let mut reader =
+        Reader { name: input.name().to_owned(), locator: input.locator(), ..Reader::new() };
     let mut rest: Vec<u8> = Vec::new();
     let mut offset = 0;
     let mut consumed = 0;
@@ -98,7 +107,8 @@ fn read(input: Input, chunk: usize, sink: &mut dyn Sink) -> Result<(), TraceErro
                 break;
             }
         };
-        // What the chunk before began is joined with as much of this one as ends it, so that little is copied.
+        // What the chunk before began is joined with as much of this one as ends it, so that little
+        // is copied.
         let mut at = 0;
         while !rest.is_empty() && at < chunk.len() {
             let before = rest.len();
@@ -140,7 +150,8 @@ fn dump_isa(line: &[u8]) -> Option<Isa> {
         [b'E', b'A', b'X', b'=', ..] => Some(Isa::X86),
         [b' ', b'p', b'c', b' ', b' ', b' ', rest @ ..] => {
             // What follows the first value may be the next line.
-            let digits = rest.trim_ascii_start().iter().take_while(|b| b.is_ascii_hexdigit()).count();
+            let digits =
+                rest.trim_ascii_start().iter().take_while(|b| b.is_ascii_hexdigit()).count();
             Some(if digits > 8 { Isa::Riscv64 } else { Isa::Riscv32 })
         }
         _ => None,
@@ -242,12 +253,24 @@ impl Reader {
     }
 
     fn malformed(&self, offset: u64, message: &str, remedy: &str) -> TraceError {
-        let position = self.locator.line(offset).map_or_else(|| format!("byte {offset}"), |l| l.to_string());
-        TraceError::Malformed { name: self.name.clone(), position, message: message.into(), remedy: remedy.into() }
+        let position =
+            self.locator.line(offset).map_or_else(|| format!("byte {offset}"), |l| l.to_string());
+        TraceError::Malformed {
+            name: self.name.clone(),
+            position,
+            message: message.into(),
+            remedy: remedy.into(),
+        }
     }
 
     /// Parses what is complete in `bytes`; gives how many bytes that was.
-    fn parse(&mut self, bytes: &[u8], offset: u64, last: bool, sink: &mut dyn Sink) -> Result<usize, TraceError> {
+    fn parse(
+        &mut self,
+        bytes: &[u8],
+        offset: u64,
+        last: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<usize, TraceError> {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
@@ -255,7 +278,8 @@ impl Reader {
             if dump_isa(&rest[..rest.len().min(32)]).is_some() {
                 let Some(extent) = self.extent(rest, last) else { break };
                 let cut = last && extent.length == rest.len() && !rest.ends_with(b"\n");
-                at += self.step(&rest[..extent.length], extent.same, offset + at as u64, cut, sink)?;
+                at +=
+                    self.step(&rest[..extent.length], extent.same, offset + at as u64, cut, sink)?;
                 continue;
             }
             let Some(end) = memchr::memchr(b'\n', rest) else {
@@ -277,14 +301,22 @@ impl Reader {
                 self.in_dump = false;
             }
             // Floating-point and system registers, in layouts of many kinds.
-            let more = self.in_dump && (line.contains(&b'=') || line.starts_with(b" ") || line.starts_with(b"FPSCR"));
-            if !more && line.trim_ascii_end() != b"" && !QUIET.iter().any(|start| line.starts_with(start)) {
+            let more = self.in_dump
+                && (line.contains(&b'=') || line.starts_with(b" ") || line.starts_with(b"FPSCR"));
+            if !more
+                && line.trim_ascii_end() != b""
+                && !QUIET.iter().any(|start| line.starts_with(start))
+            {
                 if self.foreign == 0 {
-                    let text = String::from_utf8_lossy(&line[..line.len().min(60)]).escape_debug().to_string();
+                    let text = String::from_utf8_lossy(&line[..line.len().min(60)])
+                        .escape_debug()
+                        .to_string();
                     sink.diagnostic(Diagnostic {
                         severity: Severity::Warning,
                         code: "foreign-lines",
-                        message: format!("lines that are none of QEMU's log were left out, the first: `{text}`"),
+                        message: format!(
+                            "lines that are none of QEMU's log were left out, the first: `{text}`"
+                        ),
                         position: self.locator.at(offset + at as u64),
                         remedy: "write the log to a file of its own with -D",
                     });
@@ -307,7 +339,8 @@ impl Reader {
         self.other(rest, last).map(|length| Extent { length, same: false })
     }
 
-    /// Length of the first dump, or of one of another layout: up to a line that begins something else.
+    /// Length of the first dump, or of one of another layout: up to a line that begins something
+    /// else.
     #[cold]
     fn other(&self, rest: &[u8], last: bool) -> Option<usize> {
         let mut at = 0;
@@ -317,8 +350,10 @@ impl Reader {
             };
             at += end + 1;
             let next = &rest[at..];
-            let ends =
-                next.starts_with(b"----") || next.starts_with(b"IN:") || next.starts_with(b"Trace ") || next.starts_with(b"\n");
+            let ends = next.starts_with(b"----")
+                || next.starts_with(b"IN:")
+                || next.starts_with(b"Trace ")
+                || next.starts_with(b"\n");
             if ends || dump_isa(&next[..next.len().min(32)]).is_some() || at > LONGEST_DUMP {
                 return Some(at);
             }
@@ -331,12 +366,14 @@ impl Reader {
     /// Reads the first dump's layout.
     fn learn(&mut self, dump: &[u8], isa: Isa) {
         let file = isa::registers(isa);
-        let mut t = Template { bytes: dump.to_vec(), owner: vec![0; dump.len()], ..Template::default() };
+        let mut t =
+            Template { bytes: dump.to_vec(), owner: vec![0; dump.len()], ..Template::default() };
         let mut start = 0;
         for line in dump.split_inclusive(|&b| b == b'\n') {
             let mut add = |name: &[u8], from: usize, len: usize| {
                 let name = String::from_utf8_lossy(name).trim().to_string();
-                // What is behind x86's segments (control registers, lazy flags) varies in length and is no data.
+                // What is behind x86's segments (control registers, lazy flags) varies in length
+                // and is no data.
                 let system = name.starts_with("CR") || name.starts_with("DR");
                 // `R07`, `X07`, `s07`
                 let short = match name.as_bytes() {
@@ -377,7 +414,9 @@ impl Reader {
                         name -= 1;
                     }
                     let name_end = name;
-                    while name > 0 && (line[name - 1].is_ascii_alphanumeric() || line[name - 1] == b'_') {
+                    while name > 0
+                        && (line[name - 1].is_ascii_alphanumeric() || line[name - 1] == b'_')
+                    {
                         name -= 1;
                     }
                     let mut value = i + 1;
@@ -389,7 +428,10 @@ impl Reader {
                         }
                         value += 1;
                     }
-                    let len = line[value.min(line.len())..].iter().take_while(|b| b.is_ascii_hexdigit()).count();
+                    let len = line[value.min(line.len())..]
+                        .iter()
+                        .take_while(|b| b.is_ascii_hexdigit())
+                        .count();
                     // Damaged digits would make a shorter field, and wrong values from then on.
                     let whole = line.get(value + len).is_none_or(u8::is_ascii_whitespace);
                     if whole && (8..=16).contains(&len) {
@@ -415,7 +457,8 @@ impl Reader {
             t.owner.truncate(end + 1);
             t.ends.truncate(lines + 1);
         }
-        t.values = t.fields.iter().map(|f| hex(&dump[f.start..f.start + f.len]).unwrap_or(0)).collect();
+        t.values =
+            t.fields.iter().map(|f| hex(&dump[f.start..f.start + f.len]).unwrap_or(0)).collect();
         let number = |span: Option<RegSpan>| t.fields.iter().position(|f| Some(f.span) == span);
         t.pc = number(file.pc);
         t.psr = if isa == Isa::Arm { number(file.lookup("cpsr")) } else { None };
@@ -424,12 +467,25 @@ impl Reader {
 
     /// A register dump: one step. Gives its length: lines behind the last register are not its own.
     /// `same`: it is laid out like the first one.
-    fn step(&mut self, dump: &[u8], same: bool, offset: u64, cut: bool, sink: &mut dyn Sink) -> Result<usize, TraceError> {
+    fn step(
+        &mut self,
+        dump: &[u8],
+        same: bool,
+        offset: u64,
+        cut: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<usize, TraceError> {
         if self.isa.is_none() {
-            let isa = dump_isa(dump).ok_or_else(|| self.malformed(offset, "unknown registers", "see `addfg formats qemu`"))?;
+            let isa = dump_isa(dump).ok_or_else(|| {
+                self.malformed(offset, "unknown registers", "see `addfg formats qemu`")
+            })?;
             self.learn(dump, isa);
             if self.template.pc.is_none() {
-                return Err(self.malformed(offset, "no program counter among the registers", "record with -d cpu"));
+                return Err(self.malformed(
+                    offset,
+                    "no program counter among the registers",
+                    "record with -d cpu",
+                ));
             }
             self.isa = Some(isa);
             sink.begin(Qemu.carries(), Some(isa))?;
@@ -495,7 +551,8 @@ impl Reader {
         sink.diagnostic(Diagnostic { severity: Severity::Error, code, message, position, remedy });
     }
 
-    /// Parses the fields that differ from the dump before; false if one of them is no number, which keeps its value from before.
+    /// Parses the fields that differ from the dump before; false if one of them is no number, which
+    /// keeps its value from before.
     #[inline]
     fn changes(&mut self, dump: &[u8]) -> bool {
         let mut good = true;
@@ -538,7 +595,12 @@ impl Reader {
     }
 
     /// The lines behind `IN:`; gives their length, None if the end is not there yet.
-    fn listing(&mut self, rest: &[u8], offset: u64, last: bool) -> Result<Option<usize>, TraceError> {
+    fn listing(
+        &mut self,
+        rest: &[u8],
+        offset: u64,
+        last: bool,
+    ) -> Result<Option<usize>, TraceError> {
         let mut at = 0;
         let mut first: Option<(u64, Listing)> = None;
         loop {
@@ -556,8 +618,13 @@ impl Reader {
                 // A long instruction's bytes go on in the next line.
                 Some((_, listing)) if text.is_empty() => listing.digits.extend(digits),
                 Some(_) => {
-                    let remedy = "record with -singlestep (newer versions: -one-insn-per-tb) and -d nochain";
-                    return Err(self.malformed(offset, "a block of several instructions has one register dump", remedy));
+                    let remedy =
+                        "record with -singlestep (newer versions: -one-insn-per-tb) and -d nochain";
+                    return Err(self.malformed(
+                        offset,
+                        "a block of several instructions has one register dump",
+                        remedy,
+                    ));
                 }
             }
         }
@@ -569,7 +636,11 @@ impl Reader {
 
     fn finish(&mut self, sink: &mut dyn Sink) -> Result<(), TraceError> {
         if self.steps == 0 {
-            return Err(self.malformed(0, "no register dump in it", "record with `-d in_asm,cpu,nochain -singlestep`"));
+            return Err(self.malformed(
+                0,
+                "no register dump in it",
+                "record with `-d in_asm,cpu,nochain -singlestep`",
+            ));
         }
         sink.steps(&mut self.batch)
     }
@@ -601,7 +672,8 @@ fn disassembly(line: &[u8]) -> Option<(u64, Vec<u8>, String)> {
     Some((address, digits, text))
 }
 
-/// An instruction's code as a number that tells codes of up to 15 bytes apart (no instruction has more).
+/// An instruction's code as a number that tells codes of up to 15 bytes apart (no instruction has
+/// more).
 fn packed(bytes: &[u8]) -> u128 {
     bytes.iter().fold(bytes.len() as u128, |n, &b| n << 8 | u128::from(b))
 }
@@ -660,7 +732,8 @@ pub(super) mod tests {
             self.defs.append(&mut batch.new_insns);
             let (mut access, mut register) = (0, 0);
             for i in 0..batch.len() {
-                let (access_end, register_end) = (batch.access_end[i] as usize, batch.register_end[i] as usize);
+                let (access_end, register_end) =
+                    (batch.access_end[i] as usize, batch.register_end[i] as usize);
                 assert!((batch.insn[i] as usize) < self.defs.len());
                 self.steps.push(Step {
                     insn: batch.insn[i] as usize,
@@ -683,8 +756,13 @@ pub(super) mod tests {
     }
 
     impl Collect {
-        pub fn read(format: &dyn StepFormat, bytes: &[u8], isa: Option<Isa>) -> Result<Collect, TraceError> {
-            let context = Context { isa, big_endian: false, code: &|_| None, layout: None, jobs: 1 };
+        pub fn read(
+            format: &dyn StepFormat,
+            bytes: &[u8],
+            isa: Option<Isa>,
+        ) -> Result<Collect, TraceError> {
+            let context =
+                Context { isa, big_endian: false, code: &|_| None, layout: None, jobs: 1 };
             let mut collect = Collect::default();
             format.read(Input::from_bytes("log", bytes)?, &context, &mut collect)?;
             Ok(collect)
@@ -695,7 +773,11 @@ pub(super) mod tests {
         /// Registers of a step by name.
         pub fn registers(&self, step: usize) -> Vec<(String, u64)> {
             let file = isa::registers(self.isa.unwrap());
-            self.steps[step].registers.iter().map(|(s, v)| (file.at(s.offset).unwrap().name.clone(), *v)).collect()
+            self.steps[step]
+                .registers
+                .iter()
+                .map(|(s, v)| (file.at(s.offset).unwrap().name.clone(), *v))
+                .collect()
         }
         pub fn codes(&self) -> Vec<&str> {
             self.diagnostics.iter().map(|d| d.code).collect()
@@ -704,7 +786,8 @@ pub(super) mod tests {
 
     /// The format that detection finds, which is the only one that says yes.
     pub fn only(bytes: &[u8]) -> &'static str {
-        let found = detect(&Input::from_bytes("log", bytes).unwrap(), None).unwrap().format().name();
+        let found =
+            detect(&Input::from_bytes("log", bytes).unwrap(), None).unwrap().format().name();
         assert_eq!(formats().filter(|f| f.sniff(bytes)).count(), 1);
         found
     }
@@ -759,13 +842,21 @@ IN: _start
     fn arm_and_thumb_by_the_status_register() {
         let c = read(THUMB);
         assert_eq!((c.isa, c.steps.len(), c.codes()), (Some(Isa::Arm), 3, vec![]));
-        let def = |i: usize| (c.def(i).address, c.def(i).bytes.clone(), c.def(i).thumb, c.def(i).text.as_deref());
+        let def = |i: usize| {
+            (c.def(i).address, c.def(i).bytes.clone(), c.def(i).thumb, c.def(i).text.as_deref())
+        };
         assert_eq!(def(0), (0x1012c, vec![0x10, 0xb5], true, Some("push {r4, lr}")));
         assert_eq!(def(1), (0x1012e, vec![0xff, 0xf7, 0xd1, 0xff], true, Some("bl #0x100dc")));
         assert_eq!(def(2), (0xffff_0fe0, vec![], false, Some("<kernel helper>")));
         assert_eq!(c.steps[0].registers.len(), 17);
-        assert_eq!(c.registers(1), named(&[("sp", 0x4080_0958), ("pc", 0x1012e), ("cpsr", 0x6000_0030)]));
-        assert_eq!(c.registers(2), named(&[("lr", 0x10133), ("pc", 0xffff_0fe0), ("cpsr", 0x6000_0010)]));
+        assert_eq!(
+            c.registers(1),
+            named(&[("sp", 0x4080_0958), ("pc", 0x1012e), ("cpsr", 0x6000_0030)])
+        );
+        assert_eq!(
+            c.registers(2),
+            named(&[("lr", 0x10133), ("pc", 0xffff_0fe0), ("cpsr", 0x6000_0010)])
+        );
         assert_eq!(only(THUMB.as_bytes()), "qemu");
     }
 
@@ -773,8 +864,12 @@ IN: _start
     fn riscv_width_by_the_digits_of_pc() {
         let c = read(RISCV32);
         assert_eq!((c.isa, c.def(0).bytes.as_slice()), (Some(Isa::Riscv32), &[0x01, 0x11][..]));
-        assert!(c.registers(0).iter().any(|(_, v)| *v == 0x4080_0980) && c.registers(0).iter().any(|(_, v)| *v == 0xb));
-        let wide = RISCV32.replace(" 000", " 00000000000").replace(" 40800980", " 0000004040800980");
+        assert!(
+            c.registers(0).iter().any(|(_, v)| *v == 0x4080_0980)
+                && c.registers(0).iter().any(|(_, v)| *v == 0xb)
+        );
+        let wide =
+            RISCV32.replace(" 000", " 00000000000").replace(" 40800980", " 0000004040800980");
         let c = read(&wide);
         assert_eq!(c.isa, Some(Isa::Riscv64));
         assert!(c.registers(0).iter().any(|(_, v)| *v == 0x40_4080_0980));
@@ -800,21 +895,39 @@ IN: _start
         let c = read(&text);
         assert_eq!((c.isa, c.steps.len(), c.codes()), (Some(Isa::X86_64), 2, vec![]));
         assert_eq!(c.def(0).bytes, [0x48, 0xb8, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11]);
-        assert_eq!((c.def(1).bytes.as_slice(), c.def(1).text.as_deref()), (&[0x0f, 0x05][..], Some("syscall")));
-        assert!(c.registers(0).contains(&("fs_base".into(), 0x405380)) && c.registers(0).contains(&("r9".into(), 9)));
+        assert_eq!(
+            (c.def(1).bytes.as_slice(), c.def(1).text.as_deref()),
+            (&[0x0f, 0x05][..], Some("syscall"))
+        );
+        assert!(
+            c.registers(0).contains(&("fs_base".into(), 0x405380))
+                && c.registers(0).contains(&("r9".into(), 9))
+        );
         assert_eq!(c.registers(1), named(&[("rax", 0x1122_3344_5566_7788), ("rip", 0x40100a)]));
     }
 
     #[test]
     fn aarch64_with_stack_pointer_and_flags() {
         let dump = |pc: u32, sp: u32, flags: &str| {
-            format!(" PC={pc:016x} X00=0000000000000000 X01={:016x}\nX30=0000000000000007  SP={sp:016x}\nPSTATE={flags}\n", 1)
+            format!(
+                " PC={pc:016x} X00=0000000000000000 X01={:016x}\nX30=0000000000000007  SP={sp:016x}\nPSTATE={flags}\n",
+                1
+            )
         };
-        let c = read(&(dump(0x400580, 0x850, "40000000 -Z-- EL0t") + &dump(0x400584, 0x840, "80000000 N--- EL0t")));
+        let c = read(
+            &(dump(0x400580, 0x850, "40000000 -Z-- EL0t")
+                + &dump(0x400584, 0x840, "80000000 N--- EL0t")),
+        );
         assert_eq!(c.isa, Some(Isa::Aarch64));
         assert!(c.def(0).bytes.is_empty() && c.def(0).text.is_none());
-        assert!(c.registers(0).contains(&("x1".into(), 1)) && c.registers(0).contains(&("x30".into(), 7)));
-        assert_eq!(c.registers(1), named(&[("pc", 0x400584), ("sp", 0x840), ("nzcv", 0x8000_0000)]));
+        assert!(
+            c.registers(0).contains(&("x1".into(), 1))
+                && c.registers(0).contains(&("x30".into(), 7))
+        );
+        assert_eq!(
+            c.registers(1),
+            named(&[("pc", 0x400584), ("sp", 0x840), ("nzcv", 0x8000_0000)])
+        );
     }
 
     #[test]
@@ -827,7 +940,8 @@ IN: _start
 
     #[test]
     fn several_instructions_a_block_are_refused_with_the_remedy() {
-        let text = THUMB.replace("{r4, lr}\n", "{r4, lr}\n0x0001012e:  4c0f       ldr      r4, [pc, #0x3c]\n");
+        let text = THUMB
+            .replace("{r4, lr}\n", "{r4, lr}\n0x0001012e:  4c0f       ldr      r4, [pc, #0x3c]\n");
         let error = Collect::read(&Qemu, text.as_bytes(), None).err().unwrap().to_string();
         assert!(error.contains("-one-insn-per-tb") && error.contains("byte 17"), "{error}");
     }
@@ -838,25 +952,42 @@ IN: _start
             let c = read(text);
             (c.steps.len(), c.codes().join(" "))
         };
-        assert_eq!(codes(&THUMB.replace("R15=0001012e", "R15=000?012e")), (2, "damaged-dump".into()));
-        assert_eq!(codes(&THUMB.replace("R14=00010133 ", "R14=00010133 hello\n")), (2, "damaged-dump".into()));
+        assert_eq!(
+            codes(&THUMB.replace("R15=0001012e", "R15=000?012e")),
+            (2, "damaged-dump".into())
+        );
+        assert_eq!(
+            codes(&THUMB.replace("R14=00010133 ", "R14=00010133 hello\n")),
+            (2, "damaged-dump".into())
+        );
         assert_eq!(codes(&THUMB[..THUMB.len() - 50]), (2, "truncated".into()));
         assert_eq!(codes(&format!("hello\nhello\n{THUMB}hello\n")), (3, "foreign-lines".into()));
-        assert_eq!(codes(&THUMB.replace("PSR=00000030 ---- T usr32\n", "PSR=00000030 ---- T usr32\nhello\n")).1, "foreign-lines");
+        assert_eq!(
+            codes(
+                &THUMB.replace("PSR=00000030 ---- T usr32\n", "PSR=00000030 ---- T usr32\nhello\n")
+            )
+            .1,
+            "foreign-lines"
+        );
         assert!(Collect::read(&Qemu, b"IN: main\n", None).is_err());
     }
 
     #[test]
     fn shared_samples() {
         for (file, isa) in [("dexec-7.2-arm.log", Isa::Arm), ("dexec-7.2-thumb.log", Isa::Arm)] {
-            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/qemu").join(file);
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../shared/data/qemu")
+                .join(file);
             let Ok(bytes) = std::fs::read(path) else {
                 println!("skipped: no shared {file}");
                 continue;
             };
             let c = Collect::read(&Qemu, &bytes, None).unwrap();
             let dumps = bytes.windows(5).filter(|w| w == b"\nR00=").count();
-            assert_eq!((c.isa, c.steps.len(), c.codes(), only(&bytes)), (Some(isa), dumps, vec![], "qemu"));
+            assert_eq!(
+                (c.isa, c.steps.len(), c.codes(), only(&bytes)),
+                (Some(isa), dumps, vec![], "qemu")
+            );
             let pc = isa::registers(isa).pc.unwrap();
             for (i, step) in c.steps.iter().enumerate() {
                 let logged = step.registers.iter().find(|r| r.0 == pc).map(|r| r.1);
@@ -869,12 +1000,19 @@ IN: _start
     #[test]
     fn where_chunks_end_changes_nothing() {
         let damaged = THUMB.replace("R15=0001012e", "R15=000?012e") + "hello\n";
-        for text in [THUMB.repeat(3), RISCV32.repeat(3), [THUMB, &damaged, THUMB, &THUMB[..150]].concat()] {
+        for text in
+            [THUMB.repeat(3), RISCV32.repeat(3), [THUMB, &damaged, THUMB, &THUMB[..150]].concat()]
+        {
             let whole = Collect::read(&Qemu, text.as_bytes(), None).unwrap();
             for chunk in 1..text.len() {
                 let mut parts = Collect::default();
-                super::read(Input::from_bytes("log", text.as_bytes()).unwrap(), chunk, &mut parts).unwrap();
-                assert_eq!((&parts.steps, &parts.defs, parts.codes()), (&whole.steps, &whole.defs, whole.codes()), "{chunk}");
+                super::read(Input::from_bytes("log", text.as_bytes()).unwrap(), chunk, &mut parts)
+                    .unwrap();
+                assert_eq!(
+                    (&parts.steps, &parts.defs, parts.codes()),
+                    (&whole.steps, &whole.defs, whole.codes()),
+                    "{chunk}"
+                );
             }
         }
     }
@@ -901,9 +1039,17 @@ IN: _start
 
     #[test]
     fn listings() {
-        let line = |s: &str| disassembly(s.as_bytes()).map(|(a, d, t)| (a, String::from_utf8(d).unwrap(), t));
-        assert_eq!(line("0x00010164:  e92d4010  push     {r4, lr}"), Some((0x10164, "e92d4010 ".into(), "push {r4, lr}".into())));
-        assert_eq!(line("0x00010572:  f7ff fff7  bl       #0x10564"), Some((0x10572, "f7ff fff7 ".into(), "bl #0x10564".into())));
+        let line = |s: &str| {
+            disassembly(s.as_bytes()).map(|(a, d, t)| (a, String::from_utf8(d).unwrap(), t))
+        };
+        assert_eq!(
+            line("0x00010164:  e92d4010  push     {r4, lr}"),
+            Some((0x10164, "e92d4010 ".into(), "push {r4, lr}".into()))
+        );
+        assert_eq!(
+            line("0x00010572:  f7ff fff7  bl       #0x10564"),
+            Some((0x10572, "f7ff fff7 ".into(), "bl #0x10564".into()))
+        );
         assert_eq!(line("0x004028b6:  00 00 00"), Some((0x4028b6, "00 00 00 ".into(), "".into())));
         assert_eq!(
             line("0x0001020a:  1101              addi  sp,sp,-32"),

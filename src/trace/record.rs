@@ -1,4 +1,5 @@
-//! What the formats with a line an instruction share: the loop over lines, numbers, problems, and rows made of records.
+//! What the formats with a line an instruction share: the loop over lines, numbers, problems, and
+//! rows made of records.
 
 use super::input::Input;
 use super::{Sink, TraceError};
@@ -24,11 +25,13 @@ pub struct Line<'a> {
     pub text: &'a [u8],
     /// From 1.
     pub number: u64,
-    /// False for the last line of an input that does not end with a newline: its last digits may be missing.
+    /// False for the last line of an input that does not end with a newline: its last digits may be
+    /// missing.
     pub whole: bool,
 }
 
-/// Calls `each` for every line that is not blank, reports progress, and damage of the input behind the good lines.
+/// Calls `each` for every line that is not blank, reports progress, and damage of the input behind
+/// the good lines.
 pub fn each_line(
     input: Input,
     sink: &mut dyn Sink,
@@ -60,7 +63,8 @@ pub fn each_line(
     Ok(())
 }
 
-/// Diagnostics with the position in one input. Only the first of a kind is kept, so only that gets a message.
+/// Diagnostics with the position in one input. Only the first of a kind is kept, so only that gets
+/// a message.
 pub struct Problems {
     name: String,
     seen: FxHashSet<&'static str>,
@@ -78,23 +82,41 @@ impl Problems {
         line: u64,
         message: impl FnOnce() -> String,
     ) {
-        let (message, position) =
-            if self.seen.insert(code) { (message(), format!("{}:{line}", self.name)) } else { Default::default() };
+        let (message, position) = if self.seen.insert(code) {
+            (message(), format!("{}:{line}", self.name))
+        } else {
+            Default::default()
+        };
         sink.diagnostic(Diagnostic { severity, code, message, position, remedy });
     }
 
     /// A line that is none of the format, or that is cut off.
     pub fn line(&mut self, sink: &mut dyn Sink, line: &Line, what: &str) {
         if line.whole {
-            let kind = (Severity::Error, "malformed-line", "the line was left out; record again if there are many");
+            let kind = (
+                Severity::Error,
+                "malformed-line",
+                "the line was left out; record again if there are many",
+            );
             self.add(sink, kind, line.number, || format!("{what}: `{}`", excerpt(line.text)));
         } else {
-            let kind = (Severity::Error, "truncated", "the steps before it were loaded; let the recorder finish");
-            self.add(sink, kind, line.number, || format!("the log ends within a line: `{}`", excerpt(line.text)));
+            let kind = (
+                Severity::Error,
+                "truncated",
+                "the steps before it were loaded; let the recorder finish",
+            );
+            self.add(sink, kind, line.number, || {
+                format!("the log ends within a line: `{}`", excerpt(line.text))
+            });
         }
     }
 
-    pub fn malformed(&self, line: u64, message: impl Into<String>, remedy: impl Into<String>) -> TraceError {
+    pub fn malformed(
+        &self,
+        line: u64,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> TraceError {
         TraceError::Malformed {
             name: self.name.clone(),
             position: line.to_string(),
@@ -156,8 +178,9 @@ pub const ISA_NAMES: &str = "x86_64, x86, arm, aarch64, riscv32, riscv64";
 
 /// An opcode as digits, in memory order.
 ///
-/// Processors with instructions of two or four bytes print them as numbers, a Thumb instruction of four bytes as its two halves one
-/// after the other; x86 prints bytes. None if it has no whole number of bytes, or none that the instruction set has.
+/// Processors with instructions of two or four bytes print them as numbers, a Thumb instruction of
+/// four bytes as its two halves one after the other; x86 prints bytes. None if it has no whole
+/// number of bytes, or none that the instruction set has.
 pub fn opcode(digits: &[u8], isa: Isa, thumb: bool) -> Option<([u8; LONGEST_OPCODE], usize)> {
     let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
     let size = digits.len() / 2;
@@ -195,7 +218,8 @@ impl Names {
         Names { file: isa::registers(isa), known: FxHashMap::default(), places: Vec::new() }
     }
 
-    /// The register that is the `place`th of its line; `Err` the first time that a name is met that is no register.
+    /// The register that is the `place`th of its line; `Err` the first time that a name is met that
+    /// is no register.
     pub fn span(&mut self, place: usize, name: &[u8]) -> Result<Option<RegSpan>, ()> {
         if let Some((before, span)) = self.places.get(place)
             && before == name
@@ -203,7 +227,8 @@ impl Names {
             return Ok(*span);
         }
         let known = self.known.get(name).copied();
-        let span = known.unwrap_or_else(|| std::str::from_utf8(name).ok().and_then(|n| self.file.lookup(n)));
+        let span = known
+            .unwrap_or_else(|| std::str::from_utf8(name).ok().and_then(|n| self.file.lookup(n)));
         if known.is_none() && self.known.len() < NAMES {
             self.known.insert(name.to_vec(), span);
         }
@@ -218,7 +243,8 @@ impl Names {
     }
 }
 
-/// Appends a register's value as pieces of 8 bytes or less; false if the digits are none or too many for it.
+/// Appends a register's value as pieces of 8 bytes or less; false if the digits are none or too
+/// many for it.
 pub fn pieces(span: RegSpan, text: &[u8], out: &mut Vec<(RegSpan, u64)>) -> bool {
     let text = text.strip_prefix(b"0x").unwrap_or(text);
     if text.len() > 128 {
@@ -237,7 +263,10 @@ pub fn pieces(span: RegSpan, text: &[u8], out: &mut Vec<(RegSpan, u64)>) -> bool
         let from = digits.len().saturating_sub(16);
         let Some(value) = hex(&digits[from..]) else { return false };
         let size = (span.size - done).min(8);
-        out.push((RegSpan { offset: span.offset + done, size }, value & u64::MAX >> (64 - 8 * u32::from(size))));
+        out.push((
+            RegSpan { offset: span.offset + done, size },
+            value & u64::MAX >> (64 - 8 * u32::from(size)),
+        ));
         digits = &digits[..from];
         done += size;
     }
@@ -297,7 +326,8 @@ struct Key {
 /// Turns records into rows: the dictionary of instructions, and register values as changes.
 pub struct Steps {
     file: &'static Registers,
-    /// Rows list register values before the instruction; values after it wait for the thread's next row.
+    /// Rows list register values before the instruction; values after it wait for the thread's next
+    /// row.
     registers_before: bool,
     /// The log has flags, so a line without is an instruction that touches no register.
     flagged: bool,
@@ -340,7 +370,12 @@ impl Steps {
     }
 
     /// Appends a row. Values before the instruction are wanted only where rows list such.
-    pub fn push(&mut self, record: &Record, lists: &mut Lists, sink: &mut dyn Sink) -> Result<(), TraceError> {
+    pub fn push(
+        &mut self,
+        record: &Record,
+        lists: &mut Lists,
+        sink: &mut dyn Sink,
+    ) -> Result<(), TraceError> {
         if self.batch.len() == BATCH {
             sink.steps(&mut self.batch)?;
         }
@@ -376,11 +411,13 @@ impl Steps {
         Ok(())
     }
 
-    /// Adds what a further line says of the last row's instruction (a micro-operation); false if that was another one's.
+    /// Adds what a further line says of the last row's instruction (a micro-operation); false if
+    /// that was another one's.
     pub fn join(&mut self, record: &Record, lists: &mut Lists) -> bool {
         let batch = &mut self.batch;
         let same = batch.thread.last() == Some(&record.cpu) && self.last == record.pc;
-        let (true, Some(access_end), Some(register_end)) = (same, batch.access_end.last_mut(), batch.register_end.last_mut())
+        let (true, Some(access_end), Some(register_end)) =
+            (same, batch.access_end.last_mut(), batch.register_end.last_mut())
         else {
             return false;
         };
@@ -408,11 +445,20 @@ impl Steps {
             }
         };
         let (bytes, size) = record.opcode;
-        let key = Key { pc: record.pc, bytes: u128::from_le_bytes(bytes), size, thumb: record.thumb, flags: list };
+        let key = Key {
+            pc: record.pc,
+            bytes: u128::from_le_bytes(bytes),
+            size,
+            thumb: record.thumb,
+            flags: list,
+        };
         let next = self.known.len() as u32;
         let id = *self.known.entry(key).or_insert(next);
         if id == next {
-            let text = String::from_utf8_lossy(record.text).split_whitespace().collect::<Vec<_>>().join(" ");
+            let text = String::from_utf8_lossy(record.text)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
             self.batch.new_insns.push(InsnDef {
                 address: record.pc,
                 bytes: bytes[..size].to_vec(),
@@ -432,7 +478,13 @@ impl Steps {
 }
 
 /// Lists a value unless it is what was listed last of these bytes.
-fn change(values: &mut Vec<(u16, u64)>, file: &Registers, span: RegSpan, value: u64, out: &mut Vec<(RegSpan, u64)>) {
+fn change(
+    values: &mut Vec<(u16, u64)>,
+    file: &Registers,
+    span: RegSpan,
+    value: u64,
+    out: &mut Vec<(RegSpan, u64)>,
+) {
     if values.is_empty() {
         values.resize(file.size + 1, (0, 0));
     }
@@ -478,7 +530,9 @@ mod tests {
 
     #[test]
     fn opcodes_are_in_memory_order() {
-        let bytes = |digits: &str, isa, thumb| opcode(digits.as_bytes(), isa, thumb).map(|(b, n)| b[..n].to_vec());
+        let bytes = |digits: &str, isa, thumb| {
+            opcode(digits.as_bytes(), isa, thumb).map(|(b, n)| b[..n].to_vec())
+        };
         assert_eq!(bytes("e92d4010", Isa::Arm, false), Some(vec![0x10, 0x40, 0x2d, 0xe9]));
         assert_eq!(bytes("b510", Isa::Arm, true), Some(vec![0x10, 0xb5]));
         assert_eq!(bytes("f8df1234", Isa::Arm, true), Some(vec![0xdf, 0xf8, 0x34, 0x12]));
@@ -496,7 +550,10 @@ mod tests {
         assert!(pieces(span, b"00112233445566778899aabbccddeeff", &mut out));
         assert_eq!(
             out,
-            [(RegSpan { offset: 32, size: 8 }, 0x8899aabbccddeeff), (RegSpan { offset: 40, size: 8 }, 0x0011223344556677)]
+            [
+                (RegSpan { offset: 32, size: 8 }, 0x8899aabbccddeeff),
+                (RegSpan { offset: 40, size: 8 }, 0x0011223344556677)
+            ]
         );
         out.clear();
         assert!(pieces(span, b"5", &mut out));

@@ -1,5 +1,6 @@
-//! WET traces: dependences between instances of instructions, either all of them with the values computed ("comprehensive"), or those
-//! of a limited history. There is no order of steps: an instruction and the number of its execution take the place of time.
+//! WET traces: dependences between instances of instructions, either all of them with the values
+//! computed ("comprehensive"), or those of a limited history. There is no order of steps: an
+//! instruction and the number of its execution take the place of time.
 
 use super::input::{Input, Locator};
 use super::{Format, Loaded, TableFormat, TraceError};
@@ -50,9 +51,12 @@ impl Format for Wet {
             }
         }
         matches!(comprehensive_line(first), Some(Line::Static { .. }))
-            && lines
-                .next()
-                .is_none_or(|l| matches!(comprehensive_line(l), Some(Line::Size(_) | Line::Values(_) | Line::Dependence { .. })))
+            && lines.next().is_none_or(|l| {
+                matches!(
+                    comprehensive_line(l),
+                    Some(Line::Size(_) | Line::Values(_) | Line::Dependence { .. })
+                )
+            })
             && text.lines().nth(1).is_some()
     }
     fn help(&self) -> &'static str {
@@ -90,7 +94,11 @@ fn instance(text: &str) -> Option<i64> {
 /// Hexadecimal number, with or without `0x`.
 fn hexadecimal(text: &str) -> Option<u64> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-    if digits.bytes().all(|b| b.is_ascii_hexdigit()) { u64::from_str_radix(digits, 16).ok() } else { None }
+    if digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        u64::from_str_radix(digits, 16).ok()
+    } else {
+        None
+    }
 }
 
 /// A line of the comprehensive format, trimmed.
@@ -117,7 +125,8 @@ fn comprehensive_line(line: &str) -> Option<Line<'_>> {
         let value = if value.is_empty() { next() } else { value };
         let second = next();
         return if second.is_empty() {
-            let digits = value.strip_prefix("0x").or_else(|| value.strip_prefix("0X")).unwrap_or(value);
+            let digits =
+                value.strip_prefix("0x").or_else(|| value.strip_prefix("0X")).unwrap_or(value);
             let hex = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
             hex.then_some(Line::Value { at, text: digits })
         } else {
@@ -138,25 +147,38 @@ fn comprehensive_line(line: &str) -> Option<Line<'_>> {
 
 /// Address and instance of the reader and of the writer.
 fn history_line(line: &str) -> Option<[(u64, i64); 2]> {
-    let (reader, writer) = line.split_once("-->").or_else(|| line.split_once('→')).or_else(|| line.split_once("->"))?;
+    let (reader, writer) = line
+        .split_once("-->")
+        .or_else(|| line.split_once('→'))
+        .or_else(|| line.split_once("->"))?;
     let end = |text: &str| {
         let (address, number) = text.trim().split_once('#')?;
-        Some((hexadecimal(address).filter(|_| !address.is_empty())?, instance(number).filter(|_| !number.is_empty())?))
+        Some((
+            hexadecimal(address).filter(|_| !address.is_empty())?,
+            instance(number).filter(|_| !number.is_empty())?,
+        ))
     };
     Some([end(reader)?, end(writer)?])
 }
 
-/// File, function and line as the end of a static line has them. File and function may contain blanks: the file ends with the first word
-/// that has an ending, else it is the first word.
+/// File, function and line as the end of a static line has them. File and function may contain
+/// blanks: the file ends with the first word that has an ending, else it is the first word.
 fn source(rest: &str) -> (Option<&str>, Option<&str>, Option<u32>) {
     let some = |t: &'_ str| -> bool { !t.is_empty() && t != "?" && t != "??" };
     let rest = rest.trim();
     let (rest, line) = match rest.rsplit_once(char::is_whitespace) {
-        Some((before, last)) if last.bytes().all(|b| b.is_ascii_digit()) => (before.trim_end(), last.parse().ok()),
-        _ if !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()) => ("", rest.parse().ok()),
+        Some((before, last)) if last.bytes().all(|b| b.is_ascii_digit()) => {
+            (before.trim_end(), last.parse().ok())
+        }
+        _ if !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()) => {
+            ("", rest.parse().ok())
+        }
         _ => (rest, None),
     };
-    let ending = |word: &str| word.rsplit_once('.').is_some_and(|(name, e)| !name.is_empty() && (1..=4).contains(&e.len()));
+    let ending = |word: &str| {
+        word.rsplit_once('.')
+            .is_some_and(|(name, e)| !name.is_empty() && (1..=4).contains(&e.len()))
+    };
     let mut at = 0;
     let mut split = None;
     for word in rest.split_whitespace() {
@@ -213,7 +235,16 @@ enum RowsOf {
 impl<'c> Rows<'c> {
     fn new(appender: duckdb::Appender<'c>, table: RowsOf) -> Self {
         let (text, port, wide) = (Vec::new(), Vec::new(), Vec::new());
-        Rows { appender, text, port, wide, first: Vec::new(), second: Vec::new(), reader: Vec::new(), table }
+        Rows {
+            appender,
+            text,
+            port,
+            wide,
+            first: Vec::new(),
+            second: Vec::new(),
+            reader: Vec::new(),
+            table,
+        }
     }
 
     /// (port, number or id of the writer, its instance, reader, its instance)
@@ -260,7 +291,9 @@ impl<'c> Rows<'c> {
                 reader,
                 Arc::new(Int64Array::from(take(&mut self.second))),
             ],
-            RowsOf::Value => vec![reader, first, wide, Arc::new(StringArray::from(take(&mut self.text)))],
+            RowsOf::Value => {
+                vec![reader, first, wide, Arc::new(StringArray::from(take(&mut self.text)))]
+            }
         };
         let rows = batch(columns).map_err(crate::store::StoreError::from)?;
         Ok(self.appender.append_record_batch(rows)?)
@@ -289,7 +322,13 @@ struct Reader<'a, 'l, 's> {
     known: u64,
 }
 
-fn problem(severity: Severity, code: &'static str, message: String, position: String, remedy: &'static str) -> Diagnostic {
+fn problem(
+    severity: Severity,
+    code: &'static str,
+    message: String,
+    position: String,
+    remedy: &'static str,
+) -> Diagnostic {
     Diagnostic { severity, code, message, position, remedy }
 }
 
@@ -311,15 +350,27 @@ impl<'s> Reader<'_, '_, 's> {
         if let (Some(at), Some(said)) = (at, function) {
             let f = space.function(at);
             if f.name != said && f.names.iter().all(|n| n != said) {
-                let message = format!("the trace says that {address:#x} is in {said}, the ELF file in {}", f.name);
-                let remedy = "give the program that was recorded with --elf; its names are in the database";
-                self.load.problem(problem(Severity::Warning, "elf-function", message, place(), remedy))?;
+                let message = format!(
+                    "the trace says that {address:#x} is in {said}, the ELF file in {}",
+                    f.name
+                );
+                let remedy =
+                    "give the program that was recorded with --elf; its names are in the database";
+                self.load.problem(problem(
+                    Severity::Warning,
+                    "elf-function",
+                    message,
+                    place(),
+                    remedy,
+                ))?;
             }
         }
         if let (Some((_, of_elf)), Some(said)) = (&found, line)
             && *of_elf != said
         {
-            let message = format!("the trace says that {address:#x} is of line {said}, the ELF file of line {of_elf}");
+            let message = format!(
+                "the trace says that {address:#x} is of line {said}, the ELF file of line {of_elf}"
+            );
             let remedy = "give the program that was recorded with --elf; the trace's lines are in the database";
             self.load.problem(problem(Severity::Warning, "elf-line", message, place(), remedy))?;
         }
@@ -338,8 +389,17 @@ impl<'s> Reader<'_, '_, 's> {
         let file = path.map(|p| self.load.files.id(p));
         let line = line.or(found.as_ref().map(|f| f.1));
         let decoded = self.decoder.as_mut().zip(space.bytes(address));
-        let decoded = decoded.and_then(|(d, bytes)| d.decode(address, bytes, space.thumb(address).unwrap_or(false)));
-        self.instructions.push(Instruction { address, function, file, line, executions: 0, decoded, number });
+        let decoded = decoded
+            .and_then(|(d, bytes)| d.decode(address, bytes, space.thumb(address).unwrap_or(false)));
+        self.instructions.push(Instruction {
+            address,
+            function,
+            file,
+            line,
+            executions: 0,
+            decoded,
+            number,
+        });
         let id = self.instructions.len() as i32;
         self.by_address.entry(address).or_insert(id);
         Ok(id)
@@ -368,7 +428,8 @@ impl<'s> Reader<'_, '_, 's> {
         if good { Ok(()) } else { Err(nothing(name)) }
     }
 
-    /// Gives each line that is not empty, trimmed, with its byte offset; what of damaged compressed files can be read.
+    /// Gives each line that is not empty, trimmed, with its byte offset; what of damaged compressed
+    /// files can be read.
     fn each_line(
         &mut self,
         input: Input,
@@ -403,7 +464,13 @@ impl<'s> Reader<'_, '_, 's> {
     fn malformed(&mut self, locator: &Locator, offset: u64, line: &str) -> Result<(), BuildError> {
         let shown: String = line.chars().take(60).collect();
         let message = format!("a line that is none of the format: `{}`", shown.escape_debug());
-        self.load.problem(problem(Severity::Error, "malformed-line", message, locator.at(offset), DAMAGED))
+        self.load.problem(problem(
+            Severity::Error,
+            "malformed-line",
+            message,
+            locator.at(offset),
+            DAMAGED,
+        ))
     }
 }
 
@@ -451,8 +518,20 @@ struct Comprehensive {
 }
 
 impl Comprehensive {
-    fn say(&self, reader: &mut Reader, code: &'static str, message: String, offset: u64) -> Result<(), BuildError> {
-        reader.load.problem(problem(Severity::Error, code, message, self.locator.at(offset), DAMAGED))
+    fn say(
+        &self,
+        reader: &mut Reader,
+        code: &'static str,
+        message: String,
+        offset: u64,
+    ) -> Result<(), BuildError> {
+        reader.load.problem(problem(
+            Severity::Error,
+            code,
+            message,
+            self.locator.at(offset),
+            DAMAGED,
+        ))
     }
 
     /// What was missing from the list that ends here.
@@ -461,12 +540,18 @@ impl Comprehensive {
             List::Port { port, size, seen } => {
                 reader.ports.push((self.current, port, seen));
                 if size != seen {
-                    let message = format!("use port {port} announces {size} dependences and lists {seen}");
+                    let message =
+                        format!("use port {port} announces {size} dependences and lists {seen}");
                     self.say(reader, "short-list", message, offset)?;
                 }
             }
             List::Values { size, seen } if size != seen => {
-                self.say(reader, "short-list", format!("{size} values are announced and {seen} listed"), offset)?;
+                self.say(
+                    reader,
+                    "short-list",
+                    format!("{size} values are announced and {seen} listed"),
+                    offset,
+                )?;
             }
             _ => {}
         }
@@ -476,7 +561,10 @@ impl Comprehensive {
     fn close_block(&mut self, reader: &mut Reader, offset: u64) -> Result<(), BuildError> {
         self.close_list(reader, offset)?;
         if self.blocks > 0 && !matches!(self.list, List::Values { .. } | List::Skip) {
-            let message = format!("the block before has {} of {} use ports and no VALUES", self.next_port, self.ports);
+            let message = format!(
+                "the block before has {} of {} use ports and no VALUES",
+                self.next_port, self.ports
+            );
             self.say(reader, "short-block", message, offset)?;
         }
         self.list = List::Before;
@@ -495,7 +583,9 @@ impl Comprehensive {
             return reader.malformed(&self.locator, offset, text);
         };
         match line {
-            Line::Count(n) if self.declared.is_none() && self.blocks == 0 => self.declared = Some(n),
+            Line::Count(n) if self.declared.is_none() && self.blocks == 0 => {
+                self.declared = Some(n)
+            }
             Line::Count(_) => return reader.malformed(&self.locator, offset, text),
             Line::Static { number, ports, address, rest } => {
                 self.close_block(reader, offset)?;
@@ -511,20 +601,27 @@ impl Comprehensive {
                     );
                 }
                 let locator = &self.locator;
-                self.current = reader.instruction(address, Some(number), rest, &|| locator.at(offset))?;
+                self.current =
+                    reader.instruction(address, Some(number), rest, &|| locator.at(offset))?;
                 self.numbers.insert(number, self.current);
             }
             _ if self.blocks == 0 => return reader.malformed(&self.locator, offset, text),
             _ if self.list == List::Skip => {}
             Line::Size(size) => {
                 if matches!(self.list, List::Values { .. }) {
-                    return self.say(reader, "stray-line", "a use port behind the values of its instruction".into(), offset);
+                    return self.say(
+                        reader,
+                        "stray-line",
+                        "a use port behind the values of its instruction".into(),
+                        offset,
+                    );
                 }
                 self.close_list(reader, offset)?;
                 let port = self.next_port;
                 self.next_port += 1;
                 if port >= self.ports.min(PORTS) {
-                    let message = format!("use port {port} of an instruction that announces {}", self.ports);
+                    let message =
+                        format!("use port {port} of an instruction that announces {}", self.ports);
                     self.say(reader, "port-count", message, offset)?;
                 }
                 self.list = List::Port { port, size, seen: 0 };
@@ -542,17 +639,33 @@ impl Comprehensive {
             }
             Line::Dependence { at, number, instance } => {
                 let List::Port { port, size, seen } = self.list else {
-                    return self.say(reader, "stray-line", "a dependence outside of a use port".into(), offset);
+                    return self.say(
+                        reader,
+                        "stray-line",
+                        "a dependence outside of a use port".into(),
+                        offset,
+                    );
                 };
                 self.list = List::Port { port, size, seen: seen + 1 };
                 let Some(read) = self.entry(reader, at, seen, offset)? else { return Ok(()) };
                 let last = self.depended.entry(number).or_insert(instance);
                 *last = instance.max(*last);
-                rows.dependence(Some(port.min(PORTS) as i32), Some(number), instance, self.current, read)?;
+                rows.dependence(
+                    Some(port.min(PORTS) as i32),
+                    Some(number),
+                    instance,
+                    self.current,
+                    read,
+                )?;
             }
             Line::Value { at, text } => {
                 let List::Values { size, seen } = self.list else {
-                    return self.say(reader, "stray-line", "a value outside of VALUES".into(), offset);
+                    return self.say(
+                        reader,
+                        "stray-line",
+                        "a value outside of VALUES".into(),
+                        offset,
+                    );
                 };
                 self.list = List::Values { size, seen: seen + 1 };
                 let Some(instance) = self.entry(reader, at, seen, offset)? else { return Ok(()) };
@@ -564,18 +677,36 @@ impl Comprehensive {
     }
 
     /// The number of an entry of a list, which should be how many were before it.
-    fn entry(&mut self, reader: &mut Reader, at: u64, seen: u64, offset: u64) -> Result<Option<i64>, BuildError> {
+    fn entry(
+        &mut self,
+        reader: &mut Reader,
+        at: u64,
+        seen: u64,
+        offset: u64,
+    ) -> Result<Option<i64>, BuildError> {
         if at != seen {
-            self.say(reader, "entry-order", format!("entry {at} of a list stands where {seen} should"), offset)?;
+            self.say(
+                reader,
+                "entry-order",
+                format!("entry {at} of a list stands where {seen} should"),
+                offset,
+            )?;
         }
-        let Some(instance) = i64::try_from(at).ok().filter(|&n| n < INSTANCES) else { return Ok(None) };
+        let Some(instance) = i64::try_from(at).ok().filter(|&n| n < INSTANCES) else {
+            return Ok(None);
+        };
         reader.instructions[self.current as usize - 1].ran(instance);
         Ok(Some(instance))
     }
 }
 
 impl Reader<'_, '_, '_> {
-    fn comprehensive(&mut self, input: Input, rows: &mut Rows, values: &mut Rows) -> Result<(), BuildError> {
+    fn comprehensive(
+        &mut self,
+        input: Input,
+        rows: &mut Rows,
+        values: &mut Rows,
+    ) -> Result<(), BuildError> {
         let name = input.name().to_owned();
         let mut file = Comprehensive {
             locator: input.locator(),
@@ -599,16 +730,36 @@ impl Reader<'_, '_, '_> {
         file.close_block(self, end)?;
         match file.declared {
             Some(n) if n > file.blocks => {
-                file.say(self, "lost-blocks", format!("{n} instructions are announced and {} are there", file.blocks), end)?;
+                file.say(
+                    self,
+                    "lost-blocks",
+                    format!("{n} instructions are announced and {} are there", file.blocks),
+                    end,
+                )?;
             }
             Some(n) if n < file.blocks => {
-                let message = format!("{n} instructions are announced and {} are there", file.blocks);
+                let message =
+                    format!("{n} instructions are announced and {} are there", file.blocks);
                 let remedy = "all are in the database; if two traces were joined, build one database of each";
-                self.load.problem(problem(Severity::Warning, "more-blocks", message, file.locator.at(end), remedy))?;
+                self.load.problem(problem(
+                    Severity::Warning,
+                    "more-blocks",
+                    message,
+                    file.locator.at(end),
+                    remedy,
+                ))?;
             }
             None => {
-                let message = "the number of instructions is missing: the beginning of the trace may be".into();
-                self.load.problem(problem(Severity::Warning, "no-count", message, file.locator.at(0), DAMAGED))?;
+                let message =
+                    "the number of instructions is missing: the beginning of the trace may be"
+                        .into();
+                self.load.problem(problem(
+                    Severity::Warning,
+                    "no-count",
+                    message,
+                    file.locator.at(0),
+                    DAMAGED,
+                ))?;
             }
             _ => {}
         }
@@ -620,14 +771,18 @@ impl Reader<'_, '_, '_> {
             }
         }
         if let Some(first) = lost.iter().min() {
-            let message = format!("{} instructions that others depend on have no block; the first is {first}", lost.len());
+            let message = format!(
+                "{} instructions that others depend on have no block; the first is {first}",
+                lost.len()
+            );
             file.say(self, "unknown-instruction", message, end)?;
         }
         Ok(())
     }
 }
 
-/// Temporary tables that dependences are read into: a writer is its number in a comprehensive file, its id in a history.
+/// Temporary tables that dependences are read into: a writer is its number in a comprehensive file,
+/// its id in a history.
 const READ: &str = "
     CREATE OR REPLACE TEMP TABLE comprehensive (port INTEGER, writer UBIGINT, write_instance BIGINT, reader INTEGER, read_instance BIGINT);
     CREATE OR REPLACE TEMP TABLE history AS FROM comprehensive;
@@ -664,10 +819,14 @@ fn read(inputs: Vec<Input>, space: &AddressSpace, load: &mut Load) -> Result<Loa
         load,
     };
     // Histories last: what a comprehensive trace says of an instruction is more.
-    let (histories, comprehensive): (Vec<Input>, Vec<Input>) = inputs.into_iter().partition(|input| {
-        let text = String::from_utf8_lossy(&input.head()[..input.head().len().min(4096)]);
-        text.lines().map(str::trim).find(|l| !l.is_empty()).is_some_and(|l| history_line(l).is_some())
-    });
+    let (histories, comprehensive): (Vec<Input>, Vec<Input>) =
+        inputs.into_iter().partition(|input| {
+            let text = String::from_utf8_lossy(&input.head()[..input.head().len().min(4096)]);
+            text.lines()
+                .map(str::trim)
+                .find(|l| !l.is_empty())
+                .is_some_and(|l| history_line(l).is_some())
+        });
     if comprehensive.len() > 1 {
         let name = comprehensive[1].name().to_owned();
         return Err(TraceError::Malformed {
@@ -681,33 +840,53 @@ fn read(inputs: Vec<Input>, space: &AddressSpace, load: &mut Load) -> Result<Loa
     let whole = !comprehensive.is_empty();
     let mut values = Rows::new(connection.appender("instruction_value")?, RowsOf::Value);
     for input in comprehensive {
-        let mut rows = Rows::new(connection.appender_to_catalog_and_db("comprehensive", "temp", "main")?, RowsOf::Dependence);
+        let mut rows = Rows::new(
+            connection.appender_to_catalog_and_db("comprehensive", "temp", "main")?,
+            RowsOf::Dependence,
+        );
         reader.comprehensive(input, &mut rows, &mut values)?;
         rows.finish()?;
     }
     values.finish()?;
     for input in histories {
-        let mut rows = Rows::new(connection.appender_to_catalog_and_db("history", "temp", "main")?, RowsOf::Dependence);
+        let mut rows = Rows::new(
+            connection.appender_to_catalog_and_db("history", "temp", "main")?,
+            RowsOf::Dependence,
+        );
         reader.history(input, &mut rows)?;
         rows.finish()?;
     }
     if !space.images().is_empty() && reader.known == 0 {
         let first = reader.instructions.first().map_or(0, |i| i.address);
-        let elf = space.images().iter().map(|l| l.image.path.display().to_string()).collect::<Vec<_>>().join(", ");
+        let elf = space
+            .images()
+            .iter()
+            .map(|l| l.image.path.display().to_string())
+            .collect::<Vec<_>>()
+            .join(", ");
         return Err(BuildError::WrongElf { first, elf });
     }
     reader.write(connection)?;
     if reader.load.detail < Detail::Pairs {
         connection.execute_batch("DELETE FROM dependence; DELETE FROM instruction_value;")?;
     }
-    let unknown: i64 =
-        connection
-            .query_row("SELECT coalesce(sum(count), 0)::BIGINT FROM dependence_edge WHERE kind IS NULL", [], |r| r.get(0))?;
+    let unknown: i64 = connection.query_row(
+        "SELECT coalesce(sum(count), 0)::BIGINT FROM dependence_edge WHERE kind IS NULL",
+        [],
+        |r| r.get(0),
+    )?;
     if unknown > 0 {
-        let message =
-            format!("of {unknown} dependences the trace does not say whether they are of data or of control; drawn as data");
+        let message = format!(
+            "of {unknown} dependences the trace does not say whether they are of data or of control; drawn as data"
+        );
         let remedy = "give the comprehensive trace beside the history, or the program with --elf: jumps give control";
-        reader.load.problem(problem(Severity::Warning, "unknown-kind", message, String::new(), remedy))?;
+        reader.load.problem(problem(
+            Severity::Warning,
+            "unknown-kind",
+            message,
+            String::new(),
+            remedy,
+        ))?;
     }
     let short: i64 = connection.query_row(derive!("high/short_ports"), [], |r| r.get(0))?;
     if short > 0 {
@@ -715,15 +894,30 @@ fn read(inputs: Vec<Input>, space: &AddressSpace, load: &mut Load) -> Result<Loa
             "{short} use ports have fewer dependences than executions: their instances count dependences, not executions"
         );
         let remedy = "none: the format does not say which executions those were";
-        reader.load.problem(problem(Severity::Info, "port-instances", message, String::new(), remedy))?;
+        reader.load.problem(problem(
+            Severity::Info,
+            "port-instances",
+            message,
+            String::new(),
+            remedy,
+        ))?;
     }
-    let steps = reader.instructions.iter().map(|i| i.executions as u64).fold(0, u64::saturating_add);
+    let steps =
+        reader.instructions.iter().map(|i| i.executions as u64).fold(0, u64::saturating_add);
     let isa = first.map(|l| format!("{:?}", l.image.isa).to_lowercase());
     let functions = reader.names.len();
     let kind = if whole { "comprehensive" } else { "limited history" };
-    connection.execute_batch("DROP TABLE comprehensive; DROP TABLE history; DROP TABLE numbered; DROP TABLE class_kind")?;
+    connection.execute_batch(
+        "DROP TABLE comprehensive; DROP TABLE history; DROP TABLE numbered; DROP TABLE class_kind",
+    )?;
     let carries = Carries { dependences: true, values: reader.values, ..Carries::default() };
-    Ok(Loaded { carries, steps, calls: 0, functions, meta: vec![("isa", isa), ("wet", Some(kind.to_owned()))] })
+    Ok(Loaded {
+        carries,
+        steps,
+        calls: 0,
+        functions,
+        meta: vec![("isa", isa), ("wet", Some(kind.to_owned()))],
+    })
 }
 
 impl Reader<'_, '_, '_> {
@@ -739,7 +933,8 @@ impl Reader<'_, '_, '_> {
             let id = i as i32 + 1;
             let image = self.space.image_at(insn.address).map(|i| i as i32 + 1);
             let decoded = insn.decoded.as_ref();
-            let bytes = decoded.and_then(|d| self.space.bytes(insn.address)?.get(..d.size as usize));
+            let bytes =
+                decoded.and_then(|d| self.space.bytes(insn.address)?.get(..d.size as usize));
             let flow = decoded.map(|d| d.flow);
             table.append_row(params![
                 id,
@@ -769,13 +964,21 @@ impl Reader<'_, '_, '_> {
         let mut table = connection.appender("use_port")?;
         for &(instruction, port, dependences) in &self.ports {
             let kind = if port == 0 { "control" } else { "data" };
-            table.append_row(params![instruction, port.min(PORTS) as i32, kind, dependences as i64])?;
+            table.append_row(params![
+                instruction,
+                port.min(PORTS) as i32,
+                kind,
+                dependences as i64
+            ])?;
         }
         table.flush()?;
-        // What a dependence on an instruction is, where the trace does not say: a jump computes nothing but where control goes, what goes
-        // on to the next instruction decides nothing. A call leaves a return address, too.
+        // What a dependence on an instruction is, where the trace does not say: a jump computes
+        // nothing but where control goes, what goes on to the next instruction decides nothing. A
+        // call leaves a return address, too.
         let mut table = connection.appender_to_catalog_and_db("class_kind", "temp", "main")?;
-        for (class, kind) in [(FlowKind::Jump, "control"), (FlowKind::Return, "control"), (FlowKind::Next, "data")] {
+        for (class, kind) in
+            [(FlowKind::Jump, "control"), (FlowKind::Return, "control"), (FlowKind::Next, "data")]
+        {
             table.append_row([class.name(), kind])?;
         }
         table.flush()?;
@@ -821,7 +1024,14 @@ mod tests {
         for text in ["0x10#3 --> 0x8#0", "10#3 → 8#0", " 0X10#3-->0x8#0", "0x10#3 -> 0x8#0"] {
             assert_eq!(history_line(text), Some([(16, 3), (8, 0)]), "{text:?}");
         }
-        for text in ["0x10#3", "0x10 --> 0x8", "0x10# --> 0x8#0", "#3 --> 0x8#0", "0x10#-1 --> 0x8#0", "0x1g#1 --> 0x8#0"] {
+        for text in [
+            "0x10#3",
+            "0x10 --> 0x8",
+            "0x10# --> 0x8#0",
+            "#3 --> 0x8#0",
+            "0x10#-1 --> 0x8#0",
+            "0x1g#1 --> 0x8#0",
+        ] {
             assert_eq!(history_line(text), None, "{text:?}");
         }
     }

@@ -31,7 +31,8 @@ pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
     let names = function_names(connection)?;
     let name = |id: i32| names.get(&id).map_or("?", |n| n.0.as_str()).to_owned();
     let mut own: BTreeMap<i32, i64> = BTreeMap::new();
-    let mut statement = connection.prepare(include_str!("../../queries/report/function_self.sql"))?;
+    let mut statement =
+        connection.prepare(include_str!("../../queries/report/function_self.sql"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         own.insert(r.get(0)?, r.get(1)?);
@@ -39,19 +40,30 @@ pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
     let mut functions: Vec<PathRow> = path
         .by_function
         .iter()
-        .map(|(&id, &n)| PathRow { name: name(id), steps_on_path: n, steps: own.get(&id).copied().unwrap_or(0) })
+        .map(|(&id, &n)| PathRow {
+            name: name(id),
+            steps_on_path: n,
+            steps: own.get(&id).copied().unwrap_or(0),
+        })
         .collect();
-    functions.sort_by(|a, b| b.steps_on_path.cmp(&a.steps_on_path).then_with(|| a.name.cmp(&b.name)));
+    functions
+        .sort_by(|a, b| b.steps_on_path.cmp(&a.steps_on_path).then_with(|| a.name.cmp(&b.name)));
     let mut most: Vec<(i32, (i32, u64))> = path.by_call.into_iter().collect();
     most.sort_by(|a, b| b.1.1.cmp(&a.1.1).then(a.0.cmp(&b.0)));
     most.truncate(1000);
     let mut calls = Vec::new();
     let mut statement = connection.prepare(include_str!("../../queries/report/call_self.sql"))?;
     for (call, (function, n)) in most {
-        let found =
-            statement.query_map([call], |r| Ok((r.get::<_, i32>(0)?, r.get::<_, Option<i64>>(1)?)))?.next().transpose()?;
+        let found = statement
+            .query_map([call], |r| Ok((r.get::<_, i32>(0)?, r.get::<_, Option<i64>>(1)?)))?
+            .next()
+            .transpose()?;
         let (instance, steps) = found.unwrap_or((0, None));
-        calls.push(PathRow { name: format!("{}#{instance}", name(function)), steps_on_path: n, steps: steps.unwrap_or(0) });
+        calls.push(PathRow {
+            name: format!("{}#{instance}", name(function)),
+            steps_on_path: n,
+            steps: steps.unwrap_or(0),
+        });
     }
     Ok(Critical { steps: path.steps, length: path.length, functions, calls })
 }

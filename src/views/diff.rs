@@ -36,18 +36,26 @@ fn change(before: Option<i64>, after: Option<i64>) -> Change {
     }
 }
 
-/// Everything that both or one of two databases have, by name. `other` is a database that was opened and closed before: it is one of
-/// ours.
+/// Everything that both or one of two databases have, by name. `other` is a database that was
+/// opened and closed before: it is one of ours.
 pub fn differences(connection: &Connection, other: &Path) -> Result<Vec<Difference>, ViewError> {
     crate::store::open::attach(connection, other)?;
     let mut statement = connection.prepare(include_str!("../../queries/report/diff.sql"))?;
     let rows = statement.query_map([], |r| {
-        Ok(Difference { what: r.get(0)?, one: r.get(1)?, two: r.get(2)?, via: r.get(3)?, before: r.get(4)?, after: r.get(5)? })
+        Ok(Difference {
+            what: r.get(0)?,
+            one: r.get(1)?,
+            two: r.get(2)?,
+            via: r.get(3)?,
+            before: r.get(4)?,
+            after: r.get(5)?,
+        })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The edges that differ the most with the functions at their ends, and `(others)` for nothing: what is left out is counted.
+/// The edges that differ the most with the functions at their ends, and `(others)` for nothing:
+/// what is left out is counted.
 pub fn graph(differences: &[Difference], top: usize) -> Graph {
     let mut flows: BTreeMap<(&str, &str), Vec<&Difference>> = BTreeMap::new();
     let mut calls: BTreeMap<(&str, &str), &Difference> = BTreeMap::new();
@@ -69,10 +77,14 @@ pub fn graph(differences: &[Difference], top: usize) -> Graph {
     };
     // By difference, calls by the steps of what they call; unchanged ones only where room is left.
     let whole = |of: fn(&Difference) -> Option<i64>| {
-        (flows.values().filter_map(|l| sum(l, of)).sum::<i64>(), calls.values().filter_map(|d| of(d)).sum::<i64>())
+        (
+            flows.values().filter_map(|l| sum(l, of)).sum::<i64>(),
+            calls.values().filter_map(|d| of(d)).sum::<i64>(),
+        )
     };
     let (before, after) = (whole(|d| d.before), whole(|d| d.after));
-    let (data_total, call_total) = (before.0.max(after.0).max(1) as f64, before.1.max(after.1).max(1) as f64);
+    let (data_total, call_total) =
+        (before.0.max(after.0).max(1) as f64, before.1.max(after.1).max(1) as f64);
     let mut order: Vec<(f64, f64, bool, (&str, &str))> = Vec::new();
     for (&ends, list) in &flows {
         let (a, b) = (sum(list, |d| d.before).unwrap_or(0), sum(list, |d| d.after).unwrap_or(0));
@@ -82,7 +94,9 @@ pub fn graph(differences: &[Difference], top: usize) -> Graph {
         let (a, b) = (d.before.unwrap_or(0), d.after.unwrap_or(0));
         order.push((b.abs_diff(a) as f64 / call_total, a.max(b) as f64 / call_total, false, ends));
     }
-    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)).then((a.3, a.2).cmp(&(b.3, b.2))));
+    order.sort_by(|a, b| {
+        b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)).then((a.3, a.2).cmp(&(b.3, b.2)))
+    });
     let mut names: BTreeSet<&str> = BTreeSet::new();
     let mut drawn: BTreeSet<(bool, (&str, &str))> = BTreeSet::new();
     for &(_, _, data, ends) in &order {
@@ -100,8 +114,12 @@ pub fn graph(differences: &[Difference], top: usize) -> Graph {
         let d = steps.get(name);
         let kind = if d.is_none() { NodeKind::Pseudo } else { NodeKind::Function };
         let text = match d.map(|d| (d.change(), d.before, d.after)) {
-            Some((Change::Grown | Change::Shrunk, Some(a), Some(b))) => vec![format!("{b} steps (was {a})")],
-            Some((Change::Added | Change::Gone, a, b)) => vec![format!("{} steps", a.or(b).unwrap_or(0))],
+            Some((Change::Grown | Change::Shrunk, Some(a), Some(b))) => {
+                vec![format!("{b} steps (was {a})")]
+            }
+            Some((Change::Added | Change::Gone, a, b)) => {
+                vec![format!("{} steps", a.or(b).unwrap_or(0))]
+            }
             _ => Vec::new(),
         };
         let node = Node {
@@ -121,7 +139,8 @@ pub fn graph(differences: &[Difference], top: usize) -> Graph {
         if data {
             let list = &flows[&(one, two)];
             let (before, after) = (sum(list, |d| d.before), sum(list, |d| d.after));
-            let shown = list.iter().filter(|d| if after.is_some() { d.after.is_some() } else { true });
+            let shown =
+                list.iter().filter(|d| if after.is_some() { d.after.is_some() } else { true });
             let mut parts: Vec<Flow> = shown
                 .map(|d| Flow {
                     via: Via::parse(d.via.as_deref().unwrap_or("other")),
@@ -136,7 +155,8 @@ pub fn graph(differences: &[Difference], top: usize) -> Graph {
             graph.graph.add_edge(a, b, Edge { change: change(before, after), before, ..edge });
         } else {
             let d = calls[&(one, two)];
-            let edge = Edge::new(EdgeKind::Call { calls: d.after.or(d.before).unwrap_or(0), steps: None });
+            let edge =
+                Edge::new(EdgeKind::Call { calls: d.after.or(d.before).unwrap_or(0), steps: None });
             graph.graph.add_edge(a, b, Edge { change: d.change(), before: d.before, ..edge });
         }
     }

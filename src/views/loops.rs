@@ -31,8 +31,8 @@ pub struct Carried {
     pub edges: usize,
 }
 
-/// All loops, those with the most steps first: those of the trace's own control-flow graph (DCFG), else those found in the executed
-/// instructions.
+/// All loops, those with the most steps first: those of the trace's own control-flow graph (DCFG),
+/// else those found in the executed instructions.
 pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>, ViewError> {
     if connection.query_row("SELECT EXISTS (FROM loop)", [], |r| r.get(0))? {
         return stored(connection);
@@ -41,7 +41,8 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
     let flow = ControlFlow::find(&code, connection)?;
     let names = function_names(connection)?;
     let mut texts: BTreeMap<i32, (String, Option<i32>)> = BTreeMap::new();
-    let mut statement = connection.prepare(include_str!("../../queries/report/instruction_lines.sql"))?;
+    let mut statement =
+        connection.prepare(include_str!("../../queries/report/instruction_lines.sql"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
@@ -57,8 +58,12 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
     for (number, l) in flow.loops.iter().enumerate() {
         let header = flow.blocks[l.header].instructions[0];
         let file = texts.get(&header).map_or("", |t| t.0.as_str());
-        let lines =
-            l.blocks.iter().flat_map(|&b| &flow.blocks[b].instructions).filter_map(|i| texts.get(i)).filter(|t| t.0 == file);
+        let lines = l
+            .blocks
+            .iter()
+            .flat_map(|&b| &flow.blocks[b].instructions)
+            .filter_map(|i| texts.get(i))
+            .filter(|t| t.0 == file);
         let lines: Vec<i32> = lines.filter_map(|t| t.1).collect();
         let place = match (lines.iter().min(), lines.iter().max()) {
             (Some(a), Some(b)) if a == b => format!("{file}:{a}"),
@@ -78,13 +83,16 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
         });
     }
     found.sort_by(|a, b| {
-        b.steps.cmp(&a.steps).then_with(|| (&a.function, &a.place, a.depth).cmp(&(&b.function, &b.place, b.depth)))
+        b.steps
+            .cmp(&a.steps)
+            .then_with(|| (&a.function, &a.place, a.depth).cmp(&(&b.function, &b.place, b.depth)))
     });
     Ok(found)
 }
 
 fn stored(connection: &Connection) -> Result<Vec<LoopRow>, ViewError> {
-    let mut statement = connection.prepare(include_str!("../../queries/report/loops_stored.sql"))?;
+    let mut statement =
+        connection.prepare(include_str!("../../queries/report/loops_stored.sql"))?;
     let rows = statement.query_map([], |r| {
         Ok(LoopRow {
             function: r.get(0)?,

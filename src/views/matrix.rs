@@ -29,7 +29,8 @@ pub fn matrix(connection: &Connection, top: usize) -> Result<Matrix, ViewError> 
     let mut order: Vec<(&String, i64)> = traffic.iter().map(|(n, &b)| (n, b)).collect();
     order.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let mut names: Vec<String> = order.iter().take(top).map(|o| o.0.clone()).collect();
-    let at: BTreeMap<String, usize> = names.iter().cloned().enumerate().map(|(i, n)| (n, i)).collect();
+    let at: BTreeMap<String, usize> =
+        names.iter().cloned().enumerate().map(|(i, n)| (n, i)).collect();
     if order.len() > top {
         names.push("(others)".into());
     }
@@ -57,16 +58,26 @@ impl Matrix {
         }
         for (i, row) in self.bytes.iter().enumerate() {
             for (j, &bytes) in row.iter().enumerate() {
-                let share = if bytes > 0 { 0.08 + 0.92 * (bytes as f64).ln() / most.ln() } else { 0.0 };
+                let share =
+                    if bytes > 0 { 0.08 + 0.92 * (bytes as f64).ln() / most.ln() } else { 0.0 };
                 let colour = if i == j { (110, 110, 110) } else { (200, 85, 27) };
                 let tip = format!("{} to {}: {bytes} bytes", self.names[i], self.names[j]);
                 let (x, y) = (left + CELL * j as f64, top + CELL * i as f64);
-                svg.rect(x, y, CELL - 1.0, CELL - 1.0, &if bytes > 0 { shade(share, colour) } else { "#f6f6f6".into() }, &tip);
+                svg.rect(
+                    x,
+                    y,
+                    CELL - 1.0,
+                    CELL - 1.0,
+                    &if bytes > 0 { shade(share, colour) } else { "#f6f6f6".into() },
+                    &tip,
+                );
             }
         }
         let y = top + CELL * names.len() as f64 + 16.0;
         let most = human_bytes(most as i64);
-        let x = left + CELL * names.len() as f64 + 3.2 * names.last().map_or(0, |n| n.chars().count()) as f64;
+        let x = left
+            + CELL * names.len() as f64
+            + 3.2 * names.last().map_or(0, |n| n.chars().count()) as f64;
         svg.text(
             10.0,
             y,

@@ -29,15 +29,23 @@ pub struct Heap {
     lines: BTreeMap<i32, (i32, String)>,
 }
 
-/// Goes through the run once. `keep`: how many allocations are listed at most. `more`: names of functions and what each does.
-pub fn heap(connection: &Connection, more: &[(&str, &'static Allocator)], keep: u64) -> Result<Heap, ViewError> {
+/// Goes through the run once. `keep`: how many allocations are listed at most. `more`: names of
+/// functions and what each does.
+pub fn heap(
+    connection: &Connection,
+    more: &[(&str, &'static Allocator)],
+    keep: u64,
+) -> Result<Heap, ViewError> {
     let code = Code::open(connection)?;
-    let resolve = |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id, what));
+    let resolve =
+        |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id, what));
     let more = more.iter().map(resolve).collect::<Result<Vec<(i32, &Allocator)>, ViewError>>()?;
     let mut lines = BTreeMap::new();
-    // The first instruction of each line of a function stands for the line; what has no line is told apart by the instruction.
+    // The first instruction of each line of a function stands for the line; what has no line is
+    // told apart by the instruction.
     let (mut first, mut sites) = (BTreeMap::new(), vec![0; code.instruction_ids()]);
-    let mut statement = connection.prepare(include_str!("../../queries/report/instruction_texts.sql"))?;
+    let mut statement =
+        connection.prepare(include_str!("../../queries/report/instruction_texts.sql"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         let (id, line): (i32, String) = (r.get(0)?, r.get(2)?);
@@ -60,7 +68,8 @@ pub fn heap(connection: &Connection, more: &[(&str, &'static Allocator)], keep: 
 }
 
 impl Heap {
-    /// Function and file:line of a call, the line empty where it is not known; None: the call is not in the trace.
+    /// Function and file:line of a call, the line empty where it is not known; None: the call is
+    /// not in the trace.
     pub fn place(&self, site: Site) -> Option<(&str, &str)> {
         let (function, line) = self.lines.get(&site.instruction)?;
         Some((self.functions.get(function).map_or("?", |n| n), line))
@@ -68,7 +77,12 @@ impl Heap {
 
     /// The name of its allocation function.
     pub fn allocator(&self, site: Site) -> &str {
-        match self.found.functions.get(&site.allocator).filter(|_| !self.more.contains(&site.allocator)) {
+        match self
+            .found
+            .functions
+            .get(&site.allocator)
+            .filter(|_| !self.more.contains(&site.allocator))
+        {
             Some(allocator) => allocator.name,
             None => self.functions.get(&site.allocator).map_or("?", |n| n),
         }
@@ -98,7 +112,8 @@ pub fn picture(profile: &Profile) -> String {
     let pages = pages(profile);
     let (columns, group) = (profile.moments.len().max(1), pages.len().div_ceil(ROWS).max(1));
     let rows = pages.len().div_ceil(group);
-    let (width, height) = ((760.0 / columns as f64).max(2.0), (400.0 / rows.max(1) as f64).clamp(2.0, 14.0));
+    let (width, height) =
+        ((760.0 / columns as f64).max(2.0), (400.0 / rows.max(1) as f64).clamp(2.0, 14.0));
     let (left, top) = (120.0, 20.0);
     let mut svg = Svg::new();
     let mut sums: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
@@ -115,14 +130,20 @@ pub fn picture(profile: &Profile) -> String {
         // Blue reads, red writes, between them what does both.
         let red = writes as f64 / all as f64;
         let mix = |a: f64, b: f64| (255.0 + (a + (b - a) * red - 255.0) * share).round() as u8;
-        let colour = format!("#{:02x}{:02x}{:02x}", mix(30.0, 210.0), mix(90.0, 40.0), mix(200.0, 40.0));
+        let colour =
+            format!("#{:02x}{:02x}{:02x}", mix(30.0, 210.0), mix(90.0, 40.0), mix(200.0, 40.0));
         let y = top + height * (rows - 1 - row) as f64;
         svg.rect(left + width * moment as f64, y, width, height, &colour, "");
     }
     let step = (rows / 16).max(1);
     for row in (0..rows).step_by(step) {
         let label = format!("{:#x}", pages[row * group] * PAGE);
-        svg.text(left - 4.0, top + height * (rows - 1 - row) as f64 + height / 2.0 + 4.0, "end", &label);
+        svg.text(
+            left - 4.0,
+            top + height * (rows - 1 - row) as f64 + height / 2.0 + 4.0,
+            "end",
+            &label,
+        );
     }
     let base = top + height * rows as f64;
     let steps = profile.moments.iter().rev().find(|m| m.first_seq > 0).map_or(0, |m| m.first_seq);
@@ -130,13 +151,18 @@ pub fn picture(profile: &Profile) -> String {
         left,
         base + 14.0,
         "start",
-        &format!("Accesses by page of 4 KiB (gaps closed) over {} steps. Blue: reads, red: writes.", human_count(steps)),
+        &format!(
+            "Accesses by page of 4 KiB (gaps closed) over {} steps. Blue: reads, red: writes.",
+            human_count(steps)
+        ),
     );
     let most = profile.moments.iter().map(|m| m.footprint).max().unwrap_or(1).max(1) as f64;
     let (low, tall) = (base + 130.0, 90.0);
     let curve = |of: &dyn Fn(&crate::replay::memory::Moment) -> u64| -> Vec<(f64, f64)> {
         let points = profile.moments.iter().enumerate().filter(|(_, m)| m.first_seq > 0);
-        points.map(|(i, m)| (left + width * (i as f64 + 0.5), low - tall * of(m) as f64 / most)).collect()
+        points
+            .map(|(i, m)| (left + width * (i as f64 + 0.5), low - tall * of(m) as f64 / most))
+            .collect()
     };
     svg.rect(left, low - tall, width * columns as f64, tall, "#f4f4f4", "");
     svg.line(&curve(&|m| m.footprint), "#222222");
@@ -152,34 +178,45 @@ pub fn picture(profile: &Profile) -> String {
     svg.finish()
 }
 
-/// Writes `accesses.tsv`, `footprint.tsv`, `reuse.tsv`, `traffic.tsv` and `memory.gp`, which draws them into `memory.svg`, into a folder.
+/// Writes `accesses.tsv`, `footprint.tsv`, `reuse.tsv`, `traffic.tsv` and `memory.gp`, which draws
+/// them into `memory.svg`, into a folder.
 pub fn gnuplot(connection: &Connection, folder: &Path) -> Result<(), ViewError> {
     let profile = memory(connection)?;
     let failed = |error| ViewError::Io { path: folder.display().to_string(), error };
     std::fs::create_dir_all(folder).map_err(failed)?;
     let write = |name: &str, text: String| {
         let path = folder.join(name);
-        std::fs::write(&path, text).map_err(|error| ViewError::Io { path: path.display().to_string(), error })
+        std::fs::write(&path, text)
+            .map_err(|error| ViewError::Io { path: path.display().to_string(), error })
     };
     let pages = pages(&profile);
     let mut text = String::from("# seq\taddress\treads\twrites\tpage number, gaps closed\n");
     for (&(moment, page), &(reads, writes)) in &profile.pages {
-        let (seq, row) = (profile.moments[moment].first_seq, pages.binary_search(&page).unwrap_or(0));
+        let (seq, row) =
+            (profile.moments[moment].first_seq, pages.binary_search(&page).unwrap_or(0));
         let _ = writeln!(text, "{seq}\t{:#x}\t{reads}\t{writes}\t{row}", page * PAGE);
     }
     write("accesses.tsv", text)?;
     let mut text = String::from("# seq\treads\twrites\tbytes touched\tfootprint in bytes\n");
     for m in profile.moments.iter().filter(|m| m.first_seq > 0) {
-        let _ = writeln!(text, "{}\t{}\t{}\t{}\t{}", m.first_seq, m.reads, m.writes, m.touched, m.footprint);
+        let _ = writeln!(
+            text,
+            "{}\t{}\t{}\t{}\t{}",
+            m.first_seq, m.reads, m.writes, m.touched, m.footprint
+        );
     }
     write("footprint.tsv", text)?;
-    let mut text =
-        format!("# distinct lines of {LINE} bytes since the last access\taccesses; first: {} accesses\n", profile.cold);
+    let mut text = format!(
+        "# distinct lines of {LINE} bytes since the last access\taccesses; first: {} accesses\n",
+        profile.cold
+    );
     for (class, count) in profile.reuse.iter().enumerate() {
         let _ = writeln!(text, "{}\t{count}", distance(class));
     }
     write("reuse.tsv", text)?;
-    let mut text = String::from("# variable\treads\tread bytes\twrites\twritten bytes\tdead bytes\tdistinct bytes\n");
+    let mut text = String::from(
+        "# variable\treads\tread bytes\twrites\twritten bytes\tdead bytes\tdistinct bytes\n",
+    );
     for (name, t) in &profile.traffic {
         let name = crate::text::visible(name).replace('"', "'");
         let _ = writeln!(

@@ -1,4 +1,5 @@
-//! Views that are more than a level of the graph: each a query or a pass over the run, and what draws it.
+//! Views that are more than a level of the graph: each a query or a pass over the run, and what
+//! draws it.
 
 pub mod calls;
 pub mod critical;

@@ -22,7 +22,10 @@ pub struct PathFunction {
 }
 
 /// Reads a function; None if no description of it was loaded.
-pub fn function(connection: &Connection, function_id: i32) -> Result<Option<PathFunction>, ViewError> {
+pub fn function(
+    connection: &Connection,
+    function_id: i32,
+) -> Result<Option<PathFunction>, ViewError> {
     let mut found = PathFunction {
         function: Function::default(),
         numbering: None,
@@ -57,8 +60,11 @@ pub fn function(connection: &Connection, function_id: i32) -> Result<Option<Path
     let mut statement = connection.prepare(include_str!("../../queries/report/path_edges.sql"))?;
     let mut rows = statement.query([function_id])?;
     while let Some(r) = rows.next()? {
-        let (Some(&source), Some(&target)) = (index.get(&r.get(0)?), index.get(&r.get(1)?)) else { continue };
-        let edge = Edge { source, target, restarts: r.get(2)?, increment: r.get(3)?, weight: r.get(4)? };
+        let (Some(&source), Some(&target)) = (index.get(&r.get(0)?), index.get(&r.get(1)?)) else {
+            continue;
+        };
+        let edge =
+            Edge { source, target, restarts: r.get(2)?, increment: r.get(3)?, weight: r.get(4)? };
         found.function.edges.push(edge);
         found.edges_run.push(r.get(5)?);
     }
@@ -93,12 +99,16 @@ pub struct PathText {
 impl PathFunction {
     fn edge(&self, e: usize) -> String {
         let edge = self.function.edges[e];
-        format!("{}~>{}", self.function.blocks[edge.source].number, self.function.blocks[edge.target].number)
+        format!(
+            "{}~>{}",
+            self.function.blocks[edge.source].number, self.function.blocks[edge.target].number
+        )
     }
 
     pub fn text(&self, path: &Path) -> PathText {
         let blocks = &self.function.blocks;
-        let mut lines: Vec<u32> = path.blocks.iter().flat_map(|&b| blocks[b].lines.iter().copied().flatten()).collect();
+        let mut lines: Vec<u32> =
+            path.blocks.iter().flat_map(|&b| blocks[b].lines.iter().copied().flatten()).collect();
         lines.dedup();
         let join = |list: Vec<String>| list.join(" ");
         PathText {
@@ -121,14 +131,24 @@ impl PathFunction {
             let lines: Vec<u32> = block.lines.iter().copied().flatten().collect();
             let mut text = Vec::new();
             if let (Some(first), Some(last)) = (lines.iter().min(), lines.iter().max()) {
-                text.push(if first == last { format!("line {first}") } else { format!("lines {first}-{last}") });
+                text.push(if first == last {
+                    format!("line {first}")
+                } else {
+                    format!("lines {first}-{last}")
+                });
             }
             if block.store().is_some() {
                 text.push("stores the path's number".into());
             }
             let run = self.blocks_run[i];
             text.extend(run.filter(|&n| n > 0).map(|n| format!("{}×", human_count(n))));
-            text.extend(self.stands.get(&i).into_iter().flatten().map(|frame| format!("frame {frame} stands here")));
+            text.extend(
+                self.stands
+                    .get(&i)
+                    .into_iter()
+                    .flatten()
+                    .map(|frame| format!("frame {frame} stands here")),
+            );
             let name = match block.kind {
                 BlockKind::Entry => format!("{} entry", block.number),
                 BlockKind::Exit => format!("{} exit", block.number),
@@ -149,9 +169,15 @@ impl PathFunction {
             let run = self.edges_run[i];
             let kind = EdgeKind::Jump { count: run.unwrap_or(0) };
             let (a, b) = (nodes[edge.source], nodes[edge.target]);
-            graph.graph.add_edge(a, b, GraphEdge { ran: run.map(|n| n > 0), ..GraphEdge::new(kind) });
+            graph.graph.add_edge(
+                a,
+                b,
+                GraphEdge { ran: run.map(|n| n > 0), ..GraphEdge::new(kind) },
+            );
         }
-        let paths = self.numbering.as_ref().map_or("paths without numbers".to_owned(), |n| match n.paths() {
+        let paths = self.numbering.as_ref().map_or("paths without numbers".to_owned(), |n| match n
+            .paths()
+        {
             1 => "one path".to_owned(),
             n => format!("{} paths", human_count(n.min(i64::MAX as u64) as i64)),
         });

@@ -21,13 +21,23 @@ pub struct Shown {
     places: Places,
 }
 
-fn ids(connection: &Connection, sql: &str, params: &[&dyn duckdb::ToSql]) -> Result<BTreeSet<i32>, ViewError> {
+fn ids(
+    connection: &Connection,
+    sql: &str,
+    params: &[&dyn duckdb::ToSql],
+) -> Result<BTreeSet<i32>, ViewError> {
     let mut statement = connection.prepare(sql)?;
     Ok(statement.query_map(params, |r| r.get(0))?.collect::<Result<_, _>>()?)
 }
 
-/// A step number; a hexadecimal address of an instruction or else of a byte of memory; FILE:LINE; a variable.
-fn criterion(connection: &Connection, code: &Code, places: &Places, text: &str) -> Result<(Criterion, String), ViewError> {
+/// A step number; a hexadecimal address of an instruction or else of a byte of memory; FILE:LINE; a
+/// variable.
+fn criterion(
+    connection: &Connection,
+    code: &Code,
+    places: &Places,
+    text: &str,
+) -> Result<(Criterion, String), ViewError> {
     let shown = visible(text);
     if let Ok(seq) = text.parse::<i64>() {
         if seq < code.first || seq > code.last {
@@ -38,16 +48,24 @@ fn criterion(connection: &Connection, code: &Code, places: &Places, text: &str) 
     }
     let digits = text.strip_prefix('@').unwrap_or(text);
     if let Some(address) = digits.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok()) {
-        let which = ids(connection, include_str!("../../queries/report/slice_address.sql"), &[&address])?;
+        let which =
+            ids(connection, include_str!("../../queries/report/slice_address.sql"), &[&address])?;
         if !which.is_empty() {
-            return Ok((Criterion::Instructions(which), format!("the instruction at {address:#x}")));
+            return Ok((
+                Criterion::Instructions(which),
+                format!("the instruction at {address:#x}"),
+            ));
         }
-        return Ok((Criterion::Memory { address, bytes: 1 }, format!("the byte at {}", places.describe(address))));
+        return Ok((
+            Criterion::Memory { address, bytes: 1 },
+            format!("the byte at {}", places.describe(address)),
+        ));
     }
     if let Some((file, line)) = text.rsplit_once(':')
         && let Ok(line) = line.parse::<i32>()
     {
-        let which = ids(connection, include_str!("../../queries/report/slice_line.sql"), &[&file, &line])?;
+        let which =
+            ids(connection, include_str!("../../queries/report/slice_line.sql"), &[&file, &line])?;
         if which.is_empty() {
             let hint = "no instruction of that line ran".to_owned();
             return Err(ViewError::NoCriterion { text: shown.into_owned(), hint });
@@ -60,13 +78,15 @@ fn criterion(connection: &Connection, code: &Code, places: &Places, text: &str) 
             format!("{shown} ({} bytes at {:#x})", v.size, v.address),
         )),
         None => {
-            let hint = "write a step number, 0xADDRESS, FILE:LINE or the name of a global variable".to_owned();
+            let hint = "write a step number, 0xADDRESS, FILE:LINE or the name of a global variable"
+                .to_owned();
             Err(ViewError::NoCriterion { text: shown.into_owned(), hint })
         }
     }
 }
 
-/// The rows of a slice along recorded dependences, for parameters depth and limit, after [`dependences`].
+/// The rows of a slice along recorded dependences, for parameters depth and limit, after
+/// [`dependences`].
 pub const DEPENDENCES: &str = include_str!("../../queries/report/slice_dependence.sql");
 
 /// Whether the database has recorded dependences of instances instead of steps.
@@ -74,21 +94,38 @@ pub fn has_dependences(connection: &Connection) -> Result<bool, ViewError> {
     Ok(connection.query_row("SELECT count(*) > 0 FROM dependence", [], |r| r.get(0))?)
 }
 
-/// Prepares a slice along recorded dependences. `at`: 0xADDRESS or FILE:LINE, with `#N` behind it the instance, else the last one (of a
-/// forward slice the first).
-pub fn dependences(connection: &Connection, at: &str, back: bool, control: bool) -> Result<(), ViewError> {
-    let none = |hint: &str| ViewError::NoCriterion { text: visible(at).into_owned(), hint: hint.to_owned() };
+/// Prepares a slice along recorded dependences. `at`: 0xADDRESS or FILE:LINE, with `#N` behind it
+/// the instance, else the last one (of a forward slice the first).
+pub fn dependences(
+    connection: &Connection,
+    at: &str,
+    back: bool,
+    control: bool,
+) -> Result<(), ViewError> {
+    let none = |hint: &str| ViewError::NoCriterion {
+        text: visible(at).into_owned(),
+        hint: hint.to_owned(),
+    };
     let (place, instance) = match at.rsplit_once('#') {
-        Some((place, n)) => (place, Some(n.parse::<i64>().map_err(|_| none("behind # comes the number of an instance"))?)),
+        Some((place, n)) => (
+            place,
+            Some(n.parse::<i64>().map_err(|_| none("behind # comes the number of an instance"))?),
+        ),
         None => (at, None),
     };
     let digits = place.strip_prefix('@').unwrap_or(place);
-    let which = if let Some(address) = digits.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok()) {
+    let which = if let Some(address) =
+        digits.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok())
+    {
         ids(connection, include_str!("../../queries/report/slice_address.sql"), &[&address])?
-    } else if let Some((file, Ok(line))) = place.rsplit_once(':').map(|(f, l)| (f, l.parse::<i32>())) {
+    } else if let Some((file, Ok(line))) =
+        place.rsplit_once(':').map(|(f, l)| (f, l.parse::<i32>()))
+    {
         ids(connection, include_str!("../../queries/report/slice_line.sql"), &[&file, &line])?
     } else {
-        return Err(none("this trace has no steps and no memory: write 0xADDRESS or FILE:LINE, with #N for an instance"));
+        return Err(none(
+            "this trace has no steps and no memory: write 0xADDRESS or FILE:LINE, with #N for an instance",
+        ));
     };
     if which.is_empty() {
         return Err(none("no instruction that ran is there"));
@@ -112,7 +149,13 @@ pub fn dependences(connection: &Connection, at: &str, back: bool, control: bool)
 }
 
 /// Finds a slice. `control`: along control dependences, too (backwards only).
-pub fn slice(connection: &Connection, at: &str, back: bool, control: bool, bounds: Bounds) -> Result<Shown, ViewError> {
+pub fn slice(
+    connection: &Connection,
+    at: &str,
+    back: bool,
+    control: bool,
+    bounds: Bounds,
+) -> Result<Shown, ViewError> {
     let code = Code::open(connection)?;
     let places = places(connection)?;
     let (criterion, words) = criterion(connection, &code, &places, at)?;
@@ -123,10 +166,14 @@ pub fn slice(connection: &Connection, at: &str, back: bool, control: bool, bound
         forward(&code, connection, &criterion, bounds)?
     };
     let Some(slice) = found else {
-        return Err(ViewError::NoCriterion { text: visible(at).into_owned(), hint: "it did not run".into() });
+        return Err(ViewError::NoCriterion {
+            text: visible(at).into_owned(),
+            hint: "it did not run".into(),
+        });
     };
     let mut texts = BTreeMap::new();
-    let mut statement = connection.prepare(include_str!("../../queries/report/instruction_texts.sql"))?;
+    let mut statement =
+        connection.prepare(include_str!("../../queries/report/instruction_texts.sql"))?;
     let mut rows = statement.query(params![])?;
     while let Some(r) = rows.next()? {
         texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
@@ -150,7 +197,8 @@ impl Shown {
 
     /// The slice by instruction: the `top` that are nearest to the criterion.
     pub fn graph(&self, top: usize) -> Graph {
-        let mut order: Vec<(u32, i64, i32)> = self.slice.instructions.iter().map(|(&i, s)| (s.depth, -s.last, i)).collect();
+        let mut order: Vec<(u32, i64, i32)> =
+            self.slice.instructions.iter().map(|(&i, s)| (s.depth, -s.last, i)).collect();
         order.sort_unstable();
         let mut graph = Graph::new(Level::Instruction);
         let direction = if self.backward { "Where it came from" } else { "Where it goes" };
@@ -174,7 +222,11 @@ impl Shown {
                 id: crate::graph::PART + i64::from(id),
                 name: text.to_owned(),
                 kind: NodeKind::Instruction,
-                text: vec![if line.is_empty() { times.clone() } else { format!("{line}, {times}") }],
+                text: vec![if line.is_empty() {
+                    times.clone()
+                } else {
+                    format!("{line}, {times}")
+                }],
                 function: Some(self.function(id).to_owned()),
                 members: 1,
                 ..Node::default()
@@ -201,10 +253,21 @@ impl Shown {
                 },
                 Source::Unwritten(number) => *sources.entry(number).or_insert_with(|| {
                     let name = self.places.name(number).to_owned();
-                    graph.graph.add_node(Node { id: -1 - number as i64, name, kind: NodeKind::Pseudo, ..Node::default() })
+                    graph.graph.add_node(Node {
+                        id: -1 - number as i64,
+                        name,
+                        kind: NodeKind::Pseudo,
+                        ..Node::default()
+                    })
                 }),
             };
-            let flow = |via, bytes: u64| Flow { via, bytes: bytes as i64, unique_bytes: None, addresses: None, transfers: None };
+            let flow = |via, bytes: u64| Flow {
+                via,
+                bytes: bytes as i64,
+                unique_bytes: None,
+                addresses: None,
+                transfers: None,
+            };
             let via = Via::parse(self.places.at(false, edge.address).0);
             let parts = [flow(Via::Register, edge.register), flow(via, edge.memory)];
             let parts: Vec<Flow> = parts.into_iter().filter(|f| f.bytes > 0).collect();
@@ -216,7 +279,10 @@ impl Shown {
             }
         }
         if order.len() > top {
-            graph.left_out.push(format!("{} instructions farther from the criterion, {hidden} edges", order.len() - top));
+            graph.left_out.push(format!(
+                "{} instructions farther from the criterion, {hidden} edges",
+                order.len() - top
+            ));
         }
         graph
     }

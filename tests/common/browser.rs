@@ -1,4 +1,5 @@
-//! Chromium without a window, over the DevTools protocol: messages of JSON that end in a zero byte, to its file descriptor 3 and from 4.
+//! Chromium without a window, over the DevTools protocol: messages of JSON that end in a zero byte,
+//! to its file descriptor 3 and from 4.
 
 use super::{Scratch, have};
 use serde_json::{Value, json};
@@ -31,11 +32,22 @@ impl Browser {
         if !have("chromium") {
             return None;
         }
-        // The shell gives the two pipes the numbers that Chromium wants. It runs without its sandbox, for root has none: the page is ours.
+        // The shell gives the two pipes the numbers that Chromium wants. It runs without its
+        // sandbox, for root has none: the page is ours.
         let mut child = Command::new("sh")
             .args(["-c", "exec chromium \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", "sh"])
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe"])
-            .args(["--disable-background-networking", "--disable-dev-shm-usage", "--window-size=1400,900"])
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+                "--remote-debugging-pipe",
+            ])
+            .args([
+                "--disable-background-networking",
+                "--disable-dev-shm-usage",
+                "--window-size=1400,900",
+            ])
             .arg(format!("--user-data-dir={}", scratch.path("browser").display()))
             .arg("about:blank")
             .stdin(Stdio::piped())
@@ -55,9 +67,20 @@ impl Browser {
                 message.clear();
             }
         });
-        let mut browser = Browser { child, to, from, session: Value::Null, last: 0, asked: Vec::new(), problems: Vec::new() };
+        let mut browser = Browser {
+            child,
+            to,
+            from,
+            session: Value::Null,
+            last: 0,
+            asked: Vec::new(),
+            problems: Vec::new(),
+        };
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
-        let attached = browser.call("Target.attachToTarget", json!({ "targetId": target["targetId"], "flatten": true }));
+        let attached = browser.call(
+            "Target.attachToTarget",
+            json!({ "targetId": target["targetId"], "flatten": true }),
+        );
         browser.session = attached["sessionId"].clone();
         for domain in ["Page", "Runtime", "Network", "Log"] {
             browser.call(&format!("{domain}.enable"), json!({}));
@@ -89,8 +112,12 @@ impl Browser {
         let message = self.from.recv_timeout(PATIENCE).ok()?;
         let params = &message["params"];
         match message["method"].as_str() {
-            Some("Network.requestWillBeSent") => self.asked.push(params["request"]["url"].as_str().unwrap_or("?").to_owned()),
-            Some("Runtime.exceptionThrown") => self.problems.push(params["exceptionDetails"].to_string()),
+            Some("Network.requestWillBeSent") => {
+                self.asked.push(params["request"]["url"].as_str().unwrap_or("?").to_owned())
+            }
+            Some("Runtime.exceptionThrown") => {
+                self.problems.push(params["exceptionDetails"].to_string())
+            }
             Some("Runtime.consoleAPICalled") => self.problems.push(params["args"].to_string()),
             Some("Log.entryAdded") => self.problems.push(params["entry"]["text"].to_string()),
             _ => {}
@@ -110,7 +137,8 @@ impl Browser {
     }
 
     fn value(&mut self, script: &str) -> Value {
-        let result = self.call("Runtime.evaluate", json!({ "expression": script, "returnByValue": true }));
+        let result =
+            self.call("Runtime.evaluate", json!({ "expression": script, "returnByValue": true }));
         assert!(result["exceptionDetails"].is_null(), "{script}: {}", result["exceptionDetails"]);
         result["result"]["value"].clone()
     }
@@ -131,7 +159,10 @@ impl Browser {
     pub fn wait(&mut self, script: &str) {
         let start = Instant::now();
         // While a page loads there may be nothing to ask.
-        while self.call("Runtime.evaluate", json!({ "expression": script, "returnByValue": true }))["result"]["value"] != true {
+        while self.call("Runtime.evaluate", json!({ "expression": script, "returnByValue": true }))
+            ["result"]["value"]
+            != true
+        {
             assert!(start.elapsed() < PATIENCE, "never: {script}");
             std::thread::sleep(Duration::from_millis(30));
         }
@@ -158,7 +189,9 @@ impl Browser {
 
     /// Left, top, width, height of an element that a script gives.
     fn place(&mut self, element: &str) -> [f64; 4] {
-        let script = format!("(r => [r.left, r.top, r.width, r.height])(({element}).getBoundingClientRect())");
+        let script = format!(
+            "(r => [r.left, r.top, r.width, r.height])(({element}).getBoundingClientRect())"
+        );
         let value = self.value(&script);
         [0, 1, 2, 3].map(|i| value[i].as_f64().unwrap_or_else(|| panic!("{element} is nowhere")))
     }
@@ -186,7 +219,11 @@ impl Browser {
         self.mouse("mousePressed", (x + from.0, y + from.1), 1);
         for i in 1..=4 {
             let share = f64::from(i) / 4.0;
-            self.mouse("mouseMoved", (x + from.0 + (to.0 - from.0) * share, y + from.1 + (to.1 - from.1) * share), 1);
+            self.mouse(
+                "mouseMoved",
+                (x + from.0 + (to.0 - from.0) * share, y + from.1 + (to.1 - from.1) * share),
+                1,
+            );
         }
         self.mouse("mouseReleased", (x + to.0, y + to.1), 0);
         self.settle();
@@ -218,7 +255,10 @@ impl Browser {
             params["text"] = key.into();
         }
         self.call("Input.dispatchKeyEvent", params);
-        self.call("Input.dispatchKeyEvent", json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code }));
+        self.call(
+            "Input.dispatchKeyEvent",
+            json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code }),
+        );
         self.settle();
     }
 

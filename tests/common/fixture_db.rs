@@ -1,4 +1,5 @@
-//! Databases without a trace: one with a hostile name, stubs and a pseudo-function, and one as large as they get.
+//! Databases without a trace: one with a hostile name, stubs and a pseudo-function, and one as
+//! large as they get.
 
 use duckdb::Connection;
 use std::path::Path;
@@ -40,7 +41,8 @@ fn derive(connection: &Connection) {
     addfg::build::derived(connection).expect("what is derived");
 }
 
-/// The program of the paper's figures 9 and 10: A calls B twice, B calls D, E and (through a stub) puts; C writes what B reads.
+/// The program of the paper's figures 9 and 10: A calls B twice, B calls D, E and (through a stub)
+/// puts; C writes what B reads.
 pub fn small(path: &Path) {
     let connection = create(path);
     connection
@@ -85,7 +87,10 @@ pub fn small(path: &Path) {
         )
         .expect("rows");
     connection
-        .execute("INSERT INTO function_symbol VALUES (5, ?, ?, 'function', 1, 1, 4160, 16)", [HOSTILE, HOSTILE])
+        .execute(
+            "INSERT INTO function_symbol VALUES (5, ?, ?, 'function', 1, 1, 4160, 16)",
+            [HOSTILE, HOSTILE],
+        )
         .expect("hostile name");
     derive(&connection);
 }

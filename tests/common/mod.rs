@@ -44,7 +44,11 @@ pub fn ok(arguments: &[&str]) -> String {
     let output = addfg(arguments);
     let error = String::from_utf8_lossy(&output.stderr);
     let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "addfg {arguments:?}: {:?}: {error}{printed}", output.status.code());
+    assert!(
+        output.status.success(),
+        "addfg {arguments:?}: {:?}: {error}{printed}",
+        output.status.code()
+    );
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
@@ -81,7 +85,14 @@ pub fn compile(compiler: &str, program: &str, flags: &[&str], output: &Path) -> 
         return false;
     }
     let source = repository(&format!("tests/programs/{program}"));
-    let status = Command::new(compiler).args(["-g", "-static"]).args(flags).arg("-o").arg(output).arg(source).arg("-lm").status();
+    let status = Command::new(compiler)
+        .args(["-g", "-static"])
+        .args(flags)
+        .arg("-o")
+        .arg(output)
+        .arg(source)
+        .arg("-lm")
+        .status();
     assert!(status.expect("compiler runs").success(), "{compiler} {program}");
     true
 }
@@ -96,9 +107,11 @@ pub fn lackey(program: &Path, log: &Path) {
     status.expect("valgrind runs");
 }
 
-/// Whether the view of the `top` largest call instances is the same from what is kept for it as from all call instances.
+/// Whether the view of the `top` largest call instances is the same from what is kept for it as
+/// from all call instances.
 pub fn top_agrees(connection: &duckdb::Connection, top: usize) {
-    let query = |sql: &'static str| sql.trim_end().trim_end_matches(';').replace("$1", &top.to_string());
+    let query =
+        |sql: &'static str| sql.trim_end().trim_end_matches(';').replace("$1", &top.to_string());
     macro_rules! report {
         ($name:literal) => {
             query(include_str!(concat!("../../queries/report/", $name, ".sql")))
@@ -113,17 +126,23 @@ pub fn top_agrees(connection: &duckdb::Connection, top: usize) {
             report!("instance_top")
         ))
         .unwrap();
-    let kept = format!("SELECT call_id, share FROM top_call ORDER BY share DESC, call_id LIMIT {top}");
-    let nodes = "SELECT * EXCLUDE (share) FROM top_call WHERE call_id IN (SELECT node FROM near)".to_owned();
-    for (a, b) in
-        [("FROM largest".to_owned(), kept), (report!("instance_self"), nodes), (report!("instance_calls"), report!("top_calls"))]
-    {
-        let sql =
-            format!("SELECT count(*) FROM ((FROM ({a}) EXCEPT ALL FROM ({b})) UNION ALL (FROM ({b}) EXCEPT ALL FROM ({a})))");
+    let kept =
+        format!("SELECT call_id, share FROM top_call ORDER BY share DESC, call_id LIMIT {top}");
+    let nodes = "SELECT * EXCLUDE (share) FROM top_call WHERE call_id IN (SELECT node FROM near)"
+        .to_owned();
+    for (a, b) in [
+        ("FROM largest".to_owned(), kept),
+        (report!("instance_self"), nodes),
+        (report!("instance_calls"), report!("top_calls")),
+    ] {
+        let sql = format!(
+            "SELECT count(*) FROM ((FROM ({a}) EXCEPT ALL FROM ({b})) UNION ALL (FROM ({b}) EXCEPT ALL FROM ({a})))"
+        );
         let different: i64 = connection.query_row(&sql, [], |r| r.get(0)).unwrap();
         assert_eq!(different, 0, "top {top}: {a}");
     }
-    // Where stubs were merged unique bytes are unknown: one way sees other ones merged than the other.
+    // Where stubs were merged unique bytes are unknown: one way sees other ones merged than the
+    // other.
     let sql = format!(
         "SELECT count(*) FROM ({}) a FULL JOIN ({}) b USING (writer, reader, via)
          WHERE (a.bytes, a.transfers) IS DISTINCT FROM (b.bytes, b.transfers)

@@ -1,5 +1,6 @@
-//! Random runs of random x86-64 programs, as a log and an ELF file: calls, recursion, tails, unwinding, signals, several threads,
-//! overlapping accesses. Nothing computes: what a program may do to the call stack and to storage is what matters.
+//! Random runs of random x86-64 programs, as a log and an ELF file: calls, recursion, tails,
+//! unwinding, signals, several threads, overlapping accesses. Nothing computes: what a program may
+//! do to the call stack and to storage is what matters.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -28,7 +29,8 @@ impl Random {
 const CODE: u64 = 0x40_1000;
 const FUNCTIONS: u64 = 7;
 /// The last function is a linker's veneer, so its instances are stubs.
-const NAMES: [&str; FUNCTIONS as usize] = ["main", "alpha", "beta", "gamma", "delta", "handler", "__beta_veneer"];
+const NAMES: [&str; FUNCTIONS as usize] =
+    ["main", "alpha", "beta", "gamma", "delta", "handler", "__beta_veneer"];
 const GLOBALS: u64 = 0x60_0000;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -98,7 +100,8 @@ impl Program {
                 let next = at + insn.bytes.len() as u64;
                 match insn.kind {
                     Kind::Call(_) => {
-                        // Mostly down the list, so that a run comes back; sometimes to the next instruction, which is no call.
+                        // Mostly down the list, so that a run comes back; sometimes to the next
+                        // instruction, which is no call.
                         let down = f + 1 + random.below(2) as usize;
                         let target = match random.below(20) {
                             0 => starts[random.below(FUNCTIONS) as usize],
@@ -106,15 +109,18 @@ impl Program {
                             _ => next,
                         };
                         insn.kind = Kind::Call(target);
-                        insn.bytes[1..].copy_from_slice(&(target.wrapping_sub(next) as u32).to_le_bytes());
+                        insn.bytes[1..]
+                            .copy_from_slice(&(target.wrapping_sub(next) as u32).to_le_bytes());
                     }
                     Kind::Jump(_) => {
                         let target = starts[random.below(FUNCTIONS) as usize];
                         insn.kind = Kind::Jump(target);
-                        insn.bytes[1..].copy_from_slice(&(target.wrapping_sub(next) as u32).to_le_bytes());
+                        insn.bytes[1..]
+                            .copy_from_slice(&(target.wrapping_sub(next) as u32).to_le_bytes());
                     }
                     Kind::Branch(_) => {
-                        let near: Vec<u64> = places.iter().copied().filter(|p| p.abs_diff(next) < 120).collect();
+                        let near: Vec<u64> =
+                            places.iter().copied().filter(|p| p.abs_diff(next) < 120).collect();
                         let target = near[random.below(near.len() as u64) as usize];
                         insn.kind = Kind::Branch(target);
                         insn.bytes[1] = target.wrapping_sub(next) as u8;
@@ -136,7 +142,8 @@ impl Program {
     pub fn run(&self, random: &mut Random, steps: usize, threads: usize) -> (String, Vec<Step>) {
         let mut log = String::from("# giano 1 isa=x86_64 values=after accesses=yes\n");
         let mut list = Vec::new();
-        let mut state: Vec<Thread> = (0..threads as u64).map(|t| Thread::new(CODE, 0x7000_0000 + t * 0x10_0000)).collect();
+        let mut state: Vec<Thread> =
+            (0..threads as u64).map(|t| Thread::new(CODE, 0x7000_0000 + t * 0x10_0000)).collect();
         let mut t = 0;
         for time in 0..steps {
             if random.chance(10) {
@@ -149,7 +156,14 @@ impl Program {
             insn.bytes.iter().for_each(|b| write!(log, "{b:02x}").unwrap());
             write!(log, " \"\" rsp={:x}", thread.sp).unwrap();
             for a in &accesses.accesses {
-                write!(log, " [M:{} {:x} {}]", if a.is_write { 'W' } else { 'R' }, a.address, a.size).unwrap();
+                write!(
+                    log,
+                    " [M:{} {:x} {}]",
+                    if a.is_write { 'W' } else { 'R' },
+                    a.address,
+                    a.size
+                )
+                .unwrap();
             }
             log.push('\n');
             list.push(accesses);
@@ -185,7 +199,9 @@ impl Program {
         }
         file.extend([0, 0, 0, 0, 64, 0, 56, 0, 2, 0, 64, 0, 6, 0, 5, 0]);
         // Loaded: flags, offset, address, bytes in the file, bytes in memory
-        for [flags, offset, address, stored, size] in [[5, text, CODE, size, size], [6, 0, GLOBALS, 0, 48]] {
+        for [flags, offset, address, stored, size] in
+            [[5, text, CODE, size, size], [6, 0, GLOBALS, 0, 48]]
+        {
             file.extend(1u32.to_le_bytes());
             file.extend((flags as u32).to_le_bytes());
             for word in [offset, address, address, stored, size, 1] {
@@ -232,7 +248,8 @@ fn body(random: &mut Random) -> Vec<Insn> {
         let (a, b) = (REGISTERS[random.below(7) as usize], REGISTERS[random.below(7) as usize]);
         // mod 3 (register), rm a, reg b; and [rbx + displacement]; and [rsp + displacement]
         let registers = 0xc0 | b << 3 | a;
-        let (low, based, displacement) = (0xc0 | (b & 3) << 3 | (a & 3), 0x43 | b << 3, random.below(32) as u8 * 4);
+        let (low, based, displacement) =
+            (0xc0 | (b & 3) << 3 | (a & 3), 0x43 | b << 3, random.below(32) as u8 * 4);
         let own = Some(displacement as u64);
         list.push(match random.below(30) {
             0 | 1 => insn(&[0x48, 0x89, registers], Kind::Plain, &[]),
@@ -249,12 +266,26 @@ fn body(random: &mut Random) -> Vec<Insn> {
             13 => insn(&[0x48, 0x8b, based, displacement], Kind::Plain, &[(false, 8, None)]),
             14 => insn(&[0x8b, based, displacement], Kind::Plain, &[(false, 4, None)]),
             15 => insn(&[0x66, 0x8b, based, displacement], Kind::Plain, &[(false, 2, None)]),
-            16 => insn(&[0x8a, 0x43 | (b & 3) << 3, displacement], Kind::Plain, &[(false, 1, None)]),
-            17 => insn(&[0x48, 0x01, based, displacement], Kind::Plain, &[(false, 8, None), (true, 8, None)]),
+            16 => {
+                insn(&[0x8a, 0x43 | (b & 3) << 3, displacement], Kind::Plain, &[(false, 1, None)])
+            }
+            17 => insn(
+                &[0x48, 0x01, based, displacement],
+                Kind::Plain,
+                &[(false, 8, None), (true, 8, None)],
+            ),
             18 => insn(&[0x0f, 0x10, 0x43, displacement], Kind::Plain, &[(false, 16, None)]),
             19 => insn(&[0x0f, 0x11, 0x43, displacement], Kind::Plain, &[(true, 16, None)]),
-            20 => insn(&[0x48, 0x89, 0x44 | b << 3, 0x24, displacement], Kind::Plain, &[(true, 8, own)]),
-            21 => insn(&[0x48, 0x8b, 0x44 | b << 3, 0x24, displacement], Kind::Plain, &[(false, 8, own)]),
+            20 => insn(
+                &[0x48, 0x89, 0x44 | b << 3, 0x24, displacement],
+                Kind::Plain,
+                &[(true, 8, own)],
+            ),
+            21 => insn(
+                &[0x48, 0x8b, 0x44 | b << 3, 0x24, displacement],
+                Kind::Plain,
+                &[(false, 8, own)],
+            ),
             22 => insn(&[0xf3, 0xa4], Kind::Repeated, &[(false, 1, None), (true, 1, None)]),
             23..26 => insn(&[0xe8, 0, 0, 0, 0], Kind::Call(0), &[]),
             26 => insn(&[0xff, 0xd0], Kind::CallRegister, &[]),
@@ -358,7 +389,8 @@ impl Thread {
     }
 }
 
-/// The simplest model there is: bytes by the function that wrote them last, counted when read. `steps` in order.
+/// The simplest model there is: bytes by the function that wrote them last, counted when read.
+/// `steps` in order.
 pub fn naive(program: &Program, steps: &[Step]) -> BTreeMap<(String, String), u64> {
     let mut writer: HashMap<u64, &str> = HashMap::new();
     let mut bytes = BTreeMap::new();

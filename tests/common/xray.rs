@@ -1,4 +1,5 @@
-//! A writer of XRay logs: every version, either byte order, both layouts of bit fields, and basic mode.
+//! A writer of XRay logs: every version, either byte order, both layouts of bit fields, and basic
+//! mode.
 
 /// What a thread's buffer holds, in order.
 #[derive(Clone, Debug)]
@@ -93,7 +94,11 @@ impl Style {
                 Op::EnterArgs(number, delta, list) => {
                     now += u64::from(*delta);
                     // The runtimes up to version 3 mark entries with arguments as plain ones.
-                    out.extend(self.function(if self.version >= 4 { 3 } else { 0 }, *number, *delta));
+                    out.extend(self.function(
+                        if self.version >= 4 { 3 } else { 0 },
+                        *number,
+                        *delta,
+                    ));
                     for value in list {
                         out.extend(self.metadata(6, &self.u64(*value)));
                     }
@@ -115,14 +120,23 @@ impl Style {
                     out.extend(self.metadata(3, &self.u64(*tsc)));
                 }
                 Op::Custom(delta, data) => out.extend(self.event(5, &mut now, *delta, None, data)),
-                Op::Typed(delta, kind, data) => out.extend(self.event(8, &mut now, *delta, Some(*kind), data)),
+                Op::Typed(delta, kind, data) => {
+                    out.extend(self.event(8, &mut now, *delta, Some(*kind), data))
+                }
                 Op::Raw(bytes) => out.extend(bytes),
             }
         }
         out
     }
 
-    fn event(self, kind: u8, now: &mut u64, delta: u32, data_type: Option<u16>, data: &[u8]) -> Vec<u8> {
+    fn event(
+        self,
+        kind: u8,
+        now: &mut u64,
+        delta: u32,
+        data_type: Option<u16>,
+        data: &[u8],
+    ) -> Vec<u8> {
         let mut payload = self.u32(data.len() as u32).to_vec();
         if self.version >= 5 {
             *now += u64::from(delta);
@@ -145,7 +159,14 @@ impl Style {
     pub fn buffer(self, buffer: &Buffer) -> Vec<u8> {
         let mut out = self.metadata(0, &self.u32(buffer.tid as u32));
         out.extend(
-            self.metadata(4, &[&self.u64(buffer.wall / 1_000_000)[..], &self.u32((buffer.wall % 1_000_000) as u32)].concat()),
+            self.metadata(
+                4,
+                &[
+                    &self.u64(buffer.wall / 1_000_000)[..],
+                    &self.u32((buffer.wall % 1_000_000) as u32),
+                ]
+                .concat(),
+            ),
         );
         if self.version >= 3 {
             out.extend(self.metadata(9, &self.u32(buffer.pid as u32)));

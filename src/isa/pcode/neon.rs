@@ -1,13 +1,14 @@
-//! Floating-point and SIMD loads and stores of many registers on 32-bit ARM: structures (`vld1` to `vst4`), which the
-//! specification has only in part, and lists (`vldm`, `vpush`), whose recursion in the specification overruns fixed buffers of SLEIGH.
+//! Floating-point and SIMD loads and stores of many registers on 32-bit ARM: structures (`vld1` to
+//! `vst4`), which the specification has only in part, and lists (`vldm`, `vpush`), whose recursion
+//! in the specification overruns fixed buffers of SLEIGH.
 
 use crate::event::RegSpan;
 use crate::isa::{Expr, MemOperand, Op, RegAccess, Registers};
 
 use super::symbolic::{bin, truncate};
 
-/// A load or store of a list of registers, flow `next` and no condition yet; None if `word` is no such instruction. An
-/// unpredictable list is [`List::Invalid`].
+/// A load or store of a list of registers, flow `next` and no condition yet; None if `word` is no
+/// such instruction. An unpredictable list is [`List::Invalid`].
 ///
 /// Source: Arm Architecture Reference Manual (DDI 0406), A8.8.332 "VLDM", A8.8.412 "VSTM".
 pub fn list(file: &Registers, word: u32, thumb: bool) -> Option<List> {
@@ -19,7 +20,8 @@ pub fn list(file: &Registers, word: u32, thumb: bool) -> Option<List> {
     }
     let (load, double) = (word >> 20 & 1 == 1, word >> 8 & 1 == 1);
     let (rn, d, vd, words) = (word >> 16 & 15, word >> 22 & 1, word >> 12 & 15, word & 0xff);
-    let (first, size, count) = if double { (d << 4 | vd, 8, words >> 1) } else { (vd << 1 | d, 4, words) };
+    let (first, size, count) =
+        if double { (d << 4 | vd, 8, words >> 1) } else { (vd << 1 | d, 4, words) };
     let (base, registers) = match (file.lookup(&format!("r{rn}")), file.lookup("d0")) {
         (Some(base), Some(d0)) => (base, d0.offset),
         _ => return None,
@@ -28,13 +30,20 @@ pub fn list(file: &Registers, word: u32, thumb: bool) -> Option<List> {
         return Some(List::Invalid);
     }
     let from = if u == 1 { 0 } else { (4 * words).wrapping_neg() };
-    let access = |span: RegSpan| RegAccess { span, control: file.at(span.offset).is_some_and(|r| r.control) };
-    let spans: Vec<RegSpan> =
-        (first..first + count).map(|n| RegSpan { offset: registers + (n * size) as u16, size: size as u16 }).collect();
+    let access = |span: RegSpan| RegAccess {
+        span,
+        control: file.at(span.offset).is_some_and(|r| r.control),
+    };
+    let spans: Vec<RegSpan> = (first..first + count)
+        .map(|n| RegSpan { offset: registers + (n * size) as u16, size: size as u16 })
+        .collect();
     let memory = spans.iter().zip(0u32..).map(|(span, i)| MemOperand {
         is_write: !load,
         size,
-        address: truncate(bin(Op::Add, Expr::Reg(base), Expr::Const(from.wrapping_add(i * size) as i32 as u64)), 32),
+        address: truncate(
+            bin(Op::Add, Expr::Reg(base), Expr::Const(from.wrapping_add(i * size) as i32 as u64)),
+            32,
+        ),
         guard: None,
         stack_relative: rn == 13,
         control: false,
@@ -63,20 +72,31 @@ pub enum List {
     Invalid,
 }
 
-/// Name and registers (read, written) of SIMD data processing that the specification has wrong or not at all; None for everything
-/// else.
+/// Name and registers (read, written) of SIMD data processing that the specification has wrong or
+/// not at all; None for everything else.
 ///
-/// Source: Arm Architecture Reference Manual (DDI 0406), A7.4 "Advanced SIMD data-processing instructions".
-pub fn data(file: &Registers, word: u32, thumb: bool) -> Option<(&'static str, Vec<RegSpan>, Vec<RegSpan>)> {
+/// Source: Arm Architecture Reference Manual (DDI 0406), A7.4 "Advanced SIMD data-processing
+/// instructions".
+pub fn data(
+    file: &Registers,
+    word: u32,
+    thumb: bool,
+) -> Option<(&'static str, Vec<RegSpan>, Vec<RegSpan>)> {
     // T32 has the U bit elsewhere, else the encodings are equal.
     let w = match thumb {
-        true if word & 0xef00_0000 == 0xef00_0000 => 0xf200_0000 | word >> 4 & 0x0100_0000 | word & 0x00ff_ffff,
+        true if word & 0xef00_0000 == 0xef00_0000 => {
+            0xf200_0000 | word >> 4 & 0x0100_0000 | word & 0x00ff_ffff
+        }
         true => return None,
         false => word,
     };
     let d0 = file.lookup("d0")?.offset;
     let field = |low: u32, bits: u32| (w >> low & ((1 << bits) - 1)) as u16;
-    let (vd, vn, vm) = (field(22, 1) << 4 | field(12, 4), field(7, 1) << 4 | field(16, 4), field(5, 1) << 4 | field(0, 4));
+    let (vd, vn, vm) = (
+        field(22, 1) << 4 | field(12, 4),
+        field(7, 1) << 4 | field(16, 4),
+        field(5, 1) << 4 | field(0, 4),
+    );
     let vector = |n: u16, quad: bool| match quad {
         true => RegSpan { offset: d0 + 16 * (n >> 1), size: 16 },
         false => RegSpan { offset: d0 + 8 * n, size: 8 },
@@ -85,7 +105,9 @@ pub fn data(file: &Registers, word: u32, thumb: bool) -> Option<(&'static str, V
     let (d, n, m) = (vector(vd, quad), vector(vn, quad), vector(vm, quad));
     Some(match w {
         _ if w & 0xfe80_0f10 == 0xf200_0510 => ("vqrshl", vec![n, m], vec![d]),
-        _ if w & 0xff90_0f10 == 0xf200_0c10 => (if field(21, 1) == 1 { "vfms" } else { "vfma" }, vec![d, n, m], vec![d]),
+        _ if w & 0xff90_0f10 == 0xf200_0c10 => {
+            (if field(21, 1) == 1 { "vfms" } else { "vfma" }, vec![d, n, m], vec![d])
+        }
         _ if w & 0xffb3_0810 == 0xf3b2_0000 && field(7, 4) < 4 => {
             (["vswp", "vtrn", "vuzp", "vzip"][field(7, 4) as usize], vec![d, m], vec![d, m])
         }
@@ -100,8 +122,8 @@ pub fn data(file: &Registers, word: u32, thumb: bool) -> Option<(&'static str, V
         }
         _ if w & 0xfe80_0050 == 0xf280_0040 && field(20, 2) != 3 && field(20, 2) != 0 => {
             const NAMES: [&str; 16] = [
-                "vmla", "vmla", "vmlal", "vqdmlal", "vmls", "vmls", "vmlsl", "vqdmlsl", "vmul", "vmul", "vmull", "vqdmull",
-                "vqdmulh", "vqrdmulh", "vqrdmlah", "vqrdmlsh",
+                "vmla", "vmla", "vmlal", "vqdmlal", "vmls", "vmls", "vmlsl", "vqdmlsl", "vmul",
+                "vmul", "vmull", "vqdmull", "vqdmulh", "vqrdmulh", "vqrdmlah", "vqrdmlsh",
             ];
             let op = field(8, 4);
             let long = op < 12 && op & 2 == 2;
@@ -130,7 +152,8 @@ pub struct LoadStore {
 
 /// A structure load or store with a plain name; None if `word` is none.
 ///
-/// Source: Arm Architecture Reference Manual (DDI 0406), A7.7 "Advanced SIMD element or structure load/store instructions".
+/// Source: Arm Architecture Reference Manual (DDI 0406), A7.7 "Advanced SIMD element or structure
+/// load/store instructions".
 pub fn structure(file: &Registers, word: u32, thumb: bool) -> Option<(String, LoadStore)> {
     let prefix = if thumb { 0xf900_0000 } else { 0xf400_0000 };
     if word & 0xff10_0000 != prefix {
@@ -142,7 +165,8 @@ pub fn structure(file: &Registers, word: u32, thumb: bool) -> Option<(String, Lo
     let (rn, rm) = (field(16, 4), field(0, 4));
     let (kind, size) = (field(8, 4), field(6, 2));
     let doubles = file.lookup("d0")?.offset;
-    // Register bytes in the order of memory, where that is their order (one structure element a register), else by register.
+    // Register bytes in the order of memory, where that is their order (one structure element a
+    // register), else by register.
     let mut pieces: Vec<RegSpan> = Vec::new();
     let mut chunks: Vec<(u32, Option<RegSpan>)> = Vec::new();
     let register = |n: u16| (n < 32).then_some(RegSpan { offset: doubles + 8 * n, size: 8 });
@@ -215,7 +239,10 @@ pub fn structure(file: &Registers, word: u32, thumb: bool) -> Option<(String, Lo
         });
         at += bytes;
     }
-    let access = |span: RegSpan| RegAccess { span, control: file.at(span.offset).is_some_and(|r| r.control) };
+    let access = |span: RegSpan| RegAccess {
+        span,
+        control: file.at(span.offset).is_some_and(|r| r.control),
+    };
     let mut reads = vec![access(base)];
     let mut writes = Vec::new();
     if rm != 15 {
@@ -234,7 +261,10 @@ pub fn structure(file: &Registers, word: u32, thumb: bool) -> Option<(String, Lo
     }
     reads.sort_by_key(|r| r.span);
     writes.sort_by_key(|r| r.span);
-    let text =
-        format!("v{}{elements} [{}]", if load { "ld" } else { "st" }, if stack { "sp".to_string() } else { format!("r{rn}") });
+    let text = format!(
+        "v{}{elements} [{}]",
+        if load { "ld" } else { "st" },
+        if stack { "sp".to_string() } else { format!("r{rn}") }
+    );
     Some((text, LoadStore { reads, writes, memory }))
 }

@@ -24,13 +24,15 @@ pub fn registers(isa: Isa) -> &'static Registers {
 
 /// ABI names of RISC-V's integer registers, which are SLEIGH's names too.
 pub const RISCV_X: [&str; 32] = [
-    "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s2", "s3",
-    "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
+    "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4",
+    "a5", "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4",
+    "t5", "t6",
 ];
 /// ABI names of RISC-V's floating-point registers.
 pub const RISCV_F: [&str; 32] = [
-    "ft0", "ft1", "ft2", "ft3", "ft4", "ft5", "ft6", "ft7", "fs0", "fs1", "fa0", "fa1", "fa2", "fa3", "fa4", "fa5", "fa6", "fa7",
-    "fs2", "fs3", "fs4", "fs5", "fs6", "fs7", "fs8", "fs9", "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
+    "ft0", "ft1", "ft2", "ft3", "ft4", "ft5", "ft6", "ft7", "fs0", "fs1", "fa0", "fa1", "fa2",
+    "fa3", "fa4", "fa5", "fa6", "fa7", "fs2", "fs3", "fs4", "fs5", "fs6", "fs7", "fs8", "fs9",
+    "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
 ];
 
 #[derive(Default)]
@@ -40,7 +42,8 @@ struct Builder {
 }
 
 impl Builder {
-    /// Adds a full register behind the last one, known by all of `names`; the first is the one shown.
+    /// Adds a full register behind the last one, known by all of `names`; the first is the one
+    /// shown.
     fn full(&mut self, names: &[&str], size: u16, control: bool) -> RegSpan {
         let span = RegSpan { offset: self.next, size };
         self.next += size;
@@ -184,7 +187,8 @@ impl RegisterMap {
     pub fn new(isa: Isa, find: impl Fn(&str) -> Option<(u64, u64)>) -> RegisterMap {
         let file = registers(isa);
         let mut wanted: Vec<(String, Shown)> = Vec::new();
-        let bytes = |name: &str| file.lookup(name).map(|s| Shown::Bytes(s.offset)).unwrap_or(Shown::Zero);
+        let bytes =
+            |name: &str| file.lookup(name).map(|s| Shown::Bytes(s.offset)).unwrap_or(Shown::Zero);
         match isa {
             Isa::Arm => {
                 for i in 0..13 {
@@ -227,16 +231,23 @@ impl RegisterMap {
                 wanted.push(("cpsr".to_string(), Shown::Whole(flags)));
             }
         }
-        for (name, ours) in
-            [("fpscr", "fpscr"), ("fpcr", "fpcr"), ("fpsr", "fpsr"), ("fcsr", "fcsr"), ("fflags", "fcsr"), ("frm", "fcsr")]
-        {
+        for (name, ours) in [
+            ("fpscr", "fpscr"),
+            ("fpcr", "fpcr"),
+            ("fpsr", "fpsr"),
+            ("fcsr", "fcsr"),
+            ("fflags", "fcsr"),
+            ("frm", "fcsr"),
+        ] {
             if let Some(span) = file.lookup(ours) {
                 wanted.push((name.to_string(), Shown::Whole(span)));
             }
         }
         let mut mapped: Vec<Mapped> = wanted
             .into_iter()
-            .filter_map(|(name, shown)| find(&name).map(|(start, size)| Mapped { start, size, shown }))
+            .filter_map(|(name, shown)| {
+                find(&name).map(|(start, size)| Mapped { start, size, shown })
+            })
             .collect();
         mapped.sort_by_key(|m| m.start);
         RegisterMap { mapped }

@@ -1,9 +1,10 @@
-//! Evaluates the p-code of one instruction: what the memory accesses' addresses are in terms of the registers before it, and
-//! which register bytes are read and written.
+//! Evaluates the p-code of one instruction: what the memory accesses' addresses are in terms of the
+//! registers before it, and which register bytes are read and written.
 //!
-//! Two passes. Forwards, a value is kept per byte of storage, which gives addresses, copies between memory and registers,
-//! constants (a zeroing idiom is one) and writes that change nothing. Backwards, liveness inside the instruction: only what reaches a
-//! register, memory, a branch or the outside counts as read.
+//! Two passes. Forwards, a value is kept per byte of storage, which gives addresses, copies between
+//! memory and registers, constants (a zeroing idiom is one) and writes that change nothing.
+//! Backwards, liveness inside the instruction: only what reaches a register, memory, a branch or
+//! the outside counts as read.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -23,7 +24,8 @@ pub enum Space {
     Other,
 }
 
-/// A varnode; `at` counts little end first also where the machine is big-endian (the space is mirrored), except in memory.
+/// A varnode; `at` counts little end first also where the machine is big-endian (the space is
+/// mirrored), except in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vn {
     pub space: Space,
@@ -165,10 +167,12 @@ pub fn bin(op: Op, a: Expr, b: Expr) -> Expr {
         (Op::Add | Op::Or | Op::Xor | Op::Shl | Op::Shr | Op::Sar, a, Expr::Const(0)) => a,
         (Op::Mul, a, Expr::Const(1)) => a,
         (Op::And, a, Expr::Const(u64::MAX)) => a,
-        (Op::Add, Expr::Bin(Op::Add, x, y), Expr::Const(c)) if matches!(*y, Expr::Const(_)) => match *y {
-            Expr::Const(d) => bin(Op::Add, *x, Expr::Const(c.wrapping_add(d))),
-            y => Expr::Bin(Op::Add, x, Box::new(y)),
-        },
+        (Op::Add, Expr::Bin(Op::Add, x, y), Expr::Const(c)) if matches!(*y, Expr::Const(_)) => {
+            match *y {
+                Expr::Const(d) => bin(Op::Add, *x, Expr::Const(c.wrapping_add(d))),
+                y => Expr::Bin(Op::Add, x, Box::new(y)),
+            }
+        }
         (op, a, b) => {
             let e = Expr::Bin(op, Box::new(a), Box::new(b));
             if nodes(&e) > MAX_NODES { Expr::Unknown } else { e }
@@ -252,7 +256,11 @@ impl Forward<'_> {
 
     fn byte(&self, space: Space, at: u64) -> ByteVal {
         match self.state.get(&(space, at)) {
-            Some(cell) => self.defs[cell.def as usize].bytes.get(cell.byte as usize).copied().unwrap_or(ByteVal::Other),
+            Some(cell) => self.defs[cell.def as usize]
+                .bytes
+                .get(cell.byte as usize)
+                .copied()
+                .unwrap_or(ByteVal::Other),
             None if space == Space::Register => self.initial_byte(at),
             None => ByteVal::Other,
         }
@@ -283,14 +291,15 @@ impl Forward<'_> {
         // All bytes of one definition, in order.
         if let Some(first) = first
             && (1..v.size as u64).all(|i| {
-                self.state
-                    .get(&(v.space, v.at + i))
-                    .is_some_and(|c| c.def == first.def && u64::from(c.byte) == u64::from(first.byte) + i)
+                self.state.get(&(v.space, v.at + i)).is_some_and(|c| {
+                    c.def == first.def && u64::from(c.byte) == u64::from(first.byte) + i
+                })
             })
         {
             let def = &self.defs[first.def as usize];
             if def.size <= 8 && def.value != Expr::Unknown {
-                let shifted = bin(Op::Shr, def.value.clone(), Expr::Const(8 * u64::from(first.byte)));
+                let shifted =
+                    bin(Op::Shr, def.value.clone(), Expr::Const(8 * u64::from(first.byte)));
                 return if def.size == v.size { shifted } else { truncate(shifted, bits) };
             }
         }
@@ -300,7 +309,11 @@ impl Forward<'_> {
             && let Shown::Bit(span, bit) = m.shown
             && v.size == 1
         {
-            return bin(Op::And, bin(Op::Shr, Expr::Reg(span), Expr::Const(u64::from(bit))), Expr::Const(1));
+            return bin(
+                Op::And,
+                bin(Op::Shr, Expr::Reg(span), Expr::Const(u64::from(bit))),
+                Expr::Const(1),
+            );
         }
         let bytes = self.bytes(v);
         self.number(&bytes)
@@ -327,7 +340,8 @@ impl Forward<'_> {
                         n += 1;
                     }
                     let leaf = Expr::Reg(RegSpan { offset: LOAD_LEAF + k, size: 8 });
-                    let part = truncate(bin(Op::Shr, leaf, Expr::Const(8 * u64::from(b))), 8 * n as u32);
+                    let part =
+                        truncate(bin(Op::Shr, leaf, Expr::Const(8 * u64::from(b))), 8 * n as u32);
                     total = bin(Op::Or, bin(Op::Shl, part, Expr::Const(8 * i as u64)), total);
                 }
             }
@@ -348,7 +362,8 @@ impl Forward<'_> {
         let def = self.defs.len() as u32;
         self.defs.push(Def { value, size: out.size, bytes });
         for i in 0..u64::from(out.size) {
-            self.state.insert((out.space, out.at.wrapping_add(i)), Cell { def, byte: i.min(255) as u8 });
+            self.state
+                .insert((out.space, out.at.wrapping_add(i)), Cell { def, byte: i.min(255) as u8 });
         }
     }
 
@@ -361,10 +376,24 @@ impl Forward<'_> {
     }
 
     /// Records an access; gives its number.
-    fn access(&mut self, op: usize, is_write: bool, size: u32, address: Expr, data: Vec<ByteVal>) -> u16 {
+    fn access(
+        &mut self,
+        op: usize,
+        is_write: bool,
+        size: u32,
+        address: Expr,
+        data: Vec<ByteVal>,
+    ) -> u16 {
         let number = self.out.memory.len().min(usize::from(u16::MAX - LOAD_LEAF)) as u16;
         let guard = self.guard();
-        self.out.memory.push(MemEffect { op, is_write, size, address: publish(address), guard, data });
+        self.out.memory.push(MemEffect {
+            op,
+            is_write,
+            size,
+            address: publish(address),
+            guard,
+            data,
+        });
         number
     }
 }
@@ -383,7 +412,12 @@ pub fn evaluate(ops: Vec<POp>, map: &RegisterMap, next: u64, address_bits: u32) 
         defs: Vec::new(),
         state: State::default(),
         path: Some(Vec::new()),
-        out: Effects { dead: vec![false; count], constant: vec![false; count], ops, ..Effects::default() },
+        out: Effects {
+            dead: vec![false; count],
+            constant: vec![false; count],
+            ops,
+            ..Effects::default()
+        },
     };
     // States that wait for a forward branch's target.
     let mut pending: Vec<(usize, State, Vec<Expr>)> = Vec::new();
@@ -444,7 +478,9 @@ fn shown_bytes(map: &RegisterMap, at: u64, into: &mut BTreeSet<u16>) {
         Some((Shown::Bytes(offset), start)) => {
             into.insert(offset + (at - start) as u16);
         }
-        Some((Shown::Bit(span, _) | Shown::Whole(span), _)) => into.extend(span.offset..span.offset + span.size),
+        Some((Shown::Bit(span, _) | Shown::Whole(span), _)) => {
+            into.extend(span.offset..span.offset + span.size)
+        }
         Some((Shown::Zero, _)) | None => {}
     }
 }
@@ -490,7 +526,13 @@ fn target(op: &POp, i: usize, count: usize, next: u64) -> Option<Target> {
     })
 }
 
-fn forward(f: &mut Forward, i: usize, next: u64, address_bits: u32, pending: &mut Vec<(usize, State, Vec<Expr>)>) {
+fn forward(
+    f: &mut Forward,
+    i: usize,
+    next: u64,
+    address_bits: u32,
+    pending: &mut Vec<(usize, State, Vec<Expr>)>,
+) {
     let count = f.out.ops.len();
     let mut op = f.out.ops[i].clone();
     if f.path.is_none() {
@@ -521,7 +563,11 @@ fn forward(f: &mut Forward, i: usize, next: u64, address_bits: u32, pending: &mu
                 let number = f.access(i, false, v.size, Expr::Const(v.at), Vec::new());
                 let (value, bytes) = loaded(number, v.size);
                 // A hidden temporary of its own holds the loaded value.
-                let hidden = Vn { space: Space::Other, at: (1 << 40) + 256 * u64::from(number), size: v.size };
+                let hidden = Vn {
+                    space: Space::Other,
+                    at: (1 << 40) + 256 * u64::from(number),
+                    size: v.size,
+                };
                 f.define(hidden, value, bytes);
                 op.ins[k] = hidden;
             }
@@ -531,7 +577,11 @@ fn forward(f: &mut Forward, i: usize, next: u64, address_bits: u32, pending: &mu
     match op.code {
         OpCode::Branch | OpCode::BranchConditional | OpCode::Call => {
             let conditional = op.code == OpCode::BranchConditional;
-            let condition = if conditional { op.ins.get(1).map_or(Expr::Unknown, |v| f.value(*v)) } else { Expr::Const(1) };
+            let condition = if conditional {
+                op.ins.get(1).map_or(Expr::Unknown, |v| f.value(*v))
+            } else {
+                Expr::Const(1)
+            };
             match target(&op, i, count, next) {
                 Some(Target::Op(to)) if op.code != OpCode::Call => {
                     if to <= i {
@@ -591,15 +641,21 @@ fn forward(f: &mut Forward, i: usize, next: u64, address_bits: u32, pending: &mu
                 }
                 leaves(&value, &mut registers);
             }
-            let loads = registers.iter().filter(|r| r.offset >= LOAD_LEAF).map(|r| r.offset - LOAD_LEAF).collect();
+            let loads = registers
+                .iter()
+                .filter(|r| r.offset >= LOAD_LEAF)
+                .map(|r| r.offset - LOAD_LEAF)
+                .collect();
             registers.retain(|r| r.offset < LOAD_LEAF);
             let conditional = f.path.as_ref().is_some_and(|p| !p.is_empty());
-            f.out.transfer = Some(Transfer { code: op.code, direct, registers, loads, conditional });
+            f.out.transfer =
+                Some(Transfer { code: op.code, direct, registers, loads, conditional });
         }
         OpCode::Load => {
             let Some(out) = op.out else { return };
             if op.space == Space::Memory {
-                let address = op.ins.get(1).map_or(Expr::Unknown, |v| truncate(f.value(*v), address_bits));
+                let address =
+                    op.ins.get(1).map_or(Expr::Unknown, |v| truncate(f.value(*v), address_bits));
                 let number = f.access(i, false, out.size, address, Vec::new());
                 let (value, bytes) = loaded(number, out.size);
                 f.define(out, value, bytes);
@@ -623,8 +679,8 @@ fn forward(f: &mut Forward, i: usize, next: u64, address_bits: u32, pending: &mu
                 f.access(i, true, out.size, Expr::Const(out.at), bytes);
                 return;
             }
-            f.out.constant[i] =
-                matches!(value, Expr::Const(_)) || (!bytes.is_empty() && bytes.iter().all(|b| *b == ByteVal::Zero));
+            f.out.constant[i] = matches!(value, Expr::Const(_))
+                || (!bytes.is_empty() && bytes.iter().all(|b| *b == ByteVal::Zero));
             if out.space == Space::Register && unchanged(f, &value, &bytes, out) {
                 f.out.dead[i] = true;
                 for b in 0..u64::from(out.size) {
@@ -644,13 +700,17 @@ fn unchanged(f: &Forward, value: &Expr, bytes: &[ByteVal], out: Vn) -> bool {
     match f.map.at(out.at).map(|m| m.shown) {
         Some(Shown::Bytes(_)) => {
             bytes.len() == out.size as usize
-                && bytes
-                    .iter()
-                    .enumerate()
-                    .all(|(i, b)| matches!(b, ByteVal::Initial(_)) && *b == f.initial_byte(out.at + i as u64))
+                && bytes.iter().enumerate().all(|(i, b)| {
+                    matches!(b, ByteVal::Initial(_)) && *b == f.initial_byte(out.at + i as u64)
+                })
         }
         Some(Shown::Bit(span, bit)) => {
-            *value == bin(Op::And, bin(Op::Shr, Expr::Reg(span), Expr::Const(u64::from(bit))), Expr::Const(1))
+            *value
+                == bin(
+                    Op::And,
+                    bin(Op::Shr, Expr::Reg(span), Expr::Const(u64::from(bit))),
+                    Expr::Const(1),
+                )
         }
         _ => false,
     }
@@ -669,9 +729,15 @@ fn compute(f: &Forward, op: &POp, out: Vn) -> (Expr, Vec<ByteVal>) {
             return (f.value(*v), f.bytes(*v));
         }
         OpCode::Subpiece => {
-            let (Some(v), Some(skip)) = (op.ins.first(), op.ins.get(1)) else { return (Expr::Unknown, Vec::new()) };
-            let bytes: Vec<ByteVal> =
-                f.bytes(*v).into_iter().skip(skip.at.min(1 << 16) as usize).take(out.size as usize).collect();
+            let (Some(v), Some(skip)) = (op.ins.first(), op.ins.get(1)) else {
+                return (Expr::Unknown, Vec::new());
+            };
+            let bytes: Vec<ByteVal> = f
+                .bytes(*v)
+                .into_iter()
+                .skip(skip.at.min(1 << 16) as usize)
+                .take(out.size as usize)
+                .collect();
             let value = if v.size <= 8 {
                 truncate(bin(Op::Shr, arg(0), Expr::Const(8 * skip.at.min(8))), bits)
             } else if out.size <= 8 {
@@ -682,7 +748,9 @@ fn compute(f: &Forward, op: &POp, out: Vn) -> (Expr, Vec<ByteVal>) {
             return (value, bytes);
         }
         OpCode::Piece => {
-            let (Some(high), Some(lower)) = (op.ins.first(), op.ins.get(1)) else { return (Expr::Unknown, Vec::new()) };
+            let (Some(high), Some(lower)) = (op.ins.first(), op.ins.get(1)) else {
+                return (Expr::Unknown, Vec::new());
+            };
             let mut bytes = f.bytes(*lower);
             bytes.extend(f.bytes(*high));
             let value = if out.size <= 8 {
@@ -699,7 +767,10 @@ fn compute(f: &Forward, op: &POp, out: Vn) -> (Expr, Vec<ByteVal>) {
             return (if out.size <= 8 { arg(0) } else { Expr::Unknown }, bytes);
         }
         OpCode::Int(IntOp::Bitwise(BoolOp::Xor) | IntOp::Subtract) if same => {
-            return (if out.size <= 8 { Expr::Const(0) } else { Expr::Unknown }, vec![ByteVal::Zero; out.size as usize]);
+            return (
+                if out.size <= 8 { Expr::Const(0) } else { Expr::Unknown },
+                vec![ByteVal::Zero; out.size as usize],
+            );
         }
         _ if out.size > 8 || op.ins.iter().any(|v| v.size > 8) => Expr::Unknown,
         OpCode::Int(int) => match int {
@@ -755,7 +826,12 @@ struct Live {
 }
 
 /// Register bytes (ours) that are read, leaving out the data of the store `without`.
-pub fn liveness(e: &Effects, map: &RegisterMap, next: u64, without: Option<usize>) -> BTreeSet<u16> {
+pub fn liveness(
+    e: &Effects,
+    map: &RegisterMap,
+    next: u64,
+    without: Option<usize>,
+) -> BTreeSet<u16> {
     let count = e.ops.len();
     let mut exit = Live::default();
     for op in &e.ops {
@@ -763,7 +839,8 @@ pub fn liveness(e: &Effects, map: &RegisterMap, next: u64, without: Option<usize
             && o.space == Space::Register
         {
             for b in 0..u64::from(o.size) {
-                // Registers that we do not show are SLEIGH's own temporaries: nothing after the instruction needs them.
+                // Registers that we do not show are SLEIGH's own temporaries: nothing after the
+                // instruction needs them.
                 if map.at(o.at + b).is_some_and(|m| m.shown != Shown::Zero) {
                     exit.reaching.insert((o.space, o.at + b));
                 }
@@ -881,7 +958,9 @@ fn transfer_bytes(op: &POp, useful: &[bool], live: &mut Live, need: &impl Fn(&mu
         }
         (OpCode::Subpiece, [v, skip]) if moves => {
             let skip = skip.at.min(1 << 16) as usize;
-            for (b, _) in useful.iter().enumerate().filter(|(b, u)| **u && b + skip < v.size as usize) {
+            for (b, _) in
+                useful.iter().enumerate().filter(|(b, u)| **u && b + skip < v.size as usize)
+            {
                 need(live, &byte(v, b + skip));
             }
         }
@@ -896,7 +975,9 @@ fn transfer_bytes(op: &POp, useful: &[bool], live: &mut Live, need: &impl Fn(&mu
             }
         }
         // The first input of CALLOTHER is the operation's number.
-        (OpCode::Pseudo(PseudoOp::CallOther), [_, rest @ ..]) => rest.iter().for_each(|v| need(live, v)),
+        (OpCode::Pseudo(PseudoOp::CallOther), [_, rest @ ..]) => {
+            rest.iter().for_each(|v| need(live, v))
+        }
         (_, ins) => ins.iter().for_each(|v| need(live, v)),
     }
 }

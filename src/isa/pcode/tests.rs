@@ -2,9 +2,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::*;
 
-/// Replays a QEMU log of registers (`-singlestep -d nochain,cpu,fpu`) next to the accesses that a TCG plugin saw in the same run
-/// (`I pc`, `L address size`, `S address size` a line), and counts where this decoder disagrees. Set
-/// `ADDFG_REPLAY="isa elf log accesses"`; several, separated by commas.
+/// Replays a QEMU log of registers (`-singlestep -d nochain,cpu,fpu`) next to the accesses that a
+/// TCG plugin saw in the same run (`I pc`, `L address size`, `S address size` a line), and counts
+/// where this decoder disagrees. Set `ADDFG_REPLAY="isa elf log accesses"`; several, separated by
+/// commas.
 #[test]
 #[ignore = "needs a recorded run; see the comment"]
 fn replay_of_recorded_runs() {
@@ -24,18 +25,24 @@ impl Image {
     fn new(path: &str) -> Image {
         let bytes = std::fs::read(path).unwrap();
         let elf = goblin::elf::Elf::parse(&bytes).unwrap();
-        let segments = elf.program_headers.iter().filter(|p| p.p_type == goblin::elf::program_header::PT_LOAD);
+        let segments =
+            elf.program_headers.iter().filter(|p| p.p_type == goblin::elf::program_header::PT_LOAD);
         Image(segments.map(|p| (p.p_vaddr, bytes[p.file_range()].to_vec())).collect())
     }
     fn code(&self, at: u64) -> Option<&[u8]> {
-        self.0.iter().find(|(a, b)| at >= *a && at < a + b.len() as u64).map(|(a, b)| &b[(at - a) as usize..])
+        self.0
+            .iter()
+            .find(|(a, b)| at >= *a && at < a + b.len() as u64)
+            .map(|(a, b)| &b[(at - a) as usize..])
     }
 }
 
 /// The dump of registers that begins at `lines[0]`, into `state`; true if the line belongs to it.
 fn dump_line(isa: Isa, line: &str, file: &Registers, state: &mut [u8], lane: &mut usize) {
     let mut set = |name: &str, hex: &str| {
-        let (Some(span), Ok(value)) = (file.lookup(name), u128::from_str_radix(hex, 16)) else { return };
+        let (Some(span), Ok(value)) = (file.lookup(name), u128::from_str_radix(hex, 16)) else {
+            return;
+        };
         let range = span.offset as usize..(span.offset + span.size) as usize;
         state[range].copy_from_slice(&value.to_le_bytes()[..span.size as usize]);
     };
@@ -81,7 +88,8 @@ fn dump_line(isa: Isa, line: &str, file: &Registers, state: &mut [u8], lane: &mu
 
 fn number(state: &[u8], span: RegSpan) -> Option<u64> {
     let mut all = [0; 8];
-    all.get_mut(..span.size as usize)?.copy_from_slice(state.get(span.offset as usize..(span.offset + span.size) as usize)?);
+    all.get_mut(..span.size as usize)?
+        .copy_from_slice(state.get(span.offset as usize..(span.offset + span.size) as usize)?);
     Some(u64::from_le_bytes(all))
 }
 
@@ -104,7 +112,10 @@ fn replay(isa: &str, elf: &str, log: &str, accesses: &str) {
     let loading = began.elapsed();
     let mut cache: HashMap<(u64, bool), Option<Decoded>> = HashMap::new();
     let mut seen: Vec<(u64, Vec<(bool, u64, u32)>)> = Vec::new();
-    for line in std::io::BufReader::new(std::fs::File::open(accesses).unwrap()).lines().map_while(Result::ok) {
+    for line in std::io::BufReader::new(std::fs::File::open(accesses).unwrap())
+        .lines()
+        .map_while(Result::ok)
+    {
         let w: Vec<&str> = line.split(' ').collect();
         let n = u64::from_str_radix(w[1], 16).unwrap();
         match w[0] {
@@ -126,7 +137,8 @@ fn replay(isa: &str, elf: &str, log: &str, accesses: &str) {
     let mut depends: HashMap<(u64, bool, Vec<u8>), Vec<u8>> = HashMap::new();
     let mut decode_time = std::time::Duration::ZERO;
     let mut dumps = 0usize;
-    let mut lines = std::io::BufReader::new(std::fs::File::open(log).unwrap()).lines().map_while(Result::ok);
+    let mut lines =
+        std::io::BufReader::new(std::fs::File::open(log).unwrap()).lines().map_while(Result::ok);
     loop {
         let line = lines.next();
         let starts = line.as_deref().is_none_or(|l| l.starts_with(first));
@@ -137,10 +149,13 @@ fn replay(isa: &str, elf: &str, log: &str, accesses: &str) {
                 let step = dumps - 3;
                 *counts.entry("steps").or_default() += 1;
                 let at = number(&before, pc).unwrap();
-                let thumb = isa == Isa::Arm && number(&before, file.lookup("cpsr").unwrap()).unwrap() & thumb_bit != 0;
+                let thumb = isa == Isa::Arm
+                    && number(&before, file.lookup("cpsr").unwrap()).unwrap() & thumb_bit != 0;
                 assert_eq!(at, seen[step].0, "step {step}: the recordings are of different runs");
                 let now = std::time::Instant::now();
-                let decoded = cache.entry((at, thumb)).or_insert_with(|| decoder.decode(at, image.code(at)?, thumb));
+                let decoded = cache
+                    .entry((at, thumb))
+                    .or_insert_with(|| decoder.decode(at, image.code(at)?, thumb));
                 decode_time += now.elapsed();
                 match decoded {
                     None => {
@@ -151,7 +166,14 @@ fn replay(isa: &str, elf: &str, log: &str, accesses: &str) {
                         .or_default() += 1
                     }
                     Some(d) => {
-                        let mut check = Check { counts: &mut counts, bad: &mut bad, d, file, before: &before, after: &state };
+                        let mut check = Check {
+                            counts: &mut counts,
+                            bad: &mut bad,
+                            d,
+                            file,
+                            before: &before,
+                            after: &state,
+                        };
                         check.step(&seen[step].1, &mut known, &mut depends, (at, thumb));
                     }
                 }
@@ -161,7 +183,10 @@ fn replay(isa: &str, elf: &str, log: &str, accesses: &str) {
         let Some(line) = line else { break };
         dump_line(isa, &line, file, &mut state, &mut lane);
     }
-    println!("{elf}: {counts:?}, {} distinct, specification loaded in {loading:?}, decoded in {decode_time:?}", cache.len());
+    println!(
+        "{elf}: {counts:?}, {} distinct, specification loaded in {loading:?}, decoded in {decode_time:?}",
+        cache.len()
+    );
     let mut bad: Vec<_> = bad.into_iter().collect();
     bad.sort_by_key(|b| std::cmp::Reverse(b.1));
     for (what, n) in bad.iter().take(400) {
@@ -223,24 +248,36 @@ impl Check<'_> {
             return;
         }
         // Registers.
-        for register in self.file.all.iter().filter(|r| !r.control || Some(r.span) == self.file.sp) {
-            let range = register.span.offset as usize..(register.span.offset + register.span.size) as usize;
+        for register in self.file.all.iter().filter(|r| !r.control || Some(r.span) == self.file.sp)
+        {
+            let range =
+                register.span.offset as usize..(register.span.offset + register.span.size) as usize;
             for b in range {
                 if self.before[b] != self.after[b]
-                    && !(executed && d.writes.iter().any(|w| bytes_of(w.span).contains(&(b as u16))))
+                    && !(executed
+                        && d.writes.iter().any(|w| bytes_of(w.span).contains(&(b as u16))))
                 {
                     self.wrong("undeclared write");
                     break;
                 }
             }
         }
-        let wrote = |w: &RegAccess| &self.after[w.span.offset as usize..(w.span.offset + w.span.size) as usize];
-        if executed && !seen.iter().any(|s| !s.0) && d.memory.iter().all(|m| m.is_write) && d.success.is_none() {
+        let wrote = |w: &RegAccess| {
+            &self.after[w.span.offset as usize..(w.span.offset + w.span.size) as usize]
+        };
+        if executed
+            && !seen.iter().any(|s| !s.0)
+            && d.memory.iter().all(|m| m.is_write)
+            && d.success.is_none()
+        {
             let mut inputs = Vec::new();
             for r in &d.reads {
-                inputs.extend(&self.before[r.span.offset as usize..(r.span.offset + r.span.size) as usize]);
+                inputs.extend(
+                    &self.before[r.span.offset as usize..(r.span.offset + r.span.size) as usize],
+                );
             }
-            let outputs: Vec<u8> = d.writes.iter().filter(|w| !w.control).flat_map(wrote).copied().collect();
+            let outputs: Vec<u8> =
+                d.writes.iter().filter(|w| !w.control).flat_map(wrote).copied().collect();
             match depends.entry((key.0, key.1, inputs)) {
                 std::collections::hash_map::Entry::Vacant(v) => {
                     v.insert(outputs);
@@ -294,7 +331,8 @@ impl Check<'_> {
                 }
             }
         }
-        // QEMU makes a store-exclusive a compare and exchange, whose load is none of the instruction's.
+        // QEMU makes a store-exclusive a compare and exchange, whose load is none of the
+        // instruction's.
         let mut logged: Vec<(bool, u64)> = seen
             .iter()
             .filter(|s| d.success.is_none() || s.0)
@@ -318,35 +356,59 @@ impl Check<'_> {
     }
 }
 
-/// `text | reads | writes | memory | flow`: control registers in brackets, `R4[r1+4]=r0` a load of 4 bytes into r0 unchanged.
+/// `text | reads | writes | memory | flow`: control registers in brackets, `R4[r1+4]=r0` a load of
+/// 4 bytes into r0 unchanged.
 fn show(isa: Isa, d: &Decoded) -> String {
     let file = registers(isa);
     let name = |s: RegSpan| {
         let full = file.at(s.offset).map(|r| (r.name.clone(), r.span)).unwrap();
-        if full.1 == s { full.0 } else { format!("{}.{}+{}", full.0, s.offset - full.1.offset, s.size) }
+        if full.1 == s {
+            full.0
+        } else {
+            format!("{}.{}+{}", full.0, s.offset - full.1.offset, s.size)
+        }
     };
     fn expression(e: &Expr, name: &dyn Fn(RegSpan) -> String) -> String {
         match e {
             Expr::Const(c) if (*c as i64) < 0 => format!("-{:#x}", c.wrapping_neg()),
             Expr::Const(c) => format!("{c:#x}"),
             Expr::Reg(r) => name(*r),
-            Expr::Bin(op, a, b) => format!("({} {op:?} {})", expression(a, name), expression(b, name)).to_lowercase(),
-            Expr::Extend(signed, bits, a) => format!("{}{bits}{}", if *signed { 's' } else { 'u' }, expression(a, name)),
+            Expr::Bin(op, a, b) => {
+                format!("({} {op:?} {})", expression(a, name), expression(b, name)).to_lowercase()
+            }
+            Expr::Extend(signed, bits, a) => {
+                format!("{}{bits}{}", if *signed { 's' } else { 'u' }, expression(a, name))
+            }
             Expr::Unknown => "?".to_string(),
         }
     }
     let list = |all: &[RegAccess]| {
-        let names = all.iter().map(|a| if a.control { format!("[{}]", name(a.span)) } else { name(a.span) });
+        let names = all
+            .iter()
+            .map(|a| if a.control { format!("[{}]", name(a.span)) } else { name(a.span) });
         names.collect::<Vec<_>>().join(" ")
     };
     let memory: Vec<String> = d
         .memory
         .iter()
         .map(|m| {
-            let guard = m.guard.as_ref().map(|g| format!(" if {}", expression(g, &name))).unwrap_or_default();
+            let guard = m
+                .guard
+                .as_ref()
+                .map(|g| format!(" if {}", expression(g, &name)))
+                .unwrap_or_default();
             let data = m.data_register.map(|r| format!("={}", name(r))).unwrap_or_default();
-            let marks = format!("{}{}", if m.stack_relative { " stack" } else { "" }, if m.control { " control" } else { "" });
-            format!("{}{}[{}]{data}{marks}{guard}", if m.is_write { 'W' } else { 'R' }, m.size, expression(&m.address, &name))
+            let marks = format!(
+                "{}{}",
+                if m.stack_relative { " stack" } else { "" },
+                if m.control { " control" } else { "" }
+            );
+            format!(
+                "{}{}[{}]{data}{marks}{guard}",
+                if m.is_write { 'W' } else { 'R' },
+                m.size,
+                expression(&m.address, &name)
+            )
         })
         .collect();
     let mut flow = d.flow.kind.name().to_string();
@@ -362,7 +424,13 @@ fn show(isa: Isa, d: &Decoded) -> String {
     if d.condition.is_some() {
         flow += " if";
     }
-    format!("{} | {} | {} | {} | {flow}", d.text, list(&d.reads), list(&d.writes), memory.join(", "))
+    format!(
+        "{} | {} | {} | {} | {flow}",
+        d.text,
+        list(&d.reads),
+        list(&d.writes),
+        memory.join(", ")
+    )
 }
 
 const A32: &[(&str, &str)] = &[
@@ -370,13 +438,19 @@ const A32: &[(&str, &str)] = &[
     ("010021e0", "eor r0,r1,r1 |  | r0 |  | next"),
     ("8101b0e1", "movs r0,r1, lsl #0x3 | r1 | r0 [cpsr] |  | next"),
     ("0100b0e1", "movs r0,r1 | r1 | r0 [cpsr] |  | next"),
-    ("1080bde8", "ldmia sp!,{r4,pc} | [sp] | r4 [sp] | R4[sp]=r4 stack, R4[u32(sp add 0x4)] stack control | return"),
+    (
+        "1080bde8",
+        "ldmia sp!,{r4,pc} | [sp] | r4 [sp] | R4[sp]=r4 stack, R4[u32(sp add 0x4)] stack control | return",
+    ),
     ("04f09de4", "ldr pc,[sp],#0x4 | [sp] | [sp] | R4[sp] stack control | return"),
     (
         "1080bd08",
         "ldmiaeq sp!,{r4,pc} | [sp] [cpsr] | r4 [sp] | R4[sp]=r4 stack, R4[u32(sp add 0x4)] stack control | return conditional if",
     ),
-    ("10402de9", "stmdb sp!,{r4,lr} | r4 [sp] lr | [sp] | W4[u32(sp add -0x8)]=r4 stack, W4[u32(sp add -0x4)]=lr stack | next"),
+    (
+        "10402de9",
+        "stmdb sp!,{r4,lr} | r4 [sp] lr | [sp] | W4[u32(sp add -0x8)]=r4 stack, W4[u32(sp add -0x4)]=lr stack | next",
+    ),
     ("1eff2fe1", "bx lr | [lr] |  |  | return"),
     ("0ef0a0e1", "mov pc,lr | [lr] |  |  | return"),
     ("1eff2f01", "bxeq lr | [lr] [cpsr] |  |  | return conditional"),
@@ -386,18 +460,30 @@ const A32: &[(&str, &str)] = &[
     ("000b91ed", "vldr.64 d0,[r1] | r1 | q0.0+8 | R8[r1]=q0.0+8 | next"),
     ("010ad1ed", "vldr.32 s1,[r1,#0x4] | r1 | q0.4+4 | R4[u32(r1 add 0x4)]=q0.4+4 | next"),
     ("810a30ee", "vadd.f32 s0,s1,s2 | q0.4+8 | q0.0+4 |  | next"),
-    ("048bb0ec", "vldmia r0!,{d8-d9} | r0 | r0 q4.0+8 q4.8+8 | R8[r0]=q4.0+8, R8[u32(r0 add 0x8)]=q4.8+8 | next"),
+    (
+        "048bb0ec",
+        "vldmia r0!,{d8-d9} | r0 | r0 q4.0+8 q4.8+8 | R8[r0]=q4.0+8, R8[u32(r0 add 0x8)]=q4.8+8 | next",
+    ),
     ("900a10ee", "vmov r0,s1 | q0.4+4 | r0 |  | next"),
     ("900a00ee", "vmov s1,r0 | r0 | q0.4+4 |  | next"),
     ("10faf1ee", "vmrs apsr,fpscr | [fpscr] | [cpsr] |  | next"),
     ("410bb4ee", "vcmp.f64 d0,d1 | [fpscr] q0 | [fpscr] |  | next"),
     ("440822f2", "vadd.i32 q0,q1,q2 | q1 q2 | q0 |  | next"),
     ("540d02f2", "vmla.f32 q0,q1,q2 | q0 q1 q2 | q0 |  | next"),
-    ("0d0a00f4", "vst1.8 {d0,d1},[r0]! | r0 q0.0+8 q0.8+8 | r0 | W8[r0]=q0.0+8, W8[u32(r0 add 0x8)]=q0.8+8 | next"),
+    (
+        "0d0a00f4",
+        "vst1.8 {d0,d1},[r0]! | r0 q0.0+8 q0.8+8 | r0 | W8[r0]=q0.0+8, W8[u32(r0 add 0x8)]=q0.8+8 | next",
+    ),
     ("d000c2e1", "ldrd r0,r1,[r2,#0x0] | r2 | r0 r1 | R4[r2]=r0, R4[u32(r2 add 0x4)]=r1 | next"),
-    ("f800e2e1", "strd r0,r1,[r2,#0x8]! | r0 r1 r2 | r2 | W4[u32(r2 add 0x8)]=r0, W4[u32(r2 add 0xc)]=r1 | next"),
+    (
+        "f800e2e1",
+        "strd r0,r1,[r2,#0x8]! | r0 r1 r2 | r2 | W4[u32(r2 add 0x8)]=r0, W4[u32(r2 add 0xc)]=r1 | next",
+    ),
     ("01f18fe0", "add pc,pc,r1, lsl #0x2 | r1 |  |  | jump"),
-    ("03f19f97", "ldrls pc,[pc,r3,lsl #0x2] | r3 [cpsr] |  | R4[u32((r3 shl 0x2) add 0x8008)] | jump conditional if"),
+    (
+        "03f19f97",
+        "ldrls pc,[pc,r3,lsl #0x2] | r3 [cpsr] |  | R4[u32((r3 shl 0x2) add 0x8008)] | jump conditional if",
+    ),
     ("010040e3", "movt r0,#0x1 | r0 | r0 |  | next"),
     ("000000ef", "swi 0x0 |  | r0 |  | syscall"),
     ("000000eb", "bl 0x8008 |  | lr |  | call 0x8008"),
@@ -438,7 +524,10 @@ const A32: &[(&str, &str)] = &[
     ("700020e1", "bkpt #0x0 |  |  |  | trap"),
     ("f000f0e7", "udf #0x0 |  |  |  | trap"),
     ("913220e0", "mla r0,r1,r2,r3 | r1 r2 r3 | r0 |  | next"),
-    ("04402d05", "streq r4,[sp,#-0x4]! | r4 [sp] [cpsr] | [sp] | W4[u32(sp add 0xfffffffc)]=r4 stack | next if"),
+    (
+        "04402d05",
+        "streq r4,[sp,#-0x4]! | r4 [sp] [cpsr] | [sp] | W4[u32(sp add 0xfffffffc)]=r4 stack | next if",
+    ),
     ("8100baf3", "vtrn.32 d0,d1 | q0 | q0 |  | next"),
     ("11f280e7", "usad8 pc, r1, r2 | r1 r2 | r0 |  | next"),
 ];
@@ -451,8 +540,14 @@ const T32: &[(&str, &str)] = &[
     ("0800", "movs r0,r1 | r1 | r0 [cpsr] |  | next if"),
     ("0248", "ldr r0,[0x800c] |  | r0 | R4[0x800c]=r0 | next if"),
     ("0198", "ldr r0,[sp,#0x4] | [sp] | r0 | R4[u32(sp add 0x4)]=r0 stack | next if"),
-    ("10b5", "push {r4,lr} | r4 [sp] lr | [sp] | W4[u32(sp add -0x8)]=r4 stack, W4[u32(sp add -0x4)]=lr stack | next if"),
-    ("10bd", "pop {r4,pc} | [sp] | r4 [sp] | R4[sp]=r4 stack, R4[u32(sp add 0x4)] stack control | return if"),
+    (
+        "10b5",
+        "push {r4,lr} | r4 [sp] lr | [sp] | W4[u32(sp add -0x8)]=r4 stack, W4[u32(sp add -0x4)]=lr stack | next if",
+    ),
+    (
+        "10bd",
+        "pop {r4,pc} | [sp] | r4 [sp] | R4[sp]=r4 stack, R4[u32(sp add 0x4)] stack control | return if",
+    ),
     ("7047", "bx lr | [lr] |  |  | return if"),
     ("1847", "bx r3 | r3 |  |  | jump if"),
     ("9847", "blx r3 | r3 | lr |  | call if"),
@@ -467,7 +562,10 @@ const T32: &[(&str, &str)] = &[
     ("06c0", "stmia r0!,{r1,r2} | r0 r1 r2 | r0 | W4[r0]=r1, W4[u32(r0 add 0x4)]=r2 | next if"),
     ("5df804fb", "pop.w pc | [sp] | [sp] | R4[sp] stack control | return if"),
     ("51f8040d", "ldr.w r0,[r1,#-0x4]! | r1 | r0 r1 | R4[u32(r1 add -0x4)]=r0 | next if"),
-    ("c2e90201", "strd r0,r1,[r2,#0x8] | r0 r1 r2 |  | W4[u32(r2 add 0x8)]=r0, W4[u32(r2 add 0xc)]=r1 | next if"),
+    (
+        "c2e90201",
+        "strd r0,r1,[r2,#0x8] | r0 r1 r2 |  | W4[u32(r2 add 0x8)]=r0, W4[u32(r2 add 0xc)]=r1 | next if",
+    ),
     ("42e80010", "strex r0,r1,[r2,#0x0] | r1 r2 | r0 | W4[r2]=r1 | next success r0=0 if"),
     ("00df", "svc 0x0 |  | r0 |  | syscall if"),
     ("00de", "udf #0x0 |  |  |  | trap if"),
@@ -477,7 +575,10 @@ const T32: &[(&str, &str)] = &[
     ("81ea0100", "eor.w r0,r1,r1 |  | r0 |  | next if"),
     ("40f20100", "movw r0,#0x1 |  | r0 |  | next if"),
     ("91ed000b", "vldr.64 d0,[r1] | r1 | q0.0+8 | R8[r1]=q0.0+8 | next if"),
-    ("2ded028b", "vstmdb sp!,{d8} | [sp] q4.0+8 | [sp] | W8[u32(sp add -0x8)]=q4.0+8 stack | next if"),
+    (
+        "2ded028b",
+        "vstmdb sp!,{d8} | [sp] q4.0+8 | [sp] | W8[u32(sp add -0x8)]=q4.0+8 stack | next if",
+    ),
     ("00bf", "nop |  |  |  | next if"),
 ];
 
@@ -487,8 +588,14 @@ const A64: &[(&str, &str)] = &[
     ("2000014a", "eor w0, w1, w1 |  | x0 |  | next"),
     ("207862b8", "ldr w0, [x1, x2, lsl #0x2] | x1 x2 | x0 | R4[(x1 add (x2 shl 0x2))] | next"),
     ("e00b40b9", "ldr w0, [sp, #0x8] | [sp] | x0 | R4[(sp add 0x8)] stack | next"),
-    ("e00f1fb8", "str w0, [sp, #-0x10]! | x0.0+4 [sp] | [sp] | W4[(sp add -0x10)]=x0.0+4 stack | next"),
-    ("fd7bc2a8", "ldp x29, x30, [sp], #0x20 | [sp] | x29 x30 [sp] | R8[sp]=x29 stack, R8[(sp add 0x8)]=x30 stack | next"),
+    (
+        "e00f1fb8",
+        "str w0, [sp, #-0x10]! | x0.0+4 [sp] | [sp] | W4[(sp add -0x10)]=x0.0+4 stack | next",
+    ),
+    (
+        "fd7bc2a8",
+        "ldp x29, x30, [sp], #0x20 | [sp] | x29 x30 [sp] | R8[sp]=x29 stack, R8[(sp add 0x8)]=x30 stack | next",
+    ),
     ("000400ad", "stp q0, q1, [x0] | x0 v0 v1 |  | W16[x0]=v0, W16[(x0 add 0x10)]=v1 | next"),
     ("200040fd", "ldr d0, [x1] | x1 | v0 | R8[x1] | next"),
     ("200000fd", "str d0, [x1] | x1 v0.0+8 |  | W8[x1]=v0.0+8 | next"),
@@ -501,7 +608,10 @@ const A64: &[(&str, &str)] = &[
     ("20fc9f88", "stlr w0, [x1] | x0.0+4 x1 |  | W4[x1]=x0.0+4 | next"),
     ("20fc5f88", "ldaxr w0, [x1] | x1 | x0 | R4[x1] | next"),
     ("20fc0288", "stlxr w2, w0, [x1] | x0.0+4 x1 | x2 | W4[x1]=x0.0+4 | next success x2=0"),
-    ("231022c8", "stxp w2, x3, x4, [x1] | x1 x3 x4 | x2 | W8[x1]=x3, W8[(x1 add 0x8)]=x4 | next success x2=0"),
+    (
+        "231022c8",
+        "stxp w2, x3, x4, [x1] | x1 x3 x4 | x2 | W8[x1]=x3, W8[(x1 add 0x8)]=x4 | next success x2=0",
+    ),
     ("417ca0c8", "cas x0, x1, [x2] | x0 x1 x2 | x0 | R8[x2], W8[x2]=x1 if ? | next"),
     ("41fce088", "casal w0, w1, [x2] | x0.0+4 x1.0+4 x2 | x0 | R4[x2], W4[x2]=x1.0+4 if ? | next"),
     ("410020b8", "ldadd w0, w1, [x2] | x0.0+4 x2 | x1 | R4[x2], W4[x2] | next"),
@@ -520,7 +630,10 @@ const A64: &[(&str, &str)] = &[
     ("200020d4", "brk #0x1 |  |  |  | trap"),
     ("00000090", "adrp x0, 0x8000 |  | x0 |  | next"),
     ("80000058", "ldr x0, 0x8010 |  | x0 | R8[0x8010]=x0 | next"),
-    ("00a0df4c", "ld1 {v0.16b, v1.16b}, [x0], #0x20 | x0 | x0 v0 v1 | R16[x0]=v0, R16[(x0 add 0x10)]=v1 | next"),
+    (
+        "00a0df4c",
+        "ld1 {v0.16b, v1.16b}, [x0], #0x20 | x0 | x0 v0 v1 | R16[x0]=v0, R16[(x0 add 0x10)]=v1 | next",
+    ),
     ("000c000d", "st1 {v0.b}[3], [x0] | x0 v0.3+1 |  | W1[x0]=v0.3+1 | next"),
     ("00c8404d", "ld1r {v0.4s}, [x0] | x0 | v0 | R4[x0] | next"),
     ("20740bd5", "dc zva, x0 | x0 |  | W64[(x0 and -0x40)] | next"),
@@ -594,12 +707,18 @@ const RV64: &[(&str, &str)] = &[
 /// Opcodes in memory order at 0x8000 and what [`show`] says of them.
 #[test]
 fn instructions_touch_what_the_manuals_say() {
-    for (isa, thumb, table) in
-        [(Isa::Arm, false, A32), (Isa::Arm, true, T32), (Isa::Aarch64, false, A64), (Isa::Riscv64, false, RV64)]
-    {
+    for (isa, thumb, table) in [
+        (Isa::Arm, false, A32),
+        (Isa::Arm, true, T32),
+        (Isa::Aarch64, false, A64),
+        (Isa::Riscv64, false, RV64),
+    ] {
         let mut decoder = Pcode::new(isa, false);
         for (hex, expected) in table {
-            let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect();
+            let bytes: Vec<u8> = (0..hex.len())
+                .step_by(2)
+                .map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap())
+                .collect();
             let decoded = decoder.decode(0x8000, &bytes, thumb).expect(hex);
             assert_eq!(show(isa, &decoded), *expected, "{hex}");
             assert_eq!(decoded.size as usize, bytes.len(), "{hex}");
@@ -613,10 +732,30 @@ fn conditions_follow_the_flags_and_itstate() {
     let eval = |e: &Expr, value: u64| e.eval(&|r| (r == cpsr).then_some(value)).unwrap() != 0;
     for flags in 0..16u64 {
         let (n, z, c, v) = (flags & 8 != 0, flags & 4 != 0, flags & 2 != 0, flags & 1 != 0);
-        let held = [z, !z, c, !c, n, !n, v, !v, c && !z, !c || z, n == v, n != v, !z && n == v, z || n != v];
+        let held = [
+            z,
+            !z,
+            c,
+            !c,
+            n,
+            !n,
+            v,
+            !v,
+            c && !z,
+            !c || z,
+            n == v,
+            n != v,
+            !z && n == v,
+            z || n != v,
+        ];
         for (condition, held) in held.iter().enumerate() {
-            assert_eq!(eval(&condition_holds(cpsr, condition as u32), flags << 28), *held, "{condition} {flags:x}");
-            // IT[7:4] is the condition, IT[3:0] not 0 inside a block; IT[7:2] is in bits 15:10, IT[1:0] in 26:25.
+            assert_eq!(
+                eval(&condition_holds(cpsr, condition as u32), flags << 28),
+                *held,
+                "{condition} {flags:x}"
+            );
+            // IT[7:4] is the condition, IT[3:0] not 0 inside a block; IT[7:2] is in bits 15:10,
+            // IT[1:0] in 26:25.
             for rest in [1u64, 2, 4, 8, 15] {
                 let it = (condition as u64) << 4 | rest;
                 let value = flags << 28 | (it & 3) << 25 | (it >> 2) << 10 | 0x30;
@@ -640,7 +779,10 @@ fn decoding_does_not_depend_on_what_was_decoded_before() {
     assert_eq!(decoder.decode(0x1002, &[0x01, 0x20], true).unwrap().text, "movs r0,#0x1");
     assert_eq!(decoder.decode(0x1002, &add, true).unwrap(), alone);
     // A32 in between.
-    assert_eq!(decoder.decode(0x1000, &[0x01, 0x00, 0x80, 0xe0], false).unwrap().text, "add r0,r0,r1");
+    assert_eq!(
+        decoder.decode(0x1000, &[0x01, 0x00, 0x80, 0xe0], false).unwrap().text,
+        "add r0,r0,r1"
+    );
     assert_eq!(decoder.decode(0x1002, &add, true).unwrap(), alone);
 }
 
@@ -667,7 +809,10 @@ fn names_of_logs_are_known() {
     assert_eq!(span(Isa::Arm, "R13"), span(Isa::Arm, "sp"));
     assert_eq!(span(Isa::Arm, "s3"), RegSpan { offset: span(Isa::Arm, "q0").offset + 12, size: 4 });
     assert_eq!(span(Isa::Arm, "d31").offset, span(Isa::Arm, "q15").offset + 8);
-    assert_eq!(span(Isa::Aarch64, "w8"), RegSpan { offset: span(Isa::Aarch64, "x8").offset, size: 4 });
+    assert_eq!(
+        span(Isa::Aarch64, "w8"),
+        RegSpan { offset: span(Isa::Aarch64, "x8").offset, size: 4 }
+    );
     assert_eq!(span(Isa::Aarch64, "q5"), span(Isa::Aarch64, "v5"));
     assert_eq!(span(Isa::Riscv64, "x10"), span(Isa::Riscv64, "a0"));
     assert_eq!(span(Isa::Riscv32, "fp"), span(Isa::Riscv32, "s0"));
@@ -682,7 +827,8 @@ fn names_of_logs_are_known() {
 #[test]
 fn any_bytes_decode_or_not() {
     let trace = std::env::var("ADDFG_TRACE").is_ok();
-    let mut seed = std::env::var("ADDFG_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0u64) ^ 0x9e37_79b9_7f4a_7c15u64;
+    let mut seed = std::env::var("ADDFG_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0u64)
+        ^ 0x9e37_79b9_7f4a_7c15u64;
     let mut random = move || {
         seed ^= seed << 13;
         seed ^= seed >> 7;
@@ -701,30 +847,44 @@ fn any_bytes_decode_or_not() {
         let file = registers(isa);
         let mut decoder = Pcode::new(isa, big);
         let mut decoded = 0;
-        for i in 0..std::env::var("ADDFG_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(300u64) {
+        for i in 0..std::env::var("ADDFG_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(300u64)
+        {
             let word = (random() as u32).to_le_bytes();
             let address = if i % 7 == 0 { random() } else { 0x1_0000 + 4 * i };
             if trace {
                 eprintln!("{isa:?} {big} {thumb} {address:x} {word:02x?} {i}");
             }
-            let Some(d) = decoder.decode(address, &word[..if i % 11 == 0 { 2 } else { 4 }], thumb) else { continue };
+            let Some(d) = decoder.decode(address, &word[..if i % 11 == 0 { 2 } else { 4 }], thumb)
+            else {
+                continue;
+            };
             decoded += 1;
             assert!(matches!(d.size, 2 | 4), "{word:x?}");
             for all in [&d.reads, &d.writes] {
-                assert!(all.windows(2).all(|w| w[0].span.offset + w[0].span.size <= w[1].span.offset), "{word:x?} {d:?}");
                 assert!(
-                    all.iter().all(|a| file
-                        .at(a.span.offset)
-                        .is_some_and(|r| { a.span.size > 0 && a.span.offset + a.span.size <= r.span.offset + r.span.size })),
+                    all.windows(2).all(|w| w[0].span.offset + w[0].span.size <= w[1].span.offset),
+                    "{word:x?} {d:?}"
+                );
+                assert!(
+                    all.iter().all(|a| file.at(a.span.offset).is_some_and(|r| {
+                        a.span.size > 0
+                            && a.span.offset + a.span.size <= r.span.offset + r.span.size
+                    })),
                     "{word:x?} {d:?}"
                 );
             }
             for m in &d.memory {
                 let registers = registers_in(&m.address);
-                assert!(registers.iter().all(|r| (r.offset + r.size) as usize <= file.size), "{word:x?} {d:?}");
+                assert!(
+                    registers.iter().all(|r| (r.offset + r.size) as usize <= file.size),
+                    "{word:x?} {d:?}"
+                );
                 if let Some(r) = m.data_register {
                     let all = if m.is_write { &d.reads } else { &d.writes };
-                    assert!(all.iter().any(|a| a.span == r) && u32::from(r.size) == m.size, "{word:x?} {d:?}");
+                    assert!(
+                        all.iter().any(|a| a.span == r) && u32::from(r.size) == m.size,
+                        "{word:x?} {d:?}"
+                    );
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! Core files: the frames of every thread with the path arrays in their local variables, as a dump would have them.
+//! Core files: the frames of every thread with the path arrays in their local variables, as a dump
+//! would have them.
 
 use super::frames::Frame;
 use crate::image::AddressSpace;
@@ -11,7 +12,8 @@ const SLOTS: u64 = 1 << 16;
 pub struct Stack {
     /// Innermost first.
     pub frames: Vec<Frame>,
-    /// Where the stack could not be followed further: the file that was mapped there, or the address.
+    /// Where the stack could not be followed further: the file that was mapped there, or the
+    /// address.
     pub lost: Option<String>,
 }
 
@@ -31,7 +33,11 @@ pub fn stacks(core: &Core, space: &AddressSpace) -> Vec<Stack> {
             Some(_) => format!("{:#x}", f.address),
             None => core.mapped(f.address).map_or_else(|| format!("{:#x}", f.address), base),
         });
-        let frames = found.iter().enumerate().map(|(depth, f)| frame(&stopped, space, &locals, f, depth, &base)).collect();
+        let frames = found
+            .iter()
+            .enumerate()
+            .map(|(depth, f)| frame(&stopped, space, &locals, f, depth, &base))
+            .collect();
         Stack { frames, lost }
     };
     core.threads.iter().map(stack).collect()
@@ -47,7 +53,10 @@ fn frame(
 ) -> Frame {
     let offset = depth as u64;
     let Some(image) = f.image else {
-        let function = stopped.core.mapped(f.address).map_or("<unknown>".to_owned(), |path| format!("<unknown {}>", base(path)));
+        let function = stopped
+            .core
+            .mapped(f.address)
+            .map_or("<unknown>".to_owned(), |path| format!("<unknown {}>", base(path)));
         return Frame { function, offset, ..Frame::default() };
     };
     let loaded = &space.images()[image];
@@ -64,7 +73,8 @@ fn frame(
         (0..elements?.min(SLOTS)).map(slot).collect::<Option<Vec<i64>>>()
     });
     Frame {
-        function: function.unwrap_or_else(|| format!("<unknown {}>", base(&loaded.image.path.to_string_lossy()))),
+        function: function
+            .unwrap_or_else(|| format!("<unknown {}>", base(&loaded.image.path.to_string_lossy()))),
         line,
         file,
         next_slot: word(["counter_idx", "arrIndex"]),

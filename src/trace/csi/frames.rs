@@ -1,5 +1,6 @@
-//! Dumps of frames as scripts for gdb write them: `~~function:line:file:slot:{paths}:current:{calls}:{blocks}`, innermost frame first,
-//! `?` for what is missing.
+//! Dumps of frames as scripts for gdb write them:
+//! `~~function:line:file:slot:{paths}:current:{calls}:{blocks}`, innermost frame first, `?` for
+//! what is missing.
 
 /// A frame of a stopped program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,15 +21,20 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Finished paths, oldest first, and whether earlier ones are lost. The last slot is -1 until a path goes there; other slots from
-    /// the next on hold junk until then. None: there is no array, or the slot is none of it.
+    /// Finished paths, oldest first, and whether earlier ones are lost. The last slot is -1 until a
+    /// path goes there; other slots from the next on hold junk until then. None: there is no array,
+    /// or the slot is none of it.
     pub fn history(&self) -> Option<(Vec<i64>, bool)> {
         let (slots, next) = (self.slots.as_ref()?, usize::try_from(self.next_slot?).ok()?);
         let last = slots.last()?;
         if next >= slots.len() {
             return None;
         }
-        Some(if *last == -1 { (slots[..next].to_vec(), false) } else { ([&slots[next..], &slots[..next]].concat(), true) })
+        Some(if *last == -1 {
+            (slots[..next].to_vec(), false)
+        } else {
+            ([&slots[next..], &slots[..next]].concat(), true)
+        })
     }
 }
 
@@ -68,10 +74,13 @@ pub fn frame(line: &str, offset: u64) -> Option<Frame> {
     let (text, slots) = list(text)?;
     let (text, next_slot) = number(text)?;
     let slots = match slots {
-        Some(slots) => Some(slots.split(',').map(|n| n.trim().parse().ok()).collect::<Option<Vec<i64>>>()?),
+        Some(slots) => {
+            Some(slots.split(',').map(|n| n.trim().parse().ok()).collect::<Option<Vec<i64>>>()?)
+        }
         None => None,
     };
-    // A function may be written with `::`, a file with `:`: the line is the first field that is one.
+    // A function may be written with `::`, a file with `:`: the line is the first field that is
+    // one.
     let mut at = 0;
     let (function, line, file) = loop {
         let colon = at + text[at..].find(':')?;
@@ -103,8 +112,8 @@ pub fn frame(line: &str, offset: u64) -> Option<Frame> {
     })
 }
 
-/// Stacks of a dump, each innermost frame first, and the offsets of lines that begin like a frame and are none. Anything else between
-/// frames, an empty line too, separates stacks.
+/// Stacks of a dump, each innermost frame first, and the offsets of lines that begin like a frame
+/// and are none. Anything else between frames, an empty line too, separates stacks.
 pub fn parse(text: &[u8]) -> (Vec<Vec<Frame>>, Vec<u64>) {
     let (mut stacks, mut damaged): (Vec<Vec<Frame>>, _) = (Vec::new(), Vec::new());
     let mut offset = 0u64;
@@ -114,7 +123,9 @@ pub fn parse(text: &[u8]) -> (Vec<Vec<Frame>>, Vec<u64>) {
         let shown = shown.trim_matches(|c: char| c.is_whitespace() || c == '\0');
         if shown.starts_with("~~") {
             match frame(shown, offset) {
-                Some(frame) if open => stacks.last_mut().into_iter().for_each(|s| s.push(frame.clone())),
+                Some(frame) if open => {
+                    stacks.last_mut().into_iter().for_each(|s| s.push(frame.clone()))
+                }
                 Some(frame) => {
                     stacks.push(vec![frame]);
                     open = true;
@@ -142,8 +153,14 @@ mod tests {
     #[test]
     fn lines_of_a_dump() {
         let f = frame("~~ns::f<a::b>:20:/home/a:b/c.c:2:{4, 5, -1}:0:{1, 0}:?", 7).unwrap();
-        assert_eq!((f.function.as_str(), f.line, f.file.as_deref()), ("ns::f<a::b>", Some(20), Some("/home/a:b/c.c")));
-        assert_eq!((f.next_slot, f.slots.as_deref(), f.current), (Some(2), Some(&[4, 5, -1][..]), Some(0)));
+        assert_eq!(
+            (f.function.as_str(), f.line, f.file.as_deref()),
+            ("ns::f<a::b>", Some(20), Some("/home/a:b/c.c"))
+        );
+        assert_eq!(
+            (f.next_slot, f.slots.as_deref(), f.current),
+            (Some(2), Some(&[4, 5, -1][..]), Some(0))
+        );
         assert_eq!((f.calls.as_deref(), f.blocks, f.offset), (Some("1, 0"), None, 7));
         assert_eq!(f.slots.as_ref().map(Vec::len), Some(3));
         assert_eq!(frame("~~raise:0:?:?:?:?:?:?", 0).unwrap().line, None);
@@ -164,8 +181,10 @@ mod tests {
 
     #[test]
     fn what_of_the_array_is_history() {
-        let history =
-            |slots: &[i64], next| Frame { slots: Some(slots.to_vec()), next_slot: Some(next), ..Frame::default() }.history();
+        let history = |slots: &[i64], next| {
+            Frame { slots: Some(slots.to_vec()), next_slot: Some(next), ..Frame::default() }
+                .history()
+        };
         assert_eq!(history(&[7, 8, 99, -1], 2), Some((vec![7, 8], false)));
         assert_eq!(history(&[99, 98, 97, -1], 0), Some((vec![], false)));
         assert_eq!(history(&[5, 6, 7, 8], 0), Some((vec![5, 6, 7, 8], true)));

@@ -1,4 +1,5 @@
-//! The text of a section `.debug_PT`: the control flow of each instrumented function with the numbers of its edges.
+//! The text of a section `.debug_PT`: the control flow of each instrumented function with the
+//! numbers of its edges.
 
 use crate::analysis::paths::{Block, BlockKind, Edge, Function};
 use rustc_hash::FxHashMap;
@@ -38,7 +39,11 @@ struct Parser {
 }
 
 fn decimal(text: &str) -> Option<u64> {
-    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        text.parse().ok()
+    } else {
+        None
+    }
 }
 
 /// `id|ENTRY|line|-1|line`, `id|EXIT`, `id|NULL`
@@ -59,7 +64,8 @@ pub(super) fn block(text: &str) -> Option<Block> {
     (any && (block.kind != BlockKind::Exit || block.lines.is_empty())).then_some(block)
 }
 
-/// `a->b|increment$weight` or `a~>b|increment$weight`: (source, target, restarts, increment, weight).
+/// `a->b|increment$weight` or `a~>b|increment$weight`: (source, target, restarts, increment,
+/// weight).
 fn edge(text: &str) -> Option<(u64, u64, bool, u64, u64)> {
     let (ends, numbers) = text.split_once('|')?;
     let (restarts, (source, target)) = match ends.split_once("->") {
@@ -84,9 +90,14 @@ impl Parser {
     fn close(&mut self, offset: u64) {
         match self.state {
             State::Start => return,
-            State::Name => self.damage(offset, "short-function", "a function without a name".into()),
+            State::Name => {
+                self.damage(offset, "short-function", "a function without a name".into())
+            }
             State::Blocks => {
-                let message = format!("the description of {} ends before its edges", self.current.name.escape_debug());
+                let message = format!(
+                    "the description of {} ends before its edges",
+                    self.current.name.escape_debug()
+                );
                 self.damage(offset, "short-function", message);
             }
             State::Edges => {}
@@ -116,7 +127,11 @@ impl Parser {
                 None => self.malformed(offset, text, "block"),
                 Some(block) => {
                     if self.numbers.contains_key(&block.number) {
-                        let message = format!("block {} of {} is there twice", block.number, self.current.name.escape_debug());
+                        let message = format!(
+                            "block {} of {} is there twice",
+                            block.number,
+                            self.current.name.escape_debug()
+                        );
                         return self.damage(offset, "double-block", message);
                     }
                     self.numbers.insert(block.number, self.current.function.blocks.len());
@@ -126,19 +141,34 @@ impl Parser {
             State::Edges => match edge(text) {
                 None => self.malformed(offset, text, "edge"),
                 Some((source, target, restarts, increment, weight)) => {
-                    let (Some(&from), Some(&to)) = (self.numbers.get(&source), self.numbers.get(&target)) else {
-                        let message = format!("the edge {} of {} is between blocks that are not there", text, self.current.name);
-                        return self.damage(offset, "unknown-block", message.escape_debug().to_string());
+                    let (Some(&from), Some(&to)) =
+                        (self.numbers.get(&source), self.numbers.get(&target))
+                    else {
+                        let message = format!(
+                            "the edge {} of {} is between blocks that are not there",
+                            text, self.current.name
+                        );
+                        return self.damage(
+                            offset,
+                            "unknown-block",
+                            message.escape_debug().to_string(),
+                        );
                     };
-                    self.current.function.edges.push(Edge { source: from, target: to, restarts, increment, weight });
+                    self.current.function.edges.push(Edge {
+                        source: from,
+                        target: to,
+                        restarts,
+                        increment,
+                        weight,
+                    });
                 }
             },
         }
     }
 }
 
-/// Reads a section. Lines may end with CR LF, the sections of object files may be padded with NUL, and all may stand on one line, as in
-/// the documentation of the format.
+/// Reads a section. Lines may end with CR LF, the sections of object files may be padded with NUL,
+/// and all may stand on one line, as in the documentation of the format.
 pub fn parse(section: &[u8]) -> (Vec<Described>, Vec<Damage>) {
     let mut parser = Parser {
         state: State::Start,
@@ -155,7 +185,9 @@ pub fn parse(section: &[u8]) -> (Vec<Described>, Vec<Damage>) {
         if whole && !text.is_empty() {
             parser.token(offset, text);
         } else {
-            for token in text.split(|c: char| c.is_whitespace() || c == '\0').filter(|t| !t.is_empty()) {
+            for token in
+                text.split(|c: char| c.is_whitespace() || c == '\0').filter(|t| !t.is_empty())
+            {
                 parser.token(offset, token);
             }
         }
@@ -169,8 +201,14 @@ pub fn parse(section: &[u8]) -> (Vec<Described>, Vec<Damage>) {
 pub fn sniff(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(&head[..head.len().min(8192)]);
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\0');
-    let Some(rest) = text.strip_prefix('#').filter(|r| r.starts_with(char::is_whitespace)) else { return false };
-    let mut words = rest.trim_start_matches([' ', '\t', '\r']).split('\n').map(str::trim).filter(|w| !w.is_empty());
+    let Some(rest) = text.strip_prefix('#').filter(|r| r.starts_with(char::is_whitespace)) else {
+        return false;
+    };
+    let mut words = rest
+        .trim_start_matches([' ', '\t', '\r'])
+        .split('\n')
+        .map(str::trim)
+        .filter(|w| !w.is_empty());
     if rest.trim_start_matches([' ', '\t', '\r']).starts_with('\n') {
         // A line each: the name, which may hold blanks, then a block.
         words.next().is_some() && words.next().is_some_and(|w| block(w).is_some())
@@ -192,11 +230,21 @@ mod tests {
         assert!(damage.is_empty());
         assert_eq!(functions.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["rand", "main"]);
         assert_eq!(functions[1].function.blocks[3].lines, [None, Some(20)]);
-        assert_eq!(functions[1].function.edges[3], Edge { source: 2, target: 2, restarts: true, increment: 3, weight: 3 });
-        let plain = |functions: Vec<Described>| functions.into_iter().map(|d| (d.name, d.function)).collect::<Vec<_>>();
+        assert_eq!(
+            functions[1].function.edges[3],
+            Edge { source: 2, target: 2, restarts: true, increment: 3, weight: 3 }
+        );
+        let plain = |functions: Vec<Described>| {
+            functions.into_iter().map(|d| (d.name, d.function)).collect::<Vec<_>>()
+        };
         let wanted = plain(functions);
         let padded = LOOP.replace("#\nmain", "\0\0\0#\nmain");
-        for text in [LOOP.replace('\n', "\r\n"), LOOP.replace('\n', " "), LOOP.replace("\n", "\n\n"), padded] {
+        for text in [
+            LOOP.replace('\n', "\r\n"),
+            LOOP.replace('\n', " "),
+            LOOP.replace("\n", "\n\n"),
+            padded,
+        ] {
             assert!(sniff(text.as_bytes()), "{text:?}");
             let (functions, damage) = parse(text.as_bytes());
             assert!(damage.is_empty(), "{text:?}: {damage:?}");

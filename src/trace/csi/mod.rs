@@ -1,5 +1,6 @@
-//! CSI path tracing: the control flow of functions numbered after Ball and Larus, from the section `.debug_PT` of a program, an object
-//! file or a text, and dumps of frames with the numbers of the paths that they had run.
+//! CSI path tracing: the control flow of functions numbered after Ball and Larus, from the section
+//! `.debug_PT` of a program, an object file or a text, and dumps of frames with the numbers of the
+//! paths that they had run.
 
 use super::input::{Input, Locator};
 use super::{Format, Loaded, TableFormat, TraceError};
@@ -21,7 +22,8 @@ pub mod metadata;
 const SECTION: &str = ".debug_PT";
 /// Bytes of an input at most.
 const LIMIT: usize = 1 << 30;
-/// Blocks of executed paths that are written at most, of a hostile dump: a number stands for as many as its function has.
+/// Blocks of executed paths that are written at most, of a hostile dump: a number stands for as
+/// many as its function has.
 const BLOCKS: usize = 1 << 24;
 /// Frames of a stack at most: a runaway recursion.
 const FRAMES: usize = 1 << 20;
@@ -97,7 +99,13 @@ struct Build<'a, 'l, 's> {
     budget: usize,
 }
 
-fn problem(severity: Severity, code: &'static str, message: String, position: String, remedy: &'static str) -> Diagnostic {
+fn problem(
+    severity: Severity,
+    code: &'static str,
+    message: String,
+    position: String,
+    remedy: &'static str,
+) -> Diagnostic {
     Diagnostic { severity, code, message, position, remedy }
 }
 
@@ -138,7 +146,9 @@ fn parts(inputs: Vec<Input>, load: &mut Load) -> Result<Parts, BuildError> {
                     name,
                     position: "byte 0".into(),
                     message: "a core file without the program that left it".into(),
-                    remedy: "give the program with --elf, and libraries whose functions called it back".into(),
+                    remedy:
+                        "give the program with --elf, and libraries whose functions called it back"
+                            .into(),
                 }
                 .into());
             }
@@ -150,7 +160,9 @@ fn parts(inputs: Vec<Input>, load: &mut Load) -> Result<Parts, BuildError> {
                     name,
                     position: "byte 0".into(),
                     message: "a core file without registers of a thread".into(),
-                    remedy: "it was cut off; gdb's generate-core-file writes one of a stopped program".into(),
+                    remedy:
+                        "it was cut off; gdb's generate-core-file writes one of a stopped program"
+                            .into(),
                 }
                 .into());
             }
@@ -178,9 +190,15 @@ fn parts(inputs: Vec<Input>, load: &mut Load) -> Result<Parts, BuildError> {
     // The programs' own sections, but not twice the same.
     for loaded in load.space.images() {
         if let Some(section) = loaded.image.contents(SECTION)
-            && !parts.iter().any(|(_, _, p)| matches!(p, Part::Descriptions(other) if *other == section))
+            && !parts
+                .iter()
+                .any(|(_, _, p)| matches!(p, Part::Descriptions(other) if *other == section))
         {
-            parts.push((format!("{}({SECTION})", loaded.image.path.display()), None, Part::Descriptions(section)));
+            parts.push((
+                format!("{}({SECTION})", loaded.image.path.display()),
+                None,
+                Part::Descriptions(section),
+            ));
         }
     }
     Ok(parts)
@@ -191,11 +209,25 @@ fn fill(parts: Parts, space: &AddressSpace, load: &mut Load) -> Result<Loaded, B
     let names = FunctionNames::new(space);
     let (known, edges, instances) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     let by_name = BTreeMap::new();
-    let mut build = Build { load, space, names, known, frames: 0, calls: 0, paths: 0, instances, edges, by_name, budget: BLOCKS };
+    let mut build = Build {
+        load,
+        space,
+        names,
+        known,
+        frames: 0,
+        calls: 0,
+        paths: 0,
+        instances,
+        edges,
+        by_name,
+        budget: BLOCKS,
+    };
     let mut described = Vec::new();
     let mut stacks = Vec::new();
     for (name, locator, part) in parts {
-        let at = |offset| locator.as_ref().map_or_else(|| format!("{name}: byte {offset}"), |l| l.at(offset));
+        let at = |offset| {
+            locator.as_ref().map_or_else(|| format!("{name}: byte {offset}"), |l| l.at(offset))
+        };
         match part {
             Part::Descriptions(text) => {
                 let (found, damage) = metadata::parse(&text);
@@ -209,18 +241,34 @@ fn fill(parts: Parts, space: &AddressSpace, load: &mut Load) -> Result<Loaded, B
                     .into());
                 }
                 for d in damage {
-                    build.load.problem(problem(Severity::Error, d.code, d.message, at(d.offset), DAMAGED))?;
+                    build.load.problem(problem(
+                        Severity::Error,
+                        d.code,
+                        d.message,
+                        at(d.offset),
+                        DAMAGED,
+                    ))?;
                 }
                 described.extend(found.into_iter().map(|d| (at(d.offset), d)));
             }
             Part::Core(threads) => {
                 for (thread, stack) in threads.into_iter().enumerate() {
-                    let place = |depth: usize| format!("{name}: thread {} frame {depth}", thread + 1);
+                    let place =
+                        |depth: usize| format!("{name}: thread {} frame {depth}", thread + 1);
                     if let Some(lost) = stack.lost {
-                        let message = format!("the stack of thread {} cannot be followed beyond {lost}", thread + 1);
+                        let message = format!(
+                            "the stack of thread {} cannot be followed beyond {lost}",
+                            thread + 1
+                        );
                         let remedy = "give that library with --elf, too; what called it is missing";
                         let at = place(stack.frames.len().saturating_sub(1));
-                        build.load.problem(problem(Severity::Warning, "stack-end", message, at, remedy))?;
+                        build.load.problem(problem(
+                            Severity::Warning,
+                            "stack-end",
+                            message,
+                            at,
+                            remedy,
+                        ))?;
                     }
                     let positions = (0..stack.frames.len()).map(place).collect();
                     stacks.push((stack.frames, positions));
@@ -230,12 +278,27 @@ fn fill(parts: Parts, space: &AddressSpace, load: &mut Load) -> Result<Loaded, B
                 let (found, damaged) = frames::parse(&text);
                 for offset in damaged {
                     let message = "a line that begins like a frame and is none".into();
-                    build.load.problem(problem(Severity::Error, "malformed-line", message, at(offset), DAMAGED))?;
+                    build.load.problem(problem(
+                        Severity::Error,
+                        "malformed-line",
+                        message,
+                        at(offset),
+                        DAMAGED,
+                    ))?;
                 }
                 for mut stack in found {
                     if stack.len() > FRAMES {
-                        let message = format!("a stack of {} frames; the innermost {FRAMES} are kept", stack.len());
-                        build.load.problem(problem(Severity::Error, "long-stack", message, at(stack[0].offset), "none"))?;
+                        let message = format!(
+                            "a stack of {} frames; the innermost {FRAMES} are kept",
+                            stack.len()
+                        );
+                        build.load.problem(problem(
+                            Severity::Error,
+                            "long-stack",
+                            message,
+                            at(stack[0].offset),
+                            "none",
+                        ))?;
                         stack.truncate(FRAMES);
                     }
                     let positions: Vec<String> = stack.iter().map(|f| at(f.offset)).collect();
@@ -249,12 +312,21 @@ fn fill(parts: Parts, space: &AddressSpace, load: &mut Load) -> Result<Loaded, B
     build.finish()?;
     let carries = Carries { calls: !stacks.is_empty(), paths: true, ..Carries::default() };
     let (calls, functions) = (build.calls as u64, build.known.len());
-    Ok(Loaded { carries, steps: 0, calls, functions, meta: vec![("path_functions", Some(functions.to_string()))] })
+    Ok(Loaded {
+        carries,
+        steps: 0,
+        calls,
+        functions,
+        meta: vec![("path_functions", Some(functions.to_string()))],
+    })
 }
 
 impl Build<'_, '_, '_> {
     /// Fills the tables of control flow.
-    fn describe(&mut self, described: Vec<(String, metadata::Described)>) -> Result<(), BuildError> {
+    fn describe(
+        &mut self,
+        described: Vec<(String, metadata::Described)>,
+    ) -> Result<(), BuildError> {
         let connection = self.load.connection;
         let symbols = symbols(self.space);
         let mut used = BTreeSet::new();
@@ -262,12 +334,23 @@ impl Build<'_, '_, '_> {
         let mut lines = connection.appender("path_block_line")?;
         let (mut blocks, mut edges) = (0, 0);
         for (position, d) in described {
-            let least = d.function.blocks.iter().flat_map(|b| &b.lines).filter_map(|l| *l).filter(|&l| l > 0).min();
-            // Of several static functions of a name the one that begins nearest above the first line.
-            let free = symbols.get(d.name.as_str()).into_iter().flatten().filter(|at| !used.contains(*at));
+            let least = d
+                .function
+                .blocks
+                .iter()
+                .flat_map(|b| &b.lines)
+                .filter_map(|l| *l)
+                .filter(|&l| l > 0)
+                .min();
+            // Of several static functions of a name the one that begins nearest above the first
+            // line.
+            let free =
+                symbols.get(d.name.as_str()).into_iter().flatten().filter(|at| !used.contains(*at));
             let distance = |at: &FunctionRef| {
                 let line = self.space.line(self.space.entry(*at)).map(|l| l.1);
-                line.zip(least).and_then(|(line, least)| least.checked_sub(line)).unwrap_or(u32::MAX)
+                line.zip(least)
+                    .and_then(|(line, least)| least.checked_sub(line))
+                    .unwrap_or(u32::MAX)
             };
             let function_id = match free.min_by_key(|at| distance(at)) {
                 Some(&at) => {
@@ -279,18 +362,41 @@ impl Build<'_, '_, '_> {
             let numbering = match Numbering::of(&d.function) {
                 Ok(numbering) => Some(numbering),
                 Err(error) => {
-                    let message = format!("{}: {error}; it is loaded without its paths", d.name.escape_debug());
-                    self.load.problem(problem(Severity::Error, "path-numbering", message, position.clone(), DAMAGED))?;
+                    let message = format!(
+                        "{}: {error}; it is loaded without its paths",
+                        d.name.escape_debug()
+                    );
+                    self.load.problem(problem(
+                        Severity::Error,
+                        "path-numbering",
+                        message,
+                        position.clone(),
+                        DAMAGED,
+                    ))?;
                     None
                 }
             };
             let increments = numbering.as_ref().map(|n| n.increments);
             if increments == Some(false) {
-                let message = format!("{}: its increments do not come to the numbers of its paths", d.name.escape_debug());
+                let message = format!(
+                    "{}: its increments do not come to the numbers of its paths",
+                    d.name.escape_debug()
+                );
                 let remedy = "finished paths are told; of those under way nothing is known";
-                self.load.problem(problem(Severity::Error, "path-increments", message, position.clone(), remedy))?;
+                self.load.problem(problem(
+                    Severity::Error,
+                    "path-increments",
+                    message,
+                    position.clone(),
+                    remedy,
+                ))?;
             }
-            functions.append_row(params![function_id, numbering.as_ref().map(Numbering::paths), increments, position])?;
+            functions.append_row(params![
+                function_id,
+                numbering.as_ref().map(Numbering::paths),
+                increments,
+                position
+            ])?;
             for (i, block) in d.function.blocks.iter().enumerate() {
                 for (at, line) in block.lines.iter().enumerate() {
                     lines.append_row(params![blocks + i as i32 + 1, at as i32, line])?;
@@ -323,16 +429,27 @@ impl Build<'_, '_, '_> {
     /// The description of the function of a frame.
     fn find(&mut self, frame: &Frame, position: &str) -> Result<Option<usize>, BuildError> {
         let name = frame.function.as_str();
-        let has_line = |k: &Known| frame.line.is_some_and(|l| k.function.blocks.iter().any(|b| b.lines.contains(&Some(l))));
+        let has_line = |k: &Known| {
+            frame.line.is_some_and(|l| k.function.blocks.iter().any(|b| b.lines.contains(&Some(l))))
+        };
         let mut found: Vec<usize> = self.by_name.get(name).cloned().unwrap_or_default();
         if found.len() > 1 && found.iter().any(|&i| has_line(&self.known[i])) {
             found.retain(|&i| has_line(&self.known[i]));
         }
         if found.len() > 1 {
-            let message =
-                format!("{} functions are named {} and have this line; the first is taken", found.len(), name.escape_debug());
+            let message = format!(
+                "{} functions are named {} and have this line; the first is taken",
+                found.len(),
+                name.escape_debug()
+            );
             let remedy = "give each static function a name of its own, or a dump with lines";
-            self.load.problem(problem(Severity::Warning, "ambiguous-function", message, position.to_owned(), remedy))?;
+            self.load.problem(problem(
+                Severity::Warning,
+                "ambiguous-function",
+                message,
+                position.to_owned(),
+                remedy,
+            ))?;
         }
         Ok(found.first().copied())
     }
@@ -350,7 +467,9 @@ impl Build<'_, '_, '_> {
             let thread = thread as i32 + 1;
             threads.append_row(params![thread, 1, None::<i64>, None::<i64>])?;
             let mut parent: Option<(i32, i32)> = None;
-            for (depth, (frame, position)) in stack.iter().rev().zip(positions.iter().rev()).enumerate() {
+            for (depth, (frame, position)) in
+                stack.iter().rev().zip(positions.iter().rev()).enumerate()
+            {
                 let known = self.find(frame, position)?;
                 let function_id = match known {
                     Some(known) => self.known[known].function_id,
@@ -402,12 +521,28 @@ impl Build<'_, '_, '_> {
                     frame.blocks
                 ])?;
                 if frame.slots.is_some() && history.is_none() {
-                    let message =
-                        format!("slot {} is none of the path array", frame.next_slot.map_or("?".into(), |n| n.to_string()));
-                    self.load.problem(problem(Severity::Error, "path-slot", message, position.clone(), DAMAGED))?;
+                    let message = format!(
+                        "slot {} is none of the path array",
+                        frame.next_slot.map_or("?".into(), |n| n.to_string())
+                    );
+                    self.load.problem(problem(
+                        Severity::Error,
+                        "path-slot",
+                        message,
+                        position.clone(),
+                        DAMAGED,
+                    ))?;
                 }
                 if let (Some(known), Some((numbers, wrapped))) = (known, history) {
-                    self.executed(known, frame, numbers, wrapped, position, &mut paths, &mut path_blocks)?;
+                    self.executed(
+                        known,
+                        frame,
+                        numbers,
+                        wrapped,
+                        position,
+                        &mut paths,
+                        &mut path_blocks,
+                    )?;
                 }
             }
         }
@@ -417,9 +552,16 @@ impl Build<'_, '_, '_> {
         paths.flush()?;
         path_blocks.flush()?;
         if self.frames > 0 && self.known.is_empty() {
-            let message = "frames without descriptions of their functions: paths are numbers only".into();
+            let message =
+                "frames without descriptions of their functions: paths are numbers only".into();
             let remedy = "give the program with --elf, or its section .debug_PT beside the dump";
-            self.load.problem(problem(Severity::Error, "no-descriptions", message, String::new(), remedy))?;
+            self.load.problem(problem(
+                Severity::Error,
+                "no-descriptions",
+                message,
+                String::new(),
+                remedy,
+            ))?;
         }
         Ok(())
     }
@@ -438,12 +580,19 @@ impl Build<'_, '_, '_> {
     ) -> Result<(), BuildError> {
         let frame_id = self.frames;
         let mut damage = Diagnostics::default();
-        let mut say = |severity, code, message, remedy| damage.add(problem(severity, code, message, position.to_owned(), remedy));
+        let mut say = |severity, code, message, remedy| {
+            damage.add(problem(severity, code, message, position.to_owned(), remedy))
+        };
         let k = &mut self.known[known];
         let (first_block, first_edge) = (k.first_block, k.first_edge);
         let edge_id = |e: Option<usize>| e.map(|e| first_edge + e as i32);
         let mut id = self.paths;
-        let mut add = |ordinal: usize, state: &str, alternatives: usize, number: i64, path: Option<&Path>, list: &[usize]| {
+        let mut add = |ordinal: usize,
+                       state: &str,
+                       alternatives: usize,
+                       number: i64,
+                       path: Option<&Path>,
+                       list: &[usize]| {
             id += 1;
             let end = path.and_then(|p| match p.end {
                 crate::analysis::paths::End::Edge(e) => Some(e),
@@ -452,7 +601,17 @@ impl Build<'_, '_, '_> {
             let at_exit = path.map(|p| p.end == crate::analysis::paths::End::Exit);
             let begin = edge_id(path.and_then(|p| p.begin));
             let (ordinal, alternatives) = (ordinal as i32, alternatives as i32);
-            paths.append_row(params![id, frame_id, ordinal, state, alternatives, number, begin, edge_id(end), at_exit])?;
+            paths.append_row(params![
+                id,
+                frame_id,
+                ordinal,
+                state,
+                alternatives,
+                number,
+                begin,
+                edge_id(end),
+                at_exit
+            ])?;
             for (at, &b) in list.iter().enumerate() {
                 blocks.append_row(params![id, at as i32, first_block + b as i32])?;
             }
@@ -467,20 +626,27 @@ impl Build<'_, '_, '_> {
         };
         let function = &k.function;
         // Whether a path can follow what ran before it.
-        let follows =
-            |path: &Path, before: Option<&Path>, begun: bool| match (path.begin, before.map(|b| (b.end, b.blocks.last()))) {
-                (None, None) => begun,
-                (Some(_), None) => !begun,
-                (Some(e), Some((crate::analysis::paths::End::Edge(_), Some(&last)))) => function.edges[e].source == last,
-                _ => false,
-            };
+        let follows = |path: &Path, before: Option<&Path>, begun: bool| match (
+            path.begin,
+            before.map(|b| (b.end, b.blocks.last())),
+        ) {
+            (None, None) => begun,
+            (Some(_), None) => !begun,
+            (Some(e), Some((crate::analysis::paths::End::Edge(_), Some(&last)))) => {
+                function.edges[e].source == last
+            }
+            _ => false,
+        };
         let mut last: Option<Path> = None;
         let mut sure = true;
         for (i, &number) in numbers.iter().enumerate() {
             let path = u64::try_from(number).ok().and_then(|n| numbering.path(function, n));
             let Some(path) = path else {
-                let message =
-                    format!("{} has no path {number}; its paths are 0 to {}", k.name.escape_debug(), numbering.paths() - 1);
+                let message = format!(
+                    "{} has no path {number}; its paths are 0 to {}",
+                    k.name.escape_debug(),
+                    numbering.paths() - 1
+                );
                 let remedy = "give the program that was dumped; the number is in the database";
                 say(Severity::Error, "path-number", message, remedy);
                 add(i + 1, "finished", 1, number, None, &[])?;
@@ -488,14 +654,20 @@ impl Build<'_, '_, '_> {
                 continue;
             };
             if sure && !follows(&path, last.as_ref(), !wrapped) {
-                let message = format!("path {number} of {} cannot follow what is recorded before it", k.name.escape_debug());
-                let remedy = "give the program that was dumped; the paths are in the database as they are";
+                let message = format!(
+                    "path {number} of {} cannot follow what is recorded before it",
+                    k.name.escape_debug()
+                );
+                let remedy =
+                    "give the program that was dumped; the paths are in the database as they are";
                 say(Severity::Warning, "path-order", message, remedy);
             }
             let list = if path.blocks.len() <= self.budget { path.blocks.as_slice() } else { &[] };
             self.budget -= list.len();
             if list.is_empty() {
-                let message = format!("the paths have more than {BLOCKS} blocks: further ones are numbers only");
+                let message = format!(
+                    "the paths have more than {BLOCKS} blocks: further ones are numbers only"
+                );
                 say(Severity::Error, "path-budget", message, "dump fewer frames");
             }
             add(i + 1, "finished", 1, number, Some(&path), list)?;
@@ -517,22 +689,43 @@ impl Build<'_, '_, '_> {
             if found.iter().any(fits) {
                 found.retain(fits);
             } else if !found.is_empty() {
-                let message = format!("the path under way of {} cannot follow the last one recorded", k.name.escape_debug());
-                let remedy = "give the program that was dumped; the paths are in the database as they are";
+                let message = format!(
+                    "the path under way of {} cannot follow the last one recorded",
+                    k.name.escape_debug()
+                );
+                let remedy =
+                    "give the program that was dumped; the paths are in the database as they are";
                 say(Severity::Warning, "path-order", message, remedy);
             }
             let count = found.len();
             if count == 0 && numbering.increments {
-                let message = format!("no path of {} is at line {line} with {counted} counted", k.name.escape_debug());
+                let message = format!(
+                    "no path of {} is at line {line} with {counted} counted",
+                    k.name.escape_debug()
+                );
                 let remedy = "a line that no block lists, or code that was moved: build with less optimisation";
                 say(Severity::Info, "path-position", message, remedy);
             }
             for position in &found {
                 match position {
-                    Position::Open(path) => add(numbers.len() + 1, "open", count, counted as i64, Some(path), &path.blocks)?,
+                    Position::Open(path) => add(
+                        numbers.len() + 1,
+                        "open",
+                        count,
+                        counted as i64,
+                        Some(path),
+                        &path.blocks,
+                    )?,
                     Position::Finished(at) => {
                         let block = last.as_ref().and_then(|p| p.blocks.get(*at)).copied();
-                        add(numbers.len() + 1, "behind", count, counted as i64, None, block.as_slice())?;
+                        add(
+                            numbers.len() + 1,
+                            "behind",
+                            count,
+                            counted as i64,
+                            None,
+                            block.as_slice(),
+                        )?;
                     }
                 }
             }
@@ -558,11 +751,21 @@ impl Build<'_, '_, '_> {
                     BlockKind::Plain => "block",
                 };
                 let executions = ran.then_some(k.blocks_run[i]);
-                blocks.append_row(params![k.first_block + i as i32, k.function_id, block.number, kind, executions])?;
+                blocks.append_row(params![
+                    k.first_block + i as i32,
+                    k.function_id,
+                    block.number,
+                    kind,
+                    executions
+                ])?;
             }
             for (i, edge) in k.function.edges.iter().enumerate() {
                 let weight = k.numbering.as_ref().and_then(|n| n.weight(&k.function, i));
-                let end = k.numbering.as_ref().filter(|_| edge.restarts).and_then(|n| n.end(&k.function, i));
+                let end = k
+                    .numbering
+                    .as_ref()
+                    .filter(|_| edge.restarts)
+                    .and_then(|n| n.end(&k.function, i));
                 edges.append_row(params![
                     k.first_edge + i as i32,
                     k.function_id,

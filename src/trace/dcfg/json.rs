@@ -1,9 +1,10 @@
-//! JSON as DCFG uses it: integers as numbers or C-style strings, tables with a header row (document, section 1.2).
+//! JSON as DCFG uses it: integers as numbers or C-style strings, tables with a header row
+//! (document, section 1.2).
 
 use serde_json::Value;
 
-/// Numbers with leading zeros, which the document's own example of a version has and JSON has not, with these zeros as blanks. Gives
-/// whether there were any.
+/// Numbers with leading zeros, which the document's own example of a version has and JSON has not,
+/// with these zeros as blanks. Gives whether there were any.
 pub fn mend_numbers(text: &mut [u8]) -> bool {
     let (mut string, mut before, mut mended) = (false, b' ', false);
     let mut i = 0;
@@ -12,7 +13,9 @@ pub fn mend_numbers(text: &mut [u8]) -> bool {
         match byte {
             b'\\' if string => i += 1,
             b'"' => string = !string,
-            b'0' if !string && !matches!(before, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E') => {
+            b'0' if !string
+                && !matches!(before, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E') =>
+            {
                 while text[i] == b'0' && text.get(i + 1).is_some_and(u8::is_ascii_digit) {
                     text[i] = b' ';
                     mended = true;
@@ -27,8 +30,8 @@ pub fn mend_numbers(text: &mut [u8]) -> bool {
     mended
 }
 
-/// What is left of a document that ends too early or is damaged: everything before the last comma between elements of an array, with
-/// what is open there closed. None if there is no such comma.
+/// What is left of a document that ends too early or is damaged: everything before the last comma
+/// between elements of an array, with what is open there closed. None if there is no such comma.
 pub fn mend_end(text: &[u8]) -> Option<Vec<u8>> {
     let (mut open, mut string) = (Vec::new(), false);
     let mut good: Option<(usize, Vec<u8>)> = None;
@@ -59,7 +62,8 @@ pub fn mend_end(text: &[u8]) -> Option<Vec<u8>> {
     Some(mended)
 }
 
-/// An integer: a number, or a string of one with `0x` before hexadecimal digits. None for anything else, negative ones included.
+/// An integer: a number, or a string of one with `0x` before hexadecimal digits. None for anything
+/// else, negative ones included.
 pub fn integer(value: &Value) -> Option<u64> {
     match value {
         Value::Number(n) => n.as_u64().or_else(|| {
@@ -87,9 +91,13 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// The columns `names` of a table; None if there is no table or it has no header. The error says what is wrong: no table, or a
-    /// header without one of the first `required` columns.
-    pub fn new(value: Option<&'a Value>, names: &[&str], required: usize) -> Result<Option<Table<'a>>, String> {
+    /// The columns `names` of a table; None if there is no table or it has no header. The error
+    /// says what is wrong: no table, or a header without one of the first `required` columns.
+    pub fn new(
+        value: Option<&'a Value>,
+        names: &[&str],
+        required: usize,
+    ) -> Result<Option<Table<'a>>, String> {
         let rows = match value {
             None | Some(Value::Null) => return Ok(None),
             Some(Value::Array(rows)) => rows,
@@ -97,7 +105,8 @@ impl<'a> Table<'a> {
         };
         let Some(header) = rows.first() else { return Ok(None) };
         let Value::Array(header) = header else { return Err("has no header row".into()) };
-        let place = |name: &&str| header.iter().position(|h| h.as_str().is_some_and(|h| h.trim() == *name));
+        let place =
+            |name: &&str| header.iter().position(|h| h.as_str().is_some_and(|h| h.trim() == *name));
         let columns: Vec<_> = names.iter().map(place).collect();
         match columns.iter().take(required).position(Option::is_none) {
             Some(missing) => Err(format!("has no column {}", names[missing])),
@@ -114,7 +123,8 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A row of a [`Table`], whose columns have the numbers that they had in the call of [`Table::new`].
+/// A row of a [`Table`], whose columns have the numbers that they had in the call of
+/// [`Table::new`].
 pub struct Row<'a, 't> {
     cells: &'a Value,
     columns: &'t [Option<usize>],
@@ -132,7 +142,10 @@ impl<'a> Row<'a, '_> {
     }
     /// The integers of an array; what is none of them is left out.
     pub fn integers(&self, column: usize) -> Vec<u64> {
-        self.cell(column).and_then(Value::as_array).map(|a| a.iter().filter_map(integer).collect()).unwrap_or_default()
+        self.cell(column)
+            .and_then(Value::as_array)
+            .map(|a| a.iter().filter_map(integer).collect())
+            .unwrap_or_default()
     }
 }
 
@@ -142,7 +155,8 @@ mod tests {
 
     #[test]
     fn leading_zeros() {
-        let mut text = br#"{"A" : 04, "B\"": [00, 0, 100, 0.5, 1.05, -0, "007"], "C": 0010}"#.to_vec();
+        let mut text =
+            br#"{"A" : 04, "B\"": [00, 0, 100, 0.5, 1.05, -0, "007"], "C": 0010}"#.to_vec();
         assert!(mend_numbers(&mut text));
         let value: Value = serde_json::from_slice(&text).unwrap();
         assert_eq!(value["A"], 4);
@@ -179,9 +193,11 @@ mod tests {
 
     #[test]
     fn columns_by_header() {
-        let value: Value = serde_json::from_str(r#"[["B ", "X", "A"], [1, 2, 3], [4], 5]"#).unwrap();
+        let value: Value =
+            serde_json::from_str(r#"[["B ", "X", "A"], [1, 2, 3], [4], 5]"#).unwrap();
         let table = Table::new(Some(&value), &["A", "B", "C"], 2).unwrap().unwrap();
-        let rows: Vec<_> = table.rows().map(|r| (r.integer(0), r.integer(1), r.integer(2))).collect();
+        let rows: Vec<_> =
+            table.rows().map(|r| (r.integer(0), r.integer(1), r.integer(2))).collect();
         assert_eq!(rows, [(Some(3), Some(1), None), (None, Some(4), None), (None, None, None)]);
         assert!(Table::new(Some(&value), &["C"], 1).is_err());
         assert!(Table::new(Some(&Value::Array(Vec::new())), &["C"], 1).unwrap().is_none());

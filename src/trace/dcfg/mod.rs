@@ -1,7 +1,8 @@
 //! Intel's dynamic control-flow graphs (DCFG 1.00 and before) and DCFG-traces.
 //!
-//! `graph` reads the graph, a JSON document, and checks it; `sequence` decodes edge sequences; `trace` streams the DCFG-trace; `walk` goes
-//! along the edges with a call stack and the loops that are being run; `tables` writes.
+//! `graph` reads the graph, a JSON document, and checks it; `sequence` decodes edge sequences;
+//! `trace` streams the DCFG-trace; `walk` goes along the edges with a call stack and the loops that
+//! are being run; `tables` writes.
 
 mod graph;
 pub mod json;
@@ -57,7 +58,10 @@ impl Format for Dcfg {
     fn sniff(&self, head: &[u8]) -> bool {
         let begins = head.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{');
         begins
-            && (has(head, "MAJOR_VERSION") && (has(head, "PROCESSES") || has(head, "FILE_NAMES") || has(head, "MINOR_VERSION"))
+            && (has(head, "MAJOR_VERSION")
+                && (has(head, "PROCESSES")
+                    || has(head, "FILE_NAMES")
+                    || has(head, "MINOR_VERSION"))
                 || has(head, "PROCESS_DATA")
                 || has(head, "EDGE_TYPES")
                 || is_trace(head))
@@ -69,15 +73,25 @@ impl Format for Dcfg {
 
 impl TableFormat for Dcfg {
     fn load(&self, inputs: Vec<Input>, load: &mut Load) -> Result<Loaded, BuildError> {
-        let (traces, mut graphs): (Vec<_>, Vec<_>) = inputs.into_iter().partition(|i| is_trace(i.head()));
+        let (traces, mut graphs): (Vec<_>, Vec<_>) =
+            inputs.into_iter().partition(|i| is_trace(i.head()));
         let malformed = |name: &str, message: &str, remedy: &str| {
             let (name, position) = (name.to_owned(), "1".to_owned());
-            BuildError::Trace(TraceError::Malformed { name, position, message: message.into(), remedy: remedy.into() })
+            BuildError::Trace(TraceError::Malformed {
+                name,
+                position,
+                message: message.into(),
+                remedy: remedy.into(),
+            })
         };
         let Some(input) = graphs.pop() else {
             let name = traces.first().map_or("", |t| t.name());
             let message = "a DCFG-trace without its DCFG, which says what its edges are";
-            return Err(malformed(name, message, "give both: addfg build app.dcfg.json app.trace.json"));
+            return Err(malformed(
+                name,
+                message,
+                "give both: addfg build app.dcfg.json app.trace.json",
+            ));
         };
         if let Some(other) = graphs.first() {
             return Err(malformed(other.name(), "a second DCFG", "build a database of each run"));
@@ -93,7 +107,9 @@ impl TableFormat for Dcfg {
             .processes
             .iter()
             .zip(&elf)
-            .flat_map(|(p, of)| p.images.iter().zip(of).filter_map(|(i, e)| Some(((*e)?, i.load_address))))
+            .flat_map(|(p, of)| {
+                p.images.iter().zip(of).filter_map(|(i, e)| Some(((*e)?, i.load_address)))
+            })
             .collect();
         let paths: Vec<_> = load.space.images().iter().map(|l| l.image.path.clone()).collect();
         load.place(|image| {
@@ -132,13 +148,25 @@ fn read_graph(input: Input, load: &mut Load) -> Result<Graph, BuildError> {
                 Err(error) => {
                     // Up to the damage, which is where the parser stopped.
                     let line = error.line().saturating_sub(1);
-                    let start = if line == 0 { 0 } else { memchr::memchr_iter(b'\n', &text).nth(line - 1).map_or(0, |n| n + 1) };
-                    let end = start.saturating_add(error.column().saturating_sub(1)).min(text.len());
-                    let mended = json::mend_end(&text[..end]).and_then(|t| serde_json::from_slice(&t).ok());
+                    let start = if line == 0 {
+                        0
+                    } else {
+                        memchr::memchr_iter(b'\n', &text).nth(line - 1).map_or(0, |n| n + 1)
+                    };
+                    let end =
+                        start.saturating_add(error.column().saturating_sub(1)).min(text.len());
+                    let mended =
+                        json::mend_end(&text[..end]).and_then(|t| serde_json::from_slice(&t).ok());
                     let Some(document) = mended else {
                         let position = format!("{}:{}", error.line(), error.column());
                         let remedy = "write the file again".to_owned();
-                        return Err(TraceError::Malformed { name, position, message: format!("no JSON: {error}"), remedy }.into());
+                        return Err(TraceError::Malformed {
+                            name,
+                            position,
+                            message: format!("no JSON: {error}"),
+                            remedy,
+                        }
+                        .into());
                     };
                     load.problem(Diagnostic {
                         severity: Severity::Error,
@@ -179,7 +207,8 @@ fn walk_and_write(
     let space = load.space.clone();
     let mut code = Code::new(&graph, &space, elf);
     let mut counters = Counters::default();
-    let mut seen: Vec<Vec<Seen>> = graph.processes.iter().map(|p| vec![Seen::default(); p.threads()]).collect();
+    let mut seen: Vec<Vec<Seen>> =
+        graph.processes.iter().map(|p| vec![Seen::default(); p.threads()]).collect();
     if with_trace {
         let failed: RefCell<Option<StoreError>> = RefCell::new(None);
         let appender = |t: &Table| match t {
@@ -190,7 +219,8 @@ fn walk_and_write(
         let appenders = RefCell::new(appenders?);
         let send = |table: Table, rows: Vec<ArrayRef>| {
             let appended = || -> Result<(), StoreError> {
-                Ok(appenders.borrow_mut()[table as usize].append_record_batch(columns::batch(rows)?)?)
+                Ok(appenders.borrow_mut()[table as usize]
+                    .append_record_batch(columns::batch(rows)?)?)
             };
             if let Err(e) = appended() {
                 failed.borrow_mut().get_or_insert(e);
@@ -254,14 +284,21 @@ fn walk_and_write(
         load.problem(Diagnostic {
             severity: Severity::Info,
             code: "dcfg-no-code",
-            message: "steps are known by block only: opcode_line is empty, block_run has the blocks".into(),
+            message:
+                "steps are known by block only: opcode_line is empty, block_run has the blocks"
+                    .into(),
             position: String::new(),
             remedy: "give the program: --elf FILE",
         })?;
     }
     let version = format!("{}.{:02}", graph.version.0, graph.version.1);
     Ok(Loaded {
-        carries: Carries { steps: with_trace && has_instructions, calls: true, threads: true, ..Carries::default() },
+        carries: Carries {
+            steps: with_trace && has_instructions,
+            calls: true,
+            threads: true,
+            ..Carries::default()
+        },
         steps,
         calls,
         functions,
@@ -287,9 +324,12 @@ fn walk_trace<F: FnMut(Table, Vec<ArrayRef>)>(
     let name = input.name().to_owned();
     let (sender, messages) = mpsc::sync_channel(16);
     let shared = graph.clone();
-    let reader = std::thread::Builder::new().name("reader".into()).spawn(move || trace::read(input, shared, sender));
+    let reader = std::thread::Builder::new()
+        .name("reader".into())
+        .spawn(move || trace::read(input, shared, sender));
     let reader = reader.map_err(|source| StoreError::Io { path: "a thread".into(), source })?;
-    let mut loop_instances: Vec<Vec<u32>> = graph.processes.iter().map(|p| vec![0; p.loops.len()]).collect();
+    let mut loop_instances: Vec<Vec<u32>> =
+        graph.processes.iter().map(|p| vec![0; p.loops.len()]).collect();
     let mut notes = crate::diagnostics::Diagnostics::default();
     let mut thread = None;
     let mut messages = messages.into_iter();
@@ -355,7 +395,9 @@ fn walk_trace<F: FnMut(Table, Vec<ArrayRef>)>(
                         note.add(Severity::Error, "dcfg-chunk-order", &place, message, remedy);
                     } else if preceding > walk.steps() {
                         let lost = preceding - walk.steps();
-                        let message = format!("{lost} instructions before instruction {preceding} are not in the trace");
+                        let message = format!(
+                            "{lost} instructions before instruction {preceding} are not in the trace"
+                        );
                         note.add(
                             Severity::Info,
                             "dcfg-gap",
@@ -373,7 +415,8 @@ fn walk_trace<F: FnMut(Table, Vec<ArrayRef>)>(
                     let counted = walk.steps() - begin;
                     steps += counted;
                     if whole && counted != wanted {
-                        let message = format!("a chunk of {wanted} instructions has blocks with {counted}");
+                        let message =
+                            format!("a chunk of {wanted} instructions has blocks with {counted}");
                         note.warn("dcfg-chunk-count", &place, message);
                     }
                 }
@@ -400,7 +443,13 @@ fn walk_trace<F: FnMut(Table, Vec<ArrayRef>)>(
             && steps < all
         {
             let message = format!("the trace has {steps} of the {all} instructions of this thread");
-            note.add(Severity::Info, "dcfg-part", &place, message, "nothing, if only a part was recorded");
+            note.add(
+                Severity::Info,
+                "dcfg-part",
+                &place,
+                message,
+                "nothing, if only a part was recorded",
+            );
         }
         seen[p][t as usize] = Seen { steps, seen: true };
         if result.is_err() {

@@ -1,4 +1,5 @@
-//! From edge-id sequences to edges: string dictionary, repeats, modified Base64, transition table (document, sections 3.4, 3.5, 3.7).
+//! From edge-id sequences to edges: string dictionary, repeats, modified Base64, transition table
+//! (document, sections 3.4, 3.5, 3.7).
 
 use rustc_hash::FxHashMap;
 use std::io::Read;
@@ -6,7 +7,8 @@ use std::rc::Rc;
 
 /// Dictionary references and repeats inside one another.
 const DEEPEST: usize = 1 << 10;
-/// Characters of a repeated sub-sequence that stands in no dictionary: it has to be kept while it is repeated.
+/// Characters of a repeated sub-sequence that stands in no dictionary: it has to be kept while it
+/// is repeated.
 const LONGEST_REPEAT: usize = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +37,8 @@ pub enum SequenceError {
     Read(#[from] std::io::Error),
 }
 
-/// What may still be decoded. A few characters can unfold to any number of edges, so that there must be a bound.
+/// What may still be decoded. A few characters can unfold to any number of edges, so that there
+/// must be a bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget(pub u64);
 
@@ -60,7 +63,8 @@ impl StringDictionary {
     }
 }
 
-/// 6 bits by character; the document has `-` in one place and `.` in another as the last one, writers have `/` and `_` too.
+/// 6 bits by character; the document has `-` in one place and `.` in another as the last one,
+/// writers have `/` and `_` too.
 const fn base64() -> [u8; 256] {
     let mut values = [NONE; 256];
     let mut i = 0;
@@ -183,7 +187,11 @@ impl<R: Read> Symbols<'_, R> {
                 d @ b'0'..=b'9' => {
                     let digit = u64::from(d - b'0');
                     times = Some(
-                        times.unwrap_or(0).checked_mul(10).and_then(|t| t.checked_add(digit)).ok_or(SequenceError::Unfolds)?,
+                        times
+                            .unwrap_or(0)
+                            .checked_mul(10)
+                            .and_then(|t| t.checked_add(digit))
+                            .ok_or(SequenceError::Unfolds)?,
                     );
                 }
                 b'*' => break,
@@ -202,7 +210,10 @@ impl<R: Read> Symbols<'_, R> {
         };
         let (text, start, end) = match self.frames.last_mut() {
             Some(f) => {
-                let length = f.text[f.at..f.end].iter().position(|&b| nested(b)).ok_or(SequenceError::Repeat)?;
+                let length = f.text[f.at..f.end]
+                    .iter()
+                    .position(|&b| nested(b))
+                    .ok_or(SequenceError::Repeat)?;
                 let start = f.at;
                 f.at += length + 1;
                 (f.text.clone(), start, start + length)
@@ -233,7 +244,10 @@ impl<R: Read> Symbols<'_, R> {
     fn reference(&mut self, budget: &mut Budget) -> Result<(), SequenceError> {
         let mut key = Vec::new();
         loop {
-            match self.inside().map_err(|_| SequenceError::Key(String::from_utf8_lossy(&key).into_owned()))? {
+            match self
+                .inside()
+                .map_err(|_| SequenceError::Key(String::from_utf8_lossy(&key).into_owned()))?
+            {
                 b'>' => break,
                 byte if key.len() < 1 << 10 => key.push(byte),
                 _ => return Err(SequenceError::Key(String::from_utf8_lossy(&key).into_owned())),
@@ -266,7 +280,8 @@ pub enum CodeError {
     /// Characters other than 0 and 1, or more than 32 of them.
     Characters,
     NoEdges,
-    /// Another code of the same edge begins with it, or is its beginning: padded with zeros they may be equal (section 3.5).
+    /// Another code of the same edge begins with it, or is its beginning: padded with zeros they
+    /// may be equal (section 3.5).
     Ambiguous,
 }
 
@@ -347,8 +362,9 @@ impl Transitions {
     }
 }
 
-/// Decodes a sequence of `count` edges, of which `first` is the first, and gives them to `emit` one after the other. The number of edges
-/// alone says where the sequence ends, for codes may have no bits. Gives whether characters are left behind.
+/// Decodes a sequence of `count` edges, of which `first` is the first, and gives them to `emit` one
+/// after the other. The number of edges alone says where the sequence ends, for codes may have no
+/// bits. Gives whether characters are left behind.
 pub fn decode<R: Read>(
     source: R,
     dictionary: &StringDictionary,
@@ -359,7 +375,8 @@ pub fn decode<R: Read>(
     edge_id: impl Fn(u32) -> u64,
     mut emit: impl FnMut(u32),
 ) -> Result<bool, SequenceError> {
-    let mut symbols = Symbols { source, buffer: vec![0; 1 << 13], at: 0, end: 0, dictionary, frames: Vec::new() };
+    let mut symbols =
+        Symbols { source, buffer: vec![0; 1 << 13], at: 0, end: 0, dictionary, frames: Vec::new() };
     let (mut bits, mut left) = (0u8, 0u32);
     let mut current = first;
     let mut decoded = 0;
@@ -374,7 +391,8 @@ pub fn decode<R: Read>(
         }
         while at & LEAF == 0 {
             if left == 0 {
-                bits = symbols.next(budget)?.ok_or(SequenceError::Short { decoded, wanted: count })?;
+                bits =
+                    symbols.next(budget)?.ok_or(SequenceError::Short { decoded, wanted: count })?;
                 left = 6;
             }
             left -= 1;
@@ -413,7 +431,14 @@ mod tests {
             words.insert(key.to_string(), value.to_string());
         }
         let source = text.as_bytes();
-        let mut symbols = Symbols { source, buffer: vec![0; 3], at: 0, end: 0, dictionary: &words, frames: Vec::new() };
+        let mut symbols = Symbols {
+            source,
+            buffer: vec![0; 3],
+            at: 0,
+            end: 0,
+            dictionary: &words,
+            frames: Vec::new(),
+        };
         let mut budget = Budget(1 << 24);
         let mut found = String::new();
         while let Some(value) = symbols.next(&mut budget)? {
@@ -423,7 +448,8 @@ mod tests {
         Ok(found)
     }
 
-    /// The examples of sections 3.7.1.2 and 3.7.1.3 (without the blanks of their typesetting, which are skipped).
+    /// The examples of sections 3.7.1.2 and 3.7.1.3 (without the blanks of their typesetting, which
+    /// are skipped).
     #[test]
     fn documented_strings() {
         assert_eq!(unfolded("A (4*BC) D", &[]).unwrap(), "ABCBCBCBCD");
@@ -433,7 +459,10 @@ mod tests {
         let word = "bks2hD7kB+KDk87ABABABABABABAw3ABD9";
         assert_eq!(unfolded("A<a>B", &[a, b]).unwrap(), format!("A{word}B"));
         assert_eq!(unfolded("(2*A<a>B)", &[a, b]).unwrap(), format!("A{word}BA{word}B"));
-        assert_eq!(unfolded("A<b>B", &[a, b]).unwrap(), format!("AKkDk123aaaaaa45690D{word}7FjdkpmB"));
+        assert_eq!(
+            unfolded("A<b>B", &[a, b]).unwrap(),
+            format!("AKkDk123aaaaaa45690D{word}7FjdkpmB")
+        );
     }
 
     #[test]
@@ -469,7 +498,8 @@ mod tests {
         assert!(matches!(unfolded(&nest, &[]), Err(SequenceError::Deep)));
     }
 
-    /// The examples of section 3.5: 123, then "110" gives 125, 542, 549; then "0" gives 124 and, without a bit, 456.
+    /// The examples of section 3.5: 123, then "110" gives 125, 542, 549; then "0" gives 124 and,
+    /// without a bit, 456.
     #[test]
     fn documented_transitions() {
         let mut t = Transitions::default();
@@ -487,7 +517,10 @@ mod tests {
         let run = |text: &str, count: u64| {
             let mut found = Vec::new();
             let mut budget = Budget(1000);
-            let more = decode(text.as_bytes(), &words, &t, 123, count, &mut budget, u64::from, |e| found.push(e));
+            let more =
+                decode(text.as_bytes(), &words, &t, 123, count, &mut budget, u64::from, |e| {
+                    found.push(e)
+                });
             more.map(|more| (found, more))
         };
         // 110000
@@ -508,7 +541,8 @@ mod tests {
         t.insert(1, "01", &[2]).unwrap();
         for (code, error) in [
             ("01", CodeError::Ambiguous),
-            // Padded with zeros, "0" is "00...": but a "01" cannot be told from it when one bit is read.
+            // Padded with zeros, "0" is "00...": but a "01" cannot be told from it when one bit is
+            // read.
             ("0", CodeError::Ambiguous),
             ("", CodeError::Ambiguous),
             ("010", CodeError::Ambiguous),

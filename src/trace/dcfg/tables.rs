@@ -44,7 +44,8 @@ struct Instruction {
     executions: u64,
 }
 
-/// The code of all processes: functions and instructions, numbered in order of first execution, then of the file.
+/// The code of all processes: functions and instructions, numbered in order of first execution,
+/// then of the file.
 pub struct Code<'a> {
     graph: &'a Graph,
     space: &'a AddressSpace,
@@ -70,23 +71,29 @@ fn base_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// By process and image: the ELF file that it is. By file name; a single file is the image that holds most of what ran.
+/// By process and image: the ELF file that it is. By file name; a single file is the image that
+/// holds most of what ran.
 pub fn match_elfs(graph: &Graph, space: &AddressSpace) -> Vec<Vec<Option<usize>>> {
     let names: Vec<String> = space
         .images()
         .iter()
-        .map(|l| l.image.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default())
+        .map(|l| {
+            l.image.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+        })
         .collect();
     let mut found: Vec<Vec<Option<usize>>> = Vec::new();
     for process in &graph.processes {
-        let of = |path: &Option<String>| names.iter().position(|n| path.as_deref().is_some_and(|p| base_name(p) == n));
+        let of = |path: &Option<String>| {
+            names.iter().position(|n| path.as_deref().is_some_and(|p| base_name(p) == n))
+        };
         found.push(process.images.iter().map(|i| of(&i.path)).collect());
     }
     if names.len() == 1 && found.iter().flatten().all(Option::is_none) {
         for (process, found) in graph.processes.iter().zip(&mut found) {
             let mut ran = vec![0u64; process.images.len()];
             for n in process.nodes.iter().filter(|n| n.kind == NodeKind::Block) {
-                ran[n.image as usize] = ran[n.image as usize].saturating_add(n.entered.saturating_mul(n.instructions).max(1));
+                ran[n.image as usize] = ran[n.image as usize]
+                    .saturating_add(n.entered.saturating_mul(n.instructions).max(1));
             }
             if let Some(most) = (0..ran.len()).max_by_key(|&i| (ran[i], std::cmp::Reverse(i)))
                 && ran[most] > 0
@@ -99,8 +106,13 @@ pub fn match_elfs(graph: &Graph, space: &AddressSpace) -> Vec<Vec<Option<usize>>
 }
 
 impl<'a> Code<'a> {
-    pub fn new(graph: &'a Graph, space: &'a AddressSpace, elf: Vec<Vec<Option<usize>>>) -> Code<'a> {
-        let isa: Option<(Isa, bool)> = space.images().first().map(|l| (l.image.isa, l.image.big_endian_code));
+    pub fn new(
+        graph: &'a Graph,
+        space: &'a AddressSpace,
+        elf: Vec<Vec<Option<usize>>>,
+    ) -> Code<'a> {
+        let isa: Option<(Isa, bool)> =
+            space.images().first().map(|l| (l.image.isa, l.image.big_endian_code));
         let specials = graph.specials.len() as i32;
         let (mut block_base, mut thread_base) = (Vec::new(), Vec::new());
         let (mut blocks, mut threads) = (0, 0);
@@ -129,7 +141,11 @@ impl<'a> Code<'a> {
 
     /// `basic_block_id` of a node; all processes share the special ones.
     pub fn block_id(&self, process: usize, node: u32) -> i32 {
-        if (node as usize) < self.graph.specials.len() { node as i32 + 1 } else { self.block_base[process] + node as i32 + 1 }
+        if (node as usize) < self.graph.specials.len() {
+            node as i32 + 1
+        } else {
+            self.block_base[process] + node as i32 + 1
+        }
     }
 
     /// `image_id`: the ELF files come first.
@@ -137,8 +153,10 @@ impl<'a> Code<'a> {
         match self.elf[process][image as usize] {
             Some(elf) => elf as i32 + 1,
             None => {
-                let before: usize = self.elf[..process].iter().map(Vec::len).sum::<usize>() + image as usize;
-                let unmatched = self.elf.iter().flatten().take(before).filter(|e| e.is_none()).count();
+                let before: usize =
+                    self.elf[..process].iter().map(Vec::len).sum::<usize>() + image as usize;
+                let unmatched =
+                    self.elf.iter().flatten().take(before).filter(|e| e.is_none()).count();
                 (self.space.images().len() + unmatched) as i32 + 1
             }
         }
@@ -150,7 +168,10 @@ impl<'a> Code<'a> {
         if let Some(at) = self.space.function_at(node.address).filter(|at| Some(at.image) == elf) {
             return FunctionKey::Elf(at);
         }
-        match image.symbol_at(node.address).filter(|_| elf.is_none_or(|e| self.space.images()[e].image.stripped)) {
+        match image
+            .symbol_at(node.address)
+            .filter(|_| elf.is_none_or(|e| self.space.images()[e].image.stripped))
+        {
             Some(symbol) => FunctionKey::Symbol(process as u32, node.image, symbol as u32),
             None => FunctionKey::Outside(process as u32, node.image),
         }
@@ -178,7 +199,8 @@ impl<'a> Code<'a> {
         (id, stub)
     }
 
-    /// Numbers the node's instructions, if an ELF file has its code and it is as long as the graph says.
+    /// Numbers the node's instructions, if an ELF file has its code and it is as long as the graph
+    /// says.
     fn decode(&mut self, process: usize, node: u32, function: u32) {
         let n = &self.graph.processes[process].nodes[node as usize];
         let elf = self.elf[process][n.image as usize];
@@ -189,7 +211,10 @@ impl<'a> Code<'a> {
         let mut found: Vec<(u64, Decoded)> = Vec::new();
         let mut at = n.address;
         for _ in 0..n.instructions {
-            let decoded = self.space.bytes(at).and_then(|b| decoder.decode(at, b, self.space.thumb(at).unwrap_or(false)));
+            let decoded = self
+                .space
+                .bytes(at)
+                .and_then(|b| decoder.decode(at, b, self.space.thumb(at).unwrap_or(false)));
             let Some(decoded) = decoded.filter(|d| d.size > 0) else { break };
             let size = u64::from(decoded.size);
             found.push((at, decoded));
@@ -206,7 +231,14 @@ impl<'a> Code<'a> {
             let next = self.instructions.len() as u32 + 1;
             let id = *self.instruction_ids.entry((process as u32, address)).or_insert(next);
             if id == next {
-                self.instructions.push(Instruction { process: process as u32, image, address, function, decoded, executions: 0 });
+                self.instructions.push(Instruction {
+                    process: process as u32,
+                    image,
+                    address,
+                    function,
+                    decoded,
+                    executions: 0,
+                });
             }
             let executions = &mut self.instructions[id as usize - 1].executions;
             *executions = executions.saturating_add(n.entered);
@@ -233,23 +265,39 @@ impl<'a> Code<'a> {
     }
 
     /// File and line of an address: of the ELF file, else of the graph's own source data.
-    fn line(&self, process: usize, image: u32, address: u64, files: &mut Files) -> (Option<i32>, Option<i32>) {
+    fn line(
+        &self,
+        process: usize,
+        image: u32,
+        address: u64,
+        files: &mut Files,
+    ) -> (Option<i32>, Option<i32>) {
         let of_elf = self.elf[process][image as usize].and_then(|_| self.space.line(address));
         if let Some((file, line)) = of_elf {
             return (Some(files.id(&file)), Some(line as i32));
         }
         match self.graph.processes[process].images[image as usize].line_at(address) {
-            Some((file, line)) => (Some(files.id(&self.graph.files[file as usize])), (line > 0).then_some(line as i32)),
+            Some((file, line)) => (
+                Some(files.id(&self.graph.files[file as usize])),
+                (line > 0).then_some(line as i32),
+            ),
             None => (None, None),
         }
     }
 
     fn image_name(&self, process: u32, image: u32) -> String {
         let image = &self.graph.processes[process as usize].images[image as usize];
-        image.path.as_deref().map_or_else(|| format!("image {}", image.id), |p| base_name(p).to_owned())
+        image
+            .path
+            .as_deref()
+            .map_or_else(|| format!("image {}", image.id), |p| base_name(p).to_owned())
     }
 
-    pub fn write_functions(&self, connection: &Connection, files: &mut Files) -> Result<(), BuildError> {
+    pub fn write_functions(
+        &self,
+        connection: &Connection,
+        files: &mut Files,
+    ) -> Result<(), BuildError> {
         let mut table = connection.appender("function_symbol")?;
         let mut names = connection.appender("function_name")?;
         let mut used: FxHashSet<String> = FxHashSet::default();
@@ -266,10 +314,18 @@ impl<'a> Code<'a> {
                     let kind = if f.kind == FunctionKind::Stub { "stub" } else { "function" };
                     let file = f.file.as_deref().map(|f| files.id(f));
                     let place = (file, Some(self.space.entry(at)), Some(size));
-                    (self.space.display_name(at).to_owned(), f.names.first().cloned(), kind, Some(at.image as i32 + 1), place)
+                    (
+                        self.space.display_name(at).to_owned(),
+                        f.names.first().cloned(),
+                        kind,
+                        Some(at.image as i32 + 1),
+                        place,
+                    )
                 }
                 FunctionKey::Symbol(p, image, symbol) => {
-                    let (address, size, name) = &self.graph.processes[p as usize].images[image as usize].symbols[symbol as usize];
+                    let (address, size, name) = &self.graph.processes[p as usize].images
+                        [image as usize]
+                        .symbols[symbol as usize];
                     names.append_row(params![number, name])?;
                     let (file, _) = self.line(p as usize, image, *address, files);
                     let place = (file, Some(*address), Some(*size));
@@ -305,17 +361,32 @@ impl<'a> Code<'a> {
         let mut table = connection.appender("image")?;
         for (p, of) in self.graph.processes.iter().enumerate() {
             process.append_row(params![p as i32 + 1, of.pid as i64, None::<String>])?;
-            for (i, image) in of.images.iter().enumerate().filter(|(i, _)| self.elf[p][*i].is_none()) {
+            for (i, image) in
+                of.images.iter().enumerate().filter(|(i, _)| self.elf[p][*i].is_none())
+            {
                 let path = image.path.clone().unwrap_or_else(|| format!("image {}", image.id));
                 let (id, none) = (self.image_id(p, i as u32), None::<i64>);
-                table.append_row(params![id, p as i32 + 1, path, image.load_address, None::<bool>, none, none])?;
+                table.append_row(params![
+                    id,
+                    p as i32 + 1,
+                    path,
+                    image.load_address,
+                    None::<bool>,
+                    none,
+                    none
+                ])?;
             }
         }
         process.flush()?;
         Ok(table.flush()?)
     }
 
-    pub fn write_instructions(&self, connection: &Connection, files: &mut Files, low: bool) -> Result<usize, BuildError> {
+    pub fn write_instructions(
+        &self,
+        connection: &Connection,
+        files: &mut Files,
+        low: bool,
+    ) -> Result<usize, BuildError> {
         let mut table = connection.appender("instruction")?;
         for (i, insn) in self.instructions.iter().enumerate() {
             let d = &insn.decoded;
@@ -348,7 +419,12 @@ impl<'a> Code<'a> {
                 for (n, steps) in nodes.iter().enumerate() {
                     longest = longest.max(steps.len());
                     for (step, &id) in steps.iter().enumerate() {
-                        table.append_row(params![self.block_id(p, n as u32), step as i32, id as i32, true])?;
+                        table.append_row(params![
+                            self.block_id(p, n as u32),
+                            step as i32,
+                            id as i32,
+                            true
+                        ])?;
                     }
                 }
             }
@@ -358,7 +434,12 @@ impl<'a> Code<'a> {
     }
 
     /// Static control flow: `basic_block`, `cfg_edge`, `routine`, `loop` and what belongs to them.
-    pub fn write_graph(&self, connection: &Connection, files: &mut Files, low: bool) -> Result<(), BuildError> {
+    pub fn write_graph(
+        &self,
+        connection: &Connection,
+        files: &mut Files,
+        low: bool,
+    ) -> Result<(), BuildError> {
         let mut table = connection.appender("basic_block")?;
         for (p, process) in self.graph.processes.iter().enumerate() {
             for (i, n) in process.nodes.iter().enumerate() {
@@ -423,9 +504,24 @@ impl<'a> Code<'a> {
                 let (source, target) = (self.block_id(p, e.source), self.block_id(p, e.target));
                 let name = &self.graph.types[e.type_name as usize];
                 let count = (!e.counts.is_empty()).then_some(total as i64);
-                table.append_row(params![number, e.id, p as i32 + 1, source, target, e.kind.name(), name, count])?;
-                for (t, &count) in e.counts.iter().enumerate().take(1 << 16).filter(|(_, c)| **c > 0) {
-                    threads.append_row(params![number, self.thread_base[p] + t as i32 + 1, count as i64])?;
+                table.append_row(params![
+                    number,
+                    e.id,
+                    p as i32 + 1,
+                    source,
+                    target,
+                    e.kind.name(),
+                    name,
+                    count
+                ])?;
+                for (t, &count) in
+                    e.counts.iter().enumerate().take(1 << 16).filter(|(_, c)| **c > 0)
+                {
+                    threads.append_row(params![
+                        number,
+                        self.thread_base[p] + t as i32 + 1,
+                        count as i64
+                    ])?;
                 }
             }
         }
@@ -444,30 +540,47 @@ impl<'a> Code<'a> {
             for (i, e) in process.edges.iter().enumerate() {
                 entering.entry(e.target).or_default().push(i);
             }
-            let into = |node: u32| entering.get(&node).into_iter().flatten().map(|&i| &process.edges[i]);
+            let into =
+                |node: u32| entering.get(&node).into_iter().flatten().map(|&i| &process.edges[i]);
             let total = |counts: &[u64]| counts.iter().fold(0u64, |a, &b| a.saturating_add(b));
             for (i, r) in process.routines.iter().enumerate() {
                 let id = routine_base + i as i32 + 1;
                 let members: FxHashSet<u32> = r.nodes.iter().map(|n| n.0).collect();
                 let enters = into(r.entry).filter(|e| {
-                    let comes_back = matches!(e.kind, EdgeKind::Return | EdgeKind::TrapReturn | EdgeKind::Bypass);
+                    let comes_back = matches!(
+                        e.kind,
+                        EdgeKind::Return | EdgeKind::TrapReturn | EdgeKind::Bypass
+                    );
                     !comes_back && (!members.contains(&e.source) || !e.kind.is_inside())
                 });
                 let entries: u64 = enters.map(|e| total(&e.counts)).fold(0, u64::saturating_add);
                 let function = self.of_node[p][r.entry as usize].0 as i32;
                 let entries = (!process.edges.is_empty()).then_some(entries as i64);
                 let image = self.image_id(p, r.image);
-                table.append_row(params![id, p as i32 + 1, image, function, self.block_id(p, r.entry), entries])?;
+                table.append_row(params![
+                    id,
+                    p as i32 + 1,
+                    image,
+                    function,
+                    self.block_id(p, r.entry),
+                    entries
+                ])?;
                 let exits: FxHashSet<u32> = r.exits.iter().copied().collect();
                 for &(node, dominator) in &r.nodes {
                     let dominator = dominator.map(|d| self.block_id(p, d));
-                    blocks.append_row(params![id, self.block_id(p, node), dominator, exits.contains(&node)])?;
+                    blocks.append_row(params![
+                        id,
+                        self.block_id(p, node),
+                        dominator,
+                        exits.contains(&node)
+                    ])?;
                 }
             }
             for (i, l) in process.loops.iter().enumerate() {
                 let id = loop_base + i as i32 + 1;
                 let inside = |node: u32| l.nodes.binary_search(&node).is_ok();
-                // A return to the header comes from a call in the loop if only blocks of the loop are said to call there.
+                // A return to the header comes from a call in the loop if only blocks of the loop
+                // are said to call there.
                 let called_inside = {
                     let mut over = into(l.header).filter(|e| e.kind == EdgeKind::Bypass).peekable();
                     over.peek().is_some() && over.all(|e| inside(e.source))
@@ -476,9 +589,16 @@ impl<'a> Code<'a> {
                     EdgeKind::Return | EdgeKind::TrapReturn => called_inside,
                     kind => kind.is_inside() && inside(e.source),
                 };
-                let back: u64 = into(l.header).filter(goes_on).map(|e| total(&e.counts)).fold(0, u64::saturating_add);
+                let back: u64 = into(l.header)
+                    .filter(goes_on)
+                    .map(|e| total(&e.counts))
+                    .fold(0, u64::saturating_add);
                 let iterations = process.nodes[l.header as usize].entered;
-                let of = |&n: &u32| process.nodes[n as usize].entered.saturating_mul(process.nodes[n as usize].instructions);
+                let of = |&n: &u32| {
+                    process.nodes[n as usize]
+                        .entered
+                        .saturating_mul(process.nodes[n as usize].instructions)
+                };
                 let steps = l.nodes.iter().map(of).fold(0, u64::saturating_add);
                 let known = |n: u64| (!process.edges.is_empty()).then_some(n as i64);
                 loops.append_row(params![
@@ -493,7 +613,11 @@ impl<'a> Code<'a> {
                     known(steps)
                 ])?;
                 for &node in &l.nodes {
-                    loop_blocks.append_row(params![id, self.block_id(p, node), l.back_edge_sources.contains(&node)])?;
+                    loop_blocks.append_row(params![
+                        id,
+                        self.block_id(p, node),
+                        l.back_edge_sources.contains(&node)
+                    ])?;
                 }
             }
             routine_base += process.routines.len() as i32;
@@ -505,13 +629,17 @@ impl<'a> Code<'a> {
         Ok(loop_blocks.flush()?)
     }
 
-    /// Sums by function from the counts of blocks and edges, where no trace says who called whom when.
+    /// Sums by function from the counts of blocks and edges, where no trace says who called whom
+    /// when.
     pub fn static_sums(&self) -> StaticSums {
         let mut sums = StaticSums::default();
         for (p, process) in self.graph.processes.iter().enumerate() {
             let of = |node: u32| self.of_node[p][node as usize];
-            for (i, n) in process.nodes.iter().enumerate().filter(|(_, n)| n.kind == NodeKind::Block) {
-                let executions = if process.edges.is_empty() { n.count.unwrap_or(0) } else { n.entered };
+            for (i, n) in
+                process.nodes.iter().enumerate().filter(|(_, n)| n.kind == NodeKind::Block)
+            {
+                let executions =
+                    if process.edges.is_empty() { n.count.unwrap_or(0) } else { n.entered };
                 let f = sums.functions.entry(of(i as u32).0).or_default();
                 f.1 = f.1.saturating_add(executions.saturating_mul(n.instructions));
             }
@@ -552,11 +680,18 @@ pub fn write_counters(connection: &Connection, counters: &Counters) -> Result<()
     let edges: BTreeMap<_, _> = counters.call_edges.iter().collect();
     for ((caller, callee, kind), (calls, steps)) in edges {
         let caller = (*caller > 0).then_some(*caller as i32);
-        table.append_row(params![caller, *callee as i32, kind.name(), *calls as i64, *steps as i64])?;
+        table.append_row(params![
+            caller,
+            *callee as i32,
+            kind.name(),
+            *calls as i64,
+            *steps as i64
+        ])?;
     }
     table.flush()?;
     let mut table = connection.appender("function_profile")?;
-    for (f, &(calls, own, total)) in counters.functions.iter().enumerate().filter(|(_, s)| s.0 > 0) {
+    for (f, &(calls, own, total)) in counters.functions.iter().enumerate().filter(|(_, s)| s.0 > 0)
+    {
         let none = None::<i64>;
         table.append_row(params![f as i32, calls as i64, own as i64, total as i64, none, none])?;
     }
@@ -591,7 +726,13 @@ pub struct Rows<'c, 'a, F> {
 }
 
 impl<'c, 'a, F: FnMut(Table, Vec<ArrayRef>)> Rows<'c, 'a, F> {
-    pub fn new(code: &'c mut Code<'a>, output: ColumnOutput<F>, send: F, middle: bool, low: bool) -> Self {
+    pub fn new(
+        code: &'c mut Code<'a>,
+        output: ColumnOutput<F>,
+        send: F,
+        middle: bool,
+        low: bool,
+    ) -> Self {
         Rows { code, process: 0, output, send, runs: Runs::default(), middle, low }
     }
 
@@ -664,5 +805,10 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> Take for Rows<'_, '_, F> {
 
 /// By node: the one that a bypass edge leads to.
 pub fn bypasses(process: &Process) -> FxHashMap<u32, u32> {
-    process.edges.iter().filter(|e| e.kind == EdgeKind::Bypass).map(|e| (e.source, e.target)).collect()
+    process
+        .edges
+        .iter()
+        .filter(|e| e.kind == EdgeKind::Bypass)
+        .map(|e| (e.source, e.target))
+        .collect()
 }

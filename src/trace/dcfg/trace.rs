@@ -1,4 +1,5 @@
-//! The DCFG-trace: a streaming reader of the document's section 3, which gives edges in order of execution, chunk after chunk.
+//! The DCFG-trace: a streaming reader of the document's section 3, which gives edges in order of
+//! execution, chunk after chunk.
 
 use super::graph::{Graph, Notes};
 use super::json::parse_integer;
@@ -13,8 +14,8 @@ use struson::reader::{JsonReader, JsonStreamReader, ReaderError, ValueType};
 
 /// Edges that are sent at a time.
 const BATCH: usize = 1 << 16;
-/// Edges that a file may unfold to: these, so many for each of its bytes, and those that the graph counts, if these are not more than a
-/// person waits for.
+/// Edges that a file may unfold to: these, so many for each of its bytes, and those that the graph
+/// counts, if these are not more than a person waits for.
 const ANY_EDGES: u64 = 1 << 24;
 const EDGES_PER_BYTE: u64 = 1 << 12;
 const MOST_COUNTED: u64 = 1 << 32;
@@ -57,7 +58,8 @@ impl Read for Bytes {
                 let n = buffer.len().min(chunk.len() - self.at);
                 buffer[..n].copy_from_slice(&chunk[self.at..self.at + n]);
                 self.at += n;
-                // A version like 04 is no JSON; nothing before the first process has another number.
+                // A version like 04 is no JSON; nothing before the first process has another
+                // number.
                 if self.total == 0 {
                     super::json::mend_numbers(&mut buffer[..n]);
                 }
@@ -109,7 +111,14 @@ struct Reader<'a> {
 /// Reads a trace and sends what is in it; to be run in a thread of its own.
 pub fn read(input: Input, graph: Arc<Graph>, sender: SyncSender<Message>) {
     let name = input.name().to_owned();
-    let bytes = Bytes { chunks: input.blocks(1 << 20), chunk: None, at: 0, consumed: 0, total: 0, sender: sender.clone() };
+    let bytes = Bytes {
+        chunks: input.blocks(1 << 20),
+        chunk: None,
+        at: 0,
+        consumed: 0,
+        total: 0,
+        sender: sender.clone(),
+    };
     let counts = graph.processes.iter().flat_map(|p| &p.edges).flat_map(|e| &e.counts);
     let counted = counts.fold(0, |a: u64, &b| a.saturating_add(b)).min(MOST_COUNTED);
     let mut reader = Reader {
@@ -131,8 +140,15 @@ pub fn read(input: Input, graph: Arc<Graph>, sender: SyncSender<Message>) {
         Err(stop) => {
             let position = format!("{name}: {}", reader.position());
             let message = format!("{}; what follows was lost", shorten(&stop.to_string()));
-            let remedy = "copy or record the file again; what was read up to here is in the database";
-            reader.notes.add(Diagnostic { severity: Severity::Error, code: "damaged-input", message, position, remedy });
+            let remedy =
+                "copy or record the file again; what was read up to here is in the database";
+            reader.notes.add(Diagnostic {
+                severity: Severity::Error,
+                code: "damaged-input",
+                message,
+                position,
+                remedy,
+            });
         }
     }
     let notes = reader.notes;
@@ -153,7 +169,13 @@ impl Reader<'_> {
         }
     }
 
-    fn note(&mut self, severity: Severity, code: &'static str, message: String, remedy: &'static str) {
+    fn note(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        message: String,
+        remedy: &'static str,
+    ) {
         let position = format!("{}: {}", self.name, self.position());
         self.notes.add(Diagnostic { severity, code, message, position, remedy });
     }
@@ -173,14 +195,18 @@ impl Reader<'_> {
             let key = self.json.next_name_owned()?;
             match key.as_str() {
                 "PROCESSES" => {
-                    let names = ["PROCESS_ID", "STRING_DICTIONARY", "TRANSITION_TABLE", "THREAD_DATA"];
+                    let names =
+                        ["PROCESS_ID", "STRING_DICTIONARY", "TRANSITION_TABLE", "THREAD_DATA"];
                     self.table(&names, Self::process)?;
                 }
                 "MAJOR_VERSION" => {
                     if let Some(major) = self.integer()?
                         && major > 1
                     {
-                        self.warn("dcfg-version", format!("trace of version {major}: known are those up to 1"));
+                        self.warn(
+                            "dcfg-version",
+                            format!("trace of version {major}: known are those up to 1"),
+                        );
                     }
                 }
                 _ => self.json.skip_value()?,
@@ -190,9 +216,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A table, whose columns must be in the order of `names` (this is read as it comes): gives each cell of each row to `cell`. Other
-    /// columns are skipped.
-    fn table(&mut self, names: &[&str], mut cell: impl FnMut(&mut Self, usize) -> Result<(), Stop>) -> Result<(), Stop> {
+    /// A table, whose columns must be in the order of `names` (this is read as it comes): gives
+    /// each cell of each row to `cell`. Other columns are skipped.
+    fn table(
+        &mut self,
+        names: &[&str],
+        mut cell: impl FnMut(&mut Self, usize) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
         if self.json.peek()? != ValueType::Array {
             self.warn("dcfg-table", format!("the table with {} is none", names[0]));
             return Ok(self.json.skip_value()?);
@@ -208,7 +238,10 @@ impl Reader<'_> {
             self.json.end_array()?;
             let known: Vec<usize> = columns.iter().copied().flatten().collect();
             if known.len() < names.len() || !known.is_sorted() {
-                return Err(Stop::Order(format!("a table needs the columns {} in this order", names.join(", "))));
+                return Err(Stop::Order(format!(
+                    "a table needs the columns {} in this order",
+                    names.join(", ")
+                )));
             }
         }
         while self.json.has_next()? {
@@ -257,7 +290,10 @@ impl Reader<'_> {
                 self.unknown_by_id.clear();
                 if self.process.is_none() {
                     let remedy = "give the DCFG of the same run";
-                    let message = format!("process {} is not in the DCFG: its trace was left out", pid.unwrap_or(0));
+                    let message = format!(
+                        "process {} is not in the DCFG: its trace was left out",
+                        pid.unwrap_or(0)
+                    );
                     self.note(Severity::Error, "dcfg-process", message, remedy);
                 }
                 Ok(())
@@ -289,7 +325,9 @@ impl Reader<'_> {
 
     /// Index of an edge; that of one which the graph lacks is behind all others.
     fn edge(&mut self, id: u64) -> u32 {
-        let Some(process) = self.process.and_then(|p| self.graph.processes.get(p)) else { return 0 };
+        let Some(process) = self.process.and_then(|p| self.graph.processes.get(p)) else {
+            return 0;
+        };
         if let Some(&known) = process.edge_by_id.get(&id) {
             return known;
         }
@@ -378,7 +416,13 @@ impl Reader<'_> {
     }
 
     fn trace_data(&mut self) -> Result<(), Stop> {
-        let names = ["PRECEDING_INSTR_COUNT", "INSTR_COUNT", "EDGE_COUNT", "FIRST_EDGE_ID", "EDGE_ID_SEQUENCE"];
+        let names = [
+            "PRECEDING_INSTR_COUNT",
+            "INSTR_COUNT",
+            "EDGE_COUNT",
+            "FIRST_EDGE_ID",
+            "EDGE_ID_SEQUENCE",
+        ];
         let mut row = [0u64; 4];
         self.table(&names, |reader, column| {
             if column < 4 {
@@ -403,14 +447,16 @@ impl Reader<'_> {
         self.send(Message::Chunk { preceding, instructions, edges })?;
         let first = if edges > 0 { self.edge(first) } else { 0 };
         // The bytes of the file up to here grant more edges.
-        let granted = self.json.current_position(false).data_pos.unwrap_or(0).saturating_mul(EDGES_PER_BYTE);
+        let granted =
+            self.json.current_position(false).data_pos.unwrap_or(0).saturating_mul(EDGES_PER_BYTE);
         self.budget.0 = self.budget.0.saturating_add(granted.saturating_sub(self.granted));
         self.granted = self.granted.max(granted);
         let process = self.process.and_then(|p| self.graph.processes.get(p));
         let unknown = &self.unknown;
         let id = |edge: u32| {
             let known = process.and_then(|p| p.edges.get(edge as usize)).map(|e| e.id);
-            let behind = || unknown.get((edge as usize).checked_sub(process?.edges.len())?).copied();
+            let behind =
+                || unknown.get((edge as usize).checked_sub(process?.edges.len())?).copied();
             known.or_else(behind).unwrap_or(0)
         };
         let mut batch = Vec::with_capacity(BATCH);
@@ -424,9 +470,22 @@ impl Reader<'_> {
             }
         };
         let mut text = self.json.next_string_reader()?;
-        let result = decode(&mut text, &self.dictionary, &self.transitions, first, edges, &mut self.budget, id, emit);
+        let result = decode(
+            &mut text,
+            &self.dictionary,
+            &self.transitions,
+            first,
+            edges,
+            &mut self.budget,
+            id,
+            emit,
+        );
         // The rest of the string, so that what follows can be read.
-        let rest = if matches!(result, Err(SequenceError::Read(_))) { Ok(0) } else { io::copy(&mut text, &mut io::sink()) };
+        let rest = if matches!(result, Err(SequenceError::Read(_))) {
+            Ok(0)
+        } else {
+            io::copy(&mut text, &mut io::sink())
+        };
         drop(text);
         if !batch.is_empty() {
             self.send(Message::Edges(batch))?;
@@ -436,15 +495,27 @@ impl Reader<'_> {
         }
         self.send(Message::End(result.is_ok()))?;
         match result {
-            Ok(true) => self.warn("dcfg-sequence-long", format!("characters are left behind {edges} edges")),
+            Ok(true) => {
+                self.warn("dcfg-sequence-long", format!("characters are left behind {edges} edges"))
+            }
             Ok(false) => {}
             Err(SequenceError::Read(e)) => return Err(Stop::Order(e.to_string())),
             Err(e) => {
                 let (code, remedy) = match e {
-                    SequenceError::Unfolds => ("dcfg-unfolds", "cut the trace into chunks, or is the file hostile?"),
-                    _ => ("dcfg-sequence", "what could be decoded is in the database: write the trace again"),
+                    SequenceError::Unfolds => {
+                        ("dcfg-unfolds", "cut the trace into chunks, or is the file hostile?")
+                    }
+                    _ => (
+                        "dcfg-sequence",
+                        "what could be decoded is in the database: write the trace again",
+                    ),
                 };
-                self.note(Severity::Error, code, format!("{e}; the rest of the chunk was lost"), remedy);
+                self.note(
+                    Severity::Error,
+                    code,
+                    format!("{e}; the rest of the chunk was lost"),
+                    remedy,
+                );
             }
         }
         rest.map_err(|e| Stop::Order(e.to_string()))?;

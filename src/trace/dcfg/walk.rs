@@ -1,4 +1,5 @@
-//! From edges in order of execution to call instances, intervals, runs of blocks, loop instances and iterations.
+//! From edges in order of execution to call instances, intervals, runs of blocks, loop instances
+//! and iterations.
 
 use super::graph::{Edge, EdgeKind, NodeKind, Process};
 use crate::analysis::{Call, CallKind, Ending, Interval, LoopInstance};
@@ -6,7 +7,8 @@ use rustc_hash::FxHashMap;
 
 /// What the walk must know of code, and where its rows go.
 pub trait Take {
-    /// Function (id from 1) of a node's code, and whether it is a stub. Called at each node's first execution in this order.
+    /// Function (id from 1) of a node's code, and whether it is a stub. Called at each node's first
+    /// execution in this order.
     fn function(&mut self, node: u32) -> (u32, bool);
     /// Instruction id of the node's last instruction.
     fn last_instruction(&mut self, node: u32) -> Option<u32>;
@@ -131,7 +133,8 @@ impl<'a, T: Take> Walk<'a, T> {
         self.seq
     }
 
-    /// What ran since then is not known: the next block is at `seq` steps, in an instance of its own.
+    /// What ran since then is not known: the next block is at `seq` steps, in an instance of its
+    /// own.
     pub fn gap(&mut self, seq: u64) {
         self.unwind_to(0);
         self.seq = seq;
@@ -139,7 +142,8 @@ impl<'a, T: Take> Walk<'a, T> {
         self.target = None;
     }
 
-    /// Takes the next edge: its source runs, then control goes to its target. An index behind the process's edges is an unknown edge.
+    /// Takes the next edge: its source runs, then control goes to its target. An index behind the
+    /// process's edges is an unknown edge.
     #[inline]
     pub fn edge(&mut self, edge: u32) {
         let process = self.process;
@@ -168,8 +172,13 @@ impl<'a, T: Take> Walk<'a, T> {
     fn run(&mut self, node: u32, instructions: u64, address: u64, inner_loop: Option<u32>) {
         let seq = self.seq + 1;
         let (function, stub) = self.take.function(node);
-        if !matches!(self.pending, Some((EdgeKind::Branch | EdgeKind::FallThrough | EdgeKind::Repeat | EdgeKind::Bypass, _)))
-            || self.stack.is_empty()
+        if !matches!(
+            self.pending,
+            Some((
+                EdgeKind::Branch | EdgeKind::FallThrough | EdgeKind::Repeat | EdgeKind::Bypass,
+                _
+            ))
+        ) || self.stack.is_empty()
         {
             self.transfer(seq, function, stub, address);
         }
@@ -177,8 +186,11 @@ impl<'a, T: Take> Walk<'a, T> {
             self.tail(seq, function);
         }
         let base = self.stack.last().map_or(0, |f| f.loop_base);
-        let known = if self.loops.len() > base { self.loops.last().map(|l| l.number) } else { None };
-        if known != inner_loop || inner_loop.is_some_and(|l| self.process.loops[l as usize].header == node) {
+        let known =
+            if self.loops.len() > base { self.loops.last().map(|l| l.number) } else { None };
+        if known != inner_loop
+            || inner_loop.is_some_and(|l| self.process.loops[l as usize].header == node)
+        {
             self.enter_loops(node, inner_loop, base, seq);
         }
         self.take.run(self.thread, seq, node);
@@ -192,7 +204,8 @@ impl<'a, T: Take> Walk<'a, T> {
     /// What the last edge does to the call stack.
     fn transfer(&mut self, seq: u64, function: u32, stub: bool, address: u64) {
         match self.pending {
-            // Nothing is known of what was before: a thread's first step, or the first behind a gap.
+            // Nothing is known of what was before: a thread's first step, or the first behind a
+            // gap.
             None => {
                 let kind = if self.seq == 0 { CallKind::Root } else { CallKind::Gap };
                 self.push(seq, function, kind, None, None);
@@ -200,7 +213,11 @@ impl<'a, T: Take> Walk<'a, T> {
             Some((EdgeKind::Call, from)) => {
                 let node = &self.process.nodes[from as usize];
                 let behind = || Some(self.process.nodes[*self.bypass.get(&from)? as usize].address);
-                let token = if node.size > 0 { Some(node.address.wrapping_add(node.size)) } else { behind() };
+                let token = if node.size > 0 {
+                    Some(node.address.wrapping_add(node.size))
+                } else {
+                    behind()
+                };
                 let kind = if stub { CallKind::Stub } else { CallKind::Call };
                 let insn = self.take.last_instruction(from);
                 self.push(seq, function, kind, token, insn);
@@ -217,7 +234,11 @@ impl<'a, T: Take> Walk<'a, T> {
             Some((EdgeKind::Return, _)) => {
                 let token = self.stack.iter().rposition(|f| f.token == Some(address));
                 // Without a token only the newest call can be meant.
-                let top = self.stack.len().checked_sub(1).filter(|&t| self.stack[t].called && self.stack[t].token.is_none());
+                let top = self
+                    .stack
+                    .len()
+                    .checked_sub(1)
+                    .filter(|&t| self.stack[t].called && self.stack[t].token.is_none());
                 if let Some(depth) = token.or(top) {
                     self.return_from(depth, seq);
                 }
@@ -250,15 +271,24 @@ impl<'a, T: Take> Walk<'a, T> {
 
     fn tail(&mut self, seq: u64, function: u32) {
         let Some(top) = self.stack.last() else { return };
-        let (token, called, trapped, tail_of, caller) = (top.token, top.called, top.trapped, top.call, top.caller_function);
+        let (token, called, trapped, tail_of, caller) =
+            (top.token, top.called, top.trapped, top.call, top.caller_function);
         self.pop(Ending::Tail);
         self.push(seq, function, CallKind::Tail, token, None);
         if let Some(frame) = self.stack.last_mut() {
-            (frame.called, frame.trapped, frame.tail_of, frame.caller_function) = (called, trapped, tail_of, caller);
+            (frame.called, frame.trapped, frame.tail_of, frame.caller_function) =
+                (called, trapped, tail_of, caller);
         }
     }
 
-    fn push(&mut self, seq: u64, function: u32, kind: CallKind, token: Option<u64>, call_insn: Option<u32>) {
+    fn push(
+        &mut self,
+        seq: u64,
+        function: u32,
+        kind: CallKind,
+        token: Option<u64>,
+        call_insn: Option<u32>,
+    ) {
         self.close_interval();
         let counters = &mut *self.counters;
         counters.calls += 1;
@@ -308,7 +338,11 @@ impl<'a, T: Take> Walk<'a, T> {
         if frame.outermost {
             sums.2 += total;
         }
-        let edge = self.counters.call_edges.entry((frame.caller_function, frame.function, frame.kind)).or_default();
+        let edge = self
+            .counters
+            .call_edges
+            .entry((frame.caller_function, frame.function, frame.kind))
+            .or_default();
         edge.0 += 1;
         edge.1 += total;
         self.take.call(Call {
@@ -338,7 +372,8 @@ impl<'a, T: Take> Walk<'a, T> {
         self.interval_start = seq;
     }
 
-    /// Ends the interval of the instance on top, unless nothing ran in it: then its number is used by what follows.
+    /// Ends the interval of the instance on top, unless nothing ran in it: then its number is used
+    /// by what follows.
     fn close_interval(&mut self) {
         let Some(frame) = self.stack.last().filter(|_| self.interval > 0) else { return };
         if self.interval_start > self.seq {
@@ -358,8 +393,8 @@ impl<'a, T: Take> Walk<'a, T> {
         self.interval = 0;
     }
 
-    /// Leaves the loops that the node is not in, enters those that it is in, and counts iterations. `base`: the first loop of the
-    /// instance on top.
+    /// Leaves the loops that the node is not in, enters those that it is in, and counts iterations.
+    /// `base`: the first loop of the instance on top.
     fn enter_loops(&mut self, node: u32, inner_loop: Option<u32>, base: usize, seq: u64) {
         let all = &self.process.loops;
         // The node's loops, the innermost first, are few: as deep as they are nested.
@@ -373,7 +408,10 @@ impl<'a, T: Take> Walk<'a, T> {
             }
             false
         };
-        let keep = self.loops[base..].iter().rposition(|l| within(l.number)).map_or(base, |i| base + i + 1);
+        let keep = self.loops[base..]
+            .iter()
+            .rposition(|l| within(l.number))
+            .map_or(base, |i| base + i + 1);
         let call = self.stack.last().map_or(0, |f| f.call);
         self.close_loops(keep, base, call);
         let known = if keep > base { self.loops.last().map(|l| l.number) } else { None };
@@ -390,7 +428,13 @@ impl<'a, T: Take> Walk<'a, T> {
             let count = &mut self.loop_instances[number as usize];
             *count += 1;
             let (instance, instance_of_loop) = (self.counters.loop_instances, *count);
-            self.loops.push(LiveLoop { number, instance, instance_of_loop, start_seq: seq, iterations: 0 });
+            self.loops.push(LiveLoop {
+                number,
+                instance,
+                instance_of_loop,
+                start_seq: seq,
+                iterations: 0,
+            });
         }
         if self.loops.len() > base
             && let Some(l) = self.loops.last_mut()
@@ -404,7 +448,11 @@ impl<'a, T: Take> Walk<'a, T> {
     fn close_loops(&mut self, keep: usize, base: usize, call: u32) {
         while self.loops.len() > keep {
             let Some(l) = self.loops.pop() else { return };
-            let parent = if self.loops.len() > base { self.loops.last().map_or(0, |p| p.instance) } else { 0 };
+            let parent = if self.loops.len() > base {
+                self.loops.last().map_or(0, |p| p.instance)
+            } else {
+                0
+            };
             self.take.loop_instance(LoopInstance {
                 loop_instance: l.instance,
                 number: l.number,

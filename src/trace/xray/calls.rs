@@ -1,14 +1,17 @@
 //! From entries and exits to call instances.
 //!
-//! An exit ends the newest live instance of its function in its thread: those above it, whose exits are not in the log, end with it as
-//! `unwound`, as `llvm-xray account --deduce-sibling-calls` has it. An exit of a function that is not live began before the log did, or
-//! its entry was lost: an instance of kind `gap`. A tail exit names the function that is left; what is entered next in the thread has the
-//! same caller. Where a chain of tail calls is left, LLVM's document has the name of the chain's first function instead: read as well.
+//! An exit ends the newest live instance of its function in its thread: those above it, whose exits
+//! are not in the log, end with it as `unwound`, as `llvm-xray account --deduce-sibling-calls` has
+//! it. An exit of a function that is not live began before the log did, or its entry was lost: an
+//! instance of kind `gap`. A tail exit names the function that is left; what is entered next in the
+//! thread has the same caller. Where a chain of tail calls is left, LLVM's document has the name of
+//! the chain's first function instead: read as well.
 
 use super::{Event, Kind};
 use rustc_hash::FxHashMap;
 
-/// Call instances at most: they have at most twice as many intervals, and ids are 32-bit numbers with a sign.
+/// Call instances at most: they have at most twice as many intervals, and ids are 32-bit numbers
+/// with a sign.
 pub const MOST: u32 = 1 << 30;
 /// No such id.
 pub const NONE: u32 = 0;
@@ -146,8 +149,15 @@ impl Calls {
         self.instances.iter().enumerate().filter(|(_, n)| n.1 > 0).map(|(f, n)| (f as u32, n.1))
     }
 
-    /// Takes an event; `function` is the id of its function, from 1, 0 where it has none. False if there are too many.
-    pub fn event(&mut self, thread: usize, event: &Event, function: u32, out: &mut impl Output) -> bool {
+    /// Takes an event; `function` is the id of its function, from 1, 0 where it has none. False if
+    /// there are too many.
+    pub fn event(
+        &mut self,
+        thread: usize,
+        event: &Event,
+        function: u32,
+        out: &mut impl Output,
+    ) -> bool {
         let t = &mut self.threads[thread];
         if event.kind == Kind::Argument {
             match &mut t.entered {
@@ -182,7 +192,8 @@ impl Calls {
                 }
                 t.leave(now, out);
                 self.calls += 1;
-                let (parent, depth) = t.frames.last().map_or((NONE, 0), |f| (f.stack, t.frames.len() as u32));
+                let (parent, depth) =
+                    t.frames.last().map_or((NONE, 0), |f| (f.stack, t.frames.len() as u32));
                 let live = t.live.entry(function).or_default();
                 let nested = *live > 0;
                 *live += 1;
@@ -259,7 +270,13 @@ impl Calls {
                     self.counts.unwound += u64::from(!found);
                     let parent = t.frames.last().map_or(NONE, |f| f.call);
                     let ending = if found { ending } else { "unwound" };
-                    out.call(frame.call(t.id, parent, t.frames.len() as u32, ending, Some((number, now))));
+                    out.call(frame.call(
+                        t.id,
+                        parent,
+                        t.frames.len() as u32,
+                        ending,
+                        Some((number, now)),
+                    ));
                     if found {
                         t.left = tail.then_some((frame.call, frame.chain));
                         break;
@@ -299,7 +316,14 @@ fn instance(instances: &mut Vec<(u32, u64)>, function: u32) -> u32 {
 }
 
 impl Frame {
-    fn call(&self, thread: u32, parent: u32, depth: u32, ending: &'static str, end: Option<(i64, u64)>) -> Call {
+    fn call(
+        &self,
+        thread: u32,
+        parent: u32,
+        depth: u32,
+        ending: &'static str,
+        end: Option<(i64, u64)>,
+    ) -> Call {
         Call {
             call: self.call,
             function: self.function,
@@ -326,7 +350,14 @@ impl Thread {
     fn leave(&mut self, now: u64, out: &mut impl Output) {
         if let Some(top) = self.frames.last() {
             let (interval, thread, start) = (self.interval, self.id, self.since);
-            out.interval(Interval { interval, thread, call: top.call, function: top.function, start, end: now });
+            out.interval(Interval {
+                interval,
+                thread,
+                call: top.call,
+                function: top.function,
+                start,
+                end: now,
+            });
         }
     }
 

@@ -1,8 +1,9 @@
 //! Flight data recorder logs: where their buffers are, and the records in them.
 //!
-//! The header is 32 bytes; behind it stand buffers, each the work of one thread. Version 1 gives every buffer the same size and says in
-//! the buffer where its records end; later versions begin a buffer with the count of its bytes. Records of 8 bytes are entries and
-//! exits, those of 16 bytes tell the rest, user data stands between them. Nothing is aligned.
+//! The header is 32 bytes; behind it stand buffers, each the work of one thread. Version 1 gives
+//! every buffer the same size and says in the buffer where its records end; later versions begin a
+//! buffer with the count of its bytes. Records of 8 bytes are entries and exits, those of 16 bytes
+//! tell the rest, user data stands between them. Nothing is aligned.
 
 use super::{Block, Event, Header, Kind, Layout, Place, Problem, Problems};
 
@@ -37,8 +38,9 @@ pub(super) fn u64_at(bytes: &[u8], big: bool) -> u64 {
 }
 
 impl Layout {
-    /// First byte of a metadata record of a kind. Compilers for big-endian processors put the first bit field into the highest bit;
-    /// llvm-xray reads it from the lowest there, too, and its transcoded files have it so.
+    /// First byte of a metadata record of a kind. Compilers for big-endian processors put the first
+    /// bit field into the highest bit; llvm-xray reads it from the lowest there, too, and its
+    /// transcoded files have it so.
     pub fn byte(self, kind: u8) -> u8 {
         if self.high_bits { 0x80 | kind } else { 1 | kind << 1 }
     }
@@ -46,13 +48,23 @@ impl Layout {
     /// Kind of a metadata record, None if the byte begins an entry or exit.
     #[inline]
     fn kind(self, byte: u8) -> Option<u8> {
-        if self.high_bits { (byte & 0x80 != 0).then_some(byte & 0x7f) } else { (byte & 1 != 0).then_some(byte >> 1) }
+        if self.high_bits {
+            (byte & 0x80 != 0).then_some(byte & 0x7f)
+        } else {
+            (byte & 1 != 0).then_some(byte >> 1)
+        }
     }
 }
 
-/// Where the buffers of a log are, from behind its header to the end of the bytes or the header of a log behind it, whose position is
-/// given.
-pub fn index(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, problems: &mut Problems) -> usize {
+/// Where the buffers of a log are, from behind its header to the end of the bytes or the header of
+/// a log behind it, whose position is given.
+pub fn index(
+    bytes: &[u8],
+    header: &Header,
+    file: u32,
+    blocks: &mut Vec<Block>,
+    problems: &mut Problems,
+) -> usize {
     if header.version == 1 {
         slots(bytes, header, file, blocks, problems)
     } else {
@@ -64,20 +76,23 @@ pub fn index(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, 
 fn is_header(bytes: &[u8], at: usize, header: &Header) -> bool {
     let Some(other) = Header::parse(&bytes[at..]) else { return false };
     let alike = other.fdr && other.big == header.big && (1..=5).contains(&other.version);
-    // The first bytes of a version 1 log could be those of a buffer of thread 256: it has more after them that a header lacks.
+    // The first bytes of a version 1 log could be those of a buffer of thread 256: it has more
+    // after them that a header lacks.
     alike && other.frequency == header.frequency && !begins_buffer(bytes, at, header.layout)
 }
 
 /// Whether a thread's number and the time of day stand here, as at the begin of every buffer.
 fn begins_buffer(bytes: &[u8], at: usize, layout: Layout) -> bool {
-    bytes.get(at) == Some(&layout.byte(NEW_BUFFER)) && bytes.get(at + METADATA) == Some(&layout.byte(WALL_TIME))
+    bytes.get(at) == Some(&layout.byte(NEW_BUFFER))
+        && bytes.get(at + METADATA) == Some(&layout.byte(WALL_TIME))
 }
 
 fn begins_counted(bytes: &[u8], at: usize, layout: Layout) -> bool {
     bytes.get(at) == Some(&layout.byte(EXTENTS)) && begins_buffer(bytes, at + METADATA, layout)
 }
 
-/// The next place from `from` on where a buffer or another log begins; the end of the bytes if there is none.
+/// The next place from `from` on where a buffer or another log begins; the end of the bytes if
+/// there is none.
 fn resume(bytes: &[u8], from: usize, header: &Header) -> usize {
     let layout = header.layout;
     let first = layout.byte(if header.version == 1 { NEW_BUFFER } else { EXTENTS });
@@ -86,7 +101,10 @@ fn resume(bytes: &[u8], from: usize, header: &Header) -> usize {
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(first, version, rest)) {
         at += found;
         let begins = match header.version {
-            1 => begins_buffer(bytes, at, layout) && bytes.get(at + 2 * METADATA) == Some(&layout.byte(NEW_CPU)),
+            1 => {
+                begins_buffer(bytes, at, layout)
+                    && bytes.get(at + 2 * METADATA) == Some(&layout.byte(NEW_CPU))
+            }
             _ => begins_counted(bytes, at, layout),
         };
         if begins || is_header(bytes, at, header) {
@@ -107,8 +125,15 @@ fn is_padding(bytes: &[u8], at: usize) -> bool {
     bytes[at..bytes.len().min(at + METADATA)].iter().all(|&b| b == 0)
 }
 
-/// Buffers of version 1: of one size, or, where the header has something else in that field, one behind the other.
-fn slots(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, problems: &mut Problems) -> usize {
+/// Buffers of version 1: of one size, or, where the header has something else in that field, one
+/// behind the other.
+fn slots(
+    bytes: &[u8],
+    header: &Header,
+    file: u32,
+    blocks: &mut Vec<Block>,
+    problems: &mut Problems,
+) -> usize {
     let start = header.at + Header::SIZE;
     let mut at = start;
     let size = usize::try_from(header.buffer_size).unwrap_or(usize::MAX);
@@ -116,7 +141,9 @@ fn slots(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, prob
     // The first version of the runtime wrote a time of day into the field.
     let fixed = size >= 3 * METADATA
         && (second == bytes.len()
-            || second < bytes.len() && (begins_buffer(bytes, second, header.layout) || is_header(bytes, second, header)));
+            || second < bytes.len()
+                && (begins_buffer(bytes, second, header.layout)
+                    || is_header(bytes, second, header)));
     while at < bytes.len() {
         if is_header(bytes, at, header) {
             return at;
@@ -129,7 +156,11 @@ fn slots(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, prob
             at = next;
             continue;
         }
-        let end = if fixed { at.saturating_add(size).min(bytes.len()) } else { resume(bytes, at + METADATA, header) };
+        let end = if fixed {
+            at.saturating_add(size).min(bytes.len())
+        } else {
+            resume(bytes, at + METADATA, header)
+        };
         push(bytes, header, file, at, end, end == bytes.len(), blocks, problems);
         at = end;
     }
@@ -137,7 +168,13 @@ fn slots(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, prob
 }
 
 /// Buffers with the count of their bytes before them.
-fn counted(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, problems: &mut Problems) -> usize {
+fn counted(
+    bytes: &[u8],
+    header: &Header,
+    file: u32,
+    blocks: &mut Vec<Block>,
+    problems: &mut Problems,
+) -> usize {
     let layout = header.layout;
     let mut at = header.at + Header::SIZE;
     while at < bytes.len() {
@@ -150,13 +187,19 @@ fn counted(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, pr
                 // The file ends within the buffer, or the count is damaged and others stand behind.
                 end = resume(bytes, begin, header);
                 cut = true;
-                problems.push(Problem::BufferCut { file, at, lost: (count - (end - begin)) as u64, end: end == bytes.len() });
+                problems.push(Problem::BufferCut {
+                    file,
+                    at,
+                    lost: (count - (end - begin)) as u64,
+                    end: end == bytes.len(),
+                });
             } else if !(end == bytes.len()
                 || begins_counted(bytes, end, layout)
                 || is_padding(bytes, end)
                 || is_header(bytes, end, header))
             {
-                // Nothing that belongs there stands behind the buffer: its count may be too high or too low.
+                // Nothing that belongs there stands behind the buffer: its count may be too high or
+                // too low.
                 let inner = resume(&bytes[..end], begin, header);
                 if inner < end {
                     problems.push(Problem::BufferCut { file, at, lost: 0, end: false });
@@ -200,14 +243,29 @@ fn push(
         return;
     }
     let layout = header.layout;
-    let mut block = Block { file, start, end, cut, version: header.version, layout, pid: None, tid: 0, wall: (0, 0), tsc: 0 };
+    let mut block = Block {
+        file,
+        start,
+        end,
+        cut,
+        version: header.version,
+        layout,
+        pid: None,
+        tid: 0,
+        wall: (0, 0),
+        tsc: 0,
+    };
     let mut tid = None;
     let mut at = start;
     while end - at >= METADATA {
         let record = &bytes[at..at + METADATA];
         match layout.kind(record[0]) {
-            Some(NEW_BUFFER) if tid.is_none() => tid = Some(u32_at(&record[1..], header.big) as i32),
-            Some(WALL_TIME) => block.wall = (u64_at(&record[1..], header.big), u32_at(&record[9..], header.big)),
+            Some(NEW_BUFFER) if tid.is_none() => {
+                tid = Some(u32_at(&record[1..], header.big) as i32)
+            }
+            Some(WALL_TIME) => {
+                block.wall = (u64_at(&record[1..], header.big), u32_at(&record[9..], header.big))
+            }
             Some(PID) => block.pid = Some(u32_at(&record[1..], header.big) as i32),
             Some(NEW_CPU) => block.tsc = u64_at(&record[3..], header.big),
             Some(TSC_WRAP) => block.tsc = u64_at(&record[1..], header.big),
@@ -241,7 +299,14 @@ impl Cursor {
     }
 
     /// Appends events until `out` has `most` or the buffer ends; true at the end.
-    pub fn fill(&mut self, bytes: &[u8], block: &Block, out: &mut Vec<Event>, most: usize, problems: &mut Problems) -> bool {
+    pub fn fill(
+        &mut self,
+        bytes: &[u8],
+        block: &Block,
+        out: &mut Vec<Event>,
+        most: usize,
+        problems: &mut Problems,
+    ) -> bool {
         match (block.layout.big, block.layout.high_bits) {
             (false, _) => self.records::<false, false>(bytes, block, out, most, problems),
             (true, false) => self.records::<true, false>(bytes, block, out, most, problems),
@@ -262,14 +327,23 @@ impl Cursor {
             let rest = &bytes[self.at..];
             let Some(&first) = rest.first() else {
                 if block.version == 1 && block.cut {
-                    problems.push(Problem::BufferCut { file: block.file, at: block.start, lost: 0, end: true });
+                    problems.push(Problem::BufferCut {
+                        file: block.file,
+                        at: block.start,
+                        lost: 0,
+                        end: true,
+                    });
                 }
                 return true;
             };
             if first & if HIGH { 0x80 } else { 1 } == 0 {
                 let Some(record) = rest.get(..8) else { return self.cut(block, problems) };
                 let (word, delta) = (u32_at(record, BIG), u32_at(&record[4..], BIG));
-                let (kind, function) = if HIGH { (word >> 28 & 7, word & 0x0fff_ffff) } else { (word >> 1 & 7, word >> 4) };
+                let (kind, function) = if HIGH {
+                    (word >> 28 & 7, word & 0x0fff_ffff)
+                } else {
+                    (word >> 1 & 7, word >> 4)
+                };
                 let kind = match kind {
                     0 | 3 => Kind::Enter,
                     1 => Kind::Exit,
@@ -291,7 +365,13 @@ impl Cursor {
             match kind {
                 CALL_ARGUMENT => {
                     let value = u64_at(&record[1..], BIG);
-                    out.push(Event { time: self.tsc, value, function: 0, cpu: self.cpu, kind: Kind::Argument });
+                    out.push(Event {
+                        time: self.tsc,
+                        value,
+                        function: 0,
+                        cpu: self.cpu,
+                        kind: Kind::Argument,
+                    });
                 }
                 NEW_CPU => {
                     self.cpu = u16_at(&record[1..], BIG);
@@ -323,7 +403,13 @@ impl Cursor {
                     if kind == CUSTOM_EVENT && block.version == 4 {
                         self.cpu = u16_at(&record[13..], BIG);
                     }
-                    out.push(Event { time, value: self.at as u64, function: data, cpu: self.cpu, kind: Kind::Data });
+                    out.push(Event {
+                        time,
+                        value: self.at as u64,
+                        function: data,
+                        cpu: self.cpu,
+                        kind: Kind::Data,
+                    });
                 }
                 NEW_BUFFER | WALL_TIME | PID => {}
                 END_OF_BUFFER => {
@@ -343,7 +429,12 @@ impl Cursor {
         if block.cut {
             // Said already, where the buffer was found.
             if block.version == 1 {
-                problems.push(Problem::BufferCut { file: block.file, at: block.start, lost: 0, end: true });
+                problems.push(Problem::BufferCut {
+                    file: block.file,
+                    at: block.start,
+                    lost: 0,
+                    end: true,
+                });
             }
         } else if self.typed && block.version >= 5 {
             problems.push(Problem::TypedCut { file: block.file, at: self.at });
@@ -356,14 +447,25 @@ impl Cursor {
 
     /// A record that there is not: what follows cannot be told apart.
     fn unknown(&mut self, block: &Block, what: Place, problems: &mut Problems) -> bool {
-        problems.push(Problem::Unknown { file: block.file, at: self.at, what, bytes: block.end - self.at });
+        problems.push(Problem::Unknown {
+            file: block.file,
+            at: self.at,
+            what,
+            bytes: block.end - self.at,
+        });
         self.at = block.end;
         true
     }
 }
 
 /// Type and bytes of a custom (None) or typed event whose record stands at `at`.
-pub fn data<'a>(bytes: &'a [u8], block_layout: Layout, version: u16, at: usize, length: usize) -> (Option<u16>, &'a [u8]) {
+pub fn data<'a>(
+    bytes: &'a [u8],
+    block_layout: Layout,
+    version: u16,
+    at: usize,
+    length: usize,
+) -> (Option<u16>, &'a [u8]) {
     let record = &bytes[at..at + METADATA];
     let typed = block_layout.kind(record[0]) == Some(TYPED_EVENT);
     let place = if version >= 5 { 9 } else { 13 };

@@ -10,14 +10,18 @@ use crate::store::StoreError;
 use crate::store::columns::{self, BATCH};
 use crate::trace::input::Input;
 use crate::trace::{Loaded, TraceError};
-use duckdb::arrow::array::{ArrayRef, BinaryArray, Int32Array, Int64Array, StringArray, UInt8Array, UInt16Array, UInt64Array};
+use duckdb::arrow::array::{
+    ArrayRef, BinaryArray, Int32Array, Int64Array, StringArray, UInt8Array, UInt16Array,
+    UInt64Array,
+};
 use duckdb::params;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-/// Bytes of a compressed log or of a pipe at most: it is kept in memory as a whole, a file is mapped.
+/// Bytes of a compressed log or of a pipe at most: it is kept in memory as a whole, a file is
+/// mapped.
 const MOST_IN_MEMORY: usize = 4 << 30;
 
 /// Bytes of user data in a batch of rows.
@@ -49,9 +53,15 @@ const TABLES: [(&str, &[&str]); 7] = [
         ],
     ),
     ("call_record", &["call_id", "call_event", "return_event", "stack_id", "ticks", "ticks_self"]),
-    ("control_flow", &["interval_id", "thread_id", "call_id", "function_id", "start_time", "end_time"]),
+    (
+        "control_flow",
+        &["interval_id", "thread_id", "call_id", "function_id", "start_time", "end_time"],
+    ),
     ("call_argument", &["call_id", "ordinal", "value"]),
-    ("trace_event", &["event_no", "thread_id", "time", "cpu", "kind", "type", "size", "data", "call_id"]),
+    (
+        "trace_event",
+        &["event_no", "thread_id", "time", "cpu", "kind", "type", "size", "data", "call_id"],
+    ),
     ("stack_ticks", &["stack_id", "ticks", "calls", "ticks_self"]),
 ];
 
@@ -94,8 +104,16 @@ const LOW: u32 = 1 << 16;
 impl<'a> Names<'a> {
     fn new(space: &'a AddressSpace) -> Names<'a> {
         let images = space.images().iter().enumerate();
-        let maps =
-            images.map(|(i, l)| (i, l.image.xray_functions().iter().map(|a| a.wrapping_add(l.bias)).collect::<Vec<u64>>()));
+        let maps = images.map(|(i, l)| {
+            (
+                i,
+                l.image
+                    .xray_functions()
+                    .iter()
+                    .map(|a| a.wrapping_add(l.bias))
+                    .collect::<Vec<u64>>(),
+            )
+        });
         Names {
             space,
             maps: maps.filter(|(_, functions)| !functions.is_empty()).collect(),
@@ -109,7 +127,8 @@ impl<'a> Names<'a> {
 
     #[inline]
     fn id(&mut self, number: u32) -> u32 {
-        let known = if number < LOW { self.low.get(number as usize) } else { self.high.get(&number) };
+        let known =
+            if number < LOW { self.low.get(number as usize) } else { self.high.get(&number) };
         match known {
             Some(&id) if id != 0 => id,
             _ => self.meet(number),
@@ -145,7 +164,9 @@ impl<'a> Names<'a> {
             Some((*image, *functions.get(number.checked_sub(1)? as usize)?))
         };
         // Functions of shared libraries have the library's number in the bits from 24 on.
-        match of(0, number).or_else(|| of((number >> 24) as usize, number & 0xff_ffff).filter(|_| number >> 24 > 0)) {
+        match of(0, number).or_else(|| {
+            of((number >> 24) as usize, number & 0xff_ffff).filter(|_| number >> 24 > 0)
+        }) {
             Some((image, address)) => match self.space.function_at(address) {
                 Some(at) => Target::Symbol(at),
                 None => Target::Address(image, address),
@@ -160,7 +181,8 @@ impl<'a> Names<'a> {
         let connection = load.connection;
         let mut table = connection.appender("function_symbol")?;
         let mut names = connection.appender("function_name")?;
-        let rest = space.functions().filter(|at| !self.by_symbol.contains_key(at)).map(Target::Symbol);
+        let rest =
+            space.functions().filter(|at| !self.by_symbol.contains_key(at)).map(Target::Symbol);
         let rest: Vec<Target> = rest.collect();
         let mut unknown = 0;
         for (i, target) in self.targets.iter().chain(&rest).enumerate() {
@@ -172,23 +194,53 @@ impl<'a> Names<'a> {
                     let kind = if f.kind == FunctionKind::Stub { "stub" } else { "function" };
                     let file = f.file.as_deref().map(|f| load.files.id(f));
                     let (name, image) = (space.display_name(at), at.image as i32 + 1);
-                    table.append_row(params![id, name, f.names.first(), kind, image, file, space.entry(at), size])?;
+                    table.append_row(params![
+                        id,
+                        name,
+                        f.names.first(),
+                        kind,
+                        image,
+                        file,
+                        space.entry(at),
+                        size
+                    ])?;
                     for name in &f.names {
                         names.append_row(params![id, name])?;
                     }
                 }
                 Target::Address(image, address) => {
                     let path = &space.images()[image].image.path;
-                    let base = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+                    let base = path.file_name().map_or_else(
+                        || path.display().to_string(),
+                        |n| n.to_string_lossy().into_owned(),
+                    );
                     let name = format!("<unknown {base} @{address:#x}>");
                     let none = None::<String>;
-                    table.append_row(params![id, name, none, "unknown", image as i32 + 1, None::<i32>, address, None::<u64>])?;
+                    table.append_row(params![
+                        id,
+                        name,
+                        none,
+                        "unknown",
+                        image as i32 + 1,
+                        None::<i32>,
+                        address,
+                        None::<u64>
+                    ])?;
                 }
                 Target::Number(number) => {
                     unknown += 1;
                     let name = format!("<function {number}>");
                     let none = None::<String>;
-                    table.append_row(params![id, name, none, "unknown", None::<i32>, None::<i32>, None::<u64>, None::<u64>])?;
+                    table.append_row(params![
+                        id,
+                        name,
+                        none,
+                        "unknown",
+                        None::<i32>,
+                        None::<i32>,
+                        None::<u64>,
+                        None::<u64>
+                    ])?;
                 }
             }
         }
@@ -201,7 +253,10 @@ impl<'a> Names<'a> {
         table.flush()?;
         if self.maps.is_empty() && !self.targets.is_empty() {
             let (message, remedy) = if space.images().is_empty() {
-                ("functions have numbers only: no program was given", "give the program that was recorded with --elf")
+                (
+                    "functions have numbers only: no program was given",
+                    "give the program that was recorded with --elf",
+                )
             } else {
                 (
                     "functions have numbers only: the program has no XRay instrumentation map",
@@ -210,7 +265,9 @@ impl<'a> Names<'a> {
             };
             load.problem(warning("xray-no-map", message.into(), remedy))?;
         } else if unknown > 0 {
-            let message = format!("{unknown} functions of the log are not in the program's instrumentation map");
+            let message = format!(
+                "{unknown} functions of the log are not in the program's instrumentation map"
+            );
             load.problem(warning(
                 "xray-unknown-function",
                 message,
@@ -322,7 +379,12 @@ impl Rows<'_> {
                 start as UInt64Array,
                 end as UInt64Array
             ),
-            4 => arrays!(self.arguments, call as Int32Array, ordinal as Int32Array, value as UInt64Array),
+            4 => arrays!(
+                self.arguments,
+                call as Int32Array,
+                ordinal as Int32Array,
+                value as UInt64Array
+            ),
             6 => {
                 let mut list: Vec<_> = self.durations.drain().collect();
                 list.sort_unstable();
@@ -333,11 +395,18 @@ impl Rows<'_> {
                     rows.calls.push(calls);
                     rows.ticks_self.push(ticks_self);
                 }
-                arrays!(rows, stack as Int32Array, ticks as UInt64Array, calls as Int64Array, ticks_self as UInt64Array)
+                arrays!(
+                    rows,
+                    stack as Int32Array,
+                    ticks as UInt64Array,
+                    calls as Int64Array,
+                    ticks_self as UInt64Array
+                )
             }
             _ => {
                 let rows = &mut self.data;
-                let bytes: BinaryArray = rows.place.iter().map(|&(from, to)| Some(&self.data_bytes[from..to])).collect();
+                let bytes: BinaryArray =
+                    rows.place.iter().map(|&(from, to)| Some(&self.data_bytes[from..to])).collect();
                 rows.place.clear();
                 let mut list = arrays!(
                     rows,
@@ -400,7 +469,8 @@ impl Output for Rows<'_> {
     }
 
     fn call(&mut self, call: Call) {
-        let ticks = call.call_time.zip(call.return_time).and_then(|(from, to)| to.checked_sub(from));
+        let ticks =
+            call.call_time.zip(call.return_time).and_then(|(from, to)| to.checked_sub(from));
         if call.stack != NONE {
             let own = call.ticks_self.unwrap_or(0);
             let sums = self.durations.entry((call.stack, ticks)).or_default();
@@ -477,8 +547,13 @@ impl Output for Rows<'_> {
         if self.detail == Detail::Summary {
             return;
         }
-        let (data_type, bytes) =
-            super::fdr::data(self.bytes, self.layout, self.version, event.value as usize, event.function as usize);
+        let (data_type, bytes) = super::fdr::data(
+            self.bytes,
+            self.layout,
+            self.version,
+            event.value as usize,
+            event.function as usize,
+        );
         let rows = &mut self.data;
         rows.number.push(number);
         rows.thread.push(thread as i32);
@@ -543,20 +618,28 @@ fn work<'a>(
         }
         !stop.load(Ordering::Relaxed)
     };
-    super::merge(files, &index.blocks, &index.threads, &mut problems, &mut progress, |thread, block, event| {
-        if too_many || rows.stopped {
-            return;
-        }
-        let function = match event.kind {
-            Kind::Enter | Kind::Exit | Kind::TailExit => names.id(event.function),
-            Kind::Data => {
-                (rows.bytes, rows.layout, rows.version) = (files[block.file as usize], block.layout, block.version);
-                NONE
+    super::merge(
+        files,
+        &index.blocks,
+        &index.threads,
+        &mut problems,
+        &mut progress,
+        |thread, block, event| {
+            if too_many || rows.stopped {
+                return;
             }
-            Kind::Argument => NONE,
-        };
-        too_many = !calls.event(thread, event, function, &mut rows);
-    });
+            let function = match event.kind {
+                Kind::Enter | Kind::Exit | Kind::TailExit => names.id(event.function),
+                Kind::Data => {
+                    (rows.bytes, rows.layout, rows.version) =
+                        (files[block.file as usize], block.layout, block.version);
+                    NONE
+                }
+                Kind::Argument => NONE,
+            };
+            too_many = !calls.event(thread, event, function, &mut rows);
+        },
+    );
     calls.finish(&mut rows);
     rows.finish();
     Found { calls, names, problems, too_many }
@@ -611,8 +694,11 @@ pub fn load(inputs: Vec<Input>, load: &mut Load) -> Result<Loaded, BuildError> {
     for (table, sql) in TIMES {
         load.connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
     }
-    let kinds: std::collections::BTreeSet<String> =
-        index.headers.iter().map(|(_, h)| format!("{} {}", if h.fdr { "fdr" } else { "basic" }, h.version)).collect();
+    let kinds: std::collections::BTreeSet<String> = index
+        .headers
+        .iter()
+        .map(|(_, h)| format!("{} {}", if h.fdr { "fdr" } else { "basic" }, h.version))
+        .collect();
     Ok(Loaded {
         carries: Carries { calls: true, time: true, threads: true, ..Carries::default() },
         steps: 0,
@@ -652,16 +738,22 @@ fn receive(load: &mut Load, receiver: mpsc::Receiver<Message>) -> Result<(), Bui
 /// Ticks a second, if the logs agree.
 fn frequency(index: &Index, names: &[String], load: &mut Load) -> Result<Option<u64>, BuildError> {
     let Some((_, first)) = index.headers.first() else { return Ok(None) };
-    if let Some((file, other)) = index.headers.iter().find(|(_, h)| h.frequency != first.frequency) {
-        let message =
-            format!("clocks of {} and {} ticks a second: times in seconds are left out", first.frequency, other.frequency);
-        let mut problem = warning("xray-frequencies", message, "build a database of the logs of each machine");
+    if let Some((file, other)) = index.headers.iter().find(|(_, h)| h.frequency != first.frequency)
+    {
+        let message = format!(
+            "clocks of {} and {} ticks a second: times in seconds are left out",
+            first.frequency, other.frequency
+        );
+        let mut problem =
+            warning("xray-frequencies", message, "build a database of the logs of each machine");
         problem.position = format!("{}: byte {}", names[*file as usize], other.at);
         load.problem(problem)?;
         return Ok(None);
     }
     if first.frequency == 0 {
-        let message = "the log does not say how many ticks a second has: times in seconds are left out".into();
+        let message =
+            "the log does not say how many ticks a second has: times in seconds are left out"
+                .into();
         load.problem(warning("xray-no-frequency", message, ""))?;
         return Ok(None);
     }
@@ -672,17 +764,33 @@ fn frequency(index: &Index, names: &[String], load: &mut Load) -> Result<Option<
 fn fits(found: &Found, load: &mut Load) -> Result<(), BuildError> {
     let c = &found.calls.counts;
     if found.too_many {
-        let message = format!("more than {} calls: the rest of the log is not loaded", super::calls::MOST);
+        let message =
+            format!("more than {} calls: the rest of the log is not loaded", super::calls::MOST);
         let remedy = "record a shorter run";
-        load.problem(Diagnostic { severity: Severity::Error, code: "too-many-calls", message, position: String::new(), remedy })?;
+        load.problem(Diagnostic {
+            severity: Severity::Error,
+            code: "too-many-calls",
+            message,
+            position: String::new(),
+            remedy,
+        })?;
     }
-    let short =
-        "the runtime leaves out calls below func_duration_threshold_us and overwrites or drops buffers when they are full";
+    let short = "the runtime leaves out calls below func_duration_threshold_us and overwrites or drops buffers when they are full";
     let info = [
         (c.open, "xray-open", "calls without an exit: they have no duration", short),
-        (c.gaps, "xray-gap", "exits without an entry: calls of kind gap, without caller and duration", short),
+        (
+            c.gaps,
+            "xray-gap",
+            "exits without an entry: calls of kind gap, without caller and duration",
+            short,
+        ),
         (c.unwound, "xray-unwound", "calls whose exit is missing ended with their caller's", short),
-        (c.chained, "xray-chained", "tail exits that name the first function of a chain of tail calls", ""),
+        (
+            c.chained,
+            "xray-chained",
+            "tail exits that name the first function of a chain of tail calls",
+            "",
+        ),
     ];
     for (count, code, message, remedy) in info {
         if count > 0 {
@@ -695,9 +803,14 @@ fn fits(found: &Found, load: &mut Load) -> Result<(), BuildError> {
         load.problems(warning("xray-stray-argument", message, ""), c.stray_arguments)?;
     }
     if c.backwards > 0 {
-        let message = "times of a thread that go back: durations across them are wrong or left out".into();
+        let message =
+            "times of a thread that go back: durations across them are wrong or left out".into();
         load.problems(
-            warning("xray-clock-back", message, "the processors' counters differ: bind the program to one"),
+            warning(
+                "xray-clock-back",
+                message,
+                "the processors' counters differ: bind the program to one",
+            ),
             c.backwards,
         )?;
     }
@@ -733,13 +846,22 @@ fn machine(calls: &Calls, index: &Index, load: &Load) -> Result<(), BuildError> 
 /// `call_stack`, `call_edge`, `function_profile`.
 fn sums(calls: &Calls, load: &Load) -> Result<(), BuildError> {
     let connection = load.connection;
-    let function_of = |stack: u32| if stack == NONE { None } else { Some(calls.stacks[stack as usize - 1].function as i32) };
+    let function_of = |stack: u32| {
+        if stack == NONE { None } else { Some(calls.stacks[stack as usize - 1].function as i32) }
+    };
     let mut table = connection.appender("call_stack")?;
-    let mut edges: std::collections::BTreeMap<(Option<i32>, i32, &str), u64> = std::collections::BTreeMap::new();
+    let mut edges: std::collections::BTreeMap<(Option<i32>, i32, &str), u64> =
+        std::collections::BTreeMap::new();
     let mut profile: std::collections::BTreeMap<i32, u64> = std::collections::BTreeMap::new();
     for (i, stack) in calls.stacks.iter().enumerate() {
         let function = stack.function as i32;
-        table.append_row(params![i as i32 + 1, some(stack.parent), function, stack.depth as i32, stack.nested])?;
+        table.append_row(params![
+            i as i32 + 1,
+            some(stack.parent),
+            function,
+            stack.depth as i32,
+            stack.nested
+        ])?;
         for (kind, n) in ["root", "call", "tail"].into_iter().zip(stack.calls) {
             if n > 0 {
                 *edges.entry((function_of(stack.parent), function, kind)).or_default() += n;

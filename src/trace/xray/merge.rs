@@ -24,7 +24,13 @@ struct Stream {
 
 impl Stream {
     /// Decodes more events; false at the end. `consumed` is told of the bytes.
-    fn refill(&mut self, files: &[&[u8]], all: &[Block], problems: &mut Problems, consumed: &mut u64) -> bool {
+    fn refill(
+        &mut self,
+        files: &[&[u8]],
+        all: &[Block],
+        problems: &mut Problems,
+        consumed: &mut u64,
+    ) -> bool {
         self.events.clear();
         self.taken = 0;
         while self.events.is_empty() && !self.blocks.is_empty() {
@@ -65,8 +71,9 @@ impl Stream {
     }
 }
 
-/// Gives every event of `threads` (ranges of `blocks`, in order) to `each`, with its thread and block: the earliest first, of equal times
-/// the first thread's, within a thread as recorded. `progress` is told of bytes and may end it.
+/// Gives every event of `threads` (ranges of `blocks`, in order) to `each`, with its thread and
+/// block: the earliest first, of equal times the first thread's, within a thread as recorded.
+/// `progress` is told of bytes and may end it.
 pub fn merge(
     files: &[&[u8]],
     blocks: &[Block],
@@ -79,8 +86,15 @@ pub fn merge(
     let mut heap = BinaryHeap::with_capacity(threads.len());
     let mut consumed = 0;
     for (number, range) in threads.iter().enumerate() {
-        let mut stream =
-            Stream { blocks: range.clone(), cursor: None, at: 0, events: Vec::new(), taken: 0, block: range.start, latest: 0 };
+        let mut stream = Stream {
+            blocks: range.clone(),
+            cursor: None,
+            at: 0,
+            events: Vec::new(),
+            taken: 0,
+            block: range.start,
+            latest: 0,
+        };
         if stream.refill(files, blocks, problems, &mut consumed) {
             heap.push(Reverse((stream.key(), number)));
         }

@@ -1,8 +1,10 @@
-//! LLVM XRay: logs of function entries and exits, in flight data recorder mode (versions 1 to 5) and basic mode, either byte order.
+//! LLVM XRay: logs of function entries and exits, in flight data recorder mode (versions 1 to 5)
+//! and basic mode, either byte order.
 //!
-//! [`fdr`] and [`naive`] find the buffers of a file and read their records, [`merge`] puts the threads' events into the order of their
-//! times, [`calls`] makes call instances of them, [`load`] writes the tables. Sources: LLVM's document of the format and, where files of its
-//! runtimes differ from that, the files.
+//! [`fdr`] and [`naive`] find the buffers of a file and read their records, [`merge`] puts the
+//! threads' events into the order of their times, [`calls`] makes call instances of them, [`load`]
+//! writes the tables. Sources: LLVM's document of the format and, where files of its runtimes
+//! differ from that, the files.
 
 pub mod calls;
 mod fdr;
@@ -44,7 +46,9 @@ impl Format for Xray {
         } else {
             let record = head.get(Header::SIZE..Header::SIZE + 4);
             header.version <= 3
-                && record.is_some_and(|r| r[usize::from(!header.big)] == 0 && r[usize::from(header.big)] <= 1 && r[3] <= 3)
+                && record.is_some_and(|r| {
+                    r[usize::from(!header.big)] == 0 && r[usize::from(header.big)] <= 1 && r[3] <= 3
+                })
         }
     }
     fn help(&self) -> &'static str {
@@ -95,12 +99,16 @@ impl Header {
         let good = |version: u16, kind: u16| (1..=255).contains(&version) && kind <= 1;
         let (version, kind, big) = match (word(0), word(2)) {
             (version, kind) if good(version, kind) => (version, kind, false),
-            (version, kind) if good(version.swap_bytes(), kind.swap_bytes()) => (version.swap_bytes(), kind.swap_bytes(), true),
+            (version, kind) if good(version.swap_bytes(), kind.swap_bytes()) => {
+                (version.swap_bytes(), kind.swap_bytes(), true)
+            }
             _ => return None,
         };
-        let high_bits = big && kind == 1 && bytes.get(Header::SIZE).is_some_and(|first| first & 0x80 != 0);
+        let high_bits =
+            big && kind == 1 && bytes.get(Header::SIZE).is_some_and(|first| first & 0x80 != 0);
         let layout = Layout { big, high_bits, naive: kind == 0 };
-        let (frequency, buffer_size) = (fdr::u64_at(&head[8..], big), fdr::u64_at(&head[16..], big));
+        let (frequency, buffer_size) =
+            (fdr::u64_at(&head[8..], big), fdr::u64_at(&head[16..], big));
         Some(Header { at: 0, version, fdr: kind == 1, big, layout, frequency, buffer_size })
     }
 }
@@ -212,7 +220,9 @@ pub struct Problems(Vec<(Problem, u64)>);
 
 impl Problems {
     pub fn push(&mut self, problem: Problem) {
-        let kind = |p: &Problem| (std::mem::discriminant(p), matches!(p, Problem::BufferCut { end: true, .. }));
+        let kind = |p: &Problem| {
+            (std::mem::discriminant(p), matches!(p, Problem::BufferCut { end: true, .. }))
+        };
         match self.0.iter_mut().find(|(first, _)| kind(first) == kind(&problem)) {
             Some((_, count)) => *count += 1,
             None => self.0.push((problem, 1)),
@@ -220,7 +230,10 @@ impl Problems {
     }
 
     /// With their numbers; `names` are the files'.
-    pub fn diagnostics<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = (Diagnostic, u64)> + 'a {
+    pub fn diagnostics<'a>(
+        &'a self,
+        names: &'a [String],
+    ) -> impl Iterator<Item = (Diagnostic, u64)> + 'a {
         self.0.iter().map(|&(problem, count)| (problem.diagnostic(names), count))
     }
 }
@@ -242,36 +255,53 @@ impl Problem {
         let error = Severity::Error;
         let rest = "copy the file again, or record again; what stands in other buffers is loaded";
         let (severity, code, message, remedy) = match self {
-            Problem::Skipped { bytes, .. } => {
-                (error, "xray-no-buffer", format!("{bytes} bytes where a buffer should begin were skipped"), rest)
-            }
-            Problem::BufferCut { lost, end: true, .. } if lost > 0 => {
-                (error, "xray-buffer-cut", format!("the file ends {lost} bytes before this buffer does"), rest)
-            }
+            Problem::Skipped { bytes, .. } => (
+                error,
+                "xray-no-buffer",
+                format!("{bytes} bytes where a buffer should begin were skipped"),
+                rest,
+            ),
+            Problem::BufferCut { lost, end: true, .. } if lost > 0 => (
+                error,
+                "xray-buffer-cut",
+                format!("the file ends {lost} bytes before this buffer does"),
+                rest,
+            ),
             Problem::BufferCut { end: true, .. } => {
                 (error, "xray-buffer-cut", "the file ends before this buffer does".into(), rest)
             }
-            Problem::BufferCut { .. } => {
-                (error, "xray-buffer-size", "another buffer begins before the end that this one says it has".into(), rest)
-            }
+            Problem::BufferCut { .. } => (
+                error,
+                "xray-buffer-size",
+                "another buffer begins before the end that this one says it has".into(),
+                rest,
+            ),
             Problem::NoExtents { .. } => (
                 Severity::Warning,
                 "xray-no-extents",
-                "a buffer without the record that says how long it is was read up to the next one".into(),
+                "a buffer without the record that says how long it is was read up to the next one"
+                    .into(),
                 "",
             ),
-            Problem::NoThread { bytes, .. } => {
-                (error, "xray-no-thread", format!("a buffer of {bytes} bytes does not say whose it is and was skipped"), rest)
-            }
+            Problem::NoThread { bytes, .. } => (
+                error,
+                "xray-no-thread",
+                format!("a buffer of {bytes} bytes does not say whose it is and was skipped"),
+                rest,
+            ),
             Problem::NoClock { .. } => (
                 error,
                 "xray-no-clock",
-                "an entry or exit before the first record that says what time it is was skipped".into(),
+                "an entry or exit before the first record that says what time it is was skipped"
+                    .into(),
                 rest,
             ),
-            Problem::RecordCut { bytes, .. } => {
-                (error, "xray-record-cut", format!("the {bytes} bytes at the end are no whole record"), rest)
-            }
+            Problem::RecordCut { bytes, .. } => (
+                error,
+                "xray-record-cut",
+                format!("the {bytes} bytes at the end are no whole record"),
+                rest,
+            ),
             Problem::TypedCut { .. } => (
                 Severity::Warning,
                 "xray-typed-event-cut",
@@ -284,7 +314,14 @@ impl Problem {
                     Place::Metadata(kind) => format!("a record of kind {kind}"),
                     Place::Length(length) => format!("an event of {length} bytes"),
                 };
-                (error, "xray-damaged", format!("{what}, which there is not; the {bytes} bytes from here on were skipped"), rest)
+                (
+                    error,
+                    "xray-damaged",
+                    format!(
+                        "{what}, which there is not; the {bytes} bytes from here on were skipped"
+                    ),
+                    rest,
+                )
             }
             Problem::Version { version, .. } => (
                 error,
@@ -309,7 +346,12 @@ pub struct Index {
 impl Index {
     /// Finds the buffers. A file that begins with no header is left out.
     pub fn new(files: &[&[u8]]) -> Index {
-        let mut index = Index { headers: Vec::new(), blocks: Vec::new(), threads: Vec::new(), problems: Problems::default() };
+        let mut index = Index {
+            headers: Vec::new(),
+            blocks: Vec::new(),
+            threads: Vec::new(),
+            problems: Problems::default(),
+        };
         for (file, bytes) in files.iter().enumerate() {
             let file = file as u32;
             let mut at = 0;
@@ -325,13 +367,15 @@ impl Index {
                 at = read(bytes, &header, file, &mut index.blocks, &mut index.problems);
             }
         }
-        // Buffers stand in a file in the order in which they were handed back, not in that of their times.
+        // Buffers stand in a file in the order in which they were handed back, not in that of their
+        // times.
         let blocks = &mut index.blocks;
         let owner = |b: &Block| (b.pid, b.tid);
         blocks.sort_by_key(|b| (owner(b), b.tsc, b.wall, b.file, b.start));
         let mut start = 0;
         while start < blocks.len() {
-            let end = start + blocks[start..].partition_point(|b| owner(b) == owner(&blocks[start]));
+            let end =
+                start + blocks[start..].partition_point(|b| owner(b) == owner(&blocks[start]));
             index.threads.push(start..end);
             start = end;
         }

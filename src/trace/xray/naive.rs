@@ -19,8 +19,15 @@ fn owner(record: &[u8], header: &Header) -> (i32, Option<i32>) {
     (word(at), (header.version >= 3).then(|| word(at + 4)))
 }
 
-/// Runs of records of one thread, as blocks; gives where it ended: at the end of the bytes or at another header.
-pub fn index(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, problems: &mut Problems) -> usize {
+/// Runs of records of one thread, as blocks; gives where it ended: at the end of the bytes or at
+/// another header.
+pub fn index(
+    bytes: &[u8],
+    header: &Header,
+    file: u32,
+    blocks: &mut Vec<Block>,
+    problems: &mut Problems,
+) -> usize {
     let mut at = header.at + Header::SIZE;
     let mut block: Option<Block> = None;
     // Clock at the last record of each thread: its runs stay in the order of the file.
@@ -28,7 +35,8 @@ pub fn index(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, 
     while let Some(record) = bytes.get(at..at + RECORD) {
         let kind = kind_of(record, header.big);
         // The header of a version 1 log begins like an argument.
-        let other = Header::parse(&bytes[at..]).filter(|h| !h.fdr && h.big == header.big && (1..=3).contains(&h.version));
+        let other = Header::parse(&bytes[at..])
+            .filter(|h| !h.fdr && h.big == header.big && (1..=3).contains(&h.version));
         let other = other.is_some_and(|h| h.frequency == header.frequency);
         let good = kind == 0 && record[3] <= 3 || kind == 1 && !other;
         if !good {
@@ -36,7 +44,11 @@ pub fn index(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, 
             if other {
                 return at;
             }
-            let what = if kind == 0 { Place::Function(record[3]) } else { Place::Metadata(record[usize::from(header.big)]) };
+            let what = if kind == 0 {
+                Place::Function(record[3])
+            } else {
+                Place::Metadata(record[usize::from(header.big)])
+            };
             problems.push(Problem::Unknown { file, at, what, bytes: RECORD });
             at += RECORD;
             continue;
@@ -52,7 +64,18 @@ pub fn index(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, 
                 let tsc = *last;
                 let (start, end) = (at, at + RECORD);
                 let (version, layout) = (header.version, header.layout);
-                block = Some(Block { file, start, end, cut: false, version, layout, pid, tid, wall: (0, 0), tsc });
+                block = Some(Block {
+                    file,
+                    start,
+                    end,
+                    cut: false,
+                    version,
+                    layout,
+                    pid,
+                    tid,
+                    wall: (0, 0),
+                    tsc,
+                });
             }
         }
         at += RECORD;
@@ -65,13 +88,25 @@ pub fn index(bytes: &[u8], header: &Header, file: u32, blocks: &mut Vec<Block>, 
 }
 
 /// Appends events from `at` on until `out` has `most` or the block ends; true at the end.
-pub fn fill(at: &mut usize, bytes: &[u8], block: &Block, out: &mut Vec<Event>, most: usize) -> bool {
+pub fn fill(
+    at: &mut usize,
+    bytes: &[u8],
+    block: &Block,
+    out: &mut Vec<Event>,
+    most: usize,
+) -> bool {
     let big = block.layout.big;
     while out.len() < most && *at < block.end {
         let record = &bytes[*at..*at + RECORD];
         *at += RECORD;
         if kind_of(record, big) == 1 {
-            out.push(Event { time: 0, value: u64_at(&record[16..], big), function: 0, cpu: 0, kind: Kind::Argument });
+            out.push(Event {
+                time: 0,
+                value: u64_at(&record[16..], big),
+                function: 0,
+                cpu: 0,
+                kind: Kind::Argument,
+            });
             continue;
         }
         let kind = match record[3] {
@@ -80,7 +115,13 @@ pub fn fill(at: &mut usize, bytes: &[u8], block: &Block, out: &mut Vec<Event>, m
             _ => Kind::TailExit,
         };
         let time = u64_at(&record[8..], big);
-        out.push(Event { time, value: 0, function: u32_at(&record[4..], big), cpu: record[2].into(), kind });
+        out.push(Event {
+            time,
+            value: 0,
+            function: u32_at(&record[4..], big),
+            cpu: record[2].into(),
+            kind,
+        });
     }
     *at >= block.end
 }
