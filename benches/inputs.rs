@@ -1,8 +1,8 @@
 //! What the benchmarks work on.
 
-use addfg::build::{Detail, ElfInput, Options, build};
 use addfg::diagnostics::Diagnostic;
 use addfg::event::{Carries, Isa, RunBatch, StepBatch};
+use addfg::load::{Detail, ElfInput, Options, load as build};
 use addfg::trace::input::Input;
 use addfg::trace::{Context, Found, STEP_FORMATS, Sink, StepFormat, TraceError, detect};
 use std::io::Read;

@@ -6,15 +6,16 @@
 //! may use the rooms before it, none the rooms after it.
 
 pub mod analysis;
-pub mod build;
 pub mod cli;
 pub mod diagnostics;
 pub mod event;
 pub mod export;
 pub mod flows;
 pub mod graph;
+pub mod id;
 pub mod image;
 pub mod isa;
+pub mod load;
 pub mod query;
 pub mod render;
 pub mod replay;

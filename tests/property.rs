@@ -3,7 +3,7 @@
 
 mod common;
 use addfg::analysis::pass::Mutation;
-use addfg::build::{Detail, ElfInput, Options, build};
+use addfg::load::{Detail, ElfInput, Options, load as build};
 use common::program::{Program, Random, Step, naive};
 use common::{Scratch, top_agrees};
 use proptest::prelude::*;

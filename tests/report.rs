@@ -80,7 +80,7 @@ fn thousand(path: &Path) {
              SELECT function_id, count(*), sum(steps_self), sum(steps_total), 0, 0 FROM function_call GROUP BY ALL;",
         )
         .unwrap();
-    addfg::build::derived(&connection).unwrap();
+    addfg::load::derived(&connection).unwrap();
     connection
         .execute_batch(
             "DELETE FROM function_edge_folded; INSERT INTO function_edge_folded FROM function_edge",

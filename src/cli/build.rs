@@ -1,5 +1,5 @@
-use crate::build::{Detail, ElfInput, Options};
 use crate::diagnostics::Severity;
+use crate::load::{Detail, ElfInput, Options};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -129,7 +129,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     bar.set_style(
         ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
-    let report = crate::build::build(&options, &mut |done, total| {
+    let report = crate::load::load(&options, &mut |done, total| {
         bar.set_length(total.max(done));
         bar.set_position(done);
         interrupted.load(Ordering::Relaxed)

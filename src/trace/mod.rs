@@ -51,8 +51,8 @@ pub trait TableFormat: Format {
     fn load(
         &self,
         inputs: Vec<input::Input>,
-        load: &mut crate::build::Load,
-    ) -> Result<Loaded, crate::build::BuildError>;
+        load: &mut crate::load::Load,
+    ) -> Result<Loaded, crate::load::BuildError>;
 }
 
 /// What a [`TableFormat`] loaded.

@@ -4,11 +4,11 @@
 
 use super::input::{Input, Locator};
 use super::{Format, Loaded, TableFormat, TraceError};
-use crate::build::{BuildError, Detail, FunctionNames, Load};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::Carries;
 use crate::image::AddressSpace;
 use crate::isa::{Decoded, Decoder, FlowKind, decoder};
+use crate::load::{BuildError, Detail, FunctionNames, Load};
 use crate::store::columns::{BATCH, batch};
 use duckdb::arrow::array::{ArrayRef, Int32Array, Int64Array, StringArray, UInt64Array};
 use duckdb::{Connection, params};

@@ -38,7 +38,7 @@ fn derive(connection: &Connection) {
              SELECT function_id, count(*), sum(steps_self), sum(steps_total), 0, 0 FROM function_call GROUP BY ALL;",
         )
         .expect("function level");
-    addfg::build::derived(connection).expect("what is derived");
+    addfg::load::derived(connection).expect("what is derived");
 }
 
 /// The program of the paper's figures 9 and 10: A calls B twice, B calls D, E and (through a stub)
@@ -112,5 +112,5 @@ pub fn large(path: &Path) {
              FROM range(20000) t(i);",
         )
         .expect("rows");
-    addfg::build::derived(&connection).expect("what is derived");
+    addfg::load::derived(&connection).expect("what is derived");
 }

@@ -5,11 +5,11 @@
 use super::input::{Input, Locator};
 use super::{Format, Loaded, TableFormat, TraceError};
 use crate::analysis::paths::{BlockKind, Function, Numbering, Path, Position};
-use crate::build::{BuildError, FunctionNames, Load};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::Carries;
 use crate::image::unwind::Core;
 use crate::image::{self, AddressSpace, FunctionRef, demangle};
+use crate::load::{BuildError, FunctionNames, Load};
 use duckdb::{Connection, params};
 use frames::Frame;
 use std::collections::{BTreeMap, BTreeSet};

@@ -13,9 +13,9 @@ mod walk;
 
 use super::input::Input;
 use super::{Format, Loaded, TableFormat, TraceError};
-use crate::build::{BuildError, Detail, Load};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::Carries;
+use crate::load::{BuildError, Detail, Load};
 use crate::store::StoreError;
 use crate::store::columns::{self, ColumnOutput, Table};
 use duckdb::arrow::array::ArrayRef;

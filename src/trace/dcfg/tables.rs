@@ -3,10 +3,10 @@
 use super::graph::{EdgeKind, Graph, Node, NodeKind, Process};
 use super::walk::{Counters, Take};
 use crate::analysis::{Call, Interval, LoopInstance, Output};
-use crate::build::{BuildError, Files};
 use crate::event::Isa;
 use crate::image::{AddressSpace, FunctionKind, FunctionRef};
 use crate::isa::{self, Decoded, Decoder};
+use crate::load::{BuildError, Files};
 use crate::store::columns::{self, ColumnOutput, Table};
 use duckdb::arrow::array::{ArrayRef, Int32Array, Int64Array};
 use duckdb::{Connection, params};

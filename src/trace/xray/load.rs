@@ -2,10 +2,10 @@
 
 use super::calls::{Call, Calls, Interval, NONE, Output};
 use super::{Event, Index, Kind, Layout, Problems};
-use crate::build::{BuildError, Detail, Load};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::Carries;
 use crate::image::{AddressSpace, FunctionKind, FunctionRef};
+use crate::load::{BuildError, Detail, Load};
 use crate::store::StoreError;
 use crate::store::columns::{self, BATCH};
 use crate::trace::input::Input;

@@ -12,9 +12,9 @@ mod load;
 mod merge;
 mod naive;
 
-use crate::build::{BuildError, Load};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::Carries;
+use crate::load::{BuildError, Load};
 use crate::trace::input::Input;
 use crate::trace::{Format, Loaded, TableFormat};
 use std::collections::BTreeMap;

@@ -123,7 +123,7 @@ pub struct Report {
 
 /// Builds a database. `progress` is told of the bytes consumed and, first, of the bytes there are
 /// (0: unknown); it returns true to interrupt.
-pub fn build(
+pub fn load(
     options: &Options,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Report, BuildError> {

@@ -1,0 +1,106 @@
+//! Numbers of things: dense from 1 in order of first appearance, the same in Rust and in the tables.
+//!
+//! They are never 0, so that an `Option` of one is four bytes and NULL is `None`.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+/// Ids that do not fit a column of 32 bits with a sign are not given out.
+pub const MOST: u32 = i32::MAX as u32;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(NonZeroU32);
+
+        impl $name {
+            pub const FIRST: $name = $name(NonZeroU32::MIN);
+
+            /// The id with this number; None for 0, which stands for no id in packed data.
+            #[inline]
+            pub const fn new(number: u32) -> Option<$name> {
+                match NonZeroU32::new(number) {
+                    Some(n) => Some($name(n)),
+                    None => None,
+                }
+            }
+
+            /// The id of what stands at `index` (from 0) of a list in order of ids.
+            #[inline]
+            pub const fn at(index: usize) -> $name {
+                match NonZeroU32::new(index as u32 + 1) {
+                    Some(n) => $name(n),
+                    None => $name(NonZeroU32::MAX),
+                }
+            }
+
+            /// Its place, from 0, in a list in order of ids.
+            #[inline]
+            pub const fn index(self) -> usize {
+                self.0.get() as usize - 1
+            }
+
+            #[inline]
+            pub const fn get(self) -> u32 {
+                self.0.get()
+            }
+
+            /// As the tables have it.
+            #[inline]
+            pub const fn column(self) -> i32 {
+                self.0.get() as i32
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                write!(f, "{}#{}", stringify!($name), self.0)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )+};
+}
+
+ids! {
+    /// `process.process_id`
+    ProcessId,
+    /// `thread.thread_id`: dense, whatever numbers the trace has.
+    ThreadId,
+    /// `image.image_id`
+    ImageId,
+    /// `section.section_id`
+    SectionId,
+    /// `source_file.file_id`
+    FileId,
+    /// `function_symbol.function_id`
+    FunctionId,
+    /// `instruction.instruction_id`
+    InstructionId,
+    /// Block of the packed low level.
+    BlockId,
+    /// `function_call.call_id`
+    CallId,
+    /// `control_flow.interval_id`
+    IntervalId,
+    /// `loop.loop_id`
+    LoopId,
+    /// A calling context, where a format has them.
+    StackId,
+}
+
+/// A step's place in the trace, from 1: `opcode_line.seq`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Seq(pub u64);
+
+/// An access: a step and the ordinal within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AccessRef {
+    pub seq: Seq,
+    pub ordinal: u16,
+}
