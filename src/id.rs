@@ -51,6 +51,11 @@ macro_rules! ids {
             pub const fn column(self) -> i32 {
                 self.0.get() as i32
             }
+
+            /// The id in a column of a table; None for what no table has: 0 and below.
+            pub fn from_column(number: i32) -> Option<$name> {
+                u32::try_from(number).ok().and_then($name::new)
+            }
         }
 
         impl fmt::Debug for $name {
