@@ -1096,10 +1096,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             return;
         }
         // 3
-        if last.executed
-            && last.kind == FlowKind::Return
-            && self.threads[t].returns.contains_key(&address)
-        {
+        if last.executed && last.kind.returns() && self.threads[t].returns.contains_key(&address) {
             let (any_slot, stack) = (self.without(Mutation::Slots), &self.threads[t].stack);
             let same = |s: Option<u64>| s.is_none() || slot.is_none() || s == slot || any_slot;
             let found =
@@ -1118,7 +1115,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
         // 4
         let jumps = match last.kind {
-            FlowKind::Jump | FlowKind::Call | FlowKind::Return => {
+            FlowKind::Jump | FlowKind::Call | FlowKind::Return | FlowKind::ExceptionReturn => {
                 last.executed && last.target.is_none_or(|a| a == address)
             }
             FlowKind::Unknown => true,

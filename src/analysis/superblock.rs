@@ -115,7 +115,7 @@ impl Superblocks {
         let stays = match last.kind {
             FlowKind::Jump => last.executed && last.target.is_none_or(|t| t == there),
             FlowKind::Unknown => true,
-            FlowKind::Call | FlowKind::Return => return None,
+            FlowKind::Call | FlowKind::Return | FlowKind::ExceptionReturn => return None,
             FlowKind::Next | FlowKind::Syscall | FlowKind::Trap => false,
         };
         let falls = there == last.next || (last.repeats && there == last.address);

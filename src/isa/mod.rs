@@ -17,6 +17,10 @@ pub enum FlowKind {
     Jump,
     Call,
     Return,
+    /// Goes back to what an exception, an interrupt or a system call interrupted: `eret`, `mret`,
+    /// `iret`, `rfe`, `subs pc, lr, #4`. Cortex-M's return by a value in the link register
+    /// (EXC_RETURN) is a [`FlowKind::Return`]: the instruction is that of any return.
+    ExceptionReturn,
     /// Enters the kernel and goes on with the next address.
     Syscall,
     /// Traps, halts: what follows is not said.
@@ -26,6 +30,11 @@ pub enum FlowKind {
 }
 
 impl FlowKind {
+    /// Whether the instruction goes back to where control came from.
+    pub fn returns(self) -> bool {
+        matches!(self, FlowKind::Return | FlowKind::ExceptionReturn)
+    }
+
     /// The word in `instruction.class`.
     pub fn name(self) -> &'static str {
         match self {
@@ -33,6 +42,7 @@ impl FlowKind {
             FlowKind::Jump => "jump",
             FlowKind::Call => "call",
             FlowKind::Return => "return",
+            FlowKind::ExceptionReturn => "exception_return",
             FlowKind::Syscall => "syscall",
             FlowKind::Trap => "trap",
             FlowKind::Unknown => "unknown",

@@ -358,7 +358,8 @@ impl Decoder for Pcode {
             _ => 64,
         };
         let effects = symbolic::evaluate(ops, &instance.map, next, bits);
-        let job = Job { isa, file, next, word, text: &text, effects: &effects, map: &instance.map };
+        let map = &instance.map;
+        let job = Job { isa, file, next, word, thumb, text: &text, effects: &effects, map };
         let mut decoded = job.describe(size);
         if isa == Isa::Arm {
             arm_conditions(file, &mut decoded, condition, thumb);
@@ -373,6 +374,7 @@ struct Job<'a> {
     file: &'static Registers,
     next: u64,
     word: u32,
+    thumb: bool,
     text: &'a str,
     effects: &'a Effects,
     map: &'a RegisterMap,
@@ -413,7 +415,7 @@ impl Job<'_> {
             }
         }
         let returned: Vec<RegSpan> = match &e.transfer {
-            Some(t) if flow.kind == FlowKind::Return => t.registers.clone(),
+            Some(t) if flow.kind.returns() => t.registers.clone(),
             _ => Vec::new(),
         };
         let access = |span: RegSpan, is_read: bool| RegAccess {
@@ -470,6 +472,9 @@ impl Job<'_> {
             "c" if self.text.starts_with("c.ebreak") => return next(FlowKind::Trap),
             _ => {}
         }
+        if exception_return(self.isa, self.word, self.thumb) {
+            return next(FlowKind::ExceptionReturn);
+        }
         let Some(t) = &self.effects.transfer else { return next(FlowKind::Next) };
         let flow = |kind| Flow {
             kind,
@@ -525,7 +530,7 @@ impl Job<'_> {
     ) -> Vec<MemOperand> {
         let e = self.effects;
         let loads: &[u16] = match &e.transfer {
-            Some(t) if flow.kind == FlowKind::Return => &t.loads,
+            Some(t) if flow.kind.returns() => &t.loads,
             _ => &[],
         };
         let written = spans(self.file, writes);
@@ -814,6 +819,40 @@ impl Job<'_> {
     }
 }
 
+/// Whether the opcode goes back to what an exception interrupted.
+///
+/// Sources: Arm Architecture Reference Manual (DDI 0406), B9.3 "ERET", "LDM (exception return)",
+/// "RFE", "SUBS PC, LR and related instructions"; (DDI 0487), C6.2 "ERET", "ERETAA"; RISC-V
+/// Privileged Architecture, 3.3.2 "Trap-Return Instructions".
+fn exception_return(isa: Isa, word: u32, thumb: bool) -> bool {
+    match isa {
+        // RFEDB, RFEIA; SUBS PC, LR, #n (ERET if n is 0).
+        Isa::Arm if thumb => {
+            matches!(word & 0xffd0_ffff, 0xe810_c000 | 0xe990_c000)
+                || word & 0xffff_ff00 == 0xf3de_8f00
+        }
+        // RFE; the others have a condition.
+        Isa::Arm if word >> 28 == 15 => word & 0xfe50_ffff == 0xf810_0a00,
+        Isa::Arm => {
+            let eret = word & 0x0fff_ffff == 0x0160_006e;
+            let ldm = word & 0x0e50_8000 == 0x0850_8000;
+            // Data processing with flags to the program counter, but for comparisons; bits 7 and 4
+            // of the form with a register are multiplications and others.
+            let data = word & 0x0c10_f000 == 0x0010_f000
+                && word >> 23 & 3 != 2
+                && !(word & 0x0200_0000 == 0 && word & 0x90 == 0x90);
+            eret || ldm || data
+        }
+        // ERET, ERETAA, ERETAB, DRPS.
+        Isa::Aarch64 => matches!(word, 0xd69f_03e0 | 0xd69f_0bff | 0xd69f_0fff | 0xd6bf_03e0),
+        // URET, SRET, MRET, MNRET, DRET.
+        Isa::Riscv32 | Isa::Riscv64 => {
+            matches!(word, 0x0020_0073 | 0x1020_0073 | 0x3020_0073 | 0x7020_0073 | 0x7b20_0073)
+        }
+        Isa::X86 | Isa::X86_64 => false,
+    }
+}
+
 /// Conditions of A32 opcodes and of IT blocks.
 fn arm_conditions(file: &Registers, decoded: &mut Decoded, condition: Option<u32>, thumb: bool) {
     let Some(cpsr) = file.lookup("cpsr") else { return };
@@ -825,7 +864,7 @@ fn arm_conditions(file: &Registers, decoded: &mut Decoded, condition: Option<u32
             decoded.reads.sort_by_key(|r| r.span);
         }
         // A branch that does nothing but branch is told by the next address.
-        let branches = matches!(kind, FlowKind::Jump | FlowKind::Return);
+        let branches = kind == FlowKind::Jump || kind.returns();
         if !(branches && decoded.memory.is_empty() && decoded.writes.is_empty()) {
             decoded.condition = Some(condition_holds(cpsr, condition));
         }

@@ -238,6 +238,9 @@ impl View<'_> {
         match self.i.mnemonic() {
             Syscall | Sysenter => return plain(FlowKind::Syscall),
             Hlt => return plain(FlowKind::Trap),
+            Iret | Iretd | Iretq | Sysret | Sysretq | Sysexit | Sysexitq | Uiret | Rsm => {
+                return plain(FlowKind::ExceptionReturn);
+            }
             Xbegin => {
                 return Flow {
                     kind: FlowKind::Jump,
@@ -504,7 +507,7 @@ impl View<'_> {
         if self.i.is_ip_rel_memory_operand() {
             r.push(span(RIP, word));
         }
-        if matches!(flow.kind, FlowKind::Jump | FlowKind::Call | FlowKind::Return) {
+        if flow.kind.returns() || matches!(flow.kind, FlowKind::Jump | FlowKind::Call) {
             w.push(span(RIP, word));
         }
         match self.i.mnemonic() {
@@ -642,6 +645,10 @@ impl View<'_> {
             && let Some(first) = operands.first_mut()
         {
             first.control = true;
+        }
+        // Program counter, selectors, flags and stack pointer: all of the frame.
+        if flow == FlowKind::ExceptionReturn {
+            operands.iter_mut().for_each(|o| o.control = true);
         }
         if let [operand] = operands.as_mut_slice() {
             operand.data_register = self.data_register(operand, register_reads, register_writes);
@@ -855,6 +862,19 @@ mod tests {
             show(Isa::X86, &[0x65, 0xa1, 0x14, 0, 0, 0]),
             "mov %gs:0x14,%eax | gs_base -> eax | L4 of eax"
         );
+    }
+
+    #[test]
+    fn exception_returns_are_told_from_returns() {
+        let kind =
+            |isa, bytes: &[u8]| X86::new(isa).decode(0x1000, bytes, false).unwrap().flow.kind;
+        for bytes in [&[0x48, 0xcf][..], &[0xcf], &[0x48, 0x0f, 0x07]] {
+            assert_eq!(kind(Isa::X86_64, bytes), FlowKind::ExceptionReturn, "{bytes:02x?}");
+        }
+        assert_eq!(kind(Isa::X86, &[0xcf]), FlowKind::ExceptionReturn);
+        assert_eq!(kind(Isa::X86_64, &[0xc3]), FlowKind::Return);
+        let iretq = X86::new(Isa::X86_64).decode(0x1000, &[0x48, 0xcf], false).unwrap();
+        assert!(iretq.memory.len() == 5 && iretq.memory.iter().all(|m| m.control && m.size == 8));
     }
 
     #[test]

@@ -976,9 +976,12 @@ impl Reader<'_, '_, '_> {
         // nothing but where control goes, what goes on to the next instruction decides nothing. A
         // call leaves a return address, too.
         let mut table = connection.appender_to_catalog_and_db("class_kind", "temp", "main")?;
-        for (class, kind) in
-            [(FlowKind::Jump, "control"), (FlowKind::Return, "control"), (FlowKind::Next, "data")]
-        {
+        for (class, kind) in [
+            (FlowKind::Jump, "control"),
+            (FlowKind::Return, "control"),
+            (FlowKind::ExceptionReturn, "control"),
+            (FlowKind::Next, "data"),
+        ] {
             table.append_row([class.name(), kind])?;
         }
         table.flush()?;

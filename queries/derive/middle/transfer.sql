@@ -27,8 +27,8 @@ slot AS (
 SELECT m.seq, m.thread_id, m.from_seq, m.function_id, m.address,
        CASE WHEN m.from_seq IS NULL THEN 'root'
             WHEN m.executed AND (m.class = 'call' OR (m.class = 'jump' AND f.linked)) THEN 'call'
-            WHEN m.executed AND m.class = 'return' THEN 'return'
-            WHEN (m.executed AND m.class IN ('jump', 'call', 'return') AND (m.target IS NULL OR m.target = m.address))
+            WHEN m.executed AND m.class IN ('return', 'exception_return') THEN 'return'
+            WHEN (m.executed AND m.class IN ('jump', 'call', 'return', 'exception_return') AND (m.target IS NULL OR m.target = m.address))
                  OR m.class = 'unknown' THEN 'jump'
             ELSE 'other' END AS kind,
        CASE WHEN kind = 'call' THEN m.next WHEN kind = 'return' THEN m.address END AS token,

@@ -704,6 +704,49 @@ const RV64: &[(&str, &str)] = &[
     ("5385b522", "fmv.d fa0,fa1 | f11 | f10 |  | next"),
 ];
 
+/// Ways back from an exception, and instructions with similar opcodes that are none.
+#[test]
+fn exception_returns_are_told_from_returns() {
+    let kind = |isa, thumb, word: u32| {
+        let bytes = match thumb && word > 0xffff {
+            true => (word << 16 | word >> 16).to_le_bytes(),
+            false => word.to_le_bytes(),
+        };
+        Pcode::new(isa, false).decode(0x8000, &bytes, thumb).map(|d| d.flow.kind)
+    };
+    let back = Some(FlowKind::ExceptionReturn);
+    for word in [
+        0xe1b0_f00e, // movs pc, lr
+        0xe25e_f004, // subs pc, lr, #4
+        0x025e_f004, // subseq pc, lr, #4
+        0xf8bd_0a00, // rfeia sp!
+        0xf93d_0a00, // rfedb sp!
+        0xe8fd_8003, // ldm sp!, {r0, r1, pc}^
+    ] {
+        assert_eq!(kind(Isa::Arm, false, word), back, "{word:08x}");
+    }
+    for (word, expected) in [
+        (0xe1a0_f00e, FlowKind::Return), // mov pc, lr
+        (0xe12f_ff1e, FlowKind::Return), // bx lr
+        (0xe8bd_8003, FlowKind::Return), // pop {r0, r1, pc}
+        (0xe8d0_7fff, FlowKind::Next),   // ldm r0, {r0-r14}^
+        (0xe15e_0004, FlowKind::Next),   // cmp lr, r4
+        (0xe000_0291, FlowKind::Next),   // mul r0, r1, r2
+    ] {
+        assert_eq!(kind(Isa::Arm, false, word), Some(expected), "{word:08x}");
+    }
+    for word in [0xf3de_8f00, 0xf3de_8f04, 0xe9bd_c000, 0xe81d_c000] {
+        assert_eq!(kind(Isa::Arm, true, word), back, "{word:08x}");
+    }
+    assert_eq!(kind(Isa::Arm, true, 0x4770), Some(FlowKind::Return));
+    assert_eq!(kind(Isa::Aarch64, false, 0xd69f_03e0), back);
+    assert_eq!(kind(Isa::Aarch64, false, 0xd65f_03c0), Some(FlowKind::Return));
+    for word in [0x3020_0073, 0x1020_0073] {
+        assert_eq!(kind(Isa::Riscv64, false, word), back, "{word:08x}");
+        assert_eq!(kind(Isa::Riscv32, false, word), back, "{word:08x}");
+    }
+}
+
 /// Opcodes in memory order at 0x8000 and what [`show`] says of them.
 #[test]
 fn instructions_touch_what_the_manuals_say() {
