@@ -1,5 +1,5 @@
 /* Allocates, uses and frees in several functions, and says so itself: a line for each allocation that it gets or gives back, by write(),
-   which needs no memory of its own. tests/allocations.rs compares. */
+   which needs no memory of its own. tests/it/allocations.rs compares. */
 #define _GNU_SOURCE
 #include "say.h"
 #include <malloc.h>

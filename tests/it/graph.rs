@@ -1,0 +1,159 @@
+//! From a database to a picture.
+
+use crate::common::fixture_db::{self, HOSTILE};
+use crate::common::*;
+use addfg::graph::{EdgeKind, Focus, Graph, Level, OTHERS, Selection, load, resolve_function};
+use addfg::render::{dot, json};
+use duckdb::Connection;
+use std::process::Command;
+
+fn open(build: fn(&std::path::Path), name: &str) -> (Scratch, Connection) {
+    let scratch = Scratch::new(name);
+    let path = scratch.path("fixture.duckdb");
+    build(&path);
+    let connection = addfg::store::open::open(&path, false).expect("opens");
+    (scratch, connection)
+}
+
+fn all() -> Selection {
+    Selection::default()
+}
+
+/// Bytes on edges and within nodes.
+fn bytes(graph: &Graph) -> i64 {
+    graph.edges().iter().map(|e| e.2.bytes()).sum::<i64>()
+        + graph.graph.node_weights().map(|n| n.local_bytes()).sum::<i64>()
+}
+
+#[test]
+fn the_paper_s_figures() {
+    let (_scratch, db) = open(fixture_db::small, "figures");
+    insta::assert_snapshot!("whole", dot::render(&load(&db, &all()).unwrap()));
+    let b = resolve_function(&db, "B").unwrap().function_id;
+    let focus =
+        |instance| Selection { focus: Some(Focus { function_id: b, instance, depth: 1 }), ..all() };
+    insta::assert_snapshot!("figure_9", dot::render(&load(&db, &focus(None)).unwrap()));
+    // Instance 1 has data from C and D; what only instance 2 has is potential.
+    insta::assert_snapshot!(
+        "figure_10",
+        dot::render_for_layout(&load(&db, &focus(Some(1))).unwrap())
+    );
+    insta::assert_snapshot!(
+        "files",
+        json::render(&load(&db, &Selection { level: Level::File, ..all() }).unwrap())
+    );
+    let instances = Selection { level: Level::Instance, ..focus(Some(2)) };
+    insta::assert_snapshot!("instances", json::render(&load(&db, &instances).unwrap()));
+}
+
+#[test]
+fn stubs_are_merged_without_loss() {
+    let (_scratch, db) = open(fixture_db::small, "stubs");
+    let (merged, shown) =
+        (load(&db, &all()).unwrap(), load(&db, &Selection { stubs: true, ..all() }).unwrap());
+    assert_eq!(bytes(&merged), bytes(&shown));
+    let steps = |g: &Graph| g.graph.node_weights().filter_map(|n| n.steps_self).sum::<i64>();
+    assert_eq!((steps(&merged), merged.steps), (100, 100));
+    assert_eq!(steps(&shown), 100);
+    let names = |g: &Graph| g.graph.node_weights().any(|n| n.name == "puts@plt");
+    assert!(names(&shown) && !names(&merged));
+    let edge = |g: &Graph, from: &str, to: &str| {
+        g.edges()
+            .into_iter()
+            .filter(|e| g.graph[e.0].name == from && g.graph[e.1].name == to)
+            .map(|e| e.2.clone())
+            .collect::<Vec<_>>()
+    };
+    // B called the stub that went on to puts, and the stub read its slot of the table for B.
+    assert!(matches!(&edge(&merged, "B", "puts")[..], [call, data]
+        if call.kind == (EdgeKind::Call { calls: 1, steps: Some(1) }) && data.bytes() == 4));
+    assert_eq!(edge(&merged, "<input>", "B")[0].bytes(), 2_000_008);
+    let focus = Some(Focus { function_id: 6, instance: None, depth: 1 });
+    let refused = load(&db, &Selection { focus, ..all() }).unwrap_err().to_string();
+    assert!(refused.contains("merged into its callers"), "{refused}");
+}
+
+#[test]
+fn a_large_graph_is_small_and_loses_nothing() {
+    let (_scratch, db) = open(fixture_db::large, "large");
+    let whole: i64 =
+        db.query_row("SELECT sum(bytes)::BIGINT FROM function_edge", [], |r| r.get(0)).unwrap();
+    let graph = load(&db, &Selection { min_bytes: Some(0), ..all() }).unwrap();
+    assert_eq!(graph.graph.node_count(), 25);
+    assert_eq!(bytes(&graph), whole);
+    let others = graph.graph.node_weights().find(|n| n.id == OTHERS).unwrap();
+    assert_eq!(others.members, 4976);
+    let graph = load(&db, &all()).unwrap();
+    let calls = graph.edges().iter().filter(|e| matches!(e.2.kind, EdgeKind::Call { .. })).count();
+    assert!(
+        graph.graph.edge_count() - calls <= 50 && calls <= 50,
+        "{} edges",
+        graph.graph.edge_count()
+    );
+    assert_eq!(dot::render(&graph), dot::render(&load(&db, &all()).unwrap()));
+    insta::assert_snapshot!("large_left_out", graph.left_out.join("\n"));
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let (_scratch, db) = open(fixture_db::small, "hostile");
+    let graph = load(&db, &all()).unwrap();
+    assert!(graph.graph.node_weights().any(|n| n.name == HOSTILE));
+    for text in [dot::render(&graph), dot::render_for_layout(&graph)] {
+        assert!(!text.contains('\u{1b}'));
+        let Ok(mut child) = Command::new("dot")
+            .arg("-Tsvg")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+        else {
+            println!("skipped: dot is not installed");
+            return;
+        };
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let (svg, errors) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && errors.is_empty(), "{errors}");
+        assert!(!svg.contains("<img"));
+        // As it is written, with the characters that act on a terminal escaped.
+        assert!(
+            svg.contains("E&quot;x\\\\n&lt;img src=a&gt;&#45;&gt;&amp;amp;\\\\u{1b}[31m\\\\N")
+                || svg.contains("E&quot;x\\n&lt;img src=a&gt;"),
+            "{svg}"
+        );
+    }
+    let parsed: serde_json::Value = serde_json::from_str(&json::render(&graph)).unwrap();
+    assert!(parsed["nodes"].as_array().unwrap().iter().any(|n| n["name"] == HOSTILE));
+}
+
+#[test]
+fn a_function_by_name() {
+    let (_scratch, db) = open(fixture_db::small, "resolve");
+    let id = |text| {
+        resolve_function(&db, text).map(|r| (r.function_id, r.instance)).map_err(|e| e.to_string())
+    };
+    assert_eq!(id("B"), Ok((2, None)));
+    assert_eq!(id("B#2"), Ok((2, Some(2))));
+    assert_eq!(id("b.c:B"), Ok((2, None)));
+    assert_eq!(id("/src/lib/b.c:B"), Ok((2, None)));
+    assert_eq!(id("@0x1015"), Ok((2, None)));
+    assert_eq!(id("@1015#1"), Ok((2, Some(1))));
+    assert_eq!(id("<input>"), Ok((8, None)));
+    assert_eq!(id("ns::f"), Ok((11, None)));
+    assert_eq!(id("b.c:ns::f"), Ok((11, None)));
+    assert_eq!(id("_ZN2ns1fEi"), Ok((11, None)));
+    assert_eq!(id("twice (b.c)"), Ok((10, None)));
+    assert_eq!(id("b.c:twice"), Ok((10, None)));
+    let ambiguous = "`twice` may be any of: `twice (a.c)` @0x1070, `twice (b.c)` @0x1080; name one of them in full, as FILE:NAME or as \
+                     @ADDRESS";
+    assert_eq!(id("twice"), Err(ambiguous.into()));
+    assert_eq!(id("put"), Err("no function is named `put`; there is `puts@plt`, `puts`".into()));
+    assert_eq!(id("B#3"), Err("`B` was called 2 times: there is no instance 3".into()));
+    assert_eq!(
+        id("@main"),
+        Err("`@main` is no address; write it in hexadecimal, as in @0x401136".into())
+    );
+    assert!(id("' OR 1=1 --").is_err());
+}

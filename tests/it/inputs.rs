@@ -1,0 +1,208 @@
+//! Broken, wrong and hostile inputs: a clear message, the right exit code, no half-made database.
+
+use crate::common::*;
+use std::path::Path;
+
+fn fir_log() -> Vec<u8> {
+    let mut text = Vec::new();
+    let file = std::fs::File::open(repository("examples/fir/fir.log.xz")).unwrap();
+    std::io::Read::read_to_end(&mut liblzma::read::XzDecoder::new(file), &mut text).unwrap();
+    text
+}
+
+/// Builds from a log with these bytes; gives exit code and standard error.
+fn build(folder: &Scratch, name: &str, log: &[u8], elf: &Path, more: &[&str]) -> (i32, String) {
+    let path = folder.path(name);
+    std::fs::write(&path, log).unwrap();
+    let db = folder.path("out.duckdb");
+    let mut arguments = vec![
+        "build",
+        path.to_str().unwrap(),
+        "--elf",
+        elf.to_str().unwrap(),
+        "-o",
+        db.to_str().unwrap(),
+    ];
+    arguments.extend(more);
+    let output = addfg(&arguments);
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn files(folder: &Scratch) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(&folder.0)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn refused_inputs_leave_nothing() {
+    let folder = Scratch::new("refused");
+    let elf = repository("examples/fir/fir");
+    let garbage: Vec<u8> = (0..5000u32).map(|i| (i.wrapping_mul(2654435761) >> 13) as u8).collect();
+    for (name, log, words) in [
+        ("empty.log", &b""[..], &["empty.log", "empty file"][..]),
+        (
+            "garbage.log",
+            &garbage[..],
+            &["garbage.log", "not a trace in any format", "addfg formats"],
+        ),
+        (
+            "text.log",
+            b"Dear reader,\nthis is no trace.\n",
+            &["text.log", "Dear reader", "addfg formats"],
+        ),
+        ("banner.log", b"==1== Lackey\n==1== done\n", &["banner.log"]),
+    ] {
+        let (code, error) = build(&folder, name, log, &elf, &[]);
+        assert_eq!(code, 2, "{name}: {error}");
+        for word in words {
+            assert!(error.contains(word), "{name}: {error}");
+        }
+        assert_eq!(files(&folder), [name], "nothing half-made");
+        std::fs::remove_file(folder.path(name)).unwrap();
+    }
+}
+
+#[test]
+fn wrong_elf_is_refused() {
+    let folder = Scratch::new("wrong-elf");
+    let log = String::from_utf8(fir_log()).unwrap().replace("I  0040", "I  0990");
+    let (code, error) =
+        build(&folder, "fir.log", log.as_bytes(), &repository("examples/fir/fir"), &[]);
+    assert_eq!(code, 2, "{error}");
+    assert!(
+        error.contains("fall in no function of") && error.contains("--elf FILE@ADDRESS"),
+        "{error}"
+    );
+    assert_eq!(files(&folder), ["fir.log"]);
+    let (code, error) =
+        build(&folder, "fir.log", &fir_log(), &repository("examples/fir/fir.c"), &[]);
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("fir.c is not an ELF file"), "{error}");
+}
+
+#[test]
+fn truncated_and_damaged_logs_load_up_to_the_damage() {
+    let folder = Scratch::new("damaged");
+    let elf = repository("examples/fir/fir");
+    let log = fir_log();
+    let (code, error) = build(&folder, "cut.log", &log[..log.len() / 2 + 3], &elf, &[]);
+    assert_eq!(code, 1, "{error}");
+    assert!(error.contains("cut.log:") && error.contains("ends within a line"), "{error}");
+    let steps: i64 =
+        rows(&folder.path("out.duckdb"), "SELECT count(*) FROM opcode_line")[0].parse().unwrap();
+    assert!((150..300).contains(&steps), "{steps}");
+    let (code, error) =
+        build(&folder, "cut.log", &log[..log.len() / 2 + 3], &elf, &["--force", "--strict"]);
+    assert_eq!(code, 2, "{error}");
+    assert!(folder.path("out.duckdb").exists(), "a refused build leaves the old database");
+    let after: i64 =
+        rows(&folder.path("out.duckdb"), "SELECT count(*) FROM opcode_line")[0].parse().unwrap();
+    assert_eq!(after, steps);
+
+    let lines: Vec<&[u8]> = log.split_inclusive(|&b| b == b'\n').collect();
+    let mut bad = lines[..60].concat();
+    bad.extend(b"I  zzz,4\n S 12,\nwhat\n");
+    bad.extend(lines[60..].concat());
+    let (code, error) = build(&folder, "bad.log", &bad, &elf, &["--force"]);
+    assert_eq!(code, 1, "{error}");
+    assert!(error.contains("bad.log:61:") && error.contains("(3 times)"), "{error}");
+    let steps = rows(&folder.path("out.duckdb"), "SELECT count(*) FROM opcode_line");
+    assert_eq!(steps, ["401"]);
+    let row = rows(&folder.path("out.duckdb"), "SELECT severity, code, count FROM diagnostic");
+    assert_eq!(row, ["error,malformed-line,3"]);
+}
+
+#[test]
+fn an_existing_database_is_not_overwritten() {
+    let folder = Scratch::new("exists");
+    std::fs::write(folder.path("out.duckdb"), "mine").unwrap();
+    let (code, error) = build(&folder, "fir.log", &fir_log(), &repository("examples/fir/fir"), &[]);
+    assert_eq!(code, 2);
+    assert!(error.contains("--force"), "{error}");
+    assert_eq!(std::fs::read(folder.path("out.duckdb")).unwrap(), b"mine");
+    let output = addfg(&["info", folder.path("out.duckdb").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("neither a DuckDB nor a SQLite database")
+    );
+}
+
+/// Compression, the number of jobs and line ends have no influence on what is in the database.
+#[test]
+fn the_same_contents_however_it_is_read() {
+    let folder = Scratch::new("same");
+    let elf = repository("examples/jpeg/jpeg");
+    let packed = repository("examples/jpeg/jpeg.log.xz");
+    let mut text = Vec::new();
+    let file = std::fs::File::open(&packed).unwrap();
+    std::io::Read::read_to_end(&mut liblzma::read::XzDecoder::new(file), &mut text).unwrap();
+    let crlf = String::from_utf8(text.clone()).unwrap().replace('\n', "\r\n");
+    std::fs::write(folder.path("plain.log"), &text).unwrap();
+    std::fs::write(folder.path("crlf.log"), crlf).unwrap();
+    let mut contents = Vec::new();
+    for (log, jobs) in [
+        (packed, "1"),
+        (folder.path("plain.log"), "1"),
+        (folder.path("plain.log"), "3"),
+        (folder.path("crlf.log"), "2"),
+    ] {
+        let db = folder.path("a.duckdb");
+        let (log, db) = (log.to_str().unwrap().to_owned(), db.to_str().unwrap().to_owned());
+        ok(&[
+            "build",
+            &log,
+            "--elf",
+            elf.to_str().unwrap(),
+            "-o",
+            &db,
+            "--jobs",
+            jobs,
+            "--force",
+            "--quiet",
+        ]);
+        let mut all = Vec::new();
+        for table in [
+            "block_run",
+            "block_step",
+            "block_access",
+            "instruction",
+            "function_symbol",
+            "function_call",
+            "communication_row",
+            "communication_kind",
+            "saved_register",
+            "control_flow",
+            "dataflow",
+            "function_edge",
+            "instruction_edge",
+            "call_edge",
+            "function_profile",
+            "region",
+            "variable",
+            "section",
+        ] {
+            let sql = format!(
+                "SELECT '{table}', count(*), bit_xor(hash(t::VARCHAR)), sum(hash(t::VARCHAR)) FROM {table} t"
+            );
+            all.extend(rows(Path::new(&db), &sql));
+        }
+        contents.push(all);
+    }
+    for other in &contents[1..] {
+        assert_eq!(&contents[0], other);
+    }
+}
+
+#[test]
+fn formats_are_listed_and_other_files_refused() {
+    assert!(ok(&["formats"]).contains("lackey"));
+    let output = addfg(&["graph", repository("Cargo.toml").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("neither a DuckDB nor a SQLite database")
+    );
+}

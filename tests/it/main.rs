@@ -1,0 +1,26 @@
+//! The integration tests: one program, so that the crate is linked once; a module for each subject.
+
+mod common;
+
+mod allocations;
+mod arm;
+mod bottom_up;
+mod csi;
+mod dcfg;
+mod export;
+mod fir;
+mod formats;
+mod graph;
+mod inputs;
+mod naive;
+mod property;
+mod qemu;
+mod report;
+mod reports;
+mod schema;
+mod sqlite;
+mod through;
+mod verify;
+mod views;
+mod wet;
+mod xray;
