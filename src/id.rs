@@ -3,7 +3,7 @@
 //! They are never 0, so that an `Option` of one is four bytes and NULL is `None`.
 
 use std::fmt;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
 /// Ids that do not fit a column of 32 bits with a sign are not given out.
 pub const MOST: u32 = i32::MAX as u32;
@@ -101,7 +101,25 @@ ids! {
 
 /// A step's place in the trace, from 1: `opcode_line.seq`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Seq(pub u64);
+pub struct Seq(NonZeroU64);
+
+impl Seq {
+    pub const FIRST: Seq = Seq(NonZeroU64::MIN);
+
+    /// None for 0, which is before the first step.
+    #[inline]
+    pub const fn new(number: u64) -> Option<Seq> {
+        match NonZeroU64::new(number) {
+            Some(n) => Some(Seq(n)),
+            None => None,
+        }
+    }
+
+    #[inline]
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+}
 
 /// An access: a step and the ordinal within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

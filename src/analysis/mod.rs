@@ -5,7 +5,10 @@ pub mod block;
 pub mod pass;
 pub mod paths;
 pub mod shadow;
+pub mod stack;
 pub mod superblock;
+
+pub use stack::{CallKind, Ending};
 
 /// What the pass must know of code.
 pub trait CodeMap {
@@ -25,38 +28,6 @@ pub struct Communication {
     pub is_register: bool,
     pub address: u64,
     pub bytes: u32,
-}
-
-/// How a call instance began; the word in `function_call.kind`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CallKind {
-    Call,
-    Tail,
-    Signal,
-    Root,
-    Stub,
-    Gap,
-}
-
-impl CallKind {
-    pub fn name(self) -> &'static str {
-        ["call", "tail", "signal", "root", "stub", "gap"][self as usize]
-    }
-}
-
-/// How a call instance ended; the word in `function_call.ending`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Ending {
-    Return,
-    Tail,
-    Unwound,
-    Open,
-}
-
-impl Ending {
-    pub fn name(self) -> &'static str {
-        ["return", "tail", "unwound", "open"][self as usize]
-    }
 }
 
 /// A row of `function_call`; 0 is NULL for ids.
