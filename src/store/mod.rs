@@ -3,7 +3,10 @@
 pub mod columns;
 mod ids;
 pub mod open;
+pub mod row;
 pub mod sqlite;
+pub mod table;
+pub mod tables;
 pub mod writer;
 
 /// Version of the tables; a database with another one is refused.
@@ -40,6 +43,8 @@ pub enum StoreError {
     Duckdb(#[from] duckdb::Error),
     #[error("database: {0}")]
     Arrow(#[from] duckdb::arrow::error::ArrowError),
+    #[error("a number for {table}.{column} does not fit {type_name}")]
+    Range { table: &'static str, column: &'static str, type_name: &'static str },
     #[error("the writer of the database stopped")]
     Stopped,
 }

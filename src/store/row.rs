@@ -1,0 +1,325 @@
+//! From typed rows to Arrow columns: the cells, the column types, and the macro that makes a row and its columns
+//! from one declaration. The tables themselves are in [`super::tables`].
+
+use super::StoreError;
+use crate::analysis::{CallKind, Ending};
+use crate::id;
+use duckdb::arrow::array::{
+    ArrayBuilder, ArrayRef, BinaryBuilder, BooleanBuilder, Int32Builder, Int64Builder, ListBuilder,
+    StringBuilder, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
+};
+use std::fmt;
+
+/// A column type of `schema/`, by its name there.
+pub trait SqlType {
+    type Builder: ArrayBuilder + Default;
+    const NAME: &'static str;
+    fn null(builder: &mut Self::Builder);
+}
+
+/// The column types that rows are made of, written as in SQL.
+#[allow(clippy::upper_case_acronyms, non_camel_case_types)]
+pub mod sql {
+    use super::*;
+
+    macro_rules! types {
+        ($($name:ident $text:literal $builder:ty;)+) => {$(
+            #[derive(Debug)]
+            pub enum $name {}
+            impl SqlType for $name {
+                type Builder = $builder;
+                const NAME: &'static str = $text;
+                #[inline]
+                fn null(builder: &mut $builder) {
+                    builder.append_null();
+                }
+            }
+        )+};
+    }
+
+    types! {
+        BOOLEAN "BOOLEAN" BooleanBuilder;
+        UTINYINT "UTINYINT" UInt8Builder;
+        USMALLINT "USMALLINT" UInt16Builder;
+        INTEGER "INTEGER" Int32Builder;
+        UINTEGER "UINTEGER" UInt32Builder;
+        BIGINT "BIGINT" Int64Builder;
+        UBIGINT "UBIGINT" UInt64Builder;
+        VARCHAR "VARCHAR" StringBuilder;
+        BLOB "BLOB" BinaryBuilder;
+        UBIGINTS "UBIGINT[]" ListBuilder<UInt64Builder>;
+    }
+}
+
+/// A column that is being filled.
+#[derive(Debug)]
+pub struct Buffer<S: SqlType> {
+    builder: S::Builder,
+    /// A number that the column's type does not hold was given: no row of it may be kept.
+    out_of_range: bool,
+}
+
+impl<S: SqlType> Default for Buffer<S> {
+    fn default() -> Self {
+        Buffer { builder: S::Builder::default(), out_of_range: false }
+    }
+}
+
+impl<S: SqlType> Buffer<S> {
+    pub(super) fn rows(&self) -> usize {
+        self.builder.len()
+    }
+
+    /// What was filled; nothing is left.
+    pub(super) fn take(
+        &mut self,
+        table: &'static str,
+        column: &'static str,
+    ) -> Result<ArrayRef, StoreError> {
+        if self.out_of_range {
+            return Err(StoreError::Range { table, column, type_name: S::NAME });
+        }
+        Ok(self.builder.finish())
+    }
+}
+
+/// A value that fits a cell of a column of type `S`.
+pub trait Cell<S: SqlType> {
+    /// The column may hold NULL.
+    const NULLABLE: bool = false;
+    fn append(self, to: &mut Buffer<S>);
+}
+
+impl<S: SqlType, T: Cell<S>> Cell<S> for Option<T> {
+    const NULLABLE: bool = true;
+    #[inline]
+    fn append(self, to: &mut Buffer<S>) {
+        match self {
+            Some(value) => value.append(to),
+            None => S::null(&mut to.builder),
+        }
+    }
+}
+
+macro_rules! exact {
+    ($($from:ty => $sql:ident),+ $(,)?) => {$(
+        impl Cell<sql::$sql> for $from {
+            #[inline]
+            fn append(self, to: &mut Buffer<sql::$sql>) {
+                to.builder.append_value(self.into());
+            }
+        }
+    )+};
+}
+
+macro_rules! checked {
+    ($($from:ty => $sql:ident),+ $(,)?) => {$(
+        impl Cell<sql::$sql> for $from {
+            #[inline]
+            fn append(self, to: &mut Buffer<sql::$sql>) {
+                match self.try_into() {
+                    Ok(value) => to.builder.append_value(value),
+                    Err(_) => {
+                        to.builder.append_null();
+                        to.out_of_range = true;
+                    }
+                }
+            }
+        }
+    )+};
+}
+
+exact! {
+    u8 => UTINYINT, u8 => USMALLINT, u16 => USMALLINT, i32 => INTEGER, u16 => INTEGER, u16 => UINTEGER, u32 => UINTEGER,
+    i64 => BIGINT, u32 => BIGINT, u32 => UBIGINT, u64 => UBIGINT,
+}
+
+checked! {
+    u32 => USMALLINT, u32 => INTEGER, usize => INTEGER, usize => UINTEGER, u64 => BIGINT, usize => BIGINT, usize => UBIGINT,
+}
+
+macro_rules! ids {
+    ($($id:ident),+ $(,)?) => {$(
+        impl Cell<sql::INTEGER> for id::$id {
+            #[inline]
+            fn append(self, to: &mut Buffer<sql::INTEGER>) {
+                to.builder.append_value(self.column());
+            }
+        }
+    )+};
+}
+
+ids! {
+    ProcessId, ThreadId, ImageId, SectionId, FileId, FunctionId, InstructionId, BlockId, CallId, IntervalId, LoopId, StackId,
+}
+
+impl Cell<sql::BIGINT> for id::Seq {
+    #[inline]
+    fn append(self, to: &mut Buffer<sql::BIGINT>) {
+        Cell::<sql::BIGINT>::append(self.0, to);
+    }
+}
+
+impl Cell<sql::BOOLEAN> for bool {
+    #[inline]
+    fn append(self, to: &mut Buffer<sql::BOOLEAN>) {
+        to.builder.append_value(self);
+    }
+}
+
+impl Cell<sql::VARCHAR> for &str {
+    #[inline]
+    fn append(self, to: &mut Buffer<sql::VARCHAR>) {
+        to.builder.append_value(self);
+    }
+}
+
+impl Cell<sql::VARCHAR> for CallKind {
+    #[inline]
+    fn append(self, to: &mut Buffer<sql::VARCHAR>) {
+        to.builder.append_value(self.name());
+    }
+}
+
+impl Cell<sql::VARCHAR> for Ending {
+    #[inline]
+    fn append(self, to: &mut Buffer<sql::VARCHAR>) {
+        to.builder.append_value(self.name());
+    }
+}
+
+impl Cell<sql::BLOB> for &[u8] {
+    #[inline]
+    fn append(self, to: &mut Buffer<sql::BLOB>) {
+        to.builder.append_value(self);
+    }
+}
+
+impl Cell<sql::UBIGINTS> for &[u64] {
+    #[inline]
+    fn append(self, to: &mut Buffer<sql::UBIGINTS>) {
+        to.builder.values().append_slice(self);
+        to.builder.append(true);
+    }
+}
+
+impl Cell<sql::UBIGINTS> for &[Option<u64>] {
+    #[inline]
+    fn append(self, to: &mut Buffer<sql::UBIGINTS>) {
+        self.iter().for_each(|v| to.builder.values().append_option(*v));
+        to.builder.append(true);
+    }
+}
+
+/// A column as the schema has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: &'static str,
+    pub type_name: &'static str,
+    pub nullable: bool,
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(
+            f,
+            "{} {}{}",
+            self.name,
+            self.type_name,
+            if self.nullable { "" } else { " NOT NULL" }
+        )
+    }
+}
+
+/// A table's name and its columns in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Description {
+    pub table: &'static str,
+    pub columns: &'static [Column],
+}
+
+/// The columns of one table that are being filled; made by [`tables!`] in the order of the schema.
+pub trait Columns: Default {
+    const DESCRIPTION: Description;
+    /// Rows in them.
+    fn rows(&self) -> usize;
+    /// What was filled; nothing is left. An error if a number did not fit its column.
+    fn take(&mut self) -> Result<Vec<ArrayRef>, StoreError>;
+}
+
+/// A row of one table.
+pub trait Row {
+    type Columns: Columns;
+    fn append(self, columns: &mut Self::Columns);
+}
+
+/// A field's name without the mark of a raw identifier.
+pub(super) const fn plain(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
+
+/// Declares tables: `Row, Columns = "table" { column: type of the value => type of the column, ... }`, in the order of
+/// `schema/`. An `Option` is a column that may be NULL. Makes the row, its columns, and `TABLES`, the list of all.
+macro_rules! tables {
+    ($(
+        $(#[$doc:meta])*
+        $row:ident $(<$life:lifetime>)?, $columns:ident = $table:literal {
+            $($field:ident: $type:ty => $sql:ident),+ $(,)?
+        }
+    )+) => {
+        $(
+            #[doc = concat!("A row of `", $table, "`.")]
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub struct $row $(<$life>)? { $(pub $field: $type),+ }
+
+            #[doc = concat!("Columns of `", $table, "` that are being filled.")]
+            #[derive(Debug, Default)]
+            pub struct $columns { $($field: $crate::store::row::Buffer<$crate::store::row::sql::$sql>),+ }
+
+            impl $crate::store::row::Columns for $columns {
+                const DESCRIPTION: $crate::store::row::Description = {
+                    use $crate::store::row::{Cell, Column, Description, SqlType, plain, sql};
+                    const COUNT: usize = [$(stringify!($field)),+].len();
+                    const fn columns $(<$life>)? () -> [Column; COUNT] {
+                        [$(Column {
+                            name: plain(stringify!($field)),
+                            type_name: <sql::$sql as SqlType>::NAME,
+                            nullable: <$type as Cell<sql::$sql>>::NULLABLE,
+                        }),+]
+                    }
+                    Description { table: $table, columns: &columns() }
+                };
+
+                #[inline]
+                fn rows(&self) -> usize {
+                    [$(self.$field.rows()),+][0]
+                }
+
+                fn take(
+                    &mut self,
+                ) -> Result<Vec<duckdb::arrow::array::ArrayRef>, $crate::store::StoreError> {
+                    Ok(vec![$(
+                        self.$field.take($table, $crate::store::row::plain(stringify!($field)))?
+                    ),+])
+                }
+            }
+
+            impl $(<$life>)? $crate::store::row::Row for $row $(<$life>)? {
+                type Columns = $columns;
+                #[inline]
+                fn append(self, columns: &mut $columns) {
+                    $($crate::store::row::Cell::append(self.$field, &mut columns.$field);)+
+                }
+            }
+        )+
+
+        /// The tables of this file.
+        pub(super) const TABLES: &[$crate::store::row::Description] =
+            &[$(<$columns as $crate::store::row::Columns>::DESCRIPTION),+];
+    };
+}
+pub(super) use tables;

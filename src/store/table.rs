@@ -1,0 +1,170 @@
+//! Rows on their way into the database, full batches at a time. See [`super::tables`] for how to use it.
+
+use super::StoreError;
+use super::row::{Columns, Description, Row};
+use duckdb::arrow::array::ArrayRef;
+use duckdb::arrow::datatypes::{Field, Schema};
+use duckdb::arrow::record_batch::RecordBatch;
+use duckdb::{Appender, Connection};
+use std::sync::Arc;
+
+/// Rows of a batch: a quarter of a DuckDB row group, so that the writer need not wait for them, nor
+/// they in memory.
+pub const BATCH: usize = 30_720;
+
+/// Appends batches of columns to one table. Columns that have been NULL throughout are not given to DuckDB: it fills
+/// them itself at a fraction of the cost.
+struct Sink<'c> {
+    connection: &'c Connection,
+    description: Description,
+    given: Vec<bool>,
+    appender: Option<Appender<'c>>,
+}
+
+impl<'c> Sink<'c> {
+    fn new(connection: &'c Connection, description: Description) -> Self {
+        let given = description.columns.iter().map(|c| !c.nullable).collect();
+        Sink { connection, description, given, appender: None }
+    }
+
+    fn append(&mut self, columns: Vec<ArrayRef>) -> Result<(), StoreError> {
+        let mut more = false;
+        for (given, column) in self.given.iter_mut().zip(&columns) {
+            if !*given && column.null_count() < column.len() {
+                (*given, more) = (true, true);
+            }
+        }
+        let appender = match &mut self.appender {
+            Some(appender) if !more => appender,
+            _ => {
+                let names = self.description.columns.iter().zip(&self.given);
+                let names: Vec<&str> =
+                    names.filter_map(|(c, given)| given.then_some(c.name)).collect();
+                self.appender
+                    .insert(self.connection.appender_with_columns(self.description.table, &names)?)
+            }
+        };
+        let columns: Vec<ArrayRef> = columns
+            .into_iter()
+            .zip(&self.given)
+            .filter_map(|(c, given)| given.then_some(c))
+            .collect();
+        appender.append_record_batch(record_batch(columns)?)?;
+        // Into the table: an appender would gather seven times as many first, and loses its errors when dropped.
+        Ok(appender.flush()?)
+    }
+}
+
+/// Makes a record batch of unnamed columns.
+fn record_batch(columns: Vec<ArrayRef>) -> Result<RecordBatch, StoreError> {
+    let field = |(i, c): (usize, &ArrayRef)| Field::new(i.to_string(), c.data_type().clone(), true);
+    let schema = Schema::new(columns.iter().enumerate().map(field).collect::<Vec<_>>());
+    Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
+}
+
+/// A table that is being filled by the thread that has the connection.
+#[must_use = "rows are in the table when finished"]
+pub struct Table<'c, C> {
+    sink: Sink<'c>,
+    columns: C,
+}
+
+impl<'c, C: Columns> Table<'c, C> {
+    pub fn new(connection: &'c Connection) -> Self {
+        Table { sink: Sink::new(connection, C::DESCRIPTION), columns: C::default() }
+    }
+
+    #[inline]
+    pub fn push(&mut self, row: impl Row<Columns = C>) -> Result<(), StoreError> {
+        row.append(&mut self.columns);
+        if self.columns.rows() >= BATCH { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.sink.append(self.columns.take()?)
+    }
+
+    /// Appends what is left.
+    pub fn finish(mut self) -> Result<(), StoreError> {
+        if self.columns.rows() > 0 { self.flush() } else { Ok(()) }
+    }
+}
+
+/// Fills a table with these rows.
+pub fn fill<R: Row>(
+    connection: &Connection,
+    rows: impl IntoIterator<Item = R>,
+) -> Result<(), StoreError> {
+    let mut table = Table::<R::Columns>::new(connection);
+    rows.into_iter().try_for_each(|row| table.push(row))?;
+    table.finish()
+}
+
+/// Columns of some rows of a table, for the thread that writes.
+#[derive(Debug)]
+pub struct Batch {
+    pub(super) description: Description,
+    /// An error if a number did not fit its column: told when appended.
+    pub(super) columns: Result<Vec<ArrayRef>, StoreError>,
+}
+
+/// A table that is being filled by another thread than the one that has the connection.
+#[derive(Debug)]
+pub struct Stream<C> {
+    columns: C,
+    description: Description,
+}
+
+impl<C: Columns> Default for Stream<C> {
+    fn default() -> Self {
+        Stream { columns: C::default(), description: C::DESCRIPTION }
+    }
+}
+
+impl<C: Columns> Stream<C> {
+    /// For a table of another name with the same columns.
+    pub fn named(table: &'static str) -> Self {
+        Stream { description: Description { table, ..C::DESCRIPTION }, ..Stream::default() }
+    }
+
+    /// Gives a batch when one is full.
+    #[inline]
+    #[must_use = "a full batch is to be sent"]
+    pub fn push(&mut self, row: impl Row<Columns = C>) -> Option<Batch> {
+        row.append(&mut self.columns);
+        if self.columns.rows() >= BATCH { Some(self.batch()) } else { None }
+    }
+
+    #[cold]
+    fn batch(&mut self) -> Batch {
+        Batch { description: self.description, columns: self.columns.take() }
+    }
+
+    /// What is left.
+    #[must_use = "the last batch is to be sent"]
+    pub fn rest(&mut self) -> Option<Batch> {
+        (self.columns.rows() > 0).then(|| self.batch())
+    }
+}
+
+/// The tables of a database, as batches for them come.
+pub struct Tables<'c> {
+    connection: &'c Connection,
+    sinks: Vec<Sink<'c>>,
+}
+
+impl<'c> Tables<'c> {
+    pub fn new(connection: &'c Connection) -> Self {
+        Tables { connection, sinks: Vec::new() }
+    }
+
+    pub fn append(&mut self, batch: Batch) -> Result<(), StoreError> {
+        let columns = batch.columns?;
+        let known = self.sinks.iter().position(|s| s.description.table == batch.description.table);
+        let at = known.unwrap_or_else(|| {
+            self.sinks.push(Sink::new(self.connection, batch.description));
+            self.sinks.len() - 1
+        });
+        self.sinks[at].append(columns)
+    }
+}

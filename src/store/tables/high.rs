@@ -1,0 +1,77 @@
+//! Rows of `schema/3_high.sql`.
+
+use crate::analysis::CallKind;
+use crate::id::{CallId, FunctionId, InstructionId, IntervalId, ThreadId};
+use crate::store::row::tables;
+
+tables! {
+    ControlFlow, ControlFlows = "control_flow" {
+        interval_id: IntervalId => INTEGER,
+        thread_id: ThreadId => INTEGER,
+        call_id: CallId => INTEGER,
+        function_id: FunctionId => INTEGER,
+        start_seq: Option<u64> => BIGINT,
+        end_seq: Option<u64> => BIGINT,
+        start_time: Option<u64> => UBIGINT,
+        end_time: Option<u64> => UBIGINT,
+    }
+
+    DataflowRow, DataflowRows = "dataflow_row" {
+        writer_call_id: Option<CallId> => INTEGER,
+        reader_call_id: CallId => INTEGER,
+        writer_function_id: Option<FunctionId> => INTEGER,
+        reader_function_id: FunctionId => INTEGER,
+        place_id: u32 => UINTEGER,
+        bytes: u64 => BIGINT,
+        unique_bytes: Option<u64> => BIGINT,
+        transfers: Option<u64> => BIGINT,
+    }
+
+    Place<'a>, Places = "place" {
+        place_id: u32 => UINTEGER,
+        via: &'a str => VARCHAR,
+        function_id: Option<FunctionId> => INTEGER,
+    }
+
+    FunctionEdge<'a>, FunctionEdges = "function_edge" {
+        writer_function_id: FunctionId => INTEGER,
+        reader_function_id: FunctionId => INTEGER,
+        via: Option<&'a str> => VARCHAR,
+        bytes: Option<u64> => BIGINT,
+        unique_bytes: Option<u64> => BIGINT,
+        addresses: Option<u64> => BIGINT,
+        transfers: Option<u64> => BIGINT,
+    }
+
+    InstructionEdge<'a>, InstructionEdges = "instruction_edge" {
+        writer_instruction_id: Option<InstructionId> => INTEGER,
+        reader_instruction_id: InstructionId => INTEGER,
+        writer_function_id: FunctionId => INTEGER,
+        via: Option<&'a str> => VARCHAR,
+        bytes: Option<u64> => BIGINT,
+        transfers: u64 => BIGINT,
+    }
+
+    CallEdge, CallEdges = "call_edge" {
+        caller_function_id: Option<FunctionId> => INTEGER,
+        callee_function_id: FunctionId => INTEGER,
+        kind: CallKind => VARCHAR,
+        calls: u64 => BIGINT,
+        steps: Option<u64> => BIGINT,
+    }
+
+    FunctionProfile, FunctionProfiles = "function_profile" {
+        function_id: FunctionId => INTEGER,
+        calls: Option<u64> => BIGINT,
+        steps_self: Option<u64> => BIGINT,
+        steps_total: Option<u64> => BIGINT,
+        dead_bytes: Option<u64> => BIGINT,
+        written_bytes: Option<u64> => BIGINT,
+    }
+
+    Region<'a>, Regions = "region" {
+        first_address: u64 => UBIGINT,
+        last_address: u64 => UBIGINT,
+        via: &'a str => VARCHAR,
+    }
+}

@@ -1,0 +1,131 @@
+//! Rows of `schema/1_low.sql`.
+
+use crate::id::{
+    BlockId, FileId, FunctionId, ImageId, InstructionId, ProcessId, SectionId, ThreadId,
+};
+use crate::store::row::tables;
+
+tables! {
+    Process<'a>, Processes = "process" {
+        process_id: ProcessId => INTEGER,
+        pid: Option<u64> => BIGINT,
+        name: Option<&'a str> => VARCHAR,
+    }
+
+    Thread, Threads = "thread" {
+        thread_id: ThreadId => INTEGER,
+        process_id: ProcessId => INTEGER,
+        tid: Option<u64> => BIGINT,
+        steps: Option<u64> => BIGINT,
+    }
+
+    Image<'a>, Images = "image" {
+        image_id: ImageId => INTEGER,
+        process_id: Option<ProcessId> => INTEGER,
+        path: &'a str => VARCHAR,
+        bias: Option<u64> => UBIGINT,
+        stripped: Option<bool> => BOOLEAN,
+        load_seq: Option<u64> => BIGINT,
+        unload_seq: Option<u64> => BIGINT,
+    }
+
+    Section<'a>, Sections = "section" {
+        section_id: SectionId => INTEGER,
+        image_id: ImageId => INTEGER,
+        name: &'a str => VARCHAR,
+        address: u64 => UBIGINT,
+        size: u64 => UBIGINT,
+        writable: bool => BOOLEAN,
+        executable: bool => BOOLEAN,
+    }
+
+    SourceFile<'a>, SourceFiles = "source_file" {
+        file_id: FileId => INTEGER,
+        path: &'a str => VARCHAR,
+    }
+
+    FunctionSymbol<'a>, FunctionSymbols = "function_symbol" {
+        function_id: FunctionId => INTEGER,
+        name: &'a str => VARCHAR,
+        symbol: Option<&'a str> => VARCHAR,
+        kind: &'a str => VARCHAR,
+        image_id: Option<ImageId> => INTEGER,
+        file_id: Option<FileId> => INTEGER,
+        address: Option<u64> => UBIGINT,
+        size: Option<u64> => UBIGINT,
+    }
+
+    FunctionName<'a>, FunctionNames = "function_name" {
+        function_id: FunctionId => INTEGER,
+        name: &'a str => VARCHAR,
+    }
+
+    Variable<'a>, Variables = "variable" {
+        variable_id: u32 => INTEGER,
+        name: &'a str => VARCHAR,
+        type_name: Option<&'a str> => VARCHAR,
+        image_id: Option<ImageId> => INTEGER,
+        file_id: Option<FileId> => INTEGER,
+        line: Option<u32> => INTEGER,
+        address: u64 => UBIGINT,
+        size: u64 => UBIGINT,
+    }
+
+    Register<'a>, Registers = "register" {
+        address: u32 => UINTEGER,
+        name: &'a str => VARCHAR,
+        size: u32 => UINTEGER,
+        is_control: bool => BOOLEAN,
+    }
+
+    Instruction<'a>, Instructions = "instruction" {
+        instruction_id: InstructionId => INTEGER,
+        process_id: Option<ProcessId> => INTEGER,
+        image_id: Option<ImageId> => INTEGER,
+        address: u64 => UBIGINT,
+        opcode: Option<&'a [u8]> => BLOB,
+        text: Option<&'a str> => VARCHAR,
+        size: Option<u8> => UTINYINT,
+        function_id: FunctionId => INTEGER,
+        file_id: Option<FileId> => INTEGER,
+        line: Option<u32> => INTEGER,
+        class: &'a str => VARCHAR,
+        target: Option<u64> => UBIGINT,
+        conditional: Option<bool> => BOOLEAN,
+        repeats: Option<bool> => BOOLEAN,
+        executions: u64 => BIGINT,
+    }
+
+    BlockStep, BlockSteps = "block_step" {
+        block_id: BlockId => INTEGER,
+        step: u32 => INTEGER,
+        instruction_id: InstructionId => INTEGER,
+        executed: bool => BOOLEAN,
+    }
+
+    BlockAccess<'a>, BlockAccesses = "block_access" {
+        block_id: BlockId => INTEGER,
+        step: u32 => INTEGER,
+        ordinal: u16 => USMALLINT,
+        is_write: bool => BOOLEAN,
+        space: &'a str => VARCHAR,
+        register_address: Option<u32> => UINTEGER,
+        memory_index: Option<u32> => INTEGER,
+        value_index: Option<u32> => INTEGER,
+        size: u32 => UINTEGER,
+        is_control: bool => BOOLEAN,
+        is_stack_relative: bool => BOOLEAN,
+        data_register: Option<u32> => UINTEGER,
+    }
+
+    BlockRun<'a>, BlockRuns = "block_run" {
+        start_seq: u64 => BIGINT,
+        thread_id: ThreadId => INTEGER,
+        block_id: BlockId => INTEGER,
+        address: Option<&'a [u64]> => UBIGINTS,
+        value: Option<&'a [Option<u64>]> => UBIGINTS,
+        time: Option<&'a [u64]> => UBIGINTS,
+        sp: Option<u64> => UBIGINT,
+        linked: Option<bool> => BOOLEAN,
+    }
+}
