@@ -156,7 +156,7 @@ ids! {
 impl Cell<sql::BIGINT> for id::Seq {
     #[inline]
     fn append(self, to: &mut Buffer<sql::BIGINT>) {
-        Cell::<sql::BIGINT>::append(self.0, to);
+        Cell::<sql::BIGINT>::append(self.get(), to);
     }
 }
 
