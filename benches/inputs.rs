@@ -4,7 +4,7 @@ use addfg::diagnostics::Diagnostic;
 use addfg::event::{Carries, Isa, RunBatch, StepBatch};
 use addfg::load::{Detail, ElfInput, Options, load as build};
 use addfg::trace::input::Input;
-use addfg::trace::{Context, Found, STEP_FORMATS, Sink, StepFormat, TraceError, detect};
+use addfg::trace::{Context, Found, Listener, STEP_FORMATS, Sink, StepFormat, TraceError, detect};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -75,6 +75,9 @@ impl Sink for Null {
         self.steps += batch.block.iter().map(|&b| self.blocks[b as usize]).sum::<u64>();
         Ok(())
     }
+}
+
+impl Listener for Null {
     fn diagnostic(&mut self, _: Diagnostic) {}
     fn progress(&mut self, _: u64) {}
 }
@@ -100,6 +103,9 @@ impl Sink for Keep {
         self.runs.push(std::mem::take(batch));
         Ok(())
     }
+}
+
+impl Listener for Keep {
     fn diagnostic(&mut self, _: Diagnostic) {}
     fn progress(&mut self, _: u64) {}
 }
@@ -171,7 +177,7 @@ impl Recording {
 
     pub fn read(&self, jobs: usize, sink: &mut dyn Sink) {
         let layout = self.layout.as_deref();
-        let context = Context { isa: self.isa, big_endian: false, code: &|_| None, layout, jobs };
+        let context = Context { isa: self.isa, layout, jobs };
         self.format
             .read(Input::open(&self.path).expect("temporary file"), &context, sink)
             .expect("a good recording");

@@ -6,7 +6,7 @@ use addfg::diagnostics::Diagnostic;
 use addfg::event::{Carries, Isa, RunBatch, StepBatch};
 use addfg::image::Image;
 use addfg::trace::input::Input;
-use addfg::trace::{Context, Found, Sink, TraceError, detect};
+use addfg::trace::{Context, Found, Listener, Sink, TraceError, detect};
 use std::path::Path;
 
 /// Counts.
@@ -34,6 +34,9 @@ impl Sink for Count {
         self.steps += batch.block.iter().map(|&b| self.blocks[b as usize]).sum::<u64>();
         Ok(())
     }
+}
+
+impl Listener for Count {
     fn diagnostic(&mut self, diagnostic: Diagnostic) {
         eprintln!("{}: {}", diagnostic.position, diagnostic.message);
     }
@@ -64,11 +67,7 @@ fn main() -> anyhow::Result<()> {
     let bytes = std::fs::metadata(&log)?.len() as f64 / 1e6;
     let mut count = Count::default();
     let before = processor();
-    format.read(
-        input,
-        &Context { isa, big_endian: false, code: &|_| None, layout: None, jobs: 1 },
-        &mut count,
-    )?;
+    format.read(input, &Context { isa, layout: None, jobs: 1 }, &mut count)?;
     let seconds = processor() - before;
     let (name, steps, speed) = (format.name(), count.steps, bytes / seconds);
     let registers = count.registers;

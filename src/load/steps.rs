@@ -16,7 +16,7 @@ use crate::store::StoreError;
 use crate::store::columns::ColumnOutput;
 use crate::store::writer::{Rows, Writer};
 use crate::trace::input::Input;
-use crate::trace::{Context, Sink, StepFormat, TraceError};
+use crate::trace::{Context, Listener, Sink, StepFormat, TraceError};
 use std::rc::Rc;
 use std::sync::mpsc;
 
@@ -48,6 +48,9 @@ impl Sink for Channel {
     fn runs(&mut self, batch: &mut RunBatch) -> Result<(), TraceError> {
         self.send(Message::Runs(std::mem::take(batch)))
     }
+}
+
+impl Listener for Channel {
     fn diagnostic(&mut self, diagnostic: Diagnostic) {
         // If nobody listens any more the next batch says so.
         let _ = self.send(Message::Diagnostic(diagnostic));
@@ -73,15 +76,13 @@ pub fn build(
     let isa = images.first().map(|(i, _)| i.isa);
     let total = inputs.iter().map(|(i, _)| i.size()).sum::<Option<u64>>().unwrap_or(0);
     let traces: Vec<_> = inputs.iter().map(|(i, f)| TraceFile::of(i, f.name())).collect();
-    let (big_endian, jobs) =
-        (images.first().is_some_and(|(i, _)| i.big_endian), options.jobs.max(1));
+    let jobs = options.jobs.max(1);
     let layout = options.layout.clone();
     let (sender, receiver) = mpsc::sync_channel(4);
     let reader = std::thread::Builder::new().name("reader".into()).spawn(move || {
         let mut channel = Channel(sender);
         for (input, format) in inputs {
-            let context =
-                Context { isa, big_endian, code: &|_| None, layout: layout.as_deref(), jobs };
+            let context = Context { isa, layout: layout.as_deref(), jobs };
             let result = format.read(input, &context, &mut channel);
             let stop = result.is_err();
             if channel.send(Message::Done(result)).is_err() || stop {

@@ -3,12 +3,15 @@
 //! which of them it read or wrote. The paper does not give its syntax; `docs/giano.md` defines
 //! ours.
 
-use super::input::Input;
+use super::error::TraceError;
+use super::input::{Input, Place};
+use super::lines::{Line, each_line};
+use super::number::{hex, number};
+use super::problems::{Problems, excerpt};
+use super::reader::{Context, Format, Sink, StepFormat};
 use super::record::{
-    ISA_NAMES, Line, Lists, Names, Problems, Record, Steps, TOO_MANY_CPUS, each_line, excerpt, hex,
-    isa_named, number, opcode, pieces,
+    ISA_NAMES, Lists, Names, Record, Steps, TOO_MANY_CPUS, isa_named, opcode, pieces,
 };
-use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::Severity;
 use crate::event::{Carries, Condition, Isa, LoggedAccess, RegSpan, RegUse};
 use rustc_hash::FxHashMap;
@@ -82,7 +85,7 @@ impl Format for Giano {
 
 impl StepFormat for Giano {
     fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
-        let mut problems = Problems::new(input.name());
+        let mut problems = Problems::new(input.locator());
         let facts = Facts::of(input.head(), &problems)?;
         let Some(isa) = facts.isa.or(context.isa) else {
             let remedy = "add a line `# giano 1 isa=arm` at the top or give the program with --elf";
@@ -109,7 +112,7 @@ impl StepFormat for Giano {
             t_bit: FxHashMap::default(),
             first_bad: None,
         };
-        each_line(input, sink, &mut |line, sink| reader.line(line, &mut problems, sink))?;
+        each_line(input, sink, |line, sink| reader.line(line, &mut problems, sink))?;
         if reader.steps.count == 0 {
             let (line, text) = reader.first_bad.unwrap_or((1, "end of file".into()));
             return Err(problems.malformed(
@@ -381,7 +384,7 @@ impl Facts {
         let (most, least) =
             (self.before_votes.max(self.after_votes), self.before_votes.min(self.after_votes));
         if most == 0 || least > 0 {
-            problems.add(sink, (Severity::Warning, "values-assumed", remedy), 1, || {
+            problems.add(sink, (Severity::Warning, "values-assumed", remedy), Place::Line(1), || {
                 format!("register values taken as those {word} the instruction: {most} changes speak for it, {least} against")
             });
         }
@@ -394,7 +397,7 @@ fn is_psr(name: &[u8]) -> bool {
 }
 
 /// A register of a line, which the next lines mostly repeat.
-struct Place {
+struct Repeated {
     /// Name and value as the line has them, empty if the value is in several pieces.
     text: Vec<u8>,
     piece: (RegSpan, u64),
@@ -411,7 +414,7 @@ struct Reader {
     steps: Steps,
     lists: Lists,
     /// Registers by their place in the line, as a line before had them.
-    places: Vec<Place>,
+    places: Vec<Repeated>,
     /// T bit that the line before left, per CPU.
     t_bit: FxHashMap<u32, bool>,
     first_bad: Option<(u64, String)>,
@@ -475,7 +478,7 @@ impl Reader {
                             "accesses-ignored",
                             "declare them: `# giano 1 accesses=yes`",
                         );
-                        problems.add(sink, kind, line.number, || {
+                        problems.add(sink, kind, Place::Line(line.number), || {
                             "accesses begin so late that they were not expected; all are computed from the registers".into()
                         });
                         continue;
@@ -491,7 +494,7 @@ impl Reader {
                                 "unknown-register",
                                 "see `addfg formats giano`",
                             );
-                            problems.add(sink, kind, line.number, || {
+                            problems.add(sink, kind, Place::Line(line.number), || {
                                 format!(
                                     "`{}` is no register of {:?}; left out",
                                     excerpt(name),
@@ -525,13 +528,13 @@ impl Reader {
         }
         if cpu != 0 && !self.carries.threads {
             let kind = (Severity::Error, "late-cpu", "give every line its cpuN from the start");
-            problems.add(sink, kind, line.number, || {
+            problems.add(sink, kind, Place::Line(line.number), || {
                 "a second CPU begins where none were expected; the line was left out".into()
             });
             return Ok(Some(()));
         }
         if !self.steps.admits(cpu) {
-            problems.add(sink, TOO_MANY_CPUS, line.number, || {
+            problems.add(sink, TOO_MANY_CPUS, Place::Line(line.number), || {
                 format!("CPU {cpu} is one too many; its lines were left out")
             });
             return Ok(Some(()));
@@ -565,7 +568,7 @@ impl Reader {
 
 /// Keeps what a line says of the register at a place.
 fn remember(
-    places: &mut Vec<Place>,
+    places: &mut Vec<Repeated>,
     number: usize,
     [name, value]: [&[u8]; 2],
     pieces: &[(RegSpan, u64)],
@@ -575,8 +578,11 @@ fn remember(
         return;
     }
     if places.len() <= number {
-        let empty =
-            || Place { text: Vec::new(), piece: (RegSpan { offset: 0, size: 0 }, 0), psr: false };
+        let empty = || Repeated {
+            text: Vec::new(),
+            piece: (RegSpan { offset: 0, size: 0 }, 0),
+            psr: false,
+        };
         places.resize_with(number + 1, empty);
     }
     let place = &mut places[number];
@@ -594,6 +600,7 @@ mod tests {
     use super::*;
     use crate::diagnostics::Diagnostic;
     use crate::event::{RunBatch, StepBatch};
+    use crate::trace::reader::Listener;
 
     #[derive(Default)]
     struct Rows {
@@ -613,6 +620,8 @@ mod tests {
         fn runs(&mut self, _: &mut RunBatch) -> Result<(), TraceError> {
             Ok(())
         }
+    }
+    impl Listener for Rows {
         fn diagnostic(&mut self, diagnostic: Diagnostic) {
             self.diagnostics.push(diagnostic);
         }
@@ -620,13 +629,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<Rows, TraceError> {
-        let context = Context {
-            isa: Some(Isa::Arm),
-            big_endian: false,
-            code: &|_| None,
-            layout: None,
-            jobs: 1,
-        };
+        let context = Context { isa: Some(Isa::Arm), layout: None, jobs: 1 };
         let mut rows = Rows::default();
         Giano.read(Input::from_bytes("g", text.as_bytes())?, &context, &mut rows)?;
         Ok(rows)

@@ -5,13 +5,14 @@
 //! Chunks are parsed in parallel: each finds straight runs and keeps a dictionary of them; one
 //! ordered pass joins the runs that a cut went through and maps the dictionaries onto one.
 
-use super::input::{Chunk, Input};
-use super::{Context, Format, Sink, StepFormat, TraceError};
-use crate::diagnostics::{Diagnostic, Severity};
+use super::error::TraceError;
+use super::input::{Chunk, Input, Place};
+use super::lines::{Parsers, each_parsed};
+use super::number::{decimal_front, hex_front};
+use super::problems::{MALFORMED_LINE, Problems, TRUNCATED, excerpt};
+use super::reader::{Context, Format, Sink, StepFormat};
 use crate::event::{BlockDef, BlockStep, Carries, InsnDef, MemShape, RunBatch};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, mpsc};
 
 /// Bytes of text that one job parses at a time.
 const CHUNK: usize = 2 << 20;
@@ -70,136 +71,22 @@ impl Format for Lackey {
 
 impl StepFormat for Lackey {
     fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
-        let locator = input.locator();
-        let name = input.name().to_owned();
+        let mut problems = Problems::new(input.locator());
         sink.begin(self.carries(), None)?;
-        let chunks = Mutex::new(input.chunks(CHUNK).enumerate());
-        let next = || chunks.lock().unwrap_or_else(|p| p.into_inner()).next();
         let mut merge = Merge::default();
-        let mut failed = None;
-        std::thread::scope(|scope| {
-            let (sender, receiver) = mpsc::sync_channel(context.jobs.max(1));
-            for _ in 0..context.jobs.max(1) {
-                let sender = sender.clone();
-                let next = &next;
-                let parse = move || {
-                    while let Some((index, chunk)) = next() {
-                        let parsed = chunk.map(|c| (Parsed::parse(&c), c.consumed));
-                        let ends = parsed.is_err();
-                        if sender.send((index, parsed)).is_err() || ends {
-                            break;
-                        }
-                    }
-                };
-                if let Err(source) =
-                    std::thread::Builder::new().name("parser".into()).spawn_scoped(scope, parse)
-                {
-                    failed = Some(TraceError::Io { name: name.clone(), source });
-                    return;
-                }
-            }
-            drop(sender);
-            let mut early = BTreeMap::new();
-            let mut wanted = 0;
-            let mut consumed = 0;
-            for (index, parsed) in receiver.iter() {
-                early.insert(index, parsed);
-                while let Some(parsed) = early.remove(&wanted) {
-                    wanted += 1;
-                    let (parsed, end) = match parsed {
-                        Ok(p) => p,
-                        Err(e) => match e.into_damage() {
-                            Ok(diagnostic) => {
-                                sink.diagnostic(diagnostic);
-                                continue;
-                            }
-                            Err(e) => {
-                                failed = Some(e);
-                                return;
-                            }
-                        },
-                    };
-                    for (offset, line) in &parsed.bad {
-                        sink.diagnostic(Diagnostic {
-                            severity: Severity::Error,
-                            code: "malformed-line",
-                            message: format!("no lackey line: `{line}`"),
-                            position: locator.at(*offset),
-                            remedy: "the line was left out; record again if there are many",
-                        });
-                    }
-                    if let Some((offset, line)) = &parsed.cut {
-                        sink.diagnostic(Diagnostic {
-                            severity: Severity::Error,
-                            code: "truncated",
-                            message: format!("the log ends within a line: `{line}`"),
-                            position: locator.at(*offset),
-                            remedy: "the steps before it were loaded; let the recorder finish",
-                        });
-                    }
-                    merge.add(parsed);
-                    sink.progress(end - consumed);
-                    consumed = end;
-                    if let Err(e) = sink.runs(&mut merge.out) {
-                        failed = Some(e);
-                        return;
-                    }
-                }
-            }
-        });
-        if let Some(e) = failed {
-            return Err(e);
-        }
-        merge.finish();
+        let parsers = Parsers { jobs: context.jobs, target: CHUNK };
+        each_parsed(input, parsers, sink, Parsed::parse, |parsed, sink| {
+            parsed.report(&mut problems, sink);
+            merge.add(parsed);
+            sink.runs(&mut merge.out)
+        })?;
+        merge.close();
         if merge.steps == 0 && merge.out.block.is_empty() {
-            return Err(TraceError::Malformed {
-                name,
-                position: "1".into(),
-                message: "no instruction in it".into(),
-                remedy: format!("record with `{}`", self.record()),
-            });
+            let remedy = format!("record with `{}`", self.record());
+            return Err(problems.malformed(1, "no instruction in it", remedy));
         }
         sink.runs(&mut merge.out)
     }
-}
-
-const HEX: [u8; 256] = {
-    let mut table = [255; 256];
-    let mut i = 0;
-    while i < 10 {
-        table[b'0' as usize + i] = i as u8;
-        i += 1;
-    }
-    let mut i = 0;
-    while i < 6 {
-        table[b'a' as usize + i] = 10 + i as u8;
-        table[b'A' as usize + i] = 10 + i as u8;
-        i += 1;
-    }
-    table
-};
-
-/// The number that eight hexadecimal digits are, if all eight are digits: all at once, byte by byte
-/// of a word, because most of a log is addresses.
-#[inline]
-fn hex8(digits: [u8; 8]) -> Option<u64> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x80 * ONES;
-    let text = u64::from_le_bytes(digits);
-    // The high bit of each byte tells whether it is at least `least`; bytes are below 0x80.
-    let least = |word: u64, least: u8| (word | HIGH) - least as u64 * ONES;
-    let lower = text | (0x20 * ONES);
-    let decimal = least(text, b'0') & !least(text, b'9' + 1);
-    let letter = least(lower, b'a') & !least(lower, b'f' + 1);
-    if text & HIGH != 0 || (decimal | letter) & HIGH != HIGH {
-        return None;
-    }
-    // A letter has bit 6, and its low bits count from 1. The first digit is the highest: neighbours
-    // change places as they are joined.
-    let nibbles = (text & (0x0f * ONES)) + 9 * ((text >> 6) & ONES);
-    let bytes = (nibbles << 4 | nibbles >> 8) & 0x00ff_00ff_00ff_00ff;
-    let halves = (bytes << 8 | bytes >> 16) & 0x0000_ffff_0000_ffff;
-    Some((halves << 16 | halves >> 32) & 0xffff_ffff)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,35 +108,30 @@ fn parse_record(bytes: &[u8]) -> Option<(Kind, u64, u32, usize)> {
         [b' ', b'M', b' '] => Kind::Modify,
         _ => return None,
     };
-    let eight = bytes[3..].first_chunk().and_then(|&digits| hex8(digits));
-    let (mut address, mut at) = eight.map_or((0, 3), |a| (a, 11));
-    while let Some(&digit) = bytes.get(at)
-        && HEX[digit as usize] != 255
-    {
-        address = address << 4 | HEX[digit as usize] as u64;
-        at += 1;
-    }
-    if at == 3 || at > 19 || bytes.get(at) != Some(&b',') {
+    let (address, digits) = hex_front(&bytes[3..]);
+    let comma = 3 + digits;
+    if !(1..=16).contains(&digits) || bytes.get(comma) != Some(&b',') {
         return None;
     }
-    at += 1;
-    let start = at;
-    let mut size = 0u32;
-    while let Some(&digit) = bytes.get(at)
-        && digit.is_ascii_digit()
-    {
-        size = size.wrapping_mul(10).wrapping_add((digit - b'0') as u32);
-        at += 1;
-    }
-    if at == start
-        || at > start + 7
-        || size == 0
-        || size >= SIZE
-        || (kind == Kind::Instruction && size > 16)
-    {
+    let (size, digits) = decimal_front(&bytes[comma + 1..]);
+    let most = if kind == Kind::Instruction { 16 } else { u64::from(SIZE) - 1 };
+    if !(1..=7).contains(&digits) || !(1..=most).contains(&size) {
         return None;
     }
-    Some((kind, address, size, at))
+    Some((kind, address, size as u32, comma + 1 + digits))
+}
+
+/// A record and its line end at the start of `bytes`: (kind, address, size), and the bytes of both.
+/// A record without line end is none: its last digits may be missing.
+#[inline]
+fn whole_record(bytes: &[u8]) -> Option<((Kind, u64, u32), usize)> {
+    let (kind, address, size, length) = parse_record(bytes)?;
+    let end = match bytes.get(length..)? {
+        [b'\n', ..] => 1,
+        [b'\r', b'\n', ..] => 2,
+        _ => return None,
+    };
+    Some(((kind, address, size), length + end))
 }
 
 /// A whole line without its end.
@@ -336,24 +218,12 @@ impl Parsed {
         let mut begun = false;
         let mut at = 0;
         while at < bytes.len() {
-            let Some((kind, address, size, length)) = parse_record(&bytes[at..]) else {
+            let Some((record, length)) = whole_record(&bytes[at..]) else {
                 at = parsed.foreign(bytes, at);
                 continue;
             };
-            match bytes.get(at + length) {
-                Some(b'\n') => {}
-                Some(b'\r') if bytes.get(at + length + 1) == Some(&b'\n') => {}
-                None => {
-                    // The last digits may be missing.
-                    at = parsed.foreign(bytes, at);
-                    continue;
-                }
-                Some(_) => {
-                    at = parsed.foreign(bytes, at);
-                    continue;
-                }
-            }
-            at += length + 1 + (bytes[at + length] == b'\r') as usize;
+            at += length;
+            let (kind, address, size) = record;
             match kind {
                 Kind::Instruction => {
                     if !begun {
@@ -366,7 +236,7 @@ impl Parsed {
                         parsed.end_run(&mut run);
                         run.start = address;
                     }
-                    run.end = address.wrapping_add(size as u64);
+                    run.end = address.wrapping_add(u64::from(size));
                     run.steps += 1;
                     run.tokens.push(size);
                 }
@@ -394,6 +264,20 @@ impl Parsed {
         parsed
     }
 
+    /// Tells what was left out.
+    fn report(&self, problems: &mut Problems, sink: &mut dyn Sink) {
+        for (offset, line) in &self.bad {
+            problems.add(sink, MALFORMED_LINE, Place::Byte(*offset), || {
+                format!("no lackey line: `{line}`")
+            });
+        }
+        if let Some((offset, line)) = &self.cut {
+            problems.add(sink, TRUNCATED, Place::Byte(*offset), || {
+                format!("the log ends within a line: `{line}`")
+            });
+        }
+    }
+
     #[inline]
     fn end_run(&mut self, run: &mut Raw) {
         if self.head.is_none() {
@@ -417,8 +301,7 @@ impl Parsed {
             || line.starts_with(b"==")
             || line.starts_with(b"--");
         if !quiet {
-            let text =
-                String::from_utf8_lossy(&line[..line.len().min(60)]).escape_debug().to_string();
+            let text = excerpt(line);
             let position = self.offset + at as u64;
             if end.is_none() {
                 self.cut = Some((position, text));
@@ -479,10 +362,6 @@ impl Merge {
         self.steps += 1;
         self.out.addresses.extend_from_slice(&parsed.addresses);
         self.open = Some(tail);
-    }
-
-    fn finish(&mut self) {
-        self.close();
     }
 
     /// Cuts full blocks from the front of an open run that has grown too long.
@@ -560,28 +439,5 @@ impl Merge {
         }
         self.out.new_blocks.push(def);
         id
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::hex8;
-
-    #[test]
-    fn eight_digits_are_what_the_standard_library_reads() {
-        let mut digits = *b"0123cDeF";
-        for place in 0..8 {
-            let before = digits[place];
-            for byte in 0..=255 {
-                digits[place] = byte;
-                let text = std::str::from_utf8(&digits).ok().filter(|t| !t.contains('+'));
-                assert_eq!(
-                    hex8(digits),
-                    text.and_then(|t| u64::from_str_radix(t, 16).ok()),
-                    "{digits:?}"
-                );
-            }
-            digits[place] = before;
-        }
     }
 }

@@ -2,12 +2,15 @@
 //! `docs/layout.md`): columns or a pattern with named fields, and patterns for the registers and
 //! accesses behind them.
 
-use super::input::Input;
+use super::error::TraceError;
+use super::input::{Input, Place};
+use super::lines::{Line, each_line};
+use super::number::{hex, hex_length, number};
+use super::problems::{Problems, excerpt};
+use super::reader::{Context, Format, Sink, StepFormat};
 use super::record::{
-    ISA_NAMES, Line, Lists, Names, Problems, Record, Steps, TOO_MANY_CPUS, digits, each_line,
-    excerpt, hex, isa_named, number, opcode, pieces,
+    ISA_NAMES, Lists, Names, Record, Steps, TOO_MANY_CPUS, isa_named, opcode, pieces,
 };
-use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::Severity;
 use crate::event::{Carries, Condition, Isa, LoggedAccess, RegUse};
 use std::collections::BTreeMap;
@@ -58,7 +61,7 @@ impl Format for Layout {
 
 impl StepFormat for Layout {
     fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
-        let mut problems = Problems::new(input.name());
+        let mut problems = Problems::new(input.locator());
         let Some(text) = context.layout else {
             return Err(problems.malformed(
                 1,
@@ -104,7 +107,7 @@ impl StepFormat for Layout {
             captures: vec![None; layout.names.len()],
             first_bad: None,
         };
-        each_line(input, sink, &mut |line, sink| reader.line(line, &mut problems, sink))?;
+        each_line(input, sink, |line, sink| reader.line(line, &mut problems, sink))?;
         if reader.steps.count == 0 {
             let (line, text) =
                 reader.first_bad.unwrap_or((1, "no line that is not skipped".into()));
@@ -689,7 +692,7 @@ impl Reader<'_> {
                             "unknown-register",
                             "restrict the item's pattern or give the right isa",
                         );
-                        problems.add(sink, kind, line.number, || {
+                        problems.add(sink, kind, Place::Line(line.number), || {
                             format!(
                                 "`{}` is no register of {:?}; left out",
                                 excerpt(name),
@@ -742,7 +745,7 @@ impl Reader<'_> {
             condition: if failed { Condition::Failed } else { Condition::Unknown },
         };
         if !self.steps.admits(cpu) {
-            problems.add(sink, TOO_MANY_CPUS, line.number, || {
+            problems.add(sink, TOO_MANY_CPUS, Place::Line(line.number), || {
                 format!("CPU {cpu} is one too many; its lines were left out")
             });
             return Ok(Some(()));
@@ -795,7 +798,7 @@ impl Reader<'_> {
                 let Some(address) = self.number(captures, Field::Address) else { continue };
                 let size = match (item.size, value) {
                     (Some(size), _) => size,
-                    (None, Some(value)) if item.by_digits => (digits(value) / 2) as u32,
+                    (None, Some(value)) if item.by_digits => (hex_length(value) / 2) as u32,
                     _ => match captures[Field::Size as usize]
                         .map(|_| self.number(captures, Field::Size))
                     {

@@ -6,9 +6,13 @@
 //! a template - which bytes are whose digits - and later ones are compared with the one before, 16
 //! bytes at a time: only what differs is parsed.
 
-use super::input::{Input, Locator};
-use super::{Context, Format, Sink, StepFormat, TraceError};
-use crate::diagnostics::{Diagnostic, Severity};
+use super::error::TraceError;
+use super::input::{Input, Place};
+use super::lines::each_chunk;
+use super::number::hex_digits;
+use super::problems::{Kind, Problems, excerpt};
+use super::reader::{Context, Format, Sink, StepFormat};
+use crate::diagnostics::Severity;
 use crate::event::{Carries, Condition, InsnDef, Isa, RegSpan, StepBatch};
 use crate::isa;
 use rustc_hash::FxHashMap;
@@ -18,23 +22,13 @@ const CHUNK: usize = 1 << 20;
 const BATCH: usize = 1 << 15;
 /// Beginnings of lines that say nothing of the program.
 const QUIET: [&[u8]; 4] = [b"----", b"Trace ", b"Linking TBs ", b"Stopped execution of TB chain "];
+const FOREIGN: Kind =
+    (Severity::Warning, "foreign-lines", "write the log to a file of its own with -D");
+const LOST: &str = "the step was left out; let the recorder finish, and write the log to a file of its own with -D";
 /// Bytes of a register dump at most.
 const LONGEST_DUMP: usize = 16 << 10;
 /// Bytes of a dump that are compared at a time.
 const WORD: usize = 16;
-/// Values of hexadecimal digits; [`NONE`] for what is none.
-const DIGIT: [u8; 256] = {
-    let mut table = [NONE; 256];
-    let mut i = 0;
-    while i < 16 {
-        table[b"0123456789abcdef"[i] as usize] = i as u8;
-        table[b"0123456789ABCDEF"[i] as usize] = i as u8;
-        i += 1;
-    }
-    table
-};
-const NONE: u8 = 0x80;
-
 pub struct Qemu;
 
 impl Format for Qemu {
@@ -93,20 +87,10 @@ impl StepFormat for Qemu {
 
 /// Reads a log in chunks of about that many bytes.
 fn read(input: Input, chunk: usize, sink: &mut dyn Sink) -> Result<(), TraceError> {
-    let mut reader =
-        Reader { name: input.name().to_owned(), locator: input.locator(), ..Reader::new() };
+    let mut reader = Reader::new(Problems::new(input.locator()));
     let mut rest: Vec<u8> = Vec::new();
     let mut offset = 0;
-    let mut consumed = 0;
-    let mut damage = None;
-    for chunk in input.chunks(chunk) {
-        let chunk = match chunk {
-            Ok(chunk) => chunk,
-            Err(e) => {
-                damage = Some(e.into_damage()?);
-                break;
-            }
-        };
+    each_chunk(input, chunk, sink, |chunk, sink| {
         // What the chunk before began is joined with as much of this one as ends it, so that little
         // is copied.
         let mut at = 0;
@@ -131,13 +115,9 @@ fn read(input: Input, chunk: usize, sink: &mut dyn Sink) -> Result<(), TraceErro
             offset += used as u64;
             rest.extend_from_slice(&chunk[at + used..]);
         }
-        sink.progress(chunk.consumed - consumed);
-        consumed = chunk.consumed;
-    }
+        Ok::<_, TraceError>(())
+    })?;
     reader.parse(&rest, offset, true, sink)?;
-    if let Some(damage) = damage {
-        sink.diagnostic(damage);
-    }
     reader.finish(sink)
 }
 
@@ -156,17 +136,6 @@ fn dump_isa(line: &[u8]) -> Option<Isa> {
         }
         _ => None,
     }
-}
-
-fn hex(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() || digits.len() > 16 {
-        return None;
-    }
-    let (value, bad) = digits.iter().fold((0, 0), |(value, bad), &b| {
-        let digit = DIGIT[usize::from(b)];
-        (value << 4 | u64::from(digit & 15), bad | digit)
-    });
-    (bad & NONE == 0).then_some(value)
 }
 
 /// The bytes of a word as a number, for comparing.
@@ -214,8 +183,7 @@ struct Extent {
 }
 
 struct Reader {
-    name: String,
-    locator: Locator,
+    problems: Problems,
     isa: Option<Isa>,
     template: Template,
     /// (address, Thumb) of each known instruction: its id and its code as [`packed`] has it.
@@ -224,7 +192,6 @@ struct Reader {
     listed: FxHashMap<u64, Listing>,
     insns: u32,
     batch: StepBatch,
-    foreign: u64,
     steps: u64,
     /// The lines are those behind a dump's registers.
     in_dump: bool,
@@ -236,30 +203,17 @@ struct Listing {
 }
 
 impl Reader {
-    fn new() -> Reader {
+    fn new(problems: Problems) -> Reader {
         Reader {
-            name: String::new(),
-            locator: Locator::default(),
+            problems,
             isa: None,
             template: Template::default(),
             known: FxHashMap::default(),
             listed: FxHashMap::default(),
             insns: 0,
             batch: StepBatch::default(),
-            foreign: 0,
             steps: 0,
             in_dump: false,
-        }
-    }
-
-    fn malformed(&self, offset: u64, message: &str, remedy: &str) -> TraceError {
-        let position =
-            self.locator.line(offset).map_or_else(|| format!("byte {offset}"), |l| l.to_string());
-        TraceError::Malformed {
-            name: self.name.clone(),
-            position,
-            message: message.into(),
-            remedy: remedy.into(),
         }
     }
 
@@ -307,21 +261,10 @@ impl Reader {
                 && line.trim_ascii_end() != b""
                 && !QUIET.iter().any(|start| line.starts_with(start))
             {
-                if self.foreign == 0 {
-                    let text = String::from_utf8_lossy(&line[..line.len().min(60)])
-                        .escape_debug()
-                        .to_string();
-                    sink.diagnostic(Diagnostic {
-                        severity: Severity::Warning,
-                        code: "foreign-lines",
-                        message: format!(
-                            "lines that are none of QEMU's log were left out, the first: `{text}`"
-                        ),
-                        position: self.locator.at(offset + at as u64),
-                        remedy: "write the log to a file of its own with -D",
-                    });
-                }
-                self.foreign += 1;
+                self.problems.add(sink, FOREIGN, Place::Byte(offset + at as u64), || {
+                    let text = excerpt(line);
+                    format!("lines that are none of QEMU's log were left out, the first: `{text}`")
+                });
             }
             at += end + 1;
         }
@@ -403,7 +346,7 @@ impl Reader {
                     let name = &line[pair[0].0..pair[0].1];
                     let name = name.split(|&b| b == b'/').next().unwrap_or(name);
                     let value = pair[1];
-                    if hex(&line[value.0..value.1]).is_some() {
+                    if hex_digits(&line[value.0..value.1]).is_some() {
                         add(name, start + value.0, value.1 - value.0);
                     }
                 }
@@ -457,8 +400,11 @@ impl Reader {
             t.owner.truncate(end + 1);
             t.ends.truncate(lines + 1);
         }
-        t.values =
-            t.fields.iter().map(|f| hex(&dump[f.start..f.start + f.len]).unwrap_or(0)).collect();
+        t.values = t
+            .fields
+            .iter()
+            .map(|f| hex_digits(&dump[f.start..f.start + f.len]).unwrap_or(0))
+            .collect();
         let number = |span: Option<RegSpan>| t.fields.iter().position(|f| Some(f.span) == span);
         t.pc = number(file.pc);
         t.psr = if isa == Isa::Arm { number(file.lookup("cpsr")) } else { None };
@@ -477,11 +423,11 @@ impl Reader {
     ) -> Result<usize, TraceError> {
         if self.isa.is_none() {
             let isa = dump_isa(dump).ok_or_else(|| {
-                self.malformed(offset, "unknown registers", "see `addfg formats qemu`")
+                self.problems.malformed_at(offset, "unknown registers", "see `addfg formats qemu`")
             })?;
             self.learn(dump, isa);
             if self.template.pc.is_none() {
-                return Err(self.malformed(
+                return Err(self.problems.malformed_at(
                     offset,
                     "no program counter among the registers",
                     "record with -d cpu",
@@ -546,9 +492,8 @@ impl Reader {
     #[cold]
     fn lost(&mut self, code: &'static str, message: &str, offset: u64, sink: &mut dyn Sink) {
         self.in_dump = true;
-        let (message, position) = (message.to_owned(), self.locator.at(offset));
-        let remedy = "the step was left out; let the recorder finish, and write the log to a file of its own with -D";
-        sink.diagnostic(Diagnostic { severity: Severity::Error, code, message, position, remedy });
+        let kind = (Severity::Error, code, LOST);
+        self.problems.add(sink, kind, Place::Byte(offset), || message.to_owned());
     }
 
     /// Parses the fields that differ from the dump before; false if one of them is no number, which
@@ -574,7 +519,7 @@ impl Reader {
                         // A field that is no number is met again in the next word.
                         if number != done {
                             let digits = &dump[field.start..after];
-                            match hex(digits) {
+                            match hex_digits(digits) {
                                 Some(value) => {
                                     self.batch.registers.push((field.span, value));
                                     values[usize::from(number) - 1] = value;
@@ -620,7 +565,7 @@ impl Reader {
                 Some(_) => {
                     let remedy =
                         "record with -singlestep (newer versions: -one-insn-per-tb) and -d nochain";
-                    return Err(self.malformed(
+                    return Err(self.problems.malformed_at(
                         offset,
                         "a block of several instructions has one register dump",
                         remedy,
@@ -636,7 +581,7 @@ impl Reader {
 
     fn finish(&mut self, sink: &mut dyn Sink) -> Result<(), TraceError> {
         if self.steps == 0 {
-            return Err(self.malformed(
+            return Err(self.problems.malformed_at(
                 0,
                 "no register dump in it",
                 "record with `-d in_asm,cpu,nochain -singlestep`",
@@ -650,7 +595,7 @@ impl Reader {
 fn disassembly(line: &[u8]) -> Option<(u64, Vec<u8>, String)> {
     let line = line.strip_prefix(b"0x")?;
     let colon = line.iter().position(|&b| b == b':')?;
-    let address = hex(&line[..colon])?;
+    let address = hex_digits(&line[..colon])?;
     let mut digits = Vec::new();
     let mut rest = line[colon + 1..].trim_ascii_start();
     // Groups of digits separated by one blank; the text is farther away.
@@ -687,7 +632,7 @@ fn define(isa: Isa, address: u64, thumb: bool, listing: Option<Listing>) -> Insn
     };
     let mut bytes = Vec::new();
     for group in listing.digits.split(|&b| b == b' ').filter(|g| !g.is_empty()) {
-        let Some(value) = hex(group) else { continue };
+        let Some(value) = hex_digits(group) else { continue };
         let size = group.len() / 2;
         if matches!(isa, Isa::X86 | Isa::X86_64) {
             bytes.extend(value.to_be_bytes()[8 - size..].iter());
@@ -701,7 +646,9 @@ fn define(isa: Isa, address: u64, thumb: bool, listing: Option<Listing>) -> Insn
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::diagnostics::Diagnostic;
     use crate::event::RunBatch;
+    use crate::trace::reader::Listener;
     use crate::trace::{detect, formats};
     use proptest::prelude::*;
 
@@ -749,6 +696,8 @@ pub(super) mod tests {
         fn runs(&mut self, _: &mut RunBatch) -> Result<(), TraceError> {
             unreachable!("a reader of steps gives no runs")
         }
+    }
+    impl Listener for Collect {
         fn diagnostic(&mut self, diagnostic: Diagnostic) {
             self.diagnostics.push(diagnostic);
         }
@@ -761,8 +710,7 @@ pub(super) mod tests {
             bytes: &[u8],
             isa: Option<Isa>,
         ) -> Result<Collect, TraceError> {
-            let context =
-                Context { isa, big_endian: false, code: &|_| None, layout: None, jobs: 1 };
+            let context = Context { isa, layout: None, jobs: 1 };
             let mut collect = Collect::default();
             format.read(Input::from_bytes("log", bytes)?, &context, &mut collect)?;
             Ok(collect)

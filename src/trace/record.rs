@@ -1,165 +1,25 @@
-//! What the formats with a line an instruction share: the loop over lines, numbers, problems, and
-//! rows made of records.
+//! What the formats with a line an instruction share: opcodes, registers by their names, and rows
+//! made of records.
 
-use super::input::Input;
-use super::{Sink, TraceError};
-use crate::diagnostics::{Diagnostic, Severity};
+use super::error::TraceError;
+use super::number::{hex, hex_digits, without_prefix};
+use super::problems::Kind;
+use super::reader::Sink;
+use crate::diagnostics::Severity;
 use crate::event::{Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, StepBatch};
 use crate::isa::{self, Registers};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-const CHUNK: usize = 1 << 20;
 /// Steps of a batch.
 const BATCH: usize = 1 << 15;
 /// CPUs of a log at most: each has a register file.
 const CPUS: usize = 1 << 12;
-pub const TOO_MANY_CPUS: (Severity, &str, &str) =
+pub const TOO_MANY_CPUS: Kind =
     (Severity::Error, "too-many-cpus", "up to 4096 are read; is that field the CPU or thread?");
 /// Names of registers that are remembered at most; there are more only in a log of another kind.
 const NAMES: usize = 1 << 12;
 /// Bytes of an opcode at most.
 pub const LONGEST_OPCODE: usize = 16;
-
-/// A line of the input, without its end and blanks around it.
-pub struct Line<'a> {
-    pub text: &'a [u8],
-    /// From 1.
-    pub number: u64,
-    /// False for the last line of an input that does not end with a newline: its last digits may be
-    /// missing.
-    pub whole: bool,
-}
-
-/// Calls `each` for every line that is not blank, reports progress, and damage of the input behind
-/// the good lines.
-pub fn each_line(
-    input: Input,
-    sink: &mut dyn Sink,
-    each: &mut dyn FnMut(Line, &mut dyn Sink) -> Result<(), TraceError>,
-) -> Result<(), TraceError> {
-    let (mut number, mut consumed) = (0, 0);
-    for chunk in input.chunks(CHUNK) {
-        let chunk = match chunk {
-            Ok(chunk) => chunk,
-            Err(e) => {
-                sink.diagnostic(e.into_damage()?);
-                break;
-            }
-        };
-        let mut rest = &chunk[..];
-        while !rest.is_empty() {
-            let end = memchr::memchr(b'\n', rest);
-            let (line, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
-            rest = after;
-            number += 1;
-            let text = line.trim_ascii();
-            if !text.is_empty() {
-                each(Line { text, number, whole: end.is_some() }, sink)?;
-            }
-        }
-        sink.progress(chunk.consumed - consumed);
-        consumed = chunk.consumed;
-    }
-    Ok(())
-}
-
-/// Diagnostics with the position in one input. Only the first of a kind is kept, so only that gets
-/// a message.
-pub struct Problems {
-    name: String,
-    seen: FxHashSet<&'static str>,
-}
-
-impl Problems {
-    pub fn new(name: &str) -> Problems {
-        Problems { name: name.to_owned(), seen: FxHashSet::default() }
-    }
-
-    pub fn add(
-        &mut self,
-        sink: &mut dyn Sink,
-        (severity, code, remedy): (Severity, &'static str, &'static str),
-        line: u64,
-        message: impl FnOnce() -> String,
-    ) {
-        let (message, position) = if self.seen.insert(code) {
-            (message(), format!("{}:{line}", self.name))
-        } else {
-            Default::default()
-        };
-        sink.diagnostic(Diagnostic { severity, code, message, position, remedy });
-    }
-
-    /// A line that is none of the format, or that is cut off.
-    pub fn line(&mut self, sink: &mut dyn Sink, line: &Line, what: &str) {
-        if line.whole {
-            let kind = (
-                Severity::Error,
-                "malformed-line",
-                "the line was left out; record again if there are many",
-            );
-            self.add(sink, kind, line.number, || format!("{what}: `{}`", excerpt(line.text)));
-        } else {
-            let kind = (
-                Severity::Error,
-                "truncated",
-                "the steps before it were loaded; let the recorder finish",
-            );
-            self.add(sink, kind, line.number, || {
-                format!("the log ends within a line: `{}`", excerpt(line.text))
-            });
-        }
-    }
-
-    pub fn malformed(
-        &self,
-        line: u64,
-        message: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> TraceError {
-        TraceError::Malformed {
-            name: self.name.clone(),
-            position: line.to_string(),
-            message: message.into(),
-            remedy: remedy.into(),
-        }
-    }
-}
-
-/// The beginning of a line, for messages.
-pub fn excerpt(text: &[u8]) -> String {
-    String::from_utf8_lossy(&text[..text.len().min(60)]).escape_debug().to_string()
-}
-
-/// A hexadecimal number of up to 64 bits, with or without `0x` and underscores.
-pub fn hex(text: &[u8]) -> Option<u64> {
-    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
-    let mut value = 0u64;
-    let mut any = false;
-    for &b in digits.iter().filter(|b| **b != b'_') {
-        if value >> 60 != 0 {
-            return None;
-        }
-        value = value << 4 | u64::from((b as char).to_digit(16)?);
-        any = true;
-    }
-    any.then_some(value)
-}
-
-/// Number of hexadecimal digits of what [`hex`] accepts.
-pub fn digits(text: &[u8]) -> usize {
-    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
-    digits.iter().filter(|b| b.is_ascii_hexdigit()).count()
-}
-
-/// A decimal number, hexadecimal with `0x`.
-pub fn number(text: &[u8]) -> Option<u64> {
-    if text.starts_with(b"0x") || text.starts_with(b"0X") {
-        return hex(text);
-    }
-    let plain = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-    plain.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
-}
 
 /// An instruction set by one of its names.
 pub fn isa_named(name: &str) -> Option<Isa> {
@@ -182,7 +42,7 @@ pub const ISA_NAMES: &str = "x86_64, x86, arm, aarch64, riscv32, riscv64";
 /// four bytes as its two halves one after the other; x86 prints bytes. None if it has no whole
 /// number of bytes, or none that the instruction set has.
 pub fn opcode(digits: &[u8], isa: Isa, thumb: bool) -> Option<([u8; LONGEST_OPCODE], usize)> {
-    let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
+    let digits = without_prefix(digits);
     let size = digits.len() / 2;
     let fits = match isa {
         Isa::X86 | Isa::X86_64 => (1..=15).contains(&size),
@@ -194,7 +54,7 @@ pub fn opcode(digits: &[u8], isa: Isa, thumb: bool) -> Option<([u8; LONGEST_OPCO
     }
     let mut bytes = [0; LONGEST_OPCODE];
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = hex(pair).filter(|_| pair.iter().all(u8::is_ascii_hexdigit))? as u8;
+        *byte = u8::try_from(hex_digits(pair)?).ok()?;
     }
     if isa == Isa::Arm && thumb && size == 4 {
         bytes[..2].reverse();
@@ -512,21 +372,6 @@ fn change(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers() {
-        assert_eq!(hex(b"0xffff_0000_0000_0001"), Some(0xffff_0000_0000_0001));
-        assert_eq!(hex(b"DEADbeef"), Some(0xdeadbeef));
-        assert_eq!(hex(b"0000000000000000000000001"), Some(1));
-        for bad in [&b""[..], b"0x", b"_", b"12345678123456781", b"+1", b"g"] {
-            assert_eq!(hex(bad), None, "{}", bad.escape_ascii());
-        }
-        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
-        assert_eq!(number(b"0x10"), Some(16));
-        for bad in [&b""[..], b"18446744073709551616", b"-1", b"+1", b"1a"] {
-            assert_eq!(number(bad), None, "{}", bad.escape_ascii());
-        }
-    }
 
     #[test]
     fn opcodes_are_in_memory_order() {

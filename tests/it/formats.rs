@@ -9,7 +9,7 @@ use addfg::event::{
 use addfg::isa::registers;
 use addfg::trace::input::Input;
 use addfg::trace::{
-    Context, STEP_FORMATS, Sink, StepFormat, TABLE_FORMATS, TraceError, detect, formats,
+    Context, Listener, STEP_FORMATS, Sink, StepFormat, TABLE_FORMATS, TraceError, detect, formats,
 };
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -192,6 +192,9 @@ impl Sink for Gather {
         *batch = RunBatch::default();
         Ok(())
     }
+}
+
+impl Listener for Gather {
     fn diagnostic(&mut self, d: Diagnostic) {
         self.diagnostics
             .push(format!("{:?} {} at {}: {}", d.severity, d.code, d.position, d.message));
@@ -202,8 +205,7 @@ impl Sink for Gather {
 fn read(format: &dyn StepFormat, name: &str, bytes: &[u8]) -> (Gather, Result<(), TraceError>) {
     let (isa, layout) = setting(format.name(), name);
     let mut gather = Gather { isa, ..Gather::default() };
-    let context =
-        Context { isa, big_endian: false, code: &|_| None, layout: layout.as_deref(), jobs: 2 };
+    let context = Context { isa, layout: layout.as_deref(), jobs: 2 };
     let result =
         Input::from_bytes(name, bytes).and_then(|input| format.read(input, &context, &mut gather));
     (gather, result)
@@ -392,13 +394,7 @@ fn layouts_read_genuine_logs() {
             continue;
         };
         let text = std::fs::read_to_string(folder().join(format!("layout/{name}.toml"))).unwrap();
-        let context = Context {
-            isa: Some(isa),
-            big_endian: false,
-            code: &|_| None,
-            layout: Some(&text),
-            jobs: 1,
-        };
+        let context = Context { isa: Some(isa), layout: Some(&text), jobs: 1 };
         let mut gather = Gather { isa: Some(isa), ..Gather::default() };
         layout.read(Input::from_bytes(file, &bytes).unwrap(), &context, &mut gather).unwrap();
         assert!(gather.steps.len() >= steps, "{file}: {:#?}", gather.steps);
