@@ -41,6 +41,19 @@ impl Problems {
         sink.diagnostic(Diagnostic { severity, code, message, position, remedy });
     }
 
+    /// Like [`Problems::add`], but tells of the first only: for what may be every other line.
+    pub fn add_once<S: Listener + ?Sized>(
+        &mut self,
+        sink: &mut S,
+        kind: Kind,
+        place: Place,
+        message: impl FnOnce() -> String,
+    ) {
+        if !self.seen.contains(kind.1) {
+            self.add(sink, kind, place, message);
+        }
+    }
+
     /// A line that is none of the format, or that is cut off.
     pub fn line<S: Listener + ?Sized>(&mut self, sink: &mut S, line: &Line, what: &str) {
         let place = Place::Line(line.number);

@@ -261,7 +261,7 @@ impl Reader {
                 && line.trim_ascii_end() != b""
                 && !QUIET.iter().any(|start| line.starts_with(start))
             {
-                self.problems.add(sink, FOREIGN, Place::Byte(offset + at as u64), || {
+                self.problems.add_once(sink, FOREIGN, Place::Byte(offset + at as u64), || {
                     let text = excerpt(line);
                     format!("lines that are none of QEMU's log were left out, the first: `{text}`")
                 });
