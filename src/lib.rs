@@ -10,7 +10,6 @@ pub mod cli;
 pub mod diagnostics;
 pub mod event;
 pub mod export;
-pub mod flows;
 pub mod graph;
 pub mod id;
 pub mod image;

@@ -1,4 +1,34 @@
-//! Text for people: sizes, counts, and names that are hostile until shown otherwise.
+//! Text for people: sizes, counts, words, and names that are hostile until shown otherwise.
+
+/// An enum whose variants have a word each, the same in options, outputs and tables: `ALL`, `name`
+/// and `parse`.
+macro_rules! words {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)?
+    }) => {
+        $(#[$meta])*
+        $vis enum $name {
+            $($(#[$doc])* $variant),+
+        }
+
+        impl $name {
+            /// In the order in which they are listed.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word),+
+                }
+            }
+
+            /// What a word means.
+            pub fn parse(word: &str) -> Option<$name> {
+                $name::ALL.iter().copied().find(|value| value.name() == word)
+            }
+        }
+    };
+}
+pub(crate) use words;
 
 /// Bytes: `512 B`, `3.2 KiB`.
 pub fn human_bytes(bytes: i64) -> String {

@@ -2,4 +2,4 @@
 -- reads: instruction
 -- needs: TEMP TABLE expanded (function_id)
 -- instruction_id, node
-SELECT instruction_id, 4294967296 + instruction_id AS node FROM instruction WHERE function_id IN (SELECT function_id FROM expanded);
+SELECT instruction_id, instruction_id AS node FROM instruction WHERE function_id IN (SELECT function_id FROM expanded);

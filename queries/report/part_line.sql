@@ -2,5 +2,5 @@
 -- reads: instruction
 -- needs: TEMP TABLE expanded (function_id)
 -- instruction_id, node
-SELECT instruction_id, 4294967296 + min(instruction_id) OVER (PARTITION BY function_id, file_id, line) AS node
+SELECT instruction_id, min(instruction_id) OVER (PARTITION BY function_id, file_id, line) AS node
 FROM instruction WHERE function_id IN (SELECT function_id FROM expanded);

@@ -1,3 +1,4 @@
+use super::options::{self, Saves};
 use crate::diagnostics::Severity;
 use crate::load::{Detail, ElfInput, Options};
 use anyhow::Context;
@@ -16,8 +17,8 @@ pub struct Args {
     #[arg(required = true)]
     traces: Vec<PathBuf>,
     /// Program or library that ran; FILE@ADDRESS gives its load address (hexadecimal bias)
-    #[arg(long, value_name = "FILE[@ADDRESS]")]
-    elf: Vec<String>,
+    #[arg(long, value_name = "FILE[@ADDRESS]", value_parser = options::elf)]
+    elf: Vec<ElfInput>,
     /// Database to make [default: the first trace's stem with .duckdb, in the working directory]
     #[arg(short, long, value_name = "DB")]
     output: Option<PathBuf>,
@@ -29,12 +30,12 @@ pub struct Args {
     layout: Option<PathBuf>,
     /// How much is kept: sums; calls and dataflow between instances; every step, access and
     /// communication between instances; and those inside one
-    #[arg(long, value_name = "DETAIL", default_value = "pairs", value_parser = ["summary", "instance", "pairs", "full"])]
-    detail: String,
+    #[arg(long, value_name = "DETAIL", default_value = "pairs")]
+    detail: Detail,
     /// Whether registers that a function saves and restores keep their producer (transparent) or
     /// are data like any (literal)
-    #[arg(long, value_name = "HOW", default_value = "transparent", value_parser = ["transparent", "literal"])]
-    saves: String,
+    #[arg(long, value_name = "HOW", default_value = "transparent")]
+    saves: Saves,
     /// Copying functions: what they copy keeps its producer (memcpy also means glibc's variants of
     /// it)
     #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
@@ -56,18 +57,6 @@ pub struct Args {
     quiet: bool,
 }
 
-fn elf(text: &str) -> anyhow::Result<ElfInput> {
-    if let Some((path, address)) = text.rsplit_once('@')
-        && !PathBuf::from(text).exists()
-    {
-        let digits = address.trim_start_matches("0x");
-        let bias = u64::from_str_radix(digits, 16)
-            .map_err(|_| anyhow::anyhow!("--elf {text}: `{address}` is no address"))?;
-        return Ok(ElfInput { path: path.into(), bias: Some(bias) });
-    }
-    Ok(ElfInput { path: text.into(), bias: None })
-}
-
 /// `dir/app.log.gz` -> `app.duckdb`.
 fn default_output(trace: &std::path::Path) -> PathBuf {
     let mut name =
@@ -85,7 +74,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let output = args.output.clone().unwrap_or_else(|| default_output(&args.traces[0]));
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let options = Options {
-        elfs: args.elf.iter().map(|e| elf(e)).collect::<Result<_, _>>()?,
+        elfs: args.elf,
         traces: args.traces,
         output: output.clone(),
         // Whoever gives a layout means the format that reads it.
@@ -96,13 +85,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
             None => None,
         },
-        detail: match args.detail.as_str() {
-            "summary" => Detail::Summary,
-            "instance" => Detail::Instance,
-            "full" => Detail::Full,
-            _ => Detail::Pairs,
-        },
-        literal_saves: args.saves == "literal",
+        detail: args.detail,
+        literal_saves: args.saves == Saves::Literal,
         through: args.through,
         strict: args.strict,
         force: args.force,

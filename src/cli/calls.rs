@@ -1,7 +1,10 @@
 use super::Database;
-use super::table::{self, Format};
-use crate::graph::resolve_function;
-use crate::views::calls;
+use crate::graph::{Stubs, resolve_function};
+use crate::id::FunctionId;
+use crate::render::rows::{RowFormat, RowWriter};
+use crate::views::calls::{self, Clock, TreeRow};
+use crate::views::listing;
+use crate::views::needs::{Need, require};
 use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,10 +43,10 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5, requires = "tree")]
     min: f64,
     /// Rows at most; 0: all
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(i64).range(0..))]
-    limit: i64,
-    #[arg(long, default_value = "table", value_enum)]
-    format: Format,
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: u64,
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
     /// File to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -56,86 +59,64 @@ enum Unit {
     Ticks,
 }
 
-/// Durations by function or by calling context.
-fn times(
-    db: &duckdb::Connection,
-    args: &Args,
-    unit: Unit,
-    limit: i64,
-    text: &mut Vec<u8>,
-) -> anyhow::Result<()> {
-    let sql = "SELECT EXISTS (FROM function_time), EXISTS (FROM meta WHERE key = 'cycle_frequency' AND value IS NOT NULL)";
-    let (timed, frequency): (bool, bool) = db.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
-    anyhow::ensure!(
-        timed,
-        "this trace has no times of calls: record one with clang's XRay (`addfg formats xray`), or leave out --times for steps"
-    );
-    let seconds = unit == Unit::Seconds && frequency;
-    if unit == Unit::Seconds && !frequency {
-        eprintln!("addfg: the trace does not say how many ticks a second has: these are ticks");
-    }
-    let function =
-        args.function.as_ref().map(|f| resolve_function(db, f)).transpose()?.map(|f| f.function_id);
-    let sql = if args.by_stack {
-        include_str!("../../queries/report/stack_times.sql")
-    } else {
-        include_str!("../../queries/report/call_times.sql")
-    };
-    table::query(db, sql, &[&seconds, &function, &limit], args.format, text)?;
-    Ok(())
-}
-
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    super::need(&db, if args.functions { "function_profile" } else { "call_edge" }, "calls")?;
-    let limit = if args.limit == 0 { i64::MAX } else { args.limit };
+    require(&db, if args.functions { Need::Functions } else { Need::Calls })?;
+    let limit = listing::limit(args.limit);
+    let function = || -> anyhow::Result<Option<FunctionId>> {
+        let found = args.function.as_ref().map(|f| resolve_function(&db, f)).transpose()?;
+        Ok(found.map(|f| f.function_id))
+    };
     let mut text = Vec::new();
-    if let Some(unit) = args.times {
-        times(&db, &args, unit, limit, &mut text)?;
-        return super::output(args.output.as_deref(), &text);
-    }
-    let unit = crate::query::unit(&db)?;
-    if args.timeline {
-        text = calls::timeline(&db)?.into_bytes();
-    } else if args.tree {
-        let rows = calls::tree(&db, args.min / 100.0, false)?;
-        if args.format == Format::Table {
-            text = calls::tree_text(&rows).into_bytes();
-        } else {
-            let names = [
-                "depth",
-                "function",
-                "calls",
-                "steps_self",
-                "steps_total",
-                "left_out",
-                "left_out_steps",
-            ];
-            let names = names.map(|name| name.replace("steps", unit));
-            let names = names.each_ref().map(String::as_str);
-            let mut report = table::Report::new(&names, args.format, &mut text)?;
-            for row in rows {
-                let number = |n: i64| Value::BigInt(n);
-                report.row(&[
-                    number(row.depth as i64),
-                    Value::Text(row.function),
-                    number(row.calls),
-                    number(row.steps_self),
-                    number(row.steps_total),
-                    number(row.left_out.0 as i64),
-                    number(row.left_out.1),
-                ])?;
-            }
-            report.finish()?;
+    let list = if let Some(wanted) = args.times {
+        let clock = calls::clock(&db)?;
+        if wanted == Unit::Seconds && clock == Clock::Ticks {
+            eprintln!("addfg: the trace does not say how many ticks a second has: these are ticks");
         }
+        let clock = if wanted == Unit::Ticks { Clock::Ticks } else { clock };
+        let by = if args.by_stack { calls::By::Stack } else { calls::By::Function };
+        calls::times(by, clock, function()?, limit)
+    } else if args.timeline {
+        text = calls::timeline(&db)?.into_bytes();
+        return super::output(args.output.as_deref(), &text);
+    } else if args.tree {
+        let rows = calls::tree(&db, args.min / 100.0, Stubs::Fold)?;
+        match args.format {
+            RowFormat::Table => text = calls::tree_text(&rows).into_bytes(),
+            _ => write_tree(&rows, crate::query::unit(&db)?, args.format, &mut text)?,
+        }
+        return super::output(args.output.as_deref(), &text);
     } else if args.functions {
-        let sql = include_str!("../../queries/report/call_functions.sql");
-        table::query_in(&db, unit, sql, &[&limit], args.format, &mut text)?;
+        calls::functions(crate::query::unit(&db)?, limit)
     } else {
-        let function =
-            args.function.map(|f| resolve_function(&db, &f)).transpose()?.map(|f| f.function_id);
-        let sql = include_str!("../../queries/report/calls.sql");
-        table::query_in(&db, unit, sql, &[&function, &limit], args.format, &mut text)?;
-    }
+        calls::calls(crate::query::unit(&db)?, function()?, limit)
+    };
+    list.write(&db, args.format, &mut text)?;
     super::output(args.output.as_deref(), &text)
+}
+
+/// The tree as rows. `unit`: what its figures count.
+fn write_tree(
+    rows: &[TreeRow],
+    unit: &str,
+    format: RowFormat,
+    out: &mut Vec<u8>,
+) -> anyhow::Result<()> {
+    let names =
+        ["depth", "function", "calls", "steps_self", "steps_total", "left_out", "left_out_steps"];
+    let names = names.map(|name| name.replace("steps", unit));
+    let mut report = RowWriter::new(&names.each_ref().map(String::as_str), format, out)?;
+    for row in rows {
+        report.row(&[
+            Value::BigInt(row.depth.try_into()?),
+            Value::Text(row.function.clone()),
+            Value::BigInt(row.calls),
+            Value::BigInt(row.steps_self),
+            Value::BigInt(row.steps_total),
+            Value::BigInt(row.left_out.0.try_into()?),
+            Value::BigInt(row.left_out.1),
+        ])?;
+    }
+    report.finish()?;
+    Ok(())
 }

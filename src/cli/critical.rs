@@ -1,6 +1,6 @@
 use super::Database;
-use super::table::{self, Format};
-use crate::text::human_count;
+use crate::render::rows::{RowFormat, RowWriter};
+use crate::text::{human_count, percent};
 use crate::views::critical;
 use duckdb::types::Value;
 use std::process::ExitCode;
@@ -19,15 +19,15 @@ pub struct Args {
     /// Rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 30)]
     limit: usize,
-    #[arg(long, default_value = "table", value_enum)]
-    format: Format,
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     let path = critical::critical(&db)?;
     let mut text = Vec::new();
-    if args.format == Format::Table {
+    if args.format == RowFormat::Table {
         let ratio = path.steps as f64 / path.length.max(1) as f64;
         let line = format!(
             "Of {} steps {} are on the longest chain of dependences: at most {ratio:.1} steps at a time.\n",
@@ -37,13 +37,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         text.extend_from_slice(line.as_bytes());
     }
     let what = if args.calls { "call" } else { "function" };
-    let mut report = table::Report::new(
+    let mut report = RowWriter::new(
         &[what, "on_path", "share_of_path", "steps", "share_of_steps"],
         args.format,
         &mut text,
     )?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let share = |n: i64, of: i64| crate::text::percent(n, of).map_or(Value::Null, Value::Text);
+    let share = |n: i64, of: i64| percent(n, of).map_or(Value::Null, Value::Text);
     for row in if args.calls { path.calls } else { path.functions }.into_iter().take(limit) {
         let on_path = row.steps_on_path as i64;
         report.row(&[

@@ -1,8 +1,7 @@
-use super::Database;
-use super::table::{self, Format};
-use crate::render;
+use super::{Database, options, pictures};
+use crate::render::Renderer;
+use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::views::diff;
-use clap::builder::PossibleValuesParser;
 use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,11 +25,11 @@ pub struct Args {
     /// Functions in the graph at most
     #[arg(long, value_name = "N", default_value_t = 24)]
     top: usize,
-    #[arg(long, default_value = "table", value_enum)]
-    format: Format,
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
     /// Draw a graph in this format instead of the table [default: by the ending of -o]
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(render::of_graphs()))]
-    picture: Option<String>,
+    #[arg(long, value_name = "FORMAT", value_parser = options::graph_renderers())]
+    picture: Option<&'static Renderer>,
     /// File to write the graph to
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -42,11 +41,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     drop(crate::store::open::open(&args.other, false)?);
     let list = diff::differences(&db, &args.other)?;
     if args.picture.is_some() || args.output.is_some() {
-        let renderer = super::graph::renderer(args.picture.as_deref(), args.output.as_deref())?;
-        return super::graph::draw(&diff::graph(&list, args.top.max(2)), renderer, args.output);
+        let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
+        return pictures::draw(&diff::graph(&list, args.top.max(2)), renderer, args.output);
     }
     let mut text = Vec::new();
-    let mut report = table::Report::new(
+    let mut report = RowWriter::new(
         &["what", "one", "two", "via", "before", "after", "change"],
         args.format,
         &mut text,
@@ -64,9 +63,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             left += 1;
             continue;
         }
-        let name = |n: Option<String>| n.map_or(Value::Null, Value::Text);
         let dash = |v: Value| {
-            if args.format == Format::Table && v == Value::Null {
+            if args.format == RowFormat::Table && v == Value::Null {
                 Value::Text(String::new())
             } else {
                 v
@@ -75,10 +73,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let row = [
             Value::Text(d.what),
             Value::Text(d.one),
-            name(d.two),
-            name(d.via),
-            table::number(d.before),
-            table::number(d.after),
+            word(d.two),
+            word(d.via),
+            number(d.before),
+            number(d.after),
             Value::Text(change.name().into()),
         ];
         report.row(&row.map(dash))?;

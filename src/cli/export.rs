@@ -1,6 +1,5 @@
-use super::Database;
-use crate::export::{self, EXPORTS, Made, Options};
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use super::{Database, options};
+use crate::export::{self, Export, Made, Options, Overwrite};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,9 +10,8 @@ pub struct Args {
     #[command(flatten)]
     database: Database,
     /// What to make
-    #[arg(long, value_name = "FORMAT",
-        value_parser = PossibleValuesParser::new(EXPORTS.iter().map(|e| PossibleValue::new(e.name).help(e.about))))]
-    to: String,
+    #[arg(long, value_name = "FORMAT", value_parser = options::exports())]
+    to: &'static Export,
     /// File or folder to make; - is standard output [default: a name made of the database's, in the
     /// working directory]
     #[arg(short, long, value_name = "PATH")]
@@ -34,9 +32,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Some(export) = export::find(&args.to) else {
-        anyhow::bail!("no export is named `{}`", args.to)
-    };
+    let export = args.to;
     let folder = matches!(export.made, Made::Folder(_));
     let stem = args.database.db.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let output = args.output.unwrap_or_else(|| export.file.replace('*', &stem).into());
@@ -54,7 +50,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         export::remove(&unfinished);
         std::process::exit(130);
     });
-    export::write(&db, export, &options, &output, args.force)?;
+    let overwrite = if args.force { Overwrite::Replace } else { Overwrite::Refuse };
+    export::write(&db, export, &options, &output, overwrite)?;
     if !args.quiet {
         eprintln!("addfg: wrote {}{}", output.display(), if folder { " (folder)" } else { "" });
     }

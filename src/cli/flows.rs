@@ -1,8 +1,10 @@
 use super::Database;
-use super::table::{self, Format};
-use crate::flows;
 use crate::graph::resolve_function;
+use crate::render::rows::RowFormat;
 use crate::text::human_count;
+use crate::views::flows::{self, Pair};
+use crate::views::listing;
+use crate::views::needs::{Need, require};
 use std::process::ExitCode;
 
 /// Lists every communication from one function to another
@@ -25,15 +27,15 @@ pub struct Args {
     #[arg(long)]
     group: bool,
     /// Rows at most; 0: all
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(i64).range(0..))]
-    limit: i64,
-    #[arg(long, default_value = "table", value_enum)]
-    format: Format,
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    limit: u64,
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    super::need(&db, "function_edge", "dataflow")?;
+    require(&db, Need::Dataflow)?;
     let from = resolve_function(&db, &args.from)?;
     let instance = args.instance.map_or(String::new(), |n| format!("#{n}"));
     let to = resolve_function(&db, &format!("{}{instance}", args.to))?;
@@ -41,65 +43,33 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         from.instance.is_none(),
         "a call of the writing function cannot be chosen, only one of the reading function"
     );
-    let limit = if args.limit == 0 { i64::MAX } else { args.limit };
+    let pair = Pair { writer: from.function_id, reader: to.function_id, instance: to.instance };
+    let limit = listing::limit(args.limit);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let dependences: bool =
-        db.query_row("SELECT count(*) > 0 FROM dependence_edge", [], |r| r.get(0))?;
-    if dependences {
-        let single: bool = db.query_row("SELECT count(*) > 0 FROM dependence", [], |r| r.get(0))?;
+    let dependences = flows::has_dependences(&db)?;
+    if args.group {
         anyhow::ensure!(
-            single || args.group,
-            "this database keeps no single dependences: --group sums them, or build it with --detail pairs"
+            dependences || pair.instance.is_none(),
+            "--group sums over all calls; leave out the #N"
         );
-        let sql = if args.group { flows::DEPENDENCES_GROUPED } else { flows::DEPENDENCES };
-        let rows = table::query(
-            &db,
-            sql,
-            &[&from.function_id, &to.function_id, &limit],
-            args.format,
-            &mut out,
-        )?;
-        if rows as i64 == limit {
+        let rows = flows::grouped(&db, pair, limit)?.write(&db, args.format, &mut out)?;
+        if dependences && rows == args.limit {
             eprintln!("addfg: the first {rows}; --limit 0 lists all, --group sums them");
         }
-        return Ok(ExitCode::SUCCESS);
-    }
-    if args.group {
-        anyhow::ensure!(to.instance.is_none(), "--group sums over all calls; leave out the #N");
-        table::query(
-            &db,
-            flows::GROUPED,
-            &[&from.function_id, &to.function_id, &limit],
-            args.format,
-            &mut out,
-        )?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let detail: String =
-        db.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
-    anyhow::ensure!(
-        matches!(detail.as_str(), "pairs" | "full"),
-        "this database keeps no single communications (detail {detail}): --group sums them, or build it with --detail pairs"
-    );
-    anyhow::ensure!(
-        from.function_id != to.function_id || detail == "full",
-        "this database keeps no communications inside a call (detail {detail}): --group sums them, or build it with --detail full"
-    );
-    let steps: bool =
-        db.query_row("SELECT count(*) > 0 FROM (FROM block_run LIMIT 1)", [], |r| r.get(0))?;
-    anyhow::ensure!(
-        steps,
-        "single communications need the steps, which this database does not keep: {}; --group sums them",
-        crate::store::open::why_no_steps(&db)?
-    );
-    let all = flows::find(&db, from.function_id, to.function_id, to.instance, limit)?;
-    let rows = table::query(&db, flows::FOUND, &[], args.format, &mut out)?;
-    if rows as i64 == limit && all > limit {
-        eprintln!(
-            "addfg: the first {} of {} transfers; --limit 0 lists all, --group sums them",
-            rows,
-            human_count(all)
-        );
+    } else if dependences {
+        let rows = flows::dependences(&db, pair, limit)?.write(&db, args.format, &mut out)?;
+        if rows == args.limit {
+            eprintln!("addfg: the first {rows}; --limit 0 lists all, --group sums them");
+        }
+    } else {
+        let found = flows::communications(&db, pair, limit)?;
+        let rows = found.listing.write(&db, args.format, &mut out)?;
+        if rows == args.limit && found.transfers > limit {
+            let all = human_count(found.transfers);
+            eprintln!(
+                "addfg: the first {rows} of {all} transfers; --limit 0 lists all, --group sums them"
+            );
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

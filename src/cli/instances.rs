@@ -1,6 +1,8 @@
 use super::Database;
-use super::table::{self, Format};
 use crate::graph::resolve_function;
+use crate::render::rows::RowFormat;
+use crate::views::instances::instances;
+use crate::views::listing;
 use std::process::ExitCode;
 
 /// Lists and compares the calls of a function
@@ -16,23 +18,19 @@ pub struct Args {
     /// Name, file:name or @address
     function: String,
     /// Rows at most; 0: all
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(i64).range(0..))]
-    limit: i64,
-    #[arg(long, default_value = "table", value_enum)]
-    format: Format,
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    limit: u64,
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     let found = resolve_function(&db, &args.function)?;
-    let unit = crate::query::unit(&db)?;
-    crate::graph::prepare_merged(&db, true)?;
-    let limit = if args.limit == 0 { i64::MAX } else { args.limit };
-    let sql = include_str!("../../queries/report/instances.sql");
+    let list = instances(&db, found.function_id, listing::limit(args.limit))?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let rows =
-        table::query_in(&db, unit, sql, &[&found.function_id, &limit], args.format, &mut out)?;
-    if rows as i64 == limit {
+    let rows = list.write(&db, args.format, &mut out)?;
+    if rows == args.limit {
         eprintln!("addfg: the first {rows} calls; --limit 0 lists all");
     }
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,5 @@
 use super::Database;
-use super::table::{self, Format};
+use crate::render::rows::{RowFormat, RowWriter, number};
 use crate::views::loops;
 use duckdb::types::Value;
 use std::process::ExitCode;
@@ -20,8 +20,8 @@ pub struct Args {
     /// Rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 40)]
     limit: usize,
-    #[arg(long, default_value = "table", value_enum)]
-    format: Format,
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -40,9 +40,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "irreducible",
     ];
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut report = table::Report::new(&names, args.format, &mut out)?;
+    let mut report = RowWriter::new(&names, args.format, &mut out)?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let number = |n: Option<i64>| n.map_or(Value::Null, Value::BigInt);
     for row in rows.into_iter().take(limit) {
         report.row(&[
             Value::Text(row.function),

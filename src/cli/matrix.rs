@@ -1,6 +1,7 @@
-use super::Database;
-use super::table::{self, Format};
+use super::{Database, pictures};
+use crate::render::rows::{RowFormat, RowWriter};
 use crate::views::matrix;
+use crate::views::needs::{Need, require};
 use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,8 +14,8 @@ pub struct Args {
     /// Functions at most, those with the most traffic; the rest is (others)
     #[arg(long, value_name = "N", default_value_t = 12)]
     top: usize,
-    #[arg(long, default_value = "table", value_enum)]
-    format: Format,
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
     /// File to write; FILE.svg becomes a heat map [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -22,31 +23,22 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    super::need(&db, "function_edge", "dataflow")?;
+    require(&db, Need::Dataflow)?;
     let found = matrix::matrix(&db, args.top.max(1))?;
-    let picture = args
-        .output
-        .as_ref()
-        .is_some_and(|o| o.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")));
-    if picture {
+    if pictures::is_svg(args.output.as_deref()) {
         return super::output(args.output.as_deref(), found.heat_map().as_bytes());
     }
     let mut text = Vec::new();
     let mut names = vec!["writer"];
     names.extend(found.names.iter().map(String::as_str));
-    let mut report = table::Report::new(&names, args.format, &mut text)?;
+    let mut report = RowWriter::new(&names, args.format, &mut text)?;
     for (name, row) in found.names.iter().zip(&found.bytes) {
         let mut values = vec![Value::Text(name.clone())];
-        values.extend(row.iter().map(|&n| if n == 0 { Value::Null } else { Value::BigInt(n) }));
-        if args.format == Format::Table {
+        values.extend(row.iter().map(|&n| match args.format {
             // Nothing is nothing to see.
-            values
-                .iter_mut()
-                .filter(|v| **v == Value::Null)
-                .for_each(|v| *v = Value::Text(String::new()));
-        } else {
-            values.iter_mut().filter(|v| **v == Value::Null).for_each(|v| *v = Value::BigInt(0));
-        }
+            RowFormat::Table if n == 0 => Value::Text(String::new()),
+            _ => Value::BigInt(n),
+        }));
         report.row(&values)?;
     }
     report.finish()?;

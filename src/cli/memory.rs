@@ -1,8 +1,13 @@
-use super::Database;
-use super::table::{self, Format};
-use crate::replay::allocations::{Allocator, allocator};
-use crate::views::memory;
+use super::options::{self, OwnAllocator};
+use super::{Database, pictures};
+use crate::render::rows::{RowFormat, RowWriter, number, word};
+use crate::replay::allocations::{Site, Traffic};
+use crate::replay::memory::Profile;
+use crate::views::memory::{self, Heap};
+use crate::views::needs::{Need, require};
+use clap::ValueEnum;
 use duckdb::types::Value;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,192 +25,158 @@ pub struct Args {
     #[command(flatten)]
     database: Database,
     /// What to print
-    #[arg(long, default_value = "traffic", value_parser = ["traffic", "functions", "allocations", "time", "reuse"])]
-    show: String,
+    #[arg(long, default_value = "traffic")]
+    show: Table,
     /// With --show allocations: one row for each, in the order in which they were given
     #[arg(long)]
     each: bool,
     /// With --show allocations: NAME is another malloc, free or the like (pool_get=malloc)
-    #[arg(long, value_name = "NAME=FUNCTION", value_parser = own)]
-    allocator: Vec<(String, &'static Allocator)>,
+    #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator)]
+    allocator: Vec<OwnAllocator>,
     /// With --show allocations: rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     limit: u64,
-    #[arg(long, default_value = "table", value_enum)]
-    format: Format,
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
     /// File to write; FILE.svg becomes a picture [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// `NAME=FUNCTION`.
-fn own(text: &str) -> Result<(String, &'static Allocator), String> {
-    let (name, what) =
-        text.rsplit_once('=').ok_or("write it as NAME=FUNCTION, as in pool_get=malloc")?;
-    let what = allocator(what).ok_or_else(|| {
-        format!("`{what}` is no allocation function such as malloc, calloc, realloc, free")
-    })?;
-    Ok((name.to_owned(), what))
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Table {
+    Traffic,
+    Functions,
+    Allocations,
+    Time,
+    Reuse,
+}
+
+/// A number that may be beyond 63 bits nowhere but in hostile databases.
+fn count(n: u64) -> Value {
+    Value::BigInt(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    let number = |n: u64| Value::BigInt(n as i64);
-    let mut text = Vec::new();
-    if args.show == "functions" {
-        super::need(
-            &db,
-            "(FROM function_profile WHERE written_bytes IS NOT NULL)",
-            "memory accesses",
-        )?;
-        let sql = include_str!("../../queries/report/unused.sql");
-        table::query(&db, sql, &[], args.format, &mut text)?;
-        return super::output(args.output.as_deref(), &text);
-    }
-    let listed = args.show == "allocations";
     anyhow::ensure!(
-        listed || !args.each && args.allocator.is_empty(),
+        args.show == Table::Allocations || !args.each && args.allocator.is_empty(),
         "--each and --allocator go with --show allocations"
     );
-    if listed {
-        allocations(&db, &args, &mut text)?;
-        return super::output(args.output.as_deref(), &text);
-    }
-    let profile = memory::memory(&db)?;
-    if args
-        .output
-        .as_ref()
-        .is_some_and(|o| o.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")))
-    {
-        return super::output(args.output.as_deref(), memory::picture(&profile).as_bytes());
-    }
-    match args.show.as_str() {
-        "time" => {
-            let mut report = table::Report::new(
-                &["first_step", "reads", "writes", "touched", "footprint"],
-                args.format,
-                &mut text,
-            )?;
-            for m in profile.moments.iter().filter(|m| m.first_seq > 0) {
-                report.row(&[
-                    Value::BigInt(m.first_seq),
-                    number(m.reads),
-                    number(m.writes),
-                    number(m.touched),
-                    number(m.footprint),
-                ])?;
-            }
-            report.finish()?;
+    let (format, mut text) = (args.format, Vec::new());
+    let out = &mut text;
+    match args.show {
+        Table::Functions => {
+            require(&db, Need::MemoryAccesses)?;
+            memory::unused().write(&db, format, out)?;
         }
-        "reuse" => {
-            let mut report =
-                table::Report::new(&["lines_between", "accesses"], args.format, &mut text)?;
-            report.row(&[Value::Text("first access".into()), number(profile.cold)])?;
-            for (class, &count) in profile.reuse.iter().enumerate() {
-                report.row(&[Value::Text(memory::distance(class)), number(count)])?;
-            }
-            report.finish()?;
-        }
+        Table::Allocations => allocations(&db, &args, out)?,
         _ => {
-            let names = [
-                "variable",
-                "reads",
-                "read_bytes",
-                "re_read_bytes",
-                "writes",
-                "written_bytes",
-                "dead_bytes",
-                "distinct_bytes",
-            ];
-            let mut report = table::Report::new(&names, args.format, &mut text)?;
-            let mut list: Vec<_> = profile.traffic.iter().collect();
-            list.sort_by_key(|(name, t)| {
-                (std::cmp::Reverse(t.read_bytes + t.written_bytes), (*name).clone())
-            });
-            for (name, t) in list {
-                report.row(&[
-                    Value::Text(name.clone()),
-                    number(t.reads),
-                    number(t.read_bytes),
-                    // Bytes that no step wrote are read for the first time, too; they are not told
-                    // from re-read ones.
-                    if t.written_bytes > 0 {
-                        number(t.read_bytes.saturating_sub(t.first_read_bytes))
-                    } else {
-                        Value::Null
-                    },
-                    number(t.writes),
-                    number(t.written_bytes),
-                    if name == "(stack)" { Value::Null } else { number(t.dead_bytes) },
-                    number(t.touched),
-                ])?;
+            let profile = memory::memory(&db)?;
+            if pictures::is_svg(args.output.as_deref()) {
+                text = memory::picture(&profile).into_bytes();
+            } else {
+                match args.show {
+                    Table::Time => write_time(&profile, format, out)?,
+                    Table::Reuse => write_reuse(&profile, format, out)?,
+                    _ => write_traffic(&profile, format, out)?,
+                }
             }
-            report.finish()?;
         }
     }
     super::output(args.output.as_deref(), &text)
+}
+
+fn write_time(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> anyhow::Result<()> {
+    let names = ["first_step", "reads", "writes", "touched", "footprint"];
+    let mut report = RowWriter::new(&names, format, out)?;
+    for m in profile.moments.iter().filter(|m| m.first_seq > 0) {
+        let [reads, writes, touched, footprint] =
+            [m.reads, m.writes, m.touched, m.footprint].map(count);
+        report.row(&[Value::BigInt(m.first_seq), reads, writes, touched, footprint])?;
+    }
+    report.finish()?;
+    Ok(())
+}
+
+fn write_reuse(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut report = RowWriter::new(&["lines_between", "accesses"], format, out)?;
+    report.row(&[Value::Text("first access".into()), count(profile.cold)])?;
+    for (class, &n) in profile.reuse.iter().enumerate() {
+        report.row(&[Value::Text(memory::distance(class)), count(n)])?;
+    }
+    report.finish()?;
+    Ok(())
+}
+
+fn write_traffic(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> anyhow::Result<()> {
+    let names = [
+        "variable",
+        "reads",
+        "read_bytes",
+        "re_read_bytes",
+        "writes",
+        "written_bytes",
+        "dead_bytes",
+        "distinct_bytes",
+    ];
+    let mut report = RowWriter::new(&names, format, out)?;
+    let mut list: Vec<_> = profile.traffic.iter().collect();
+    list.sort_by_key(|(name, t)| {
+        (std::cmp::Reverse(t.read_bytes + t.written_bytes), (*name).clone())
+    });
+    for (name, t) in list {
+        // Bytes that no step wrote are read for the first time, too; they are not told from
+        // re-read ones.
+        let again = (t.written_bytes > 0).then(|| t.read_bytes.saturating_sub(t.first_read_bytes));
+        let dead = (name != "(stack)").then_some(t.dead_bytes);
+        report.row(&[
+            Value::Text(name.clone()),
+            count(t.reads),
+            count(t.read_bytes),
+            again.map_or(Value::Null, count),
+            count(t.writes),
+            count(t.written_bytes),
+            dead.map_or(Value::Null, count),
+            count(t.touched),
+        ])?;
+    }
+    report.finish()?;
+    Ok(())
 }
 
 /// Not of any allocation: accesses of the allocator itself, of the program to the heap beside live
 /// allocations.
 const BESIDE: [&str; 2] = ["<allocator>", "<not allocated>"];
 
-fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyhow::Result<()> {
+fn beside(heap: &Heap) -> impl Iterator<Item = (&'static str, Traffic)> {
+    BESIDE.into_iter().zip([heap.found.allocator, heap.found.elsewhere])
+}
+
+fn text(t: &str) -> Value {
+    word((!t.is_empty()).then(|| t.to_owned()))
+}
+
+/// Function and line of the call that asked for an allocation.
+fn place(heap: &Heap, site: Site) -> [Value; 2] {
+    heap.place(site).map_or([Value::Null, Value::Null], |(f, line)| [text(f), text(line)])
+}
+
+fn allocations(
+    db: &duckdb::Connection,
+    args: &Args,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let limit = if args.limit == 0 { usize::MAX } else { usize::try_from(args.limit)? };
-    let more: Vec<_> = args.allocator.iter().map(|(name, what)| (name.as_str(), *what)).collect();
-    let heap = memory::heap(db, &more, if args.each { limit as u64 } else { 0 })?;
+    let more: Vec<_> = args.allocator.iter().map(|a| (a.name.as_str(), a.like)).collect();
+    let keep = if args.each { u64::try_from(limit)? } else { 0 };
+    let heap = memory::heap(db, &more, keep)?;
+    let mut report = RowWriter::new(if args.each { &EACH } else { &SITES }, args.format, out)?;
     let found = &heap.found;
-    let number = |n: u64| Value::UBigInt(n);
-    let text = |t: &str| if t.is_empty() { Value::Null } else { Value::Text(t.to_owned()) };
-    let place = |site| {
-        heap.place(site)
-            .map_or([Value::Null, Value::Null], |(function, line)| [text(function), text(line)])
-    };
-    let beside = BESIDE.into_iter().zip([found.allocator, found.elsewhere]);
     if args.each {
-        let names = [
-            "allocation",
-            "address",
-            "bytes",
-            "allocator",
-            "function",
-            "line",
-            "allocated",
-            "freed",
-            "read_bytes",
-            "unique_read_bytes",
-            "written_bytes",
-            "dead_bytes",
-            "first_use",
-            "last_use",
-        ];
-        let mut report = table::Report::new(&names, args.format, out)?;
-        for a in &found.each {
-            let what = [
-                number(a.number),
-                Value::Text(format!("{:#x}", a.address)),
-                number(a.bytes),
-                text(heap.allocator(a.site)),
-            ];
-            let figures = [
-                Value::BigInt(a.allocated),
-                table::number(a.freed),
-                number(a.traffic.read),
-                number(a.traffic.unique_read),
-                number(a.traffic.written),
-                number(a.traffic.dead),
-                table::number(a.first_use),
-                table::number(a.last_use),
-            ];
-            report.row(&[&what[..], &place(a.site), &figures].concat())?;
-        }
-        for (name, traffic) in beside {
-            let mut row = vec![Value::Null; names.len()];
-            (row[4], row[8], row[10]) = (text(name), number(traffic.read), number(traffic.written));
-            report.row(&row)?;
-        }
+        write_each(&heap, &mut report)?;
         report.finish()?;
-        if found.count > found.each.len() as u64 {
+        if usize::try_from(found.count).is_ok_and(|all| all > found.each.len()) {
             eprintln!(
                 "addfg: the first {} of {} allocations; --limit 0 lists all",
                 found.each.len(),
@@ -213,56 +184,10 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyho
             );
         }
     } else {
-        let names = [
-            "function",
-            "line",
-            "allocator",
-            "count",
-            "bytes",
-            "peak_bytes",
-            "read_bytes",
-            "written_bytes",
-            "dead_bytes",
-            "never_read",
-            "mean_steps",
-        ];
-        let mut rows = Vec::new();
-        for (site, sum) in &found.sites {
-            let unread = sum.bytes.saturating_sub(sum.traffic.unique_read);
-            let figures = [
-                text(heap.allocator(*site)),
-                number(sum.count),
-                number(sum.bytes),
-                number(sum.peak),
-                number(sum.traffic.read),
-                number(sum.traffic.written),
-                number(sum.traffic.dead),
-                // Of nothing there is no share.
-                if sum.bytes > 0 {
-                    text(&format!("{:.1} %", 100.0 * unread as f64 / sum.bytes as f64))
-                } else {
-                    Value::Null
-                },
-                Value::BigInt(sum.steps / sum.count.max(1) as i64),
-            ];
-            rows.push((
-                sum.traffic.read + sum.traffic.written,
-                [&place(*site)[..], &figures].concat(),
-            ));
-        }
-        for (name, traffic) in beside {
-            let mut row = vec![Value::Null; names.len()];
-            (row[0], row[6], row[7]) = (text(name), number(traffic.read), number(traffic.written));
-            rows.push((traffic.read + traffic.written, row));
-        }
-        rows.sort_by_key(|r| std::cmp::Reverse(r.0));
-        let mut report = table::Report::new(&names, args.format, out)?;
-        for (_, row) in rows.iter().take(limit) {
-            report.row(row)?;
-        }
+        let rows = write_sites(&heap, limit, &mut report)?;
         report.finish()?;
-        if rows.len() > limit {
-            eprintln!("addfg: {limit} of {} rows; --limit 0 lists all", rows.len());
+        if rows > limit {
+            eprintln!("addfg: {limit} of {rows} rows; --limit 0 lists all");
         }
     }
     if found.calls == 0 {
@@ -284,4 +209,102 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut Vec<u8>) -> anyho
         );
     }
     Ok(())
+}
+
+const EACH: [&str; 14] = [
+    "allocation",
+    "address",
+    "bytes",
+    "allocator",
+    "function",
+    "line",
+    "allocated",
+    "freed",
+    "read_bytes",
+    "unique_read_bytes",
+    "written_bytes",
+    "dead_bytes",
+    "first_use",
+    "last_use",
+];
+
+/// A row for each allocation.
+fn write_each(heap: &Heap, report: &mut RowWriter) -> anyhow::Result<()> {
+    for a in &heap.found.each {
+        let what = [
+            Value::UBigInt(a.number),
+            Value::Text(format!("{:#x}", a.address)),
+            Value::UBigInt(a.bytes),
+            text(heap.allocator(a.site)),
+        ];
+        let figures = [
+            Value::BigInt(a.allocated),
+            number(a.freed),
+            Value::UBigInt(a.traffic.read),
+            Value::UBigInt(a.traffic.unique_read),
+            Value::UBigInt(a.traffic.written),
+            Value::UBigInt(a.traffic.dead),
+            number(a.first_use),
+            number(a.last_use),
+        ];
+        report.row(&[&what[..], &place(heap, a.site), &figures].concat())?;
+    }
+    for (name, traffic) in beside(heap) {
+        let mut row = vec![Value::Null; EACH.len()];
+        row[4] = text(name);
+        (row[8], row[10]) = (Value::UBigInt(traffic.read), Value::UBigInt(traffic.written));
+        report.row(&row)?;
+    }
+    Ok(())
+}
+
+const SITES: [&str; 11] = [
+    "function",
+    "line",
+    "allocator",
+    "count",
+    "bytes",
+    "peak_bytes",
+    "read_bytes",
+    "written_bytes",
+    "dead_bytes",
+    "never_read",
+    "mean_steps",
+];
+
+/// A row for each place that asks for allocations, those with the most traffic first; gives how
+/// many there are.
+fn write_sites(heap: &Heap, limit: usize, report: &mut RowWriter) -> anyhow::Result<usize> {
+    let mut rows = Vec::new();
+    for (site, sum) in &heap.found.sites {
+        let unread = sum.bytes.saturating_sub(sum.traffic.unique_read);
+        // Of nothing there is no share.
+        let never_read = (sum.bytes > 0)
+            .then(|| format!("{:.1} %", 100.0 * unread as f64 / sum.bytes as f64));
+        let steps = sum.steps / i64::try_from(sum.count.max(1))?;
+        let figures = [
+            text(heap.allocator(*site)),
+            Value::UBigInt(sum.count),
+            Value::UBigInt(sum.bytes),
+            Value::UBigInt(sum.peak),
+            Value::UBigInt(sum.traffic.read),
+            Value::UBigInt(sum.traffic.written),
+            Value::UBigInt(sum.traffic.dead),
+            word(never_read),
+            Value::BigInt(steps),
+        ];
+        let traffic = sum.traffic.read + sum.traffic.written;
+        rows.push((traffic, [&place(heap, *site)[..], &figures].concat()));
+    }
+    for (name, traffic) in beside(heap) {
+        let mut row = vec![Value::Null; SITES.len()];
+        row[0] = text(name);
+        (row[6], row[7]) = (Value::UBigInt(traffic.read), Value::UBigInt(traffic.written));
+        rows.push((traffic.read + traffic.written, row));
+    }
+    rows.sort_by_key(|r| std::cmp::Reverse(r.0));
+    for (_, row) in rows.iter().take(limit) {
+        report.row(row)?;
+    }
+    Ok(rows.len())
 }

@@ -19,11 +19,12 @@ mod instances;
 mod loops;
 mod matrix;
 mod memory;
+mod options;
 mod paths;
+mod pictures;
 mod report;
 mod slice;
 mod sql;
-pub mod table;
 mod verify;
 
 /// Aggregated dynamic data flow graphs from execution traces.
@@ -116,20 +117,6 @@ fn output(path: Option<&Path>, text: &[u8]) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Refuses a command for a database in which `table` has no rows: what is missing, and what records
-/// it.
-fn need(db: &duckdb::Connection, table: &str, what: &str) -> anyhow::Result<()> {
-    if db.query_row(&format!("SELECT count(*) > 0 FROM {table}"), [], |r| r.get(0))? {
-        return Ok(());
-    }
-    let sql = "SELECT coalesce(string_agg(DISTINCT format, ', '), 'unknown') FROM input WHERE role = 'trace'";
-    let format: String = db.query_row(sql, [], |r| r.get(0))?;
-    anyhow::bail!(
-        "this database has no {what}: its trace ({}) tells of none; valgrind --tool=lackey --trace-mem=yes or QEMU record them",
-        crate::text::visible(&format)
-    )
 }
 
 /// The database argument of every command that asks one.

@@ -1,10 +1,10 @@
-use super::Database;
-use super::table::{self, Format};
+use super::{Database, options, pictures};
 use crate::graph::resolve_function;
-use crate::render::RENDERERS;
+use crate::render::Renderer;
+use crate::render::rows::{RowFormat, RowWriter};
 use crate::text::visible;
-use crate::views::paths;
-use clap::builder::PossibleValuesParser;
+use crate::views::listing;
+use crate::views::paths::{self, PathFunction};
 use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,58 +28,54 @@ pub struct Args {
     number: Option<u64>,
     /// Rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 200)]
-    limit: usize,
+    limit: u64,
     /// How to write the list
     #[arg(long, default_value = "table")]
-    format: Format,
+    format: RowFormat,
     /// Draw the control flow of the function, executed paths marked, in this format [default: by
     /// the ending of -o]
-    #[arg(long, value_name = "FORMAT", requires = "function", value_parser = PossibleValuesParser::new(RENDERERS.iter().map(|r| r.name)))]
-    picture: Option<String>,
+    #[arg(long, value_name = "FORMAT", requires = "function", value_parser = options::renderers())]
+    picture: Option<&'static Renderer>,
     /// File to draw to
     #[arg(short, long, value_name = "FILE", requires = "function")]
     output: Option<PathBuf>,
 }
 
-const FUNCTIONS: &str = include_str!("../../queries/report/path_functions.sql");
-const EXECUTED: &str = include_str!("../../queries/report/path_executed.sql");
-
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    let any: bool = db.query_row("SELECT count(*) > 0 FROM path_function", [], |r| r.get(0))?;
-    anyhow::ensure!(
-        any,
-        "this database has no paths: build it from a program that csi-cc --trace=pt compiled, with a dump of its frames (docs/csi.md); \
-         `addfg graph --level block` draws the control flow of traces of steps"
-    );
+    paths::require(&db)?;
     let mut text = Vec::new();
     let Some(name) = &args.function else {
-        table::query(&db, FUNCTIONS, &[], args.format, &mut text)?;
+        paths::functions().write(&db, args.format, &mut text)?;
         return super::output(None, &text);
     };
     let found = resolve_function(&db, name)?;
-    let shown = visible(&found.name).into_owned();
+    let shown = visible(&found.name);
     let Some(function) = paths::function(&db, found.function_id)? else {
         anyhow::bail!(
             "{shown} was not instrumented: it has no description in .debug_PT (too many paths, or another compiler)"
         );
     };
     if args.picture.is_some() || args.output.is_some() {
-        let renderer = super::graph::renderer(args.picture.as_deref(), args.output.as_deref())?;
-        return super::graph::draw(&function.graph(&found.name), renderer, args.output);
+        let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
+        return pictures::draw(&function.graph(&found.name), renderer, args.output);
     }
-    let limit = if args.limit == 0 { u64::MAX } else { args.limit as u64 };
-    if !args.all && args.number.is_none() {
-        let most = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows =
-            table::query(&db, EXECUTED, &[&found.function_id, &most], args.format, &mut text)?;
-        if rows == 0 {
-            eprintln!("addfg: no frame of {shown} holds a path; --all lists those that it has");
-        } else if rows == limit {
-            eprintln!("addfg: the first {rows} paths; --limit 0 lists all");
-        }
-        return super::output(None, &text);
+    if args.all || args.number.is_some() {
+        return list_all(&args, &function, &shown);
     }
+    let list = paths::executed(found.function_id, listing::limit(args.limit));
+    let rows = list.write(&db, args.format, &mut text)?;
+    if rows == 0 {
+        eprintln!("addfg: no frame of {shown} holds a path; --all lists those that it has");
+    } else if rows == args.limit {
+        eprintln!("addfg: the first {rows} paths; --limit 0 lists all");
+    }
+    super::output(None, &text)
+}
+
+/// Lists the paths of a function by their numbers, or the one that is asked for.
+fn list_all(args: &Args, function: &PathFunction, shown: &str) -> anyhow::Result<ExitCode> {
+    let limit = if args.limit == 0 { u64::MAX } else { args.limit };
     let Some(numbering) = &function.numbering else {
         anyhow::bail!(
             "the numbers of {shown} are no numbering of its paths: `addfg info` says what is wrong with them"
@@ -94,11 +90,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => (0, total.min(limit) - 1),
     };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut report = table::Report::new(
-        &["number", "run", "begins", "blocks", "lines", "ends"],
-        args.format,
-        &mut out,
-    )?;
+    let names = ["number", "run", "begins", "blocks", "lines", "ends"];
+    let mut report = RowWriter::new(&names, args.format, &mut out)?;
     for number in first..=last {
         let Some(path) = numbering.path(&function.function, number) else { continue };
         let text = function.text(&path);

@@ -41,7 +41,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     );
     let db = args.database.open()?;
     let options = report::Options {
-        functions: args.top as usize,
+        functions: usize::try_from(args.top)?,
         sources: args.source,
         ..report::Options::default()
     };

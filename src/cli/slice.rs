@@ -1,9 +1,8 @@
-use super::Database;
-use super::table::{self, Format};
-use crate::render;
+use super::{Database, options, pictures};
+use crate::render::Renderer;
+use crate::render::rows::{RowFormat, RowWriter};
 use crate::replay::slice::Bounds;
-use crate::views::slice;
-use clap::builder::PossibleValuesParser;
+use crate::views::slice::{self, Along, Direction, Shown};
 use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,11 +41,11 @@ pub struct Args {
     /// Rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 200)]
     limit: usize,
-    #[arg(long, default_value = "table", value_enum)]
-    format: Format,
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
     /// Draw a graph in this format instead of the list [default: by the ending of -o]
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(render::of_graphs()))]
-    picture: Option<String>,
+    #[arg(long, value_name = "FORMAT", value_parser = options::graph_renderers())]
+    picture: Option<&'static Renderer>,
     /// Instructions in the graph at most
     #[arg(long, value_name = "N", default_value_t = 40)]
     top: usize,
@@ -55,74 +54,108 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
+impl Args {
+    fn direction(&self) -> Direction {
+        if self.forward { Direction::Forward } else { Direction::Backward }
+    }
+
+    fn along(&self) -> Along {
+        if self.control { Along::DataAndControl } else { Along::Data }
+    }
+
+    fn draws(&self) -> bool {
+        self.picture.is_some() || self.output.is_some()
+    }
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     if slice::has_dependences(&db)? {
-        anyhow::ensure!(
-            args.picture.is_none() && args.output.is_none() && !args.group,
-            "a slice along recorded dependences is a list: leave out --picture, -o and --group"
-        );
-        slice::dependences(&db, &args.at, !args.forward, args.control)?;
-        let depth = args.depth.map_or(i64::MAX, i64::from);
-        let most = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut text = Vec::new();
-        let rows = table::query(&db, slice::DEPENDENCES, &[&depth, &most], args.format, &mut text)?;
-        super::output(None, &text)?;
-        if rows as i64 == most {
-            eprintln!("addfg: the nearest {rows} of the slice; --limit 0 lists all");
-        }
-        return Ok(ExitCode::SUCCESS);
+        return dependences(&db, &args);
     }
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let bounds = Bounds { depth: args.depth.unwrap_or(u32::MAX), limit };
-    let found = slice::slice(&db, &args.at, !args.forward, args.control, bounds)?;
-    if args.picture.is_some() || args.output.is_some() {
-        let renderer = super::graph::renderer(args.picture.as_deref(), args.output.as_deref())?;
-        return super::graph::draw(&found.graph(args.top.max(1)), renderer, args.output);
+    let found = slice::slice(&db, &args.at, args.direction(), args.along(), bounds)?;
+    if args.draws() {
+        let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
+        return pictures::draw(&found.graph(args.top.max(1)), renderer, args.output);
     }
     let mut text = Vec::new();
-    let place = |instruction: i32| {
-        let (what, line) = found.text(instruction);
-        [
-            Value::Text(found.function(instruction).to_owned()),
-            Value::Text(format!("{:#x}", found.address(instruction))),
-            Value::Text(what.to_owned()),
-            Value::Text(line.to_owned()),
-        ]
-    };
-    let all = if args.group {
-        let names =
-            ["depth", "steps", "first", "last", "function", "address", "instruction", "line"];
-        let mut report = table::Report::new(&names, args.format, &mut text)?;
-        let mut order: Vec<_> = found.slice.instructions.iter().collect();
-        order.sort_by_key(|(i, s)| (s.depth, -s.last, **i));
-        for &(&instruction, sum) in order.iter().take(limit) {
-            let numbers =
-                [i64::from(sum.depth), sum.steps as i64, sum.first, sum.last].map(Value::BigInt);
-            report.row(&[&numbers[..], &place(instruction)].concat())?;
-        }
-        report.finish()?;
-        order.len() as u64
+    let (all, what) = if args.group {
+        (list_instructions(&found, limit, args.format, &mut text)?, "instructions")
     } else {
-        let names = ["seq", "depth", "why", "function", "address", "instruction", "line"];
-        let mut report = table::Report::new(&names, args.format, &mut text)?;
-        for step in &found.slice.steps {
-            let first = [
-                Value::BigInt(step.seq),
-                Value::BigInt(step.depth.into()),
-                Value::Text(step.why.name().to_owned()),
-            ];
-            report.row(&[&first[..], &place(step.instruction)].concat())?;
-        }
-        report.finish()?;
-        found.slice.count
+        (list_steps(&found, args.format, &mut text)?, "steps")
     };
     super::output(None, &text)?;
-    if all > limit as u64 {
-        let what = if args.group { "instructions" } else { "steps" };
+    if usize::try_from(all).is_ok_and(|all| all > limit) {
         eprintln!(
             "addfg: {limit} of {all} {what} of the slice; --limit 0 lists all, --group sums them by instruction"
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A slice along recorded dependences.
+fn dependences(db: &duckdb::Connection, args: &Args) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        !args.draws() && !args.group,
+        "a slice along recorded dependences is a list: leave out --picture, -o and --group"
+    );
+    let most = if args.limit == 0 { i64::MAX } else { i64::try_from(args.limit)? };
+    let depth = args.depth.map_or(i64::MAX, i64::from);
+    let list = slice::dependences(db, &args.at, args.direction(), args.along(), (depth, most))?;
+    let mut text = Vec::new();
+    let rows = list.write(db, args.format, &mut text)?;
+    super::output(None, &text)?;
+    if i64::try_from(rows) == Ok(most) {
+        eprintln!("addfg: the nearest {rows} of the slice; --limit 0 lists all");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Function, address, text and line of an instruction.
+fn place(found: &Shown, instruction: i32) -> [Value; 4] {
+    let (what, line) = found.text(instruction);
+    let address = format!("{:#x}", found.address(instruction));
+    [found.function(instruction), &address, what, line].map(|t| Value::Text(t.to_owned()))
+}
+
+/// How often instructions are in the slice; gives how many there are.
+fn list_instructions(
+    found: &Shown,
+    limit: usize,
+    format: RowFormat,
+    out: &mut Vec<u8>,
+) -> anyhow::Result<u64> {
+    let names = ["depth", "steps", "first", "last", "function", "address", "instruction", "line"];
+    let mut report = RowWriter::new(&names, format, out)?;
+    let mut order: Vec<_> = found.slice.instructions.iter().collect();
+    order.sort_by_key(|(i, s)| (s.depth, -s.last, **i));
+    for &(&instruction, sum) in order.iter().take(limit) {
+        let numbers = [
+            Value::BigInt(sum.depth.into()),
+            Value::UBigInt(sum.steps),
+            Value::BigInt(sum.first),
+            Value::BigInt(sum.last),
+        ];
+        report.row(&[numbers, place(found, instruction)].concat())?;
+    }
+    report.finish()?;
+    Ok(order.len().try_into()?)
+}
+
+/// Steps with why they are in the slice; gives how many there are.
+fn list_steps(found: &Shown, format: RowFormat, out: &mut Vec<u8>) -> anyhow::Result<u64> {
+    let names = ["seq", "depth", "why", "function", "address", "instruction", "line"];
+    let mut report = RowWriter::new(&names, format, out)?;
+    for step in &found.slice.steps {
+        let first = [
+            Value::BigInt(step.seq),
+            Value::BigInt(step.depth.into()),
+            Value::Text(step.why.name().to_owned()),
+        ];
+        report.row(&[&first[..], &place(found, step.instruction)].concat())?;
+    }
+    report.finish()?;
+    Ok(found.slice.count)
 }

@@ -1,4 +1,5 @@
-use super::table::{self, Format};
+use crate::render::rows::RowFormat;
+use crate::views::listing::Listing;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,8 +17,8 @@ pub struct Args {
     /// Allow changes to the database
     #[arg(long)]
     write: bool,
-    #[arg(long, default_value = "table", value_enum)]
-    format: Format,
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -32,12 +33,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     };
     let connection = crate::store::open::open(&args.db, args.write)?;
-    table::query(
-        &connection,
-        &sql,
-        &[],
-        args.format,
-        &mut std::io::BufWriter::new(std::io::stdout().lock()),
-    )?;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    Listing::new(&sql, []).write(&connection, args.format, &mut out)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@
 
 use super::calls::{self, Unit};
 use super::{ExportError, Options, each};
+use crate::graph::Stubs;
 use crate::text::visible;
 use duckdb::Connection;
 use std::collections::{BTreeMap, HashSet};
@@ -61,7 +62,7 @@ pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Resul
             "Ir",
         )
     } else {
-        let unit = calls::prepare(connection, "callgrind", true)?;
+        let unit = calls::prepare(connection, "callgrind", Stubs::Show)?;
         debug_assert_eq!(unit, Unit::Ticks);
         (report!("export_timed_functions"), report!("export_timed_edges"), "Ticks")
     };

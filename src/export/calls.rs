@@ -1,18 +1,19 @@
 //! The calls of the run in the order in which they began and ended.
 
 use super::ExportError;
-use crate::graph::prepare_merged;
+use crate::graph::{Stubs, prepare_merged};
+use crate::id::{CallId, FunctionId, ThreadId};
 use duckdb::Connection;
 
 /// A call instance, stubs merged into their callers.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    pub call_id: i32,
-    pub function_id: i32,
+    pub call_id: CallId,
+    pub function_id: FunctionId,
     pub instance: i32,
     /// Instance that called it.
-    pub caller: Option<i32>,
-    pub thread_id: i32,
+    pub caller: Option<CallId>,
+    pub thread_id: ThreadId,
     /// Where on the axis it begins and ends (exclusive), callees included.
     pub first: i64,
     pub last: i64,
@@ -33,7 +34,7 @@ pub enum Unit {
 pub fn prepare(
     connection: &Connection,
     format: &'static str,
-    stubs: bool,
+    stubs: Stubs,
 ) -> Result<Unit, ExportError> {
     prepare_merged(connection, stubs)?;
     let sql = "SELECT count(call_seq) > 0, count(call_time) > 0 FROM function_call";

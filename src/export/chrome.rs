@@ -7,7 +7,8 @@
 
 use super::calls::{self, Event, Unit};
 use super::{ExportError, Options, each, rows};
-use crate::graph::function_names;
+use crate::graph::{FunctionNames, Stubs};
+use crate::id::{ProcessId, ThreadId};
 use duckdb::Connection;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -26,14 +27,14 @@ pub fn write(
     options: &Options,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
-    let unit = calls::prepare(connection, "a timeline", false)?;
-    let names = function_names(connection)?;
-    let mut processes: BTreeMap<i32, i32> = BTreeMap::new();
+    let unit = calls::prepare(connection, "a timeline", Stubs::Fold)?;
+    let names = FunctionNames::read(connection)?;
+    let mut processes: BTreeMap<ThreadId, ProcessId> = BTreeMap::new();
     writeln!(out, "{{\"traceEvents\":[")?;
     let sql = "SELECT t.thread_id, t.process_id, t.tid, coalesce(p.name, (SELECT min(path) FROM input WHERE role = 'elf')), p.pid
                FROM thread t LEFT JOIN process p USING (process_id) ORDER BY t.thread_id";
     each::<ExportError>(connection, sql, &[], |r| {
-        let (thread, process): (i32, i32) = (r.get(0)?, r.get(1)?);
+        let (thread, process): (ThreadId, ProcessId) = (r.get(0)?, r.get(1)?);
         let (tid, name, pid): (Option<i64>, Option<String>, Option<i64>) =
             (r.get(2)?, r.get(3)?, r.get(4)?);
         let name = name.map_or_else(
@@ -46,20 +47,22 @@ pub fn write(
             writeln!(
                 out,
                 "{},",
-                json!({"ph": "M", "name": "process_name", "pid": process, "args": {"name": name}})
+                json!({"ph": "M", "name": "process_name", "pid": process.get(), "args": {"name": name}})
             )?;
         }
         let name =
             tid.map_or(format!("thread {thread}"), |tid| format!("thread {thread} (tid {tid})"));
-        let event = json!({"ph": "M", "name": "thread_name", "pid": process, "tid": thread, "args": {"name": name}});
+        let event = json!({"ph": "M", "name": "thread_name", "pid": process.get(), "tid": thread.get(), "args": {"name": name}});
         writeln!(out, "{event},")?;
         Ok(())
     })?;
-    let process = |thread: i32| processes.get(&thread).copied().unwrap_or(1);
+    let process = |thread: ThreadId| {
+        processes.get(&thread).copied().unwrap_or(ProcessId::FIRST).get()
+    };
     let cost = if unit == Unit::Steps { "steps_self" } else { "ticks_self" };
     calls::walk(connection, &mut |event| {
         let Event::Open(call) = event else { return Ok(()) };
-        let name = json!(names.get(&call.function_id).map_or("?", |n| n.0.as_str()));
+        let name = json!(names.name(call.function_id));
         let (ts, dur, pid, tid) =
             (call.first, call.last - call.first, process(call.thread_id), call.thread_id);
         write!(
@@ -78,7 +81,7 @@ pub fn write(
         let columns = "writer_thread, reader_thread, writer_first, writer_last, reader_first, reader_last, bytes, transfers, via";
         let mut id = 0u64;
         rows::<ExportError>(connection, "export_arrow", columns, |r| {
-            let (from, to): (i32, i32) = (r.get(0)?, r.get(1)?);
+            let (from, to): (ThreadId, ThreadId) = (r.get(0)?, r.get(1)?);
             let Some((write, read)) = ends((r.get(2)?, r.get(3)?), (r.get(4)?, r.get(5)?)) else {
                 return Ok(());
             };

@@ -4,7 +4,8 @@
 
 use super::calls::{self, Event, Unit};
 use super::{ExportError, Options};
-use crate::graph::function_names;
+use crate::graph::{FunctionNames, Stubs};
+use crate::id::FunctionId;
 use crate::text::visible;
 use duckdb::Connection;
 use std::collections::HashMap;
@@ -18,7 +19,7 @@ pub const DEPTH: usize = 1000;
 pub struct Stack {
     /// The chain without its last function, as an index into the list; it comes before.
     pub parent: Option<usize>,
-    pub function_id: i32,
+    pub function_id: FunctionId,
     pub depth: usize,
     /// Calls with this chain and what they cost themselves.
     pub calls: i64,
@@ -30,9 +31,9 @@ pub fn stacks(
     connection: &Connection,
     format: &'static str,
 ) -> Result<(Vec<Stack>, Unit), ExportError> {
-    let unit = calls::prepare(connection, format, false)?;
+    let unit = calls::prepare(connection, format, Stubs::Fold)?;
     let mut list: Vec<Stack> = Vec::new();
-    let mut known: HashMap<(Option<usize>, i32), usize> = HashMap::new();
+    let mut known: HashMap<(Option<usize>, FunctionId), usize> = HashMap::new();
     let mut open: Vec<usize> = Vec::new();
     calls::walk(connection, &mut |event| {
         match event {
@@ -67,9 +68,9 @@ pub fn stacks(
 
 pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Result<(), ExportError> {
     let (list, _) = stacks(connection, "folded stacks")?;
-    let names = function_names(connection)?;
+    let names = FunctionNames::read(connection)?;
     // A semicolon separates frames and a line end stacks.
-    let frame = |id: i32| visible(names.get(&id).map_or("?", |n| n.0.as_str())).replace(';', ":");
+    let frame = |id: FunctionId| visible(names.name(id)).replace(';', ":");
     let mut chain = Vec::new();
     for (i, stack) in list.iter().enumerate().filter(|(_, s)| s.own > 0) {
         chain.clear();

@@ -57,12 +57,21 @@ pub struct Options {
     pub arrows: Option<u64>,
 }
 
+/// What happens to a file or folder that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overwrite {
+    Refuse,
+    /// Of a folder, the files of the same names.
+    Replace,
+}
+
 /// Writes one file's bytes as they come.
 pub type Stream = fn(&Connection, &Options, &mut dyn Write) -> Result<(), ExportError>;
 /// Makes a file, or fills a folder that is there and empty.
 pub type Place = fn(&Connection, &Options, &Path) -> Result<(), ExportError>;
 
 /// How an export is made.
+#[derive(Clone, Copy, Debug)]
 pub enum Made {
     Stream(Stream),
     /// A file that is not written from its begin to its end, so that it cannot go to standard
@@ -72,6 +81,7 @@ pub enum Made {
 }
 
 /// A format that a database is exported to.
+#[derive(Debug)]
 pub struct Export {
     /// The word for `--to`.
     pub name: &'static str,
@@ -200,14 +210,14 @@ impl Drop for Part {
     }
 }
 
-/// Writes an export to a file or folder. What is there is replaced only with `force`, and only when
+/// Writes an export to a file or folder. What is there is replaced only where that is wanted, and only when
 /// the new one is complete; of a folder the files of the same names are replaced.
 pub fn write(
     connection: &Connection,
     export: &Export,
     options: &Options,
     path: &Path,
-    force: bool,
+    overwrite: Overwrite,
 ) -> Result<(), ExportError> {
     let name = || path.display().to_string();
     // An export of its own kind is replaced, a database with what is in it is not.
@@ -216,7 +226,7 @@ pub fn write(
     if path.is_file() && kept {
         return Err(ExportError::Database { path: name() });
     }
-    if path.exists() && !force {
+    if path.exists() && overwrite == Overwrite::Refuse {
         return Err(ExportError::Exists { path: name() });
     }
     let failed = |source| ExportError::File { path: name(), source };

@@ -3,24 +3,26 @@
 
 use super::calls::{self, Event};
 use super::{ExportError, Options};
-use crate::graph::function_names;
+use crate::graph::{FunctionNames, Stubs};
+use crate::id::FunctionId;
 use duckdb::Connection;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
 
 pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Result<(), ExportError> {
-    calls::prepare(connection, "a timeline", false)?;
-    let names = function_names(connection)?;
-    let frames: BTreeMap<i32, usize> = names.keys().enumerate().map(|(i, &id)| (id, i)).collect();
+    calls::prepare(connection, "a timeline", Stubs::Fold)?;
+    let names = FunctionNames::read(connection)?;
+    let frames: BTreeMap<FunctionId, usize> =
+        names.iter().enumerate().map(|(i, (id, _))| (id, i)).collect();
     write!(
         out,
         r#"{{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{{"frames":["#
     )?;
-    for (i, (name, file, _)) in names.values().enumerate() {
-        let frame = match file {
-            Some(file) => json!({"name": name, "file": file}),
-            None => json!({"name": name}),
+    for (i, (_, function)) in names.iter().enumerate() {
+        let frame = match &function.file {
+            Some(file) => json!({"name": function.name, "file": file}),
+            None => json!({"name": function.name}),
         };
         write!(out, "{}\n{frame}", if i > 0 { "," } else { "" })?;
     }

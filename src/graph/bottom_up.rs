@@ -2,11 +2,13 @@
 //! hierarchy. It shows what top-down saves, and its `bytes` and `transfers` must be those of
 //! top-down.
 
-use super::load::report;
-use super::select::DataRow;
-use super::{Flow, GraphError, Via};
+use super::error::GraphError;
+use super::model::{Flow, NodeId, Via};
+use super::rows::{DataRow, report};
+use crate::id::FunctionId;
 use crate::query::each;
-use crate::replay::{self, Code};
+use crate::replay::dataflow::{Write, communications};
+use crate::replay::{Code, places};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -19,102 +21,94 @@ struct StepEdge {
     bytes: u32,
     write_thread: u16,
     read_thread: u16,
-    via: u16,
+    via: Via,
     /// Pseudo-function, if no step wrote.
-    nobody: i32,
+    nobody: Option<FunctionId>,
 }
 
+/// Number of an access.
+fn access(write: &Write) -> u64 {
+    u64::try_from(write.seq).unwrap_or(0) << 16 | u64::from(write.ordinal)
+}
+
+/// One end of an edge of the graph of call instances; None: a pseudo-function.
+type End = (Option<i32>, Option<FunctionId>);
+
+/// Bytes and transfers.
+type Sums = (i64, i64);
+
 /// Data edges between functions. The temporary table `merged` says what stubs belong to.
-pub(super) fn rows(connection: &Connection) -> Result<Vec<DataRow>, GraphError> {
-    let mut vias: Vec<String> = Vec::new();
-    let mut pseudo: FxHashMap<String, i32> = FxHashMap::default();
-    each(
-        connection,
-        "SELECT name, function_id FROM function_symbol WHERE kind = 'pseudo'",
-        &[],
-        |r| {
-            pseudo.insert(r.get(0)?, r.get(1)?);
-            Ok(())
-        },
-    )?;
-    // 1. Steps.
-    let places = replay::places(connection)?;
+pub fn data(connection: &Connection) -> Result<Vec<DataRow>, GraphError> {
+    let edges = steps(connection)?;
+    let mut functions: BTreeMap<(NodeId, NodeId, Via), Sums> = BTreeMap::new();
+    for ((writer, reader, via), (bytes, transfers)) in instances(connection, &edges)? {
+        let node = |end: End| end.1.map_or(NodeId::Others, NodeId::Function);
+        let sums = functions.entry((node(writer), node(reader), via)).or_default();
+        *sums = (sums.0 + bytes, sums.1 + transfers);
+    }
+    let row = |((writer, reader, via), (bytes, transfers)): (_, Sums)| {
+        let flow = Flow { transfers: Some(transfers), ..Flow::of_bytes(via, bytes) };
+        DataRow { writer, reader, flow }
+    };
+    Ok(functions.into_iter().map(row).collect())
+}
+
+/// The graph of steps, in the order of the reads.
+fn steps(connection: &Connection) -> Result<Vec<StepEdge>, GraphError> {
+    let mut pseudo: FxHashMap<String, FunctionId> = FxHashMap::default();
+    each(connection, report!("pseudo_nodes"), &[], |r| {
+        pseudo.insert(r.get(1)?, r.get(0)?);
+        Ok(())
+    })?;
+    let places = places(connection)?;
     let code = Code::open(connection)?;
     let mut edges: Vec<StepEdge> = Vec::new();
-    replay::dataflow::communications(&code, connection, |c| {
+    communications(&code, connection, |c| {
         let (via, unwritten) = places.at(c.is_register, c.address);
-        let via = vias.iter().position(|v| v == via).unwrap_or_else(|| {
-            vias.push(via.to_owned());
-            vias.len() - 1
-        });
-        let access = |w: &replay::dataflow::Write| (w.seq as u64) << 16 | u64::from(w.ordinal);
+        let nobody = || pseudo.get(places.name(unwritten)).copied();
         edges.push(StepEdge {
             write: c.write.as_ref().map_or(0, access),
             read: access(&c.read),
             bytes: c.bytes,
             write_thread: c.write.map_or(0, |w| w.thread),
             read_thread: c.read.thread,
-            via: via as u16,
-            nobody: if c.write.is_some() {
-                0
-            } else {
-                pseudo.get(places.name(unwritten)).copied().unwrap_or(0)
-            },
+            via: Via::of(via),
+            nobody: if c.write.is_some() { None } else { nobody() },
         });
     })?;
-    // 2. Call instances: parts that one access read of one other are one transfer.
-    let mut intervals: FxHashMap<u16, Vec<(u64, i32, i32)>> = FxHashMap::default();
+    Ok(edges)
+}
+
+/// Its sums by pair of call instances: parts that one access read of one other are one transfer.
+fn instances(
+    connection: &Connection,
+    edges: &[StepEdge],
+) -> Result<FxHashMap<(End, End, Via), Sums>, GraphError> {
+    // First step, call, function.
+    let mut intervals: FxHashMap<u16, Vec<(u64, i32, FunctionId)>> = FxHashMap::default();
     each(connection, report!("bottom_up_calls"), &[], |r| {
-        let entry = (r.get::<_, i64>(1)? as u64, r.get(2)?, r.get(3)?);
-        intervals.entry(r.get::<_, i32>(0)? as u16).or_default().push(entry);
+        let entry = (r.get(1)?, r.get(2)?, r.get(3)?);
+        intervals.entry(r.get(0)?).or_default().push(entry);
         Ok(())
     })?;
-    let call = |thread: u16, access: u64| {
+    let call = |thread: u16, access: u64| -> Option<End> {
         let list = intervals.get(&thread)?;
-        let (_, call, function) =
-            list.get(list.partition_point(|i| i.0 <= access >> 16).checked_sub(1)?)?;
-        Some((*call, *function))
+        let at = list.partition_point(|i| i.0 <= access >> 16).checked_sub(1)?;
+        list.get(at).map(|&(_, call, function)| (Some(call), Some(function)))
     };
-    let mut instances: FxHashMap<(i32, i32, u16), (i64, i64, i32, i32)> = FxHashMap::default();
+    let mut instances: FxHashMap<(End, End, Via), Sums> = FxHashMap::default();
     for group in edges.chunk_by(|a, b| a.read == b.read) {
         for (i, edge) in group.iter().enumerate() {
-            let Some((reader, reader_function)) = call(edge.read_thread, edge.read) else {
-                continue;
-            };
-            let (writer, writer_function) = if edge.write == 0 {
-                (-edge.nobody, edge.nobody)
+            let Some(reader) = call(edge.read_thread, edge.read) else { continue };
+            let writer = if edge.write == 0 {
+                (None, edge.nobody)
             } else {
                 call(edge.write_thread, edge.write).unwrap_or_default()
             };
-            let sums = instances.entry((writer, reader, edge.via)).or_insert((
-                0,
-                0,
-                writer_function,
-                reader_function,
-            ));
+            let sums = instances.entry((writer, reader, edge.via)).or_default();
             sums.0 += i64::from(edge.bytes);
             sums.1 += i64::from(!group[..i].iter().any(|e| e.write == edge.write));
         }
     }
-    drop(edges);
-    // 3. Functions.
-    let mut functions: BTreeMap<(i32, i32, u16), (i64, i64)> = BTreeMap::new();
-    for ((_, _, via), (bytes, transfers, writer, reader)) in instances {
-        let sums = functions.entry((writer, reader, via)).or_default();
-        sums.0 += bytes;
-        sums.1 += transfers;
-    }
-    let row =
-        |((writer, reader, via), (bytes, transfers)): ((i32, i32, u16), (i64, i64))| DataRow {
-            writer: writer.into(),
-            reader: reader.into(),
-            flow: Flow {
-                via: Via::parse(&vias[usize::from(via)]),
-                bytes,
-                unique_bytes: None,
-                addresses: None,
-                transfers: Some(transfers),
-            },
-        };
-    Ok(functions.into_iter().map(row).collect())
+    Ok(instances)
 }

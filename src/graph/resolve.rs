@@ -1,6 +1,7 @@
 //! The function that a person means.
 
-use super::GraphError;
+use super::error::GraphError;
+use crate::id::FunctionId;
 use crate::text::visible;
 use duckdb::{Connection, OptionalExt, params};
 
@@ -10,7 +11,7 @@ const LIKE: &str = include_str!("../../queries/report/resolve_like.sql");
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    pub function_id: i32,
+    pub function_id: FunctionId,
     /// As shown.
     pub name: String,
     /// `name#3`: the third call instance.
@@ -18,7 +19,7 @@ pub struct Resolved {
 }
 
 struct Candidate {
-    function_id: i32,
+    function_id: FunctionId,
     name: String,
     ran: bool,
     exact: bool,

@@ -1,26 +1,33 @@
 //! Steps of a part of the run as nodes: the paper's figure 1.
 
-use super::load::report;
-use super::select::{DataRow, Rows};
-use super::{Flow, GraphError, Node, NodeId, NodeKind, PART, Selection, Via};
+use super::error::GraphError;
+use super::model::{Flow, Node, NodeId, NodeKind, Via};
+use super::names::FunctionNames;
+use super::rows::{DataRow, LevelRows, report};
+use super::selection::Selection;
+use crate::id::{FunctionId, Seq};
 use crate::query::each;
-use crate::replay::Code;
 use crate::replay::dataflow::{Communication, Observer, replay};
+use crate::replay::{Code, Places, places};
 use duckdb::{Connection, OptionalExt};
 use std::collections::BTreeMap;
 
 /// Steps of the longest part.
 const LIMIT: i64 = 100_000;
 
-struct Seen {
-    range: (i64, i64),
+/// First and last step, inclusive.
+type Range = (i64, i64);
+
+/// What of the run is drawn, and what was seen of it.
+struct Watch {
+    range: Range,
     /// Only of this call instance.
     call: Option<i32>,
     steps: Vec<(i64, i32)>,
     found: Vec<Communication>,
 }
 
-impl Observer for Seen {
+impl Observer for Watch {
     fn communication(&mut self, c: &Communication) {
         if c.read.seq >= self.range.0 && self.call.is_none_or(|call| call == c.call) {
             self.found.push(*c);
@@ -34,112 +41,128 @@ impl Observer for Seen {
     }
 }
 
-pub(super) fn rows(connection: &Connection, selection: &Selection) -> Result<Rows, GraphError> {
-    let mut call = None;
-    let range = match (selection.range, selection.focus) {
-        (Some(range), _) => range,
-        (None, Some(focus)) => {
-            let sql = "SELECT call_id, call_seq, return_seq FROM function_call WHERE function_id = ? AND instance = ?";
-            let found = connection
-                .query_row(
-                    sql,
-                    duckdb::params![focus.function_id, focus.instance.unwrap_or(1)],
-                    |r| {
-                        Ok((
-                            r.get::<_, i32>(0)?,
-                            r.get::<_, Option<i64>>(1)?,
-                            r.get::<_, Option<i64>>(2)?,
-                        ))
-                    },
-                )
-                .optional()?;
-            let Some((id, Some(first), Some(last))) = found else {
-                return Err(GraphError::NoRange);
-            };
-            call = Some(id);
-            (first, last)
-        }
-        (None, None) => return Err(GraphError::NoRange),
-    };
+pub fn read(connection: &Connection, selection: &Selection) -> Result<LevelRows, GraphError> {
+    let (range, call) = wanted(connection, selection)?;
     let code = Code::open(connection)?;
     let range = (range.0.max(code.first), range.1.min(code.last));
+    let too_long = |steps| Err(GraphError::RangeTooLong { steps, limit: LIMIT });
     if call.is_none() && range.1 - range.0 >= LIMIT {
-        return Err(GraphError::RangeTooLong { steps: range.1 - range.0 + 1, limit: LIMIT });
+        return too_long(range.1 - range.0 + 1);
     }
-    let mut seen = Seen { range, call, steps: Vec::new(), found: Vec::new() };
-    replay(&code, connection, range.1, &mut seen)?;
-    if seen.steps.len() as i64 > LIMIT {
-        return Err(GraphError::RangeTooLong { steps: seen.steps.len() as i64, limit: LIMIT });
+    let mut watch = Watch { range, call, steps: Vec::new(), found: Vec::new() };
+    replay(&code, connection, range.1, &mut watch)?;
+    match i64::try_from(watch.steps.len()) {
+        Ok(..=LIMIT) => {}
+        count => return too_long(count.unwrap_or(i64::MAX)),
     }
+    let names = FunctionNames::read(connection)?;
+    let mut rows = LevelRows::default();
+    add_steps(connection, &code, &names, &watch.steps, &mut rows)?;
+    let beside = if selection.range.is_some() { "before" } else { "beside" };
+    let sources = Sources { code: &code, names: &names, places: places(connection)?, beside };
+    let mut sums: BTreeMap<(NodeId, NodeId, Via), (i64, i64)> = BTreeMap::new();
+    for c in &watch.found {
+        let (via, unwritten) = sources.places.at(c.is_register, c.address);
+        let via = Via::of(via);
+        let writer = sources.node(c, unwritten, &mut rows);
+        let sum = sums.entry((writer, step(c.read.seq), via)).or_default();
+        *sum = (sum.0 + i64::from(c.bytes), sum.1 + 1);
+    }
+    for ((writer, reader, via), (bytes, transfers)) in sums {
+        if selection.wants(via) {
+            let flow = Flow { transfers: Some(transfers), ..Flow::of_bytes(via, bytes) };
+            rows.data.push(DataRow { writer, reader, flow });
+        }
+    }
+    Ok(rows)
+}
+
+/// The steps to draw, and the call instance that they are to be of.
+fn wanted(
+    connection: &Connection,
+    selection: &Selection,
+) -> Result<(Range, Option<i32>), GraphError> {
+    if let Some(range) = selection.range {
+        return Ok((range, None));
+    }
+    let focus = selection.focus.ok_or(GraphError::NoRange)?;
+    let sql = "SELECT call_id, call_seq, return_seq FROM function_call WHERE function_id = ? AND instance = ?";
+    type Found = (i32, Option<i64>, Option<i64>);
+    let params = duckdb::params![focus.function_id, focus.instance.unwrap_or(1)];
+    let found: Option<Found> = connection
+        .query_row(sql, params, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+        .optional()?;
+    match found {
+        Some((call, Some(first), Some(last))) => Ok(((first, last), Some(call))),
+        _ => Err(GraphError::NoRange),
+    }
+}
+
+fn step(seq: i64) -> NodeId {
+    NodeId::Step(Seq(u64::try_from(seq).unwrap_or(0)))
+}
+
+fn function(code: &Code, instruction: i32) -> Option<FunctionId> {
+    FunctionId::from_column(code.instruction(instruction).function)
+}
+
+fn add_steps(
+    connection: &Connection,
+    code: &Code,
+    names: &FunctionNames,
+    steps: &[(i64, i32)],
+    rows: &mut LevelRows,
+) -> duckdb::Result<()> {
     let mut texts: BTreeMap<i32, (String, String)> = BTreeMap::new();
     each(connection, report!("instruction_texts"), &[], |r| {
         texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
         Ok(())
     })?;
-    let names = super::contexts::function_names(connection)?;
-    let name = |function: i32| names.get(&function).map_or("?", |n| n.0.as_str()).to_owned();
-    let places = crate::replay::places(connection)?;
-    let mut rows = Rows::default();
-    for &(seq, instruction) in &seen.steps {
+    for &(seq, instruction) in steps {
         let (text, line) = texts.get(&instruction).cloned().unwrap_or_default();
         let node = Node {
-            id: PART + seq,
+            id: step(seq),
             name: text,
             kind: NodeKind::Step,
             text: vec![if line.is_empty() { seq.to_string() } else { format!("{seq}, {line}") }],
-            function: Some(name(code.instruction(instruction).function)),
+            function: Some(names.name(function(code, instruction)).to_owned()),
             steps_self: Some(1),
             members: 1,
             ..Node::default()
         };
         rows.nodes.insert(node.id, node);
     }
-    let mut sums: BTreeMap<(NodeId, NodeId, Via), (i64, i64)> = BTreeMap::new();
-    for c in &seen.found {
-        let (via, unwritten) = places.at(c.is_register, c.address);
-        let via = Via::parse(via);
-        let writer = match c.write {
-            Some(w) if rows.nodes.contains_key(&(PART + w.seq)) => PART + w.seq,
-            Some(w) => {
-                let function = code.instruction(w.instruction).function;
-                let id = NodeId::from(function) + 1;
-                let beside = if selection.range.is_some() { "before" } else { "beside" };
-                rows.nodes.entry(id).or_insert_with(|| Node {
-                    id,
-                    name: format!("{} ({beside})", name(function)),
-                    kind: NodeKind::Function,
-                    members: 1,
-                    ..Node::default()
-                });
-                id
-            }
-            None => {
-                let id = -1 - unwritten as NodeId;
-                rows.nodes.entry(id).or_insert_with(|| Node {
-                    id,
-                    name: places.name(unwritten).to_owned(),
-                    kind: NodeKind::Pseudo,
-                    ..Node::default()
-                });
-                id
-            }
+    Ok(())
+}
+
+/// Where data comes from: steps that are drawn, functions of those that are not, pseudo-functions.
+struct Sources<'a> {
+    code: &'a Code,
+    names: &'a FunctionNames,
+    places: Places,
+    /// Where the steps are that are not drawn.
+    beside: &'static str,
+}
+
+impl Sources<'_> {
+    /// The node that wrote what was read; makes it where it is no step.
+    fn node(&self, c: &Communication, unwritten: usize, rows: &mut LevelRows) -> NodeId {
+        let Some(write) = c.write else {
+            let id = NodeId::unwritten(unwritten);
+            let name = || self.places.name(unwritten).to_owned();
+            let kind = NodeKind::Pseudo;
+            let node = || Node { id, name: name(), kind, ..Node::default() };
+            rows.nodes.entry(id).or_insert_with(node);
+            return id;
         };
-        let sum = sums.entry((writer, PART + c.read.seq, via)).or_default();
-        *sum = (sum.0 + i64::from(c.bytes), sum.1 + 1);
+        if rows.nodes.contains_key(&step(write.seq)) {
+            return step(write.seq);
+        }
+        let function = function(self.code, write.instruction);
+        let id = function.map_or(NodeId::Others, NodeId::Function);
+        let name = || format!("{} ({})", self.names.name(function), self.beside);
+        let node = || Node { id, name: name(), members: 1, ..Node::default() };
+        rows.nodes.entry(id).or_insert_with(node);
+        id
     }
-    rows.data = sums
-        .into_iter()
-        .filter(|((_, _, via), _)| selection.via.is_empty() || selection.via.contains(via))
-        .map(|((writer, reader, via), (bytes, transfers))| {
-            let flow = Flow {
-                via,
-                bytes,
-                unique_bytes: None,
-                addresses: None,
-                transfers: Some(transfers),
-            };
-            DataRow { writer, reader, flow }
-        })
-        .collect();
-    Ok(rows)
 }

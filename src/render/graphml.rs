@@ -75,7 +75,7 @@ pub fn render(graph: &Graph) -> String {
     top.number("steps", graph.steps);
     top.text("unit", graph.unit);
     for node in graph.graph.node_weights() {
-        let _ = writeln!(out, "    <node id=\"n{}\">", node.id);
+        let _ = writeln!(out, "    <node id=\"n{}\">", node.id.number());
         let mut e = Element(&mut out, "      ");
         e.text("name", &node.name);
         e.text("kind", node.kind.name());
@@ -90,7 +90,7 @@ pub fn render(graph: &Graph) -> String {
         e.number("steps_self", node.steps_self);
         e.number("steps_total", node.steps_total);
         e.number("local_bytes", (!graph.dependences).then(|| node.local_bytes()));
-        e.number("members", node.members as i64);
+        e.number("members", i64::try_from(node.members).ok());
         if node.change != Change::Same {
             e.text("change", node.change.name());
         }
@@ -100,7 +100,7 @@ pub fn render(graph: &Graph) -> String {
     for (a, b, edge) in graph.edges() {
         let mut element = |fill: &dyn Fn(&mut Element)| {
             id += 1;
-            let (from, to) = (graph.graph[a].id, graph.graph[b].id);
+            let (from, to) = (graph.graph[a].id.number(), graph.graph[b].id.number());
             let _ = writeln!(out, "    <edge id=\"e{id}\" source=\"n{from}\" target=\"n{to}\">");
             let mut e = Element(&mut out, "      ");
             e.text("edge_kind", edge.kind.name());

@@ -25,7 +25,7 @@ pub fn render(graph: &Graph) -> String {
         .graph
         .node_weights()
         .map(|n| {
-            let mut value = json!({"id": n.id, "name": n.name, "kind": n.kind.name(), "file": n.file, "image": n.image, "calls": n.calls,
+            let mut value = json!({"id": n.id.number(), "name": n.name, "kind": n.kind.name(), "file": n.file, "image": n.image, "calls": n.calls,
                    "steps_self": n.steps_self, "steps_total": n.steps_total, "local_bytes": (!graph.dependences).then(|| n.local_bytes()),
                    "local": flows(&n.local, graph), "members": n.members});
             if let Some(function) = &n.function {
@@ -47,7 +47,7 @@ pub fn render(graph: &Graph) -> String {
         .edges()
         .into_iter()
         .map(|(a, b, edge)| {
-            let (from, to) = (graph.graph[a].id, graph.graph[b].id);
+            let (from, to) = (graph.graph[a].id.number(), graph.graph[b].id.number());
             let mut value = match &edge.kind {
                 EdgeKind::Control => json!({"from": from, "to": to, "kind": "control"}),
                 EdgeKind::Jump { count } => json!({"from": from, "to": to, "kind": "jump", "count": count}),
@@ -70,7 +70,7 @@ pub fn render(graph: &Graph) -> String {
             value
         })
         .collect();
-    let focus = graph.focus.map(|f| graph.graph[f].id);
+    let focus = graph.focus.map(|f| graph.graph[f].id.number());
     let value = json!({"level": level, "steps": graph.steps, "unit": graph.unit, "focus": focus, "instance": graph.instance, "left_out": graph.left_out,
                        "notes": graph.notes, "nodes": nodes, "edges": edges});
     format!("{value:#}\n")

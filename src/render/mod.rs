@@ -1,4 +1,5 @@
-//! From a graph to a file: one file a format, one word in [`RENDERERS`].
+//! From a graph to a file: one file a format, one word in [`RENDERERS`]. From rows to a table:
+//! `rows` and `value`. Pictures that are no graphs: `svg`.
 
 use crate::graph::Graph;
 
@@ -6,9 +7,12 @@ pub mod dot;
 pub mod graphml;
 pub mod json;
 pub mod layout;
+pub mod rows;
 pub mod svg;
+mod value;
 
 /// How a format is made.
+#[derive(Clone, Copy, Debug)]
 pub enum Made {
     /// By us, as text.
     Text(fn(&Graph) -> String),
@@ -19,6 +23,7 @@ pub enum Made {
 }
 
 /// A format of graphs.
+#[derive(Debug)]
 pub struct Renderer {
     /// The word for `--format`, and the ending of file names.
     pub name: &'static str,

@@ -4,7 +4,8 @@
 //! that it cannot end the element that holds it, and the script shows it as text nodes only. A
 //! policy in the page forbids requests, whatever is in it.
 
-use crate::graph::{Context, GraphError, Via};
+use crate::graph::{Context, GraphError, Stubs, Via};
+use crate::id::FunctionId;
 use crate::query::each;
 use crate::text::visible;
 use duckdb::Connection;
@@ -110,7 +111,7 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
         "problems": texts(connection, report!("info_diagnostics"), 6)?,
         "unit": if has_steps { "steps" } else { "time" },
         "amount": if sized { "bytes" } else { "transfers" },
-        "via": Via::ALL.map(Via::name).into_iter().chain(["unknown"]).collect::<Vec<_>>(),
+        "via": Via::ALL.iter().map(|v| v.name()).chain(["unknown"]).collect::<Vec<_>>(),
         "functions": functions.rows,
         "data": data,
         "calls": calls,
@@ -162,7 +163,7 @@ const TOTAL: usize = 9;
 /// left out.
 struct Functions {
     rows: Vec<Vec<Value>>,
-    place: HashMap<i32, usize>,
+    place: HashMap<FunctionId, usize>,
     others: Option<usize>,
 }
 
@@ -175,13 +176,13 @@ impl Functions {
         let mut found = Functions { rows: Vec::new(), place: HashMap::new(), others: None };
         let (mut left_out, mut calls, mut steps) = (0i64, 0i64, None::<i64>);
         each(connection, report!("html_functions"), &[], |r| {
-            let id: i32 = r.get(0)?;
+            let id: FunctionId = r.get(0)?;
             let number = |i| r.get::<_, Option<i64>>(i);
             if found.rows.len() < most {
                 found.place.insert(id, found.rows.len());
                 let string = |i| Ok::<_, duckdb::Error>(text(r.get(i)?));
                 let mut row =
-                    vec![id.into(), string(1)?, string(2)?, string(3)?, string(4)?, string(5)?];
+                    vec![id.get().into(), string(1)?, string(2)?, string(3)?, string(4)?, string(5)?];
                 for i in 6..12 {
                     row.push(number(i)?.into());
                 }
@@ -216,9 +217,14 @@ impl Functions {
     }
 
     /// Place of a function, else of the others; None: a stub, or nothing that was left out.
-    fn at(&self, function_id: i32) -> Option<usize> {
+    fn at(&self, function_id: FunctionId) -> Option<usize> {
         self.place.get(&function_id).copied().or(self.others)
     }
+}
+
+/// The place of a kind of place in the page's list.
+fn place(via: Via) -> usize {
+    Via::ALL.iter().position(|&v| v == via).unwrap_or(Via::ALL.len())
 }
 
 /// Writer, reader, via (places), bytes, unique bytes, addresses, transfers. What is beyond `most`
@@ -244,7 +250,7 @@ fn data_edges(
         };
         // Behind the known ones: not known.
         let via =
-            r.get::<_, Option<String>>(2)?.map_or(Via::ALL.len(), |v| Via::parse(&v) as usize);
+            r.get::<_, Option<String>>(2)?.map_or(Via::ALL.len(), |v| place(Via::of(&v)));
         let new = Sums {
             bytes: r.get(3)?,
             unique_bytes: r.get(4)?,
@@ -378,7 +384,7 @@ fn tree(
     most: usize,
     notes: &mut Vec<String>,
 ) -> Result<Value, ReportError> {
-    match crate::graph::prepare_merged(connection, false) {
+    match crate::graph::prepare_merged(connection, Stubs::Fold) {
         Err(GraphError::NoInstances) => return Ok(Value::Null),
         other => other?,
     }

@@ -4,6 +4,7 @@
 //! named are read, and only the lines around executed ones go into the page.
 
 use super::{Functions, Options, ReportError, text};
+use crate::id::FunctionId;
 use crate::query::each;
 use crate::text::visible;
 use duckdb::Connection;
@@ -74,7 +75,7 @@ pub(super) fn source(
             if let Some(at) = line.and_then(|l| place.get(&l)) {
                 return Ok((*at).into());
             }
-            let function = r.get::<_, Option<i32>>(file + 2)?.and_then(|f| functions.at(f));
+            let function = r.get::<_, Option<FunctionId>>(file + 2)?.and_then(|f| functions.at(f));
             Ok(function.map_or(Value::Null, |f| (-1 - f as i64).into()))
         };
         flows.push(json!([end(0)?, end(3)?, r.get::<_, i64>(6)?]));

@@ -1,10 +1,60 @@
-//! The call tree, and calls over time.
+//! The call graph, functions with what they cost, the call tree, durations, calls over time.
 
-use super::ViewError;
-use crate::graph::{Names, contexts, function_names};
+use super::listing::{Listing, id};
+use super::{ViewError, report};
+use crate::graph::{FunctionNames, Stubs, contexts};
+use crate::id::FunctionId;
 use crate::render::svg::{Svg, shade};
-use crate::text::{human_count, percent};
+use crate::query::each;
+use crate::text::{human_count, percent, shorten, visible};
 use duckdb::Connection;
+use duckdb::types::Value;
+
+/// What durations are given in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    Seconds,
+    /// Of the trace's clock.
+    Ticks,
+}
+
+/// Whose durations are summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Function,
+    /// Calling context.
+    Stack,
+}
+
+/// What durations can be given in; an error where calls have no times.
+pub fn clock(connection: &Connection) -> Result<Clock, ViewError> {
+    let sql = "SELECT EXISTS (FROM function_time), EXISTS (FROM meta WHERE key = 'cycle_frequency' AND value IS NOT NULL)";
+    match connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))? {
+        (false, _) => Err(ViewError::NoTimes),
+        (true, true) => Ok(Clock::Seconds),
+        (true, false) => Ok(Clock::Ticks),
+    }
+}
+
+/// Durations, of one function or of all.
+pub fn times(by: By, clock: Clock, function: Option<FunctionId>, limit: i64) -> Listing {
+    let sql = match by {
+        By::Function => report!("call_times"),
+        By::Stack => report!("stack_times"),
+    };
+    let seconds = Value::Boolean(clock == Clock::Seconds);
+    Listing::new(sql, [seconds, id(function), Value::BigInt(limit)])
+}
+
+/// Functions with exclusive and inclusive steps.
+pub fn functions(unit: &'static str, limit: i64) -> Listing {
+    Listing::new(report!("call_functions"), [Value::BigInt(limit)]).counting(unit)
+}
+
+/// Calls between functions, of and by one of them or all.
+pub fn calls(unit: &'static str, function: Option<FunctionId>, limit: i64) -> Listing {
+    Listing::new(report!("calls"), [id(function), Value::BigInt(limit)]).counting(unit)
+}
 
 /// A calling context with what it costs.
 #[derive(Clone, Debug)]
@@ -20,10 +70,10 @@ pub struct TreeRow {
 
 /// The calling contexts in the order of a walk, the most expensive child first; those with a
 /// smaller share of the steps than `least` are left out and counted at their caller.
-pub fn tree(connection: &Connection, least: f64, stubs: bool) -> Result<Vec<TreeRow>, ViewError> {
+pub fn tree(connection: &Connection, least: f64, stubs: Stubs) -> Result<Vec<TreeRow>, ViewError> {
     crate::query::unit(connection)?;
     crate::graph::prepare_merged(connection, stubs)?;
-    let names = function_names(connection)?;
+    let names = FunctionNames::read(connection)?;
     let list = contexts(connection)?.list;
     let whole: i64 = list.iter().map(|c| c.steps_self).sum();
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); list.len()];
@@ -46,7 +96,7 @@ pub fn tree(connection: &Connection, least: f64, stubs: bool) -> Result<Vec<Tree
         stack.extend(below);
         rows.push(TreeRow {
             depth: context.depth,
-            function: names.get(&context.function_id).map_or("?", |n| n.0.as_str()).to_owned(),
+            function: names.name(context.function_id).to_owned(),
             calls: context.calls,
             steps_self: context.steps_self,
             steps_total: context.steps_total,
@@ -63,7 +113,7 @@ pub fn tree_text(rows: &[TreeRow]) -> String {
     let mut text = format!("{:>9} {:>9} {:>9}\n", "with", "self", "calls");
     for row in rows {
         let share = |n| percent(n, whole).unwrap_or_default();
-        let name = crate::text::visible(&row.function).into_owned();
+        let name = visible(&row.function).into_owned();
         let (calls, indent) = (human_count(row.calls), "  ".repeat(row.depth.min(60)));
         text += &format!(
             "{:>9} {:>9} {calls:>9}  {indent}{name}\n",
@@ -84,71 +134,74 @@ pub fn tree_text(rows: &[TreeRow]) -> String {
 }
 
 /// Rectangles that are drawn at most.
-const DRAWN: usize = 1200;
+const DRAWN: i64 = 1200;
+/// Pixels.
+const WIDTH: f64 = 1000.0;
+const ROW: f64 = 16.0;
+const COLOURS: [(u8, u8, u8); 6] = [
+    (240, 140, 60),
+    (90, 150, 220),
+    (110, 180, 100),
+    (200, 110, 170),
+    (160, 140, 200),
+    (200, 180, 70),
+];
+
+/// A call instance on the timeline.
+struct Bar {
+    function: FunctionId,
+    instance: i32,
+    /// Steps, or ticks; inclusive.
+    first: i64,
+    last: i64,
+    /// From the top, over all threads.
+    row: i32,
+}
 
 /// Calls over the steps of the run, or its ticks where the trace has times: a row for each depth,
 /// the threads of the latter one below the other.
 pub fn timeline(connection: &Connection) -> Result<String, ViewError> {
     let unit = crate::query::unit(connection)?;
-    let names: Names = function_names(connection)?;
-    let mut statement = connection.prepare(include_str!("../../queries/report/timeline.sql"))?;
-    let mut rows = statement.query([DRAWN as i64])?;
+    let names = FunctionNames::read(connection)?;
+    let (mut bars, mut all): (Vec<Bar>, i64) = (Vec::new(), 0);
+    each(connection, report!("timeline"), &[&DRAWN], |r| {
+        bars.push(Bar {
+            function: r.get(0)?,
+            instance: r.get(1)?,
+            first: r.get(2)?,
+            last: r.get(3)?,
+            row: r.get(4)?,
+        });
+        all = r.get(5)?;
+        Ok(())
+    })?;
+    bars.sort_by_key(|b| (b.row, b.first));
+    let left = bars.iter().map(|b| b.first).min().unwrap_or(i64::MAX);
+    let whole = bars.iter().map(|b| b.last).fold(0, i64::max).saturating_sub(left);
+    let scale = WIDTH / whole.saturating_add(1).max(1) as f64;
     let mut svg = Svg::new();
-    let (mut left, mut whole, mut shown) = (i64::MAX, 0i64, 0usize);
-    let mut list: Vec<(i32, i32, i64, i64, i32, i64)> = Vec::new();
-    let mut all = 0i64;
-    while let Some(r) = rows.next()? {
-        let row: (i32, i32, i64, i64, i32, i64) =
-            (r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?);
-        left = left.min(row.2);
-        whole = whole.max(row.3);
-        all = row.5;
-        list.push(row);
-    }
-    const WIDTH: f64 = 1000.0;
-    const ROW: f64 = 16.0;
-    let scale = WIDTH / (whole.saturating_sub(left) + 1).max(1) as f64;
-    let colours = [
-        (240, 140, 60),
-        (90, 150, 220),
-        (110, 180, 100),
-        (200, 110, 170),
-        (160, 140, 200),
-        (200, 180, 70),
-    ];
-    list.sort_by_key(|r| (r.4, r.2));
-    for &(function, instance, first, last, depth, _) in &list {
-        let (x, width) =
-            (10.0 + (first - left) as f64 * scale, ((last - first + 1) as f64 * scale).max(0.3));
-        let name = names.get(&function).map_or("?", |n| n.0.as_str());
-        let y = 10.0 + f64::from(depth) * ROW;
-        let colour = shade(0.6, colours[function.unsigned_abs() as usize % colours.len()]);
-        svg.rect(
-            x,
-            y,
-            width,
-            ROW - 1.0,
-            &colour,
-            &format!("{name}#{instance}: {unit} {first} to {last}"),
-        );
+    for bar in &bars {
+        let x = 10.0 + (bar.first - left) as f64 * scale;
+        let width = ((bar.last - bar.first + 1) as f64 * scale).max(0.3);
+        let y = 10.0 + f64::from(bar.row) * ROW;
+        let name = names.name(bar.function);
+        let colour = shade(0.6, COLOURS[(bar.function.index() + 1) % COLOURS.len()]);
+        let tip = format!("{name}#{}: {unit} {} to {}", bar.instance, bar.first, bar.last);
+        svg.rect(x, y, width, ROW - 1.0, &colour, &tip);
         let fits = (width / 6.2) as usize;
         if fits >= 4 {
-            svg.text(x + 2.0, y + ROW - 4.5, "start", &crate::text::shorten(name, fits - 1));
+            svg.text(x + 2.0, y + ROW - 4.5, "start", &shorten(name, fits - 1));
         }
-        shown += 1;
     }
-    let depth = list.iter().map(|r| r.4).max().unwrap_or(0);
-    let y = 10.0 + f64::from(depth + 1) * ROW + 14.0;
-    let text = format!(
-        "Calls over {} {unit}, callers above.",
-        human_count(whole.saturating_sub(left).saturating_add(1))
-    );
-    let rest = all as usize - shown.min(all as usize);
+    let rows = bars.iter().map(|b| b.row).max().unwrap_or(0) + 1;
+    let rest = all.saturating_sub(i64::try_from(bars.len()).unwrap_or(i64::MAX)).max(0);
     let more = if rest > 0 {
-        format!(" Not drawn: the {} shortest calls.", human_count(rest as i64))
+        format!(" Not drawn: the {} shortest calls.", human_count(rest))
     } else {
         String::new()
     };
-    svg.text(10.0, y, "start", &format!("{text}{more}"));
+    let over = human_count(whole.saturating_add(1));
+    let text = format!("Calls over {over} {unit}, callers above.{more}");
+    svg.text(10.0, 10.0 + f64::from(rows) * ROW + 14.0, "start", &text);
     Ok(svg.finish())
 }

@@ -1,7 +1,8 @@
 //! The critical path by function and by call instance.
 
-use super::ViewError;
-use crate::graph::function_names;
+use super::{ViewError, report};
+use crate::graph::FunctionNames;
+use crate::id::FunctionId;
 use crate::replay::Code;
 use crate::replay::critical::critical_path;
 use duckdb::Connection;
@@ -28,11 +29,11 @@ pub struct Critical {
 pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
     let code = Code::open(connection)?;
     let path = critical_path(&code, connection)?;
-    let names = function_names(connection)?;
-    let name = |id: i32| names.get(&id).map_or("?", |n| n.0.as_str()).to_owned();
+    let names = FunctionNames::read(connection)?;
+    let name = |id: i32| names.name(FunctionId::from_column(id)).to_owned();
     let mut own: BTreeMap<i32, i64> = BTreeMap::new();
     let mut statement =
-        connection.prepare(include_str!("../../queries/report/function_self.sql"))?;
+        connection.prepare(report!("function_self"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         own.insert(r.get(0)?, r.get(1)?);
@@ -52,7 +53,7 @@ pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
     most.sort_by(|a, b| b.1.1.cmp(&a.1.1).then(a.0.cmp(&b.0)));
     most.truncate(1000);
     let mut calls = Vec::new();
-    let mut statement = connection.prepare(include_str!("../../queries/report/call_self.sql"))?;
+    let mut statement = connection.prepare(report!("call_self"))?;
     for (call, (function, n)) in most {
         let found = statement
             .query_map([call], |r| Ok((r.get::<_, i32>(0)?, r.get::<_, Option<i64>>(1)?)))?

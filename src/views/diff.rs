@@ -1,7 +1,7 @@
 //! Two runs compared: two inputs, two builds, two algorithms.
 
-use super::ViewError;
-use crate::graph::{Change, Edge, EdgeKind, Flow, Graph, Level, Node, NodeKind, Via};
+use super::{ViewError, report};
+use crate::graph::{Change, Edge, EdgeKind, Flow, Graph, Level, Node, NodeId, NodeKind, Via};
 use duckdb::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -40,7 +40,7 @@ fn change(before: Option<i64>, after: Option<i64>) -> Change {
 /// opened and closed before: it is one of ours.
 pub fn differences(connection: &Connection, other: &Path) -> Result<Vec<Difference>, ViewError> {
     crate::store::open::attach(connection, other)?;
-    let mut statement = connection.prepare(include_str!("../../queries/report/diff.sql"))?;
+    let mut statement = connection.prepare(report!("diff"))?;
     let rows = statement.query_map([], |r| {
         Ok(Difference {
             what: r.get(0)?,
@@ -123,7 +123,7 @@ pub fn graph(differences: &[Difference], top: usize) -> Graph {
             _ => Vec::new(),
         };
         let node = Node {
-            id: i as i64 + 1,
+            id: NodeId::listed(i),
             name: name.to_owned(),
             kind,
             text,
@@ -143,7 +143,7 @@ pub fn graph(differences: &[Difference], top: usize) -> Graph {
                 list.iter().filter(|d| if after.is_some() { d.after.is_some() } else { true });
             let mut parts: Vec<Flow> = shown
                 .map(|d| Flow {
-                    via: Via::parse(d.via.as_deref().unwrap_or("other")),
+                    via: Via::of(d.via.as_deref().unwrap_or("other")),
                     bytes: d.after.or(d.before).unwrap_or(0),
                     unique_bytes: None,
                     addresses: None,

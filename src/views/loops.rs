@@ -1,7 +1,8 @@
 //! Loops of the executed control flow with what they carry from one iteration to a later one.
 
-use super::ViewError;
-use crate::graph::function_names;
+use super::{ViewError, report};
+use crate::graph::FunctionNames;
+use crate::id::FunctionId;
 use crate::replay::Code;
 use crate::replay::control::{self, ControlFlow};
 use duckdb::Connection;
@@ -39,10 +40,10 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
     }
     let code = Code::open(connection)?;
     let flow = ControlFlow::find(&code, connection)?;
-    let names = function_names(connection)?;
+    let names = FunctionNames::read(connection)?;
     let mut texts: BTreeMap<i32, (String, Option<i32>)> = BTreeMap::new();
     let mut statement =
-        connection.prepare(include_str!("../../queries/report/instruction_lines.sql"))?;
+        connection.prepare(report!("instruction_lines"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
@@ -72,7 +73,7 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
         };
         let (memory, register, edges) = sums.get(&number).copied().unwrap_or_default();
         found.push(LoopRow {
-            function: names.get(&l.function).map_or("?", |n| n.0.as_str()).to_owned(),
+            function: names.name(FunctionId::from_column(l.function)).to_owned(),
             place,
             depth: l.depth + 1,
             irreducible: l.irreducible,
@@ -92,7 +93,7 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
 
 fn stored(connection: &Connection) -> Result<Vec<LoopRow>, ViewError> {
     let mut statement =
-        connection.prepare(include_str!("../../queries/report/loops_stored.sql"))?;
+        connection.prepare(report!("loops_stored"))?;
     let rows = statement.query_map([], |r| {
         Ok(LoopRow {
             function: r.get(0)?,

@@ -1,6 +1,6 @@
 //! The communication matrix: bytes from function to function.
 
-use super::ViewError;
+use super::{ViewError, report};
 use crate::render::svg::{Svg, shade};
 use crate::text::{human_bytes, shorten};
 use duckdb::Connection;
@@ -16,7 +16,7 @@ pub struct Matrix {
 pub fn matrix(connection: &Connection, top: usize) -> Result<Matrix, ViewError> {
     let mut pairs: BTreeMap<(String, String), i64> = BTreeMap::new();
     let mut traffic: BTreeMap<String, i64> = BTreeMap::new();
-    let mut statement = connection.prepare(include_str!("../../queries/report/matrix.sql"))?;
+    let mut statement = connection.prepare(report!("matrix"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         let (writer, reader, bytes): (String, String, i64) = (r.get(0)?, r.get(1)?, r.get(2)?);

@@ -1,7 +1,9 @@
 //! The memory profile as tables, as a picture, and as data with a script for gnuplot.
 
-use super::ViewError;
-use crate::graph::{function_names, resolve_function};
+use super::listing::Listing;
+use super::{ViewError, report};
+use crate::graph::{FunctionNames, resolve_function};
+use crate::id::FunctionId;
 use crate::render::svg::Svg;
 use crate::replay::allocations::{Allocations, Allocator, Site, allocations};
 use crate::replay::memory::{LINE, PAGE, Profile, profile};
@@ -11,6 +13,11 @@ use duckdb::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
+
+/// Functions with what they wrote and nobody read.
+pub fn unused() -> Listing {
+    Listing::new(report!("unused"), [])
+}
 
 /// Goes through the run once.
 pub fn memory(connection: &Connection) -> Result<Profile, ViewError> {
@@ -22,7 +29,7 @@ pub fn memory(connection: &Connection) -> Result<Profile, ViewError> {
 /// Allocations with the names of what asked for them.
 pub struct Heap {
     pub found: Allocations,
-    functions: BTreeMap<i32, String>,
+    functions: FunctionNames,
     /// Functions that are allocation functions by request.
     more: BTreeSet<i32>,
     /// By instruction id: its function, file:line.
@@ -38,14 +45,14 @@ pub fn heap(
 ) -> Result<Heap, ViewError> {
     let code = Code::open(connection)?;
     let resolve =
-        |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id, what));
+        |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id.column(), what));
     let more = more.iter().map(resolve).collect::<Result<Vec<(i32, &Allocator)>, ViewError>>()?;
     let mut lines = BTreeMap::new();
     // The first instruction of each line of a function stands for the line; what has no line is
     // told apart by the instruction.
     let (mut first, mut sites) = (BTreeMap::new(), vec![0; code.instruction_ids()]);
     let mut statement =
-        connection.prepare(include_str!("../../queries/report/instruction_texts.sql"))?;
+        connection.prepare(report!("instruction_texts"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         let (id, line): (i32, String) = (r.get(0)?, r.get(2)?);
@@ -62,7 +69,7 @@ pub fn heap(
         }
     }
     let found = allocations(code, connection, &places(connection)?, &more, &sites, keep)?;
-    let functions = function_names(connection)?.into_iter().map(|(id, n)| (id, n.0)).collect();
+    let functions = FunctionNames::read(connection)?;
     let more = more.iter().map(|m| m.0).collect();
     Ok(Heap { found, functions, more, lines })
 }
@@ -72,7 +79,7 @@ impl Heap {
     /// not in the trace.
     pub fn place(&self, site: Site) -> Option<(&str, &str)> {
         let (function, line) = self.lines.get(&site.instruction)?;
-        Some((self.functions.get(function).map_or("?", |n| n), line))
+        Some((self.functions.name(FunctionId::from_column(*function)), line))
     }
 
     /// The name of its allocation function.
@@ -84,7 +91,7 @@ impl Heap {
             .filter(|_| !self.more.contains(&site.allocator))
         {
             Some(allocator) => allocator.name,
-            None => self.functions.get(&site.allocator).map_or("?", |n| n),
+            None => self.functions.name(FunctionId::from_column(site.allocator)),
         }
     }
 }

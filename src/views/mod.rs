@@ -4,11 +4,24 @@
 pub mod calls;
 pub mod critical;
 pub mod diff;
+pub mod flows;
+pub mod info;
+pub mod instances;
+pub mod listing;
 pub mod loops;
 pub mod matrix;
 pub mod memory;
+pub mod needs;
 pub mod paths;
 pub mod slice;
+
+/// A query of `queries/report`.
+macro_rules! report {
+    ($name:literal) => {
+        include_str!(concat!("../../queries/report/", $name, ".sql"))
+    };
+}
+use report;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
@@ -24,4 +37,33 @@ pub enum ViewError {
     Io { path: String, error: std::io::Error },
     #[error("`{text}` is no step, address, FILE:LINE or variable of this run: {hint}")]
     NoCriterion { text: String, hint: String },
+    #[error(
+        "this database has no {what}: its trace ({format}) tells of none; valgrind --tool=lackey --trace-mem=yes or QEMU record them"
+    )]
+    NotRecorded { what: &'static str, format: String },
+    #[error(
+        "this trace has no times of calls: record one with clang's XRay (`addfg formats xray`), or leave out --times for steps"
+    )]
+    NoTimes,
+    #[error(
+        "this database keeps no single dependences: --group sums them, or build it with --detail pairs"
+    )]
+    NoDependences,
+    #[error(
+        "this database keeps no single communications (detail {detail}): --group sums them, or build it with --detail pairs"
+    )]
+    NoCommunications { detail: String },
+    #[error(
+        "this database keeps no communications inside a call (detail {detail}): --group sums them, or build it with --detail full"
+    )]
+    NoneInside { detail: String },
+    #[error(
+        "single communications need the steps, which this database does not keep: {why}; --group sums them"
+    )]
+    NoSteps { why: String },
+    #[error(
+        "this database has no paths: build it from a program that csi-cc --trace=pt compiled, with a dump of its frames (docs/csi.md); \
+         `addfg graph --level block` draws the control flow of traces of steps"
+    )]
+    NoPaths,
 }

@@ -1,11 +1,30 @@
 //! Acyclic paths of functions: what could run, what did, and the control flow with it.
 
-use super::ViewError;
+use super::listing::{Listing, id};
+use super::{ViewError, report};
 use crate::analysis::paths::{Block, BlockKind, Edge, End, Function, Numbering, Path};
-use crate::graph::{Edge as GraphEdge, EdgeKind, Graph, Level, Node, NodeKind};
+use crate::graph::{Edge as GraphEdge, EdgeKind, Graph, Level, Node, NodeId, NodeKind};
+use crate::id::FunctionId;
 use crate::text::human_count;
 use duckdb::Connection;
+use duckdb::types::Value;
 use std::collections::BTreeMap;
+
+/// Refuses a database without paths.
+pub fn require(connection: &Connection) -> Result<(), ViewError> {
+    let sql = "SELECT count(*) > 0 FROM path_function";
+    if connection.query_row(sql, [], |r| r.get(0))? { Ok(()) } else { Err(ViewError::NoPaths) }
+}
+
+/// Functions with the number of their paths.
+pub fn functions() -> Listing {
+    Listing::new(report!("path_functions"), [])
+}
+
+/// The paths that frames of a function had run, oldest first, and the one under way.
+pub fn executed(function: FunctionId, limit: i64) -> Listing {
+    Listing::new(report!("path_executed"), [id(function), Value::BigInt(limit)])
+}
 
 /// A function as the database has it.
 pub struct PathFunction {
@@ -24,7 +43,7 @@ pub struct PathFunction {
 /// Reads a function; None if no description of it was loaded.
 pub fn function(
     connection: &Connection,
-    function_id: i32,
+    function_id: FunctionId,
 ) -> Result<Option<PathFunction>, ViewError> {
     let mut found = PathFunction {
         function: Function::default(),
@@ -35,7 +54,7 @@ pub fn function(
         counts: BTreeMap::new(),
     };
     let mut index: BTreeMap<i32, usize> = BTreeMap::new();
-    let mut statement = connection.prepare(include_str!("../../queries/report/path_blocks.sql"))?;
+    let mut statement = connection.prepare(report!("path_blocks"))?;
     let mut rows = statement.query([function_id])?;
     while let Some(r) = rows.next()? {
         let id: i32 = r.get(0)?;
@@ -57,7 +76,7 @@ pub fn function(
     if index.is_empty() {
         return Ok(None);
     }
-    let mut statement = connection.prepare(include_str!("../../queries/report/path_edges.sql"))?;
+    let mut statement = connection.prepare(report!("path_edges"))?;
     let mut rows = statement.query([function_id])?;
     while let Some(r) = rows.next()? {
         let (Some(&source), Some(&target)) = (index.get(&r.get(0)?), index.get(&r.get(1)?)) else {
@@ -68,14 +87,14 @@ pub fn function(
         found.function.edges.push(edge);
         found.edges_run.push(r.get(5)?);
     }
-    let mut statement = connection.prepare(include_str!("../../queries/report/path_counts.sql"))?;
+    let mut statement = connection.prepare(report!("path_counts"))?;
     let mut rows = statement.query([function_id])?;
     while let Some(r) = rows.next()? {
         if let Ok(number) = u64::try_from(r.get::<_, i64>(0)?) {
             found.counts.insert(number, r.get(1)?);
         }
     }
-    let mut statement = connection.prepare(include_str!("../../queries/report/path_stands.sql"))?;
+    let mut statement = connection.prepare(report!("path_stands"))?;
     let mut rows = statement.query([function_id])?;
     while let Some(r) = rows.next()? {
         if let Some(&at) = index.get(&r.get(0)?) {
@@ -155,7 +174,7 @@ impl PathFunction {
                 BlockKind::Plain => block.number.to_string(),
             };
             let node = Node {
-                id: i as i64 + 1,
+                id: NodeId::listed(i),
                 name,
                 kind: NodeKind::Block,
                 text,

@@ -1,11 +1,16 @@
 //! Slices by what a person names, and as a graph.
 
-use super::ViewError;
-use crate::graph::{Edge, EdgeKind, Flow, Graph, Level, Node, NodeKind, Via, function_names};
+use super::listing::Listing;
+use super::{ViewError, report};
+use crate::graph::{
+    Edge, EdgeKind, Flow, FunctionNames, Graph, Level, Node, NodeId, NodeKind, Via,
+};
+use crate::id::{FunctionId, InstructionId};
 use crate::replay::control::ControlFlow;
 use crate::replay::slice::{Bounds, Criterion, Slice, Source, backward, forward};
 use crate::replay::{Code, Places, places};
 use crate::text::{human_count, visible};
+use duckdb::types::Value;
 use duckdb::{Connection, params};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +19,9 @@ pub struct Shown {
     pub slice: Slice,
     /// What the slice begins with, in words.
     pub criterion: String,
-    pub backward: bool,
+    pub direction: Direction,
     pub texts: BTreeMap<i32, (String, String)>,
-    pub functions: BTreeMap<i32, String>,
+    pub functions: FunctionNames,
     code: Code,
     places: Places,
 }
@@ -49,7 +54,7 @@ fn criterion(
     let digits = text.strip_prefix('@').unwrap_or(text);
     if let Some(address) = digits.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok()) {
         let which =
-            ids(connection, include_str!("../../queries/report/slice_address.sql"), &[&address])?;
+            ids(connection, report!("slice_address"), &[&address])?;
         if !which.is_empty() {
             return Ok((
                 Criterion::Instructions(which),
@@ -65,7 +70,7 @@ fn criterion(
         && let Ok(line) = line.parse::<i32>()
     {
         let which =
-            ids(connection, include_str!("../../queries/report/slice_line.sql"), &[&file, &line])?;
+            ids(connection, report!("slice_line"), &[&file, &line])?;
         if which.is_empty() {
             let hint = "no instruction of that line ran".to_owned();
             return Err(ViewError::NoCriterion { text: shown.into_owned(), hint });
@@ -85,23 +90,37 @@ fn criterion(
     }
 }
 
-/// The rows of a slice along recorded dependences, for parameters depth and limit, after
-/// [`dependences`].
-pub const DEPENDENCES: &str = include_str!("../../queries/report/slice_dependence.sql");
+/// Where a slice goes from its criterion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To where the value came from.
+    Backward,
+    /// To where it goes.
+    Forward,
+}
+
+/// What a slice goes along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Along {
+    Data,
+    /// Control dependences, too (backwards only).
+    DataAndControl,
+}
 
 /// Whether the database has recorded dependences of instances instead of steps.
 pub fn has_dependences(connection: &Connection) -> Result<bool, ViewError> {
     Ok(connection.query_row("SELECT count(*) > 0 FROM dependence", [], |r| r.get(0))?)
 }
 
-/// Prepares a slice along recorded dependences. `at`: 0xADDRESS or FILE:LINE, with `#N` behind it
-/// the instance, else the last one (of a forward slice the first).
+/// A slice along recorded dependences, so deep and so many rows at most. `at`: 0xADDRESS or
+/// FILE:LINE, with `#N` behind it the instance, else the last one (of a forward slice the first).
 pub fn dependences(
     connection: &Connection,
     at: &str,
-    back: bool,
-    control: bool,
-) -> Result<(), ViewError> {
+    direction: Direction,
+    along: Along,
+    (depth, limit): (i64, i64),
+) -> Result<Listing, ViewError> {
     let none = |hint: &str| ViewError::NoCriterion {
         text: visible(at).into_owned(),
         hint: hint.to_owned(),
@@ -117,11 +136,11 @@ pub fn dependences(
     let which = if let Some(address) =
         digits.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok())
     {
-        ids(connection, include_str!("../../queries/report/slice_address.sql"), &[&address])?
+        ids(connection, report!("slice_address"), &[&address])?
     } else if let Some((file, Ok(line))) =
         place.rsplit_once(':').map(|(f, l)| (f, l.parse::<i32>()))
     {
-        ids(connection, include_str!("../../queries/report/slice_line.sql"), &[&file, &line])?
+        ids(connection, report!("slice_line"), &[&file, &line])?
     } else {
         return Err(none(
             "this trace has no steps and no memory: write 0xADDRESS or FILE:LINE, with #N for an instance",
@@ -130,8 +149,12 @@ pub fn dependences(
     if which.is_empty() {
         return Err(none("no instruction that ran is there"));
     }
+    let back = direction == Direction::Backward;
     let (from, to) = if back { ("read", "write") } else { ("write", "read") };
-    let kinds = if control { "true" } else { "kind IS DISTINCT FROM 'control'" };
+    let kinds = match along {
+        Along::Data => "kind IS DISTINCT FROM 'control'",
+        Along::DataAndControl => "true",
+    };
     connection.execute_batch(&format!(
         "CREATE OR REPLACE TEMP TABLE slice_start (instruction_id INTEGER, instance BIGINT);
          CREATE OR REPLACE TEMP VIEW slice_edge AS
@@ -145,25 +168,30 @@ pub fn dependences(
     for id in which {
         connection.execute(last, params![instance, back, id])?;
     }
-    Ok(())
+    let params = [Value::BigInt(depth), Value::BigInt(limit)];
+    Ok(Listing::new(report!("slice_dependence"), params))
 }
 
-/// Finds a slice. `control`: along control dependences, too (backwards only).
+/// Finds a slice.
 pub fn slice(
     connection: &Connection,
     at: &str,
-    back: bool,
-    control: bool,
+    direction: Direction,
+    along: Along,
     bounds: Bounds,
 ) -> Result<Shown, ViewError> {
     let code = Code::open(connection)?;
     let places = places(connection)?;
     let (criterion, words) = criterion(connection, &code, &places, at)?;
-    let flow = if control && back { Some(ControlFlow::find(&code, connection)?) } else { None };
-    let found = if back {
-        backward(&code, connection, &places, &criterion, flow.as_ref(), bounds)?
-    } else {
-        forward(&code, connection, &criterion, bounds)?
+    let found = match direction {
+        Direction::Backward => {
+            let flow = match along {
+                Along::Data => None,
+                Along::DataAndControl => Some(ControlFlow::find(&code, connection)?),
+            };
+            backward(&code, connection, &places, &criterion, flow.as_ref(), bounds)?
+        }
+        Direction::Forward => forward(&code, connection, &criterion, bounds)?,
     };
     let Some(slice) = found else {
         return Err(ViewError::NoCriterion {
@@ -173,18 +201,18 @@ pub fn slice(
     };
     let mut texts = BTreeMap::new();
     let mut statement =
-        connection.prepare(include_str!("../../queries/report/instruction_texts.sql"))?;
+        connection.prepare(report!("instruction_texts"))?;
     let mut rows = statement.query(params![])?;
     while let Some(r) = rows.next()? {
         texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
     }
-    let functions = function_names(connection)?.into_iter().map(|(id, n)| (id, n.0)).collect();
-    Ok(Shown { slice, criterion: words, backward: back, texts, functions, code, places })
+    let functions = FunctionNames::read(connection)?;
+    Ok(Shown { slice, criterion: words, direction, texts, functions, code, places })
 }
 
 impl Shown {
     pub fn function(&self, instruction: i32) -> &str {
-        self.functions.get(&self.code.instruction(instruction).function).map_or("?", |n| n)
+        self.functions.name(FunctionId::from_column(self.code.instruction(instruction).function))
     }
 
     pub fn address(&self, instruction: i32) -> u64 {
@@ -201,7 +229,10 @@ impl Shown {
             self.slice.instructions.iter().map(|(&i, s)| (s.depth, -s.last, i)).collect();
         order.sort_unstable();
         let mut graph = Graph::new(Level::Instruction);
-        let direction = if self.backward { "Where it came from" } else { "Where it goes" };
+        let direction = match self.direction {
+            Direction::Backward => "Where it came from",
+            Direction::Forward => "Where it goes",
+        };
         graph.title = Some(format!(
             "{direction}: {}; {} steps of {} instructions",
             self.criterion,
@@ -219,7 +250,7 @@ impl Shown {
                 format!("{} times, last at {}", human_count(sum.steps as i64), sum.last)
             };
             let node = Node {
-                id: crate::graph::PART + i64::from(id),
+                id: InstructionId::from_column(id).map_or(NodeId::Others, NodeId::Part),
                 name: text.to_owned(),
                 kind: NodeKind::Instruction,
                 text: vec![if line.is_empty() {
@@ -254,21 +285,17 @@ impl Shown {
                 Source::Unwritten(number) => *sources.entry(number).or_insert_with(|| {
                     let name = self.places.name(number).to_owned();
                     graph.graph.add_node(Node {
-                        id: -1 - number as i64,
+                        id: NodeId::unwritten(number),
                         name,
                         kind: NodeKind::Pseudo,
                         ..Node::default()
                     })
                 }),
             };
-            let flow = |via, bytes: u64| Flow {
-                via,
-                bytes: bytes as i64,
-                unique_bytes: None,
-                addresses: None,
-                transfers: None,
+            let flow = |via, bytes: u64| {
+                Flow::of_bytes(via, i64::try_from(bytes).unwrap_or(i64::MAX))
             };
-            let via = Via::parse(self.places.at(false, edge.address).0);
+            let via = Via::of(self.places.at(false, edge.address).0);
             let parts = [flow(Via::Register, edge.register), flow(via, edge.memory)];
             let parts: Vec<Flow> = parts.into_iter().filter(|f| f.bytes > 0).collect();
             graph.graph.add_edge(from, to, Edge::new(EdgeKind::Data(parts)));

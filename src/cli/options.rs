@@ -1,0 +1,131 @@
+//! Words of the command line that stand for values of the library: read once, as what they mean.
+
+use crate::export::{self, EXPORTS, Export};
+use crate::graph::{Inside, Level, Show, Strategy, Stubs, Via};
+use crate::load::{Detail, ElfInput};
+use crate::render::rows::RowFormat;
+use crate::render::{self, RENDERERS, Renderer};
+use crate::replay::allocations::{Allocator, allocator};
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
+
+macro_rules! options {
+    ($($option:ty),+ $(,)?) => {$(
+        impl ValueEnum for $option {
+            fn value_variants<'a>() -> &'a [Self] {
+                Self::ALL
+            }
+
+            fn to_possible_value(&self) -> Option<PossibleValue> {
+                Some(PossibleValue::new(self.name()))
+            }
+        }
+    )+};
+}
+
+options!(Level, Inside, Show, Via, Stubs, Strategy);
+
+impl ValueEnum for RowFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let about = match self {
+            RowFormat::Table => "For people; characters that act on a terminal are escaped",
+            RowFormat::Csv => "RFC 4180; NULL is an empty field, the empty string is \"\"",
+            RowFormat::Json => "An array of objects; integers of any size are numbers",
+        };
+        Some(PossibleValue::new(self.name()).help(about))
+    }
+}
+
+impl ValueEnum for Detail {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Detail::Summary, Detail::Instance, Detail::Pairs, Detail::Full]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
+    }
+}
+
+/// Whether registers that a function saves and restores keep their producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Saves {
+    Transparent,
+    Literal,
+}
+
+/// The formats of `addfg graph`.
+pub fn renderers() -> impl TypedValueParser<Value = &'static Renderer> {
+    named(RENDERERS.iter().map(|r| r.name).collect())
+}
+
+/// Those that any graph can be written in.
+pub fn graph_renderers() -> impl TypedValueParser<Value = &'static Renderer> {
+    named(render::of_graphs().collect())
+}
+
+fn named(names: Vec<&'static str>) -> impl TypedValueParser<Value = &'static Renderer> {
+    PossibleValuesParser::new(names).try_map(|name| render::renderer(&name).ok_or("no such format"))
+}
+
+/// The formats of `addfg export`.
+pub fn exports() -> impl TypedValueParser<Value = &'static Export> {
+    let names = EXPORTS.iter().map(|e| PossibleValue::new(e.name).help(e.about));
+    PossibleValuesParser::new(names).try_map(|name| export::find(&name).ok_or("no such format"))
+}
+
+/// Functions that become one node.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub name: String,
+    pub functions: Vec<String>,
+}
+
+/// `NAME=FUNCTION,...`
+pub fn group(text: &str) -> Result<Group, &'static str> {
+    let (name, list) =
+        text.split_once('=').ok_or("it names no functions: write NAME=FUNCTION,...")?;
+    Ok(Group { name: name.to_owned(), functions: list.split(',').map(str::to_owned).collect() })
+}
+
+/// `FIRST..LAST`, both inclusive.
+pub fn range(text: &str) -> Result<(i64, i64), String> {
+    let (first, last) = text.split_once("..").ok_or("write FIRST..LAST, as in 100..180")?;
+    let number = |t: &str| t.trim().parse::<i64>().map_err(|e| format!("`{t}`: {e}"));
+    let (first, last) = (number(first)?, number(last)?);
+    if first <= last { Ok((first, last)) } else { Err(format!("{first} is behind {last}")) }
+}
+
+/// A function of the program that allocates, and what it is like.
+#[derive(Clone, Debug)]
+pub struct OwnAllocator {
+    pub name: String,
+    pub like: &'static Allocator,
+}
+
+/// `NAME=FUNCTION`
+pub fn own_allocator(text: &str) -> Result<OwnAllocator, String> {
+    let (name, what) =
+        text.rsplit_once('=').ok_or("write it as NAME=FUNCTION, as in pool_get=malloc")?;
+    let like = allocator(what).ok_or_else(|| {
+        format!("`{what}` is no allocation function such as malloc, calloc, realloc, free")
+    })?;
+    Ok(OwnAllocator { name: name.to_owned(), like })
+}
+
+/// `FILE[@ADDRESS]`: an ELF and its bias; a file that has an @ in its name is one.
+pub fn elf(text: &str) -> Result<ElfInput, String> {
+    let path = PathBuf::from(text);
+    match text.rsplit_once('@') {
+        Some((file, address)) if !path.exists() => {
+            let bias = u64::from_str_radix(address.trim_start_matches("0x"), 16)
+                .map_err(|_| format!("`{address}` is no address"))?;
+            Ok(ElfInput { path: file.into(), bias: Some(bias) })
+        }
+        _ => Ok(ElfInput { path, bias: None }),
+    }
+}

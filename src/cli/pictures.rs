@@ -1,0 +1,65 @@
+//! What commands that draw graphs have in common: the format by name or ending, and the file.
+
+use crate::graph::Graph;
+use crate::render::{self, Made, RENDERERS, Renderer, layout};
+use crate::store::{open::is_duckdb, sqlite::is_sqlite};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Writes a graph; where no picture can be made, as DOT beside it.
+pub fn draw(
+    graph: &Graph,
+    renderer: &Renderer,
+    output: Option<PathBuf>,
+) -> anyhow::Result<ExitCode> {
+    let dot = match renderer.made {
+        Made::Text(text) => return super::output(output.as_deref(), text(graph).as_bytes()),
+        Made::Drawn => render::dot::render_for_layout(graph),
+        Made::Stacks => anyhow::bail!("{} draws calling contexts, not this graph", renderer.name),
+    };
+    match layout::draw(&dot, renderer.name) {
+        Ok(picture) => super::output(output.as_deref(), &picture),
+        Err(error) => match output {
+            Some(output) => {
+                let beside = output.with_extension("dot");
+                super::output(Some(&beside), render::dot::render(graph).as_bytes())?;
+                Err(anyhow::Error::new(error)
+                    .context(format!("wrote {} instead of a picture", beside.display())))
+            }
+            None => Err(anyhow::Error::new(error)
+                .context("no picture was made; --format dot writes the graph as text")),
+        },
+    }
+}
+
+/// The format that is asked for, else that of the ending of -o; DOT where neither is given.
+pub fn renderer(
+    format: Option<&'static Renderer>,
+    output: Option<&Path>,
+) -> anyhow::Result<&'static Renderer> {
+    let renderer = match format {
+        Some(renderer) => renderer,
+        None => by_ending(output)?,
+    };
+    if let Some(output) = output.filter(|o| is_duckdb(o) || is_sqlite(o)) {
+        anyhow::bail!("{} is a database: -o names the picture", output.display());
+    }
+    Ok(renderer)
+}
+
+fn by_ending(output: Option<&Path>) -> anyhow::Result<&'static Renderer> {
+    let ending = output.and_then(Path::extension).map(|e| e.to_string_lossy().to_lowercase());
+    let name = ending.unwrap_or_else(|| "dot".into());
+    render::renderer(&name).ok_or_else(|| {
+        let names: Vec<_> = RENDERERS.iter().map(|r| r.name).collect();
+        anyhow::anyhow!(
+            "no graph format is named `{name}`; there are {}: name one with --format",
+            names.join(", ")
+        )
+    })
+}
+
+/// Whether a file is to be a picture by its name.
+pub fn is_svg(output: Option<&Path>) -> bool {
+    output.and_then(Path::extension).is_some_and(|e| e.eq_ignore_ascii_case("svg"))
+}

@@ -1,0 +1,71 @@
+//! Reports that are the rows of one query.
+
+use crate::render::rows::{RowFormat, RowWriter};
+use duckdb::types::Value;
+use duckdb::{Connection, ToSql};
+use std::io::Write;
+
+/// A query with its parameters.
+pub struct Listing {
+    sql: String,
+    params: Vec<Value>,
+    /// What stands for `steps` in the names of columns.
+    unit: &'static str,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ListingError {
+    #[error(transparent)]
+    Duckdb(#[from] duckdb::Error),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl Listing {
+    pub fn new(sql: &str, params: impl Into<Vec<Value>>) -> Listing {
+        Listing { sql: sql.to_owned(), params: params.into(), unit: "steps" }
+    }
+
+    /// With columns of steps named after what the trace has instead ([`crate::query::unit`]).
+    pub fn counting(self, unit: &'static str) -> Listing {
+        Listing { unit, ..self }
+    }
+
+    /// Writes the rows; gives how many there were.
+    pub fn write(
+        &self,
+        connection: &Connection,
+        format: RowFormat,
+        out: &mut dyn Write,
+    ) -> Result<u64, ListingError> {
+        let mut statement = connection.prepare(&self.sql)?;
+        let params: Vec<&dyn ToSql> = self.params.iter().map(|p| p as &dyn ToSql).collect();
+        let mut rows = statement.query(params.as_slice())?;
+        let mut names = rows.as_ref().map(|s| s.column_names()).unwrap_or_default();
+        if self.unit != "steps" {
+            names.iter_mut().for_each(|name| *name = name.replace("steps", self.unit));
+        }
+        let shown: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut report = RowWriter::new(&shown, format, out)?;
+        while let Some(row) = rows.next()? {
+            let values = (0..names.len())
+                .map(|i| Ok(Value::from(row.get_ref(i)?.to_owned())))
+                .collect::<duckdb::Result<Vec<_>>>()?;
+            report.row(&values)?;
+        }
+        Ok(report.finish()?)
+    }
+}
+
+/// Rows at most as people say it: 0 is all.
+pub fn limit(rows: u64) -> i64 {
+    match i64::try_from(rows) {
+        Ok(0) | Err(_) => i64::MAX,
+        Ok(n) => n,
+    }
+}
+
+/// A parameter that is a number or NULL.
+pub fn id<T: Into<Option<crate::id::FunctionId>>>(id: T) -> Value {
+    id.into().map_or(Value::Null, |id| Value::Int(id.column()))
+}
