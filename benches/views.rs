@@ -2,10 +2,11 @@
 //! does that).
 
 use crate::inputs::DATABASE;
-use addfg::graph::{Level, Selection, load};
+use addfg::graph::{Level, Selection, Strategy, Stubs, load};
 use addfg::replay::slice::Bounds;
 use addfg::store::open::open;
 use addfg::views;
+use addfg::views::slice::{Along, Direction};
 use divan::Bencher;
 use duckdb::Connection;
 
@@ -19,7 +20,7 @@ fn open_database() -> Connection {
     database()
 }
 
-#[divan::bench(args = Level::ALL.map(Level::name), sample_count = 10, sample_size = 1)]
+#[divan::bench(args = Level::ALL.iter().map(|level| level.name()), sample_count = 10, sample_size = 1)]
 fn graph(bencher: Bencher, level: &str) {
     let connection = database();
     let level = Level::parse(level).expect("a level");
@@ -31,14 +32,14 @@ fn graph(bencher: Bencher, level: &str) {
 #[divan::bench(sample_count = 3, sample_size = 1)]
 fn graph_bottom_up(bencher: Bencher) {
     let connection = database();
-    let selection = Selection { bottom_up: true, ..Selection::default() };
+    let selection = Selection { strategy: Strategy::BottomUp, ..Selection::default() };
     bencher.bench_local(|| load(&connection, &selection).expect("graph"));
 }
 
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn calls(bencher: Bencher) {
     let connection = database();
-    bencher.bench_local(|| views::calls::tree(&connection, 0.0, false).expect("tree"));
+    bencher.bench_local(|| views::calls::tree(&connection, 0.0, Stubs::Fold).expect("tree"));
 }
 
 #[divan::bench(sample_count = 10, sample_size = 1)]
@@ -80,6 +81,13 @@ fn slice(bencher: Bencher) {
         .expect("steps");
     let bounds = Bounds { depth: u32::MAX, limit: 1000 };
     bencher.bench_local(|| {
-        views::slice::slice(&connection, &last.to_string(), true, false, bounds).expect("slice")
+        views::slice::slice(
+            &connection,
+            &last.to_string(),
+            Direction::Backward,
+            Along::Data,
+            bounds,
+        )
+        .expect("slice")
     });
 }

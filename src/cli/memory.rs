@@ -162,11 +162,7 @@ fn place(heap: &Heap, site: Site) -> [Value; 2] {
     heap.place(site).map_or([Value::Null, Value::Null], |(f, line)| [text(f), text(line)])
 }
 
-fn allocations(
-    db: &duckdb::Connection,
-    args: &Args,
-    out: &mut dyn Write,
-) -> anyhow::Result<()> {
+fn allocations(db: &duckdb::Connection, args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
     let limit = if args.limit == 0 { usize::MAX } else { usize::try_from(args.limit)? };
     let more: Vec<_> = args.allocator.iter().map(|a| (a.name.as_str(), a.like)).collect();
     let keep = if args.each { u64::try_from(limit)? } else { 0 };
@@ -279,8 +275,8 @@ fn write_sites(heap: &Heap, limit: usize, report: &mut RowWriter) -> anyhow::Res
     for (site, sum) in &heap.found.sites {
         let unread = sum.bytes.saturating_sub(sum.traffic.unique_read);
         // Of nothing there is no share.
-        let never_read = (sum.bytes > 0)
-            .then(|| format!("{:.1} %", 100.0 * unread as f64 / sum.bytes as f64));
+        let never_read =
+            (sum.bytes > 0).then(|| format!("{:.1} %", 100.0 * unread as f64 / sum.bytes as f64));
         let steps = sum.steps / i64::try_from(sum.count.max(1))?;
         let figures = [
             text(heap.allocator(*site)),

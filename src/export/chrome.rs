@@ -56,9 +56,8 @@ pub fn write(
         writeln!(out, "{event},")?;
         Ok(())
     })?;
-    let process = |thread: ThreadId| {
-        processes.get(&thread).copied().unwrap_or(ProcessId::FIRST).get()
-    };
+    let process =
+        |thread: ThreadId| processes.get(&thread).copied().unwrap_or(ProcessId::FIRST).get();
     let cost = if unit == Unit::Steps { "steps_self" } else { "ticks_self" };
     calls::walk(connection, &mut |event| {
         let Event::Open(call) = event else { return Ok(()) };

@@ -123,9 +123,7 @@ impl Choice<'_> {
             let mut order: Vec<(bool, f64, NodeId)> = rows
                 .nodes
                 .iter()
-                .filter(|&(&id, n)| {
-                    id != NodeId::Others && (n.kind == NodeKind::Pseudo) == sources
-                })
+                .filter(|&(&id, n)| id != NodeId::Others && (n.kind == NodeKind::Pseudo) == sources)
                 .map(|(&id, n)| (forced.contains(&id), self.weight(id, n, &traffic), id))
                 .collect();
             order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
@@ -138,7 +136,7 @@ impl Choice<'_> {
     fn weight(&self, id: NodeId, n: &Node, traffic: &Traffic) -> f64 {
         if let NodeId::Step(seq) = id {
             // A part of the run, not a selection of steps.
-            return -(seq.0 as f64);
+            return -(seq.get() as f64);
         }
         let (data, calls) = traffic.of.get(&id).copied().unwrap_or_default();
         let calls = share(calls, traffic.all.1);

@@ -154,8 +154,7 @@ fn thread_nodes(connection: &Connection, rows: &mut LevelRows) -> Result<(), Gra
         let name = format!("thread {thread}{}", tid.map_or(String::new(), |t| format!(" ({t})")));
         let steps_self = r.get(2)?;
         let kind = NodeKind::Thread;
-        rows.nodes
-            .insert(id, Node { id, name, kind, steps_self, members: 1, ..Node::default() });
+        rows.nodes.insert(id, Node { id, name, kind, steps_self, members: 1, ..Node::default() });
         Ok(())
     })?;
     Ok(())

@@ -18,16 +18,14 @@ const ALL: Queries = Queries {
     calls: report!("instance_calls"),
 };
 /// Of what the build kept of the largest ones.
-const KEPT: Queries =
-    Queries { data: report!("top_data"), calls: report!("top_calls"), ..ALL };
+const KEPT: Queries = Queries { data: report!("top_data"), calls: report!("top_calls"), ..ALL };
 
 pub fn read(connection: &Connection, selection: &Selection) -> Result<LevelRows, GraphError> {
     prepare_instances(connection, selection.stubs)?;
     connection
         .execute_batch("CREATE OR REPLACE TEMP TABLE near (node BIGINT, distance INTEGER)")?;
-    let kept = selection.focus.is_none()
-        && selection.stubs == Stubs::Fold
-        && selection.top <= TOP_CALLS;
+    let kept =
+        selection.focus.is_none() && selection.stubs == Stubs::Fold && selection.top <= TOP_CALLS;
     let focus = match selection.focus {
         None => {
             largest(connection, selection.top, if kept { LARGEST_KEPT } else { LARGEST })?;

@@ -79,11 +79,7 @@ fn notes(
             "Data edges count dependences between instances: this trace has no sizes and no places of data.",
         );
     }
-    if selection.has_functions()
-        && selection.stubs == Stubs::Fold
-        && !facts.instances
-        && stubs()
-    {
+    if selection.has_functions() && selection.stubs == Stubs::Fold && !facts.instances && stubs() {
         say("Stubs are drawn: at detail summary it is not known which call they belong to.");
     }
     if selection.has_parts() && stubs() {

@@ -85,7 +85,7 @@ impl NodeId {
             NodeId::Listed(place) => place.into(),
             // They stand behind all ids of functions.
             NodeId::Part(id) => behind_ids(id.get().into()),
-            NodeId::Step(seq) => behind_ids(seq.0),
+            NodeId::Step(seq) => behind_ids(seq.get()),
         }
     }
 }
@@ -185,13 +185,18 @@ impl Flow {
 #[derive(Clone, Debug, PartialEq)]
 pub enum EdgeKind {
     /// `steps`: of the callee's instances, with all below them.
-    Call { calls: i64, steps: Option<i64> },
+    Call {
+        calls: i64,
+        steps: Option<i64>,
+    },
     Data(Vec<Flow>),
     /// Whether the target runs is decided at the end of the source: control dependence, as the
     /// trace has it or from the post-dominators of the executed control flow.
     Control,
     /// Control went from the source to the target so often.
-    Jump { count: i64 },
+    Jump {
+        count: i64,
+    },
 }
 
 impl EdgeKind {

@@ -297,8 +297,7 @@ impl<'a> Placed<'a> {
     /// The part of an instruction, else its function.
     fn node(&self, instruction: i32) -> Option<NodeId> {
         let function = || self.run.code.instruction(instruction).function;
-        self.part(instruction)
-            .or_else(|| FunctionId::from_column(function()).map(NodeId::Function))
+        self.part(instruction).or_else(|| FunctionId::from_column(function()).map(NodeId::Function))
     }
 
     /// The parts at the end of one block and at the begin of another.
@@ -339,13 +338,13 @@ impl<'a> Placed<'a> {
         selection: &Selection,
         rows: &mut LevelRows,
     ) -> Result<(), GraphError> {
-        let memory_wanted = selection.via.is_empty()
-            || selection.via.iter().any(|&via| via != Via::Register);
+        let memory_wanted =
+            selection.via.is_empty() || selection.via.iter().any(|&via| via != Via::Register);
         let register_wanted = selection.wants(Via::Register);
         let found = carried(&self.run.code, connection, &self.run.flow)?;
         for ((writer, reader, _), (memory, register)) in found {
-            let bytes = if memory_wanted { memory } else { 0 }
-                + if register_wanted { register } else { 0 };
+            let bytes =
+                if memory_wanted { memory } else { 0 } + if register_wanted { register } else { 0 };
             if let Some((writer, reader)) = self.node(writer).zip(self.node(reader)) {
                 rows.carried.push((writer, reader, bytes));
             }

@@ -223,11 +223,7 @@ pub struct Queries {
 
 impl Queries {
     /// Runs those that the selection asks for.
-    pub fn run(
-        &self,
-        connection: &Connection,
-        selection: &Selection,
-    ) -> duckdb::Result<LevelRows> {
+    pub fn run(&self, connection: &Connection, selection: &Selection) -> duckdb::Result<LevelRows> {
         let mut rows = LevelRows::default();
         rows.nodes = nodes(connection, self.nodes, self.numbers)?;
         if selection.shows(Show::Data) {

@@ -89,9 +89,8 @@ fn wanted(
     let sql = "SELECT call_id, call_seq, return_seq FROM function_call WHERE function_id = ? AND instance = ?";
     type Found = (i32, Option<i64>, Option<i64>);
     let params = duckdb::params![focus.function_id, focus.instance.unwrap_or(1)];
-    let found: Option<Found> = connection
-        .query_row(sql, params, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
-        .optional()?;
+    let found: Option<Found> =
+        connection.query_row(sql, params, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?))).optional()?;
     match found {
         Some((call, Some(first), Some(last))) => Ok(((first, last), Some(call))),
         _ => Err(GraphError::NoRange),
@@ -99,7 +98,7 @@ fn wanted(
 }
 
 fn step(seq: i64) -> NodeId {
-    NodeId::Step(Seq(u64::try_from(seq).unwrap_or(0)))
+    NodeId::Step(u64::try_from(seq).ok().and_then(Seq::new).unwrap_or(Seq::FIRST))
 }
 
 fn function(code: &Code, instruction: i32) -> Option<FunctionId> {

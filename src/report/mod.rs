@@ -181,8 +181,14 @@ impl Functions {
             if found.rows.len() < most {
                 found.place.insert(id, found.rows.len());
                 let string = |i| Ok::<_, duckdb::Error>(text(r.get(i)?));
-                let mut row =
-                    vec![id.get().into(), string(1)?, string(2)?, string(3)?, string(4)?, string(5)?];
+                let mut row = vec![
+                    id.get().into(),
+                    string(1)?,
+                    string(2)?,
+                    string(3)?,
+                    string(4)?,
+                    string(5)?,
+                ];
                 for i in 6..12 {
                     row.push(number(i)?.into());
                 }
@@ -249,8 +255,7 @@ fn data_edges(
             return Ok(());
         };
         // Behind the known ones: not known.
-        let via =
-            r.get::<_, Option<String>>(2)?.map_or(Via::ALL.len(), |v| place(Via::of(&v)));
+        let via = r.get::<_, Option<String>>(2)?.map_or(Via::ALL.len(), |v| place(Via::of(&v)));
         let new = Sums {
             bytes: r.get(3)?,
             unique_bytes: r.get(4)?,

@@ -32,8 +32,7 @@ pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
     let names = FunctionNames::read(connection)?;
     let name = |id: i32| names.name(FunctionId::from_column(id)).to_owned();
     let mut own: BTreeMap<i32, i64> = BTreeMap::new();
-    let mut statement =
-        connection.prepare(report!("function_self"))?;
+    let mut statement = connection.prepare(report!("function_self"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         own.insert(r.get(0)?, r.get(1)?);

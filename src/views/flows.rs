@@ -38,7 +38,11 @@ pub fn grouped(connection: &Connection, pair: Pair, limit: i64) -> Result<Listin
 pub fn dependences(connection: &Connection, pair: Pair, limit: i64) -> Result<Listing, ViewError> {
     let any: bool =
         connection.query_row("SELECT count(*) > 0 FROM dependence", [], |r| r.get(0))?;
-    if any { Ok(pair.listing(report!("flows_dependence"), limit)) } else { Err(ViewError::NoDependences) }
+    if any {
+        Ok(pair.listing(report!("flows_dependence"), limit))
+    } else {
+        Err(ViewError::NoDependences)
+    }
 }
 
 /// Communications in the order of the reads.
@@ -49,11 +53,7 @@ pub struct Found {
 }
 
 /// Single communications.
-pub fn communications(
-    connection: &Connection,
-    pair: Pair,
-    limit: i64,
-) -> Result<Found, ViewError> {
+pub fn communications(connection: &Connection, pair: Pair, limit: i64) -> Result<Found, ViewError> {
     let detail: String =
         connection.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
     if !matches!(detail.as_str(), "pairs" | "full") {

@@ -100,9 +100,8 @@ pub struct Carried {
 
 pub fn carried(connection: &Connection) -> duckdb::Result<Carried> {
     let mut found = Carried::default();
-    let any = |sql: &str| -> duckdb::Result<Option<bool>> {
-        connection.query_row(sql, [], |r| r.get(0))
-    };
+    let any =
+        |sql: &str| -> duckdb::Result<Option<bool>> { connection.query_row(sql, [], |r| r.get(0)) };
     let some = |column: &str| {
         any(&format!("SELECT bool_or({column}) FROM input WHERE role = 'trace'"))
             .map(|found| found == Some(true))

@@ -42,8 +42,7 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
     let flow = ControlFlow::find(&code, connection)?;
     let names = FunctionNames::read(connection)?;
     let mut texts: BTreeMap<i32, (String, Option<i32>)> = BTreeMap::new();
-    let mut statement =
-        connection.prepare(report!("instruction_lines"))?;
+    let mut statement = connection.prepare(report!("instruction_lines"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
@@ -92,8 +91,7 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
 }
 
 fn stored(connection: &Connection) -> Result<Vec<LoopRow>, ViewError> {
-    let mut statement =
-        connection.prepare(report!("loops_stored"))?;
+    let mut statement = connection.prepare(report!("loops_stored"))?;
     let rows = statement.query_map([], |r| {
         Ok(LoopRow {
             function: r.get(0)?,

@@ -44,15 +44,15 @@ pub fn heap(
     keep: u64,
 ) -> Result<Heap, ViewError> {
     let code = Code::open(connection)?;
-    let resolve =
-        |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id.column(), what));
+    let resolve = |&(name, what): &(&str, _)| {
+        Ok((resolve_function(connection, name)?.function_id.column(), what))
+    };
     let more = more.iter().map(resolve).collect::<Result<Vec<(i32, &Allocator)>, ViewError>>()?;
     let mut lines = BTreeMap::new();
     // The first instruction of each line of a function stands for the line; what has no line is
     // told apart by the instruction.
     let (mut first, mut sites) = (BTreeMap::new(), vec![0; code.instruction_ids()]);
-    let mut statement =
-        connection.prepare(report!("instruction_texts"))?;
+    let mut statement = connection.prepare(report!("instruction_texts"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         let (id, line): (i32, String) = (r.get(0)?, r.get(2)?);

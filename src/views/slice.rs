@@ -53,8 +53,7 @@ fn criterion(
     }
     let digits = text.strip_prefix('@').unwrap_or(text);
     if let Some(address) = digits.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok()) {
-        let which =
-            ids(connection, report!("slice_address"), &[&address])?;
+        let which = ids(connection, report!("slice_address"), &[&address])?;
         if !which.is_empty() {
             return Ok((
                 Criterion::Instructions(which),
@@ -69,8 +68,7 @@ fn criterion(
     if let Some((file, line)) = text.rsplit_once(':')
         && let Ok(line) = line.parse::<i32>()
     {
-        let which =
-            ids(connection, report!("slice_line"), &[&file, &line])?;
+        let which = ids(connection, report!("slice_line"), &[&file, &line])?;
         if which.is_empty() {
             let hint = "no instruction of that line ran".to_owned();
             return Err(ViewError::NoCriterion { text: shown.into_owned(), hint });
@@ -200,8 +198,7 @@ pub fn slice(
         });
     };
     let mut texts = BTreeMap::new();
-    let mut statement =
-        connection.prepare(report!("instruction_texts"))?;
+    let mut statement = connection.prepare(report!("instruction_texts"))?;
     let mut rows = statement.query(params![])?;
     while let Some(r) = rows.next()? {
         texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
@@ -292,9 +289,8 @@ impl Shown {
                     })
                 }),
             };
-            let flow = |via, bytes: u64| {
-                Flow::of_bytes(via, i64::try_from(bytes).unwrap_or(i64::MAX))
-            };
+            let flow =
+                |via, bytes: u64| Flow::of_bytes(via, i64::try_from(bytes).unwrap_or(i64::MAX));
             let via = Via::of(self.places.at(false, edge.address).0);
             let parts = [flow(Via::Register, edge.register), flow(via, edge.memory)];
             let parts: Vec<Flow> = parts.into_iter().filter(|f| f.bytes > 0).collect();

@@ -2,7 +2,7 @@
 
 use crate::common::program::{Program, Random};
 use crate::common::*;
-use addfg::graph::{EdgeKind, Graph, Level, Selection, load};
+use addfg::graph::{EdgeKind, Graph, Level, Selection, Strategy, load};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -39,7 +39,8 @@ fn compare(name: &str, db: &Path) {
     for level in [Level::Function, Level::File] {
         let all = Selection { level, top: 1000, min_bytes: Some(0), ..Selection::default() };
         let top_down = sums(&load(&connection, &all).unwrap());
-        let bottom_up = sums(&load(&connection, &Selection { bottom_up: true, ..all }).unwrap());
+        let bottom_up =
+            sums(&load(&connection, &Selection { strategy: Strategy::BottomUp, ..all }).unwrap());
         assert!(top_down.len() > 3, "{name}");
         assert_eq!(bottom_up, top_down, "{name}");
     }

@@ -2,7 +2,10 @@
 
 use crate::common::fixture_db::{self, HOSTILE};
 use crate::common::*;
-use addfg::graph::{EdgeKind, Focus, Graph, Level, OTHERS, Selection, load, resolve_function};
+use addfg::graph::{
+    EdgeKind, Focus, Graph, Level, NodeId, Selection, Stubs, load, resolve_function,
+};
+use addfg::id::FunctionId;
 use addfg::render::{dot, json};
 use duckdb::Connection;
 use std::process::Command;
@@ -49,8 +52,10 @@ fn the_paper_s_figures() {
 #[test]
 fn stubs_are_merged_without_loss() {
     let (_scratch, db) = open(fixture_db::small, "stubs");
-    let (merged, shown) =
-        (load(&db, &all()).unwrap(), load(&db, &Selection { stubs: true, ..all() }).unwrap());
+    let (merged, shown) = (
+        load(&db, &all()).unwrap(),
+        load(&db, &Selection { stubs: Stubs::Show, ..all() }).unwrap(),
+    );
     assert_eq!(bytes(&merged), bytes(&shown));
     let steps = |g: &Graph| g.graph.node_weights().filter_map(|n| n.steps_self).sum::<i64>();
     assert_eq!((steps(&merged), merged.steps), (100, 100));
@@ -68,7 +73,7 @@ fn stubs_are_merged_without_loss() {
     assert!(matches!(&edge(&merged, "B", "puts")[..], [call, data]
         if call.kind == (EdgeKind::Call { calls: 1, steps: Some(1) }) && data.bytes() == 4));
     assert_eq!(edge(&merged, "<input>", "B")[0].bytes(), 2_000_008);
-    let focus = Some(Focus { function_id: 6, instance: None, depth: 1 });
+    let focus = Some(Focus { function_id: FunctionId::at(5), instance: None, depth: 1 });
     let refused = load(&db, &Selection { focus, ..all() }).unwrap_err().to_string();
     assert!(refused.contains("merged into its callers"), "{refused}");
 }
@@ -81,7 +86,7 @@ fn a_large_graph_is_small_and_loses_nothing() {
     let graph = load(&db, &Selection { min_bytes: Some(0), ..all() }).unwrap();
     assert_eq!(graph.graph.node_count(), 25);
     assert_eq!(bytes(&graph), whole);
-    let others = graph.graph.node_weights().find(|n| n.id == OTHERS).unwrap();
+    let others = graph.graph.node_weights().find(|n| n.id == NodeId::Others).unwrap();
     assert_eq!(others.members, 4976);
     let graph = load(&db, &all()).unwrap();
     let calls = graph.edges().iter().filter(|e| matches!(e.2.kind, EdgeKind::Call { .. })).count();
@@ -132,7 +137,9 @@ fn hostile_names_stay_text() {
 fn a_function_by_name() {
     let (_scratch, db) = open(fixture_db::small, "resolve");
     let id = |text| {
-        resolve_function(&db, text).map(|r| (r.function_id, r.instance)).map_err(|e| e.to_string())
+        resolve_function(&db, text)
+            .map(|r| (r.function_id.get(), r.instance))
+            .map_err(|e| e.to_string())
     };
     assert_eq!(id("B"), Ok((2, None)));
     assert_eq!(id("B#2"), Ok((2, Some(2))));

@@ -1,7 +1,8 @@
 //! Views: each against a second way to the same figures.
 
 use crate::common::*;
-use addfg::graph::{Graph, Level, Selection, load};
+use addfg::graph::{Graph, Level, NodeId, Selection, Show, Stubs, load};
+use addfg::id::FunctionId;
 use addfg::replay::control::{control_dependences, immediate_dominators, loops};
 use addfg::replay::dataflow::{Communication, communications};
 use addfg::replay::{Code, critical::critical_path};
@@ -32,7 +33,7 @@ fn whole(level: Level) -> Selection {
         level,
         top: usize::MAX / 8,
         min_bytes: Some(0),
-        stubs: true,
+        stubs: Stubs::Show,
         range: Some((1, i64::MAX)),
         ..Selection::default()
     }
@@ -58,7 +59,7 @@ fn what_adds_up_adds_up_over_all_levels() {
         let connection = open(&db);
         let function = load(&connection, &whole(Level::Function)).unwrap();
         let expected = sums(&function);
-        for level in Level::ALL.into_iter().filter(|&l| l != Level::Step || name == "fir") {
+        for level in Level::ALL.iter().copied().filter(|&l| l != Level::Step || name == "fir") {
             let graph = load(&connection, &whole(level)).unwrap();
             assert_eq!(sums(&graph), expected, "{name}: {}", level.name());
             let steps: i64 = graph.graph.node_weights().filter_map(|n| n.steps_self).sum();
@@ -228,7 +229,11 @@ checksum,fir.c:32-33,1,1,8,48,0,140,3,false
 filter,fir.c:26-27,1,1,5,30,0,96,3,false
 ";
     assert_eq!(found, expected);
-    let graph = load(&open(&db), &Selection { control: true, ..whole(Level::Loop) }).unwrap();
+    let graph = load(
+        &open(&db),
+        &Selection { show: [Show::Data, Show::Calls, Show::Control].into(), ..whole(Level::Loop) },
+    )
+    .unwrap();
     let carried: i64 = graph.graph.node_weights().map(|n| n.carried).sum::<i64>()
         + graph.edges().iter().map(|e| e.2.carried).sum::<i64>();
     assert_eq!(carried, 540 + 140 + 96);
@@ -922,18 +927,21 @@ fn cells_between_groups_are_counted_once() {
     let scratch = Scratch::new("cells");
     let connection = open(&example(&scratch, "jpeg", "pairs"));
     let all = Selection {
-        stubs: true,
+        stubs: Stubs::Show,
         top: usize::MAX / 8,
         min_bytes: Some(0),
-        calls: false,
+        show: [Show::Data].into(),
         ..Selection::default()
     };
     let plain = load(&connection, &all).unwrap();
-    let groups: Vec<(String, Vec<i32>)> = plain
+    let groups: Vec<(String, Vec<FunctionId>)> = plain
         .graph
         .node_weights()
         .filter(|n| n.kind != addfg::graph::NodeKind::Pseudo)
-        .map(|n| (n.name.clone(), vec![n.id as i32]))
+        .filter_map(|n| match n.id {
+            NodeId::Function(id) => Some((n.name.clone(), vec![id])),
+            _ => None,
+        })
         .collect();
     let grouped = load(&connection, &Selection { groups, ..all }).unwrap();
     let cells = |graph: &Graph| -> BTreeMap<(String, String), Vec<(String, Option<i64>)>> {
@@ -993,7 +1001,7 @@ fn hostile_text_in_every_place_of_a_picture() {
             NodeKind::Group,
         ];
         let node = Node {
-            id: i as i64 + 1,
+            id: NodeId::listed(i),
             name: (*text).to_owned(),
             kind: kinds[i % kinds.len()],
             text: vec![own(1), own(2)],

@@ -120,7 +120,7 @@ pub fn top_agrees(connection: &duckdb::Connection, top: usize) {
             query(include_str!(concat!("../../../queries/report/", $name, ".sql")))
         };
     }
-    addfg::graph::prepare_merged(connection, false).unwrap();
+    addfg::graph::prepare_merged(connection, addfg::graph::Stubs::Fold).unwrap();
     connection
         .execute_batch(&format!(
             "CREATE OR REPLACE TEMP TABLE largest AS {};
