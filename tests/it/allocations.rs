@@ -5,7 +5,6 @@ use crate::common::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 
 /// What a program said of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +25,7 @@ fn plain(allocator: &str) -> String {
     if allocator == "memalign" { "aligned_alloc" } else { allocator }.to_owned()
 }
 
-fn said(text: &str) -> Vec<Said> {
+fn told(text: &str) -> Vec<Said> {
     let (mut list, mut live): (Vec<Said>, BTreeMap<u64, usize>) = (Vec::new(), BTreeMap::new());
     let mut before = None;
     for (at, line) in text.lines().enumerate() {
@@ -50,13 +49,8 @@ fn said(text: &str) -> Vec<Said> {
 }
 
 /// Runs a program in QEMU with a log of its registers; gives what it printed.
-fn qemu(emulator: &str, elf: &Path, log: &Path) -> String {
-    let output = Command::new(emulator)
-        .args(["-singlestep", "-d", "nochain,cpu,in_asm", "-D"])
-        .arg(log)
-        .arg(elf)
-        .output();
-    let output = output.expect("qemu runs");
+fn run(emulator: &str, elf: &Path, log: &Path) -> String {
+    let output = qemu(emulator, elf, log);
     assert!(output.status.success(), "{emulator}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -81,7 +75,7 @@ fn sum(list: &[Value], name: &str) -> u64 {
 /// Rows of `--each`, of `--show allocations`; their sums are those of the heap by variable, and of
 /// each other.
 fn tables(db: &Path) -> (Vec<Value>, Vec<Value>) {
-    let name = db.to_str().unwrap();
+    let name = utf8(db);
     let each = json(&["memory", name, "--show", "allocations", "--each", "--limit", "0"]);
     let sites = json(&["memory", name, "--show", "allocations", "--limit", "0"]);
     let variables = json(&["memory", name]);
@@ -289,21 +283,12 @@ fn allocations_that_a_program_names_itself() {
         {
             continue;
         }
-        let expected = said(&qemu(emulator, &elf, &log));
+        let expected = told(&run(emulator, &elf, &log));
         assert!(
             expected.len() > 25 && expected.iter().filter(|e| e.freed.is_none()).count() >= 4,
             "{expected:?}"
         );
-        ok(&[
-            "build",
-            log.to_str().unwrap(),
-            "--elf",
-            elf.to_str().unwrap(),
-            "-o",
-            db.to_str().unwrap(),
-            "--force",
-            "--quiet",
-        ]);
+        load(&log, &elf, &db, &[]);
         let (each, sites) = tables(&db);
         let found = within_main(&db, &each);
         compare(name, &expected, &found);
@@ -337,10 +322,10 @@ fn allocations_of_a_programs_own_functions() {
     if !have("qemu-aarch64") || !compile("aarch64-linux-gnu-gcc", "allocator.c", &["-O1"], &elf) {
         return;
     }
-    let expected = said(&qemu("qemu-aarch64", &elf, &log));
+    let expected = told(&run("qemu-aarch64", &elf, &log));
     assert_eq!(expected.len(), 6);
-    let name = db.to_str().unwrap();
-    ok(&["build", log.to_str().unwrap(), "--elf", elf.to_str().unwrap(), "-o", name, "--quiet"]);
+    load(&log, &elf, &db, &[]);
+    let name = utf8(&db);
     let own = ["--allocator", "pool_get=memalign", "--allocator", "pool_put=free"];
     let each = json(&[&["memory", name, "--show", "allocations", "--each"][..], &own].concat());
     let found = within_main(&db, &each);
@@ -353,9 +338,7 @@ fn allocations_of_a_programs_own_functions() {
         ("pool_get=main", "no allocation function"),
         ("nothing=malloc", "nothing"),
     ] {
-        let output = addfg(&["memory", name, "--show", "allocations", "--allocator", wrong]);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(2) && error.contains(says), "{wrong}: {error}");
+        refused(&["memory", name, "--show", "allocations", "--allocator", wrong], &[says]);
     }
 }
 
@@ -368,24 +351,9 @@ fn allocations_through_the_linkage_table() {
         return;
     }
     let source = repository("tests/programs/allocations.c");
-    let status = Command::new("gcc")
-        .args(["-g", "-O2", "-no-pie", "-o"])
-        .arg(&elf)
-        .arg(source)
-        .status()
-        .unwrap();
-    assert!(status.success());
-    let expected = said(&qemu("qemu-x86_64", &elf, &log));
-    ok(&[
-        "build",
-        log.to_str().unwrap(),
-        "--elf",
-        elf.to_str().unwrap(),
-        "-o",
-        db.to_str().unwrap(),
-        "--force",
-        "--quiet",
-    ]);
+    make("gcc", &source, &["-O2", "-no-pie"], &elf);
+    let expected = told(&run("qemu-x86_64", &elf, &log));
+    load(&log, &elf, &db, &[]);
     let (each, _) = tables(&db);
     let found = within_main(&db, &each);
     // What strdup asks for is not seen.
@@ -404,17 +372,8 @@ fn allocations_of_a_cxx_program() {
         if !have(emulator) || !compile(compiler, "allocations.cc", &["-O0", "-std=c++17"], &elf) {
             continue;
         }
-        let expected = said(&qemu(emulator, &elf, &log));
-        ok(&[
-            "build",
-            log.to_str().unwrap(),
-            "--elf",
-            elf.to_str().unwrap(),
-            "-o",
-            db.to_str().unwrap(),
-            "--force",
-            "--quiet",
-        ]);
+        let expected = told(&run(emulator, &elf, &log));
+        load(&log, &elf, &db, &[]);
         let (each, _) = tables(&db);
         let found = within_main(&db, &each);
         compare(name, &expected, &found);
@@ -426,36 +385,18 @@ fn allocations_of_a_cxx_program() {
 
 #[test]
 fn what_is_missing_is_said() {
-    let scratch = Scratch::new("allocations-missing");
-    let db = scratch.path("fir.duckdb");
-    let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    let name = db.to_str().unwrap();
-    let build = |detail: &str| {
-        ok(&[
-            "build",
-            log.to_str().unwrap(),
-            "--elf",
-            elf.to_str().unwrap(),
-            "-o",
-            name,
-            "--detail",
-            detail,
-            "--quiet",
-            "--force",
-        ]);
-    };
-    build("pairs");
-    let says = |arguments: &[&str], text: &str| {
-        let output = addfg(&[&["memory", name][..], arguments].concat());
-        let error = String::from_utf8_lossy(&output.stderr);
+    let says = |detail: &str, arguments: &[&str], text: &str| {
+        let db = example("fir", detail);
+        let output = addfg(&[&["memory", utf8(&db)][..], arguments].concat());
+        let error = said(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(output.stdout.is_empty() && error.contains(text), "{arguments:?}: {error}");
     };
     says(
+        "pairs",
         &["--show", "allocations"],
         "its trace (lackey) tells of none; QEMU records them: qemu-x86_64 -singlestep -d nochain,cpu,in_asm",
     );
-    says(&["--each"], "--each and --allocator go with --show allocations");
-    build("instance");
-    says(&["--show", "allocations"], "--detail pairs");
+    says("pairs", &["--each"], "--each and --allocator go with --show allocations");
+    says("instance", &["--show", "allocations"], "--detail pairs");
 }

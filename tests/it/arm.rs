@@ -2,7 +2,6 @@
 //! accesses by hand.
 
 use crate::common::*;
-use std::process::Command;
 
 /// The accesses to the buffer by the function of `tests/programs/arm.s`, in order: `W4 +8` writes
 /// four bytes at offset 8.
@@ -14,30 +13,10 @@ fn accesses(name: &str) -> Option<Vec<String>> {
         return None;
     }
     let source = repository("tests/programs/arm.s");
-    let output = Command::new(compiler)
-        .args(["-nostdlib", "-static", "-marm"])
-        .arg(source)
-        .arg("-o")
-        .arg(&elf)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let arguments = ["-singlestep", "-d", "nochain,cpu,in_asm", "-D"];
-    let status = Command::new("qemu-arm").args(arguments).arg(&log).arg(&elf).status().unwrap();
-    assert!(status.success());
-    let db_path = db.to_str().unwrap();
-    ok(&[
-        "build",
-        log.to_str().unwrap(),
-        "--elf",
-        elf.to_str().unwrap(),
-        "-o",
-        db_path,
-        "--detail",
-        "full",
-        "--quiet",
-    ]);
-    let text = ok(&["verify", db_path]);
+    make(compiler, &source, &["-nostdlib", "-static", "-marm"], &elf);
+    assert!(qemu("qemu-arm", &elf, &log).status.success());
+    load(&log, &elf, &db, &["--detail", "full"]);
+    let text = ok(&["verify", utf8(&db)]);
     assert!(!text.contains("DIFFERENT"), "{text}");
     let sql = format!(
         "SELECT (CASE WHEN a.is_write THEN 'W' ELSE 'R' END) || a.size || ' +' || (a.address - v.address)

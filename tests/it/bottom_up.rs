@@ -2,7 +2,7 @@
 
 use crate::common::program::{Program, Random};
 use crate::common::*;
-use addfg::graph::{EdgeKind, Graph, Level, Selection, Strategy, load};
+use addfg::graph::{self, EdgeKind, Graph, Level, Selection, Strategy};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -35,33 +35,22 @@ fn sums(graph: &Graph) -> BTreeMap<String, (i64, Option<i64>)> {
 }
 
 fn compare(name: &str, db: &Path) {
-    let connection = addfg::store::open::open(db, false).unwrap();
+    let connection = open(db);
     for level in [Level::Function, Level::File] {
         let all = Selection { level, top: 1000, min_bytes: Some(0), ..Selection::default() };
-        let top_down = sums(&load(&connection, &all).unwrap());
-        let bottom_up =
-            sums(&load(&connection, &Selection { strategy: Strategy::BottomUp, ..all }).unwrap());
+        let top_down = sums(&graph::load(&connection, &all).unwrap());
+        let bottom_up = sums(
+            &graph::load(&connection, &Selection { strategy: Strategy::BottomUp, ..all }).unwrap(),
+        );
         assert!(top_down.len() > 3, "{name}");
         assert_eq!(bottom_up, top_down, "{name}");
     }
 }
 
-fn build(log: &Path, elf: &Path, db: &Path) {
-    let [log, elf, db] = [log, elf, db].map(|p| p.to_str().unwrap());
-    ok(&["build", log, "--elf", elf, "-o", db, "--force", "--quiet"]);
-}
-
 #[test]
 fn shipped_recordings() {
-    let scratch = Scratch::new("bottom-up");
-    let db = scratch.path("db");
     for name in ["fir", "jpeg"] {
-        build(
-            &repository(&format!("examples/{name}/{name}.log.xz")),
-            &repository(&format!("examples/{name}/{name}")),
-            &db,
-        );
-        compare(name, &db);
+        compare(name, &example(name, "pairs"));
     }
 }
 
@@ -74,7 +63,7 @@ fn random_programs() {
         let program = Program::new(&mut random);
         std::fs::write(&log, program.run(&mut random, 4000, 2).0).unwrap();
         std::fs::write(&elf, program.elf()).unwrap();
-        build(&log, &elf, &db);
+        load(&log, &elf, &db, &[]);
         compare(&format!("seed {seed}"), &db);
     }
 }

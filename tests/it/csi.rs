@@ -14,21 +14,6 @@ fn fixture(name: &str) -> PathBuf {
     repository("tests/formats/csi").join(name)
 }
 
-fn build(scratch: &Scratch, traces: &[&Path], more: &[&str]) -> (i32, String, PathBuf) {
-    let db = scratch.path("out.duckdb");
-    let mut arguments = vec!["build", "-o", db.to_str().unwrap(), "--force"];
-    arguments.extend(traces.iter().map(|t| t.to_str().unwrap()));
-    arguments.extend(more);
-    let output = addfg(&arguments);
-    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned(), db)
-}
-
-fn text(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
-    let path = scratch.path(name);
-    std::fs::write(&path, text).unwrap();
-    path
-}
-
 /// The number of a path from its blocks alone, by the edges' weights and the gaps that they leave:
 /// a second way, which knows nothing of how the first one finds it. None if the blocks are no path.
 fn number_of_blocks(function: &Function, paths: &[u64], path: &BlockPath) -> Option<u64> {
@@ -118,10 +103,11 @@ fn every_sample_goes_from_numbers_to_blocks_and_back() {
     let (good, damage) = parse(&std::fs::read(fixture("good.debug_PT")).unwrap());
     assert!(damage.is_empty());
     assert_eq!(good.iter().map(round_trip).collect::<Vec<_>>(), [2, 8]);
-    let Ok(samples) = std::fs::read_dir(repository("../shared/data/csi")) else {
-        println!("skipped: no ../shared/data/csi");
-        return;
-    };
+    let (documented, damage) = parse(LOOP.replace(' ', "\n").as_bytes());
+    assert!(damage.is_empty());
+    assert_eq!(documented.iter().map(round_trip).collect::<Vec<_>>(), [1, 6]);
+    let Some(folder) = elsewhere("csi") else { return };
+    let samples = std::fs::read_dir(folder).unwrap();
     let (mut files, mut functions, mut paths) = (0, 0, 0);
     for sample in samples {
         let sample = sample.unwrap().path();
@@ -164,19 +150,17 @@ fn lines(db: &Path) -> String {
 #[test]
 fn dumped_arrays_decode_to_the_documented_lines() {
     let scratch = Scratch::new("csi-arrays");
-    let description = text(&scratch, "loop.debug_PT", LOOP);
+    let description = scratch.write("loop.debug_PT", LOOP);
     let mut cases: Vec<(PathBuf, [PathBuf; 2])> =
-        vec![(description, [0, 1].map(|i| text(&scratch, &format!("frame{i}"), FRAMES[i])))];
-    let shared = repository("../shared/data/csi");
-    if let Ok(sample) = std::fs::read_to_string(shared.join("gdb-frames.sample.txt")) {
-        let of = |i: usize| text(&scratch, &format!("sample{i}"), sample.lines().nth(i).unwrap());
+        vec![(description, [0, 1].map(|i| scratch.write(&format!("frame{i}"), FRAMES[i])))];
+    if let Some(shared) = elsewhere("csi") {
+        let sample = std::fs::read_to_string(shared.join("gdb-frames.sample.txt")).unwrap();
+        let of = |i: usize| scratch.write(&format!("sample{i}"), sample.lines().nth(i).unwrap());
         cases.push((shared.join("loop-O0.csi-static-PT.expected"), [of(0), of(1)]));
-    } else {
-        println!("skipped: no ../shared/data/csi/gdb-frames.sample.txt");
     }
     for (description, [wrapped, open]) in cases {
         // Not full: two paths and one under way, blocks 2,4,5,8,9, 4,5,7,9, 4,5,8,9.
-        let (code, error, db) = build(&scratch, &[&description, &open], &[]);
+        let (code, error, db) = build_in(&scratch, &[&description, &open], &[]);
         assert_eq!((code, error.contains("warning")), (0, false), "{error}");
         assert_eq!(
             rows(&db, PATHS),
@@ -195,7 +179,7 @@ fn dumped_arrays_decode_to_the_documented_lines() {
         );
         // Full: ten paths, the oldest behind the newest; the frame stands behind the end of the
         // last one.
-        let (code, error, db) = build(&scratch, &[&description, &wrapped], &[]);
+        let (code, error, db) = build_in(&scratch, &[&description, &wrapped], &[]);
         assert_eq!((code, error.contains("warning")), (0, false), "{error}");
         let number = "SELECT string_agg(number, ' ' ORDER BY ordinal) FROM executed_path WHERE state = 'finished'";
         assert_eq!(rows(&db, number), ["4 4 4 4 3 4 4 4 4 5"]);
@@ -213,7 +197,7 @@ fn dumped_arrays_decode_to_the_documented_lines() {
 fn a_stack_of_frames_is_a_chain_of_calls() {
     let scratch = Scratch::new("csi-stack");
     let (code, error, db) =
-        build(&scratch, &[&fixture("good.frames"), &fixture("good.debug_PT")], &[]);
+        build_in(&scratch, &[&fixture("good.frames"), &fixture("good.debug_PT")], &[]);
     assert_eq!((code, error.contains("warning")), (0, false), "{error}");
     let calls = "SELECT c.call_id, s.name, c.instance, c.parent_call_id, c.thread_id, c.depth, c.kind, c.ending, c.call_seq
                  FROM function_call c JOIN function_symbol s USING (function_id) ORDER BY 1";
@@ -253,7 +237,7 @@ fn one_text_from_an_object_a_program_and_a_file() {
                    FROM path_function f JOIN function_symbol s USING (function_id) ORDER BY ALL";
         rows(db, sql)
     };
-    let (_, _, db) = build(&scratch, &[&fixture("good.debug_PT")], &[]);
+    let (_, _, db) = build_in(&scratch, &[&fixture("good.debug_PT")], &[]);
     let wanted = tables(&db);
     assert_eq!(wanted, ["clamp,2,3 0 1 2", "main,8,9 4 5 6 7 8 10"]);
     if !have("gcc") || !have("objcopy") {
@@ -276,11 +260,11 @@ fn one_text_from_an_object_a_program_and_a_file() {
     run("gcc", &["-o", &path("q"), &path("q.o")]);
     run("objcopy", &["--compress-debug-sections=zlib", &path("q.o"), &path("z.o")]);
     for trace in ["q.o", "q", "z.o"] {
-        let (code, error, db) = build(&scratch, &[&scratch.path(trace)], &[]);
+        let (code, error, db) = build_in(&scratch, &[&scratch.path(trace)], &[]);
         assert_eq!((code, tables(&db)), (0, wanted.clone()), "{trace}: {error}");
     }
     // The program beside a dump: its functions have addresses then.
-    let (code, error, db) = build(&scratch, &[&fixture("good.frames")], &["--elf", &path("q")]);
+    let (code, error, db) = build_in(&scratch, &[&fixture("good.frames")], &["--elf", &path("q")]);
     assert_eq!((code, tables(&db)), (0, wanted.clone()), "{error}");
     assert_eq!(
         rows(
@@ -290,22 +274,19 @@ fn one_text_from_an_object_a_program_and_a_file() {
         ["2"]
     );
     let (code, error, db) =
-        build(&scratch, &[&scratch.path("q"), &fixture("good.frames")], &["--elf", &path("q")]);
+        build_in(&scratch, &[&scratch.path("q"), &fixture("good.frames")], &["--elf", &path("q")]);
     assert_eq!((code, tables(&db)), (0, wanted), "{error}");
     // An ELF file without the section is no trace.
-    let (code, error, _) = build(&scratch, &[&scratch.path("p.o")], &[]);
+    let (code, error, _) = build_in(&scratch, &[&scratch.path("p.o")], &[]);
     assert!(code == 2 && error.contains("without a section .debug_PT"), "{error}");
-    let (code, error, _) = build(&scratch, &[&fixture("good.frames")], &[]);
+    let (code, error, _) = build_in(&scratch, &[&fixture("good.frames")], &[]);
     assert!(code == 1 && error.contains("give the program with --elf"), "{error}");
 }
 
 #[test]
 fn every_fixture_and_what_it_gave() {
     let scratch = Scratch::new("csi-fixtures");
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../formats/snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
+    let settings = beside_formats();
     for kind in ["good", "truncated", "damaged"] {
         for ending in ["debug_PT", "frames"] {
             let path = fixture(&format!("{kind}.{ending}"));
@@ -323,7 +304,7 @@ fn every_fixture_and_what_it_gave() {
             } else {
                 vec![path.as_path()]
             };
-            let (code, error, db) = build(&scratch, &traces, &[]);
+            let (code, error, db) = build_in(&scratch, &traces, &[]);
             assert_eq!(code, i32::from(kind != "good"), "{kind}.{ending}: {error}");
             let mut out = String::new();
             for (name, sql) in [
@@ -349,13 +330,10 @@ fn every_fixture_and_what_it_gave() {
                     "SELECT severity, code, count, regexp_replace(first_position, '.*/', '') AS place, message FROM diagnostic ORDER BY code",
                 ),
             ] {
-                out += &format!(
-                    "{name}\n{}\n",
-                    ok(&["sql", db.to_str().unwrap(), sql, "--format", "csv"])
-                );
+                out += &format!("{name}\n{}\n", csv(&db, sql));
             }
             settings.bind(|| insta::assert_snapshot!(format!("csi-{kind}-{ending}"), out));
-            let (code, error, _) = build(&scratch, &traces, &["--strict"]);
+            let (code, error, _) = build_in(&scratch, &traces, &["--strict"]);
             assert_eq!(code, if kind == "good" { 0 } else { 2 }, "{kind}.{ending}: {error}");
         }
     }
@@ -397,8 +375,8 @@ fn each_kind_of_damage_is_named_with_its_place() {
         let changed = if dump { &mut f } else { &mut d };
         assert!(changed.contains(from), "{from:?}");
         *changed = changed.replacen(from, to, 1);
-        let (d, f) = (text(&scratch, "d.debug_PT", &d), text(&scratch, "f.frames", &f));
-        let (found, error, db) = build(&scratch, &[&d, &f], &[]);
+        let (d, f) = (scratch.write("d.debug_PT", &d), scratch.write("f.frames", &f));
+        let (found, error, db) = build_in(&scratch, &[&d, &f], &[]);
         assert_eq!(found, exit, "{from:?} to {to:?}: {error}");
         let problems = rows(&db, "SELECT code, first_position FROM diagnostic");
         if code.is_empty() {
@@ -414,8 +392,8 @@ fn each_kind_of_damage_is_named_with_its_place() {
             "{from:?}"
         );
     }
-    let path = text(&scratch, "nothing", "Dear reader,\n");
-    let (exit, error, _) = build(&scratch, &[&path], &["--format", "csi"]);
+    let path = scratch.write("nothing", "Dear reader,\n");
+    let (exit, error, _) = build_in(&scratch, &[&path], &["--format", "csi"]);
     assert!(exit == 2 && error.contains("addfg formats csi"), "{error}");
 }
 
@@ -423,13 +401,12 @@ fn each_kind_of_damage_is_named_with_its_place() {
 fn functions_of_one_name_are_told_apart_by_their_lines() {
     let scratch = Scratch::new("csi-names");
     let both = "#\nf\n1|EXIT\n0|ENTRY|3|-1\n$\n0->1|0$0\n#\nf\n1|EXIT\n0|ENTRY|30|-1\n$\n0->1|0$0\n#\n_Z1gi\n1|EXIT\n0|ENTRY|9|-1\n$\n0->1|0$0\n";
-    let d = text(&scratch, "d.debug_PT", both);
-    let f = text(
-        &scratch,
+    let d = scratch.write("d.debug_PT", both);
+    let f = scratch.write(
         "f.frames",
         "~~f:30:b.c:1:{0, -1}:0:?:?\n~~g(int):9:c.cc:0:{5, -1}:0:?:?\n~~f:77:b.c:0:{0, -1}:0:?:?\n",
     );
-    let (code, error, db) = build(&scratch, &[&d, &f], &[]);
+    let (code, error, db) = build_in(&scratch, &[&d, &f], &[]);
     assert!(code == 0 && error.contains("2 functions are named f"), "{error}");
     let sql = "SELECT s.name, l.line FROM path_frame f JOIN function_symbol s USING (function_id)
                LEFT JOIN path_block b ON b.function_id = f.function_id AND b.kind = 'entry'
@@ -440,8 +417,8 @@ fn functions_of_one_name_are_told_apart_by_their_lines() {
 #[test]
 fn every_command_says_what_it_can() {
     let scratch = Scratch::new("csi-commands");
-    let (_, _, db) = build(&scratch, &[&fixture("good.frames"), &fixture("good.debug_PT")], &[]);
-    let db = db.to_str().unwrap();
+    let (_, _, db) = build_in(&scratch, &[&fixture("good.frames"), &fixture("good.debug_PT")], &[]);
+    let db = utf8(&db);
     for (arguments, words) in [
         (&["info"][..], &["paths (addfg paths)", "no dataflow"][..]),
         (&["paths"], &["main", "clamp", "good.debug_PT:12"]),
@@ -482,44 +459,17 @@ fn every_command_says_what_it_can() {
     ] {
         let mut all = vec![arguments[0], db];
         all.extend(&arguments[1..]);
-        let output = addfg(&all);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(
-            output.status.code(),
-            Some(2),
-            "{arguments:?}: {error}{}",
-            String::from_utf8_lossy(&output.stdout)
-        );
-        assert!(error.contains("valgrind --tool=lackey"), "{arguments:?}: {error}");
+        refused(&all, &["valgrind --tool=lackey"]);
     }
-    let no = addfg(&["paths", db, "main", "--number", "8"]);
-    assert!(
-        no.status.code() == Some(2)
-            && String::from_utf8_lossy(&no.stderr).contains("its paths are 0 to 7")
-    );
+    refused(&["paths", db, "main", "--number", "8"], &["its paths are 0 to 7"]);
     // Without frames there is what could run.
-    let (_, _, alone) = build(&scratch, &[&fixture("good.debug_PT")], &[]);
+    let (_, _, alone) = build_in(&scratch, &[&fixture("good.debug_PT")], &[]);
     let alone = alone.to_str().unwrap();
     assert!(ok(&["paths", alone, "main", "--all"]).contains("4 5 6 7 10"));
     assert!(ok(&["paths", alone, "main", "--picture", "dot"]).contains("8 paths"));
     assert!(ok(&["graph", alone]).contains("addfg paths"));
     // A trace of steps has no paths.
-    let fir = scratch.path("fir.duckdb");
-    let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    ok(&[
-        "build",
-        log.to_str().unwrap(),
-        "--elf",
-        elf.to_str().unwrap(),
-        "-o",
-        fir.to_str().unwrap(),
-        "--quiet",
-    ]);
-    let no = addfg(&["paths", fir.to_str().unwrap()]);
-    assert!(
-        no.status.code() == Some(2)
-            && String::from_utf8_lossy(&no.stderr).contains("csi-cc --trace=pt")
-    );
+    refused(&["paths", utf8(&example("fir", "pairs"))], &["csi-cc --trace=pt"]);
 }
 
 /// A random function: blocks in a row, edges forward and back, numbered as the tool does: the paths
@@ -727,7 +677,7 @@ fn a_core_file_gives_the_frames_of_its_stacks() {
             ["-nx", "-batch", "-ex", "set confirm off", "-ex", "run", "-ex", &save, &path("q")];
         let _ = Command::new("timeout").arg("60").arg("gdb").args(gdb).output().unwrap();
         if !core.exists() {
-            println!("skipped: gdb writes no core file here");
+            skipped("core files of CSI programs: gdb writes none here");
             return;
         }
         // Without unwinding tables for it, libc ends the stack of a program that is linked with it.
@@ -737,18 +687,18 @@ fn a_core_file_gives_the_frames_of_its_stacks() {
         let program = path("q");
         let mut more = vec!["--elf", &program];
         if !flags.contains(&"-static") {
-            let (code, error, _) = build(&scratch, &[&core], &more);
+            let (code, error, _) = build_in(&scratch, &[&core], &more);
             assert!(
                 code == 0 && error.contains("cannot be followed beyond libc.so.6"),
                 "{compiler} {flags:?}: {code} {error}"
             );
             let Some(libc) = libc else {
-                println!("skipped: no libc.so.6 where it usually is");
+                skipped("core files of CSI programs: no libc.so.6 where it usually is");
                 continue;
             };
             more.extend(["--elf", libc]);
         }
-        let (code, error, db) = build(&scratch, &[&core], &more);
+        let (code, error, db) = build_in(&scratch, &[&core], &more);
         assert!(code == 0, "{compiler} {flags:?}: {code} {error}");
         let frames = "SELECT s.name, f.line, f.slots, f.next_slot, f.wrapped, f.current_path FROM path_frame f
                       JOIN function_symbol s USING (function_id) WHERE f.slots IS NOT NULL ORDER BY frame_id";
@@ -782,13 +732,13 @@ fn a_core_file_gives_the_frames_of_its_stacks() {
         for cut in [64, 200, 2000, bytes.len() / 2, bytes.len() - 100] {
             let part = scratch.path("part");
             std::fs::write(&part, &bytes[..cut]).unwrap();
-            let (code, error, _) = build(&scratch, &[&part], &more);
+            let (code, error, _) = build_in(&scratch, &[&part], &more);
             assert!(
                 (0..=2).contains(&code) && !error.contains("panicked"),
                 "{cut}: {code} {error}"
             );
         }
-        let (code, error, _) = build(&scratch, &[&core], &[]);
+        let (code, error, _) = build_in(&scratch, &[&core], &[]);
         assert!(code == 2 && error.contains("--elf"), "{code} {error}");
     }
 }

@@ -1,22 +1,13 @@
 //! DCFG and DCFG-trace: samples decoded, what is exported comes back the same, every rule broken
 //! once, hostile traces.
 
-use crate::common::{Scratch, addfg, ok, repository, rows};
+use crate::common::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-fn text(path: &Path) -> &str {
-    path.to_str().expect("UTF-8")
-}
-
-fn sample(name: &str) -> Option<PathBuf> {
-    let path = repository("../shared/data/dcfg").join(name);
-    let there = path.exists();
-    if !there {
-        println!("skipped: no ../shared/data/dcfg/{name}");
-    }
-    there.then_some(path)
+fn sample(name: &str) -> PathBuf {
+    repository("tests/data/dcfg").join(name)
 }
 
 /// The numbers of the blocks that ran, with their addresses.
@@ -37,24 +28,20 @@ const EDGES: &str = "WITH step AS (
 #[test]
 fn blocks_and_edges_of_the_samples() {
     let scratch = Scratch::new("dcfg-samples");
-    let (Some(blocks), Some(edges)) =
-        (sample("demo.expected-blocks.txt"), sample("demo.expected-edges.txt"))
-    else {
-        return;
-    };
+    let (blocks, edges) = (sample("demo.expected-blocks.txt"), sample("demo.expected-edges.txt"));
     let lines = |path: &Path| {
         std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    let elf = sample("demo-x86_64.elf").unwrap();
+    let elf = repository("tests/data/demo/demo-x86_64.elf");
     for (graph, trace) in [
         ("demo-1t.dcfg.json", "demo-1t.trace.json"),
         ("demo-1t.dcfg.json.bz2", "demo-1t.trace.json.bz2"),
         ("demo-2t-chunked.dcfg.json", "demo-2t-chunked.trace.json.bz2"),
     ] {
         let db = scratch.path(&format!("{graph}.duckdb"));
-        let (graph, trace) = (sample(graph).unwrap(), sample(trace).unwrap());
+        let (graph, trace) = (sample(graph), sample(trace));
         // The trace may come first, and a program is not needed.
-        ok(&["build", text(&trace), text(&graph), "-o", text(&db)]);
+        ok(&["build", utf8(&trace), utf8(&graph), "-o", utf8(&db)]);
         assert_eq!(rows(&db, BLOCKS), lines(&blocks));
         assert_eq!(rows(&db, EDGES), lines(&edges));
         let calls = rows(
@@ -76,10 +63,10 @@ fn blocks_and_edges_of_the_samples() {
         assert!(rows(&db, "FROM diagnostic WHERE code <> 'dcfg-no-code'").is_empty());
         // With the program there are instructions, and the SQL finds the same calls from them.
         let db = scratch.path("elf.duckdb");
-        ok(&["build", text(&graph), text(&trace), "--elf", text(&elf), "-o", text(&db), "--force"]);
-        assert!(ok(&["info", text(&db)]).contains("none"));
+        ok(&["build", utf8(&graph), utf8(&trace), "--elf", utf8(&elf), "-o", utf8(&db), "--force"]);
+        assert!(ok(&["info", utf8(&db)]).contains("none"));
         if rows(&db, "SELECT count(*) FROM thread") == ["1"] {
-            assert!(!ok(&["verify", text(&db)]).contains("DIFFERENT"));
+            assert!(!ok(&["verify", utf8(&db)]).contains("DIFFERENT"));
             assert_eq!(rows(&db, "SELECT count(*) FROM opcode_line"), ["208"]);
         }
         assert_eq!(
@@ -99,9 +86,9 @@ fn blocks_and_edges_of_the_samples() {
 #[test]
 fn a_graph_alone_has_static_control_flow_and_counts() {
     let scratch = Scratch::new("dcfg-static");
-    let Some(graph) = sample("demo-1t.dcfg.json") else { return };
+    let graph = sample("demo-1t.dcfg.json");
     let db = scratch.path("static.duckdb");
-    ok(&["build", text(&graph), "-o", text(&db)]);
+    ok(&["build", utf8(&graph), "-o", utf8(&db)]);
     let profile = "SELECT s.name, p.calls, p.steps_self FROM function_profile p JOIN function_symbol s USING (function_id) ORDER BY ALL";
     let found = rows(&db, profile);
     assert_eq!(
@@ -121,20 +108,19 @@ fn a_graph_alone_has_static_control_flow_and_counts() {
     );
     assert_eq!(calls, ["fact,fact,call,4", "main,add,call,1", "sum,add,call,8"]);
     assert_eq!(rows(&db, "SELECT count(*) FROM basic_block WHERE kind = 'block'"), ["21"]);
-    assert!(ok(&["graph", text(&db), "--format", "json"]).contains("\"fact\""));
-    assert!(ok(&["verify", text(&db)]).starts_with("not applicable"));
-    let loops = ok(&["loops", text(&db), "--format", "csv"]);
+    assert!(ok(&["graph", utf8(&db), "--format", "json"]).contains("\"fact\""));
+    assert!(ok(&["verify", utf8(&db)]).starts_with("not applicable"));
+    let loops = ok(&["loops", utf8(&db), "--format", "csv"]);
     assert!(
         loops.contains("fill,0x401010,1,1,8,48,,,,false") && loops.contains("sum,0x401037,1,1,8,"),
         "{loops}"
     );
     for command in [&["slice", "--at", "1"][..], &["critical"], &["memory"]] {
-        let mut all = vec![command[0], text(&db)];
+        let mut all = vec![command[0], utf8(&db)];
         all.extend(&command[1..]);
         let output = addfg(&all);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned()
-            + &String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.code() != Some(101) && !said.is_empty(), "{command:?}: {said}");
+        let all = said(&output) + &printed(&output);
+        assert!(output.status.code() != Some(101) && !all.is_empty(), "{command:?}: {all}");
     }
 }
 
@@ -166,22 +152,14 @@ fn same(a: &Path, b: &Path) -> usize {
     count
 }
 
-/// Builds a database of a recording, exports it, builds one of the export.
-fn round_trip(
-    scratch: &Scratch,
-    name: &str,
-    trace: &Path,
-    elf: &Path,
-) -> (PathBuf, PathBuf, PathBuf) {
-    let (db, folder, back) = (
-        scratch.path(&format!("{name}.duckdb")),
-        scratch.path(&format!("{name}-dcfg")),
-        scratch.path("back.duckdb"),
-    );
-    ok(&["build", text(trace), "--elf", text(elf), "-o", text(&db)]);
-    ok(&["export", text(&db), "--to", "dcfg", "-o", text(&folder)]);
+/// Exports the database of an example and builds one of the export.
+fn round_trip(scratch: &Scratch, name: &str) -> (PathBuf, PathBuf, PathBuf) {
+    let db = example(name, "pairs");
+    let [_, elf] = example_files(name);
+    let (folder, back) = (scratch.path(&format!("{name}-dcfg")), scratch.path("back.duckdb"));
+    ok(&["export", utf8(&db), "--to", "dcfg", "-o", utf8(&folder)]);
     let (graph, edges) = (folder.join("run.dcfg.json"), folder.join("run.trace.json"));
-    ok(&["build", text(&graph), text(&edges), "--elf", text(elf), "-o", text(&back), "--force"]);
+    ok(&["build", utf8(&graph), utf8(&edges), "--elf", utf8(&elf), "-o", utf8(&back), "--force"]);
     assert!(
         rows(&back, "SELECT code, message FROM diagnostic").is_empty(),
         "{:?}",
@@ -193,16 +171,13 @@ fn round_trip(
 #[test]
 fn what_is_exported_comes_back_the_same() {
     let scratch = Scratch::new("dcfg-round");
-    for (name, trace, elf) in [
-        ("fir", "examples/fir/fir.log.xz", "examples/fir/fir"),
-        ("jpeg", "examples/jpeg/jpeg.log.xz", "examples/jpeg/jpeg"),
-    ] {
-        let (db, back, folder) = round_trip(&scratch, name, &repository(trace), &repository(elf));
+    for name in ["fir", "jpeg"] {
+        let (db, back, folder) = round_trip(&scratch, name);
         assert!(same(&db, &back) > 5);
-        assert!(!ok(&["verify", text(&back)]).contains("DIFFERENT"), "{name}");
+        assert!(!ok(&["verify", utf8(&back)]).contains("DIFFERENT"), "{name}");
         // And once more gives the same bytes.
         let again = scratch.path("again");
-        ok(&["export", text(&back), "--to", "dcfg", "-o", text(&again), "--force"]);
+        ok(&["export", utf8(&back), "--to", "dcfg", "-o", utf8(&again), "--force"]);
         let read = |folder: &Path, file: &str| std::fs::read(folder.join(file)).unwrap();
         assert!(
             read(&folder, "run.trace.json") == read(&again, "run.trace.json"),
@@ -221,7 +196,7 @@ fn what_is_exported_comes_back_the_same() {
             assert!(a.pointer(part).is_some_and(|a| Some(a) == b.pointer(part)), "{name}: {part}");
         }
         // Loops of the format are those found in the executed instructions.
-        let found = ok(&["loops", text(&db), "--quick", "--limit", "0", "--format", "csv"]);
+        let found = ok(&["loops", utf8(&db), "--quick", "--limit", "0", "--format", "csv"]);
         let mut wanted: BTreeMap<(String, String, String), usize> = BTreeMap::new();
         for line in found.lines().skip(1).filter(|l| !l.ends_with("true")) {
             let cells: Vec<_> = line.split(',').collect();
@@ -252,20 +227,10 @@ fn what_is_exported_comes_back_the_same() {
 #[test]
 fn dominators_are_those_of_the_definition() {
     let scratch = Scratch::new("dcfg-dominators");
-    let mut graphs = vec![
-        round_trip(
-            &scratch,
-            "fir",
-            &repository("examples/fir/fir.log.xz"),
-            &repository("examples/fir/fir"),
-        )
-        .1,
-    ];
-    if let Some(graph) = sample("demo-1t.dcfg.json") {
-        let db = scratch.path("sample.duckdb");
-        ok(&["build", text(&graph), "-o", text(&db)]);
-        graphs.push(db);
-    }
+    let mut graphs = vec![round_trip(&scratch, "fir").1];
+    let db = scratch.path("sample.duckdb");
+    assert_eq!(build(&db, &[&sample("demo-1t.dcfg.json")], &[]).0, 0);
+    graphs.push(db);
     for db in graphs {
         let mut routines: BTreeMap<i64, BTreeMap<i64, i64>> = BTreeMap::new();
         for row in
@@ -362,24 +327,19 @@ fn problems(
     graph: &str,
     trace: Option<&str>,
 ) -> (Option<i32>, Vec<String>, PathBuf) {
-    let (g, t, db) = (scratch.path("g.json"), scratch.path("t.json"), scratch.path("db.duckdb"));
-    std::fs::write(&g, graph).unwrap();
-    let mut arguments = vec!["build", text(&g), "-o", text(&db), "--force"];
-    if let Some(trace) = trace {
-        std::fs::write(&t, trace).unwrap();
-        arguments.push(text(&t));
-    }
-    let output = addfg(&arguments);
-    let code = output.status.code();
-    let codes = if matches!(code, Some(0 | 1)) {
+    let graph = scratch.write("g.json", graph);
+    let trace = trace.map(|trace| scratch.write("t.json", trace));
+    let traces: Vec<&Path> = [&graph].into_iter().chain(&trace).map(PathBuf::as_path).collect();
+    let (code, error, db) = build_in(scratch, &traces, &[]);
+    let codes = if matches!(code, 0 | 1) {
         rows(&db, "SELECT code FROM diagnostic ORDER BY code")
             .into_iter()
             .filter(|c| c != "dcfg-no-code")
             .collect()
     } else {
-        vec![String::from_utf8_lossy(&output.stderr).into_owned()]
+        vec![error]
     };
-    (code, codes, db)
+    (Some(code), codes, db)
 }
 
 const NODES: &str = "SELECT b.number FROM block_run r JOIN basic_block b ON b.basic_block_id = r.block_id ORDER BY r.start_seq";
@@ -638,15 +598,11 @@ fn bombs() {
                 [3, "", [3]]
             ]);
         }
-        let (g, t, db) =
-            (scratch.path("g.json"), scratch.path("t.json"), scratch.path("db.duckdb"));
-        std::fs::write(&g, graph().to_string()).unwrap();
-        std::fs::write(&t, changed.to_string()).unwrap();
+        let g = scratch.write("g.json", graph().to_string());
+        let t = scratch.write("t.json", changed.to_string());
         let begin = std::time::Instant::now();
-        let output = addfg(
-            &[&["build", text(&g), text(&t), "-o", text(&db), "--force"][..], &small].concat(),
-        );
-        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        let (code, error, db) = build_in(&scratch, &[&g, &t], &small);
+        assert_eq!(code, 1, "{error}");
         assert!(
             rows(&db, "SELECT code FROM diagnostic").contains(&"dcfg-unfolds".to_owned()),
             "{sequence}"
@@ -680,13 +636,12 @@ fn files_that_are_cut_or_damaged() {
     assert!(code == Some(1) && codes.contains(&"damaged-input".to_owned()), "{code:?} {codes:?}");
     assert_eq!(rows(&db, "SELECT count(*) FROM cfg_edge"), ["9"]);
     // Nothing is made of a trace without its graph, of two graphs, or with --strict.
-    let (g, t, db) = (scratch.path("g.json"), scratch.path("t.json"), scratch.path("none.duckdb"));
-    std::fs::write(&g, &graph).unwrap();
-    std::fs::write(&t, &trace[..trace.len() / 2]).unwrap();
-    for arguments in [&[text(&t)][..], &[text(&g), text(&g)], &[text(&g), text(&t), "--strict"]] {
-        let output = addfg(&[&["build", "-o", text(&db)], arguments].concat());
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(!output.stderr.is_empty() && !db.exists());
+    let g = scratch.write("g.json", &graph);
+    let t = scratch.write("t.json", &trace[..trace.len() / 2]);
+    let db = scratch.path("none.duckdb");
+    for arguments in [&[utf8(&t)][..], &[utf8(&g), utf8(&g)], &[utf8(&g), utf8(&t), "--strict"]] {
+        let error = refused(&[&["build", "-o", utf8(&db)], arguments].concat(), &[]);
+        assert!(!error.is_empty() && !db.exists());
     }
 }
 
@@ -728,20 +683,15 @@ fn a_writer_that_knows_less() {
 fn every_fixture_and_what_it_gave() {
     let scratch = Scratch::new("dcfg-fixtures");
     let folder = repository("tests/formats/dcfg");
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../formats/snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
+    let settings = beside_formats();
     let good = (folder.join("good.dcfg.json"), folder.join("good.trace.json"));
     for kind in ["good", "truncated", "damaged"] {
         for (part, files) in [
             ("graph", (folder.join(format!("{kind}.dcfg.json")), good.1.clone())),
             ("trace", (good.0.clone(), folder.join(format!("{kind}.trace.json")))),
         ] {
-            let db = scratch.path("fixture.duckdb");
-            let output =
-                addfg(&["build", text(&files.0), text(&files.1), "-o", text(&db), "--force"]);
-            assert_eq!(output.status.code(), Some(i32::from(kind != "good")), "{kind} {part}");
+            let (code, error, db) = build_in(&scratch, &[&files.0, &files.1], &[]);
+            assert_eq!(code, i32::from(kind != "good"), "{kind} {part}: {error}");
             let mut contents = String::new();
             for (name, sql) in [
                 ("nodes that ran", NODES),

@@ -13,53 +13,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The databases of the examples and the fixture of hostile names.
-fn databases(scratch: &Scratch) -> Vec<PathBuf> {
-    let mut list: Vec<PathBuf> = ["fir", "jpeg"].iter().map(|name| build(name, scratch)).collect();
-    let small = scratch.path("small.duckdb");
-    fixture_db::small(&small);
-    list.push(small);
-    list
-}
-
-fn build(name: &str, scratch: &Scratch) -> PathBuf {
-    let db = scratch.path(&format!("{name}.duckdb"));
-    let (log, elf) = (
-        repository(&format!("examples/{name}/{name}.log.xz")),
-        repository(&format!("examples/{name}/{name}")),
-    );
-    ok(&[
-        "build",
-        log.to_str().unwrap(),
-        "--elf",
-        elf.to_str().unwrap(),
-        "-o",
-        db.to_str().unwrap(),
-        "--quiet",
-    ]);
-    db
+fn databases() -> Vec<PathBuf> {
+    vec![example("fir", "pairs"), example("jpeg", "pairs"), small()]
 }
 
 /// Exports to a path of its own.
-fn export(db: &Path, format: &str) -> PathBuf {
-    let path = db.with_extension(format!("{format}.out"));
-    ok(&["export", db.to_str().unwrap(), "--to", format, "-o", path.to_str().unwrap(), "--quiet"]);
+fn export(scratch: &Scratch, db: &Path, format: &str) -> PathBuf {
+    let name = db.file_stem().unwrap().to_str().unwrap();
+    let path = scratch.path(&format!("{name}.{format}"));
+    ok(&["export", utf8(db), "--to", format, "-o", utf8(&path), "--quiet"]);
     path
 }
 
 fn text(db: &Path, format: &str) -> String {
-    ok(&["export", db.to_str().unwrap(), "--to", format, "-o", "-"])
-}
-
-/// A query's rows. Objects are sorted by their names: columns must be, too.
-fn query(db: &Path, sql: &str) -> Vec<Vec<Value>> {
-    let json: Value =
-        serde_json::from_str(&ok(&["sql", db.to_str().unwrap(), sql, "--format", "json"]))
-            .expect("JSON");
-    json.as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row.as_object().unwrap().values().cloned().collect())
-        .collect()
+    ok(&["export", utf8(db), "--to", format, "-o", "-"])
 }
 
 fn number(value: &Value) -> i64 {
@@ -74,7 +41,7 @@ fn python(module: &str) -> Option<String> {
         .output()
         .is_ok_and(|o| o.status.success());
     if !found {
-        println!("skipped: {python} has no module {module} (ADDFG_PYTHON names another Python)");
+        skipped(&format!("exports in {module}: {python} has no such module (ADDFG_PYTHON)"));
     }
     found.then_some(python)
 }
@@ -159,8 +126,8 @@ fn callgrind(text: &str) -> Callgrind {
 #[test]
 fn callgrind_has_the_totals_of_the_database() {
     let scratch = Scratch::new("export-callgrind");
-    for db in databases(&scratch) {
-        let file = export(&db, "callgrind");
+    for db in databases() {
+        let file = export(&scratch, &db, "callgrind");
         let found = callgrind(&std::fs::read_to_string(&file).unwrap());
         let shown = |v: &Value| addfg::text::visible(v.as_str().unwrap()).into_owned();
         let own: BTreeMap<String, i64> = query(
@@ -221,21 +188,16 @@ fn callgrind_has_the_totals_of_the_database() {
 /// Without call instances the profile has the same figures, by function.
 #[test]
 fn callgrind_of_a_summary() {
-    let scratch = Scratch::new("export-summary");
-    let (whole, summary) = (build("jpeg", &scratch), scratch.path("summary.duckdb"));
-    let (log, elf) = (repository("examples/jpeg/jpeg.log.xz"), repository("examples/jpeg/jpeg"));
-    let (log, elf, db) = (log.to_str().unwrap(), elf.to_str().unwrap(), summary.to_str().unwrap());
-    ok(&["build", log, "--elf", elf, "-o", db, "--quiet", "--detail", "summary"]);
+    let (whole, summary) = (example("jpeg", "pairs"), example("jpeg", "summary"));
     let (a, b) = (callgrind(&text(&whole, "callgrind")), callgrind(&text(&summary, "callgrind")));
     assert_eq!((a.own, a.edges, a.total), (b.own, b.edges, b.total));
-    let output = addfg(&["export", db, "--to", "folded", "-o", "-"]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("--detail instance"));
+    let folded = ["export", utf8(&summary), "--to", "folded", "-o", "-"];
+    refused(&folded, &["--detail instance"]);
 }
 
 #[test]
 fn folded_stacks_add_up() {
-    let scratch = Scratch::new("export-folded");
-    for db in databases(&scratch) {
+    for db in databases() {
         let folded = text(&db, "folded");
         let mut own: BTreeMap<String, i64> = BTreeMap::new();
         let lines: Vec<&str> = folded.lines().collect();
@@ -249,7 +211,7 @@ fn folded_stacks_add_up() {
         let svg = text(&db, "flamegraph");
         assert!(svg.contains("</svg>") && svg.contains(" steps, 100%)"));
         assert!(!svg.contains("<img") && !svg.contains('\u{1b}'), "hostile names are escaped");
-        assert_eq!(svg, ok(&["graph", db.to_str().unwrap(), "--format", "flamegraph"]));
+        assert_eq!(svg, ok(&["graph", utf8(&db), "--format", "flamegraph"]));
         // Frames that would be too narrow to see are not drawn.
         let whole: i64 = own.values().sum();
         for (name, _) in
@@ -273,8 +235,7 @@ fn steps_of_functions(db: &Path) -> BTreeMap<String, i64> {
 
 #[test]
 fn speedscope_calls_nest_and_cost_what_they_do() {
-    let scratch = Scratch::new("export-speedscope");
-    for db in databases(&scratch) {
+    for db in databases() {
         let whole: Value = serde_json::from_str(&text(&db, "speedscope")).expect("JSON");
         assert_eq!(whole["$schema"], "https://www.speedscope.app/file-format-schema.json");
         let frames: Vec<&str> = whole["shared"]["frames"]
@@ -318,6 +279,10 @@ fn speedscope_calls_nest_and_cost_what_they_do() {
     }
 }
 
+fn chrome(db: &Path, arrows: &str) -> String {
+    ok(&["export", utf8(db), "--to", "chrome", "-o", "-", "--arrows", arrows])
+}
+
 struct Slice {
     call: i64,
     last: f64,
@@ -325,19 +290,8 @@ struct Slice {
 
 #[test]
 fn chrome_slices_nest_and_arrows_join_the_right_ones() {
-    let scratch = Scratch::new("export-chrome");
-    for db in databases(&scratch) {
-        let whole: Value = serde_json::from_str(&ok(&[
-            "export",
-            db.to_str().unwrap(),
-            "--to",
-            "chrome",
-            "-o",
-            "-",
-            "--arrows",
-            "0",
-        ]))
-        .expect("JSON");
+    for db in databases() {
+        let whole: Value = serde_json::from_str(&chrome(&db, "0")).expect("JSON");
         let mut events: Vec<&Value> = whole["traceEvents"].as_array().unwrap().iter().collect();
         let ts = |e: &Value| e["ts"].as_f64().unwrap_or(f64::MIN);
         // As readers do: by time, what is equal in the order of the file.
@@ -412,8 +366,7 @@ fn chrome_slices_nest_and_arrows_join_the_right_ones() {
         assert!(!wanted.is_empty() || db.ends_with("small.duckdb"));
         assert_eq!(arrows, wanted);
     }
-    let db = scratch.path("jpeg.duckdb");
-    let few = ok(&["export", db.to_str().unwrap(), "--to", "chrome", "-o", "-", "--arrows", "7"]);
+    let few = chrome(&example("jpeg", "pairs"), "7");
     assert_eq!(few.matches("\"ph\":\"s\"").count(), 7);
 }
 
@@ -465,8 +418,8 @@ fn packed(bytes: &[u8]) -> Vec<u64> {
 #[test]
 fn pprof_has_the_folded_stacks() {
     let scratch = Scratch::new("export-pprof");
-    for db in databases(&scratch) {
-        let file = export(&db, "pprof");
+    for db in databases() {
+        let file = export(&scratch, &db, "pprof");
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(std::fs::File::open(&file).unwrap())
             .read_to_end(&mut bytes)
@@ -544,7 +497,7 @@ fn edges(db: &Path) -> BTreeSet<(i64, i64, String, i64)> {
 #[test]
 fn json_and_graphml_have_every_edge() {
     let scratch = Scratch::new("export-graphs");
-    for db in databases(&scratch) {
+    for db in databases() {
         let graph: Value = serde_json::from_str(&text(&db, "json")).expect("JSON");
         let mut found = BTreeSet::new();
         for edge in graph["edges"].as_array().unwrap() {
@@ -573,13 +526,14 @@ fn json_and_graphml_have_every_edge() {
         .expect("schema");
         conforms(&graph, &schema, &schema, "");
         if let Some(python) = python("jsonschema") {
-            let (graph, schema) = (export(&db, "json"), repository("docs/graph.schema.json"));
+            let (graph, schema) =
+                (export(&scratch, &db, "json"), repository("docs/graph.schema.json"));
             let script =
                 "import json, sys, jsonschema; jsonschema.Draft202012Validator.check_schema(json.load(open(sys.argv[2])));
 jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))";
             run(&python, &["-c", script, graph.to_str().unwrap(), schema.to_str().unwrap()]);
         }
-        let file = export(&db, "graphml");
+        let file = export(&scratch, &db, "graphml");
         let graphml = std::fs::read_to_string(&file).unwrap();
         assert_eq!(graphml.matches("<edge ").count(), edges(&db).len());
         assert_eq!(graphml.matches("<node ").count(), graph["nodes"].as_array().unwrap().len());
@@ -609,7 +563,7 @@ print(json.dumps({'edges': [[int(a[1:]), int(b[1:]), d.get('via', ''), d.get('by
             assert_eq!(read["names"], serde_json::json!(names));
         }
         if have("dot") {
-            let dot = export(&db, "dot");
+            let dot = export(&scratch, &db, "dot");
             run("dot", &["-Tcanon", "-o", "/dev/null", dot.to_str().unwrap()]);
         }
     }
@@ -662,9 +616,9 @@ fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) {
 #[test]
 fn tables_come_back_from_parquet_and_csv() {
     let scratch = Scratch::new("export-tables");
-    for db in databases(&scratch) {
-        let (parquet, csv) = (export(&db, "parquet"), export(&db, "csv"));
-        let connection = addfg::store::open::open(&db, false).expect("database");
+    for db in databases() {
+        let (parquet, csv) = (export(&scratch, &db, "parquet"), export(&scratch, &db, "csv"));
+        let connection = open(&db);
         let count = |sql: &str| {
             connection
                 .query_row(sql, [], |r| r.get::<_, i64>(0))
@@ -732,37 +686,23 @@ print(json.dumps({f[:-8]: [pq.read_table(os.path.join(sys.argv[1], f)).num_rows,
             }
         }
     }
-    let db = scratch.path("fir.duckdb");
-    let folder = scratch.path("steps");
-    let (db, folder) = (db.to_str().unwrap(), folder.to_str().unwrap());
-    ok(&[
-        "export",
-        db,
-        "--to",
-        "parquet",
-        "-o",
-        folder,
-        "--tables",
-        "opcode_line,data_access",
-        "--quiet",
-    ]);
+    let (db, folder) = (example("fir", "pairs"), scratch.path("steps"));
+    let (db, folder) = (utf8(&db), utf8(&folder));
+    let two = ["--tables", "opcode_line,data_access", "--quiet"];
+    ok(&[&["export", db, "--to", "parquet", "-o", folder], &two[..]].concat());
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 2);
-    let connection = addfg::store::open::open(Path::new(db), false).unwrap();
+    let connection = open(Path::new(db));
     let sql = format!("SELECT count(*) FROM '{folder}/opcode_line.parquet'");
     let steps: i64 = connection.query_row(&sql, [], |r| r.get(0)).unwrap();
     assert_eq!(steps, 401);
-    let unknown =
-        addfg(&["export", db, "--to", "csv", "-o", folder, "--tables", "nothing", "--force"]);
-    assert_eq!(unknown.status.code(), Some(2));
-    assert!(
-        String::from_utf8_lossy(&unknown.stderr).contains("there are basic_block, block_access")
-    );
+    let unknown = ["export", db, "--to", "csv", "-o", folder, "--tables", "nothing", "--force"];
+    refused(&unknown, &["there are basic_block, block_access"]);
 }
 
 #[test]
 fn gnuplot_draws_its_folder() {
     let scratch = Scratch::new("export-gnuplot");
-    let folder = export(&build("fir", &scratch), "gnuplot");
+    let folder = export(&scratch, &example("fir", "pairs"), "gnuplot");
     assert!(folder.join("memory.gp").is_file() && folder.join("footprint.tsv").is_file());
     if have("gnuplot") {
         let output = Command::new("gnuplot")
@@ -778,21 +718,16 @@ fn gnuplot_draws_its_folder() {
 #[test]
 fn outputs_are_complete_or_not_there() {
     let scratch = Scratch::new("export-output");
-    let db = build("fir", &scratch);
-    let db_text = db.to_str().unwrap();
+    let db = scratch.copy(&example("fir", "pairs"), "fir.duckdb");
+    let db_text = utf8(&db);
     let path = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
-    let refused = |arguments: &[&str], says: &str| {
-        let mut all = vec!["export", db_text];
-        all.extend(arguments);
-        let output = addfg(&all);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
-        assert!(error.contains(says), "{arguments:?}: {error}");
+    let no = |arguments: &[&str], says: &str| {
+        refused(&[&["export", db_text], arguments].concat(), &[says]);
     };
     for export in EXPORTS {
         let output = path(export.name);
         ok(&["export", db_text, "--to", export.name, "-o", &output, "--quiet"]);
-        refused(&["--to", export.name, "-o", &output], "--force replaces it");
+        no(&["--to", export.name, "-o", &output], "--force replaces it");
         // The same again, byte for byte; of Parquet and SQLite the rows are.
         let read = |p: &Path| if p.is_dir() { Vec::new() } else { std::fs::read(p).unwrap() };
         let before = read(Path::new(&output));
@@ -803,16 +738,13 @@ fn outputs_are_complete_or_not_there() {
                 let printed = addfg(&["export", db_text, "--to", export.name, "-o", "-"]);
                 assert_eq!(printed.stdout, before, "{}", export.name);
             }
-            _ => refused(&["--to", export.name, "-o", "-"], "name one with -o"),
+            _ => no(&["--to", export.name, "-o", "-"], "name one with -o"),
         }
-        refused(&["--to", export.name, "-o", db_text, "--force"], "is a database");
+        no(&["--to", export.name, "-o", db_text, "--force"], "is a database");
     }
-    refused(&["--to", "csv", "-o", &path("nowhere/below"), "--force"], "cannot write");
-    refused(
-        &["--to", "csv", "-o", &path("t"), "--tables", "nothing"],
-        "no table or view `nothing`",
-    );
-    refused(&["--to", "callgrind", "-o", &path("nowhere/file")], "cannot write");
+    no(&["--to", "csv", "-o", &path("nowhere/below"), "--force"], "cannot write");
+    no(&["--to", "csv", "-o", &path("t"), "--tables", "nothing"], "no table or view `nothing`");
+    no(&["--to", "callgrind", "-o", &path("nowhere/file")], "cannot write");
     let left: Vec<String> = std::fs::read_dir(&scratch.0)
         .unwrap()
         .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
@@ -820,16 +752,14 @@ fn outputs_are_complete_or_not_there() {
         .collect();
     assert!(left.is_empty(), "{left:?}");
     // A name made of the database's, in the working directory.
-    let output = Command::new(env!("CARGO_BIN_EXE_addfg"))
-        .args(["export", "fir.duckdb", "--to", "callgrind"])
+    let output = command(&["export", "fir.duckdb", "--to", "callgrind"])
         .current_dir(&scratch.0)
         .output()
         .unwrap();
     assert!(output.status.success() && scratch.path("callgrind.out.fir").is_file());
     assert!(String::from_utf8_lossy(&output.stderr).contains("wrote callgrind.out.fir"));
     // Nobody reads: no error.
-    let mut child = Command::new(env!("CARGO_BIN_EXE_addfg"))
-        .args(["export", db_text, "--to", "chrome", "-o", "-"])
+    let mut child = command(&["export", db_text, "--to", "chrome", "-o", "-"])
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
@@ -841,8 +771,7 @@ fn outputs_are_complete_or_not_there() {
 #[test]
 fn deep_recursion_and_clocks() {
     let scratch = Scratch::new("export-deep");
-    let db = scratch.path("small.duckdb");
-    fixture_db::small(&db);
+    let db = scratch.copy(&small(), "small.duckdb");
     let connection = duckdb::Connection::open(&db).unwrap();
     connection
         .execute_batch(
@@ -887,7 +816,6 @@ fn deep_recursion_and_clocks() {
         .execute_batch("UPDATE function_call SET call_time = NULL, return_time = NULL")
         .unwrap();
     drop(connection);
-    let output = addfg(&["export", db.to_str().unwrap(), "--to", "folded", "-o", "-"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("neither steps nor a clock"));
+    let folded = ["export", utf8(&db), "--to", "folded", "-o", "-"];
+    refused(&folded, &["neither steps nor a clock"]);
 }

@@ -4,19 +4,7 @@ use crate::common::*;
 
 #[test]
 fn every_edge_of_the_fir_filter() {
-    let scratch = Scratch::new("fir");
-    let db = scratch.path("fir.duckdb");
-    let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    let arguments = [
-        "build",
-        log.to_str().unwrap(),
-        "--elf",
-        elf.to_str().unwrap(),
-        "-o",
-        db.to_str().unwrap(),
-        "--quiet",
-    ];
-    ok(&arguments);
+    let db = example("fir", "pairs");
     // writer,reader,via,bytes,unique_bytes,addresses,transfers
     let data = rows(
         &db,
@@ -74,8 +62,8 @@ fn every_edge_of_the_fir_filter() {
         "SELECT restores, exposed_seq IS NULL, count(*) FROM saved_register GROUP BY ALL",
     );
     assert_eq!(saves, ["1,true,23"]);
-    let dot = ok(&["graph", db.to_str().unwrap()]);
-    assert_eq!(dot, ok(&["graph", db.to_str().unwrap()]), "the same picture each time");
+    let dot = ok(&["graph", utf8(&db)]);
+    assert_eq!(dot, ok(&["graph", utf8(&db)]), "the same picture each time");
     assert!(dot.contains(
         "fir in ./fir.c: 230 steps of its own, 290 with callees; local register 1.1 KiB"
     ));

@@ -2,6 +2,7 @@
 //! truncated and a damaged log whose lines are echoed above the rows that they gave.
 //! `tests/formats/<format>/{good,truncated,damaged}*.log`; record.sh makes those of tools.
 
+use crate::common::{beside_formats, elsewhere};
 use addfg::diagnostics::Diagnostic;
 use addfg::event::{
     BlockDef, Carries, Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, RunBatch, StepBatch,
@@ -333,10 +334,7 @@ fn echo(format: &dyn StepFormat, name: &str, bytes: &[u8]) -> String {
 
 #[test]
 fn every_line_of_a_fixture_with_what_it_gave() {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../formats/snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
+    let settings = beside_formats();
     for (format, name, bytes) in fixtures() {
         let text = echo(format, &name, &bytes);
         settings.bind(|| {
@@ -383,16 +381,13 @@ fn a_layout_of_the_documentation_is_the_tested_one() {
 
 #[test]
 fn layouts_read_genuine_logs() {
-    let excerpts = folder().join("../../../shared/data/sim-excerpts");
     let Some(layout) = STEP_FORMATS.iter().find(|f| f.name() == "layout") else { return };
     for (file, name, isa, steps) in [
         ("cv32e40p-tracer.log", "columns", Isa::Riscv32, 5),
         ("gem5-exec-riscv.log", "pattern", Isa::Riscv64, 24),
     ] {
-        let Ok(bytes) = std::fs::read(excerpts.join(file)) else {
-            println!("skipped: no ../shared/data/sim-excerpts/{file}");
-            continue;
-        };
+        let Some(path) = elsewhere(&format!("sim-excerpts/{file}")) else { continue };
+        let bytes = std::fs::read(path).unwrap();
         let text = std::fs::read_to_string(folder().join(format!("layout/{name}.toml"))).unwrap();
         let context = Context { isa: Some(isa), layout: Some(&text), jobs: 1 };
         let mut gather = Gather { isa: Some(isa), ..Gather::default() };

@@ -1,6 +1,6 @@
 //! Broken, wrong and hostile inputs: a clear message, the right exit code, no half-made database.
 
-use crate::common::*;
+use crate::common::{self, *};
 use std::path::Path;
 
 fn fir_log() -> Vec<u8> {
@@ -12,20 +12,8 @@ fn fir_log() -> Vec<u8> {
 
 /// Builds from a log with these bytes; gives exit code and standard error.
 fn build(folder: &Scratch, name: &str, log: &[u8], elf: &Path, more: &[&str]) -> (i32, String) {
-    let path = folder.path(name);
-    std::fs::write(&path, log).unwrap();
-    let db = folder.path("out.duckdb");
-    let mut arguments = vec![
-        "build",
-        path.to_str().unwrap(),
-        "--elf",
-        elf.to_str().unwrap(),
-        "-o",
-        db.to_str().unwrap(),
-    ];
-    arguments.extend(more);
-    let output = addfg(&arguments);
-    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
+    let path = folder.write(name, log);
+    common::build(&folder.path("out.duckdb"), &[&path], &[&["--elf", utf8(elf)], more].concat())
 }
 
 fn files(folder: &Scratch) -> Vec<String> {
@@ -124,11 +112,8 @@ fn an_existing_database_is_not_overwritten() {
     assert_eq!(code, 2);
     assert!(error.contains("--force"), "{error}");
     assert_eq!(std::fs::read(folder.path("out.duckdb")).unwrap(), b"mine");
-    let output = addfg(&["info", folder.path("out.duckdb").to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("neither a DuckDB nor a SQLite database")
-    );
+    let none = "neither a DuckDB nor a SQLite database";
+    refused(&["info", utf8(&folder.path("out.duckdb"))], &[none]);
 }
 
 /// Compression, the number of jobs and line ends have no influence on what is in the database.
@@ -151,19 +136,7 @@ fn the_same_contents_however_it_is_read() {
         (folder.path("crlf.log"), "2"),
     ] {
         let db = folder.path("a.duckdb");
-        let (log, db) = (log.to_str().unwrap().to_owned(), db.to_str().unwrap().to_owned());
-        ok(&[
-            "build",
-            &log,
-            "--elf",
-            elf.to_str().unwrap(),
-            "-o",
-            &db,
-            "--jobs",
-            jobs,
-            "--force",
-            "--quiet",
-        ]);
+        load(&log, &elf, &db, &["--jobs", jobs]);
         let mut all = Vec::new();
         for table in [
             "block_run",
@@ -188,7 +161,7 @@ fn the_same_contents_however_it_is_read() {
             let sql = format!(
                 "SELECT '{table}', count(*), bit_xor(hash(t::VARCHAR)), sum(hash(t::VARCHAR)) FROM {table} t"
             );
-            all.extend(rows(Path::new(&db), &sql));
+            all.extend(rows(&db, &sql));
         }
         contents.push(all);
     }
@@ -200,9 +173,6 @@ fn the_same_contents_however_it_is_read() {
 #[test]
 fn formats_are_listed_and_other_files_refused() {
     assert!(ok(&["formats"]).contains("lackey"));
-    let output = addfg(&["graph", repository("Cargo.toml").to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("neither a DuckDB nor a SQLite database")
-    );
+    let none = "neither a DuckDB nor a SQLite database";
+    refused(&["graph", utf8(&repository("Cargo.toml"))], &[none]);
 }

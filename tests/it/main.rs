@@ -12,6 +12,7 @@ mod fir;
 mod formats;
 mod graph;
 mod inputs;
+mod installed;
 mod naive;
 mod property;
 mod qemu;

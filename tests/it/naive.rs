@@ -52,8 +52,7 @@ fn compare(name: &str, log: &Path, elf: &Path) {
     let text = read_log(log);
     for saves in ["literal", "transparent"] {
         let db = scratch.path("a.duckdb");
-        let (log, elf, out) = (log.to_str().unwrap(), elf.to_str().unwrap(), db.to_str().unwrap());
-        ok(&["build", log, "--elf", elf, "-o", out, "--force", "--quiet", "--saves", saves]);
+        load(log, elf, &db, &["--saves", saves]);
         let sql = "SELECT i.address, i.class = 'return', s.name FROM instruction i JOIN function_symbol s USING (function_id)";
         let mut functions = HashMap::new();
         for row in rows(&db, sql) {
@@ -108,8 +107,10 @@ fn compare(name: &str, log: &Path, elf: &Path) {
 
 #[test]
 fn shipped_examples() {
-    compare("fir", &repository("examples/fir/fir.log.xz"), &repository("examples/fir/fir"));
-    compare("jpeg", &repository("examples/jpeg/jpeg.log.xz"), &repository("examples/jpeg/jpeg"));
+    for name in ["fir", "jpeg"] {
+        let [log, elf] = example_files(name);
+        compare(name, &log, &elf);
+    }
 }
 
 #[test]
@@ -134,9 +135,7 @@ fn recorded_programs() {
         ("signal", &["-O1"]),
         ("signal", &["-O2"]),
     ] {
-        let (elf, log) = (scratch.path(program), scratch.path("log"));
-        if compile("gcc", &format!("{program}.c"), flags, &elf) {
-            lackey(&elf, &log);
+        if let Some([elf, log]) = recorded(&scratch, program, flags) {
             compare(program, &log, &elf);
         }
     }

@@ -14,8 +14,7 @@ const SCRIPT: &str = "</script><script>document.title='owned'</script><!--";
 
 /// The small database with hostile names for a function, a file and an input.
 fn hostile(scratch: &Scratch) -> PathBuf {
-    let path = scratch.path("hostile.duckdb");
-    fixture_db::small(&path);
+    let path = scratch.copy(&small(), "hostile.duckdb");
     let connection = Connection::open(&path).unwrap();
     connection.execute("UPDATE function_symbol SET name = ? WHERE name = 'D'", [IMG]).unwrap();
     connection.execute("UPDATE function_symbol SET name = ? WHERE name = 'C'", [SCRIPT]).unwrap();
@@ -25,10 +24,6 @@ fn hostile(scratch: &Scratch) -> PathBuf {
         .execute("INSERT INTO diagnostic VALUES ('warning', 'x', ?, 1, NULL, NULL)", [IMG])
         .unwrap();
     path
-}
-
-fn open(path: &Path) -> Connection {
-    addfg::store::open::open(path, false).unwrap()
 }
 
 fn number(connection: &Connection, sql: &str) -> i64 {
@@ -48,7 +43,7 @@ fn blob(page: &str) -> Value {
 
 /// Functions, edges, calls and lines as a program of 1,000 functions may have them.
 fn thousand(path: &Path) {
-    fixture_db::small(path);
+    std::fs::copy(small(), path).unwrap();
     let connection = Connection::open(path).unwrap();
     connection
         .execute_batch(
@@ -126,38 +121,15 @@ fn names_stay_text_and_nothing_is_fetched() {
 #[test]
 fn the_page_holds_what_the_database_holds() {
     let scratch = Scratch::new("report-sums");
-    let db = scratch.path("fir.duckdb");
-    let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    ok(&[
-        "build",
-        log.to_str().unwrap(),
-        "--elf",
-        elf.to_str().unwrap(),
-        "-o",
-        db.to_str().unwrap(),
-        "--quiet",
-    ]);
-    let out = scratch.path("fir.html");
-    ok(&[
-        "report",
-        db.to_str().unwrap(),
-        "-o",
-        out.to_str().unwrap(),
-        "--source",
-        repository("examples/fir").to_str().unwrap(),
-    ]);
-    let first = std::fs::read_to_string(&out).unwrap();
-    ok(&[
-        "report",
-        db.to_str().unwrap(),
-        "-o",
-        out.to_str().unwrap(),
-        "--source",
-        repository("examples/fir").to_str().unwrap(),
-    ]);
-    assert!(first == std::fs::read_to_string(&out).unwrap(), "the same page each time");
-    let refused = addfg(&["report", db.to_str().unwrap(), "-o", db.to_str().unwrap()]);
-    assert_eq!(refused.status.code(), Some(2));
+    let (db, out) = (example("fir", "pairs"), scratch.path("fir.html"));
+    let sources = repository("examples/fir");
+    let write = || {
+        ok(&["report", utf8(&db), "-o", utf8(&out), "--source", utf8(&sources)]);
+        std::fs::read_to_string(&out).unwrap()
+    };
+    let first = write();
+    assert!(first == write(), "the same page each time");
+    refused(&["report", utf8(&db), "-o", utf8(&db)], &[]);
 
     let page = blob(&first);
     let connection = open(&db);
@@ -204,10 +176,7 @@ fn the_page_holds_what_the_database_holds() {
 
 #[test]
 fn what_is_left_out_is_summed_and_said() {
-    let scratch = Scratch::new("report-caps");
-    let db = scratch.path("large.duckdb");
-    fixture_db::large(&db);
-    let connection = open(&db);
+    let connection = open(&large());
     let bytes = number(&connection, "SELECT sum(bytes)::BIGINT FROM function_edge_folded");
     let calls = number(&connection, "SELECT sum(calls)::BIGINT FROM call_edge_folded");
     for (functions, edges) in [(5000, 100_000), (100, 100_000), (100, 500), (5000, 500)] {
@@ -237,7 +206,6 @@ fn what_is_left_out_is_summed_and_said() {
 fn a_trace_with_times_only() {
     let scratch = Scratch::new("report-times");
     let db = scratch.path("times.duckdb");
-    fixture_db::small(&db);
     let change = Connection::open(&db).unwrap();
     change
         .execute_batch(
@@ -270,8 +238,7 @@ fn a_trace_with_times_only() {
 #[test]
 fn a_trace_with_dependences_only() {
     let scratch = Scratch::new("report-dependences");
-    let db = scratch.path("dependences.duckdb");
-    fixture_db::small(&db);
+    let db = scratch.copy(&small(), "dependences.duckdb");
     let change = Connection::open(&db).unwrap();
     change
         .execute_batch(
@@ -300,9 +267,7 @@ fn a_trace_with_dependences_only() {
 
 #[test]
 fn bars_of_the_timeline_are_few_and_count_every_call() {
-    let scratch = Scratch::new("report-timeline");
-    let db = scratch.path("thousand.duckdb");
-    thousand(&db);
+    let db = shared("thousand.duckdb", thousand);
     let found = data(&open(&db), &Options::default()).unwrap();
     let rows = found["timeline"]["rows"].as_array().unwrap();
     assert!(rows.len() <= Options::default().bars, "{}", rows.len());
@@ -314,7 +279,7 @@ fn bars_of_the_timeline_are_few_and_count_every_call() {
 #[test]
 fn source_text_comes_from_the_folders_named_only() {
     let scratch = Scratch::new("report-source");
-    let db = scratch.path("lines.duckdb");
+    let db = scratch.copy(&small(), "lines.duckdb");
     let (inside, outside) = (scratch.path("inside"), scratch.path("outside"));
     std::fs::create_dir_all(inside.join("src")).unwrap();
     std::fs::create_dir_all(&outside).unwrap();
@@ -322,7 +287,6 @@ fn source_text_comes_from_the_folders_named_only() {
     std::fs::write(outside.join("secret.c"), "secret\n").unwrap();
     #[cfg(unix)]
     std::os::unix::fs::symlink(outside.join("secret.c"), inside.join("link.c")).unwrap();
-    fixture_db::small(&db);
     let change = Connection::open(&db).unwrap();
     let secret = outside.join("secret.c");
     change.execute_batch("DELETE FROM source_file").unwrap();
@@ -379,8 +343,7 @@ fn first_paint(browser: &mut Browser, what: &str) {
 #[test]
 fn a_thousand_functions_are_small_and_fast() {
     let scratch = Scratch::new("report-thousand");
-    let db = scratch.path("thousand.duckdb");
-    thousand(&db);
+    let db = shared("thousand.duckdb", thousand);
     let page = page(&open(&db), &Options::default()).unwrap();
     println!("page of 1,000 functions: {} bytes", page.len());
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
@@ -398,17 +361,7 @@ fn a_thousand_functions_are_small_and_fast() {
 #[test]
 fn the_jpeg_example_is_fast_and_asks_for_nothing() {
     let scratch = Scratch::new("report-jpeg");
-    let db = scratch.path("jpeg.duckdb");
-    let (log, elf) = (repository("examples/jpeg/jpeg.log.xz"), repository("examples/jpeg/jpeg"));
-    ok(&[
-        "build",
-        log.to_str().unwrap(),
-        "--elf",
-        elf.to_str().unwrap(),
-        "-o",
-        db.to_str().unwrap(),
-        "--quiet",
-    ]);
+    let db = example("jpeg", "pairs");
     let Some(mut browser) = Browser::start(&scratch) else { return };
     show(&mut browser, &scratch, &db);
     first_paint(&mut browser, "JPEG example");

@@ -3,19 +3,8 @@
 use crate::common::*;
 use std::path::Path;
 
-fn fir(scratch: &Scratch) -> String {
-    let db = scratch.path("fir.duckdb");
-    let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    ok(&[
-        "build",
-        log.to_str().unwrap(),
-        "--elf",
-        elf.to_str().unwrap(),
-        "-o",
-        db.to_str().unwrap(),
-        "--quiet",
-    ]);
-    db.to_str().unwrap().to_owned()
+fn fir() -> String {
+    utf8(&example("fir", "pairs")).to_owned()
 }
 
 const TYPES: &str = "SELECT 18446744073709551615::UBIGINT AS u, NULL AS n, '' AS e, '\\x00\\xff'::BLOB AS b, [1, NULL, 3] AS l,
@@ -24,8 +13,7 @@ const TYPES: &str = "SELECT 18446744073709551615::UBIGINT AS u, NULL AS n, '' AS
 
 #[test]
 fn every_type_in_every_format() {
-    let scratch = Scratch::new("types");
-    let db = fir(&scratch);
+    let db = fir();
     let show = |format: &str| ok(&["sql", &db, TYPES, "--format", format]);
     insta::assert_snapshot!("types_csv", show("csv"));
     insta::assert_snapshot!("types_json", show("json"));
@@ -36,23 +24,21 @@ fn every_type_in_every_format() {
 #[test]
 fn sql_is_read_only_unless_told_otherwise() {
     let scratch = Scratch::new("write");
-    let db = fir(&scratch);
-    let refused = addfg(&["sql", &db, "DELETE FROM instruction"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("read-only"));
-    ok(&["sql", &db, "CREATE TABLE mine (x INTEGER)", "--write"]);
+    let db = scratch.copy(Path::new(&fir()), "fir.duckdb");
+    let db = utf8(&db);
+    refused(&["sql", db, "DELETE FROM instruction"], &["read-only"]);
+    ok(&["sql", db, "CREATE TABLE mine (x INTEGER)", "--write"]);
     let file = scratch.path("query.sql");
     std::fs::write(&file, "INSERT INTO mine VALUES (1); SELECT count(*) AS n FROM mine").unwrap();
     assert_eq!(
-        ok(&["sql", &db, "-f", file.to_str().unwrap(), "--write", "--format", "csv"]),
+        ok(&["sql", db, "-f", file.to_str().unwrap(), "--write", "--format", "csv"]),
         "n\n1\n"
     );
 }
 
 #[test]
 fn every_communication_between_two_functions() {
-    let scratch = Scratch::new("flows");
-    let db = fir(&scratch);
+    let db = fir();
     let flows = |arguments: &[&str]| {
         let mut all = vec!["flows", &db];
         all.extend(arguments);
@@ -80,9 +66,7 @@ fn every_communication_between_two_functions() {
             listed.as_array().unwrap().iter().map(|row| row["bytes"].as_u64().unwrap()).sum();
         assert_eq!(sum.to_string(), bytes, "{writer} to {reader}");
     }
-    let inside = addfg(&["flows", &db, "fir", "fir"]);
-    assert_eq!(inside.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&inside.stderr).contains("--detail full"));
+    refused(&["flows", &db, "fir", "fir"], &["--detail full"]);
 }
 
 #[test]
@@ -112,14 +96,10 @@ fn what_is_no_database_is_refused_with_a_remedy() {
         ("older", "build it again"),
         ("damaged", "cannot be opened"),
     ] {
-        let output = addfg(&["info", &path(name)]);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{name}: {error}");
-        assert!(error.contains(says), "{name}: {error}");
+        refused(&["info", &path(name)], &[says]);
     }
-    let db = fir(&scratch);
-    let output = addfg(&["graph", &db, "--format", "dot", "-o", &db]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("-o names the picture"));
+    let db = fir();
+    refused(&["graph", &db, "--format", "dot", "-o", &db], &["-o names the picture"]);
 }
 
 #[test]

@@ -90,43 +90,9 @@ fn lite_rows(connection: &rusqlite::Connection, sql: &str, parameters: &[Value])
     all
 }
 
-fn build(name: &str, scratch: &Scratch) -> PathBuf {
-    let db = scratch.path(&format!("{name}.duckdb"));
-    let (log, elf) = (
-        repository(&format!("examples/{name}/{name}.log.xz")),
-        repository(&format!("examples/{name}/{name}")),
-    );
-    ok(&[
-        "build",
-        log.to_str().unwrap(),
-        "--elf",
-        elf.to_str().unwrap(),
-        "-o",
-        db.to_str().unwrap(),
-        "--quiet",
-    ]);
-    db
-}
-
-fn export(db: &Path) -> PathBuf {
-    let sqlite = db.with_extension("sqlite");
-    ok(&[
-        "export",
-        db.to_str().unwrap(),
-        "--to",
-        "sqlite",
-        "-o",
-        sqlite.to_str().unwrap(),
-        "--quiet",
-        "--force",
-    ]);
-    sqlite
-}
-
 /// The fixture of hostile names and stubs with what lies at the end of the address space.
 fn fixture(scratch: &Scratch) -> PathBuf {
-    let db = scratch.path("small.duckdb");
-    fixture_db::small(&db);
+    let db = scratch.copy(&small(), "small.duckdb");
     let connection = duckdb::Connection::open(&db).unwrap();
     connection
         .execute_batch(
@@ -162,13 +128,18 @@ fn fixture(scratch: &Scratch) -> PathBuf {
     db
 }
 
+/// The fixture and its export.
+fn hostile(scratch: &Scratch) -> (PathBuf, PathBuf) {
+    let (db, sqlite) = (fixture(scratch), scratch.path("small.sqlite"));
+    to_sqlite(&db, &sqlite);
+    (db, sqlite)
+}
+
 #[test]
 fn every_table_comes_back_as_it_was() {
     let scratch = Scratch::new("sqlite-tables");
-    for db in [fixture(&scratch), build("fir", &scratch)] {
-        let sqlite = export(&db);
-        let before = addfg::store::open::open(&db, false).expect("DuckDB");
-        let after = addfg::store::open::open(&sqlite, false).expect("SQLite through addfg");
+    for (db, sqlite) in [hostile(&scratch), (example("fir", "pairs"), example_sqlite("fir"))] {
+        let (before, after) = (open(&db), open(&sqlite));
         let stock = rusqlite::Connection::open(&sqlite).expect("SQLite");
         let tables = duck_rows(
             &before,
@@ -207,7 +178,7 @@ fn every_table_comes_back_as_it_was() {
 #[test]
 fn addresses_at_the_end_of_the_address_space_survive() {
     let scratch = Scratch::new("sqlite-addresses");
-    let sqlite = export(&fixture(&scratch));
+    let (_, sqlite) = hostile(&scratch);
     let stock = rusqlite::Connection::open(&sqlite).expect("SQLite");
     assert_eq!(
         lite_rows(
@@ -304,9 +275,10 @@ fn report_queries_agree() {
     }
     // How often a query gave rows.
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    for db in [fixture(&scratch), build("fir", &scratch), build("jpeg", &scratch)] {
-        let sqlite = export(&db);
-        let engine = addfg::store::open::open(&db, false).expect("DuckDB");
+    let [fir, jpeg] = ["fir", "jpeg"]
+        .map(|name| (example(name, "pairs"), scratch.copy(&example_sqlite(name), name)));
+    for (db, sqlite) in [hostile(&scratch), fir, jpeg] {
+        let engine = open(&db);
         let other = rusqlite::Connection::open(&sqlite).expect("SQLite");
         other
             .execute("DELETE FROM meta WHERE key = ?", [addfg::store::sqlite::LEFT_OUT_KEY])
@@ -370,11 +342,10 @@ fn report_queries_agree() {
 
 #[test]
 fn differences_of_two_databases_agree() {
-    let scratch = Scratch::new("sqlite-diff");
-    let (one, two) = (build("fir", &scratch), build("jpeg", &scratch));
-    let (one_lite, two_lite) = (export(&one), export(&two));
+    let (one, two) = (example("fir", "pairs"), example("jpeg", "pairs"));
+    let (one_lite, two_lite) = (example_sqlite("fir"), example_sqlite("jpeg"));
     let sql = std::fs::read_to_string(repository("queries/report/diff.sql")).unwrap();
-    let engine = addfg::store::open::open(&one, false).unwrap();
+    let engine = open(&one);
     addfg::store::open::attach(&engine, &two).unwrap();
     let other = rusqlite::Connection::open(&one_lite).unwrap();
     other.execute_batch(&format!("ATTACH '{}' AS other", two_lite.display())).unwrap();
@@ -392,9 +363,7 @@ fn differences_of_two_databases_agree() {
 /// Every view command gives the same as from the DuckDB file, or says why it needs that.
 #[test]
 fn every_view_command_opens_it() {
-    let scratch = Scratch::new("sqlite-views");
-    let db = build("fir", &scratch);
-    let sqlite = export(&db);
+    let (db, sqlite) = (example("fir", "pairs"), example_sqlite("fir"));
     let same: &[&str] = &[
         "graph",
         "graph --format json",
@@ -438,7 +407,7 @@ fn every_view_command_opens_it() {
             "{command}: {b:?}"
         );
     }
-    let refused = [
+    let only_duckdb = [
         "graph --level step --focus fir#2",
         "graph --level block",
         "graph --level loop",
@@ -449,7 +418,7 @@ fn every_view_command_opens_it() {
         "memory",
         "critical",
     ];
-    for command in refused {
+    for command in only_duckdb {
         assert!(run(&db, command).status.success(), "{command}");
         let output = run(&sqlite, command);
         let error = String::from_utf8_lossy(&output.stderr);
@@ -459,8 +428,7 @@ fn every_view_command_opens_it() {
     let verify = run(&sqlite, "verify");
     assert!(String::from_utf8_lossy(&verify.stdout).contains("use the DuckDB file"));
     assert!(String::from_utf8_lossy(&run(&sqlite, "info").stdout).contains("left out by export"));
-    let write = addfg(&["sql", sqlite.to_str().unwrap(), "DELETE FROM meta", "--write"]);
-    assert!(String::from_utf8_lossy(&write.stderr).contains("only reads"));
+    refused(&["sql", utf8(&sqlite), "DELETE FROM meta", "--write"], &["only reads"]);
 }
 
 #[test]
@@ -511,17 +479,13 @@ fn what_is_no_export_is_refused() {
         ),
     ];
     for (path, says) in cases {
-        let output = addfg(&["info", path.to_str().unwrap()]);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{}: {error}", path.display());
-        assert!(error.contains(says), "{}: {error}", path.display());
+        refused(&["info", utf8(&path)], &[says]);
     }
     // Damaged in the middle.
-    let sqlite = export(&build("fir", &scratch));
-    let mut bytes = std::fs::read(&sqlite).unwrap();
+    let mut bytes = std::fs::read(example_sqlite("fir")).unwrap();
     let half = bytes.len() / 2;
     bytes[half..half + 20_000].fill(0x5a);
-    std::fs::write(&sqlite, &bytes).unwrap();
-    let output = addfg(&["graph", sqlite.to_str().unwrap()]);
+    let sqlite = scratch.write("damaged.sqlite", &bytes);
+    let output = addfg(&["graph", utf8(&sqlite)]);
     assert_ne!(output.status.code(), Some(101), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -1,15 +1,8 @@
 //! `build --through`: what copying functions copy keeps its producer.
 
 use crate::common::*;
-use std::path::Path;
-use std::process::Command;
 
 const MEMORY: &str = "SELECT writer, sum(bytes) FROM function_dataflow WHERE reader = 'consume' AND via <> 'register' GROUP BY ALL ORDER BY ALL";
-
-fn load(log: &Path, elf: &Path, db: &Path, through: &[&str]) {
-    let [log, elf, db] = [log, elf, db].map(|p| p.to_str().unwrap());
-    ok(&[&["build", log, "--elf", elf, "-o", db, "--force", "--quiet"], through].concat());
-}
 
 #[test]
 fn copies_keep_their_producer() {
@@ -30,8 +23,7 @@ fn copies_keep_their_producer() {
         if emulator == "valgrind" {
             lackey(&elf, &log);
         } else {
-            let arguments = ["-singlestep", "-d", "nochain,cpu,in_asm", "-D"];
-            Command::new(emulator).args(arguments).arg(&log).arg(&elf).output().expect("qemu runs");
+            qemu(emulator, &elf, &log);
         }
         recorded += 1;
         load(&log, &elf, &db, &["--through", "copy_bytes,copy_words,copy_moves"]);
@@ -43,7 +35,7 @@ fn copies_keep_their_producer() {
         if emulator == "valgrind" {
             load(&log, &elf, &db, &["--through", "copy_bytes,copy_words,copy_moves,memcpy"]);
             assert_eq!(rows(&db, MEMORY), ["produce,256"]);
-            let text = ok(&["verify", db.to_str().unwrap()]);
+            let text = ok(&["verify", utf8(&db)]);
             assert!(text.contains("--through copy_bytes"), "{text}");
             load(&log, &elf, &db, &[]);
             let found = rows(&db, MEMORY);
@@ -54,17 +46,8 @@ fn copies_keep_their_producer() {
         }
     }
     if recorded > 0 {
-        let arguments = [
-            "build",
-            log.to_str().unwrap(),
-            "--elf",
-            elf.to_str().unwrap(),
-            "-o",
-            db.to_str().unwrap(),
-            "--force",
-        ];
-        let output = addfg(&[&arguments[..], &["--through", "no_such_function"]].concat());
-        assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("no function has that name"));
+        let more = ["--force", "--elf", utf8(&elf), "--through", "no_such_function"];
+        let (code, error) = build(&db, &[&log], &more);
+        assert!(code == 2 && error.contains("no function has that name"), "{error}");
     }
 }

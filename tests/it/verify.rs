@@ -1,29 +1,40 @@
 //! The streaming pass against the SQL of queries/derive, on real recordings; and verify against a
 //! database that was tampered with.
 
-use crate::common::*;
+use crate::common::{self, *};
 use std::path::Path;
-use std::process::Command;
 
-/// Builds and verifies; every line of verify must say equal.
+/// Every table that can be derived is as it was stored.
+fn equal(name: &str, db: &Path) {
+    let connection = open(db);
+    assert_eq!(addfg::query::not_applicable(&connection).unwrap(), None, "{name}");
+    let verdicts = addfg::query::verify(&connection).unwrap();
+    assert_eq!(verdicts.len(), 8, "{name}");
+    for v in verdicts {
+        assert!(v.holds(), "{name}: {}: {:#?}", v.table, v.examples);
+    }
+}
+
+/// Builds and verifies.
 fn verify(name: &str, log: &Path, elf: &Path, scratch: &Scratch, more: &[&str]) {
     let db = scratch.path("a.duckdb");
-    let (log, elf, out) = (log.to_str().unwrap(), elf.to_str().unwrap(), db.to_str().unwrap());
-    ok(&[&["build", log, "--elf", elf, "-o", out, "--force", "--quiet"], more].concat());
-    let text = ok(&["verify", out]);
-    assert_eq!(text.lines().filter(|l| l.contains(" equal ")).count(), 8, "{name}: {text}");
-    assert!(text.starts_with("function_call"), "{name}: {text}");
+    load(log, elf, &db, more);
+    equal(name, &db);
 }
 
 #[test]
 fn shipped_recordings() {
     let scratch = Scratch::new("verify-shipped");
-    let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    verify("fir", &log, &elf, &scratch, &[]);
-    verify("fir full", &log, &elf, &scratch, &["--detail", "full"]);
+    for name in ["fir", "jpeg"] {
+        equal(name, &example(name, "pairs"));
+        equal(&format!("{name} full"), &example(name, "full"));
+    }
+    let text = ok(&["verify", utf8(&example("fir", "pairs"))]);
+    assert_eq!(text.lines().filter(|l| l.contains(" equal ")).count(), 8, "{text}");
+    assert!(text.starts_with("function_call"), "{text}");
+    let [log, elf] = example_files("fir");
     verify("fir literal", &log, &elf, &scratch, &["--saves", "literal", "--detail", "full"]);
-    let (log, elf) = (repository("examples/jpeg/jpeg.log.xz"), repository("examples/jpeg/jpeg"));
-    verify("jpeg", &log, &elf, &scratch, &[]);
+    let [log, elf] = example_files("jpeg");
     verify("jpeg literal", &log, &elf, &scratch, &["--saves", "literal"]);
 }
 
@@ -31,9 +42,7 @@ fn shipped_recordings() {
 fn recorded_programs() {
     let scratch = Scratch::new("verify-recorded");
     for (program, flags) in [("longjmp", &["-O1"][..]), ("tail", &["-O2"]), ("strings", &["-O2"])] {
-        let (elf, log) = (scratch.path("program"), scratch.path("log"));
-        if have("valgrind") && compile("gcc", &format!("{program}.c"), flags, &elf) {
-            lackey(&elf, &log);
+        if let Some([elf, log]) = recorded(&scratch, program, flags) {
             verify(program, &log, &elf, &scratch, &[]);
         }
     }
@@ -51,8 +60,7 @@ fn recorded_programs() {
             ("bare.c", &BARE[..])
         };
         if have(emulator) && compile(compiler, program, flags, &elf) {
-            let arguments = ["-singlestep", "-d", "nochain,cpu,in_asm", "-D"];
-            Command::new(emulator).args(arguments).arg(&log).arg(&elf).output().expect("qemu runs");
+            qemu(emulator, &elf, &log);
             verify(emulator, &log, &elf, &scratch, &[]);
         }
     }
@@ -63,7 +71,6 @@ fn recorded_programs() {
 #[test]
 fn fixtures_of_every_format() {
     let scratch = Scratch::new("verify-fixtures");
-    let db = scratch.path("a.duckdb");
     let mut logs: Vec<_> = ["lackey", "qemu", "execlog", "giano", "layout"]
         .iter()
         .flat_map(|format| {
@@ -94,28 +101,17 @@ fn fixtures_of_every_format() {
             }
             _ => Vec::new(),
         };
-        let fixed = ["build", path, "-o", db.to_str().unwrap(), "--force", "--detail", "full"];
-        let arguments: Vec<&str> =
-            fixed.into_iter().chain(more.iter().map(String::as_str)).collect();
-        let output = addfg(&arguments);
-        let wanted = if name.starts_with("good") { 0 } else { 1 };
-        assert_eq!(
-            output.status.code(),
-            Some(wanted),
-            "{path}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        let text = ok(&["verify", db.to_str().unwrap()]);
-        assert_eq!(text.lines().filter(|l| l.contains(" equal ")).count(), 8, "{path}: {text}");
+        let mut arguments = vec!["--detail", "full"];
+        arguments.extend(more.iter().map(String::as_str));
+        let (code, error, db) = build_in(&scratch, &[&log], &arguments);
+        assert_eq!(code, i32::from(!name.starts_with("good")), "{path}: {error}");
+        equal(path, &db);
     }
 }
 
 #[test]
 fn a_changed_database_is_told() {
     let scratch = Scratch::new("verify-changed");
-    let db = scratch.path("a.duckdb");
-    let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    let path = db.to_str().unwrap();
     for change in [
         "DELETE FROM communication_row WHERE read_seq = (SELECT min(read_seq) FROM communication_row)",
         "UPDATE dataflow_row SET unique_bytes = unique_bytes + 1 WHERE reader_call_id = 5",
@@ -126,19 +122,10 @@ fn a_changed_database_is_told() {
         "UPDATE function_call SET steps_total = 1 WHERE call_id = 1",
         "DELETE FROM saved_register WHERE save_seq = (SELECT min(save_seq) FROM saved_register)",
     ] {
-        ok(&[
-            "build",
-            log.to_str().unwrap(),
-            "--elf",
-            elf.to_str().unwrap(),
-            "-o",
-            path,
-            "--force",
-            "--quiet",
-        ]);
-        ok(&["sql", path, change, "--write"]);
-        let output = addfg(&["verify", path]);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let db = scratch.copy(&example("fir", "pairs"), "changed.duckdb");
+        common::change(&db, change);
+        let output = addfg(&["verify", utf8(&db)]);
+        let text = printed(&output);
         assert_eq!(output.status.code(), Some(1), "{change}: {text}");
         assert!(text.contains("DIFFERENT"), "{change}: {text}");
     }

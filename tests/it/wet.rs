@@ -30,25 +30,9 @@ fn fixture(name: &str) -> PathBuf {
     repository("tests/formats/wet").join(name)
 }
 
-/// Builds from these traces; gives exit code, standard error and the database.
-fn build(scratch: &Scratch, traces: &[&Path], more: &[&str]) -> (i32, String, PathBuf) {
-    let db = scratch.path("out.duckdb");
-    let mut arguments = vec!["build", "-o", db.to_str().unwrap(), "--force"];
-    arguments.extend(traces.iter().map(|t| t.to_str().unwrap()));
-    arguments.extend(more);
-    let output = addfg(&arguments);
-    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned(), db)
-}
-
-fn text(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
-    let path = scratch.path(name);
-    std::fs::write(&path, text).unwrap();
-    path
-}
-
 /// Edges of a graph as `from to kind`, by name.
 fn edges(db: &Path, more: &[&str]) -> Vec<String> {
-    let mut arguments = vec!["graph", db.to_str().unwrap(), "--format", "json"];
+    let mut arguments = vec!["graph", utf8(&db), "--format", "json"];
     arguments.extend(more);
     let graph: serde_json::Value = serde_json::from_str(&ok(&arguments)).unwrap();
     let name = |id: &serde_json::Value| {
@@ -71,22 +55,16 @@ const DEPENDENCES: &str =
 #[test]
 fn the_example_comes_out_as_its_page_explains_it() {
     let scratch = Scratch::new("wet-page");
-    let whole = text(&scratch, "foo1.wet", PAGE);
-    let history = text(&scratch, "foo1.history", PAGE_HISTORY);
+    let whole = scratch.write("foo1.wet", PAGE);
+    let history = scratch.write("foo1.history", PAGE_HISTORY);
     let mut sources = vec![(whole.clone(), history.clone())];
-    let shared = repository("../shared/data/wet");
-    if shared.exists() {
-        sources.push((
-            shared.join("foo1-from-spec.comprehensive.wet"),
-            shared.join("foo1-from-spec.limited.wet"),
-        ));
-    } else {
-        println!("skipped: no ../shared/data/wet");
-    }
+    // The same lines, as the file with the page has them.
+    let spec = |kind: &str| elsewhere(&format!("wet/foo1-from-spec.{kind}.wet"));
+    sources.extend(spec("comprehensive").zip(spec("limited")));
     for (whole, history) in sources {
         // Statement 8 is control dependent upon statement 4 and data dependent upon statement 6; it
         // computed 2.
-        let (code, error, db) = build(&scratch, &[&whole], &[]);
+        let (code, error, db) = build_in(&scratch, &[&whole], &[]);
         assert_eq!(code, 0, "{error}");
         assert_eq!(
             rows(&db, DEPENDENCES),
@@ -118,10 +96,10 @@ fn the_example_comes_out_as_its_page_explains_it() {
             ["foo1.c:6 -> foo1.c:8 data"]
         );
         // One function: what goes on inside it is local.
-        let dot = ok(&["graph", db.to_str().unwrap()]);
+        let dot = ok(&["graph", utf8(&db)]);
         assert!(dot.contains("local 1 dependence<") && dot.contains("count dependences"), "{dot}");
         // The history has the same two dependences and does not say which is which.
-        let (code, error, db) = build(&scratch, &[&history], &[]);
+        let (code, error, db) = build_in(&scratch, &[&history], &[]);
         assert_eq!(code, 0, "{error}");
         assert!(error.contains("of 2 dependences") && error.contains("--elf"), "{error}");
         assert_eq!(rows(&db, DEPENDENCES), [",,8048242,,0,8048210,,0", ",,8048242,,0,8048225,,0"]);
@@ -131,7 +109,7 @@ fn the_example_comes_out_as_its_page_explains_it() {
         );
         // Together the one says what the other leaves open, and nothing counts twice.
         for traces in [[&whole, &history], [&history, &whole]] {
-            let (code, error, db) = build(&scratch, &traces.map(PathBuf::as_path), &[]);
+            let (code, error, db) = build_in(&scratch, &traces.map(PathBuf::as_path), &[]);
             assert_eq!((code, error.contains("warning")), (0, false), "{error}");
             assert_eq!(
                 rows(&db, DEPENDENCES),
@@ -170,7 +148,7 @@ fn contents(db: &Path) -> String {
             "SELECT severity, code, count, regexp_replace(first_position, '.*/', '') AS place, message FROM diagnostic ORDER BY code",
         ),
     ] {
-        out += &format!("{name}\n{}\n", ok(&["sql", db.to_str().unwrap(), sql, "--format", "csv"]));
+        out += &format!("{name}\n{}\n", csv(db, sql));
     }
     out
 }
@@ -178,10 +156,7 @@ fn contents(db: &Path) -> String {
 #[test]
 fn every_fixture_and_what_it_gave() {
     let scratch = Scratch::new("wet-fixtures");
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../formats/snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
+    let settings = beside_formats();
     for name in [
         "good-comprehensive",
         "good-limited",
@@ -199,10 +174,10 @@ fn every_fixture_and_what_it_gave() {
             let found: Vec<_> = formats().filter(|f| f.sniff(&head)).map(|f| f.name()).collect();
             assert_eq!(found, ["wet"], "{name}");
         }
-        let (code, error, db) = build(&scratch, &[&path], &[]);
+        let (code, error, db) = build_in(&scratch, &[&path], &[]);
         assert_eq!(code, i32::from(!name.starts_with("good")), "{name}: {error}");
         settings.bind(|| insta::assert_snapshot!(format!("wet-{name}"), contents(&db)));
-        let (code, error, _) = build(&scratch, &[&path], &["--strict"]);
+        let (code, error, _) = build_in(&scratch, &[&path], &["--strict"]);
         assert_eq!(code, if name.starts_with("good") { 0 } else { 2 }, "{name}: {error}");
     }
 }
@@ -232,8 +207,8 @@ fn each_kind_of_damage_is_named_with_its_place() {
         ("0:12 2", "0:77 2", "unknown-instruction", 65),
     ] {
         assert!(good.contains(from), "{from:?}");
-        let path = text(&scratch, "damaged.wet", &good.replacen(from, to, 1));
-        let (exit, error, db) = build(&scratch, &[&path], &[]);
+        let path = scratch.write("damaged.wet", &good.replacen(from, to, 1));
+        let (exit, error, db) = build_in(&scratch, &[&path], &[]);
         let found = rows(&db, "SELECT code, first_position FROM diagnostic");
         let place = format!("{code},{}:{line}", path.display());
         assert!(found.contains(&place), "{from:?} to {to:?}: {found:?}, not {place}");
@@ -247,27 +222,22 @@ fn each_kind_of_damage_is_named_with_its_place() {
         );
     }
     // Nothing but damage is refused, as is a second run.
-    let path = text(&scratch, "nothing.wet", "Dear reader,\n");
-    let (exit, error, _) = build(&scratch, &[&path], &["--format", "wet"]);
+    let path = scratch.write("nothing.wet", "Dear reader,\n");
+    let (exit, error, _) = build_in(&scratch, &[&path], &["--format", "wet"]);
     assert!(exit == 2 && error.contains("addfg formats wet"), "{error}");
     let whole = fixture("good-comprehensive.wet");
-    let (exit, error, _) = build(&scratch, &[&whole, &whole], &[]);
+    let (exit, error, _) = build_in(&scratch, &[&whole, &whole], &[]);
     assert!(exit == 2 && error.contains("build a database of each"), "{error}");
 }
 
 #[test]
 fn an_elf_file_names_functions_and_tells_kinds_apart() {
-    let shared = repository("../shared/data/wet");
-    if !shared.exists() {
-        println!("skipped: no ../shared/data/wet");
-        return;
-    }
     let scratch = Scratch::new("wet-elf");
-    let elf = shared.join("demo-rv64.elf");
-    let elf = elf.to_str().unwrap();
-    let (whole, history) =
-        (shared.join("demo-rv64.comprehensive.wet"), shared.join("demo-rv64.limited.wet"));
-    let (code, error, db) = build(&scratch, &[&whole], &["--elf", elf]);
+    let elf = repository("tests/data/demo/demo-rv64.elf");
+    let elf = utf8(&elf);
+    let [whole, history] = ["comprehensive", "limited"]
+        .map(|kind| repository(&format!("tests/data/wet/demo-rv64.{kind}.wet")));
+    let (code, error, db) = build_in(&scratch, &[&whole], &["--elf", elf]);
     assert_eq!((code, error.contains("warning")), (0, false), "{error}");
     // Every dependence and value of the file, counted here by other means.
     let file = std::fs::read_to_string(&whole).unwrap();
@@ -287,30 +257,30 @@ fn an_elf_file_names_functions_and_tells_kinds_apart() {
                  JOIN instruction w ON w.instruction_id = write_instruction_id";
     let truth = rows(&db, kinds);
     // Of the history alone, what a jump or a plain instruction gives is told; never wrongly.
-    let (code, error, db) = build(&scratch, &[&history], &["--elf", elf]);
+    let (code, error, db) = build_in(&scratch, &[&history], &["--elf", elf]);
     assert_eq!(code, 0, "{error}");
     let told = rows(&db, &format!("{kinds} WHERE kind IS NOT NULL"));
     let wrong: Vec<_> = told.iter().filter(|row| !truth.contains(row)).collect();
     println!("{} of {} dependences told apart", told.len(), truth.len());
     assert!(told.len() * 2 > truth.len() && wrong.is_empty(), "{wrong:?}");
     // The history is the whole run here: nothing new.
-    let (code, error, db) = build(&scratch, &[&whole, &history], &[]);
+    let (code, error, db) = build_in(&scratch, &[&whole, &history], &[]);
     assert_eq!((code, error.contains("warning")), (0, false), "{error}");
     assert_eq!(rows(&db, "SELECT count(*) FROM dependence"), [truth.len().to_string()]);
     // Another program is refused; other names and lines are said.
     let other = repository("examples/fir/fir");
-    let (code, error, _) = build(&scratch, &[&whole], &["--elf", other.to_str().unwrap()]);
+    let (code, error, _) = build_in(&scratch, &[&whole], &["--elf", other.to_str().unwrap()]);
     assert!(code == 2 && error.contains("fall in no function"), "{code}: {error}");
-    let path = text(&scratch, "other.wet", &file.replace(" demo.c main ", " demo.c mine "));
-    let (code, error, _) = build(&scratch, &[&path], &["--elf", elf]);
+    let path = scratch.write("other.wet", &file.replace(" demo.c main ", " demo.c mine "));
+    let (code, error, _) = build_in(&scratch, &[&path], &["--elf", elf]);
     assert!(code == 0 && error.contains("is in mine, the ELF file in main"), "{code}: {error}");
 }
 
 #[test]
 fn every_command_says_what_it_can() {
     let scratch = Scratch::new("wet-commands");
-    let (_, _, db) = build(&scratch, &[&fixture("good-comprehensive.wet")], &[]);
-    let db = db.to_str().unwrap();
+    let (_, _, db) = build_in(&scratch, &[&fixture("good-comprehensive.wet")], &[]);
+    let db = utf8(&db);
     for (arguments, words) in [
         (&["info"][..], &["dependences between instances", "values", "no calls and instances"][..]),
         (&["graph"], &["sum", "main", "fill"]),
@@ -361,15 +331,7 @@ fn every_command_says_what_it_can() {
     ] {
         let mut all = vec![arguments[0], db];
         all.extend(&arguments[1..]);
-        let output = addfg(&all);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(
-            output.status.code(),
-            Some(2),
-            "{arguments:?}: {error}{}",
-            String::from_utf8_lossy(&output.stdout)
-        );
-        assert!(recorder.iter().all(|word| error.contains(word)), "{arguments:?}: {error}");
+        refused(&all, &recorder);
     }
     let slice = |more: &[&str]| {
         let mut all = vec!["slice", db, "--format", "csv"];
@@ -384,28 +346,23 @@ fn every_command_says_what_it_can() {
     assert_eq!(slice(&["--at", "my main.c:21#1"]), ["0x401128"]);
     assert_eq!(slice(&["--at", "my main.c:21#0"]).len(), 8);
     assert_eq!(slice(&["--at", "my main.c:21#0", "--depth", "1"]), ["0x401128", "0x401008"]);
-    let no = addfg(&["slice", db, "--at", "7"]);
-    assert!(
-        no.status.code() == Some(2)
-            && String::from_utf8_lossy(&no.stderr).contains("0xADDRESS or FILE:LINE")
-    );
+    refused(&["slice", db, "--at", "7"], &["0xADDRESS or FILE:LINE"]);
     // Two runs.
     let before = std::fs::read_to_string(fixture("good-comprehensive.wet")).unwrap();
     let other = scratch.path("other.duckdb");
-    let changed = text(
-        &scratch,
+    let changed = scratch.write(
         "changed.wet",
         &before.replace(
             "SIZE 3\n    0:20 0\n    1:20 1\n    2:20 2\n",
             "SIZE 2\n    0:20 0\n    1:20 1\n",
         ),
     );
-    ok(&["build", changed.to_str().unwrap(), "-o", other.to_str().unwrap(), "--quiet"]);
-    let diff = ok(&["diff", db, other.to_str().unwrap()]);
+    assert_eq!(build(&other, &[&changed], &[]).0, 0);
+    let diff = ok(&["diff", db, utf8(&other)]);
     assert!(diff.contains("dependence") && diff.contains("shrunk"), "{diff}");
     // Sums alone.
     let (code, error, small) =
-        build(&scratch, &[&fixture("good-comprehensive.wet")], &["--detail", "summary"]);
+        build_in(&scratch, &[&fixture("good-comprehensive.wet")], &["--detail", "summary"]);
     assert_eq!(code, 0, "{error}");
     assert_eq!(
         rows(
@@ -430,11 +387,11 @@ fn hostile_traces_are_loaded_or_refused() {
         good.replace("2:f", &format!("2:{}", "f".repeat(10_000))),
         format!("1\n1 1 0\n{}", "SIZE 0\n".repeat(70_000)),
     ] {
-        let path = text(&scratch, "hostile.wet", &hostile);
-        let (code, error, db) = build(&scratch, &[&path], &[]);
+        let path = scratch.write("hostile.wet", &hostile);
+        let (code, error, db) = build_in(&scratch, &[&path], &[]);
         assert!((0..=1).contains(&code), "{code}: {error}");
         assert!(!error.contains("panicked"), "{error}");
-        let dot = ok(&["graph", db.to_str().unwrap(), "--level", "line"]);
+        let dot = ok(&["graph", utf8(&db), "--level", "line"]);
         assert!(!dot.contains('\u{1b}'));
     }
 }
@@ -459,9 +416,8 @@ proptest! {
                 }
             }
         }
-        let path = scratch.path("mutated.wet");
-        std::fs::write(&path, &bytes).unwrap();
-        let (code, error, _) = build(&scratch, &[&path], &["--format", "wet"]);
+        let path = scratch.write("mutated.wet", &bytes);
+        let (code, error, _) = build_in(&scratch, &[&path], &["--format", "wet"]);
         prop_assert!((0..=2).contains(&code) && !error.contains("panicked"), "{}: {}", code, error);
     }
 }

@@ -1,38 +1,25 @@
-//! LLVM XRay logs: every version, byte order and kind of damage from logs written here; clang's own
-//! logs and LLVM's samples against llvm-xray.
+//! LLVM XRay logs: every version, byte order and kind of damage, from logs written here.
 
 use crate::common::xray::{Buffer, FREQUENCY, Op, SLOT, Style};
-use crate::common::*;
-use std::collections::BTreeMap;
+use crate::common::{self, *};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+
+mod llvm;
 
 const CALLS: &str =
     "SELECT c.call_id, s.name, c.instance, c.parent_call_id, c.tail_of_call_id, c.thread_id, c.depth, c.kind, c.ending,
         c.call_time, c.return_time FROM function_call c JOIN function_symbol s USING (function_id) ORDER BY c.call_id";
 
 /// Builds a database of logs; gives it and what the build said.
-fn try_build(scratch: &Scratch, logs: &[Vec<u8>], more: &[&str]) -> (PathBuf, Output) {
-    let db = scratch.path("x.duckdb");
-    let mut arguments = vec!["build".to_owned()];
-    for (i, log) in logs.iter().enumerate() {
-        let path = scratch.path(&format!("xray-log.{i}"));
-        std::fs::write(&path, log).unwrap();
-        arguments.push(path.to_str().unwrap().to_owned());
-    }
-    arguments.extend(["-o", db.to_str().unwrap(), "--force"].map(str::to_owned));
-    arguments.extend(more.iter().map(|m| (*m).to_owned()));
-    let output = addfg(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-    (db, output)
+fn try_build(scratch: &Scratch, logs: &[Vec<u8>], more: &[&str]) -> (i32, String, PathBuf) {
+    let write = |(i, log)| scratch.write(&format!("xray-log.{i}"), log);
+    let paths: Vec<PathBuf> = logs.iter().enumerate().map(write).collect();
+    build_in(scratch, &paths.iter().map(PathBuf::as_path).collect::<Vec<_>>(), more)
 }
 
-fn error_text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn build(scratch: &Scratch, logs: &[Vec<u8>], code: i32) -> PathBuf {
-    let (db, output) = try_build(scratch, logs, &[]);
-    assert_eq!(output.status.code(), Some(code), "{}", error_text(&output));
+fn build(scratch: &Scratch, logs: &[Vec<u8>], wanted: i32) -> PathBuf {
+    let (code, error, db) = try_build(scratch, logs, &[]);
+    assert_eq!(code, wanted, "{error}");
     db
 }
 
@@ -192,13 +179,18 @@ fn concatenated_logs_and_one_file_a_thread_are_one_run() {
 #[test]
 fn logs_are_read_compressed_and_from_a_pipe() {
     let scratch = Scratch::new("xray-zstd");
-    let packed = zstd::stream::encode_all(&V5.log(&run())[..], 3).unwrap();
+    let log = V5.log(&run());
+    let packed = zstd::stream::encode_all(&log[..], 3).unwrap();
     check_run(&build(&scratch, &[packed.clone()], 0), 5);
-    let (db, output) = try_build(&scratch, &[packed[..packed.len() - 5].to_vec()], &[]);
-    assert!(
-        output.status.code() == Some(2)
-            || problems(&db).iter().any(|p| p.starts_with("damaged-input"))
-    );
+    let (code, error, db) = try_build(&scratch, &[packed[..packed.len() - 5].to_vec()], &[]);
+    let told = || problems(&db).iter().any(|p| p.starts_with("damaged-input"));
+    assert!(code == 2 || code == 1 && told(), "{code}: {error}");
+    for bytes in [&log, &packed] {
+        let db = scratch.path("piped.duckdb");
+        let output = piped(&["build", "-", "-o", utf8(&db), "--force"], bytes);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        check_run(&db, 5);
+    }
 }
 
 #[test]
@@ -305,7 +297,7 @@ fn entries_and_exits_that_fit_to_nothing() {
         "SELECT calls, sum, sum_self, sum_outermost FROM call_timing WHERE function = '<function 1>'",
     );
     assert_eq!(timing, ["2,40,45,30"]);
-    assert!(ok(&["verify", db.to_str().unwrap()]).contains("function_call"));
+    assert!(ok(&["verify", utf8(&db)]).contains("function_call"));
 }
 
 #[test]
@@ -357,11 +349,11 @@ fn damaged(
     };
     let mut log = style.log(&[one(1), one(2), one(3)]);
     damage(&mut log);
-    let strict = try_build(&scratch, &[log.clone()], &["--strict"]).1;
-    let (db, output) = try_build(&scratch, &[log], &[]);
+    let (strict, refusal, _) = try_build(&scratch, &[log.clone()], &["--strict"]);
+    let (code, error, db) = try_build(&scratch, &[log], &[]);
     let lost = !rows(&db, "SELECT 1 FROM diagnostic WHERE severity = 'error'").is_empty();
-    assert_eq!(output.status.code(), Some(i32::from(lost)), "{}", error_text(&output));
-    assert_eq!(strict.status.code(), Some(if lost { 2 } else { 0 }), "{}", error_text(&strict));
+    assert_eq!(code, i32::from(lost), "{error}");
+    assert_eq!(strict, if lost { 2 } else { 0 }, "{refusal}");
     let whole = rows(
         &db,
         "SELECT name FROM function_call JOIN function_symbol USING (function_id) WHERE ending = 'return' ORDER BY call_id",
@@ -572,10 +564,10 @@ fn a_clock_that_goes_back_keeps_the_order_of_records() {
 #[test]
 fn what_is_no_log_of_a_known_version_is_refused() {
     let scratch = Scratch::new("xray-refused");
-    let (_, output) = try_build(&scratch, &[Style { version: 6, ..V5 }.log(&run())], &[]);
-    assert_eq!(output.status.code(), Some(2), "{}", error_text(&output));
-    let (_, output) = try_build(&scratch, &[b"no log".to_vec()], &["--format", "xray"]);
-    assert!(error_text(&output).contains("no header of an XRay log"), "{}", error_text(&output));
+    let (code, error, _) = try_build(&scratch, &[Style { version: 6, ..V5 }.log(&run())], &[]);
+    assert_eq!(code, 2, "{error}");
+    let (code, error, _) = try_build(&scratch, &[b"no log".to_vec()], &["--format", "xray"]);
+    assert!(code == 2 && error.contains("no header of an XRay log"), "{code}: {error}");
     // Headers and nothing else: each begins an empty log.
     for style in styles() {
         let (all, problems) = events(&style.header(1).repeat(3));
@@ -591,8 +583,8 @@ fn less_detail_keeps_the_sums() {
     let scratch = Scratch::new("xray-detail");
     let mut seen = Vec::new();
     for detail in ["summary", "instance", "pairs", "full"] {
-        let (db, output) = try_build(&scratch, &[V5.log(&run())], &["--detail", detail]);
-        assert!(output.status.success(), "{}", error_text(&output));
+        let (code, error, db) = try_build(&scratch, &[V5.log(&run())], &["--detail", detail]);
+        assert_eq!(code, 0, "{error}");
         let count = |table: &str| rows(&db, &format!("SELECT count(*) FROM {table}")).concat();
         let counts =
             ["function_call", "call_record", "control_flow", "call_event"].map(count).join(" ");
@@ -614,7 +606,7 @@ fn less_detail_keeps_the_sums() {
 fn verify_derives_the_calls_from_the_records() {
     let scratch = Scratch::new("xray-verify");
     let db = build(&scratch, &[V5.log(&run())], 0);
-    let text = ok(&["verify", db.to_str().unwrap()]);
+    let text = ok(&["verify", utf8(&db)]);
     for table in ["function_call", "call_record", "call_edge", "function_time", "stack_time"] {
         assert!(text.lines().any(|l| l.starts_with(table) && l.contains("equal")), "{text}");
     }
@@ -629,16 +621,10 @@ fn verify_derives_the_calls_from_the_records() {
         "UPDATE function_time SET p90 = p90 + 1 WHERE function_id = 3",
         "UPDATE call_event_row SET kind = 2 WHERE event_no = 5",
     ] {
-        let copy = scratch.path("changed.duckdb");
-        std::fs::copy(&db, &copy).unwrap();
-        ok(&["sql", copy.to_str().unwrap(), change, "--write"]);
-        let output = addfg(&["verify", copy.to_str().unwrap()]);
-        assert_eq!(
-            output.status.code(),
-            Some(1),
-            "{change}: {}",
-            String::from_utf8_lossy(&output.stdout)
-        );
+        let copy = scratch.copy(&db, "changed.duckdb");
+        common::change(&copy, change);
+        let output = addfg(&["verify", utf8(&copy)]);
+        assert_eq!(output.status.code(), Some(1), "{change}: {}", printed(&output));
     }
 }
 
@@ -646,7 +632,7 @@ fn verify_derives_the_calls_from_the_records() {
 fn every_command_says_what_an_xray_log_has_or_lacks() {
     let scratch = Scratch::new("xray-commands");
     let db = build(&scratch, &[V5.log(&run())], 0);
-    let db = db.to_str().unwrap();
+    let db = utf8(&db);
     let info = ok(&["info", db]);
     assert!(
         info.contains("the traces carry: time, threads, calls") && info.contains("no dataflow"),
@@ -684,11 +670,7 @@ fn every_command_says_what_an_xray_log_has_or_lacks() {
         &["diff", db, db],
     ] {
         let output = addfg(command);
-        let text = format!(
-            "{}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let text = printed(&output) + &said(&output);
         assert!(!text.contains("panicked") && !text.contains("database:"), "{command:?}: {text}");
         assert!(!text.trim().is_empty(), "{command:?} says nothing");
         println!("{command:?} {:?}\n{text}", output.status.code());
@@ -718,10 +700,7 @@ fn fixtures() -> Vec<(&'static str, Vec<u8>)> {
 
 #[test]
 fn fixtures_are_recognised_and_give_what_their_snapshots_say() {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../formats/snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
+    let settings = beside_formats();
     for (name, bytes) in fixtures() {
         let path = repository(&format!("tests/formats/xray/{name}.xray"));
         if !path.exists() {
@@ -748,462 +727,5 @@ fn fixtures_are_recognised_and_give_what_their_snapshots_say() {
         text += &format!("problems: {}\n", problems.join(" "));
         assert_eq!(problems.is_empty(), name.starts_with("good"));
         settings.bind(|| insta::assert_snapshot!(format!("xray-{name}"), text));
-    }
-}
-
-// ---- Against llvm-xray
-// ----------------------------------------------------------------------------------------------------------
-
-const LLVM: &str = "llvm-xray-19";
-
-fn shared(name: &str) -> Option<PathBuf> {
-    let path = repository("../shared/data/xray").join(name);
-    if !path.exists() {
-        println!("skipped: no ../shared/data/xray/{name}");
-        return None;
-    }
-    Some(path)
-}
-
-fn llvm(arguments: &[&str]) -> Option<String> {
-    let output = Command::new(LLVM).args(arguments).output().expect("llvm-xray runs");
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// Fields of llvm-xray's one-line YAML maps.
-fn fields(line: &str) -> BTreeMap<String, String> {
-    let inner = line.trim().trim_start_matches("- {").trim_end_matches('}');
-    let mut fields = BTreeMap::new();
-    let mut rest = inner.trim();
-    while let Some((key, after)) = rest.split_once(": ") {
-        let end = match after.as_bytes().first() {
-            Some(b'[') => after.find(']').map(|e| e + 1),
-            Some(q @ (b'\'' | b'"')) => {
-                let q = *q as char;
-                after[1..].find(&format!("{q}, ")).map(|e| e + 2).or(Some(after.len()))
-            }
-            _ => after.find(", "),
-        };
-        let end = end.unwrap_or(after.len());
-        fields.insert(key.trim().to_owned(), after[..end].trim().to_owned());
-        rest = after[end..].trim_start_matches(',').trim_start();
-    }
-    fields
-}
-
-/// Bytes of a quoted text of YAML: in double quotes a backslash stands before `x00` and single
-/// letters.
-fn data_length(quoted: &str) -> usize {
-    let inner = &quoted[1..quoted.len() - 1];
-    let (mut length, mut rest) = (0, inner.as_bytes());
-    while let [first, after @ ..] = rest {
-        let escaped = quoted.starts_with('"') && *first == b'\\';
-        rest = match after {
-            [b'x', _, _, after @ ..] if escaped => after,
-            [_, after @ ..] if escaped => after,
-            _ => after,
-        };
-        length += 1;
-    }
-    length
-}
-
-/// Every record that `llvm-xray convert` gives is in the database, and nothing else.
-fn same_records(log: &Path, db: &Path) -> usize {
-    let yaml = llvm(&["convert", "-f", "yaml", log.to_str().unwrap()]).expect("llvm-xray converts");
-    let mut theirs: Vec<String> = Vec::new();
-    for line in yaml.lines().filter(|l| l.contains("- { type:")) {
-        let f = fields(line);
-        let kind = match f["kind"].as_str() {
-            "function-enter" | "function-enter-arg" => "enter",
-            "function-exit" => "exit",
-            "function-tail-exit" => "tail exit",
-            "custom-event" | "typed-event" => "data",
-            other => panic!("{other}"),
-        };
-        let function = if kind == "data" { "" } else { f["func-id"].as_str() };
-        let arguments = f.get("args").map_or(String::new(), |a| {
-            a.trim_matches(['[', ']']).replace(' ', "").replace(',', " ")
-        });
-        let size = if kind == "data" { data_length(&f["data"]).to_string() } else { String::new() };
-        theirs.push(format!(
-            "{},{},{},{kind},{function},{},{size}",
-            f["thread"],
-            f["tsc"],
-            f["cpu"],
-            arguments.trim()
-        ));
-    }
-    let sql = "SELECT t.tid, e.time, e.cpu, e.kind, n.number, coalesce(a.list, ''), '' FROM call_event e JOIN thread t USING (thread_id)
-               JOIN (SELECT function_id, min(number) AS number FROM trace_function GROUP BY ALL) n USING (function_id)
-               LEFT JOIN call_record r ON r.call_event = e.event_no
-               LEFT JOIN (SELECT call_id, string_agg(value, ' ' ORDER BY ordinal) AS list FROM call_argument GROUP BY ALL) a
-                    ON a.call_id = r.call_id
-               UNION ALL
-               SELECT t.tid, e.time, e.cpu, 'data', NULL, '', e.size::VARCHAR FROM trace_event e JOIN thread t USING (thread_id)";
-    let mut ours: Vec<String> = rows(db, sql).into_iter().map(|r| r.replace("\"\"", "")).collect();
-    theirs.sort();
-    ours.sort();
-    assert_eq!(ours, theirs, "{}", log.display());
-    theirs.len()
-}
-
-/// What `llvm-xray account` says: number, count, then the figures as numbers of seconds (or ticks).
-fn account(
-    log: &Path,
-    map: Option<&Path>,
-    more: &[&str],
-) -> Option<Vec<(u32, u64, Vec<f64>, String)>> {
-    let mut arguments = vec!["account", log.to_str().unwrap(), "-f", "csv"];
-    arguments.extend(map.iter().flat_map(|m| ["-m", m.to_str().unwrap()]));
-    arguments.extend(more);
-    let text = llvm(&arguments)?;
-    let row = |line: &str| {
-        let parts: Vec<&str> = line.splitn(9, ',').collect();
-        let name =
-            parts[8].rsplit_once(",\"").map_or(parts[8], |n| n.1).trim_matches('"').to_owned();
-        (
-            parts[0].parse().unwrap(),
-            parts[1].parse().unwrap(),
-            parts[2..8].iter().map(|p| p.parse().unwrap()).collect(),
-            name,
-        )
-    };
-    Some(text.lines().skip(1).map(row).collect())
-}
-
-/// The database's figures are llvm-xray's.
-fn same_figures(log: &Path, map: Option<&Path>, db: &Path) -> usize {
-    // llvm-xray account takes records in the order of the file and drops those before the first
-    // one's time: sorted first.
-    let sorted = db.with_extension("yaml");
-    let text = llvm(&["convert", "-f", "yaml", log.to_str().unwrap()]).expect("llvm-xray converts");
-    // It reads text of version 1 only, which differs in nothing.
-    let (version, rest) = text
-        .split_once("version:")
-        .and_then(|(head, rest)| Some((head, rest.split_once('\n')?.1)))
-        .unwrap();
-    std::fs::write(&sorted, format!("{version}version: 1\n{rest}")).unwrap();
-    let theirs = account(&sorted, map, &[])
-        .or_else(|| account(&sorted, map, &["-k", "-d"]))
-        .expect("llvm-xray accounts");
-    if let Some(unsorted) = account(log, map, &[]) {
-        assert_eq!(unsorted, theirs, "{}", log.display());
-    }
-    let sql = "SELECT n.number, t.calls, coalesce(t.min_s, t.min), coalesce(t.median_s, t.median), coalesce(t.p90_s, t.p90),
-                      coalesce(t.p99_s, t.p99), coalesce(t.max_s, t.max), coalesce(t.sum_s, t.sum), t.function
-               FROM call_timing t JOIN trace_function n USING (function_id) WHERE t.calls > 0 ORDER BY n.number";
-    let ours = rows(db, sql);
-    assert_eq!(ours.len(), theirs.len(), "{}: {ours:?} {theirs:?}", log.display());
-    for (ours, (number, count, figures, name)) in ours.iter().zip(&theirs) {
-        let parts: Vec<&str> = ours.splitn(9, ',').collect();
-        assert_eq!(
-            (parts[0], parts[1]),
-            (number.to_string().as_str(), count.to_string().as_str()),
-            "{}",
-            log.display()
-        );
-        for (ours, theirs) in parts[2..8].iter().zip(figures) {
-            // llvm-xray prints seven digits.
-            let ours: f64 = ours.parse().unwrap();
-            assert!(
-                (ours - theirs).abs() <= theirs.abs() * 1e-6,
-                "{}: {ours} {theirs}",
-                log.display()
-            );
-        }
-        if map.is_some() {
-            assert_eq!(parts[8].trim_matches('"'), name, "{}", log.display());
-        }
-    }
-    ours.len()
-}
-
-/// Builds from a file on disk.
-fn build_file(scratch: &Scratch, log: &Path, elf: Option<&Path>) -> PathBuf {
-    let db = scratch.path("f.duckdb");
-    let mut arguments =
-        vec!["build", log.to_str().unwrap(), "-o", db.to_str().unwrap(), "--force", "--quiet"];
-    arguments.extend(elf.iter().flat_map(|e| ["--elf", e.to_str().unwrap()]));
-    let output = addfg(&arguments);
-    assert_ne!(output.status.code(), Some(2), "{}", error_text(&output));
-    db
-}
-
-#[test]
-fn llvms_own_samples_are_as_llvm_xray_has_them() {
-    if !have(LLVM) {
-        return;
-    }
-    let scratch = Scratch::new("xray-llvm");
-    for (log, elf) in [
-        ("nt.v1zero-nocustom.xray", Some("nt.elf")),
-        ("nt.v2.xray", Some("nt.elf")),
-        ("nt.v3.xray", Some("nt.elf")),
-        ("nt.v4.xray", Some("nt.elf")),
-        ("nt.v5.xray", Some("nt.elf")),
-        ("fdr-log-version-1.xray", None),
-        ("fdr-log-version-3.xray", None),
-        ("basic-log-version-3.xray", None),
-    ] {
-        let (Some(path), elf) = (shared(log), elf.and_then(shared)) else { return };
-        let db = build_file(&scratch, &path, elf.as_deref());
-        let records = same_records(&path, &db);
-        let functions = same_figures(&path, elf.as_deref(), &db);
-        assert!(ok(&["verify", db.to_str().unwrap()]).contains("equal"));
-        println!("{log}: {records} records, {functions} functions");
-    }
-}
-
-#[test]
-fn what_llvm_xray_gives_up_on_loads() {
-    let scratch = Scratch::new("xray-hard");
-    // Version 1 with junk behind the end of the buffer: 1 entry of #3 with an argument, 1 exit.
-    if let Some(log) = shared("fdr-log-arg1.xray") {
-        let db = build_file(&scratch, &log, None);
-        // By hand: a wrap to 0x42e4caec93d08c, an entry 0xc4a behind it with argument 1, an exit
-        // 0xcc3e later.
-        let base = 0x0042_e4ca_ec93_d08cu64;
-        let expected =
-            [format!("enter,1,{}", base + 0xc4a), format!("exit,1,{}", base + 0xc4a + 0xcc3e)];
-        let sql = "SELECT kind, number, time FROM call_event JOIN trace_function USING (function_id) ORDER BY event_no";
-        assert_eq!(rows(&db, sql), expected);
-        assert_eq!(rows(&db, "SELECT value FROM call_argument"), ["1"]);
-        assert_eq!(rows(&db, "SELECT calls, sum FROM call_timing"), [format!("1,{}", 0xcc3e)]);
-    }
-    // A program with sleds of typed events: llvm-xray refuses its map.
-    if let (Some(log), Some(elf)) = (shared("evt5.v5.xray"), shared("evt.elf")) {
-        let db = build_file(&scratch, &log, Some(&elf));
-        let names = rows(
-            &db,
-            "SELECT number, name FROM trace_function JOIN function_symbol USING (function_id) ORDER BY 1",
-        );
-        println!("{names:?} {:?}", problems(&db));
-        assert!(names.iter().any(|n| n.contains("leaf(int)")), "{names:?}");
-        if have(LLVM) {
-            same_records(&log, &db);
-            same_figures(&log, None, &db);
-        }
-    }
-}
-
-/// A threaded program that records itself.
-const RECORDED: &str = r#"
-#include <pthread.h>
-#include <stdlib.h>
-extern int __xray_log_select_mode(const char *), __xray_log_init_mode(const char *, const char *), __xray_patch(void),
-    __xray_log_finalize(void), __xray_log_flushLog(void);
-#define NI __attribute__((xray_never_instrument))
-#define NOINLINE __attribute__((noinline))
-NI __attribute__((constructor)) static void on(void) {
-    __xray_log_select_mode(MODE); __xray_log_init_mode(MODE, OPTIONS); __xray_patch(); }
-NI __attribute__((destructor)) static void off(void) { __xray_log_finalize(); __xray_log_flushLog(); }
-NOINLINE int leaf(int x) { __asm__ volatile(""); return x * 3 + 1; }
-NOINLINE __attribute__((xray_log_args(1))) int args(int x) { return leaf(x) + leaf(x + 1); }
-NOINLINE int fact(int n) { return n < 2 ? 1 : n * fact(n - 1); }
-NOINLINE int tail(int n) { __asm__ volatile(""); return leaf(n); }
-NOINLINE void *work(void *p) {
-    volatile long s = 0;
-    for (int i = 0; i < (int)(long)p; i++) s += args(i) + fact(i % 7) + tail(i);
-    return 0;
-}
-int main(int c, char **v) {
-    pthread_t p[4];
-    for (int i = 0; i < 4; i++) pthread_create(p + i, 0, work, (void *)(long)(atoi(v[1]) + i));
-    for (int i = 0; i < 4; i++) pthread_join(p[i], 0);
-    work((void *)3);
-    return 0;
-}
-"#;
-
-#[test]
-fn fresh_logs_of_clang_are_as_llvm_xray_has_them() {
-    if !have(LLVM) || !have("clang-19") {
-        return;
-    }
-    let scratch = Scratch::new("xray-fresh");
-    let source = scratch.path("prog.c");
-    std::fs::write(&source, RECORDED).unwrap();
-    for (mode, options, pie) in [
-        ("xray-fdr", "func_duration_threshold_us=0", true),
-        ("xray-fdr", "func_duration_threshold_us=0", false),
-        // Buffers so small that each thread fills several, and so few that they are lost.
-        ("xray-fdr", "func_duration_threshold_us=0:buffer_size=4096:buffer_max=400", true),
-        ("xray-fdr", "func_duration_threshold_us=0:buffer_size=4096:buffer_max=3", true),
-        ("xray-fdr", "func_duration_threshold_us=1", true),
-        ("xray-basic", "func_duration_threshold_us=0", true),
-    ] {
-        let folder = scratch.path("run");
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir(&folder).unwrap();
-        let program = scratch.path("prog");
-        let output = Command::new("clang-19")
-            .args([
-                "-g",
-                "-O1",
-                "-fxray-instrument",
-                "-fxray-instruction-threshold=1",
-                if pie { "-pie" } else { "-no-pie" },
-            ])
-            .args([format!("-DMODE=\"{mode}\""), format!("-DOPTIONS=\"{options}\"")])
-            .args(["-o".as_ref(), program.as_os_str(), source.as_os_str(), "-lpthread".as_ref()])
-            .output()
-            .unwrap();
-        if !output.status.success() {
-            println!("skipped: clang-19 cannot link XRay programs here: {}", error_text(&output));
-            return;
-        }
-        let run = Command::new(&program).arg("150").current_dir(&folder).output().unwrap();
-        assert!(run.status.success());
-        let logs: Vec<PathBuf> =
-            std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
-        let [log] = &logs[..] else { panic!("{mode} {options}: {logs:?}") };
-        let db = build_file(&scratch, log, Some(&program));
-        let (records, functions) = (same_records(log, &db), same_figures(log, Some(&program), &db));
-        let verified = addfg(&["verify", db.to_str().unwrap()]);
-        assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
-        println!(
-            "{mode} {options} {pie}: {records} records, {functions} functions, {:?}",
-            problems(&db)
-        );
-    }
-}
-
-// ---- Instrumentation maps
-// -------------------------------------------------------------------------------------------------------
-
-#[test]
-fn instrumentation_maps_are_as_llvm_xray_extracts_them() {
-    if !have(LLVM) {
-        return;
-    }
-    let scratch = Scratch::new("xray-maps");
-    let mut files: Vec<PathBuf> =
-        ["nt.elf", "elf64-example.bin", "elf64-pie.bin"].iter().filter_map(|f| shared(f)).collect();
-    files.extend(compiled(&scratch));
-    for file in files {
-        let image = addfg::image::Image::open(&file).unwrap();
-        let yaml = llvm(&["extract", "--symbolize=false", file.to_str().unwrap()]);
-        let Some(yaml) = yaml else {
-            println!(
-                "llvm-xray cannot read {}: {} sleds",
-                file.display(),
-                image.xray_sleds().len()
-            );
-            continue;
-        };
-        let theirs: Vec<String> = yaml
-            .lines()
-            .filter(|l| l.contains("- { id:"))
-            .map(|l| {
-                let f = fields(l);
-                format!(
-                    "{} {} {}",
-                    f["id"],
-                    f["kind"],
-                    f.get("version").map_or("0", String::as_str)
-                )
-            })
-            .collect();
-        let ours: Vec<String> = image
-            .xray_sleds()
-            .iter()
-            .map(|s| {
-                use addfg::image::SledKind::*;
-                let kind = match s.kind {
-                    Enter => "function-enter",
-                    Exit => "function-exit",
-                    Tail => "tail-exit",
-                    LogArgs => "log-args-enter",
-                    CustomEvent => "custom-event",
-                    TypedEvent => "typed-event",
-                    Other(_) => "other",
-                };
-                format!("{} {kind} {}", s.number, s.version)
-            })
-            .collect();
-        if image.relocatable() {
-            // llvm-xray reads the first of the sections; each function has its own.
-            assert!(
-                !theirs.is_empty() && ours.starts_with(&theirs),
-                "{}: {ours:?} {theirs:?}",
-                file.display()
-            );
-        } else {
-            assert_eq!(ours, theirs, "{}", file.display());
-        }
-        let addresses = |key: &str| -> Vec<u64> {
-            let hex =
-                |l: &str| u64::from_str_radix(fields(l)[key].trim_start_matches("0x"), 16).unwrap();
-            yaml.lines().filter(|l| l.contains("- { id:")).map(hex).collect()
-        };
-        if !image.relocatable() {
-            assert_eq!(
-                image.xray_sleds().iter().map(|s| s.address).collect::<Vec<_>>(),
-                addresses("address"),
-                "{}",
-                file.display()
-            );
-            assert_eq!(
-                image.xray_sleds().iter().map(|s| s.function).collect::<Vec<_>>(),
-                addresses("function"),
-                "{}",
-                file.display()
-            );
-        }
-        println!("{}: {} sleds", file.display(), ours.len());
-    }
-}
-
-const PROGRAM: &str = "
-__attribute__((noinline)) int leaf(int x) { __asm__ volatile(\"\"); return x * 3 + 1; }
-__attribute__((noinline, xray_log_args(1))) int args(int x) { return leaf(x) + leaf(x + 1); }
-__attribute__((noinline)) int fact(int n) { return n < 2 ? 1 : n * fact(n - 1); }
-__attribute__((noinline)) int tail(int n) { __asm__ volatile(\"\"); return leaf(n); }
-__attribute__((noinline)) int work(int n) {
-    int s = 0;
-    for (int i = 0; i < n; i++) s += args(i) + fact(i % 7) + tail(i);
-    return s;
-}
-";
-
-/// Object files of several processors and kinds.
-fn compiled(scratch: &Scratch) -> Vec<PathBuf> {
-    if !have("clang-19") {
-        return Vec::new();
-    }
-    let source = scratch.path("map.c");
-    std::fs::write(&source, PROGRAM).unwrap();
-    let mut files = Vec::new();
-    for target in ["x86_64-linux-gnu", "aarch64-linux-gnu", "armv7-linux-gnueabihf"] {
-        let object = scratch.path(&format!("{target}.o"));
-        let target = format!("--target={target}");
-        let flags =
-            ["-O1", "-c", "-fxray-instrument", "-fxray-instruction-threshold=1", "-ffreestanding"];
-        let status = Command::new("clang-19")
-            .arg(target)
-            .args(flags)
-            .arg(&source)
-            .arg("-o")
-            .arg(&object)
-            .status();
-        assert!(status.unwrap().success());
-        files.push(object);
-    }
-    files
-}
-
-#[test]
-fn functions_of_object_files_have_their_names() {
-    let scratch = Scratch::new("xray-objects");
-    for file in compiled(&scratch) {
-        let image = addfg::image::Image::open(&file).unwrap();
-        assert!(image.relocatable());
-        let name = |address: u64| {
-            image.functions.iter().find(|f| f.address == address).map(|f| f.name.as_str())
-        };
-        let names: Vec<_> =
-            image.xray_functions().iter().map(|&a| name(a).unwrap_or("?")).collect();
-        assert_eq!(names, ["leaf", "args", "fact", "tail", "work"], "{}", file.display());
     }
 }

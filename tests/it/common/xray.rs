@@ -14,8 +14,6 @@ pub enum Op {
     /// Custom event: ticks since the last record, data.
     Custom(u32, Vec<u8>),
     Typed(u32, u16, Vec<u8>),
-    /// Bytes as they are.
-    Raw(Vec<u8>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +121,6 @@ impl Style {
                 Op::Typed(delta, kind, data) => {
                     out.extend(self.event(8, &mut now, *delta, Some(*kind), data))
                 }
-                Op::Raw(bytes) => out.extend(bytes),
             }
         }
         out

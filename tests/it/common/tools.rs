@@ -1,0 +1,143 @@
+//! Tools that tests run where they are installed. What is skipped is said, past the harness, which
+//! keeps what tests print.
+
+use super::{Scratch, repository};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Mutex;
+
+/// Tool, Debian's package, what is tested with it.
+pub const TOOLS: [(&str, &str, &str); 23] = [
+    ("valgrind", "valgrind", "recordings by lackey; counts of callgrind"),
+    ("callgrind_annotate", "valgrind", "exports for callgrind"),
+    ("gcc", "gcc", "programs that are recorded"),
+    ("g++", "g++", "programs that are recorded"),
+    ("clang-19", "clang-19", "programs that are recorded; XRay"),
+    ("clang++-19", "clang-19", "programs that are recorded"),
+    ("llvm-xray-19", "llvm-19", "XRay logs against LLVM's reader"),
+    ("objcopy", "binutils", "CSI descriptions in programs"),
+    ("gdb", "gdb", "core files of CSI programs"),
+    ("qemu-x86_64", "qemu-user", "recordings on x86-64"),
+    ("qemu-arm", "qemu-user", "recordings on ARM and Thumb"),
+    ("qemu-aarch64", "qemu-user", "recordings on AArch64"),
+    ("qemu-riscv64", "qemu-user", "recordings on RISC-V"),
+    ("arm-linux-gnueabi-gcc", "gcc-arm-linux-gnueabi", "programs for ARM and Thumb"),
+    ("arm-linux-gnueabi-g++", "g++-arm-linux-gnueabi", "C++ programs for ARM"),
+    ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", "programs for AArch64"),
+    ("riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "programs for RISC-V"),
+    ("dot", "graphviz", "pictures"),
+    ("gnuplot", "gnuplot-nox", "pictures of memory"),
+    ("chromium", "chromium", "the page of the report in a browser"),
+    ("python3", "python3", "exports in other programs; the oracle"),
+    ("rustc", "", "Rust programs that are recorded"),
+    ("timeout", "coreutils", "core files of CSI programs"),
+];
+
+/// Says once what is not tested and why.
+pub fn skipped(what: &str) {
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let mut said = SAID.lock().expect("no panic within");
+    if !said.iter().any(|s| s == what) {
+        said.push(what.to_owned());
+        // The harness keeps what `println!` writes, not what is written so.
+        let _ = writeln!(std::io::stderr(), "skipped: {what}");
+    }
+}
+
+/// Whether a tool runs, without a word.
+pub fn installed(tool: &str) -> bool {
+    static FOUND: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().expect("no panic within");
+    let runs = || Command::new(tool).arg("--version").output().is_ok();
+    *found.entry(tool.to_owned()).or_insert_with(runs)
+}
+
+/// Whether a tool is installed; says what is skipped if not.
+pub fn have(tool: &str) -> bool {
+    let (_, package, what) = TOOLS.iter().find(|t| t.0 == tool).expect("a tool of the list");
+    let found = installed(tool);
+    if !found {
+        skipped(&format!("{what}: {tool} is not installed (package {package})"));
+    }
+    found
+}
+
+/// A file of `../shared/data`, which is not part of the repository; says what is skipped if it is
+/// not there.
+pub fn elsewhere(name: &str) -> Option<PathBuf> {
+    let path = repository("../shared/data").join(name);
+    if !path.exists() {
+        skipped(&format!("genuine files of others: no ../shared/data/{name}"));
+    }
+    path.exists().then_some(path)
+}
+
+/// Flags for a program without a C library.
+pub const BARE: [&str; 8] = [
+    "-O1",
+    "-nostdlib",
+    "-fno-pie",
+    "-no-pie",
+    "-fno-stack-protector",
+    "-fno-asynchronous-unwind-tables",
+    "-ffreestanding",
+    "-fno-tree-loop-distribute-patterns",
+];
+
+/// Compiles a program of tests/programs statically; false where that is not possible.
+pub fn compile(compiler: &str, program: &str, flags: &[&str], output: &Path) -> bool {
+    have(compiler) && {
+        let source = repository(&format!("tests/programs/{program}"));
+        make(compiler, &source, &[&["-static"], flags].concat(), output);
+        true
+    }
+}
+
+/// Compiles a file.
+pub fn make(compiler: &str, source: &Path, flags: &[&str], output: &Path) {
+    let ran = Command::new(compiler)
+        .arg("-g")
+        .args(flags)
+        .arg("-o")
+        .arg(output)
+        .arg(source)
+        .arg("-lm")
+        .output()
+        .expect("compiler runs");
+    let error = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{compiler} {flags:?} {}: {error}", source.display());
+}
+
+/// Records a program with lackey.
+pub fn lackey(program: &Path, log: &Path) {
+    let ran = Command::new("valgrind")
+        .args(["--vex-guest-chase=no", "--tool=lackey", "--trace-mem=yes"])
+        .arg(format!("--log-file={}", log.display()))
+        .arg(program)
+        .output();
+    ran.expect("valgrind runs");
+}
+
+/// Compiles a program of tests/programs with gcc and records it with lackey; gives program and log.
+pub fn recorded(scratch: &Scratch, program: &str, flags: &[&str]) -> Option<[PathBuf; 2]> {
+    let (elf, log) = (scratch.path("program"), scratch.path("log"));
+    (have("valgrind") && compile("gcc", &format!("{program}.c"), flags, &elf)).then(|| {
+        lackey(&elf, &log);
+        [elf, log]
+    })
+}
+
+/// Runs a program in QEMU with a log of its registers, an instruction a block.
+pub fn qemu(emulator: &str, elf: &Path, log: &Path) -> Output {
+    let help = Command::new(emulator).arg("-h").output().expect("qemu runs");
+    let new = String::from_utf8_lossy(&help.stdout).contains("one-insn-per-tb");
+    Command::new(emulator)
+        .arg(if new { "-one-insn-per-tb" } else { "-singlestep" })
+        .args(["-d", "nochain,cpu,in_asm", "-D"])
+        .arg(log)
+        .arg(elf)
+        .output()
+        .expect("qemu runs")
+}

@@ -1,0 +1,92 @@
+//! Slices: of a program with a planted constant, and against the closure of the communications.
+
+use super::kept;
+use crate::common::*;
+use std::collections::{BTreeSet, HashMap};
+
+#[test]
+fn a_backward_slice_reaches_the_planted_constant() {
+    let scratch = Scratch::new("planted");
+    let source = std::fs::read_to_string(repository("tests/programs/planted.c")).unwrap();
+    let line = |mark: &str| {
+        format!("planted.c:{}", 1 + source.lines().position(|l| l.contains(mark)).unwrap())
+    };
+    for flags in ["-O0", "-O1", "-O2"] {
+        let Some([elf, log]) = recorded(&scratch, "planted", &[flags]) else { return };
+        let path = scratch.path("planted.duckdb");
+        load(&log, &elf, &path, &[]);
+        let db = utf8(&path);
+        let lines = |arguments: &[&str]| -> BTreeSet<String> {
+            let text =
+                ok(&[&["slice", db, "--group", "--limit", "0", "--format", "csv"], arguments]
+                    .concat());
+            text.lines().filter_map(|l| l.rsplit(',').next()).map(str::to_owned).collect()
+        };
+        let (decides, planted, innocent) = (line("decides"), line("planted */"), line("innocent"));
+        let slice = lines(&["--at", &decides, "--control"]);
+        assert!(slice.contains(&planted) && !slice.contains(&innocent), "{flags}: {slice:?}");
+        // The result depends on the table through a branch or flags only.
+        let (data, with_control) =
+            (lines(&["--at", "result"]), lines(&["--at", "result", "--control"]));
+        assert!(
+            !data.contains(&planted) && with_control.contains(&planted),
+            "{flags}: {data:?} {with_control:?}"
+        );
+        assert!(!with_control.contains(&innocent), "{flags}: {with_control:?}");
+        let forward = lines(&["--at", &planted, "--forward"]);
+        assert!(forward.contains(&decides) && !forward.contains(&innocent), "{flags}: {forward:?}");
+        let table = lines(&["--at", "table"]);
+        assert!(table.contains(&planted) && !table.contains(&decides), "{flags}: {table:?}");
+        let near = lines(&["--at", &decides, "--depth", "1"]);
+        assert!(!near.contains(&planted), "{flags}: {near:?}");
+        let graph = ok(&["slice", db, "--at", &decides, "--picture", "json"]);
+        assert!(graph.contains("\"instruction\""));
+    }
+}
+
+/// By the table of communications, followed by hand.
+#[test]
+fn a_slice_is_the_closure_of_the_communications() {
+    for name in ["fir", "jpeg"] {
+        let db = example(name, "full");
+        let connection = open(&db);
+        let mut sources: HashMap<i64, Vec<i64>> = HashMap::new();
+        let mut sinks: HashMap<i64, Vec<i64>> = HashMap::new();
+        for (write, _, read, ..) in kept(&connection) {
+            if let Some(write) = write {
+                sources.entry(read).or_default().push(write);
+                sinks.entry(write).or_default().push(read);
+            }
+        }
+        let closure = |start: i64, next: &HashMap<i64, Vec<i64>>| {
+            let mut seen = BTreeSet::from([start]);
+            let mut stack = vec![start];
+            while let Some(n) = stack.pop() {
+                stack.extend(next.get(&n).into_iter().flatten().filter(|&&m| seen.insert(m)));
+            }
+            seen
+        };
+        let last = sources.keys().copied().max().unwrap();
+        for at in [last, last / 2, last / 3, last / 5] {
+            for (way, next) in [("--backward", &sources), ("--forward", &sinks)] {
+                let text = ok(&[
+                    "slice",
+                    utf8(&db),
+                    "--at",
+                    &at.to_string(),
+                    way,
+                    "--limit",
+                    "0",
+                    "--format",
+                    "csv",
+                ]);
+                let found: BTreeSet<i64> = text
+                    .lines()
+                    .skip(1)
+                    .map(|l| l.split(',').next().unwrap().parse().unwrap())
+                    .collect();
+                assert_eq!(found, closure(at, next), "{name}: {way} from {at}");
+            }
+        }
+    }
+}
