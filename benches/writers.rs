@@ -3,19 +3,20 @@
 use crate::inputs::{DATABASE, SCRATCH};
 use addfg::analysis::{Communication, Output};
 use addfg::graph::{Selection, load};
+use addfg::id::{BlockId, ThreadId};
+use addfg::load::rows::PassRows;
 use addfg::render::{Made, RENDERERS, renderer};
-use addfg::store::columns::ColumnOutput;
 use addfg::store::open::open;
-use addfg::store::writer::{Rows, RunRows, Writer};
+use addfg::store::table::{Batch, Stream};
+use addfg::store::tables::{BlockRun, BlockRuns};
+use addfg::store::writer::Writer;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 
 /// Rows that a benchmark writes.
 const ROWS: u64 = 1 << 20;
-/// Runs that come in a batch.
-const RUNS: u64 = 1 << 16;
 
-fn written(write: impl FnOnce(std::sync::mpsc::SyncSender<Rows>)) {
+fn written(write: impl FnOnce(std::sync::mpsc::SyncSender<Batch>)) {
     let mut writer = Writer::create(&SCRATCH.join("written.duckdb"), true).expect("a new database");
     write(writer.sender().expect("a sender"));
     let connection = writer.join().expect("rows are written");
@@ -33,19 +34,23 @@ fn database_empty() {
 fn database_runs(bencher: Bencher) {
     bencher.counter(ItemsCount::new(ROWS)).bench(|| {
         written(|rows| {
-            for first in (0..ROWS).step_by(RUNS as usize) {
-                let runs = RunRows {
-                    start_seq: (first..first + RUNS).map(|r| 8 * r as i64 + 1).collect(),
-                    thread: vec![1; RUNS as usize],
-                    block: (0..RUNS as i32).map(|r| r % 100 + 1).collect(),
-                    addresses: (0..3 * RUNS)
-                        .map(|a| 0x1000_0000 + a % 3 * 0x10_0000 + a / 3 * 4)
-                        .collect(),
-                    address_end: (1..=RUNS as i32).map(|r| 3 * r).collect(),
-                    ..RunRows::default()
-                };
-                rows.send(Rows::Runs(runs)).expect("the writer runs");
+            let mut stream = Stream::<BlockRuns>::default();
+            for row in 0..ROWS {
+                let address: [u64; 3] =
+                    std::array::from_fn(|a| 0x1000_0000 + a as u64 * 0x10_0000 + row * 4);
+                let full = stream.push(BlockRun {
+                    start_seq: 8 * row + 1,
+                    thread_id: ThreadId::FIRST,
+                    block_id: BlockId::at(row as usize % 100),
+                    address: Some(&address),
+                    value: None,
+                    time: None,
+                    sp: None,
+                    linked: None,
+                });
+                full.into_iter().for_each(|batch| rows.send(batch).expect("the writer runs"));
             }
+            stream.rest().into_iter().for_each(|batch| rows.send(batch).expect("the writer runs"));
         });
     });
 }
@@ -54,9 +59,7 @@ fn database_runs(bencher: Bencher) {
 fn database_communications(bencher: Bencher) {
     bencher.counter(ItemsCount::new(ROWS)).bench(|| {
         written(|rows| {
-            let mut output = ColumnOutput::new(|table, columns| {
-                rows.send(Rows::Batch(table, columns)).expect("the writer runs")
-            });
+            let mut output = PassRows::new(|batch| rows.send(batch).expect("the writer runs"));
             for row in 1..=ROWS {
                 let (read, write) = (8 * row << 16, (8 * row - row % 50) << 16);
                 let address = 0x1000_0000 + row % 4096 * 4;

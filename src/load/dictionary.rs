@@ -1,14 +1,19 @@
 //! Tables that every build fills, whatever its traces carry: properties, inputs, images, source
 //! files, problems.
 
-use super::{BuildError, Options};
+use super::Options;
 use crate::analysis::shadow::SectionRange;
 use crate::diagnostics::Diagnostics;
 use crate::event::Carries;
+use crate::id::{FileId, ImageId, ProcessId, SectionId};
 use crate::image::{AddressSpace, Loaded};
-use crate::store::SCHEMA_VERSION;
+use crate::store::table::{Table, fill};
+use crate::store::tables::{
+    Diagnostic, Image, Images, Input as InputRow, Meta, Section, SourceFile, Variable, Variables,
+};
+use crate::store::{SCHEMA_VERSION, StoreError};
 use crate::trace::input::Input;
-use duckdb::{Connection, params};
+use duckdb::Connection;
 use std::collections::BTreeMap;
 
 /// A trace file as `input` describes it.
@@ -17,7 +22,9 @@ pub struct TraceFile {
     pub format: &'static str,
     /// Bytes as read, None for a pipe.
     pub size: Option<u64>,
-    pub hash: Option<u64>,
+    /// Of its contents, in hexadecimal.
+    pub hash: Option<String>,
+    pub carries: Carries,
 }
 
 impl TraceFile {
@@ -26,7 +33,8 @@ impl TraceFile {
             path: input.name().to_owned(),
             format,
             size: input.size(),
-            hash: input.fingerprint(),
+            hash: input.fingerprint().map(|h| format!("{h:016x}")),
+            carries: Carries::default(),
         }
     }
 }
@@ -34,27 +42,24 @@ impl TraceFile {
 /// Source files, numbered from 1 as they are asked for.
 #[derive(Default)]
 pub struct Files {
-    ids: BTreeMap<String, i32>,
+    ids: BTreeMap<String, FileId>,
     order: Vec<String>,
 }
 
 impl Files {
-    pub fn id(&mut self, path: &str) -> i32 {
+    pub fn id(&mut self, path: &str) -> FileId {
         if let Some(&id) = self.ids.get(path) {
             return id;
         }
+        let id = FileId::at(self.order.len());
         self.order.push(path.to_owned());
-        let id = self.order.len() as i32;
         self.ids.insert(path.to_owned(), id);
         id
     }
 
-    pub fn write(&self, connection: &Connection) -> Result<(), BuildError> {
-        let mut table = connection.appender("source_file")?;
-        for (i, path) in self.order.iter().enumerate() {
-            table.append_row(params![i as i32 + 1, path])?;
-        }
-        Ok(table.flush()?)
+    pub fn write(&self, connection: &Connection) -> Result<(), StoreError> {
+        let rows = self.order.iter().enumerate();
+        fill(connection, rows.map(|(i, path)| SourceFile { file_id: FileId::at(i), path }))
     }
 }
 
@@ -73,8 +78,7 @@ pub fn meta(
     connection: &Connection,
     options: &Options,
     more: &[(&str, Option<String>)],
-) -> Result<(), BuildError> {
-    let mut table = connection.appender("meta")?;
+) -> Result<(), StoreError> {
     let always = [
         ("schema_version", Some(SCHEMA_VERSION.to_string())),
         ("addfg_version", Some(env!("CARGO_PKG_VERSION").to_string())),
@@ -82,10 +86,8 @@ pub fn meta(
         ("saves", Some(if options.literal_saves { "literal" } else { "transparent" }.to_string())),
         ("through", (!options.through.is_empty()).then(|| options.through.join(","))),
     ];
-    for (key, value) in always.iter().chain(more) {
-        table.append_row(params![key, value])?;
-    }
-    Ok(table.flush()?)
+    let rows = always.iter().chain(more);
+    fill(connection, rows.map(|(key, value)| Meta { key, value: value.as_deref() }))
 }
 
 /// `input`: the traces, then the ELF files.
@@ -93,61 +95,80 @@ pub fn inputs(
     connection: &Connection,
     options: &Options,
     traces: &[TraceFile],
-    carries: Carries,
     space: &AddressSpace,
-) -> Result<(), BuildError> {
-    let mut table = connection.appender("input")?;
-    let mut number = 0;
-    for trace in traces {
-        number += 1;
-        table.append_row(params![
-            number,
-            "trace",
-            trace.path,
-            trace.format,
-            trace.size,
-            trace.hash.map(|h| format!("{h:016x}")),
-            describe(options),
-            carries.calls,
-            carries.accesses || carries.registers,
-            // What a log of instructions lacks of registers comes from decoding them.
-            carries.steps,
-            carries.registers,
-            carries.time,
-            carries.threads,
-            carries.kernel_stores,
-            carries.dependences,
-            carries.paths
-        ])?;
+) -> Result<(), StoreError> {
+    let mut table = Table::new(connection);
+    for (input_id, trace) in (1..).zip(traces) {
+        table.push(trace_row(input_id, trace, &describe(options)))?;
     }
-    for Loaded { image, bias } in space.images() {
-        number += 1;
-        let size = std::fs::metadata(&image.path).ok().map(|m| m.len());
-        let (path, none) = (image.path.display().to_string(), None::<bool>);
-        let hash = None::<String>;
-        let bias = format!("bias={bias:#x}");
-        table.append_row(params![
-            number, "elf", path, "elf", size, hash, bias, none, none, none, none, none, none, none,
-            none, none
-        ])?;
+    for (input_id, Loaded { image, bias }) in (traces.len() as u32 + 1..).zip(space.images()) {
+        let path = image.path.display().to_string();
+        table.push(InputRow {
+            role: "elf",
+            path: Some(&path),
+            format: Some("elf"),
+            size: std::fs::metadata(&image.path).ok().map(|m| m.len()),
+            options: Some(&format!("bias={bias:#x}")),
+            ..file_row(input_id)
+        })?;
     }
-    Ok(table.flush()?)
+    table.finish()
 }
 
-pub fn diagnostics(connection: &Connection, diagnostics: &Diagnostics) -> Result<(), BuildError> {
-    let mut table = connection.appender("diagnostic")?;
-    for row in diagnostics.rows() {
-        let d = &row.first;
-        table.append_row(params![
-            d.severity.name(),
-            d.code,
-            d.message,
-            row.count as i64,
-            d.position,
-            d.remedy
-        ])?;
+fn trace_row<'a>(input_id: u32, trace: &'a TraceFile, options: &'a str) -> InputRow<'a> {
+    let carries = trace.carries;
+    InputRow {
+        path: Some(&trace.path),
+        format: Some(trace.format),
+        size: trace.size,
+        hash: trace.hash.as_deref(),
+        options: Some(options),
+        carries_calls: Some(carries.calls),
+        carries_accesses: Some(carries.accesses || carries.registers),
+        // What a log of instructions lacks of registers comes from decoding them.
+        carries_registers: Some(carries.steps),
+        carries_values: Some(carries.registers),
+        carries_time: Some(carries.time),
+        carries_threads: Some(carries.threads),
+        carries_kernel_stores: Some(carries.kernel_stores),
+        carries_dependences: Some(carries.dependences),
+        carries_paths: Some(carries.paths),
+        ..file_row(input_id)
     }
-    Ok(table.flush()?)
+}
+
+/// An input of which nothing is said.
+fn file_row(input_id: u32) -> InputRow<'static> {
+    InputRow {
+        input_id,
+        role: "trace",
+        path: None,
+        format: None,
+        size: None,
+        hash: None,
+        options: None,
+        carries_calls: None,
+        carries_accesses: None,
+        carries_registers: None,
+        carries_values: None,
+        carries_time: None,
+        carries_threads: None,
+        carries_kernel_stores: None,
+        carries_dependences: None,
+        carries_paths: None,
+    }
+}
+
+pub fn diagnostics(connection: &Connection, diagnostics: &Diagnostics) -> Result<(), StoreError> {
+    let rows = diagnostics.rows().map(|row| Diagnostic {
+        severity: row.first.severity.name(),
+        code: row.first.code,
+        message: &row.first.message,
+        count: row.count,
+        first_position: Some(&row.first.position),
+        remedy: Some(row.first.remedy),
+    });
+    fill(connection, rows)
 }
 
 /// An image section at run time.
@@ -210,52 +231,44 @@ pub fn images(
     space: &AddressSpace,
     sections: &[SectionRow],
     files: &mut Files,
-) -> Result<(), BuildError> {
-    let mut image = connection.appender("image")?;
-    let mut variable = connection.appender("variable")?;
-    let mut number = 0;
+) -> Result<(), StoreError> {
+    let mut images = Table::<Images>::new(connection);
+    let mut variables = Table::<Variables>::new(connection);
+    let mut variable_ids = 1..;
     for (i, Loaded { image: elf, bias }) in space.images().iter().enumerate() {
-        let i = i as i32 + 1;
-        image.append_row(params![
-            i,
-            1,
-            elf.path.display().to_string(),
-            bias,
-            elf.stripped,
-            None::<i64>,
-            None::<i64>
-        ])?;
-        for v in &elf.variables {
-            number += 1;
-            let file = v.file.as_deref().map(|f| files.id(f));
-            let line = v.line.map(|l| l as i32);
-            let address = v.address.wrapping_add(*bias);
-            variable.append_row(params![
-                number,
-                v.name,
-                v.type_name,
-                i,
-                file,
-                line,
-                address,
-                v.size
-            ])?;
+        let image_id = ImageId::at(i);
+        images.push(Image {
+            image_id,
+            process_id: Some(ProcessId::FIRST),
+            path: &elf.path.display().to_string(),
+            bias: Some(*bias),
+            stripped: Some(elf.stripped),
+            load_seq: None,
+            unload_seq: None,
+        })?;
+        for (v, variable_id) in elf.variables.iter().zip(&mut variable_ids) {
+            variables.push(Variable {
+                variable_id,
+                name: &v.name,
+                type_name: v.type_name.as_deref(),
+                image_id: Some(image_id),
+                file_id: v.file.as_deref().map(|f| files.id(f)),
+                line: v.line,
+                address: v.address.wrapping_add(*bias),
+                size: v.size,
+            })?;
         }
     }
-    image.flush()?;
-    variable.flush()?;
-    let mut table = connection.appender("section")?;
-    for (i, s) in sections.iter().enumerate() {
-        let size = (s.last - s.first).saturating_add(1);
-        table.append_row(params![
-            i as i32 + 1,
-            s.image as i32 + 1,
-            s.name,
-            s.first,
-            size,
-            s.writable,
-            s.executable
-        ])?;
-    }
-    Ok(table.flush()?)
+    images.finish()?;
+    variables.finish()?;
+    let rows = sections.iter().enumerate().map(|(i, s)| Section {
+        section_id: SectionId::at(i),
+        image_id: ImageId::at(s.image),
+        name: &s.name,
+        address: s.first,
+        size: (s.last - s.first).saturating_add(1),
+        writable: s.writable,
+        executable: s.executable,
+    });
+    fill(connection, rows)
 }

@@ -1,17 +1,89 @@
-//! Between the readers and the pass.
+//! Between the readers and the pass: decodes instructions, turns steps into runs, numbers what several
+//! inputs have as one.
 
-use super::steps::ThePass;
+use super::code::Functions;
+use super::rows::PassRows;
+use super::runs::{RunRows, Shape};
+use crate::analysis::pass::Pass;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
 use crate::image::AddressSpace;
 use crate::isa::elaborate::{self, Elaborator};
 use crate::isa::{self, Decoded, Decoder};
-use crate::store::writer::{Rows, RunRows};
+use crate::store::table::Batch;
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
-use std::sync::mpsc;
 
-/// Between the readers and the pass: decodes instructions, turns steps into runs, numbers the
-/// dictionaries of several inputs as one.
+/// Sends to the writer's thread. That it has ended is seen when it is joined.
+pub type Send<'a> = Box<dyn FnMut(Batch) + 'a>;
+
+/// The pass as builds use it.
+pub type BuildPass<'a> = Pass<Functions<'a>, PassRows<Send<'a>>>;
+
+/// The pass, and what keeps the runs that it is given.
+pub struct Target<'a> {
+    pub pass: BuildPass<'a>,
+    /// None: the low level is not kept.
+    pub runs: Option<RunRows<Send<'a>>>,
+}
+
+impl Target<'_> {
+    fn push(&mut self, batch: &RunBatch) {
+        let seq = self.pass.next_seq();
+        self.pass.push(batch);
+        if let Some(runs) = &mut self.runs {
+            let pass = &self.pass;
+            let with_registers = !batch.register_values.is_empty() || !batch.values.is_empty();
+            runs.add(batch, seq, |block| {
+                let prepared = &pass.blocks[block as usize];
+                Shape {
+                    steps: prepared.steps as usize,
+                    accesses: prepared.mem as usize,
+                    register_values: if with_registers { pass.register_values(block) } else { 0 },
+                }
+            });
+        }
+    }
+}
+
+/// Threads by the numbers that the log has for them, dense in order of first appearance.
+#[derive(Default)]
+struct ThreadNumbers {
+    index: FxHashMap<u32, u32>,
+    /// By index.
+    logged: Vec<u32>,
+}
+
+impl ThreadNumbers {
+    fn index(&mut self, logged: u32) -> u32 {
+        let next = self.logged.len() as u32;
+        *self.index.entry(logged).or_insert_with(|| {
+            self.logged.push(logged);
+            next
+        })
+    }
+
+    fn renumber(&mut self, threads: &mut [u32]) {
+        let mut last = None;
+        for thread in threads {
+            let index = match last {
+                Some((logged, index)) if logged == *thread => index,
+                _ => self.index(*thread),
+            };
+            last = Some((*thread, index));
+            *thread = index;
+        }
+    }
+}
+
+/// Instructions that could not be decoded.
+#[derive(Default)]
+struct Undecoded {
+    count: u64,
+    /// Address of the first.
+    first: u64,
+}
+
 pub struct Front {
     isa: Isa,
     space: Rc<AddressSpace>,
@@ -21,8 +93,8 @@ pub struct Front {
     /// Where the ids of the current input's dictionaries begin among the pass's.
     insn_base: u32,
     block_base: u32,
-    undecoded: u64,
-    first_undecoded: u64,
+    threads: ThreadNumbers,
+    undecoded: Undecoded,
     problems: Vec<(Diagnostic, u64)>,
     /// Runs that wait for the first stack pointer; none once it is known or given up.
     held: Option<Vec<RunBatch>>,
@@ -39,20 +111,45 @@ impl Front {
             elaborator: None,
             insn_base: 0,
             block_base: 0,
-            undecoded: 0,
-            first_undecoded: 0,
+            threads: ThreadNumbers::default(),
+            undecoded: Undecoded::default(),
             problems: Vec::new(),
             held: Some(Vec::new()),
         }
     }
 
-    pub fn runs(
-        &mut self,
-        mut batch: RunBatch,
-        pass: &mut ThePass,
-        low: bool,
-        rows: &mpsc::SyncSender<Rows>,
-    ) {
+    /// The numbers that the log has for its threads, in order of their first appearance.
+    pub fn threads(&self) -> &[u32] {
+        &self.threads.logged
+    }
+
+    pub fn runs(&mut self, mut batch: RunBatch, target: &mut Target) {
+        self.define(&mut batch, &mut target.pass);
+        if batch.thread.is_empty() {
+            // A log without threads is of one.
+            if !batch.block.is_empty() {
+                self.threads.index(0);
+            }
+        } else {
+            self.threads.renumber(&mut batch.thread);
+        }
+        if self.block_base > 0 {
+            batch.block.iter_mut().for_each(|b| *b += self.block_base);
+        }
+        match &mut self.held {
+            None => target.push(&batch),
+            Some(held) => {
+                let over = target.pass.find_first_sp(&batch);
+                held.push(batch);
+                if over {
+                    self.release(target);
+                }
+            }
+        }
+    }
+
+    /// Gives the pass the definitions that a batch begins with.
+    fn define(&mut self, batch: &mut RunBatch, pass: &mut BuildPass) {
         for def in std::mem::take(&mut batch.new_insns) {
             let space = &self.space;
             let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
@@ -60,10 +157,10 @@ impl Front {
             match decoded.filter(|d| def.size == 0 || d.size == def.size) {
                 Some(decoded) => pass.add_insn(resolved, decoded),
                 None => {
-                    if self.undecoded == 0 {
-                        self.first_undecoded = def.address;
+                    if self.undecoded.count == 0 {
+                        self.undecoded.first = def.address;
                     }
-                    self.undecoded += 1;
+                    self.undecoded.count += 1;
                     let unknown = Decoded::unknown(def.size.max(1));
                     pass.add_insn(def, unknown);
                 }
@@ -75,36 +172,16 @@ impl Front {
             }
             pass.add_block(def);
         }
-        if self.block_base > 0 {
-            batch.block.iter_mut().for_each(|b| *b += self.block_base);
-        }
-        match &mut self.held {
-            None => push(batch, pass, low, rows),
-            Some(held) => {
-                let over = pass.find_first_sp(&batch);
-                held.push(batch);
-                if over {
-                    self.release(pass, low, rows);
-                }
-            }
-        }
     }
 
     /// Gives the pass what is held back; to be called when the last input has ended.
-    pub fn release(&mut self, pass: &mut ThePass, low: bool, rows: &mpsc::SyncSender<Rows>) {
+    pub fn release(&mut self, target: &mut Target) {
         for batch in self.held.take().into_iter().flatten() {
-            push(batch, pass, low, rows);
+            target.push(&batch);
         }
     }
 
-    pub fn steps(
-        &mut self,
-        batch: &mut StepBatch,
-        carries: Carries,
-        pass: &mut ThePass,
-        low: bool,
-        rows: &mpsc::SyncSender<Rows>,
-    ) {
+    pub fn steps(&mut self, batch: &mut StepBatch, carries: Carries, target: &mut Target) {
         let (isa, big_endian, space) = (self.isa, self.big_endian, self.space.clone());
         let elaborator = self.elaborator.get_or_insert_with(|| {
             let code = move |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
@@ -118,11 +195,11 @@ impl Front {
         }
         let mut out = RunBatch::default();
         elaborator.push(batch, &mut out);
-        self.runs(out, pass, low, rows);
+        self.runs(out, target);
     }
 
     /// The trace file has ended: the next one has dictionaries of its own.
-    pub fn end_of_input(&mut self, pass: &mut ThePass, low: bool, rows: &mpsc::SyncSender<Rows>) {
+    pub fn end_of_input(&mut self, target: &mut Target) {
         if let Some(mut elaborator) = self.elaborator.take() {
             let mut out = RunBatch::default();
             elaborator.finish(&mut out);
@@ -131,81 +208,28 @@ impl Front {
                 first.position.clear();
                 self.problems.push((first, problem.count));
             }
-            self.runs(out, pass, low, rows);
+            self.runs(out, target);
         }
-        self.insn_base = pass.insns.len() as u32;
-        self.block_base = pass.blocks.len() as u32;
+        self.insn_base = target.pass.insns.len() as u32;
+        self.block_base = target.pass.blocks.len() as u32;
     }
 
+    /// What was not understood, with how often.
     pub fn diagnostics(&self) -> Vec<(Diagnostic, u64)> {
         let mut list = self.problems.clone();
-        if self.undecoded > 0 {
+        if self.undecoded.count > 0 {
             let undecoded = Diagnostic {
                 severity: Severity::Warning,
                 code: "undecoded",
                 message: format!(
                     "{} distinct instructions could not be decoded: their register accesses and calls are unknown",
-                    self.undecoded
+                    self.undecoded.count
                 ),
-                position: format!("address {:#x}", self.first_undecoded),
+                position: format!("address {:#x}", self.undecoded.first),
                 remedy: "give every ELF file that was loaded with --elf; link statically to need only one",
             };
-            list.push((undecoded, self.undecoded));
+            list.push((undecoded, self.undecoded.count));
         }
         list
     }
-}
-
-fn push(batch: RunBatch, pass: &mut ThePass, low: bool, rows: &mpsc::SyncSender<Rows>) {
-    let start = pass.next_seq();
-    pass.push(&batch);
-    if low && !batch.block.is_empty() {
-        // A failed send means that the writer has ended: its error is taken when it is joined.
-        let _ = rows.send(Rows::Runs(run_rows(batch, pass, start)));
-    }
-}
-
-fn run_rows(batch: RunBatch, pass: &ThePass, start: u64) -> RunRows {
-    let runs = batch.block.len();
-    let mut rows = RunRows {
-        start_seq: Vec::with_capacity(runs),
-        thread: Vec::with_capacity(runs),
-        block: Vec::with_capacity(runs),
-        address_end: Vec::with_capacity(runs),
-        ..RunRows::default()
-    };
-    let (mut seq, mut address, mut time, mut register) = (start, 0usize, 0usize, 0usize);
-    let with_values = !batch.values.is_empty() || !batch.register_values.is_empty();
-    for (i, &b) in batch.block.iter().enumerate() {
-        let block = &pass.blocks[b as usize];
-        rows.start_seq.push(seq as i64);
-        rows.thread.push(batch.thread.get(i).map_or(1, |t| *t as i32 + 1));
-        rows.block.push(b as i32 + 1);
-        let first = address;
-        address += block.mem as usize;
-        rows.address_end.push(address as i32);
-        if with_values {
-            // Memory values first, then those of the register writes: `value_index` of block_access
-            // counts so.
-            rows.values.extend((first..address).map(|m| batch.values.get(m).copied().flatten()));
-            let n = pass.register_values(b);
-            rows.values.extend(
-                (register..register + n).map(|r| batch.register_values.get(r).copied().flatten()),
-            );
-            register += n;
-            rows.value_end.push(rows.values.len() as i32);
-        }
-        if !batch.time.is_empty() {
-            time += block.steps as usize;
-            rows.time_end.push(time as i32);
-        }
-        if let Some(end) = batch.end.get(i) {
-            rows.sp.push(end.sp);
-            rows.linked.push(end.linked);
-        }
-        seq += block.steps as u64;
-    }
-    rows.addresses = batch.addresses;
-    rows.time = batch.time;
-    rows
 }

@@ -1,11 +1,22 @@
 //! `addfg build`: from traces and ELF files to a database.
 
+mod code;
+mod derived;
 mod dictionary;
 mod finish;
 mod front;
-mod functions;
+pub mod instructions;
+mod intake;
+mod limit;
 mod names;
+mod places;
+mod placing;
+mod reader;
+pub mod rows;
+mod runs;
 mod steps;
+pub mod sums;
+pub mod symbols;
 mod tables;
 
 use crate::diagnostics::Diagnostics;
@@ -15,8 +26,8 @@ use crate::trace::input::Input;
 use crate::trace::{self, Found, TraceError};
 use std::path::PathBuf;
 
+pub use derived::derived;
 pub use dictionary::Files;
-pub use finish::derived;
 pub use names::FunctionNames;
 pub use tables::Load;
 
@@ -88,6 +99,8 @@ pub enum BuildError {
     MixedElf(String),
     #[error("the log is of an instruction set that the ELF file is not for ({0})")]
     WrongIsa(String),
+    #[error("{0} and {1}: traces of different instruction sets are no traces of one run")]
+    MixedIsa(String, String),
     #[error("which instruction set is this trace of? Give the program with --elf")]
     NoIsa,
     #[error("--through {0}: no function has that name; `addfg info` lists those that ran")]
@@ -97,10 +110,14 @@ pub enum BuildError {
     #[error("{position}: {message}; --strict refuses it")]
     Strict { position: String, message: String },
     #[error(
-        "more than {limit_mb} MiB of memory in use after {steps} steps (it grows with the bytes that the program touches and \
+        "more than {limit_mb} MiB of memory in use after {done} (it grows with the bytes that the program touches and \
          its function pairs): raise --memory-limit, use --detail summary, or record a shorter run"
     )]
-    Memory { limit_mb: u64, steps: u64 },
+    Memory { limit_mb: u64, done: String },
+    #[error(
+        "the reader stopped before the end of its input; this is a defect of addfg: please report it with the trace"
+    )]
+    ReaderStopped,
     #[error("interrupted; {0} is as it was")]
     Interrupted(String),
 }

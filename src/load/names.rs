@@ -1,42 +1,53 @@
-//! Functions of formats that name them, with or without an ELF file that has them, too.
+//! Functions numbered as they are met, whether an ELF file has them or only the trace.
 
-use super::BuildError;
 use super::dictionary::Files;
-use crate::image::{AddressSpace, FunctionKind, FunctionRef};
-use duckdb::{Connection, params};
+use super::symbols::{self, Symbol, SymbolKind};
+use crate::id::{FunctionId, ImageId};
+use crate::image::{AddressSpace, FunctionRef};
+use crate::store::StoreError;
+use duckdb::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-#[derive(Clone)]
-enum Row {
+/// What a function is known by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Known {
     Symbol(FunctionRef),
-    /// A name of the trace that no ELF file has, and the source file that the trace says.
+    /// A name of the trace that no ELF file has, and the source file that the trace says; how many
+    /// of them were met before, if one name is many functions.
     Named {
         name: String,
         file: Option<String>,
+        number: usize,
     },
-    /// Code outside every symbol, by image.
+    /// Code outside every symbol, by index of the image.
     Unknown(Option<usize>),
+    /// A place outside every symbol.
+    Place(usize, u64),
+    /// A number that no ELF file has a function for.
+    Number(u32),
+    /// Code that the kernel puts into a process.
+    KernelHelper,
+    /// Who wrote what no step wrote, by its name.
+    Pseudo(String),
 }
 
 /// Rows of `function_symbol`, numbered from 1 as they are asked for.
 pub struct FunctionNames<'a> {
     space: &'a AddressSpace,
-    rows: Vec<Row>,
-    symbols: FxHashMap<FunctionRef, i32>,
-    /// By name and whatever else tells functions of one name apart.
-    named: FxHashMap<(String, Option<String>), i32>,
-    unknown: FxHashMap<Option<usize>, i32>,
+    rows: Vec<Known>,
+    /// Apart from `others`, because it is asked most.
+    symbols: FxHashMap<FunctionRef, FunctionId>,
+    others: FxHashMap<Known, FunctionId>,
 }
 
 impl<'a> FunctionNames<'a> {
     pub fn new(space: &'a AddressSpace) -> Self {
-        FunctionNames {
-            space,
-            rows: Vec::new(),
-            symbols: FxHashMap::default(),
-            named: FxHashMap::default(),
-            unknown: FxHashMap::default(),
-        }
+        let (symbols, others) = (FxHashMap::default(), FxHashMap::default());
+        FunctionNames { space, rows: Vec::new(), symbols, others }
+    }
+
+    pub fn space(&self) -> &'a AddressSpace {
+        self.space
     }
 
     pub fn len(&self) -> usize {
@@ -47,115 +58,122 @@ impl<'a> FunctionNames<'a> {
         self.rows.is_empty()
     }
 
+    /// No function of an ELF file was met.
+    pub fn without_symbols(&self) -> bool {
+        self.symbols.is_empty()
+    }
+
     /// A function of an ELF file.
-    pub fn symbol(&mut self, at: FunctionRef) -> i32 {
+    pub fn symbol(&mut self, at: FunctionRef) -> FunctionId {
         let rows = &mut self.rows;
         *self.symbols.entry(at).or_insert_with(|| {
-            rows.push(Row::Symbol(at));
-            rows.len() as i32
+            rows.push(Known::Symbol(at));
+            FunctionId::at(rows.len() - 1)
         })
+    }
+
+    fn other(&mut self, known: Known) -> FunctionId {
+        if let Some(&id) = self.others.get(&known) {
+            return id;
+        }
+        self.rows.push(known.clone());
+        let id = FunctionId::at(self.rows.len() - 1);
+        self.others.insert(known, id);
+        id
     }
 
     /// A function that only the trace has; one name in two files is two functions.
-    pub fn named(&mut self, name: &str, file: Option<&str>) -> i32 {
-        let key = (name.to_owned(), file.map(str::to_owned));
-        let rows = &mut self.rows;
-        *self.named.entry(key).or_insert_with_key(|(name, file)| {
-            rows.push(Row::Named { name: name.clone(), file: file.clone() });
-            rows.len() as i32
-        })
+    pub fn named(&mut self, name: &str, file: Option<&str>) -> FunctionId {
+        self.other(Known::Named { name: name.to_owned(), file: file.map(str::to_owned), number: 0 })
     }
 
     /// One more function of this name that only the trace has.
-    pub fn another(&mut self, name: &str) -> i32 {
-        self.rows.push(Row::Named { name: name.to_owned(), file: None });
-        self.rows.len() as i32
+    pub fn another(&mut self, name: &str) -> FunctionId {
+        let number = self.rows.len() + 1;
+        self.other(Known::Named { name: name.to_owned(), file: None, number })
     }
 
     /// Code of an image, or of none, outside every symbol.
-    pub fn unknown(&mut self, image: Option<usize>) -> i32 {
-        let rows = &mut self.rows;
-        *self.unknown.entry(image).or_insert_with(|| {
-            rows.push(Row::Unknown(image));
-            rows.len() as i32
-        })
+    pub fn unknown(&mut self, image: Option<usize>) -> FunctionId {
+        self.other(Known::Unknown(image))
+    }
+
+    /// A function that begins at a place of an image outside every symbol.
+    pub fn place(&mut self, image: usize, address: u64) -> FunctionId {
+        self.other(Known::Place(image, address))
+    }
+
+    /// A function of which the trace has a number only.
+    pub fn number(&mut self, number: u32) -> FunctionId {
+        self.other(Known::Number(number))
+    }
+
+    pub fn kernel_helper(&mut self) -> FunctionId {
+        self.other(Known::KernelHelper)
+    }
+
+    pub fn pseudo(&mut self, name: String) -> FunctionId {
+        self.other(Known::Pseudo(name))
+    }
+
+    /// The file name of an image.
+    pub fn image_name(&self, image: usize) -> String {
+        let path = &self.space.images()[image].image.path;
+        path.file_name()
+            .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
     }
 
     /// Fills `function_symbol` and `function_name`: these functions, then the other symbols. Gives
     /// their number.
-    pub fn write(&self, connection: &Connection, files: &mut Files) -> Result<usize, BuildError> {
-        let mut table = connection.appender("function_symbol")?;
-        let mut names = connection.appender("function_name")?;
-        let rest =
-            self.space.functions().filter(|at| !self.symbols.contains_key(at)).map(Row::Symbol);
-        let mut taken: FxHashSet<String> =
-            self.space.functions().map(|at| self.space.display_name(at).to_owned()).collect();
-        let mut number = 0i32;
-        for row in self
-            .rows
-            .iter()
-            .map(std::borrow::Cow::Borrowed)
-            .chain(rest.map(std::borrow::Cow::Owned))
-        {
-            number += 1;
-            match row.as_ref() {
-                Row::Symbol(at) => {
-                    let f = self.space.function(*at);
-                    let size: u64 = f.ranges.iter().map(|(a, b)| b - a).sum();
-                    let kind = if f.kind == FunctionKind::Stub { "stub" } else { "function" };
-                    let file = f.file.as_deref().map(|f| files.id(f));
-                    let (shown, entry, image) =
-                        (self.space.display_name(*at), self.space.entry(*at), at.image as i32 + 1);
-                    table.append_row(params![
-                        number,
-                        shown,
-                        f.names.first(),
-                        kind,
-                        image,
-                        file,
-                        entry,
-                        size
-                    ])?;
-                    for name in &f.names {
-                        names.append_row(params![number, name])?;
-                    }
-                }
-                Row::Named { name, file } => {
-                    let base = file.as_deref().map(|f| f.rsplit(['/', '\\']).next().unwrap_or(f));
-                    let more = base.map(|b| format!("{name} ({b})")).into_iter();
-                    let more = more.chain((2u64..).map(|n| format!("{name} #{n}")));
-                    let shown = std::iter::once(name.clone())
-                        .chain(more)
-                        .find(|n| !taken.contains(n))
-                        .unwrap_or_default();
-                    let file = file.as_deref().map(|f| files.id(f));
-                    let (image, address, size) = (None::<i32>, None::<u64>, None::<u64>);
-                    table.append_row(params![
-                        number, shown, name, "function", image, file, address, size
-                    ])?;
-                    names.append_row(params![number, name])?;
-                    taken.insert(shown);
-                }
-                Row::Unknown(image) => {
-                    let base = image.map(|i| {
-                        let path = &self.space.images()[i].image.path;
-                        path.file_name().map_or_else(
-                            || path.display().to_string(),
-                            |n| n.to_string_lossy().into_owned(),
-                        )
-                    });
-                    let shown = base.map_or("<unknown>".to_owned(), |b| format!("<unknown {b}>"));
-                    let image = image.map(|i| i as i32 + 1);
-                    let (name, file, address, size) =
-                        (None::<String>, None::<i32>, None::<u64>, None::<u64>);
-                    table.append_row(params![
-                        number, shown, name, "unknown", image, file, address, size
-                    ])?;
-                }
-            }
+    pub fn write(&self, connection: &Connection, files: &mut Files) -> Result<usize, StoreError> {
+        let space = self.space;
+        let mut taken: FxHashSet<String> = FxHashSet::default();
+        if self.rows.iter().any(|row| matches!(row, Known::Named { .. })) {
+            taken.extend(space.functions().map(|at| space.display_name(at).to_owned()));
         }
-        table.flush()?;
-        names.flush()?;
-        Ok(number as usize)
+        let met = self.rows.iter().map(|known| self.row(known, &mut taken));
+        let rest = space.functions().filter(|at| !self.symbols.contains_key(at));
+        let rest = rest.map(|at| Symbol::of(space, at));
+        symbols::write(connection, files, met.chain(rest))
     }
+
+    fn row<'s>(&'s self, known: &'s Known, taken: &mut FxHashSet<String>) -> Symbol<'s> {
+        let outside = |shown: String, image: Option<usize>| Symbol {
+            image: image.map(ImageId::at),
+            ..Symbol::made_up(shown, SymbolKind::Unknown)
+        };
+        match known {
+            Known::Symbol(at) => Symbol::of(self.space, *at),
+            Known::Named { name, file, .. } => Symbol {
+                names: vec![name],
+                file: file.as_deref(),
+                ..Symbol::made_up(unique(name, file.as_deref(), taken), SymbolKind::Function)
+            },
+            Known::Unknown(None) => outside("<unknown>".into(), None),
+            Known::Unknown(Some(i)) => {
+                outside(format!("<unknown {}>", self.image_name(*i)), Some(*i))
+            }
+            Known::Place(image, address) => Symbol {
+                address: Some(*address),
+                ..outside(
+                    format!("<unknown {} @{address:#x}>", self.image_name(*image)),
+                    Some(*image),
+                )
+            },
+            Known::Number(number) => outside(format!("<function {number}>"), None),
+            Known::KernelHelper => Symbol::made_up("<kernel helper>", SymbolKind::KernelHelper),
+            Known::Pseudo(name) => Symbol::made_up(name.as_str(), SymbolKind::Pseudo),
+        }
+    }
+}
+
+/// The name, if need be with its file or a number, so that no other function is shown by it.
+fn unique(name: &str, file: Option<&str>, taken: &mut FxHashSet<String>) -> String {
+    let base = file.map(|f| f.rsplit(['/', '\\']).next().unwrap_or(f));
+    let with_file = base.map(|b| format!("{name} ({b})"));
+    let numbered = (2u64..).map(|n| format!("{name} #{n}"));
+    let mut names = std::iter::once(name.to_owned()).chain(with_file).chain(numbered);
+    let shown = names.find(|n| !taken.contains(n)).unwrap_or_default();
+    taken.insert(shown.clone());
+    shown
 }

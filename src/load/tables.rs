@@ -1,7 +1,8 @@
 //! From formats that carry calls, communications or control flow themselves to tables.
 
+use super::derived::derived;
 use super::dictionary::{self, Files, TraceFile};
-use super::finish::derived;
+use super::limit::Limit;
 use super::{BuildError, Detail, Options, Report};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::image::{AddressSpace, Image, Loaded};
@@ -23,9 +24,8 @@ pub struct Load<'a> {
     /// By image: its address was given.
     placed: Vec<bool>,
     pub detail: Detail,
-    /// Threads that may work beside the caller's.
-    pub jobs: usize,
     pub files: Files,
+    limit: Limit,
     strict: bool,
     output: String,
     consumed: u64,
@@ -74,13 +74,14 @@ impl Load<'_> {
         self.space = Arc::new(AddressSpace::new(images));
     }
 
-    /// Says that `bytes` more of the inputs were consumed; an error if the person interrupts.
+    /// Says that `bytes` more of the inputs were consumed; an error if the person interrupts or more
+    /// memory is in use than allowed.
     pub fn progress(&mut self, bytes: u64) -> Result<(), BuildError> {
         self.consumed += bytes;
         if (self.progress)(self.consumed, self.total) {
             return Err(BuildError::Interrupted(self.output.clone()));
         }
-        Ok(())
+        self.limit.check(|| format!("{} bytes", self.consumed))
     }
 }
 
@@ -91,7 +92,7 @@ pub fn build(
     format: &'static dyn TableFormat,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Report, BuildError> {
-    let traces: Vec<_> = inputs.iter().map(|i| TraceFile::of(i, format.name())).collect();
+    let mut traces: Vec<_> = inputs.iter().map(|i| TraceFile::of(i, format.name())).collect();
     let total = inputs.iter().map(Input::size).sum::<Option<u64>>().unwrap_or(0);
     let placed = images.iter().map(|(_, bias)| bias.is_some()).collect();
     let images =
@@ -104,8 +105,8 @@ pub fn build(
         space: Arc::new(AddressSpace::new(images)),
         placed,
         detail: options.detail,
-        jobs: options.jobs.max(1),
         files: Files::default(),
+        limit: Limit::new(options.memory_limit),
         strict: options.strict,
         output: options.output.display().to_string(),
         consumed: 0,
@@ -116,7 +117,8 @@ pub fn build(
     let loaded = format.load(inputs, &mut load)?;
     let Load { mut files, diagnostics, space, .. } = load;
     dictionary::meta(&connection, options, &loaded.meta)?;
-    dictionary::inputs(&connection, options, &traces, loaded.carries, &space)?;
+    traces.iter_mut().for_each(|t| t.carries = loaded.carries);
+    dictionary::inputs(&connection, options, &traces, &space)?;
     dictionary::diagnostics(&connection, &diagnostics)?;
     dictionary::images(&connection, &space, &dictionary::sections(&space), &mut files)?;
     files.write(&connection)?;

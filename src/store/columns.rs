@@ -92,7 +92,6 @@ macro_rules! table {
         }
     };
 }
-pub(crate) use table;
 
 /// Appends all rows of a table; much faster than one by one.
 pub fn append(

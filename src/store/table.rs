@@ -56,7 +56,7 @@ impl<'c> Sink<'c> {
 }
 
 /// Makes a record batch of unnamed columns.
-fn record_batch(columns: Vec<ArrayRef>) -> Result<RecordBatch, StoreError> {
+pub(super) fn record_batch(columns: Vec<ArrayRef>) -> Result<RecordBatch, StoreError> {
     let field = |(i, c): (usize, &ArrayRef)| Field::new(i.to_string(), c.data_type().clone(), true);
     let schema = Schema::new(columns.iter().enumerate().map(field).collect::<Vec<_>>());
     Ok(RecordBatch::try_new(Arc::new(schema), columns)?)

@@ -1,87 +1,15 @@
 //! A new database: written under another name by a thread of its own, renamed when complete.
 
-use super::columns::{self, Table};
+use super::table::{Batch, Tables};
 use super::{EMPTY, SCHEMA, StoreError};
-use duckdb::arrow::array::{
-    Array, ArrayRef, BooleanArray, Int32Array, Int64Array, ListArray, UInt64Array,
-};
-use duckdb::arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
-use duckdb::arrow::datatypes::{DataType, Field};
 use duckdb::{Config, Connection};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// What the pass's thread sends.
-pub enum Rows {
-    Batch(Table, Vec<ArrayRef>),
-    Runs(RunRows),
-}
-
-/// Rows of `block_run`, one a run.
-#[derive(Default)]
-pub struct RunRows {
-    pub start_seq: Vec<i64>,
-    pub thread: Vec<i32>,
-    pub block: Vec<i32>,
-    /// Memory accesses of each run.
-    pub addresses: Vec<u64>,
-    pub address_end: Vec<i32>,
-    /// One value for each register write of 8 bytes or less and for each memory access; empty if
-    /// there are none.
-    pub values: Vec<Option<u64>>,
-    pub value_end: Vec<i32>,
-    /// One a step; empty if there is no clock.
-    pub time: Vec<u64>,
-    pub time_end: Vec<i32>,
-    pub sp: Vec<Option<u64>>,
-    pub linked: Vec<bool>,
-}
-
-fn list(values: ArrayRef, ends: Vec<i32>, empty_is_null: bool) -> Result<ArrayRef, StoreError> {
-    let mut offsets = Vec::with_capacity(ends.len() + 1);
-    offsets.push(0);
-    offsets.extend(ends);
-    let nulls =
-        empty_is_null.then(|| NullBuffer::from_iter(offsets.windows(2).map(|w| w[0] != w[1])));
-    let field = Arc::new(Field::new("item", DataType::UInt64, true));
-    Ok(Arc::new(ListArray::try_new(
-        field,
-        OffsetBuffer::new(ScalarBuffer::from(offsets)),
-        values,
-        nulls,
-    )?))
-}
-
-impl RunRows {
-    /// The columns that the trace has something for, with their names.
-    fn columns(self) -> Result<(Vec<&'static str>, Vec<ArrayRef>), StoreError> {
-        let mut names = vec!["start_seq", "thread_id", "block_id", "address"];
-        let mut columns: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from(self.start_seq)),
-            Arc::new(Int32Array::from(self.thread)),
-            Arc::new(Int32Array::from(self.block)),
-            list(Arc::new(UInt64Array::from(self.addresses)), self.address_end, true)?,
-        ];
-        let mut add = |name, column| {
-            names.push(name);
-            columns.push(column);
-        };
-        if !self.value_end.is_empty() {
-            add("value", list(Arc::new(UInt64Array::from(self.values)), self.value_end, true)?);
-        }
-        if !self.time_end.is_empty() {
-            add("time", list(Arc::new(UInt64Array::from(self.time)), self.time_end, true)?);
-        }
-        if !self.sp.is_empty() {
-            add("sp", Arc::new(UInt64Array::from(self.sp)));
-        }
-        if !self.linked.is_empty() {
-            add("linked", Arc::new(BooleanArray::from(self.linked)));
-        }
-        Ok((names, columns))
-    }
-}
+/// Parts of `dataflow_row` that are to be added up: a temporary table of every database that is being
+/// built.
+pub const FLOW_PART: &str = "flow_part";
 
 /// Little memory: the pool fills up to its limit with what nobody reads again. A bulk load needs no
 /// order but its own. Rows wait for as little as possible before they are compressed: several
@@ -104,7 +32,7 @@ const COMMIT: &str = "SET wal_autocheckpoint = '1KB'; COMMIT; CHECKPOINT;";
 pub struct Writer {
     path: PathBuf,
     temporary: PathBuf,
-    sender: Option<mpsc::SyncSender<Rows>>,
+    sender: Option<mpsc::SyncSender<Batch>>,
     thread: Option<JoinHandle<Result<Connection, StoreError>>>,
     done: bool,
 }
@@ -125,7 +53,7 @@ impl Writer {
         // Here, so that a place that cannot be written is known before the trace is read.
         let io = |source| StoreError::Io { path: path.display().to_string(), source };
         std::fs::write(&writer.temporary, zstd::decode_all(EMPTY).map_err(io)?).map_err(io)?;
-        let (sender, receiver) = mpsc::sync_channel::<Rows>(4);
+        let (sender, receiver) = mpsc::sync_channel::<Batch>(4);
         writer.sender = Some(sender);
         let temporary = writer.temporary.clone();
         let work = move || {
@@ -141,7 +69,7 @@ impl Writer {
     }
 
     /// A sender of rows; sending fails when the writer has ended with an error.
-    pub fn sender(&self) -> Option<mpsc::SyncSender<Rows>> {
+    pub fn sender(&self) -> Option<mpsc::SyncSender<Batch>> {
         self.sender.clone()
     }
 
@@ -212,42 +140,13 @@ pub fn make_empty(path: &Path) -> Result<(), StoreError> {
 fn begin(path: &Path) -> Result<Connection, StoreError> {
     let connection = Connection::open_with_flags(path, config()?)?;
     connection.execute_batch(SETTINGS)?;
-    connection.execute_batch(
-        "BEGIN TRANSACTION; CREATE TEMP TABLE flow_part AS FROM dataflow_row LIMIT 0;",
-    )?;
+    connection.execute_batch(&format!(
+        "BEGIN TRANSACTION; CREATE TEMP TABLE {FLOW_PART} AS FROM dataflow_row LIMIT 0;",
+    ))?;
     Ok(connection)
 }
 
-fn append(connection: &Connection, rows: mpsc::Receiver<Rows>) -> Result<(), StoreError> {
-    let mut appenders = Vec::new();
-    for table in Table::ALL {
-        appenders.push(connection.appender(table.name())?);
-    }
-    // What a trace has no column for is not given: the database fills it with NULL at a fraction of
-    // the cost.
-    let mut given: Vec<&str> = Vec::new();
-    for rows in rows {
-        let (table, columns) = match rows {
-            Rows::Batch(table, columns) => (table, columns),
-            Rows::Runs(runs) => {
-                let (names, columns) = runs.columns()?;
-                if given != names {
-                    let appender = &mut appenders[Table::BlockRun as usize];
-                    appender.flush()?;
-                    *appender = connection.appender_with_columns(Table::BlockRun.name(), &names)?;
-                    given = names;
-                }
-                (Table::BlockRun, columns)
-            }
-        };
-        debug_assert!(columns.iter().all(|c| c.len() == columns[0].len()));
-        appenders[table as usize].append_record_batch(columns::batch(columns)?)?;
-        // Into the table: an appender would gather seven times as many first.
-        appenders[table as usize].flush()?;
-    }
-    // An appender loses its errors when dropped.
-    for appender in &mut appenders {
-        appender.flush()?;
-    }
-    Ok(())
+fn append(connection: &Connection, batches: mpsc::Receiver<Batch>) -> Result<(), StoreError> {
+    let mut tables = Tables::new(connection);
+    batches.into_iter().try_for_each(|batch| tables.append(batch))
 }

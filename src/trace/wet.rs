@@ -6,6 +6,7 @@ use super::input::{Input, Locator};
 use super::{Format, Loaded, TableFormat, TraceError};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::Carries;
+use crate::id::FileId;
 use crate::image::AddressSpace;
 use crate::isa::{Decoded, Decoder, FlowKind, decoder};
 use crate::load::{BuildError, Detail, FunctionNames, Load};
@@ -393,8 +394,8 @@ impl<'s> Reader<'_, '_, 's> {
             .and_then(|(d, bytes)| d.decode(address, bytes, space.thumb(address).unwrap_or(false)));
         self.instructions.push(Instruction {
             address,
-            function,
-            file,
+            function: function.column(),
+            file: file.map(FileId::column),
             line,
             executions: 0,
             decoded,

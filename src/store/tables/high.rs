@@ -1,7 +1,7 @@
 //! Rows of `schema/3_high.sql`.
 
 use crate::analysis::CallKind;
-use crate::id::{CallId, FunctionId, InstructionId, IntervalId, ThreadId};
+use crate::id::{CallId, FunctionId, InstructionId, IntervalId, Seq, ThreadId};
 use crate::store::row::tables;
 
 tables! {
@@ -10,8 +10,8 @@ tables! {
         thread_id: ThreadId => INTEGER,
         call_id: CallId => INTEGER,
         function_id: FunctionId => INTEGER,
-        start_seq: Option<u64> => BIGINT,
-        end_seq: Option<u64> => BIGINT,
+        start_seq: Option<Seq> => BIGINT,
+        end_seq: Option<Seq> => BIGINT,
         start_time: Option<u64> => UBIGINT,
         end_time: Option<u64> => UBIGINT,
     }

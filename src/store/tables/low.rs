@@ -55,7 +55,7 @@ tables! {
         size: Option<u64> => UBIGINT,
     }
 
-    FunctionName<'a>, FunctionNames = "function_name" {
+    FunctionName<'a>, FunctionNameRows = "function_name" {
         function_id: FunctionId => INTEGER,
         name: &'a str => VARCHAR,
     }

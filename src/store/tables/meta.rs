@@ -27,7 +27,7 @@ tables! {
         carries_paths: Option<bool> => BOOLEAN,
     }
 
-    Diagnostic<'a>, Diagnostics = "diagnostic" {
+    Diagnostic<'a>, DiagnosticRows = "diagnostic" {
         severity: &'a str => VARCHAR,
         code: &'a str => VARCHAR,
         message: &'a str => VARCHAR,

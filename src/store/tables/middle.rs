@@ -1,7 +1,7 @@
 //! Rows of `schema/2_middle.sql`.
 
 use crate::analysis::{CallKind, Ending};
-use crate::id::{CallId, FunctionId, InstructionId, ThreadId};
+use crate::id::{CallId, FunctionId, InstructionId, Seq, ThreadId};
 use crate::store::row::tables;
 
 tables! {
@@ -15,8 +15,8 @@ tables! {
         depth: u32 => INTEGER,
         kind: CallKind => VARCHAR,
         ending: Ending => VARCHAR,
-        call_seq: Option<u64> => BIGINT,
-        return_seq: Option<u64> => BIGINT,
+        call_seq: Option<Seq> => BIGINT,
+        return_seq: Option<Seq> => BIGINT,
         call_time: Option<u64> => UBIGINT,
         return_time: Option<u64> => UBIGINT,
         call_instruction_id: Option<InstructionId> => INTEGER,

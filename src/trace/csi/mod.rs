@@ -355,9 +355,9 @@ impl Build<'_, '_, '_> {
             let function_id = match free.min_by_key(|at| distance(at)) {
                 Some(&at) => {
                     used.insert(at);
-                    self.names.symbol(at)
+                    self.names.symbol(at).column()
                 }
-                None => self.names.another(&d.name),
+                None => self.names.another(&d.name).column(),
             };
             let numbering = match Numbering::of(&d.function) {
                 Ok(numbering) => Some(numbering),
@@ -474,8 +474,8 @@ impl Build<'_, '_, '_> {
                 let function_id = match known {
                     Some(known) => self.known[known].function_id,
                     None => match symbols.get(frame.function.as_str()).map(Vec::as_slice) {
-                        Some([one]) => self.names.symbol(*one),
-                        _ => self.names.named(&frame.function, frame.file.as_deref()),
+                        Some([one]) => self.names.symbol(*one).column(),
+                        _ => self.names.named(&frame.function, frame.file.as_deref()).column(),
                     },
                 };
                 let instance = self.instances.entry(function_id).or_default();

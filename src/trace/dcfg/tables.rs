@@ -274,11 +274,11 @@ impl<'a> Code<'a> {
     ) -> (Option<i32>, Option<i32>) {
         let of_elf = self.elf[process][image as usize].and_then(|_| self.space.line(address));
         if let Some((file, line)) = of_elf {
-            return (Some(files.id(&file)), Some(line as i32));
+            return (Some(files.id(&file).column()), Some(line as i32));
         }
         match self.graph.processes[process].images[image as usize].line_at(address) {
             Some((file, line)) => (
-                Some(files.id(&self.graph.files[file as usize])),
+                Some(files.id(&self.graph.files[file as usize]).column()),
                 (line > 0).then_some(line as i32),
             ),
             None => (None, None),
@@ -312,7 +312,7 @@ impl<'a> Code<'a> {
                     }
                     let size: u64 = f.ranges.iter().map(|(a, b)| b - a).sum();
                     let kind = if f.kind == FunctionKind::Stub { "stub" } else { "function" };
-                    let file = f.file.as_deref().map(|f| files.id(f));
+                    let file = f.file.as_deref().map(|f| files.id(f).column());
                     let place = (file, Some(self.space.entry(at)), Some(size));
                     (
                         self.space.display_name(at).to_owned(),

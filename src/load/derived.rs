@@ -1,0 +1,85 @@
+//! What is derived from the other tables when they are filled: for views, with SQL.
+
+use super::BuildError;
+use crate::store::TOP_CALLS;
+use duckdb::Connection;
+
+/// What is derived may have millions of rows to go through, and keeps a part of them. Of tables
+/// that are not committed DuckDB takes the number of rows for 0 and would join the wrong way round:
+/// all is written so that the right side is the small one.
+const SETTINGS: &str = "SET memory_limit = '64MB'; SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';";
+
+/// Fills what is derived from the other tables for views.
+pub fn derived(connection: &Connection) -> Result<(), BuildError> {
+    derive(connection, "")
+}
+
+/// The same of what the pass has found.
+pub fn derived_of_pass(connection: &Connection) -> Result<(), BuildError> {
+    derive(connection, WHOLE_FLOWS)
+}
+
+fn derive(connection: &Connection, first: &str) -> Result<(), BuildError> {
+    connection.execute_batch(&format!("{SETTINGS} {first}"))?;
+    for (table, sql) in FOLDED {
+        connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
+    }
+    largest(connection)?;
+    Ok(connection.execute_batch("RESET disabled_optimizers; SET threads = 1;")?)
+}
+
+/// Fills `top_call`, `top_dataflow` and `top_call_edge` with what the view of instances asks of all
+/// call instances.
+fn largest(connection: &Connection) -> Result<(), BuildError> {
+    macro_rules! report {
+        ($name:literal) => {
+            include_str!(concat!("../../queries/report/", $name, ".sql"))
+                .trim_end()
+                .trim_end_matches(';')
+        };
+    }
+    if connection
+        .query_row("SELECT count(*) = 0 FROM (FROM function_call LIMIT 1)", [], |r| r.get(0))?
+    {
+        return Ok(());
+    }
+    Ok(connection.execute_batch(&format!(
+        "CREATE TEMP TABLE merged AS SELECT call_id, into_call_id, steps_self FROM folded_call WHERE into_call_id <> call_id;
+         CREATE TEMP TABLE largest AS {top};
+         CREATE TEMP TABLE near AS
+             SELECT call_id::BIGINT AS node, 0 AS distance FROM largest
+             UNION ALL SELECT -function_id, 0 FROM function_symbol WHERE kind = 'pseudo';
+         CREATE TEMP VIEW instance_call AS {call};
+         INSERT INTO top_call SELECT c.*, l.share FROM ({calls}) c JOIN largest l USING (call_id) ORDER BY l.share DESC, call_id;
+         INSERT INTO top_dataflow
+             SELECT writer, reader, via, bytes, unique_bytes, transfers FROM ({data}) ORDER BY writer, reader, via;
+         INSERT INTO top_call_edge SELECT caller, callee, calls, steps FROM ({edges}) ORDER BY caller, callee;
+         DROP VIEW instance_call; DROP TABLE near; DROP TABLE largest; DROP TABLE merged;",
+        top = report!("instance_top").replace("$1", &TOP_CALLS.to_string()),
+        call = report!("instance_call"),
+        calls = report!("instance_self"),
+        data = report!("instance_data"),
+        edges = report!("instance_calls"),
+    ))?)
+}
+
+/// Flows of which parts were given out that turned out to be of the same `via`.
+const WHOLE_FLOWS: &str = "
+    INSERT INTO dataflow_row
+    SELECT f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, min(f.place_id), sum(f.bytes),
+           sum(f.unique_bytes), sum(f.transfers)
+    FROM flow_part f JOIN place p USING (place_id)
+    GROUP BY f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, p.via, p.function_id
+    ORDER BY ALL;
+    DROP TABLE flow_part;";
+
+/// Tables that have stubs merged into their callers, in the order in which each has what it reads.
+const FOLDED: [(&str, &str); 4] = [
+    ("folded_call", include_str!("../../queries/derive/middle/folded_call.sql")),
+    (
+        "function_profile_folded",
+        include_str!("../../queries/derive/high/function_profile_folded.sql"),
+    ),
+    ("function_edge_folded", include_str!("../../queries/derive/high/function_edge_folded.sql")),
+    ("call_edge_folded", include_str!("../../queries/derive/high/call_edge_folded.sql")),
+];

@@ -1,0 +1,71 @@
+//! Where images lie: a position-independent one is placed when enough of the trace is known.
+
+use super::BuildError;
+use super::intake::{Intake, Records};
+use crate::diagnostics::{Diagnostic, Severity};
+use crate::image::{self, Image, Loaded};
+
+/// Addresses of instructions that are enough to place an image by.
+const ENOUGH: usize = 20_000;
+
+/// Images at their addresses, and what was read of the trace to find them.
+pub struct Placed {
+    pub images: Vec<Loaded>,
+    pub early: Vec<Records>,
+}
+
+/// Places images; reads as much of the trace as it takes.
+pub fn place(images: Vec<(Image, Option<u64>)>, intake: &mut Intake) -> Result<Placed, BuildError> {
+    let guess = images.iter().any(|(image, bias)| image.pie && bias.is_none());
+    let mut early = Vec::new();
+    let mut addresses: Vec<u64> = Vec::new();
+    while let Some(records) = intake.next()? {
+        let new = match &records {
+            Records::Runs(batch) => &batch.new_insns[..],
+            Records::Steps(batch) => &batch.new_insns[..],
+            Records::End => &[],
+        };
+        addresses.extend(new.iter().map(|i| i.address));
+        let ends = matches!(records, Records::End);
+        early.push(records);
+        if ends || (!guess && !addresses.is_empty()) || addresses.len() > ENOUGH {
+            break;
+        }
+    }
+    let mut loaded = Vec::new();
+    for (image, bias) in images {
+        let guessed = || if image.pie { image::guess_bias(&image, &addresses) } else { Some(0) };
+        let found = bias.or_else(guessed);
+        if found.is_none() {
+            intake.diagnostics.add(unknown_bias(&image));
+        }
+        if image.stripped {
+            intake.diagnostics.add(stripped(&image));
+        }
+        loaded.push(Loaded { image, bias: found.unwrap_or(0) });
+    }
+    Ok(Placed { images: loaded, early })
+}
+
+fn unknown_bias(image: &Image) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        code: "bias-unknown",
+        message: format!("where {} was loaded could not be found out", image.path.display()),
+        position: String::new(),
+        remedy: "give its load address: --elf FILE@ADDRESS",
+    }
+}
+
+fn stripped(image: &Image) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        code: "stripped",
+        message: format!(
+            "{} has no symbol table: its functions are one, <unknown>",
+            image.path.display()
+        ),
+        position: String::new(),
+        remedy: "give the file as it was before strip",
+    }
+}
