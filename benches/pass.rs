@@ -1,9 +1,13 @@
 //! From batches to rows: addresses of accesses from register values, and the streaming pass.
 
 use crate::inputs::{JPEG, Keep, Null, Recording, repository};
-use addfg::analysis::pass::{Options, Pass};
-use addfg::analysis::{Call, CodeMap, Communication, Flow, Interval, Output, SavedRegister};
+use addfg::analysis::block::SaveRule;
+use addfg::analysis::pass::{FrameSlot, Pass, Processor};
+use addfg::analysis::{
+    Call, CodeMap, Communication, Details, Flow, Interval, Options, Output, SavedRegister,
+};
 use addfg::event::{Isa, RunBatch};
+use addfg::id::FunctionId;
 use addfg::image::{AddressSpace, FunctionRef, Image, Loaded};
 use addfg::isa::elaborate::{Elaborator, resolve};
 use addfg::isa::{self, Decoded};
@@ -16,18 +20,18 @@ use std::collections::HashMap;
 #[derive(Clone)]
 struct Map<'a> {
     space: &'a AddressSpace,
-    ids: HashMap<Option<FunctionRef>, u32>,
+    ids: HashMap<Option<FunctionRef>, FunctionId>,
 }
 
 impl CodeMap for Map<'_> {
-    fn function_at(&mut self, address: u64) -> u32 {
-        let next = self.ids.len() as u32 + 1;
+    fn function_at(&mut self, address: u64) -> FunctionId {
+        let next = FunctionId::at(self.ids.len());
         *self.ids.entry(self.space.function_at(address)).or_insert(next)
     }
-    fn is_stub(&self, _: u32) -> bool {
+    fn is_stub(&self, _: FunctionId) -> bool {
         false
     }
-    fn is_through(&self, _: u32) -> bool {
+    fn is_through(&self, _: FunctionId) -> bool {
         false
     }
 }
@@ -40,7 +44,7 @@ impl Output for Count {
     fn communication(&mut self, _: Communication) {
         self.0 += 1;
     }
-    fn call(&mut self, _: Call) {
+    fn call(&mut self, _: Call, _: Option<u64>) {
         self.0 += 1;
     }
     fn interval(&mut self, _: Interval) {
@@ -76,10 +80,12 @@ fn streaming(bencher: Bencher, detail: &str) {
     let blocks: Vec<_> =
         log.runs.iter_mut().flat_map(|b| std::mem::take(&mut b.new_blocks)).collect();
     let options = Options {
-        literal_saves: false,
-        communications: detail != "instance",
-        local_communications: detail == "full",
-        instances: true,
+        saves: SaveRule::Transparent,
+        details: match detail {
+            "instance" => Details::Instances,
+            "pairs" => Details::Crossing,
+            _ => Details::Local,
+        },
         mutation: None,
         superblock_after: addfg::analysis::superblock::HOT,
     };
@@ -91,8 +97,7 @@ fn streaming(bencher: Bencher, detail: &str) {
                 Count::default(),
                 options,
                 Vec::new(),
-                isa::registers(isa).size,
-                false,
+                Processor { register_bytes: isa::registers(isa).size, slot: FrameSlot::ReturnSlot },
             );
             for (def, decoded) in &insns {
                 pass.add_insn(def.clone(), decoded.clone());
@@ -104,7 +109,7 @@ fn streaming(bencher: Bencher, detail: &str) {
                 pass.push(batch);
             }
             pass.finish();
-            pass.output.0
+            pass.output().0
         },
     );
 }

@@ -1,9 +1,10 @@
 //! From rows to a database, and from a graph to a file.
 
 use crate::inputs::{DATABASE, SCRATCH};
+use addfg::analysis::origin::Origin;
 use addfg::analysis::{Communication, Output};
 use addfg::graph::{Selection, load};
-use addfg::id::{BlockId, ThreadId};
+use addfg::id::{AccessRef, BlockId, Seq, ThreadId};
 use addfg::load::rows::PassRows;
 use addfg::render::{Made, RENDERERS, renderer};
 use addfg::store::open::open;
@@ -61,7 +62,9 @@ fn database_communications(bencher: Bencher) {
         written(|rows| {
             let mut output = PassRows::new(|batch| rows.send(batch).expect("the writer runs"));
             for row in 1..=ROWS {
-                let (read, write) = (8 * row << 16, (8 * row - row % 50) << 16);
+                let access = |seq| AccessRef { seq: Seq::new(seq).expect("from 1"), ordinal: 0 };
+                let (read, write) = (access(8 * row + 50), access(8 * row + 50 - row % 50));
+                let write = Origin::Step(write);
                 let address = 0x1000_0000 + row % 4096 * 4;
                 output.communication(Communication {
                     write,

@@ -6,6 +6,119 @@
 //! accesses touched). [`crate::isa::elaborate`] turns the first into the second, so that
 //! [`crate::analysis`] knows runs only.
 
+/// What a trace tells of beside steps. A recorder that tells none of it need not know of it: to add
+/// a kind takes a variant here and a method with a default in [`EventSink`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    ThreadStart(ThreadStart),
+    ThreadEnd {
+        thread: u32,
+    },
+    SystemCall(Box<SystemCall>),
+    ImageMap(Box<ImageMap>),
+    ImageUnmap {
+        address: u64,
+        bytes: u64,
+    },
+    /// The kernel begins a signal handler of the thread.
+    SignalDelivered {
+        thread: u32,
+        number: u32,
+    },
+    /// The thread goes on where the signal interrupted it.
+    SignalEnded {
+        thread: u32,
+    },
+    Allocation(Allocation),
+    Free {
+        thread: u32,
+        address: u64,
+    },
+    /// Something that the program or its user marked.
+    Marker {
+        thread: u32,
+        text: Box<str>,
+    },
+}
+
+/// A thread begins; numbers are the log's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadStart {
+    pub thread: u32,
+    pub parent: Option<u32>,
+    pub name: Option<Box<str>>,
+}
+
+/// A system call that has returned. It stands behind the step that made it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SystemCall {
+    pub thread: u32,
+    pub number: Option<i64>,
+    pub name: Option<Box<str>>,
+    pub result: Option<u64>,
+    /// Memory that the kernel read and wrote, in its order.
+    pub accesses: Vec<KernelAccess>,
+}
+
+/// Adjacent bytes that the kernel read or wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelAccess {
+    pub is_write: bool,
+    pub address: u64,
+    pub bytes: u64,
+    /// Where they come from or go to (`<read: words.txt>`); None: `<kernel>`.
+    pub source: Option<Box<str>>,
+}
+
+/// A file, or memory without one, is mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageMap {
+    pub address: u64,
+    pub bytes: u64,
+    pub offset: u64,
+    pub path: Option<Box<str>>,
+}
+
+/// Memory that the program asked its allocator for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    pub thread: u32,
+    pub address: u64,
+    pub bytes: u64,
+}
+
+/// Takes events; what a kind is not overridden for is not told.
+pub trait EventSink {
+    fn thread_start(&mut self, _: &ThreadStart) {}
+    fn thread_end(&mut self, _thread: u32) {}
+    fn system_call(&mut self, _: &SystemCall) {}
+    fn image_map(&mut self, _: &ImageMap) {}
+    fn image_unmap(&mut self, _address: u64, _bytes: u64) {}
+    fn signal_delivered(&mut self, _thread: u32, _number: u32) {}
+    fn signal_ended(&mut self, _thread: u32) {}
+    fn allocation(&mut self, _: &Allocation) {}
+    fn free(&mut self, _thread: u32, _address: u64) {}
+    fn marker(&mut self, _thread: u32, _text: &str) {}
+}
+
+impl Event {
+    /// Calls the method of its kind.
+    pub fn tell(&self, sink: &mut (impl EventSink + ?Sized)) {
+        match self {
+            Event::ThreadStart(start) => sink.thread_start(start),
+            Event::ThreadEnd { thread } => sink.thread_end(*thread),
+            Event::SystemCall(call) => sink.system_call(call),
+            Event::ImageMap(map) => sink.image_map(map),
+            Event::ImageUnmap { address, bytes } => sink.image_unmap(*address, *bytes),
+            Event::SignalDelivered { thread, number } => sink.signal_delivered(*thread, *number),
+            Event::SignalEnded { thread } => sink.signal_ended(*thread),
+            Event::Allocation(allocation) => sink.allocation(allocation),
+            Event::Free { thread, address } => sink.free(*thread, *address),
+            Event::Marker { thread, text } => sink.marker(*thread, text),
+        }
+    }
+}
+
 /// Instruction sets that addfg decodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Isa {
@@ -127,6 +240,9 @@ pub struct StepBatch {
     /// Register values that differ from what the log said of the same thread before (a first record
     /// lists all). Registers wider than 8 bytes are given as several spans.
     pub registers: Vec<(RegSpan, u64)>,
+    /// Events, each with the index of the step before which it stands (the number of steps if it
+    /// stands behind all), in order.
+    pub events: Vec<(u32, Event)>,
     /// Line (text) or byte offset (binary) of the first row, for messages.
     pub position: u64,
 }
@@ -149,6 +265,7 @@ impl StepBatch {
             accesses,
             register_end,
             registers,
+            events,
             position,
         } = self;
         new_insns.clear();
@@ -160,6 +277,7 @@ impl StepBatch {
         accesses.clear();
         register_end.clear();
         registers.clear();
+        events.clear();
         *position = 0;
     }
 }
@@ -228,6 +346,9 @@ pub struct RunBatch {
     pub time: Vec<u64>,
     /// One per run; empty if the trace has no registers.
     pub end: Vec<RunEnd>,
+    /// Events, each with the index of the run before which it stands (the number of runs if it
+    /// stands behind all), in order.
+    pub events: Vec<(u32, Event)>,
     /// Line or byte offset of the first run, for messages.
     pub position: u64,
 }

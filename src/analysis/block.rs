@@ -1,9 +1,29 @@
-//! What is known of a block before it runs: its accesses, and for the registers which reads are fed
-//! inside the block and which reach out of it. Register traffic inside a run is the same each time,
-//! so it is counted once here and multiplied.
+//! What is known of a block before it runs: its accesses, how it ends, and the segments that it
+//! consists of.
 
-use crate::event::{BlockDef, MemShape, RegSpan};
+use super::segment::{self, Segment};
+use crate::event::{BlockDef, InsnDef, MemShape, RegSpan};
+use crate::id::{FunctionId, InstructionId};
 use crate::isa::{Decoded, FlowKind};
+
+/// An executed instruction.
+#[derive(Clone, Debug)]
+pub struct Insn {
+    pub def: InsnDef,
+    pub decoded: Decoded,
+    pub function: FunctionId,
+    /// Of a copying function (`--through`).
+    pub copies: bool,
+}
+
+/// What a store of a register that another instance wrote is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaveRule {
+    /// It may be a save, and a load a restore: see "Saved registers" in `docs/semantics.md`.
+    Transparent,
+    /// A store like any other (`--saves literal`).
+    Literal,
+}
 
 /// An access of a block's template, as the table `block_access` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,97 +129,6 @@ pub fn accesses<'a>(
     }
 }
 
-/// What the pass does for one access, or part of one, of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Op {
-    pub kind: OpKind,
-    pub stack_relative: bool,
-    /// Read: goes on with the access of the op before. Write: the bytes were loaded by the step.
-    /// Load: a return's.
-    pub flag: bool,
-    /// Write: the version was already read inside the segment.
-    pub seen: bool,
-    pub ordinal: u16,
-    /// Store that may be a save: ordinal of its register read.
-    pub read_ordinal: u16,
-    pub step: u32,
-    pub insn: u32,
-    /// Index among the run's addresses.
-    pub mem: u32,
-    pub size: u32,
-    /// Read, Write: offset of the bytes; Load, Store: the data register.
-    pub register: Option<RegSpan>,
-    /// In a copying function: the part of a register that a load fills with what it loaded (the
-    /// rest is zeros or sign), or the store of a move from memory to memory (and its load:
-    /// `moves`).
-    pub low: Option<RegSpan>,
-    pub moves: bool,
-    /// Of the pass.
-    pub met: Met,
-}
-
-/// What the pass met at an operation last, and so most likely meets next: indices that save it a
-/// search, 0 if none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Met {
-    /// Edges of the instructions, the last first.
-    pub edges: [u32; 2],
-    /// Flow into the call instance.
-    pub flow: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpKind {
-    /// Register read that the segment does not feed itself.
-    Read,
-    /// Register write that is the last in the segment.
-    Write,
-    Load,
-    Store,
-}
-
-/// A communication inside a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Static {
-    pub write_step: u32,
-    pub write_ordinal: u16,
-    pub read_step: u32,
-    pub read_ordinal: u16,
-    pub address: u16,
-    pub bytes: u16,
-    pub write_insn: u32,
-    pub read_insn: u32,
-    /// First communication of its (write access, read access).
-    pub first: bool,
-    /// Bytes of the version that nothing read before.
-    pub unique: u16,
-}
-
-/// Steps of a block in one function, between points where registers must be looked at anew.
-#[derive(Clone, Debug, Default)]
-pub struct Segment {
-    pub first_step: u32,
-    pub steps: u32,
-    pub function: u32,
-    pub ops: Vec<Op>,
-    pub statics: Vec<Static>,
-    pub static_bytes: u64,
-    pub static_unique: u64,
-    pub static_transfers: u64,
-    /// Bytes that its stores write.
-    pub stored_bytes: u64,
-    /// How often it ran.
-    pub count: u64,
-    /// Of the pass: a bit for each of the first 64 threads in which it ran.
-    pub threads: u64,
-    /// Registers from which a store may be a save.
-    pub save_mask: u64,
-    /// Registers whose load feeds reads further on in the segment.
-    pub hazard_mask: u64,
-    /// A step of a copying function.
-    pub through: bool,
-}
-
 /// How a block ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Last {
@@ -210,10 +139,56 @@ pub struct Last {
     pub conditional: bool,
     pub repeats: bool,
     pub executed: bool,
-    pub insn: u32,
+    pub insn: InstructionId,
     /// Address index of the return-address slot that a call stores or a return loads.
     pub slot: Option<u32>,
-    pub slot_size: u32,
+}
+
+impl Last {
+    fn new(def: &BlockDef, insns: &[Insn], list: &[Access]) -> Last {
+        let step = def.steps[def.steps.len() - 1];
+        let Insn { def: InsnDef { address, .. }, decoded, .. } = &insns[step.insn as usize];
+        let flow = decoded.flow;
+        let is_slot = |a: &&Access| match flow.kind {
+            FlowKind::Call => a.is_write && a.stack_relative,
+            FlowKind::Return => !a.is_write && a.is_control,
+            _ => false,
+        };
+        let here = list.iter().rev().take_while(|a| a.step as usize + 1 == def.steps.len());
+        let memory = |a: &Access| match a.place {
+            AccessPlace::Memory(m) => Some(m),
+            AccessPlace::Register(_) => None,
+        };
+        Last {
+            address: *address,
+            next: address.wrapping_add(u64::from(decoded.size)),
+            kind: flow.kind,
+            target: flow.target,
+            conditional: flow.conditional,
+            repeats: flow.repeats,
+            executed: step.executed,
+            insn: InstructionId::at(step.insn as usize),
+            slot: here.filter(is_slot).find_map(memory),
+        }
+    }
+
+    /// Control that goes from here to `there` only falls through, or runs the instruction again.
+    #[inline]
+    pub fn falls_to(&self, there: u64) -> bool {
+        there == self.next || (self.repeats && there == self.address)
+    }
+
+    /// Control may go from here to `there` without anything unexpected.
+    #[inline]
+    pub fn jumps_to(&self, there: u64) -> bool {
+        match self.kind {
+            FlowKind::Jump | FlowKind::Call | FlowKind::Return | FlowKind::ExceptionReturn => {
+                self.executed && self.target.is_none_or(|a| a == there)
+            }
+            FlowKind::Unknown => true,
+            FlowKind::Next | FlowKind::Syscall | FlowKind::Trap => false,
+        }
+    }
 }
 
 /// A block ready to run.
@@ -227,347 +202,62 @@ pub struct Prepared {
     pub segments: Vec<Segment>,
     /// Cut after each load that may be a restore and feeds reads in its segment; empty if there is
     /// none.
-    pub careful: Vec<Segment>,
+    careful: Vec<Segment>,
     /// Registers of those loads.
-    pub hazard_mask: u64,
+    hazard_mask: u64,
     /// The block itself may save such a register before.
-    pub always_careful: bool,
+    always_careful: bool,
     pub last: Last,
+}
+
+impl Prepared {
+    /// `insns`: the dictionary of instructions.
+    pub fn new(def: &BlockDef, insns: &[Insn], saves: SaveRule) -> Prepared {
+        let mut list = Vec::new();
+        accesses(def, |i| &insns[i as usize].decoded, |a| list.push(a));
+        let segments = segment::cut(def, insns, &list, segment::Cut::AtFunctions, saves);
+        let hazard_mask = match saves {
+            SaveRule::Literal => 0,
+            SaveRule::Transparent => segments.iter().fold(0, |m, s| m | s.hazard_mask),
+        };
+        let save_mask = segments.iter().fold(0, |m, s| m | s.save_mask);
+        let careful = match hazard_mask {
+            0 => Vec::new(),
+            _ => segment::cut(def, insns, &list, segment::Cut::AtRestores, saves),
+        };
+        Prepared {
+            steps: def.steps.len() as u32,
+            mem: def.mem.len() as u32,
+            register_values: list.iter().filter(|a| a.value.is_some()).count(),
+            first_address: insns[def.steps[0].insn as usize].def.address,
+            careful,
+            segments,
+            hazard_mask,
+            always_careful: hazard_mask & save_mask != 0,
+            last: Last::new(def, insns, &list),
+        }
+    }
+
+    /// The segments to run, where the instance has live saves of these registers.
+    #[inline]
+    pub fn segments_for(&mut self, saved: u64) -> &mut [Segment] {
+        let careful =
+            self.hazard_mask != 0 && (self.always_careful || self.hazard_mask & saved != 0);
+        if careful { &mut self.careful } else { &mut self.segments }
+    }
+
+    /// The segments of both cuts.
+    pub fn all_segments(&self) -> impl Iterator<Item = &Segment> {
+        self.segments.iter().chain(&self.careful)
+    }
+
+    /// How often it ran.
+    pub fn count(&self) -> u64 {
+        self.segments[0].count + self.careful.first().map_or(0, |s| s.count)
+    }
 }
 
 /// Bit of a register in the masks (several registers may share one).
 pub fn mask(span: RegSpan) -> u64 {
     1 << ((span.offset / 4) & 63)
-}
-
-/// Prepares a block. `function(i)` is the function of instruction i, `through(i)` whether that
-/// copies; `literal` makes no store a save.
-pub fn prepare<'a>(
-    def: &BlockDef,
-    decoded: &impl Fn(u32) -> &'a Decoded,
-    address: &impl Fn(u32) -> u64,
-    function: &impl Fn(u32) -> u32,
-    through: &impl Fn(u32) -> bool,
-    literal: bool,
-) -> Prepared {
-    let mut list = Vec::new();
-    accesses(def, decoded, |a| list.push(a));
-    let last_step = def.steps.len() as u32 - 1;
-    let last_insn = def.steps[last_step as usize].insn;
-    let flow = decoded(last_insn).flow;
-    let slot = list.iter().rev().find(|a| {
-        a.step == last_step
-            && match flow.kind {
-                FlowKind::Call => a.is_write && a.stack_relative,
-                FlowKind::Return => !a.is_write && a.is_control,
-                _ => false,
-            }
-            && matches!(a.place, AccessPlace::Memory(_))
-    });
-    let last = Last {
-        address: address(last_insn),
-        next: address(last_insn).wrapping_add(decoded(last_insn).size as u64),
-        kind: flow.kind,
-        target: flow.target,
-        conditional: flow.conditional,
-        repeats: flow.repeats,
-        executed: def.steps[last_step as usize].executed,
-        insn: last_insn,
-        slot: slot.and_then(|a| if let AccessPlace::Memory(m) = a.place { Some(m) } else { None }),
-        slot_size: slot.map_or(0, |a| a.size),
-    };
-    let cut = |careful: bool| {
-        let mut segments: Vec<Segment> = Vec::new();
-        let mut builder = Builder::default();
-        let mut rest = &list[..];
-        let mut start = 0;
-        for step in 0..=last_step {
-            let f = function(def.steps[step as usize].insn);
-            let copies = through(def.steps[step as usize].insn);
-            let ends =
-                copies || step == last_step || function(def.steps[step as usize + 1].insn) != f;
-            let here = rest.partition_point(|a| a.step <= step);
-            let may_restore = careful
-                && rest[..here].iter().any(|a| {
-                    a.step == step
-                        && !a.is_write
-                        && a.data_register.is_some()
-                        && matches!(a.place, AccessPlace::Memory(_))
-                });
-            if ends || may_restore {
-                let mut segment = builder.segment(
-                    def,
-                    &rest[..here],
-                    start,
-                    step + 1 - start,
-                    f,
-                    literal && !copies,
-                );
-                if copies {
-                    mark_copies(&mut segment, &decoded(def.steps[step as usize].insn).text);
-                }
-                segments.push(segment);
-                rest = &rest[here..];
-                start = step + 1;
-            }
-        }
-        segments
-    };
-    let segments = cut(false);
-    let hazard_mask = if literal { 0 } else { segments.iter().fold(0, |m, s| m | s.hazard_mask) };
-    let save_mask = segments.iter().fold(0, |m, s| m | s.save_mask);
-    Prepared {
-        steps: def.steps.len() as u32,
-        mem: def.mem.len() as u32,
-        register_values: list.iter().filter(|a| a.value.is_some()).count(),
-        first_address: address(def.steps[0].insn),
-        careful: if hazard_mask == 0 { Vec::new() } else { cut(true) },
-        segments,
-        hazard_mask,
-        always_careful: hazard_mask & save_mask != 0,
-        last,
-    }
-}
-
-/// Finds out what a step of a copying function hands on unchanged beside whole registers.
-fn mark_copies(segment: &mut Segment, text: &str) {
-    segment.through = true;
-    segment.hazard_mask = 0;
-    let of = |kind| {
-        segment
-            .ops
-            .iter()
-            .enumerate()
-            .filter(|(_, o)| o.kind == kind)
-            .map(|(i, _)| i)
-            .collect::<Vec<_>>()
-    };
-    let (loads, stores, mut writes) = (of(OpKind::Load), of(OpKind::Store), of(OpKind::Write));
-    // A base register that moves on is read, too.
-    let is_read = |i: &usize| {
-        segment.ops.iter().any(|o| o.kind == OpKind::Read && o.register == segment.ops[*i].register)
-    };
-    if writes.len() > 1 {
-        writes.retain(|i| !is_read(i));
-    }
-    match (&loads[..], &stores[..], &writes[..]) {
-        (&[load], &[store], _)
-            if text.contains("movs") && segment.ops[load].size == segment.ops[store].size =>
-        {
-            segment.ops[load].moves = true;
-            segment.ops[store].moves = true;
-        }
-        // The loads with extension: movz, movs, ldrb, ldrsh, lbu, lw; and those into the low part
-        // of a register.
-        (&[load], &[], &[write])
-            if ["mov", "vmov", "ld", "lb", "lh", "lw"].iter().any(|m| text.starts_with(m)) =>
-        {
-            let (size, whole) = (segment.ops[load].size as u16, segment.ops[write].register);
-            if segment.ops[load].register.is_none()
-                && let Some(whole) = whole.filter(|w| w.size > size)
-            {
-                segment.ops[load].low = Some(RegSpan { offset: whole.offset, size });
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Scratch for one segment: who wrote each register byte last.
-#[derive(Default)]
-struct Builder {
-    /// Index + 1 into `writes`, 0 for live-in.
-    last: Vec<u32>,
-    /// Bytes of the current version that were read inside the segment.
-    seen: Vec<bool>,
-}
-
-struct Write {
-    step: u32,
-    ordinal: u16,
-    insn: u32,
-    span: RegSpan,
-    loaded: bool,
-}
-
-impl Builder {
-    fn segment(
-        &mut self,
-        def: &BlockDef,
-        list: &[Access],
-        first: u32,
-        steps: u32,
-        function: u32,
-        literal: bool,
-    ) -> Segment {
-        self.last.clear();
-        self.seen.clear();
-        let mut segment = Segment { first_step: first, steps, function, ..Segment::default() };
-        let mut writes: Vec<Write> = Vec::new();
-        let insn_of = |a: &Access| def.steps[a.step as usize].insn;
-        let reach = |v: &mut Builder, end: usize| {
-            if v.last.len() < end {
-                v.last.resize(end, 0);
-                v.seen.resize(end, false);
-            }
-        };
-        for (i, a) in list.iter().enumerate() {
-            let op = Op {
-                kind: OpKind::Read,
-                stack_relative: a.stack_relative,
-                flag: false,
-                seen: false,
-                ordinal: a.ordinal,
-                read_ordinal: u16::MAX,
-                step: a.step,
-                insn: insn_of(a),
-                mem: 0,
-                size: a.size,
-                register: None,
-                low: None,
-                moves: false,
-                met: Met::default(),
-            };
-            match a.place {
-                AccessPlace::Memory(mem) => {
-                    let mut op = Op {
-                        mem,
-                        kind: if a.is_write { OpKind::Store } else { OpKind::Load },
-                        ..op
-                    };
-                    op.flag = !a.is_write && a.is_control;
-                    op.register = a.data_register.filter(|_| !literal);
-                    if a.is_write
-                        && let Some(r) = op.register
-                    {
-                        // The save's read of the register was left to this op, if the segment does
-                        // not feed it.
-                        match segment.ops.iter().rposition(|o| {
-                            o.step == a.step && o.kind == OpKind::Read && o.register == Some(r)
-                        }) {
-                            Some(p) => {
-                                op.read_ordinal = segment.ops.remove(p).ordinal;
-                                segment.save_mask |= mask(r);
-                            }
-                            None => op.register = None,
-                        }
-                    }
-                    segment.ops.push(op);
-                }
-                AccessPlace::Register(offset) if a.is_control => {
-                    let _ = offset;
-                }
-                AccessPlace::Register(offset) if a.is_write => {
-                    let span = RegSpan { offset, size: a.size as u16 };
-                    reach(self, offset as usize + a.size as usize);
-                    let loaded = list[..i].iter().any(|l| {
-                        l.step == a.step
-                            && !l.is_write
-                            && l.data_register == Some(span)
-                            && matches!(l.place, AccessPlace::Memory(_))
-                    });
-                    writes.push(Write {
-                        step: a.step,
-                        ordinal: a.ordinal,
-                        insn: op.insn,
-                        span,
-                        loaded,
-                    });
-                    for b in offset..offset + a.size as u16 {
-                        self.last[b as usize] = writes.len() as u32;
-                        self.seen[b as usize] = false;
-                    }
-                }
-                AccessPlace::Register(offset) => {
-                    reach(self, offset as usize + a.size as usize);
-                    let mut sources: Vec<u32> = Vec::new();
-                    let mut b = offset;
-                    let end = offset + a.size as u16;
-                    let mut live_in = false;
-                    while b < end {
-                        let w = self.last[b as usize];
-                        let mut e = b + 1;
-                        while e < end && self.last[e as usize] == w {
-                            e += 1;
-                        }
-                        if w == 0 {
-                            let register = Some(RegSpan { offset: b, size: e - b });
-                            segment.ops.push(Op {
-                                size: (e - b) as u32,
-                                register,
-                                flag: live_in,
-                                ..op
-                            });
-                            live_in = true;
-                        } else {
-                            let write = &writes[w as usize - 1];
-                            let unique = (b..e).filter(|&x| !self.seen[x as usize]).count() as u16;
-                            self.seen[b as usize..e as usize].fill(true);
-                            let first = !sources.contains(&w);
-                            sources.push(w);
-                            segment.statics.push(Static {
-                                write_step: write.step,
-                                write_ordinal: write.ordinal,
-                                read_step: a.step,
-                                read_ordinal: a.ordinal,
-                                address: b,
-                                bytes: e - b,
-                                write_insn: write.insn,
-                                read_insn: op.insn,
-                                first,
-                                unique,
-                            });
-                            segment.static_bytes += (e - b) as u64;
-                            segment.static_unique += unique as u64;
-                            segment.static_transfers += first as u64;
-                            if write.loaded {
-                                segment.hazard_mask |= mask(write.span);
-                            }
-                        }
-                        b = e;
-                    }
-                }
-            }
-        }
-        // What is left in the registers, at the place of the write.
-        for (w, write) in writes.iter().enumerate() {
-            let mut b = write.span.offset;
-            let end = write.span.offset + write.span.size;
-            while b < end {
-                if self.last[b as usize] != w as u32 + 1 {
-                    b += 1;
-                    continue;
-                }
-                let seen = self.seen[b as usize];
-                let mut e = b + 1;
-                while e < end
-                    && self.last[e as usize] == w as u32 + 1
-                    && self.seen[e as usize] == seen
-                {
-                    e += 1;
-                }
-                segment.ops.push(Op {
-                    kind: OpKind::Write,
-                    stack_relative: false,
-                    flag: write.loaded,
-                    seen,
-                    ordinal: write.ordinal,
-                    read_ordinal: 0,
-                    step: write.step,
-                    insn: write.insn,
-                    mem: 0,
-                    size: (e - b) as u32,
-                    register: Some(RegSpan { offset: b, size: e - b }),
-                    low: None,
-                    moves: false,
-                    met: Met::default(),
-                });
-                b = e;
-            }
-        }
-        segment.stored_bytes =
-            segment.ops.iter().filter(|o| o.kind == OpKind::Store).map(|o| o.size as u64).sum();
-        segment.ops.sort_by_key(|o| (o.step, o.ordinal));
-        segment
-    }
 }

@@ -1,69 +1,109 @@
 //! The streaming pass: shadow memory, call stacks and intervals over runs of blocks. It never sees
 //! a file format.
+//!
+//! To read it: [`pass`] first, which goes along the runs; [`transfer`] and [`stack`] say what control
+//! does, [`reads`] and [`saves`] what accesses do; [`shadow`] and [`memory`] keep last writers,
+//! [`flows`] and [`sums`] what was read of them. [`block`], [`segment`] and [`superblock`] prepare code
+//! so that what is the same at each run is counted once. [`paths`] has nothing to do with the pass.
 
 pub mod block;
+mod copies;
+mod data;
+pub mod flows;
+mod kernel;
+mod memory;
+mod mutation;
+mod operations;
+pub mod origin;
 pub mod pass;
 pub mod paths;
+pub mod place;
+mod reads;
+mod saves;
+pub mod segment;
 pub mod shadow;
 pub mod stack;
+pub mod summary;
+pub mod sums;
 pub mod superblock;
+mod transfer;
 
-pub use stack::{CallKind, Ending};
+use crate::event::RegSpan;
+use crate::id::{AccessRef, CallId, FunctionId, Seq};
+use block::SaveRule;
+use origin::Origin;
+use shadow::PartialWrites;
+
+pub use memory::Region;
+pub use mutation::Mutation;
+pub use origin::{Source, StackSide};
+pub use stack::{Call, CallKind, Ending, Interval};
+pub use summary::Summary;
+pub use sums::CallEdge;
 
 /// What the pass must know of code.
 pub trait CodeMap {
-    /// Function (id from 1, in order of first call of this method) whose range holds `address`.
-    fn function_at(&mut self, address: u64) -> u32;
+    /// Function (numbered in order of first call of this method) whose range holds `address`.
+    fn function_at(&mut self, address: u64) -> FunctionId;
     /// The function is a PLT stub, veneer or IFUNC resolver.
-    fn is_stub(&self, function: u32) -> bool;
+    fn is_stub(&self, function: FunctionId) -> bool;
     /// Bytes that the function copies keep their producer (`--through`).
-    fn is_through(&self, function: u32) -> bool;
+    fn is_through(&self, function: FunctionId) -> bool;
 }
 
-/// A row of `communication`; `write` 0 if no step wrote the bytes.
+/// Which rows are asked for; sums by function and instruction are always made. Each has those
+/// before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Details {
+    /// None.
+    Sums,
+    /// Calls, intervals, saves and dataflow between instances.
+    Instances,
+    /// Communications that cross call instances.
+    Crossing,
+    /// Also those inside one.
+    Local,
+}
+
+/// What a pass is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    pub saves: SaveRule,
+    pub details: Details,
+    /// A rule to leave out.
+    pub mutation: Option<Mutation>,
+    /// Times that a block must follow another before both are taken as one; no result depends on
+    /// it.
+    pub superblock_after: u32,
+}
+
+impl Options {
+    #[inline]
+    fn gives_instances(&self) -> bool {
+        self.details >= Details::Instances
+    }
+
+    #[inline]
+    fn gives_communications(&self) -> bool {
+        self.details >= Details::Crossing
+    }
+
+    fn partial_writes(&self) -> PartialWrites {
+        match self.mutation {
+            Some(Mutation::PartialWrites) => PartialWrites::Take,
+            _ => PartialWrites::Leave,
+        }
+    }
+}
+
+/// A row of `communication`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Communication {
-    pub write: shadow::AccessId,
-    pub read: shadow::AccessId,
+    pub write: Origin<AccessRef>,
+    pub read: AccessRef,
     pub is_register: bool,
     pub address: u64,
     pub bytes: u32,
-}
-
-/// A row of `function_call`; 0 is NULL for ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    pub call: u32,
-    pub function: u32,
-    pub instance: u32,
-    pub parent: u32,
-    pub tail_of: u32,
-    pub thread: u32,
-    pub depth: u32,
-    pub kind: CallKind,
-    pub ending: Ending,
-    pub call_seq: u64,
-    pub return_seq: u64,
-    pub call_time: Option<u64>,
-    pub return_time: Option<u64>,
-    pub call_insn: Option<u32>,
-    pub steps_self: u64,
-    pub steps_total: u64,
-    /// Bytes read that it did not write itself, where the trace has data.
-    pub bytes_in: Option<u64>,
-}
-
-/// A row of `control_flow`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval {
-    pub interval: u32,
-    pub thread: u32,
-    pub call: u32,
-    pub function: u32,
-    pub start_seq: u64,
-    pub end_seq: u64,
-    pub start_time: Option<u64>,
-    pub end_time: Option<u64>,
 }
 
 /// A row of `loop_instance`; 0 is NULL for ids.
@@ -84,25 +124,27 @@ pub struct LoopInstance {
 /// A row of `saved_register`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedRegister {
-    pub call: u32,
-    pub save: shadow::AccessId,
-    pub register: u16,
-    pub bytes: u16,
+    pub call: CallId,
+    /// The store.
+    pub save: AccessRef,
+    pub register: RegSpan,
     pub address: u64,
-    /// Step of the last transparent restore, 0 if none.
-    pub restore_seq: u64,
     pub restores: u32,
-    /// Step of the read that exposed it, 0 if none.
-    pub exposed_seq: u64,
+    /// Step of the last transparent restore.
+    pub last_restore: Option<Seq>,
+    /// Step of the read that exposed it.
+    pub exposed: Option<Seq>,
 }
 
 /// A row of `dataflow`, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    pub writer: Writer,
-    pub reader: u32,
-    pub reader_function: u32,
-    /// Number of [`pass::FlowPlace`].
+    /// The writing instance and its function.
+    pub writer: Origin<(CallId, FunctionId)>,
+    /// The reading instance; None if the kernel read.
+    pub reader: Option<CallId>,
+    pub reader_function: Origin<FunctionId>,
+    /// Number of a [`flows::FlowPlace`].
     pub place: u32,
     /// Other parts may have the same key when `via` is known: they are to be added up.
     pub part: bool,
@@ -111,24 +153,11 @@ pub struct Flow {
     pub transfers: u64,
 }
 
-/// Who wrote: an instance, or nobody (see "writers of bytes that no step wrote" in
-/// `docs/semantics.md`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Writer {
-    Call {
-        call: u32,
-        function: u32,
-    },
-    /// No step; at or above the first stack pointer if true.
-    None {
-        above: bool,
-    },
-}
-
 /// Takes the rows that the pass makes.
 pub trait Output {
     fn communication(&mut self, row: Communication);
-    fn call(&mut self, row: Call);
+    /// `bytes_in`: bytes read that it did not write itself, where the trace has data.
+    fn call(&mut self, row: Call, bytes_in: Option<u64>);
     fn interval(&mut self, row: Interval);
     fn saved_register(&mut self, row: SavedRegister);
     fn flow(&mut self, row: Flow);

@@ -18,14 +18,14 @@ const SUCCESSORS_MAX: usize = 8;
 
 /// What runs: a block, or several as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Id {
+pub enum Unit {
     Block(u32),
     Superblock(u32),
 }
 
 /// Runs of a batch that are taken as one.
 pub struct Match {
-    pub id: Id,
+    pub unit: Unit,
     pub runs: usize,
     /// What follows has now done so often enough to be joined.
     pub hot: bool,
@@ -60,22 +60,23 @@ impl Superblocks {
         Superblocks { after, blocks: Vec::new(), list: Vec::new(), prepared: Vec::new(), size: 0 }
     }
 
-    /// The longest superblock that the runs of `batch` from the `first` on are.
+    /// The longest superblock that the runs of `batch` from the `first` to before `end` are.
     #[inline]
-    pub fn longest(&mut self, batch: &RunBatch, first: usize) -> Match {
+    pub fn longest(&mut self, batch: &RunBatch, first: usize, end: usize) -> Match {
         let block = batch.block[first];
         if self.blocks.len() <= block as usize {
             self.blocks.resize_with(block as usize + 1, Node::default);
         }
-        let mut found = Match { id: Id::Block(block), runs: 1, hot: false };
+        let mut found = Match { unit: Unit::Block(block), runs: 1, hot: false };
         let thread = batch.thread.get(first);
-        while let Some(&next) = batch.block.get(first + found.runs) {
+        while first + found.runs < end {
             let at = first + found.runs;
+            let next = batch.block[at];
             // A linked jump is a call.
             if batch.thread.get(at) != thread || batch.end.get(at - 1).is_some_and(|e| e.linked) {
                 break;
             }
-            let successors = &mut self.node(found.id).successors;
+            let successors = &mut self.node(found.unit).successors;
             let place = successors.iter().position(|s| s.block == next).unwrap_or(successors.len());
             if place == SUCCESSORS_MAX {
                 break;
@@ -89,55 +90,51 @@ impl Superblocks {
                 found.hot = s.times == self.after;
                 break;
             };
-            found.id = Id::Superblock(joined);
+            found.unit = Unit::Superblock(joined);
             found.runs += 1;
         }
         found
     }
 
-    fn node(&mut self, id: Id) -> &mut Node {
-        match id {
-            Id::Block(b) => &mut self.blocks[b as usize],
-            Id::Superblock(s) => &mut self.list[s as usize],
+    fn node(&mut self, unit: Unit) -> &mut Node {
+        match unit {
+            Unit::Block(b) => &mut self.blocks[b as usize],
+            Unit::Superblock(s) => &mut self.list[s as usize],
         }
     }
 
-    /// The blocks of `id` and `next` behind them, if they may be joined: control that goes from
+    /// The blocks of `unit` and `next` behind them, if they may be joined: control that goes from
     /// `before` to `after` stays in the call instance whatever is on the call stack.
     pub fn members(
         &self,
-        id: Id,
+        unit: Unit,
         next: u32,
         before: &Prepared,
         after: &Prepared,
     ) -> Option<Vec<u32>> {
         let (last, there) = (&before.last, after.first_address);
-        let stays = match last.kind {
-            FlowKind::Jump => last.executed && last.target.is_none_or(|t| t == there),
-            FlowKind::Unknown => true,
-            FlowKind::Call | FlowKind::Return | FlowKind::ExceptionReturn => return None,
-            FlowKind::Next | FlowKind::Syscall | FlowKind::Trap => false,
-        };
-        let falls = there == last.next || (last.repeats && there == last.address);
-        let fits = before.steps + after.steps <= STEPS_MAX && self.size < SIZE_MAX;
-        if !(stays || falls) || !fits {
+        if matches!(last.kind, FlowKind::Call | FlowKind::Return | FlowKind::ExceptionReturn) {
             return None;
         }
-        let mut members = match id {
-            Id::Block(b) => vec![b],
-            Id::Superblock(s) => self.list[s as usize].members.clone(),
+        let fits = before.steps + after.steps <= STEPS_MAX && self.size < SIZE_MAX;
+        if !(last.jumps_to(there) || last.falls_to(there)) || !fits {
+            return None;
+        }
+        let mut members = match unit {
+            Unit::Block(b) => vec![b],
+            Unit::Superblock(s) => self.list[s as usize].members.clone(),
         };
         members.push(next);
         Some(members)
     }
 
-    /// Joins `id` and the last of `members`.
-    pub fn join(&mut self, id: Id, members: Vec<u32>, prepared: Prepared) {
+    /// Joins `unit` and the last of `members`.
+    pub fn join(&mut self, unit: Unit, members: Vec<u32>, prepared: Prepared) {
         let (new, next) = (self.list.len() as u32, members.last().copied());
-        if let Some(s) = self.node(id).successors.iter_mut().find(|s| Some(s.block) == next) {
+        if let Some(s) = self.node(unit).successors.iter_mut().find(|s| Some(s.block) == next) {
             s.joined = Some(new);
-            let segments = prepared.segments.iter().chain(&prepared.careful);
-            self.size += segments.map(|s| s.ops.len() + s.statics.len()).sum::<usize>();
+            let size = prepared.all_segments().map(|s| s.operations.len() + s.statics.len());
+            self.size += size.sum::<usize>();
             self.list.push(Node { successors: Vec::new(), members });
             self.prepared.push(prepared);
         }

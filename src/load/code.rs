@@ -35,8 +35,10 @@ impl<'a> Functions<'a> {
         let names = FunctionNames::new(space);
         Functions { names, kernel_helpers, through, traits: Vec::new() }
     }
+}
 
-    fn find(&mut self, address: u64) -> FunctionId {
+impl CodeMap for Functions<'_> {
+    fn function_at(&mut self, address: u64) -> FunctionId {
         let space = self.names.space();
         let mut kind = Trait { stub: false, through: false };
         let id = if let Some(at) = space.function_at(address) {
@@ -53,17 +55,11 @@ impl<'a> Functions<'a> {
         }
         id
     }
-}
-
-impl CodeMap for Functions<'_> {
-    fn function_at(&mut self, address: u64) -> u32 {
-        self.find(address).get()
+    fn is_stub(&self, function: FunctionId) -> bool {
+        self.traits[function.index()].stub
     }
-    fn is_stub(&self, function: u32) -> bool {
-        FunctionId::new(function).is_some_and(|f| self.traits[f.index()].stub)
-    }
-    fn is_through(&self, function: u32) -> bool {
-        FunctionId::new(function).is_some_and(|f| self.traits[f.index()].through)
+    fn is_through(&self, function: FunctionId) -> bool {
+        self.traits[function.index()].through
     }
 }
 

@@ -2,7 +2,7 @@
 //! files, problems.
 
 use super::Options;
-use crate::analysis::shadow::SectionRange;
+use crate::analysis::place::SectionRange;
 use crate::diagnostics::Diagnostics;
 use crate::event::Carries;
 use crate::id::{FileId, ImageId, ProcessId, SectionId};

@@ -7,11 +7,13 @@ use super::instructions::{self, Listed};
 use super::places::Places;
 use super::sums::Sums;
 use super::{BuildError, Options};
-use crate::analysis::block::{self, AccessPlace};
-use crate::analysis::pass::{Insn, NO_INSN, Side, Summary};
+use crate::analysis::block::{self, AccessPlace, Insn};
+use crate::analysis::origin::Origin;
+use crate::analysis::summary::{FunctionFlow, InstructionFlow};
+use crate::analysis::{self, CallEdge, Summary};
 use crate::diagnostics::Diagnostics;
 use crate::event::{BlockDef, Isa};
-use crate::id::{BlockId, FunctionId, ImageId, InstructionId, ProcessId, ThreadId};
+use crate::id::{BlockId, FunctionId, ImageId, InstructionId, ProcessId};
 use crate::image::AddressSpace;
 use crate::isa;
 use crate::store::StoreError;
@@ -85,11 +87,11 @@ impl End<'_> {
     fn machine(&self) -> Result<(), StoreError> {
         let s = self.summary;
         fill(self.connection, [Process { process_id: ProcessId::FIRST, pid: None, name: None }])?;
-        let threads = s.threads.iter().map(|&(t, steps)| Thread {
-            thread_id: ThreadId::at(t as usize),
+        let threads = s.threads.iter().map(|t| Thread {
+            thread_id: t.id,
             process_id: ProcessId::FIRST,
-            tid: self.threads.and_then(|logged| logged.get(t as usize)).map(|n| u64::from(*n)),
-            steps: Some(steps),
+            tid: self.threads.and_then(|logged| logged.get(t.id.index())).map(|n| u64::from(*n)),
+            steps: Some(t.steps),
         });
         fill(self.connection, threads)?;
         let registers = isa::registers(self.isa);
@@ -100,10 +102,10 @@ impl End<'_> {
             is_control: r.control,
         });
         fill(self.connection, registers)?;
-        let regions = s.regions.iter().map(|&(first_address, last_address, stack)| Region {
-            first_address,
-            last_address,
-            via: if stack { "stack" } else { "heap" },
+        let regions = s.regions.iter().map(|r: &analysis::Region| Region {
+            first_address: r.first,
+            last_address: r.last,
+            via: if r.is_stack { "stack" } else { "heap" },
         });
         fill(self.connection, regions)
     }
@@ -133,7 +135,7 @@ impl End<'_> {
                 },
                 text: decoded_text.or(def.text.as_deref()),
                 decoded: Some(decoded),
-                function: function(insn.function),
+                function: insn.function,
                 file: line.as_ref().map(|(f, _)| files.id(f)),
                 line: line.map(|(_, l)| l),
                 executions,
@@ -171,9 +173,10 @@ impl End<'_> {
 
     fn function_edges(&self, places: &Places) -> Result<(), StoreError> {
         let mut edges: BTreeMap<(FunctionId, FunctionId, &str), [u64; 4]> = BTreeMap::new();
-        for &(writer, reader, place, sums) in &self.summary.pairs {
-            let Some(writer) = places.writer(writer, place) else { continue };
-            let edge = edges.entry((writer, function(reader), places.via(place))).or_default();
+        for &FunctionFlow { writer, reader, place, sums } in &self.summary.function_flows {
+            let ends = (places.function(writer, place), places.function(reader, place));
+            let (Some(writer), Some(reader)) = ends else { continue };
+            let edge = edges.entry((writer, reader, places.via(place))).or_default();
             let more = [sums.bytes, sums.unique, sums.addresses, sums.transfers];
             edge.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
         }
@@ -192,15 +195,13 @@ impl End<'_> {
     fn instruction_edges(&self, places: &Places) -> Result<(), StoreError> {
         type Key = (Option<InstructionId>, InstructionId, FunctionId, &'static str);
         let mut edges: BTreeMap<Key, [u64; 2]> = BTreeMap::new();
-        for &(writer, above, reader, place, bytes, transfers) in &self.summary.insn_edges {
-            let (insn, function) = if writer == NO_INSN {
-                (None, places.writer(Side::None { above }, place))
-            } else {
-                let i = writer as usize;
-                (Some(InstructionId::at(i)), FunctionId::new(self.insns[i].function))
+        for flow in &self.summary.instruction_flows {
+            let &InstructionFlow { writer, reader, place, bytes, transfers } = flow;
+            let (insn, function) = match writer {
+                Origin::Step(writer) => (Some(writer), Some(self.insns[writer.index()].function)),
+                Origin::Source(source) => (None, places.pseudo(place, source)),
             };
             let Some(function) = function else { continue };
-            let reader = InstructionId::at(reader as usize);
             let edge = edges.entry((insn, reader, function, places.via(place))).or_default();
             edge[0] += bytes;
             edge[1] += transfers;
@@ -219,11 +220,11 @@ impl End<'_> {
 
     fn sums(&self) -> Result<(), StoreError> {
         let mut sums = Sums::default();
-        for &(caller, callee, kind, calls, steps) in &self.summary.call_edges {
-            sums.call((FunctionId::new(caller), function(callee), kind), calls, Some(steps));
+        for &CallEdge { caller, callee, kind, calls, steps } in &self.summary.call_edges {
+            sums.call((caller, callee, kind), calls, Some(steps));
         }
-        for (f, of) in (0u32..).zip(&self.summary.functions).filter(|(_, f)| f.calls > 0) {
-            let profile = sums.profile(function(f));
+        for (f, of) in self.summary.functions.iter().enumerate().filter(|(_, f)| f.calls > 0) {
+            let profile = sums.profile(FunctionId::at(f));
             profile.calls = of.calls;
             profile.steps_self = Some(of.steps_self);
             profile.steps_total = Some(of.steps_total);
@@ -237,15 +238,10 @@ impl End<'_> {
         let rows = (1u32..).zip(&self.summary.flow_places).map(|(place_id, at)| tables::Place {
             place_id,
             via: places.via(at.place),
-            function_id: at.nobody.and_then(|above| places.pseudo(at.place, above)),
+            function_id: at.source.and_then(|source| places.pseudo(at.place, source)),
         });
         fill(self.connection, rows)
     }
-}
-
-/// The id of a number that the pass has given out.
-fn function(number: u32) -> FunctionId {
-    FunctionId::new(number).unwrap_or(FunctionId::FIRST)
 }
 
 /// A row of `block_access`. Values of register writes stand behind those of `memory` accesses.

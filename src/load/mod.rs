@@ -75,7 +75,7 @@ pub struct Options {
     pub jobs: usize,
     /// A rule of the pass to leave out, for tests.
     #[doc(hidden)]
-    pub mutation: Option<crate::analysis::pass::Mutation>,
+    pub mutation: Option<crate::analysis::Mutation>,
     /// Times that a block must follow another before both are taken as one, if not as many as
     /// usual, for tests.
     #[doc(hidden)]

@@ -2,46 +2,55 @@
 
 use super::dictionary::SectionRow;
 use super::names::FunctionNames;
-use crate::analysis::pass::{PlaceCode, Side, Summary};
-use crate::analysis::shadow::Place;
+use crate::analysis::Summary;
+use crate::analysis::origin::{Origin, Source, StackSide};
+use crate::analysis::place::{Place, PlaceCode};
+use crate::analysis::summary::FunctionFlow;
 use crate::id::FunctionId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A place and the side of the first stack pointer on which nobody wrote.
-type Unwritten = (PlaceCode, bool);
+/// A place and who wrote there, or read, if it was no step.
+type Outside = (PlaceCode, Source);
 
 pub struct Places<'a> {
     sections: &'a [SectionRow],
     summary: &'a Summary,
-    pseudo: BTreeMap<Unwritten, FunctionId>,
+    pseudo: BTreeMap<Outside, FunctionId>,
 }
 
 impl<'a> Places<'a> {
-    /// Adds the pseudo-functions of bytes that were read to the functions.
+    /// Adds the pseudo-functions of bytes that were read, or that were read by none of the functions, to
+    /// these.
     pub fn new(
         sections: &'a [SectionRow],
         summary: &'a Summary,
         names: &mut FunctionNames,
     ) -> Self {
         let mut places = Places { sections, summary, pseudo: BTreeMap::new() };
-        let pairs = summary.pairs.iter().filter_map(|&(side, _, place, _)| match side {
-            Side::None { above } => Some((place, above)),
-            Side::Function(_) => None,
+        let ends = |f: &FunctionFlow| [(f.place, f.writer), (f.place, f.reader)];
+        let of_functions = summary.function_flows.iter().flat_map(ends);
+        let of_functions = of_functions.filter_map(|(place, end)| match end {
+            Origin::Source(source) => Some((place, source)),
+            Origin::Step(_) => None,
         });
-        let flows =
-            summary.flow_places.iter().filter_map(|p| p.nobody.map(|above| (p.place, above)));
-        let wanted: BTreeSet<Unwritten> = pairs.chain(flows).collect();
-        for (place, above) in wanted {
-            let name = places.pseudo_name(place, above, names);
-            places.pseudo.insert((place, above), names.pseudo(name));
+        let of_places = summary.flow_places.iter().filter_map(|p| Some((p.place, p.source?)));
+        let wanted: BTreeSet<Outside> = of_functions.chain(of_places).collect();
+        for (place, source) in wanted {
+            let name = places.name(place, source, names);
+            places.pseudo.insert((place, source), names.pseudo(name));
         }
         places
     }
 
-    fn pseudo_name(&self, place: PlaceCode, above: bool, names: &FunctionNames) -> String {
+    /// Name of the pseudo-function that a source is for the bytes of a place.
+    fn name(&self, place: PlaceCode, source: Source, names: &FunctionNames) -> String {
+        let side = match source {
+            Source::Named(source) => return self.summary.sources.name(source).to_owned(),
+            Source::Initial(side) => side,
+        };
         match place.place() {
-            None => "<initial registers>".into(),
-            Some(Place::Section(s)) => {
+            Place::Register => "<initial registers>".into(),
+            Place::Section(s) => {
                 let section = &self.sections[s as usize];
                 if names.space().images().len() == 1 {
                     format!("<image {}>", section.name)
@@ -49,10 +58,10 @@ impl<'a> Places<'a> {
                     format!("<{} {}>", names.image_name(section.image), section.name)
                 }
             }
-            Some(Place::Region(r)) => match (self.summary.region_is_stack[r as usize], above) {
-                (true, true) => "<stack start>".into(),
-                (true, false) => "<uninitialised>".into(),
-                _ => "<input>".into(),
+            Place::Region(r) if !self.summary.region_is_stack[r as usize] => "<input>".into(),
+            Place::Region(_) => match side {
+                StackSide::Above => "<stack start>".into(),
+                StackSide::Below => "<uninitialised>".into(),
             },
         }
     }
@@ -60,24 +69,24 @@ impl<'a> Places<'a> {
     /// The word for `via`.
     pub fn via(&self, place: PlaceCode) -> &'static str {
         match place.place() {
-            None => "register",
-            Some(Place::Section(s)) if self.sections[s as usize].writable => "global",
-            Some(Place::Section(_)) => "constant",
-            Some(Place::Region(r)) if self.summary.region_is_stack[r as usize] => "stack",
-            Some(Place::Region(_)) => "heap",
+            Place::Register => "register",
+            Place::Section(s) if self.sections[s as usize].writable => "global",
+            Place::Section(_) => "constant",
+            Place::Region(r) if self.summary.region_is_stack[r as usize] => "stack",
+            Place::Region(_) => "heap",
         }
     }
 
-    /// Who wrote what no step wrote.
-    pub fn pseudo(&self, place: PlaceCode, above: bool) -> Option<FunctionId> {
-        self.pseudo.get(&(place, above)).copied()
+    /// The pseudo-function of a source.
+    pub fn pseudo(&self, place: PlaceCode, source: Source) -> Option<FunctionId> {
+        self.pseudo.get(&(place, source)).copied()
     }
 
-    /// The function, or who wrote what no step wrote.
-    pub fn writer(&self, side: Side, place: PlaceCode) -> Option<FunctionId> {
-        match side {
-            Side::Function(f) => FunctionId::new(f),
-            Side::None { above } => self.pseudo(place, above),
+    /// The function, or the pseudo-function.
+    pub fn function(&self, origin: Origin<FunctionId>, place: PlaceCode) -> Option<FunctionId> {
+        match origin {
+            Origin::Step(function) => Some(function),
+            Origin::Source(source) => self.pseudo(place, source),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What the pass finds as rows of tables, for the writer's thread a batch at a time.
 
-use crate::analysis::{self, Call, Communication, Flow, Interval, Output, Writer};
-use crate::id::{CallId, FunctionId, InstructionId, IntervalId, Seq, ThreadId};
+use crate::analysis::origin::Origin;
+use crate::analysis::{self, Call, Communication, Flow, Interval, Output};
+use crate::id::Seq;
 use crate::store::table::{Batch, Stream};
 use crate::store::tables::{
     CommunicationKind, CommunicationKinds, CommunicationRow, CommunicationRows, ControlFlow,
@@ -14,9 +15,10 @@ use rustc_hash::FxHashMap;
 /// A row of `communication_kind`.
 #[derive(PartialEq, Eq, Hash)]
 struct Kind {
-    ordinals: (u16, u16),
-    /// A step wrote the bytes; they are a register's.
-    flags: (bool, bool),
+    /// Ordinals; None: no step wrote the bytes.
+    read: u16,
+    write: Option<u16>,
+    is_register: bool,
     bytes: u32,
 }
 
@@ -75,11 +77,15 @@ macro_rules! push {
 impl<F: FnMut(Batch)> Output for PassRows<F> {
     #[inline]
     fn communication(&mut self, row: Communication) {
-        let (read_seq, write_seq) = (row.read >> 16, row.write >> 16);
-        let written = row.write != 0;
+        let read_seq = row.read.seq.get();
+        let write = match row.write {
+            Origin::Step(write) => Some(write),
+            Origin::Source(_) => None,
+        };
         let kind = Kind {
-            ordinals: (row.read as u16, row.write as u16),
-            flags: (written, row.is_register),
+            read: row.read.ordinal,
+            write: write.map(|w| w.ordinal),
+            is_register: row.is_register,
             bytes: row.bytes,
         };
         let next = self.kind_ids.len() as u32 + 1;
@@ -89,8 +95,8 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
                 self.kinds,
                 CommunicationKind {
                     kind_id,
-                    read_ordinal: row.read as u16,
-                    write_ordinal: written.then_some(row.write as u16),
+                    read_ordinal: row.read.ordinal,
+                    write_ordinal: write.map(|w| w.ordinal),
                     is_register: row.is_register,
                     bytes: row.bytes,
                 }
@@ -100,34 +106,34 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
             self.communications,
             CommunicationRow {
                 read_seq,
-                write_back: written.then(|| read_seq.wrapping_sub(write_seq).cast_signed()),
+                write_back: write.map(|w| read_seq.wrapping_sub(w.seq.get()).cast_signed()),
                 kind_id,
                 address: row.address,
             }
         );
     }
 
-    fn call(&mut self, row: Call) {
+    fn call(&mut self, row: Call, bytes_in: Option<u64>) {
         push!(
             self.calls,
             FunctionCall {
-                call_id: CallId::at(row.call as usize - 1),
-                function_id: FunctionId::at(row.function as usize - 1),
+                call_id: row.call,
+                function_id: row.function,
                 instance: row.instance,
-                parent_call_id: CallId::new(row.parent),
-                tail_of_call_id: CallId::new(row.tail_of),
-                thread_id: ThreadId::at(row.thread as usize),
+                parent_call_id: row.parent,
+                tail_of_call_id: row.tail_of,
+                thread_id: row.thread,
                 depth: row.depth,
                 kind: row.kind,
                 ending: row.ending,
-                call_seq: Seq::new(row.call_seq),
-                return_seq: Seq::new(row.return_seq),
-                call_time: row.call_time,
-                return_time: row.return_time,
-                call_instruction_id: row.call_insn.map(|i| InstructionId::at(i as usize)),
+                call_seq: row.begin.seq,
+                return_seq: row.end.seq,
+                call_time: row.begin.time,
+                return_time: row.end.time,
+                call_instruction_id: row.site,
                 steps_self: Some(row.steps_self),
                 steps_total: Some(row.steps_total),
-                bytes_in: row.bytes_in,
+                bytes_in,
             }
         );
     }
@@ -136,46 +142,50 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
         push!(
             self.intervals,
             ControlFlow {
-                interval_id: IntervalId::at(row.interval as usize - 1),
-                thread_id: ThreadId::at(row.thread as usize),
-                call_id: CallId::at(row.call as usize - 1),
-                function_id: FunctionId::at(row.function as usize - 1),
-                start_seq: Seq::new(row.start_seq),
-                end_seq: Seq::new(row.end_seq),
-                start_time: row.start_time,
-                end_time: row.end_time,
+                interval_id: row.interval,
+                thread_id: row.thread,
+                call_id: row.call,
+                function_id: row.function,
+                start_seq: row.start.seq,
+                end_seq: row.end.seq,
+                start_time: row.start.time,
+                end_time: row.end.time,
             }
         );
     }
 
     fn saved_register(&mut self, row: analysis::SavedRegister) {
-        let seq = |seq: u64| (seq != 0).then_some(seq);
         push!(
             self.saves,
             SavedRegister {
-                call_id: CallId::at(row.call as usize - 1),
-                save_seq: row.save >> 16,
-                save_ordinal: row.save as u16,
-                register_address: u32::from(row.register),
-                bytes: u32::from(row.bytes),
+                call_id: row.call,
+                save_seq: row.save.seq.get(),
+                save_ordinal: row.save.ordinal,
+                register_address: u32::from(row.register.offset),
+                bytes: u32::from(row.register.size),
                 address: row.address,
-                restore_seq: seq(row.restore_seq),
+                restore_seq: row.last_restore.map(Seq::get),
                 restores: row.restores,
-                exposed_seq: seq(row.exposed_seq),
+                exposed_seq: row.exposed.map(Seq::get),
             }
         );
     }
 
     fn flow(&mut self, row: Flow) {
         let (writer, function) = match row.writer {
-            Writer::Call { call, function } => (CallId::new(call), FunctionId::new(function)),
-            Writer::None { .. } => (None, None),
+            Origin::Step((call, function)) => (Some(call), Some(function)),
+            Origin::Source(_) => (None, None),
+        };
+        // What the kernel reads is in the sums of functions only: the table is of instances.
+        let (Some(reader), Origin::Step(reader_function)) = (row.reader, row.reader_function)
+        else {
+            return;
         };
         let flow = DataflowRow {
             writer_call_id: writer,
-            reader_call_id: CallId::at(row.reader as usize - 1),
+            reader_call_id: reader,
             writer_function_id: function,
-            reader_function_id: FunctionId::at(row.reader_function as usize - 1),
+            reader_function_id: reader_function,
             place_id: row.place + 1,
             bytes: row.bytes,
             unique_bytes: Some(row.unique),

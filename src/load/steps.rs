@@ -11,8 +11,9 @@ use super::reader::{Reader, Reading};
 use super::rows::PassRows;
 use super::runs::RunRows;
 use super::{BuildError, Detail, Options, Report};
-use crate::analysis::pass::{Options as PassOptions, Pass};
-use crate::analysis::superblock;
+use crate::analysis::block::SaveRule;
+use crate::analysis::pass::{FrameSlot, Pass, Processor};
+use crate::analysis::{self, Details, superblock};
 use crate::event::Isa;
 use crate::image::{AddressSpace, Image};
 use crate::isa;
@@ -59,12 +60,12 @@ pub fn build(
     let Target { mut pass, runs } = target;
     let summary = pass.finish();
     let counts = pass.block_counts();
-    pass.output.finish();
+    pass.output().finish();
     runs.into_iter().for_each(RunRows::finish);
-    let Pass { code, insns, defs, output, .. } = pass;
+    let Pass { code, insns, defs, machine, .. } = pass;
     fits(&code, &space, insns.iter().map(|i| i.def.address))?;
     // All senders go, so that the writer ends.
-    drop(output);
+    drop(machine);
     let connection = writer.join()?;
     let with_threads = intake.carries.iter().any(|c| c.threads);
     let end = End {
@@ -108,11 +109,18 @@ fn target<'a>(
     rows: mpsc::SyncSender<Batch>,
 ) -> Result<Target<'a>, BuildError> {
     let registers = isa::registers(isa);
-    let pass_options = PassOptions {
-        literal_saves: options.literal_saves,
-        communications: options.detail >= Detail::Pairs,
-        local_communications: options.detail >= Detail::Full,
-        instances: options.detail >= Detail::Instance,
+    let slot = match registers.link {
+        Some(_) => FrameSlot::StackPointer,
+        None => FrameSlot::ReturnSlot,
+    };
+    let pass_options = analysis::Options {
+        saves: if options.literal_saves { SaveRule::Literal } else { SaveRule::Transparent },
+        details: match options.detail {
+            Detail::Summary => Details::Sums,
+            Detail::Instance => Details::Instances,
+            Detail::Pairs => Details::Crossing,
+            Detail::Full => Details::Local,
+        },
         mutation: options.mutation,
         superblock_after: options.superblock_after.unwrap_or(superblock::HOT),
     };
@@ -130,8 +138,7 @@ fn target<'a>(
         PassRows::new(send(rows)),
         pass_options,
         dictionary::ranges(sections),
-        registers.size,
-        registers.link.is_some(),
+        Processor { register_bytes: registers.size, slot },
     );
     Ok(Target { pass, runs })
 }

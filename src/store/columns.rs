@@ -1,9 +1,9 @@
 //! The pass's rows as columns, handed to the database a batch at a time.
 
 use super::StoreError;
-use crate::analysis::{
-    Call, Communication, Flow, Interval, LoopInstance, Output, SavedRegister, Writer,
-};
+use crate::analysis::origin::Origin;
+use crate::analysis::{Call, Communication, Flow, Interval, LoopInstance, Output, SavedRegister};
+use crate::id::{CallId, InstructionId, Seq};
 use duckdb::Connection;
 use duckdb::arrow::array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray, UInt16Array, UInt32Array,
@@ -152,14 +152,16 @@ columns!(LoopIterations, Table::LoopIteration, loop_instance,
 /// A row of `communication_kind`.
 #[derive(PartialEq, Eq, Hash)]
 struct Kind {
-    ordinals: (u16, u16),
-    /// A step wrote the bytes; they are a register's.
-    flags: (bool, bool),
+    read: u16,
+    /// None: no step wrote the bytes.
+    write: Option<u16>,
+    is_register: bool,
     bytes: u32,
 }
 
-fn some(n: u64) -> Option<i64> {
-    (n != 0).then_some(n as i64)
+/// A sequence number as a column has it.
+fn column(seq: Seq) -> i64 {
+    seq.get() as i64
 }
 
 /// Takes rows and gives full batches to `send`.
@@ -253,21 +255,25 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> Output for ColumnOutput<F> {
     #[inline]
     fn communication(&mut self, row: Communication) {
         let c = &mut self.communications;
-        let read_seq = row.read >> 16;
-        c.read_seq.push(read_seq as i64);
-        let written = row.write != 0;
-        c.write_back.push(written.then_some(read_seq as i64 - (row.write >> 16) as i64));
+        let read_seq = row.read.seq.get() as i64;
+        c.read_seq.push(read_seq);
+        let write = match row.write {
+            Origin::Step(write) => Some(write),
+            Origin::Source(_) => None,
+        };
+        c.write_back.push(write.map(|w| read_seq - w.seq.get() as i64));
         let kind = Kind {
-            ordinals: (row.read as u16, row.write as u16),
-            flags: (written, row.is_register),
+            read: row.read.ordinal,
+            write: write.map(|w| w.ordinal),
+            is_register: row.is_register,
             bytes: row.bytes,
         };
         let kinds = &mut self.kinds;
         let new = self.kind_ids.len() as i32 + 1;
         c.kind.push(*self.kind_ids.entry(kind).or_insert_with(|| {
             kinds.kind.push(new);
-            kinds.read_ordinal.push(row.read as u16);
-            kinds.write_ordinal.push(written.then_some(row.write as u16));
+            kinds.read_ordinal.push(row.read.ordinal);
+            kinds.write_ordinal.push(write.map(|w| w.ordinal));
             kinds.is_register.push(row.is_register);
             kinds.bytes.push(row.bytes);
             new
@@ -277,67 +283,72 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> Output for ColumnOutput<F> {
         full!(self, kinds);
     }
 
-    fn call(&mut self, row: Call) {
+    fn call(&mut self, row: Call, bytes_in: Option<u64>) {
         let c = &mut self.calls;
-        c.call.push(row.call as i32);
-        c.function.push(row.function as i32);
+        c.call.push(row.call.column());
+        c.function.push(row.function.column());
         c.instance.push(row.instance as i32);
-        c.parent.push((row.parent != 0).then_some(row.parent as i32));
-        c.tail_of.push((row.tail_of != 0).then_some(row.tail_of as i32));
-        c.thread.push(row.thread as i32 + 1);
+        c.parent.push(row.parent.map(CallId::column));
+        c.tail_of.push(row.tail_of.map(CallId::column));
+        c.thread.push(row.thread.column());
         c.depth.push(row.depth as i32);
         c.kind.push(row.kind.name());
         c.ending.push(row.ending.name());
-        c.call_seq.push(row.call_seq as i64);
-        c.return_seq.push(row.return_seq as i64);
-        c.call_time.push(row.call_time);
-        c.return_time.push(row.return_time);
-        c.call_insn.push(row.call_insn.map(|i| i as i32 + 1));
+        c.call_seq.push(row.begin.seq.map_or(0, column));
+        c.return_seq.push(row.end.seq.map_or(0, column));
+        c.call_time.push(row.begin.time);
+        c.return_time.push(row.end.time);
+        c.call_insn.push(row.site.map(InstructionId::column));
         c.steps_self.push(row.steps_self as i64);
         c.steps_total.push(row.steps_total as i64);
-        c.bytes_in.push(row.bytes_in.map(|b| b as i64));
+        c.bytes_in.push(bytes_in.map(|b| b as i64));
         full!(self, calls);
     }
 
     fn interval(&mut self, row: Interval) {
         let c = &mut self.intervals;
-        c.interval.push(row.interval as i32);
-        c.thread.push(row.thread as i32 + 1);
-        c.call.push(row.call as i32);
-        c.function.push(row.function as i32);
-        c.start_seq.push(row.start_seq as i64);
-        c.end_seq.push(row.end_seq as i64);
-        c.start_time.push(row.start_time);
-        c.end_time.push(row.end_time);
+        c.interval.push(row.interval.column());
+        c.thread.push(row.thread.column());
+        c.call.push(row.call.column());
+        c.function.push(row.function.column());
+        c.start_seq.push(row.start.seq.map_or(0, column));
+        c.end_seq.push(row.end.seq.map_or(0, column));
+        c.start_time.push(row.start.time);
+        c.end_time.push(row.end.time);
         full!(self, intervals);
     }
 
     fn saved_register(&mut self, row: SavedRegister) {
         let c = &mut self.saves;
-        c.call.push(row.call as i32);
-        c.save_seq.push((row.save >> 16) as i64);
-        c.save_ordinal.push(row.save as u16);
-        c.register.push(row.register as u32);
-        c.bytes.push(row.bytes as u32);
+        c.call.push(row.call.column());
+        c.save_seq.push(column(row.save.seq));
+        c.save_ordinal.push(row.save.ordinal);
+        c.register.push(row.register.offset.into());
+        c.bytes.push(row.register.size.into());
         c.address.push(row.address);
-        c.restore_seq.push(some(row.restore_seq));
+        c.restore_seq.push(row.last_restore.map(column));
         c.restores.push(row.restores as i32);
-        c.exposed_seq.push(some(row.exposed_seq));
+        c.exposed_seq.push(row.exposed.map(column));
         full!(self, saves);
     }
 
     fn flow(&mut self, row: Flow) {
         let (writer, function) = match row.writer {
-            Writer::Call { call, function } => (Some(call as i32), Some(function as i32)),
-            Writer::None { .. } => (None, None),
+            Origin::Step((call, function)) => (Some(call.column()), Some(function.column())),
+            Origin::Source(_) => (None, None),
+        };
+        // What the kernel reads is in the sums by function only, until the table has a place for it.
+        let (Some(reader), Origin::Step(reader_function)) = (row.reader, row.reader_function)
+        else {
+            return;
         };
         macro_rules! push {
             ($columns:ident) => {
                 let c = &mut self.$columns;
                 c.writer.push(writer);
-                c.reader.push(row.reader as i32);
+                c.reader.push(reader.column());
                 c.writer_function.push(function);
-                c.reader_function.push(row.reader_function as i32);
+                c.reader_function.push(reader_function.column());
                 c.place.push(row.place + 1);
                 c.bytes.push(row.bytes as i64);
                 c.unique.push(row.unique as i64);

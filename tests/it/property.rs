@@ -3,7 +3,7 @@
 
 use crate::common::program::{Program, Random, Step, naive};
 use crate::common::{Scratch, top_agrees};
-use addfg::analysis::pass::Mutation;
+use addfg::analysis::Mutation;
 use addfg::load::{Detail, ElfInput, Options, load as build};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -768,7 +768,7 @@ impl<F: FnMut(Table, Vec<ArrayRef>)> Take for Rows<'_, '_, F> {
 
     fn call(&mut self, row: Call) {
         if self.middle {
-            self.output.call(row);
+            self.output.call(row, None);
         }
     }
 

@@ -2,7 +2,9 @@
 //! and iterations.
 
 use super::graph::{Edge, EdgeKind, NodeKind, Process};
+use crate::analysis::stack::Point;
 use crate::analysis::{Call, CallKind, Ending, Interval, LoopInstance};
+use crate::id::{CallId, FunctionId, InstructionId, IntervalId, Seq, ThreadId};
 use rustc_hash::FxHashMap;
 
 /// What the walk must know of code, and where its rows go.
@@ -345,24 +347,27 @@ impl<'a, T: Take> Walk<'a, T> {
             .or_default();
         edge.0 += 1;
         edge.1 += total;
+        let point = |seq| Point { seq: Seq::new(seq), time: None };
+        let (Some(call), Some(function)) =
+            (CallId::new(frame.call), FunctionId::new(frame.function))
+        else {
+            return;
+        };
         self.take.call(Call {
-            call: frame.call,
-            function: frame.function,
+            call,
+            function,
             instance: frame.instance,
-            parent,
-            tail_of: frame.tail_of,
-            thread: self.thread,
+            parent: CallId::new(parent),
+            tail_of: CallId::new(frame.tail_of),
+            thread: ThreadId::at(self.thread as usize),
             depth: self.stack.len() as u32,
             kind: frame.kind,
             ending,
-            call_seq: frame.call_seq,
-            return_seq: self.seq.max(frame.call_seq),
-            call_time: None,
-            return_time: None,
-            call_insn: frame.call_insn,
+            begin: point(frame.call_seq),
+            end: point(self.seq.max(frame.call_seq)),
+            site: frame.call_insn.map(|i| InstructionId::at(i as usize)),
             steps_self: frame.steps_self,
             steps_total: total,
-            bytes_in: None,
         });
     }
 
@@ -379,16 +384,21 @@ impl<'a, T: Take> Walk<'a, T> {
         if self.interval_start > self.seq {
             self.counters.intervals = self.interval - 1;
         } else {
-            self.take.interval(Interval {
-                interval: self.interval,
-                thread: self.thread,
-                call: frame.call,
-                function: frame.function,
-                start_seq: self.interval_start,
-                end_seq: self.seq,
-                start_time: None,
-                end_time: None,
-            });
+            let point = |seq| Point { seq: Seq::new(seq), time: None };
+            if let (Some(interval), Some(call), Some(function)) = (
+                IntervalId::new(self.interval),
+                CallId::new(frame.call),
+                FunctionId::new(frame.function),
+            ) {
+                self.take.interval(Interval {
+                    interval,
+                    thread: ThreadId::at(self.thread as usize),
+                    call,
+                    function,
+                    start: point(self.interval_start),
+                    end: point(self.seq),
+                });
+            }
         }
         self.interval = 0;
     }

@@ -1,0 +1,178 @@
+//! The state that accesses change: of a thread, and of all threads together.
+
+use super::block::SaveRule;
+use super::flows::{FlowRows, Flows, HandOut};
+use super::memory::Memory;
+use super::mutation::Mutation;
+use super::origin::Sources;
+use super::place::SectionRange;
+use super::reads::ReadScratch;
+use super::saves::Saves;
+use super::shadow::{PartialWrites, Registers};
+use super::stack::{Ended, Interval, Ledger, Numbers, Stack};
+use super::sums::{Mark, Sums};
+use super::transfer::{End, Previous};
+use super::{Details, Options, Output};
+use crate::id::{CallId, ThreadId};
+
+/// What a live call instance has.
+#[derive(Default)]
+pub struct Activation {
+    pub flows: Flows,
+    /// Bytes read that others wrote, of flows handed out early.
+    pub bytes_in: u64,
+    /// Live saves, oldest first.
+    pub saves: Vec<u32>,
+    /// Registers of those that are not exposed.
+    pub save_mask: u64,
+}
+
+/// The call stack of a thread.
+pub type Calls = Stack<End, Activation>;
+
+/// A thread: its registers and call stack.
+pub struct Thread {
+    pub calls: Calls,
+    pub registers: Registers,
+    /// Where addresses of its registers are marked.
+    pub mark: Mark,
+    pub previous: Option<Previous>,
+    pub steps: u64,
+}
+
+impl Thread {
+    pub fn new(id: ThreadId, register_bytes: usize, partial: PartialWrites) -> Thread {
+        Thread {
+            calls: Stack::new(id),
+            registers: Registers::new(register_bytes, partial),
+            mark: Mark::registers(id.index()),
+            previous: None,
+            steps: 0,
+        }
+    }
+}
+
+/// A set of call instances.
+#[derive(Default)]
+pub struct CallSet(Vec<u64>);
+
+impl CallSet {
+    fn insert(&mut self, call: CallId) {
+        let (word, bit) = (call.index() / 64, call.index() % 64);
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << bit;
+    }
+
+    #[inline]
+    pub fn contains(&self, call: CallId) -> bool {
+        let (word, bit) = (call.index() / 64, call.index() % 64);
+        self.0.get(word).is_some_and(|w| w >> bit & 1 != 0)
+    }
+}
+
+/// What all threads share.
+pub struct Data<O> {
+    pub options: Options,
+    pub output: O,
+    pub numbers: Numbers,
+    pub memory: Memory,
+    pub sums: Sums,
+    pub hand_out: HandOut,
+    pub saves: Saves,
+    /// Instances that have ended.
+    pub ended: CallSet,
+    /// Names of what is outside of the program.
+    pub sources: Sources,
+    /// Writes of the kernel so far.
+    pub kernel_writes: u64,
+    /// First stack pointer of the first thread.
+    pub first_sp: Option<u64>,
+    pub scratch: ReadScratch,
+    /// With [`Mutation::Intervals`]: the newest instance that has had an interval.
+    newest: Option<CallId>,
+}
+
+impl<O: Output> Data<O> {
+    pub fn new(output: O, options: Options, sections: Vec<SectionRange>) -> Data<O> {
+        let rows = if options.gives_instances() { FlowRows::Give } else { FlowRows::Leave };
+        Data {
+            options,
+            output,
+            numbers: Numbers::default(),
+            memory: Memory::new(sections, options.partial_writes()),
+            sums: Sums::default(),
+            hand_out: HandOut::new(rows),
+            saves: Saves::default(),
+            ended: CallSet::default(),
+            sources: Sources::default(),
+            kernel_writes: 0,
+            first_sp: None,
+            scratch: ReadScratch::default(),
+            newest: None,
+        }
+    }
+
+    /// With this rule left out.
+    #[inline]
+    pub fn without(&self, rule: Mutation) -> bool {
+        self.options.mutation == Some(rule)
+    }
+
+    #[inline]
+    pub fn saves_are_literal(&self) -> bool {
+        self.options.saves == SaveRule::Literal
+    }
+
+    #[inline]
+    pub fn gives_local(&self) -> bool {
+        self.options.details == Details::Local
+    }
+}
+
+/// Ends the call instances of a thread.
+pub struct Ender<'a, O> {
+    pub data: &'a mut Data<O>,
+    pub registers: &'a mut Registers,
+}
+
+impl<O: Output> Ledger<Activation> for Ender<'_, O> {
+    #[inline]
+    fn numbers(&mut self) -> &mut Numbers {
+        &mut self.data.numbers
+    }
+
+    fn interval(&mut self, row: Interval) {
+        let data = &mut *self.data;
+        if data.without(Mutation::Intervals) && Some(row.call) <= data.newest.replace(row.call) {
+            return;
+        }
+        if data.options.gives_instances() {
+            data.output.interval(row);
+        }
+    }
+
+    fn end(&mut self, ended: Ended, activation: &mut Activation) {
+        let data = &mut *self.data;
+        let call = ended.row;
+        data.ended.insert(call.call);
+        // The newest first: what is pending goes back to the one before it.
+        while let Some(save) = activation.saves.pop() {
+            data.end_save(self.registers, save);
+        }
+        activation.save_mask = 0;
+        data.sums.end(&ended);
+        let bytes_in = data.hand_out.end(
+            &mut activation.flows,
+            (call.call, call.function),
+            &mut data.sums,
+            &mut data.memory,
+            &mut data.output,
+        );
+        let bytes_in = bytes_in + std::mem::take(&mut activation.bytes_in);
+        if data.options.gives_instances() {
+            data.output.call(call, Some(bytes_in));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What the kernel does to memory: see "System calls" in `docs/semantics.md`.
+
+use super::data::Data;
+use super::flows::{self, FlowPlace};
+use super::memory::{Memory, Piece};
+use super::origin::{Packed, StackSide};
+use super::place::PlaceCode;
+use super::shadow::{AccessId, Cell, KERNEL_WRITE};
+use super::sums::Mark;
+use super::{Flow, Output};
+use crate::event::KernelAccess;
+use rustc_hash::FxHashMap;
+
+/// What one system call took of one writer.
+#[derive(Default)]
+struct Taken {
+    /// Function of the writer, or its source.
+    function: Option<Packed>,
+    bytes: u64,
+    transfers: u64,
+}
+
+impl<O: Output> Data<O> {
+    /// The kernel reads or writes memory. Saves that it exposes are noted.
+    pub fn kernel_access(&mut self, access: &KernelAccess) {
+        let source = self.sources.number(access.source.as_deref());
+        if access.is_write {
+            self.kernel_writes += 1;
+            let write = KERNEL_WRITE | self.kernel_writes;
+            // Nobody wrote for nothing if it is not read.
+            let new = Cell { write, call: Packed::named(source), insn: Cell::SLOT, ..Cell::EMPTY };
+            self.each_piece(access, |data, piece| {
+                data.write_memory(piece.page, (piece.address, piece.len), new);
+            });
+        } else {
+            self.kernel_read(access, Packed::named(source));
+        }
+    }
+
+    fn each_piece(&mut self, access: &KernelAccess, mut f: impl FnMut(&mut Self, Piece)) {
+        let mut pieces = Vec::new();
+        self.memory.pieces(access.address, access.bytes, |memory: &mut Memory, piece| {
+            memory.mark(piece.address, 1, false);
+            pieces.push(piece);
+        });
+        pieces.into_iter().for_each(|piece| f(self, piece));
+    }
+
+    /// Every system call reads as an instance of its own: all that it takes is unique.
+    fn kernel_read(&mut self, access: &KernelAccess, sink: Packed) {
+        let mut taken: FxHashMap<(Packed, PlaceCode), Taken> = FxHashMap::default();
+        let mut fed_by: Vec<(AccessId, PlaceCode, StackSide)> = Vec::new();
+        let first_sp = self.first_sp.unwrap_or(u64::MAX);
+        self.each_piece(access, |data, piece| {
+            let place = PlaceCode::of(data.memory.place(piece.page, piece.address));
+            let (base, mark) = (piece.base(), Mark::memory(piece.base()));
+            let (sums, saves) = (&mut data.sums, &mut data.saves);
+            let (pools, words) = data.memory.shadow(piece.page);
+            pools.visit(words, base, piece.start(), piece.len, |_, address, n, cell| {
+                let above = place.is_region() && address >= first_sp;
+                let side = if above { StackSide::Above } else { StackSide::Below };
+                let function = sums.function(cell.instruction(side));
+                let entry = taken.entry((cell.writer(side), place)).or_default();
+                entry.function = Some(function);
+                entry.bytes += n;
+                let version = (cell.write, place, side);
+                if fed_by.last() != Some(&version) && !fed_by.contains(&version) {
+                    fed_by.push(version);
+                    entry.transfers += 1;
+                }
+                let pair = sums.pair(function, sink);
+                sums.touch(pair, place, mark, address - base, n);
+                if cell.is_saved() {
+                    saves.read(cell.write);
+                }
+                cell.insn |= if cell.is_written() { Cell::SLOT } else { 0 };
+            });
+        });
+        let mut taken: Vec<_> = taken.into_iter().collect();
+        taken.sort_unstable_by_key(|(key, _)| *key);
+        for ((writer, place), Taken { function, bytes, transfers }) in taken {
+            let Some(function) = function else { continue };
+            let pair = self.sums.pair(function, sink);
+            let sums = self.sums.of_pair(pair, place);
+            sums.bytes += bytes;
+            sums.unique += bytes;
+            sums.transfers += transfers;
+            if self.options.gives_instances() {
+                self.kernel_flow((writer, function, sink), place, (bytes, transfers));
+            }
+        }
+    }
+
+    fn kernel_flow(
+        &mut self,
+        (writer, function, sink): (Packed, Packed, Packed),
+        place: PlaceCode,
+        (bytes, transfers): (u64, u64),
+    ) {
+        let place = flows::canonical(&mut self.memory, place, writer);
+        let place = self.hand_out.number(FlowPlace { place, source: writer.source() });
+        let row = Flow {
+            writer: flows::writer(writer, function),
+            reader: None,
+            reader_function: sink.origin(),
+            place,
+            // Other system calls have the same key.
+            part: true,
+            bytes,
+            unique: bytes,
+            transfers,
+        };
+        self.output.flow(row);
+    }
+}

@@ -1,0 +1,263 @@
+//! Shadow memory of a process: pages of cells, made when first touched, and where each lies.
+
+use super::place::{Place, PlaceCode, Regions, SectionRange};
+use super::shadow::{Cell, PartialWrites, Pools, WORD};
+use rustc_hash::FxHashMap;
+
+/// Bytes of a page; also the page of DESIGN's stack rule.
+pub const PAGE: u64 = 4096;
+const WORDS: usize = (PAGE / WORD) as usize;
+
+/// What a page of memory is to `via`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PageKind {
+    /// Wholly outside of image sections: region number.
+    Region(u32),
+    /// Touches image sections. `whole` is the section that covers all of it; `region` is given when
+    /// a byte outside of sections is first touched.
+    Image { whole: Option<u32>, region: Option<u32> },
+}
+
+impl PageKind {
+    fn region(self) -> Option<u32> {
+        match self {
+            PageKind::Region(r) => Some(r),
+            PageKind::Image { region, .. } => region,
+        }
+    }
+}
+
+struct Page {
+    number: u64,
+    cells: Box<[Cell; WORDS]>,
+    kind: PageKind,
+    /// An access to it was stack relative, and its region knows.
+    stack: bool,
+}
+
+/// Index of a page that has been touched.
+pub type PageIndex = u32;
+
+/// A maximal range of touched pages outside of sections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    pub first: u64,
+    /// Inclusive.
+    pub last: u64,
+    pub is_stack: bool,
+}
+
+/// Bytes of memory that lie in one page.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    pub page: PageIndex,
+    pub address: u64,
+    pub len: u64,
+}
+
+impl Piece {
+    /// Its offset in the page.
+    #[inline]
+    pub fn start(&self) -> u64 {
+        self.address % PAGE
+    }
+
+    /// Address of the page.
+    #[inline]
+    pub fn base(&self) -> u64 {
+        self.address - self.start()
+    }
+}
+
+/// Shadow memory of one process.
+pub struct Memory {
+    index: FxHashMap<u64, PageIndex>,
+    pages: Vec<Page>,
+    pools: Pools,
+    /// Direct-mapped cache of the index: (page number + 1, page).
+    cache: Box<[(u64, PageIndex); 1024]>,
+    sections: Vec<SectionRange>,
+    pub regions: Regions,
+}
+
+impl Memory {
+    /// `sections` sorted by address, disjoint.
+    pub fn new(sections: Vec<SectionRange>, partial: PartialWrites) -> Memory {
+        Memory {
+            index: FxHashMap::default(),
+            pages: Vec::new(),
+            pools: Pools::new(partial),
+            cache: Box::new([(0, 0); 1024]),
+            sections,
+            regions: Regions::default(),
+        }
+    }
+
+    #[inline]
+    pub fn page(&mut self, address: u64) -> PageIndex {
+        let number = address / PAGE;
+        let slot = &mut self.cache[number as usize & 1023];
+        if slot.0 == number + 1 {
+            return slot.1;
+        }
+        let page = match self.index.get(&number) {
+            Some(&p) => p,
+            None => self.touch(number),
+        };
+        self.cache[number as usize & 1023] = (number + 1, page);
+        page
+    }
+
+    /// The pieces of `[address, address + size)`, one a page.
+    pub fn pieces(&mut self, address: u64, size: u64, mut f: impl FnMut(&mut Memory, Piece)) {
+        let (mut address, mut left) = (address, size);
+        while left > 0 {
+            let len = left.min(PAGE - address % PAGE);
+            let page = self.page(address);
+            f(self, Piece { page, address, len });
+            address = address.wrapping_add(len);
+            left -= len;
+        }
+    }
+
+    /// Cells of a page, with what is split of them.
+    #[inline]
+    pub fn shadow(&mut self, page: PageIndex) -> (&mut Pools, &mut [Cell]) {
+        (&mut self.pools, &mut self.pages[page as usize].cells[..])
+    }
+
+    /// The cell of one byte.
+    #[inline]
+    pub fn byte(&mut self, address: u64) -> Cell {
+        let (page, offset) = (self.page(address), address % PAGE);
+        let word = &self.pages[page as usize].cells[(offset / WORD) as usize];
+        self.pools.byte(word, offset % WORD)
+    }
+
+    /// Address of a page's first byte.
+    #[inline]
+    pub fn base(&self, page: PageIndex) -> u64 {
+        self.pages[page as usize].number * PAGE
+    }
+
+    /// Visits every written and unread cell, as (cell, length).
+    pub fn unread(&self, mut f: impl FnMut(&Cell, u64)) {
+        self.pages.iter().for_each(|p| self.pools.unread(&p.cells[..], &mut f));
+    }
+
+    /// Pages touched.
+    pub fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// The touched pages outside of sections, joined where adjacent.
+    pub fn ranges(&mut self) -> Vec<Region> {
+        let mut pages: Vec<(u64, u32)> =
+            self.pages.iter().filter_map(|p| Some((p.number, p.kind.region()?))).collect();
+        pages.sort_unstable();
+        let mut ranges: Vec<Region> = Vec::new();
+        for (number, region) in pages {
+            let is_stack = self.regions.is_stack(region);
+            let (first, last) = (number * PAGE, number * PAGE + (PAGE - 1));
+            match ranges.last_mut() {
+                Some(r) if r.last == first.wrapping_sub(1) => r.last = last,
+                _ => ranges.push(Region { first, last, is_stack }),
+            }
+        }
+        ranges
+    }
+
+    /// Index of the section that holds `address`.
+    fn section(&self, address: u64) -> Option<u32> {
+        let after = self.sections.partition_point(|s| s.first <= address);
+        let i = after.checked_sub(1)?;
+        (address <= self.sections[i].last).then_some(self.sections[i].name)
+    }
+
+    /// A place that stands for all that surely have its `via`, as far as is known.
+    pub fn canonical(&mut self, place: PlaceCode) -> PlaceCode {
+        PlaceCode::of(match place.place() {
+            Place::Section(s) => Place::Section(self.sections[s as usize].via),
+            Place::Region(r) => Place::Region(self.regions.find(r)),
+            Place::Register => Place::Register,
+        })
+    }
+
+    #[cold]
+    fn touch(&mut self, number: u64) -> PageIndex {
+        let (first, last) = (number * PAGE, number * PAGE + (PAGE - 1));
+        let touches = self.sections.iter().any(|s| s.first <= last && s.last >= first);
+        let kind = if touches {
+            let whole = self.sections.iter().find(|s| s.first <= first && s.last >= last);
+            PageKind::Image { whole: whole.map(|s| s.name), region: None }
+        } else {
+            PageKind::Region(self.new_region(number))
+        };
+        let id = self.pages.len() as PageIndex;
+        let cells: Box<[Cell; WORDS]> =
+            vec![Cell::EMPTY; WORDS].into_boxed_slice().try_into().expect("length is WORDS");
+        self.pages.push(Page { number, cells, kind, stack: false });
+        self.index.insert(number, id);
+        id
+    }
+
+    /// A region for page `number`, joined with those of the pages beside it.
+    fn new_region(&mut self, number: u64) -> u32 {
+        let region = self.regions.add();
+        for near in [number.wrapping_sub(1), number.wrapping_add(1)] {
+            let page = self.index.get(&near).map(|&p| &self.pages[p as usize]);
+            if let Some(other) = page.and_then(|p| p.kind.region()) {
+                self.regions.join(region, other);
+            }
+        }
+        self.regions.find(region)
+    }
+
+    /// Notes an access for `via`: the regions of its first and last byte get numbers, and know if it
+    /// was stack relative. Gives the page of its first byte.
+    #[inline]
+    pub fn mark(&mut self, address: u64, size: u32, stack_relative: bool) -> PageIndex {
+        let page = self.page(address);
+        self.mark_page(page, address, stack_relative);
+        let last = address.wrapping_add(u64::from(size.max(1)) - 1);
+        if last / PAGE != address / PAGE {
+            let page = self.page(last);
+            self.mark_page(page, last, stack_relative);
+        }
+        page
+    }
+
+    #[inline]
+    fn mark_page(&mut self, page: PageIndex, address: u64, stack_relative: bool) {
+        let here = &self.pages[page as usize];
+        if (stack_relative && !here.stack)
+            || matches!(here.kind, PageKind::Image { whole: None, .. })
+        {
+            let place = self.place(page, address);
+            if stack_relative && let Place::Region(r) = place {
+                self.regions.mark_stack(r);
+                let here = &mut self.pages[page as usize];
+                here.stack = matches!(here.kind, PageKind::Region(_));
+            }
+        }
+    }
+
+    /// Where `address` in `page` lies.
+    #[inline]
+    pub fn place(&mut self, page: PageIndex, address: u64) -> Place {
+        match self.pages[page as usize].kind {
+            PageKind::Region(r) => Place::Region(self.regions.find(r)),
+            PageKind::Image { whole: Some(s), .. } => Place::Section(s),
+            PageKind::Image { whole: None, region } => match (self.section(address), region) {
+                (Some(s), _) => Place::Section(s),
+                (None, Some(r)) => Place::Region(self.regions.find(r)),
+                (None, None) => {
+                    let r = self.new_region(address / PAGE);
+                    self.pages[page as usize].kind =
+                        PageKind::Image { whole: None, region: Some(r) };
+                    Place::Region(r)
+                }
+            },
+        }
+    }
+}

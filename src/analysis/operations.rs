@@ -1,0 +1,235 @@
+//! What the operations of a segment do: reads, writes, loads and stores, in the order of their
+//! steps.
+
+use super::copies::Copying;
+use super::data::{Data, Thread};
+use super::flows::FlowHint;
+use super::memory::{PAGE, PageIndex};
+use super::mutation::Mutation;
+use super::origin::{Origin, Packed};
+use super::place::PlaceCode;
+use super::reads::Read;
+use super::saves::{Load, Store};
+use super::segment::{Operation, OperationKind, Segment};
+use super::shadow::{Cell, access, access_id};
+use super::{Communication, Output};
+use crate::event::RegSpan;
+use crate::id::CallId;
+
+/// What a run of a block says beside its template.
+#[derive(Clone, Copy)]
+pub struct RunValues<'a> {
+    /// Sequence number of its first step.
+    pub seq: u64,
+    pub addresses: &'a [u64],
+    /// Of the same accesses; empty if the trace has none.
+    pub values: &'a [Option<u64>],
+}
+
+impl RunValues<'_> {
+    fn value(&self, op: &Operation) -> Option<u64> {
+        self.values.get(op.mem as usize).copied().flatten()
+    }
+}
+
+/// The threads and what they share.
+pub struct Machine<O> {
+    pub threads: Vec<Thread>,
+    pub data: Data<O>,
+    copying: Copying,
+    /// Registers, with their steps, that the segment's loads gave their old writers again.
+    restored: Vec<(u32, RegSpan)>,
+}
+
+impl<O: Output> Machine<O> {
+    pub fn new(data: Data<O>) -> Machine<O> {
+        Machine { threads: Vec::new(), data, copying: Copying::default(), restored: Vec::new() }
+    }
+
+    /// Thread `t` runs a segment.
+    pub fn segment(&mut self, t: usize, segment: &mut Segment, run: &RunValues) {
+        segment.count += 1;
+        let Some(top) = self.threads[t].calls.top() else { return };
+        let call = top.call;
+        if segment.static_transfers != 0 && !self.data.without(Mutation::Inside) {
+            self.inside(t, segment, call, run);
+        }
+        self.restored.clear();
+        self.copying.clear();
+        let copies = segment.copies;
+        for op in &mut segment.operations {
+            let seq = run.seq + u64::from(op.step);
+            match op.kind {
+                OperationKind::Read { .. } => self.read(t, op, call, seq),
+                OperationKind::Write { .. } => self.write(t, op, call, seq),
+                OperationKind::Load { .. } => self.load(t, op, call, copies, run),
+                OperationKind::Store { .. } => self.store(t, op, call, copies, run),
+            }
+            if self.data.saves.exposes() {
+                self.expose(t, seq);
+            }
+        }
+    }
+
+    /// What the registers hand on inside the segment, the same each time.
+    #[inline]
+    fn inside(&mut self, t: usize, segment: &mut Segment, call: CallId, run: &RunValues) {
+        let (thread, writer) = (&mut self.threads[t], Packed::step(call));
+        let Some(frame) = thread.calls.top_mut() else { return };
+        let function = Packed::step(frame.function);
+        let flows = &mut frame.payload.flows;
+        let flow = flows.entry(&mut FlowHint::default(), writer, PlaceCode::REGISTER, || function);
+        flow.bytes += segment.static_bytes;
+        flow.unique += segment.static_unique;
+        flow.transfers += segment.static_transfers;
+        // Each thread has registers of its own. From the 64th on nobody remembers.
+        let bit = 1u64.checked_shl(t as u32).unwrap_or(0);
+        if segment.threads & bit == 0 {
+            segment.threads |= bit;
+            self.data.touch_inside(&self.threads[t], segment);
+        }
+        if self.data.gives_local() {
+            self.data.give_inside(segment, run.seq);
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, t: usize, op: &mut Operation, call: CallId, seq: u64) {
+        let Some(span) = op.register else { return };
+        let continues = matches!(op.kind, OperationKind::Read { continues: true });
+        let read = Read { call, access: access_id(seq, op.ordinal), insn: op.insn, continues };
+        self.data.read_register(&mut self.threads[t], span, read, &mut op.hints);
+    }
+
+    #[inline]
+    fn write(&mut self, t: usize, op: &Operation, call: CallId, seq: u64) {
+        let (Some(span), OperationKind::Write { loaded, seen }) = (op.register, op.kind) else {
+            return;
+        };
+        // Of a register that is written again in part, the rest is left.
+        if loaded && self.restored.iter().any(|&(s, r)| s == op.step && r.contains(span)) {
+            return;
+        }
+        let reader = if seen { call.get() } else { 0 };
+        let new = Cell { reader, ..Cell::written(access_id(seq, op.ordinal), call, op.insn) };
+        let registers = &mut self.threads[t].registers;
+        registers.write(span, new);
+        self.copying.fill_low(registers, span);
+    }
+
+    #[inline]
+    fn load(&mut self, t: usize, op: &mut Operation, call: CallId, copies: bool, run: &RunValues) {
+        let (thread, data) = (&mut self.threads[t], &mut self.data);
+        let address = run.addresses[op.mem as usize];
+        let seq = run.seq + u64::from(op.step);
+        let page = data.memory.mark(address, op.size, op.stack_relative);
+        let control = op.kind == OperationKind::Load { control: true };
+        if control && !data.without(Mutation::ReturnLoads) {
+            return;
+        }
+        let value = run.value(op);
+        let gives_back = |register| Load { call, register, address, seq, value };
+        let old = (copies && data.copy_load(thread, &mut self.copying, op, address))
+            || (!data.saves_are_literal()
+                && op.register.is_some_and(|r| data.restore(thread, &gives_back(r))));
+        if old {
+            self.restored.extend(op.register.map(|r| (op.step, r)));
+            return;
+        }
+        let access = access_id(seq, op.ordinal);
+        let read = Read { call, access, insn: op.insn, continues: false };
+        data.read_memory(thread, page, (address, op.size.into()), read, &mut op.hints);
+    }
+
+    #[inline]
+    fn store(&mut self, t: usize, op: &mut Operation, call: CallId, copies: bool, run: &RunValues) {
+        let (thread, data) = (&mut self.threads[t], &mut self.data);
+        let address = run.addresses[op.mem as usize];
+        let seq = run.seq + u64::from(op.step);
+        let page = data.memory.mark(address, op.size, op.stack_relative);
+        if copies && data.copy_store(thread, &mut self.copying, op, address) {
+            return;
+        }
+        let access = access_id(seq, op.ordinal);
+        let mut new = Cell::written(access, call, op.insn);
+        if let (Some(register), OperationKind::Store { read }) = (op.register, op.kind) {
+            let (insn, value) = (op.insn, run.value(op));
+            let store = Store { call, register, address, access, read, insn, value };
+            if data.is_save(thread, &store, op.stack_relative) {
+                data.save(thread, store);
+                new.insn |= Cell::SAVE | Cell::SLOT;
+            } else {
+                let access = access_id(seq, read);
+                let read = Read { call, access, insn, continues: false };
+                data.read_register(thread, register, read, &mut op.hints);
+            }
+        }
+        data.write_memory(page, (address, op.size.into()), new);
+    }
+
+    /// The access before, of thread `t` or of the kernel, has read what live saves stored.
+    #[cold]
+    pub fn expose(&mut self, t: usize, seq: u64) {
+        for save in self.data.saves.take_read() {
+            let Some(call) = self.data.saves.mark_exposed(save, seq) else { continue };
+            let lives_in = |t: &usize| {
+                self.threads.get(*t).is_some_and(|thread| thread.calls.find(call).is_some())
+            };
+            let owner = std::iter::once(t).chain(0..self.threads.len()).find(lives_in);
+            if let Some(owner) = owner {
+                self.data.expose(&mut self.threads[owner], save);
+            }
+        }
+    }
+}
+
+impl<O: Output> Data<O> {
+    /// First time that a segment runs in a thread: the register bytes that it hands to itself.
+    #[cold]
+    fn touch_inside(&mut self, thread: &Thread, segment: &Segment) {
+        let function = Packed::step(segment.function);
+        let pair = self.sums.pair(function, function);
+        for s in &segment.statics {
+            let (start, len) = (u64::from(s.register.offset), u64::from(s.register.size));
+            self.sums.touch(pair, PlaceCode::REGISTER, thread.mark, start, len);
+        }
+    }
+
+    fn give_inside(&mut self, segment: &Segment, run_seq: u64) {
+        for s in &segment.statics {
+            let write = access(access_id(run_seq + u64::from(s.write_step), s.write_ordinal));
+            let read = access(access_id(run_seq + u64::from(s.read_step), s.read_ordinal));
+            let (Some(write), Some(read)) = (write, read) else { continue };
+            self.output.communication(Communication {
+                write: Origin::Step(write),
+                read,
+                is_register: true,
+                address: s.register.offset.into(),
+                bytes: s.register.size.into(),
+            });
+        }
+    }
+
+    /// Bytes of memory are a new version; `page` is that of the first.
+    #[inline]
+    pub fn write_memory(&mut self, page: PageIndex, (address, size): (u64, u64), new: Cell) {
+        let (mut at, mut left, mut page) = (address, size, page);
+        loop {
+            let len = left.min(PAGE - at % PAGE);
+            let base = at - at % PAGE;
+            let sums = &mut self.sums;
+            let (pools, words) = self.memory.shadow(page);
+            pools.write(words, base, at % PAGE, len, new, |cell, n| {
+                if let Some(writer) = cell.dead_writer() {
+                    sums.dead(writer, n);
+                }
+            });
+            left -= len;
+            if left == 0 {
+                return;
+            }
+            at = at.wrapping_add(len);
+            page = self.memory.page(at);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Where bytes lie, as far as `via` needs to know: registers, a section of an image, or a region of
+//! touched pages that are adjacent.
+
+/// The part of `via` that is known while streaming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Register,
+    /// Number of an image section.
+    Section(u32),
+    /// Number of a region, as it was known then.
+    Region(u32),
+}
+
+/// A [`Place`] in 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PlaceCode(u32);
+
+impl PlaceCode {
+    pub const REGISTER: PlaceCode = PlaceCode(0);
+    const REGION: u32 = 1 << 30;
+
+    #[inline]
+    pub fn of(place: Place) -> PlaceCode {
+        match place {
+            Place::Register => PlaceCode::REGISTER,
+            Place::Section(s) => PlaceCode(1 + s),
+            Place::Region(r) => PlaceCode(PlaceCode::REGION + r),
+        }
+    }
+
+    #[inline]
+    pub fn place(self) -> Place {
+        match self.0 {
+            0 => Place::Register,
+            c if c >= PlaceCode::REGION => Place::Region(c - PlaceCode::REGION),
+            c => Place::Section(c - 1),
+        }
+    }
+
+    #[inline]
+    pub fn is_region(self) -> bool {
+        self.0 >= PlaceCode::REGION
+    }
+}
+
+/// An image section at its run-time address.
+#[derive(Clone, Debug)]
+pub struct SectionRange {
+    pub first: u64,
+    /// Inclusive, so that a section may end at the top of the address space.
+    pub last: u64,
+    /// Index of the first section of the same name, which stands for all of them: they are one
+    /// pseudo-function.
+    pub name: u32,
+    /// Index of the first section of the same `via`.
+    pub via: u32,
+}
+
+/// Regions of adjacent touched pages, joined as they grow.
+#[derive(Default)]
+pub struct Regions {
+    parent: Vec<u32>,
+    /// Any access to it was stack relative; true of a root if true of any member.
+    stack: Vec<bool>,
+}
+
+impl Regions {
+    pub fn add(&mut self) -> u32 {
+        self.parent.push(self.parent.len() as u32);
+        self.stack.push(false);
+        self.parent.len() as u32 - 1
+    }
+
+    #[inline]
+    pub fn find(&mut self, mut r: u32) -> u32 {
+        while self.parent[r as usize] != r {
+            let up = self.parent[self.parent[r as usize] as usize];
+            self.parent[r as usize] = up;
+            r = up;
+        }
+        r
+    }
+
+    pub fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.find(a), self.find(b));
+        if a != b {
+            let (keep, gone) = (a.min(b), a.max(b));
+            self.parent[gone as usize] = keep;
+            self.stack[keep as usize] |= self.stack[gone as usize];
+        }
+    }
+
+    pub fn mark_stack(&mut self, r: u32) {
+        let r = self.find(r);
+        self.stack[r as usize] = true;
+    }
+
+    pub fn is_stack(&mut self, r: u32) -> bool {
+        let r = self.find(r);
+        self.stack[r as usize]
+    }
+
+    /// Numbers given out.
+    pub fn len(&self) -> usize {
+        self.parent.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.parent.is_empty()
+    }
+}

@@ -1,0 +1,398 @@
+//! What a data read does: its bytes' last writers, by version, go into the sums, the flows of the
+//! reading instance and the rows of communications.
+
+use super::data::{Data, Thread};
+use super::memory::{PAGE, PageIndex};
+use super::mutation::Mutation;
+use super::origin::{Origin, Packed, Source, StackSide};
+use super::place::PlaceCode;
+use super::segment::Hints;
+use super::shadow::{AccessId, Cell, access};
+use super::sums::{Mark, PairIndex};
+use super::{Communication, Output};
+use crate::event::RegSpan;
+use crate::id::{AccessRef, CallId, InstructionId};
+
+/// A data read.
+#[derive(Clone, Copy, Debug)]
+pub struct Read {
+    pub call: CallId,
+    pub access: AccessId,
+    pub insn: InstructionId,
+    /// It goes on with the access of the read before.
+    pub continues: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Space {
+    Memory(PageIndex),
+    Register,
+}
+
+/// Bytes that lie in one page or register file.
+#[derive(Clone, Copy)]
+struct Bytes {
+    space: Space,
+    place: PlaceCode,
+    /// Address of offset 0.
+    base: u64,
+    mark: Mark,
+    /// Offset in the page or register file.
+    start: u64,
+    len: u64,
+}
+
+/// The part of a read that one write fed.
+struct Part {
+    cell: Cell,
+    side: StackSide,
+    address: u64,
+    len: u64,
+    unique: u64,
+    pair: PairIndex,
+}
+
+/// Scratch, so that nothing is allocated per record.
+#[derive(Default)]
+pub struct ReadScratch {
+    parts: Vec<Part>,
+    /// What fed the current access so far: writes, or which nobody.
+    fed_by: Vec<(AccessId, PlaceCode, StackSide)>,
+    /// Rows of an access that crosses a page.
+    held: Vec<(AccessId, Communication)>,
+    crossing: bool,
+}
+
+/// Cells and pools of bytes: of memory or of a thread.
+macro_rules! shadow {
+    ($data:expr, $thread:expr, $space:expr) => {
+        match $space {
+            Space::Memory(page) => $data.memory.shadow(page),
+            Space::Register => $thread.registers.shadow(),
+        }
+    };
+}
+
+impl<O: Output> Data<O> {
+    /// A data read of register bytes.
+    #[inline]
+    pub fn read_register(
+        &mut self,
+        thread: &mut Thread,
+        span: RegSpan,
+        read: Read,
+        hints: &mut Hints,
+    ) {
+        if thread.registers.is_pending(span) {
+            self.saves.note_pending_read(&thread.registers, read.call, span);
+        }
+        let bytes = Bytes {
+            space: Space::Register,
+            place: PlaceCode::REGISTER,
+            base: 0,
+            mark: thread.mark,
+            start: u64::from(span.offset),
+            len: u64::from(span.size),
+        };
+        if read.continues || !self.read_version(thread, &bytes, &read, hints) {
+            self.read_parts(thread, &bytes, &read, hints);
+        }
+    }
+
+    /// A data read of memory; `page` is that of its first byte.
+    #[inline]
+    pub fn read_memory(
+        &mut self,
+        thread: &mut Thread,
+        page: PageIndex,
+        (address, size): (u64, u64),
+        read: Read,
+        hints: &mut Hints,
+    ) {
+        if address % PAGE + size > PAGE {
+            self.read_across(thread, (address, size), read, hints);
+            return;
+        }
+        let bytes = self.bytes(page, address, size);
+        if !self.read_version(thread, &bytes, &read, hints) {
+            self.read_parts(thread, &bytes, &read, hints);
+        }
+    }
+
+    #[inline]
+    fn bytes(&mut self, page: PageIndex, address: u64, len: u64) -> Bytes {
+        let base = address - address % PAGE;
+        Bytes {
+            space: Space::Memory(page),
+            place: PlaceCode::of(self.memory.place(page, address)),
+            base,
+            mark: Mark::memory(base),
+            start: address % PAGE,
+            len,
+        }
+    }
+
+    /// A read that crosses a page: in pieces, one a page, which are one access; what one write fed
+    /// on both sides is one communication.
+    #[cold]
+    fn read_across(
+        &mut self,
+        thread: &mut Thread,
+        (address, size): (u64, u64),
+        read: Read,
+        hints: &mut Hints,
+    ) {
+        self.scratch.crossing = true;
+        let (mut at, mut left) = (address, size);
+        while left > 0 {
+            let len = left.min(PAGE - at % PAGE);
+            let page = self.memory.page(at);
+            let bytes = self.bytes(page, at, len);
+            let read = Read { continues: at != address, ..read };
+            self.read_parts(thread, &bytes, &read, hints);
+            at = at.wrapping_add(len);
+            left -= len;
+        }
+        self.scratch.crossing = false;
+        let held = &mut self.scratch.held;
+        held.dedup_by(|(next_write, next), (write, row)| {
+            let goes_on = next_write == write
+                && next.write == row.write
+                && next.address == row.address.wrapping_add(u64::from(row.bytes));
+            if goes_on {
+                row.bytes += next.bytes;
+            }
+            goes_on
+        });
+        held.drain(..).for_each(|(_, row)| self.output.communication(row));
+    }
+
+    /// What nearly every data read is: whole words, or bytes of a split word, that one write made
+    /// which is no save. False if it is anything else; then nothing has changed.
+    #[inline]
+    fn read_version(
+        &mut self,
+        thread: &mut Thread,
+        bytes: &Bytes,
+        read: &Read,
+        hints: &mut Hints,
+    ) -> bool {
+        let &Bytes { space, place, base, mark, start, len } = bytes;
+        let (pools, words) = shadow!(self, thread, space);
+        let Some((cells, unit)) = pools.whole(words, start, len) else { return false };
+        let first = cells[0];
+        // A split word has all bits of `insn` set.
+        if first.insn & Cell::SAVE != 0
+            || cells.iter().any(|c| c.write != first.write || c.insn != first.insn)
+        {
+            return false;
+        }
+        let side = match side(self.first_sp, bytes) {
+            _ if first.is_written() => StackSide::Below,
+            Some(side) => side,
+            None => return false,
+        };
+        let writer = first.instruction(side);
+        let edge = self.sums.edge(&mut hints.edge, writer, read.insn, place);
+        edge.bytes += len;
+        edge.transfers += 1;
+        let pair = edge.pair;
+        let call = read.call.get();
+        let (mut unique, mut others, mut uncounted) = (0, false, false);
+        for cell in cells.iter_mut() {
+            if cell.reader == 0 {
+                cell.reader = call;
+                unique += unit;
+            } else {
+                others |= cell.reader & !Cell::MORE != call;
+            }
+            uncounted |= cell.pair != pair;
+            cell.pair = pair;
+        }
+        if uncounted && !self.without(Mutation::Addresses) {
+            self.sums.touch(pair, place, mark, start, len);
+        }
+        if others {
+            unique += self.note_other_readers(thread, bytes, read.call);
+            if self.without(Mutation::Unique) {
+                unique = len;
+            }
+        }
+        let part = Part { cell: first, side, address: base + start, len, unique, pair };
+        self.count_flow(thread, &part, true, read, place, hints);
+        self.give(&part, read, space);
+        true
+    }
+
+    /// Notes the reader of words that other instances have read before; gives the bytes that it had
+    /// not read yet.
+    #[inline(never)]
+    fn note_other_readers(&mut self, thread: &mut Thread, bytes: &Bytes, call: CallId) -> u64 {
+        let (pools, words) = shadow!(self, thread, bytes.space);
+        let ended = &self.ended;
+        let mut unique = 0;
+        pools.visit(words, bytes.base, bytes.start, bytes.len, |readers, key, n, cell| {
+            if readers.note(cell, key, call, &|c| !ended.contains(c)) {
+                unique += n;
+            }
+        });
+        unique
+    }
+
+    /// A data read of bytes that several writes may have made.
+    fn read_parts(&mut self, thread: &mut Thread, bytes: &Bytes, read: &Read, hints: &mut Hints) {
+        let mut parts = std::mem::take(&mut self.scratch.parts);
+        parts.clear();
+        self.find_parts(thread, bytes, read, hints, &mut parts);
+        if !read.continues {
+            self.scratch.fed_by.clear();
+        }
+        let many = self.scratch.crossing || read.continues || parts.len() > 1;
+        for part in &parts {
+            let first = !many || self.is_first(part, bytes.place);
+            self.count_flow(thread, part, first, read, bytes.place, hints);
+            let writer = part.cell.instruction(part.side);
+            let edge = self.sums.edge(&mut hints.edge, writer, read.insn, bytes.place);
+            edge.bytes += part.len;
+            edge.transfers += u64::from(first);
+            self.give(part, read, bytes.space);
+        }
+        if !self.without(Mutation::Exposure) {
+            let saved = parts.iter().filter(|p| p.cell.is_saved());
+            saved.for_each(|p| self.saves.read(p.cell.write));
+        }
+        self.scratch.parts = parts;
+    }
+
+    /// The parts of a read, each of one version, with the bytes that the instance had not read; the
+    /// cells know their reader and pair then.
+    fn find_parts(
+        &mut self,
+        thread: &mut Thread,
+        bytes: &Bytes,
+        read: &Read,
+        hints: &mut Hints,
+        parts: &mut Vec<Part>,
+    ) {
+        let &Bytes { space, place, base, mark, start, len } = bytes;
+        let first_sp = self.first_sp.unwrap_or(u64::MAX);
+        let (pools, words) = shadow!(self, thread, space);
+        let (sums, ended) = (&mut self.sums, &self.ended);
+        pools.visit(words, base, start, len, |readers, address, n, cell| {
+            let new = readers.note(cell, address, read.call, &|c| !ended.contains(c));
+            let unique = if new { n } else { 0 };
+            let above = !cell.is_written() && place.is_region() && address >= first_sp;
+            let side = if above { StackSide::Above } else { StackSide::Below };
+            let part = match parts.last_mut() {
+                Some(p) if p.cell.write == cell.write && p.side == side => {
+                    p.len += n;
+                    p.unique += unique;
+                    p
+                }
+                _ => {
+                    let writer = cell.instruction(side);
+                    let pair = sums.edge(&mut hints.edge, writer, read.insn, place).pair;
+                    parts.push(Part { cell: *cell, side, address, len: n, unique, pair });
+                    let last = parts.len() - 1;
+                    &mut parts[last]
+                }
+            };
+            if cell.pair != part.pair {
+                cell.pair = part.pair;
+                sums.touch(part.pair, place, mark, address - base, n);
+            }
+        });
+    }
+
+    /// The access has not read anything of this write before.
+    fn is_first(&mut self, part: &Part, place: PlaceCode) -> bool {
+        // The pages of one access outside of the sections are of one region.
+        let of =
+            if part.cell.is_written() || place.is_region() { PlaceCode::REGISTER } else { place };
+        let source = (part.cell.write, of, part.side);
+        let first = !self.scratch.fed_by.contains(&source) || self.without(Mutation::Transfers);
+        self.scratch.fed_by.push(source);
+        first
+    }
+
+    /// Adds a part to the flows into the reading instance. `first`: it is a transfer of its own.
+    #[inline]
+    fn count_flow(
+        &mut self,
+        thread: &mut Thread,
+        part: &Part,
+        first: bool,
+        read: &Read,
+        place: PlaceCode,
+        hints: &mut Hints,
+    ) {
+        let Some(frame) = thread.calls.top_mut() else { return };
+        let (sums, writer) = (&self.sums, part.cell.instruction(part.side));
+        let activation = &mut frame.payload;
+        let flow =
+            activation.flows.entry(&mut hints.flow, part.writer(), place, || sums.function(writer));
+        flow.bytes += part.len;
+        flow.unique += part.unique;
+        flow.transfers += u64::from(first);
+        if activation.flows.is_full() {
+            let (reader, flows) = ((read.call, frame.function), &mut activation.flows);
+            let (sums, memory) = (&mut self.sums, &mut self.memory);
+            activation.bytes_in +=
+                self.hand_out.part(flows, reader, sums, memory, &mut self.output);
+        }
+    }
+
+    /// Gives a row of communication, if it is asked for.
+    #[inline]
+    fn give(&mut self, part: &Part, read: &Read, space: Space) {
+        let is_local = part.writer() == Packed::step(read.call);
+        if !self.options.gives_communications() || (is_local && !self.gives_local()) {
+            return;
+        }
+        let Some(reader) = access(read.access) else { return };
+        let row = Communication {
+            write: part.origin(),
+            read: reader,
+            is_register: matches!(space, Space::Register),
+            address: part.address,
+            bytes: part.len as u32,
+        };
+        if self.scratch.crossing {
+            self.scratch.held.push((part.cell.write, row));
+        } else {
+            self.output.communication(row);
+        }
+    }
+}
+
+/// On which side of the first stack pointer unwritten bytes lie; None if on both.
+#[inline]
+fn side(first_sp: Option<u64>, bytes: &Bytes) -> Option<StackSide> {
+    let first_sp = first_sp.unwrap_or(u64::MAX);
+    let from = bytes.base.wrapping_add(bytes.start);
+    if !bytes.place.is_region() || from.saturating_add(bytes.len) <= first_sp {
+        Some(StackSide::Below)
+    } else if from >= first_sp {
+        Some(StackSide::Above)
+    } else {
+        None
+    }
+}
+
+impl Part {
+    /// Call instance or source.
+    #[inline]
+    fn writer(&self) -> Packed {
+        self.cell.writer(self.side)
+    }
+
+    #[inline]
+    fn origin(&self) -> Origin<AccessRef> {
+        match access(self.cell.write) {
+            Some(write) => Origin::Step(write),
+            None => {
+                Origin::Source(self.writer().source().unwrap_or(Source::Initial(StackSide::Below)))
+            }
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! A segment: steps of a block in one function. For its registers, which reads are fed inside it and
+//! which reach out of it. Register traffic inside a segment is the same each time, so it is counted
+//! once here and multiplied.
+
+use super::block::{Access, AccessPlace, Insn, SaveRule, mask};
+use super::flows::FlowHint;
+use super::sums::EdgeHint;
+use crate::event::{BlockDef, RegSpan};
+use crate::id::{FunctionId, InstructionId};
+
+/// What the pass does for one access, or part of one, of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    pub kind: OperationKind,
+    pub stack_relative: bool,
+    pub ordinal: u16,
+    pub step: u32,
+    pub insn: InstructionId,
+    /// Of memory: index among the run's addresses.
+    pub mem: u32,
+    pub size: u32,
+    /// Read, Write: the bytes; Load, Store: the data register.
+    pub register: Option<RegSpan>,
+    /// Of a copying function.
+    pub copy: Copied,
+    /// Of the pass.
+    pub hints: Hints,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationKind {
+    /// Register read that the segment does not feed itself. `continues`: it goes on with the access
+    /// of the operation before.
+    Read { continues: bool },
+    /// Register write that is the last in the segment. `loaded`: its step loaded the bytes
+    /// unchanged; `seen`: the version was read inside the segment.
+    Write { loaded: bool, seen: bool },
+    /// `control`: a return loads where it goes to.
+    Load { control: bool },
+    /// `read`: ordinal of the register read that is left to it, if it may be a save.
+    Store { read: u16 },
+}
+
+/// What a load or a store of a copying function hands on beside whole registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Copied {
+    #[default]
+    Nothing,
+    /// A load that fills this part of a register; the rest is zeros or sign.
+    Low(RegSpan),
+    /// The load or the store of a move from memory to memory.
+    Move,
+}
+
+/// What the pass met at an operation last, and so most likely meets next: it saves a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    pub edge: EdgeHint,
+    pub flow: FlowHint,
+}
+
+/// A communication inside a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Static {
+    pub write_step: u32,
+    pub write_ordinal: u16,
+    pub read_step: u32,
+    pub read_ordinal: u16,
+    pub register: RegSpan,
+    pub write_insn: InstructionId,
+    pub read_insn: InstructionId,
+    /// First communication of its (write access, read access).
+    pub first: bool,
+    /// Bytes of the version that nothing read before.
+    pub unique: u16,
+}
+
+/// Steps of a block in one function, between points where registers must be looked at anew.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    pub first_step: u32,
+    pub steps: u32,
+    pub function: FunctionId,
+    pub operations: Vec<Operation>,
+    pub statics: Vec<Static>,
+    pub static_bytes: u64,
+    pub static_unique: u64,
+    pub static_transfers: u64,
+    /// Bytes that its stores write.
+    pub stored_bytes: u64,
+    /// How often it ran.
+    pub count: u64,
+    /// Of the pass: a bit for each of the first 64 threads in which it ran.
+    pub threads: u64,
+    /// Registers from which a store may be a save.
+    pub save_mask: u64,
+    /// Registers whose load feeds reads further on in the segment.
+    pub hazard_mask: u64,
+    /// A step of a copying function.
+    pub copies: bool,
+}
+
+/// Where a block is cut into segments, beside where its function changes and around each step of a
+/// copying function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    AtFunctions,
+    /// Also behind each step whose load may be a restore.
+    AtRestores,
+}
+
+/// The segments of a block with these accesses.
+pub fn cut(
+    def: &BlockDef,
+    insns: &[Insn],
+    list: &[Access],
+    cut: Cut,
+    saves: SaveRule,
+) -> Vec<Segment> {
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut rest = list;
+    let mut first = 0;
+    let insn = |step: usize| &insns[def.steps[step].insn as usize];
+    for step in 0..def.steps.len() {
+        let Insn { function, copies, decoded, .. } = insn(step);
+        let ends = *copies || step + 1 == def.steps.len() || insn(step + 1).function != *function;
+        let here = rest.partition_point(|a| a.step as usize <= step);
+        let may_restore = cut == Cut::AtRestores
+            && rest[..here].iter().any(|a| a.step as usize == step && may_restore(a));
+        if !ends && !may_restore {
+            continue;
+        }
+        let saves = if *copies { SaveRule::Transparent } else { saves };
+        let mut builder = Builder::new(def, &rest[..here], saves, *function);
+        builder.segment.first_step = first;
+        builder.segment.steps = step as u32 + 1 - first;
+        let mut segment = builder.build();
+        if *copies {
+            mark_copies(&mut segment, &decoded.text);
+        }
+        segments.push(segment);
+        rest = &rest[here..];
+        first = step as u32 + 1;
+    }
+    segments
+}
+
+fn may_restore(a: &Access) -> bool {
+    !a.is_write && a.data_register.is_some() && matches!(a.place, AccessPlace::Memory(_))
+}
+
+/// Finds out what a step of a copying function hands on unchanged beside whole registers.
+fn mark_copies(segment: &mut Segment, text: &str) {
+    segment.copies = true;
+    segment.hazard_mask = 0;
+    let (mut loads, mut stores, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, o) in segment.operations.iter().enumerate() {
+        match o.kind {
+            OperationKind::Load { .. } => loads.push(i),
+            OperationKind::Store { .. } => stores.push(i),
+            OperationKind::Write { .. } => writes.push(i),
+            OperationKind::Read { .. } => {}
+        }
+    }
+    let operations = &mut segment.operations;
+    // A base register that moves on is read, too.
+    let is_read = |i: &usize| {
+        operations.iter().any(|o| {
+            matches!(o.kind, OperationKind::Read { .. }) && o.register == operations[*i].register
+        })
+    };
+    if writes.len() > 1 {
+        writes.retain(|i| !is_read(i));
+    }
+    match (&loads[..], &stores[..], &writes[..]) {
+        (&[load], &[store], _)
+            if text.contains("movs") && operations[load].size == operations[store].size =>
+        {
+            operations[load].copy = Copied::Move;
+            operations[store].copy = Copied::Move;
+        }
+        // The loads with extension: movz, movs, ldrb, ldrsh, lbu, lw; and those into the low part
+        // of a register.
+        (&[load], &[], &[write])
+            if ["mov", "vmov", "ld", "lb", "lh", "lw"].iter().any(|m| text.starts_with(m)) =>
+        {
+            let (size, whole) = (operations[load].size as u16, operations[write].register);
+            if operations[load].register.is_none()
+                && let Some(whole) = whole.filter(|w| w.size > size)
+            {
+                operations[load].copy = Copied::Low(RegSpan { offset: whole.offset, size });
+            }
+        }
+        _ => {}
+    }
+}
+
+struct Write {
+    step: u32,
+    ordinal: u16,
+    insn: InstructionId,
+    span: RegSpan,
+    loaded: bool,
+}
+
+/// Makes one segment: who wrote each register byte last.
+struct Builder<'a> {
+    def: &'a BlockDef,
+    list: &'a [Access],
+    saves: SaveRule,
+    segment: Segment,
+    writes: Vec<Write>,
+    /// By register byte: index + 1 into `writes`, 0 for live-in.
+    last: Vec<u32>,
+    /// By register byte: the current version was read inside the segment.
+    seen: Vec<bool>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(
+        def: &'a BlockDef,
+        list: &'a [Access],
+        saves: SaveRule,
+        function: FunctionId,
+    ) -> Builder<'a> {
+        let end = |a: &Access| match a.place {
+            AccessPlace::Register(offset) => offset as usize + a.size as usize,
+            AccessPlace::Memory(_) => 0,
+        };
+        let bytes = list.iter().map(end).max().unwrap_or(0);
+        let segment = Segment {
+            first_step: 0,
+            steps: 0,
+            function,
+            operations: Vec::new(),
+            statics: Vec::new(),
+            static_bytes: 0,
+            static_unique: 0,
+            static_transfers: 0,
+            stored_bytes: 0,
+            count: 0,
+            threads: 0,
+            save_mask: 0,
+            hazard_mask: 0,
+            copies: false,
+        };
+        let (last, seen) = (vec![0; bytes], vec![false; bytes]);
+        Builder { def, list, saves, segment, writes: Vec::new(), last, seen }
+    }
+
+    fn build(mut self) -> Segment {
+        for (i, a) in self.list.iter().enumerate() {
+            match a.place {
+                AccessPlace::Memory(mem) => self.memory(a, mem),
+                AccessPlace::Register(_) if a.is_control => {}
+                AccessPlace::Register(offset) => {
+                    let span = RegSpan { offset, size: a.size as u16 };
+                    if a.is_write { self.write(i, span) } else { self.read(a, span) }
+                }
+            }
+        }
+        self.leave();
+        let stores = |o: &&Operation| matches!(o.kind, OperationKind::Store { .. });
+        self.segment.stored_bytes =
+            self.segment.operations.iter().filter(stores).map(|o| u64::from(o.size)).sum();
+        self.segment.operations.sort_by_key(|o| (o.step, o.ordinal));
+        self.segment
+    }
+
+    fn insn(&self, step: u32) -> InstructionId {
+        InstructionId::at(self.def.steps[step as usize].insn as usize)
+    }
+
+    fn operation(&self, a: &Access, kind: OperationKind) -> Operation {
+        Operation {
+            kind,
+            stack_relative: a.stack_relative,
+            ordinal: a.ordinal,
+            step: a.step,
+            insn: self.insn(a.step),
+            mem: 0,
+            size: a.size,
+            register: None,
+            copy: Copied::Nothing,
+            hints: Hints::default(),
+        }
+    }
+
+    fn memory(&mut self, a: &Access, mem: u32) {
+        let transparent = self.saves == SaveRule::Transparent;
+        let mut register = a.data_register.filter(|_| transparent);
+        let mut kind = OperationKind::Load { control: a.is_control };
+        if a.is_write {
+            // The save's read of the register is left to this operation, if the segment does not
+            // feed it.
+            let (operations, wanted) = (&mut self.segment.operations, register);
+            let read = operations.iter().rposition(|o| {
+                o.step == a.step
+                    && matches!(o.kind, OperationKind::Read { .. })
+                    && o.register == wanted
+            });
+            let read = read.filter(|_| wanted.is_some()).map(|p| operations.remove(p).ordinal);
+            match (read, register) {
+                (Some(_), Some(r)) => self.segment.save_mask |= mask(r),
+                _ => register = None,
+            }
+            kind = OperationKind::Store { read: read.unwrap_or(u16::MAX) };
+        }
+        let operation = Operation { mem, register, ..self.operation(a, kind) };
+        self.segment.operations.push(operation);
+    }
+
+    /// Access `i` writes a register.
+    fn write(&mut self, i: usize, span: RegSpan) {
+        let a = &self.list[i];
+        let loaded = self.list[..i]
+            .iter()
+            .any(|l| l.step == a.step && may_restore(l) && l.data_register == Some(span));
+        let (step, ordinal, insn) = (a.step, a.ordinal, self.insn(a.step));
+        self.writes.push(Write { step, ordinal, insn, span, loaded });
+        let bytes = span.offset as usize..(span.offset + span.size) as usize;
+        self.last[bytes.clone()].fill(self.writes.len() as u32);
+        self.seen[bytes].fill(false);
+    }
+
+    fn read(&mut self, a: &Access, span: RegSpan) {
+        let (mut at, end) = (span.offset, span.offset + span.size);
+        let mut sources: Vec<u32> = Vec::new();
+        let mut continues = false;
+        while at < end {
+            let writer = self.last[at as usize];
+            let to = (at..end).find(|&b| self.last[b as usize] != writer).unwrap_or(end);
+            let register = RegSpan { offset: at, size: to - at };
+            if writer == 0 {
+                let operation = self.operation(a, OperationKind::Read { continues });
+                let size = u32::from(register.size);
+                let register = Some(register);
+                self.segment.operations.push(Operation { size, register, ..operation });
+                continues = true;
+            } else {
+                let first = !sources.contains(&writer);
+                sources.push(writer);
+                self.inside(a, register, writer as usize - 1, first);
+            }
+            at = to;
+        }
+    }
+
+    /// A read of what a write of the segment left in these bytes.
+    fn inside(&mut self, a: &Access, register: RegSpan, writer: usize, first: bool) {
+        let write = &self.writes[writer];
+        let seen =
+            &mut self.seen[register.offset as usize..(register.offset + register.size) as usize];
+        let unique = seen.iter().filter(|s| !**s).count() as u16;
+        seen.fill(true);
+        let segment = &mut self.segment;
+        segment.static_bytes += u64::from(register.size);
+        segment.static_unique += u64::from(unique);
+        segment.static_transfers += u64::from(first);
+        if write.loaded {
+            segment.hazard_mask |= mask(write.span);
+        }
+        segment.statics.push(Static {
+            write_step: write.step,
+            write_ordinal: write.ordinal,
+            read_step: a.step,
+            read_ordinal: a.ordinal,
+            register,
+            write_insn: write.insn,
+            read_insn: InstructionId::at(self.def.steps[a.step as usize].insn as usize),
+            first,
+            unique,
+        });
+    }
+
+    /// What is left in the registers, at the place of the write.
+    fn leave(&mut self) {
+        for (w, write) in self.writes.iter().enumerate() {
+            let mut at = write.span.offset;
+            let end = write.span.offset + write.span.size;
+            let is_left = |b: u16| self.last[b as usize] == w as u32 + 1;
+            while at < end {
+                if !is_left(at) {
+                    at += 1;
+                    continue;
+                }
+                let seen = self.seen[at as usize];
+                let to = (at..end).find(|&b| !is_left(b) || self.seen[b as usize] != seen);
+                let register = RegSpan { offset: at, size: to.unwrap_or(end) - at };
+                self.segment.operations.push(Operation {
+                    kind: OperationKind::Write { loaded: write.loaded, seen },
+                    stack_relative: false,
+                    ordinal: write.ordinal,
+                    step: write.step,
+                    insn: write.insn,
+                    mem: 0,
+                    size: u32::from(register.size),
+                    register: Some(register),
+                    copy: Copied::Nothing,
+                    hints: Hints::default(),
+                });
+                at += register.size;
+            }
+        }
+    }
+}

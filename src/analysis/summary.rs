@@ -1,0 +1,165 @@
+//! What is left when the trace has ended.
+
+use super::flows::FlowPlace;
+use super::memory::Region;
+use super::operations::Machine;
+use super::origin::{Origin, Packed, Sources};
+use super::pass::Pass;
+use super::place::PlaceCode;
+use super::sums::{CallEdge, EdgeHint, FunctionSums, PairSums};
+use super::{CodeMap, Output};
+use crate::id::{FunctionId, InstructionId, ThreadId};
+
+/// Data that one function gave another, by place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionFlow {
+    pub writer: Origin<FunctionId>,
+    /// A source if the kernel read.
+    pub reader: Origin<FunctionId>,
+    pub place: PlaceCode,
+    pub sums: PairSums,
+}
+
+/// Data that one instruction gave another, by place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstructionFlow {
+    pub writer: Origin<InstructionId>,
+    pub reader: InstructionId,
+    pub place: PlaceCode,
+    pub bytes: u64,
+    pub transfers: u64,
+}
+
+/// A thread that ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadSteps {
+    pub id: ThreadId,
+    pub steps: u64,
+}
+
+/// The sums of a run.
+pub struct Summary {
+    /// By function.
+    pub functions: Vec<FunctionSums>,
+    pub function_flows: Vec<FunctionFlow>,
+    pub instruction_flows: Vec<InstructionFlow>,
+    pub call_edges: Vec<CallEdge>,
+    /// The touched pages outside of sections.
+    pub regions: Vec<Region>,
+    /// By region number of a place: whether it is stack.
+    pub region_is_stack: Vec<bool>,
+    /// By number of [`super::Flow::place`].
+    pub flow_places: Vec<FlowPlace>,
+    /// Names of sources outside of the program.
+    pub sources: Sources,
+    pub first_sp: Option<u64>,
+    pub steps: u64,
+    pub threads: Vec<ThreadSteps>,
+    pub calls: u32,
+    pub intervals: u32,
+    pub signals: u64,
+    pub pages: usize,
+}
+
+impl<O: Output> Machine<O> {
+    /// What was never read is dead.
+    fn count_unread(&mut self) {
+        let sums = &mut self.data.sums;
+        self.data.memory.unread(|cell, n| {
+            if let Some(writer) = cell.dead_writer() {
+                sums.dead(writer, n);
+            }
+        });
+    }
+
+    fn function_flows(&self) -> Vec<FunctionFlow> {
+        let pairs = self.data.sums.pairs.iter();
+        let rows = pairs.flat_map(|pair| {
+            pair.sums.iter().map(|&(place, sums)| FunctionFlow {
+                writer: pair.writer.origin(),
+                reader: pair.reader.origin(),
+                place,
+                sums,
+            })
+        });
+        rows.filter(|row| row.sums.bytes > 0).collect()
+    }
+
+    fn instruction_flows(&self) -> Vec<InstructionFlow> {
+        let edges = self.data.sums.edges().iter();
+        edges
+            .map(|e| InstructionFlow {
+                writer: e.writer.origin(),
+                reader: e.reader,
+                place: e.place,
+                bytes: e.bytes,
+                transfers: e.transfers,
+            })
+            .collect()
+    }
+}
+
+impl<C: CodeMap, O: Output> Pass<C, O> {
+    /// Ends what is alive and gives the sums.
+    pub fn finish(&mut self) -> Summary {
+        self.machine.end();
+        self.count_segments();
+        let machine = &mut self.machine;
+        machine.count_unread();
+        let data = &mut machine.data;
+        let regions = data.memory.ranges();
+        let numbers = 0..data.memory.regions.len() as u32;
+        let region_is_stack = numbers.map(|r| data.memory.regions.is_stack(r)).collect();
+        Summary {
+            function_flows: machine.function_flows(),
+            instruction_flows: machine.instruction_flows(),
+            call_edges: machine.data.sums.call_edges(),
+            functions: std::mem::take(&mut machine.data.sums.functions),
+            regions,
+            region_is_stack,
+            flow_places: std::mem::take(&mut machine.data.hand_out.places),
+            sources: std::mem::take(&mut machine.data.sources),
+            first_sp: machine.data.first_sp,
+            steps: self.seq - 1,
+            threads: machine
+                .threads
+                .iter()
+                .map(|t| ThreadSteps { id: t.calls.thread(), steps: t.steps })
+                .collect(),
+            calls: machine.data.numbers.calls(),
+            intervals: machine.data.numbers.intervals(),
+            signals: self.signals,
+            pages: machine.data.memory.page_count(),
+        }
+    }
+
+    /// Adds what was counted once for each segment, as often as the segment ran.
+    fn count_segments(&mut self) {
+        let sums = &mut self.machine.data.sums;
+        let blocks = self.blocks.iter().chain(&self.superblocks.prepared);
+        for segment in blocks.flat_map(|b| b.all_segments()).filter(|s| s.count > 0) {
+            sums.functions[segment.function.index()].written_bytes +=
+                segment.stored_bytes * segment.count;
+            for s in &segment.statics {
+                let (hint, writer) = (&mut EdgeHint::default(), Packed::step(s.write_insn));
+                let edge = sums.edge(hint, writer, s.read_insn, PlaceCode::REGISTER);
+                edge.bytes += u64::from(s.register.size) * segment.count;
+                edge.transfers += u64::from(s.first) * segment.count;
+            }
+        }
+    }
+
+    /// Values of register writes that each run of block `b` has.
+    pub fn register_values(&self, b: u32) -> usize {
+        self.blocks[b as usize].register_values
+    }
+
+    /// Executions of each block.
+    pub fn block_counts(&self) -> Vec<u64> {
+        let mut counts: Vec<u64> = self.blocks.iter().map(|b| b.count()).collect();
+        for (members, superblock) in self.superblocks.iter() {
+            members.iter().for_each(|&m| counts[m as usize] += superblock.count());
+        }
+        counts
+    }
+}

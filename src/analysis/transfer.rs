@@ -1,0 +1,119 @@
+//! What control did between two steps of a thread: rules 1 to 5 of "Control transfers" in
+//! `docs/semantics.md`. Rule 6, the tails, is the stack's.
+
+use super::block::Last;
+use super::mutation::Mutation;
+use super::stack::{CallKind, Stack, Token, Transfer};
+use crate::isa::FlowKind;
+
+/// The step before, as far as the next one depends on it.
+#[derive(Clone, Copy)]
+pub struct Previous {
+    pub last: Last,
+    /// Address of the slot that holds the return address that it stored or loaded, or the stack
+    /// pointer behind it.
+    pub slot: Option<u64>,
+    /// The link register holds the address behind it.
+    pub linked: bool,
+}
+
+/// By what the pass recognises the end of an instance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum End {
+    /// Nothing ends it: a root.
+    #[default]
+    Never,
+    /// A return to `address`, with `slot` as in [`Previous`] before the call.
+    Return { address: u64, slot: Option<u64> },
+    /// Going on where the instance below was interrupted: at one of its successors.
+    Resume([Option<u64>; 2]),
+}
+
+/// Where control goes to at the end of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Back {
+    Return(u64),
+    Resume(u64),
+}
+
+impl Token for End {
+    type Key = Back;
+
+    #[inline]
+    fn keys(&self) -> [Option<Back>; 2] {
+        match *self {
+            End::Never => [None, None],
+            End::Return { address, .. } => [Some(Back::Return(address)), None],
+            End::Resume(at) => at.map(|a| a.map(Back::Resume)),
+        }
+    }
+}
+
+impl End {
+    /// Where the frame ends, upwards: the slot of its return address or the stack pointer at its
+    /// first step.
+    #[inline]
+    pub fn frame_top(&self) -> Option<u64> {
+        match self {
+            End::Return { slot, .. } => *slot,
+            End::Never | End::Resume(_) => None,
+        }
+    }
+}
+
+/// What control did from `previous` to the step at `address`, where a call is of `kind`.
+pub fn classify<P: Default>(
+    previous: &Previous,
+    address: u64,
+    kind: CallKind,
+    stack: &Stack<End, P>,
+    left_out: Option<Mutation>,
+) -> Transfer<End> {
+    let Previous { last, slot, linked } = previous;
+    let without = |rule| left_out == Some(rule);
+    // 1
+    let called_next =
+        last.kind == FlowKind::Call && address == last.next && without(Mutation::CallToNext);
+    if last.falls_to(address) && !called_next {
+        return Transfer::None;
+    }
+    // 2
+    let calls = last.kind == FlowKind::Call || (last.kind == FlowKind::Jump && *linked);
+    if last.executed && calls {
+        let token = End::Return { address: last.next, slot: *slot };
+        return Transfer::Call { kind, token, site: Some(last.insn) };
+    }
+    // 3
+    if last.executed && last.kind.returns() {
+        let same = |s: Option<u64>| {
+            s.is_none() || slot.is_none() || s == *slot || without(Mutation::Slots)
+        };
+        let found = stack
+            .with_key(Back::Return(address))
+            .find(|&depth| same(stack.frames()[depth].token.frame_top()));
+        let unwinds = |depth: &usize| depth + 1 != stack.frames().len();
+        if let Some(depth) = found.filter(|d| !(unwinds(d) && without(Mutation::Unwinding))) {
+            return Transfer::Return { depth };
+        }
+    }
+    // 4
+    if last.jumps_to(address) || without(Mutation::Signals) {
+        return Transfer::None;
+    }
+    // 5
+    let interrupted = stack.with_key(Back::Resume(address)).next();
+    match interrupted.filter(|_| !without(Mutation::SignalEnds)) {
+        Some(depth) => Transfer::Return { depth },
+        None => Transfer::Signal { token: End::Resume(successors(last)) },
+    }
+}
+
+/// Where control could have gone from a step.
+fn successors(last: &Last) -> [Option<u64>; 2] {
+    let leaves = last.executed && last.kind != FlowKind::Next;
+    match last.target.filter(|_| leaves) {
+        Some(target) if last.conditional => [Some(last.next), Some(target)],
+        Some(target) => [Some(target), None],
+        None => [Some(last.next), None],
+    }
+}
