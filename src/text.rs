@@ -22,6 +22,7 @@ macro_rules! words {
             }
 
             /// What a word means.
+            #[allow(dead_code, reason = "not all words are read back")]
             pub fn parse(word: &str) -> Option<$name> {
                 $name::ALL.iter().copied().find(|value| value.name() == word)
             }
