@@ -9,7 +9,8 @@ use addfg::analysis::{
 use addfg::event::{Isa, RunBatch};
 use addfg::id::FunctionId;
 use addfg::image::{AddressSpace, FunctionRef, Image, Loaded};
-use addfg::isa::elaborate::{Elaborator, resolve};
+use addfg::isa::elaborate::Elaborator;
+use addfg::isa::resolve::resolve;
 use addfg::isa::{self, Decoded};
 use addfg::trace::Sink;
 use divan::Bencher;

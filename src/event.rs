@@ -169,7 +169,22 @@ pub struct RegSpan {
 impl RegSpan {
     /// Whether all bytes of `other` are bytes of this.
     pub fn contains(self, other: RegSpan) -> bool {
-        self.offset <= other.offset && other.offset + other.size <= self.offset + self.size
+        self.offset <= other.offset && other.end() <= self.end()
+    }
+
+    /// Whether a byte belongs to both.
+    pub fn overlaps(self, other: RegSpan) -> bool {
+        self.offset < other.end() && other.offset < self.end()
+    }
+
+    /// The offset after the last byte.
+    pub fn end(self) -> u16 {
+        self.offset + self.size
+    }
+
+    /// The offsets of its bytes.
+    pub fn bytes(self) -> std::ops::Range<u16> {
+        self.offset..self.end()
     }
 }
 

@@ -2,7 +2,9 @@
 //! code that the kernel maps at the top of the address space. QEMU's user mode does their work
 //! itself, so a log shows one step with a meaningless opcode.
 
-use super::{Decoded, Expr, Flow, FlowKind, MemOperand, RegAccess, registers};
+use super::decoded::{ControlFlow, Decoded, FlowKind, MemOperand, RegAccess};
+use super::expr::Expr;
+use super::registers;
 use crate::event::{Isa, RegSpan};
 
 /// First address of the helpers' page part.
@@ -26,19 +28,12 @@ pub fn decode(isa: Isa, address: u64) -> Option<Decoded> {
     let (r0, r1, r2) = (r0?, r1?, r2?);
     let mut helper = Decoded {
         text: TEXT.to_owned(),
-        flow: Flow { kind: FlowKind::Return, target: None, conditional: false, repeats: false },
+        flow: ControlFlow::plain(FlowKind::Return),
         ..Decoded::unknown(4)
     };
     let data = |span| RegAccess { span, control: false };
-    let memory = |is_write, pointer: RegSpan, size| MemOperand {
-        is_write,
-        size,
-        address: Expr::Reg(pointer),
-        guard: None,
-        stack_relative: false,
-        control: false,
-        data_register: None,
-    };
+    let memory =
+        |is_write, pointer: RegSpan, size| MemOperand::plain(is_write, size, Expr::Reg(pointer));
     match address {
         // get_tls
         0xffff_0fe0 => helper.writes = vec![data(r0)],

@@ -8,7 +8,8 @@ use crate::analysis::pass::Pass;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
 use crate::image::AddressSpace;
-use crate::isa::elaborate::{self, Elaborator};
+use crate::isa::elaborate::Elaborator;
+use crate::isa::resolve::resolve;
 use crate::isa::{self, Decoded, Decoder};
 use crate::store::table::Batch;
 use rustc_hash::FxHashMap;
@@ -153,7 +154,7 @@ impl Front {
         for def in std::mem::take(&mut batch.new_insns) {
             let space = &self.space;
             let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
-            let (resolved, decoded) = elaborate::resolve(&def, self.isa, &mut *self.decoder, &code);
+            let (resolved, decoded) = resolve(&def, self.isa, &mut *self.decoder, &code);
             match decoded.filter(|d| def.size == 0 || d.size == def.size) {
                 Some(decoded) => pass.add_insn(resolved, decoded),
                 None => {

@@ -1,10 +1,9 @@
-//! Our numbering of the register files, and how SLEIGH's varnodes map to it.
+//! Our numbering of the register files of ARM, AArch64 and RISC-V.
 
-use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use crate::event::{Isa, RegSpan};
-use crate::isa::{Register, Registers};
+use crate::isa::register_file::{Register, Registers};
 
 /// The register file of `isa`. x86 has its own module; asked for it, this gives an empty file.
 pub fn registers(isa: Isa) -> &'static Registers {
@@ -153,126 +152,4 @@ fn riscv(xlen: u16) -> Registers {
     file.pc = file.lookup("pc");
     file.link = file.lookup("ra");
     file
-}
-
-/// How the bytes of a SLEIGH register are reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
-    /// Byte for byte at this offset of our file.
-    Bytes(u16),
-    /// A bit of the 4-byte flags register: any access is one of the whole register.
-    Bit(RegSpan, u8),
-    /// A part of a control register that we keep as a whole.
-    Whole(RegSpan),
-    /// RISC-V's x0.
-    Zero,
-}
-
-/// A SLEIGH register, offsets little end first (see `super::symbolic`).
-#[derive(Clone, Copy, Debug)]
-pub struct Mapped {
-    pub start: u64,
-    pub size: u64,
-    pub shown: Shown,
-}
-
-/// From SLEIGH's register space to ours.
-pub struct RegisterMap {
-    /// Sorted by start, disjoint.
-    mapped: Vec<Mapped>,
-}
-
-impl RegisterMap {
-    /// `find` gives (little-end-first start, size) of a SLEIGH register by name.
-    pub fn new(isa: Isa, find: impl Fn(&str) -> Option<(u64, u64)>) -> RegisterMap {
-        let file = registers(isa);
-        let mut wanted: Vec<(String, Shown)> = Vec::new();
-        let bytes =
-            |name: &str| file.lookup(name).map(|s| Shown::Bytes(s.offset)).unwrap_or(Shown::Zero);
-        match isa {
-            Isa::Arm => {
-                for i in 0..13 {
-                    wanted.push((format!("r{i}"), bytes(&format!("r{i}"))));
-                }
-                for name in ["sp", "lr", "pc"] {
-                    wanted.push((name.to_string(), bytes(name)));
-                }
-                for i in 0..16 {
-                    wanted.push((format!("q{i}"), bytes(&format!("q{i}"))));
-                }
-            }
-            Isa::Aarch64 => {
-                for i in 0..31 {
-                    wanted.push((format!("x{i}"), bytes(&format!("x{i}"))));
-                }
-                for name in ["sp", "pc"] {
-                    wanted.push((name.to_string(), bytes(name)));
-                }
-                for i in 0..32 {
-                    wanted.push((format!("q{i}"), bytes(&format!("q{i}"))));
-                }
-            }
-            _ => {
-                for name in RISCV_X.iter().skip(1).chain(&RISCV_F).chain(&["pc"]) {
-                    wanted.push((name.to_string(), bytes(name)));
-                }
-                wanted.push(("zero".to_string(), Shown::Zero));
-            }
-        }
-        let flags = file.lookup("cpsr");
-        if let Some(flags) = flags {
-            for (name, bit) in [("NG", 31), ("ZR", 30), ("CY", 29), ("OV", 28)] {
-                wanted.push((name.to_string(), Shown::Bit(flags, bit)));
-            }
-            if isa == Isa::Arm {
-                for (name, bit) in [("Q", 27), ("GE1", 16), ("GE2", 17), ("GE3", 18), ("GE4", 19)] {
-                    wanted.push((name.to_string(), Shown::Bit(flags, bit)));
-                }
-                wanted.push(("cpsr".to_string(), Shown::Whole(flags)));
-            }
-        }
-        for (name, ours) in [
-            ("fpscr", "fpscr"),
-            ("fpcr", "fpcr"),
-            ("fpsr", "fpsr"),
-            ("fcsr", "fcsr"),
-            ("fflags", "fcsr"),
-            ("frm", "fcsr"),
-        ] {
-            if let Some(span) = file.lookup(ours) {
-                wanted.push((name.to_string(), Shown::Whole(span)));
-            }
-        }
-        let mut mapped: Vec<Mapped> = wanted
-            .into_iter()
-            .filter_map(|(name, shown)| {
-                find(&name).map(|(start, size)| Mapped { start, size, shown })
-            })
-            .collect();
-        mapped.sort_by_key(|m| m.start);
-        RegisterMap { mapped }
-    }
-
-    /// The register that holds the byte at SLEIGH offset `at`.
-    pub fn at(&self, at: u64) -> Option<&Mapped> {
-        let after = self.mapped.partition_point(|m| m.start <= at);
-        let m = &self.mapped[after.checked_sub(1)?];
-        (at < m.start + m.size).then_some(m)
-    }
-}
-
-/// Adjacent bytes of one full register as spans, sorted.
-pub fn spans(file: &Registers, bytes: &BTreeSet<u16>) -> Vec<RegSpan> {
-    let mut out: Vec<RegSpan> = Vec::new();
-    for &b in bytes {
-        if let Some(last) = out.last_mut()
-            && last.offset + last.size == b
-            && file.at(last.offset).map(|r| r.span) == file.at(b).map(|r| r.span)
-        {
-            last.size += 1;
-            continue;
-        }
-        out.push(RegSpan { offset: b, size: 1 });
-    }
-    out
 }

@@ -1,0 +1,148 @@
+//! What the decoders say of an instruction.
+
+use super::expr::Expr;
+use crate::event::{Isa, RegSpan};
+
+/// What an instruction does to control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlowKind {
+    /// Goes on with the next address.
+    Next,
+    Jump,
+    Call,
+    Return,
+    /// Goes back to what an exception, an interrupt or a system call interrupted: `eret`, `mret`,
+    /// `iret`, `rfe`, `subs pc, lr, #4`. Cortex-M's return by a value in the link register
+    /// (EXC_RETURN) is a [`FlowKind::Return`]: the instruction is that of any return.
+    ExceptionReturn,
+    /// Enters the kernel and goes on with the next address.
+    Syscall,
+    /// Traps, halts: what follows is not said.
+    Trap,
+    /// Not decoded: anything may follow.
+    Unknown,
+}
+
+impl FlowKind {
+    /// Whether the instruction goes back to where control came from.
+    pub fn returns(self) -> bool {
+        matches!(self, FlowKind::Return | FlowKind::ExceptionReturn)
+    }
+
+    /// The word in `instruction.class`.
+    pub fn name(self) -> &'static str {
+        match self {
+            FlowKind::Next => "next",
+            FlowKind::Jump => "jump",
+            FlowKind::Call => "call",
+            FlowKind::Return => "return",
+            FlowKind::ExceptionReturn => "exception_return",
+            FlowKind::Syscall => "syscall",
+            FlowKind::Trap => "trap",
+            FlowKind::Unknown => "unknown",
+        }
+    }
+}
+
+/// Where control goes after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlFlow {
+    pub kind: FlowKind,
+    /// Target of a direct transfer (without the Thumb bit); None if indirect.
+    pub target: Option<u64>,
+    /// May fall through to the next address instead.
+    pub conditional: bool,
+    /// A repeated string instruction, which may be followed by itself.
+    pub repeats: bool,
+}
+
+impl ControlFlow {
+    /// To nowhere in particular, always, once.
+    pub const fn plain(kind: FlowKind) -> ControlFlow {
+        ControlFlow { kind, target: None, conditional: false, repeats: false }
+    }
+}
+
+/// A register access; static, because an instruction's registers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RegAccess {
+    pub span: RegSpan,
+    /// Not data: program counter, stack pointer, flags, link register read by a return.
+    pub control: bool,
+}
+
+/// A memory access that the instruction makes when executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemOperand {
+    pub is_write: bool,
+    /// In bytes; 0 if the decoder cannot say (then the log must).
+    pub size: u32,
+    pub address: Expr,
+    /// Happens only if this is not 0 (`rep` with a count, lanes); None: always.
+    pub guard: Option<Expr>,
+    /// Computed from the stack pointer, or the implicit access of push, pop, call, return.
+    pub stack_relative: bool,
+    /// The bytes from which a return loads the program counter.
+    pub control: bool,
+    /// Register whose bytes are stored or loaded unchanged (same size, used for nothing else by the
+    /// instruction).
+    pub data_register: Option<RegSpan>,
+}
+
+impl MemOperand {
+    /// An access that always happens and is nothing but data.
+    pub fn plain(is_write: bool, size: u32, address: Expr) -> MemOperand {
+        MemOperand {
+            is_write,
+            size,
+            address,
+            guard: None,
+            stack_relative: false,
+            control: false,
+            data_register: None,
+        }
+    }
+}
+
+/// What the decoder says of one distinct instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    pub text: String,
+    /// In bytes.
+    pub size: u8,
+    pub flow: ControlFlow,
+    /// Register reads and writes when executed; disjoint spans, sorted; a write of a sub-register
+    /// that zero-extends has the full span.
+    pub reads: Vec<RegAccess>,
+    pub writes: Vec<RegAccess>,
+    /// Reads before writes, in the order in which the instruction makes them.
+    pub memory: Vec<MemOperand>,
+    /// Executed only if this is not 0 (ARM conditions, IT blocks); None: always.
+    pub condition: Option<Expr>,
+    /// A store-conditional: it stored only if this register holds this value *after* the
+    /// instruction.
+    pub success: Option<(RegSpan, u64)>,
+}
+
+impl Decoded {
+    /// An instruction about which nothing is known but its size.
+    pub fn unknown(size: u8) -> Decoded {
+        Decoded {
+            text: String::new(),
+            size,
+            flow: ControlFlow { conditional: true, ..ControlFlow::plain(FlowKind::Unknown) },
+            reads: Vec::new(),
+            writes: Vec::new(),
+            memory: Vec::new(),
+            condition: None,
+            success: None,
+        }
+    }
+}
+
+/// Decoder of one instruction set. Not `Send`: it stays in the thread that made it.
+pub trait Decoder {
+    fn isa(&self) -> Isa;
+    /// Decodes one instruction; `bytes` in memory order, possibly more than the instruction needs.
+    fn decode(&mut self, address: u64, bytes: &[u8], thumb: bool) -> Option<Decoded>;
+}

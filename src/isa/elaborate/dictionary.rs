@@ -1,0 +1,126 @@
+//! The reader's dictionary of instructions, decoded when first executed.
+
+use super::problems::ProblemKinds;
+use crate::event::{InsnDef, Isa, MemShape, RegSpan};
+use crate::id::InstructionId;
+use crate::isa::decoded::{Decoded, Decoder};
+use crate::isa::kernel_helper;
+use crate::isa::resolve::{CodeBytes, resolve};
+use rustc_hash::FxHashMap;
+
+/// An instruction of the reader's dictionary.
+pub struct KnownInstruction {
+    pub def: InsnDef,
+    pub decoded: Decoded,
+    /// Id in the output's dictionary, None until it is executed.
+    pub id: Option<InstructionId>,
+    /// The address after it.
+    pub next: u64,
+    /// Code of the kernel's, of which logs do not tell the accesses.
+    pub helper: bool,
+    /// Nothing but register accesses.
+    pub plain: bool,
+    /// Registers whose values a run lists.
+    pub values: Vec<RegSpan>,
+}
+
+impl KnownInstruction {
+    fn new(def: InsnDef) -> KnownInstruction {
+        KnownInstruction {
+            next: def.address,
+            def,
+            decoded: Decoded::unknown(0),
+            id: None,
+            helper: false,
+            plain: false,
+            values: Vec::new(),
+        }
+    }
+
+    /// The register whose bytes an access of this shape stores or loads unchanged.
+    pub fn data_register(&self, shape: &MemShape) -> Option<RegSpan> {
+        let operand = self.decoded.memory.get(usize::from(shape.operand))?;
+        operand
+            .data_register
+            .filter(|r| u32::from(r.size) == shape.size && operand.is_write == shape.is_write)
+    }
+}
+
+pub struct Dictionary {
+    isa: Isa,
+    code: Box<CodeBytes>,
+    decoder: Box<dyn Decoder>,
+    instructions: Vec<KnownInstruction>,
+    /// Output id of each distinct instruction.
+    ids: FxHashMap<InsnDef, InstructionId>,
+}
+
+impl Dictionary {
+    pub fn new(isa: Isa, decoder: Box<dyn Decoder>, code: Box<CodeBytes>) -> Dictionary {
+        Dictionary { isa, code, decoder, instructions: Vec::new(), ids: FxHashMap::default() }
+    }
+
+    /// Adds the reader's definitions behind those it gave before.
+    pub fn extend(&mut self, defs: impl Iterator<Item = InsnDef>) {
+        self.instructions.extend(defs.map(KnownInstruction::new));
+    }
+
+    pub fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
+    #[inline]
+    pub fn at(&self, index: usize) -> &KnownInstruction {
+        &self.instructions[index]
+    }
+
+    /// Decodes an instruction that is executed for the first time; gives its definition if it is
+    /// new to the output. `mask` has the bits that addresses have.
+    #[cold]
+    pub fn define(
+        &mut self,
+        index: usize,
+        mask: u64,
+        position: u64,
+        problems: &mut ProblemKinds,
+    ) -> Option<InsnDef> {
+        let known = &mut self.instructions[index];
+        let (def, decoded) = resolve(&known.def, self.isa, self.decoder.as_mut(), &self.code);
+        known.helper = kernel_helper::is_helper(self.isa, def.address);
+        known.decoded = decoded.unwrap_or_else(|| {
+            problems.add(
+                "instruction-undecoded",
+                position,
+                "give the ELF files that ran with --elf",
+                || {
+                    format!(
+                        "cannot decode the instruction at {:#x}, opcode bytes {:02x?}",
+                        def.address, def.bytes
+                    )
+                },
+            );
+            Decoded::unknown(undecoded_size(&def, self.isa))
+        });
+        let decoded = &known.decoded;
+        known.next = def.address.wrapping_add(decoded.size.into()) & mask;
+        known.plain = decoded.memory.is_empty() && decoded.condition.is_none();
+        known.values = decoded.writes.iter().map(|w| w.span).filter(|s| s.size <= 8).collect();
+        // Two definitions that differ only in stale bytes or in the log's text are one instruction.
+        let key = InsnDef { text: None, ..def.clone() };
+        let new = InstructionId::at(self.ids.len());
+        let id = *self.ids.entry(key).or_insert(new);
+        known.id = Some(id);
+        known.def = def;
+        (id == new).then(|| known.def.clone())
+    }
+}
+
+/// Bytes of an instruction that could not be decoded; 0 if that is not known.
+fn undecoded_size(def: &InsnDef, isa: Isa) -> u8 {
+    let fixed = matches!(isa, Isa::Arm | Isa::Aarch64) && !def.thumb;
+    match def.size {
+        0 if fixed => 4,
+        0 => u8::try_from(def.bytes.len().min(15)).unwrap_or(0),
+        size => size,
+    }
+}

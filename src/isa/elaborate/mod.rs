@@ -1,0 +1,372 @@
+//! From steps to runs: computes the memory accesses that the log does not hold.
+//!
+//! A step is looked at twice: *begun* with the register values before it (conditions, addresses,
+//! what a store stores) and *completed* with those after it (what a load loaded, what registers
+//! got, whether a store-conditional stored). Where the log has the values before each instruction,
+//! a step is completed by the next record of its thread, so the runs wait in a queue.
+//!
+//! [`dictionary`] has the instructions, [`register_values`] what is known of a thread's registers,
+//! [`step`] finds the accesses of a step, [`run`] cuts runs where steps do not follow one another.
+
+use super::decoded::Decoded;
+use super::register_file::Registers;
+use super::resolve::CodeBytes;
+use super::{decoder, registers};
+use crate::diagnostics::Counted;
+use crate::event::{
+    BlockStep, Carries, Condition, Isa, LoggedAccess, RegSpan, RunBatch, RunEnd, StepBatch,
+};
+use crate::id::InstructionId;
+use dictionary::{Dictionary, KnownInstruction};
+use problems::{ProblemKinds, RECORD_REGISTERS};
+use register_values::RegisterValues;
+use run::{OpenRun, Place, RunNumber, Runs};
+use rustc_hash::FxHashMap;
+use step::StepAccesses;
+
+mod dictionary;
+mod problems;
+mod register_values;
+mod run;
+mod step;
+#[cfg(test)]
+mod tests;
+
+/// Turns [`StepBatch`]es into [`RunBatch`]es. What comes out does not depend on how the steps are
+/// cut into batches.
+pub struct Elaborator {
+    machine: Machine,
+    carries: Carries,
+    dictionary: Dictionary,
+    threads: Vec<ThreadState>,
+    /// Places in `threads` by the log's numbers, and the one of the last step.
+    thread_index: FxHashMap<u32, usize>,
+    current: usize,
+    runs: Runs,
+    rows: u64,
+    position: u64,
+    problems: ProblemKinds,
+}
+
+/// What the instruction set says.
+struct Machine {
+    file: &'static Registers,
+    /// The bits that addresses have.
+    address_mask: u64,
+    /// The bits of a link register that are an address.
+    link_mask: u64,
+    /// Bytes of a general register.
+    natural_size: u32,
+}
+
+impl Machine {
+    fn of(isa: Isa) -> Machine {
+        let wide = matches!(isa, Isa::X86_64 | Isa::Aarch64 | Isa::Riscv64);
+        Machine {
+            file: registers(isa),
+            address_mask: if wide { u64::MAX } else { u32::MAX.into() },
+            link_mask: if isa == Isa::Arm { !1 } else { u64::MAX },
+            natural_size: if wide { 8 } else { 4 },
+        }
+    }
+}
+
+struct ThreadState {
+    /// The log's number.
+    id: u32,
+    registers: RegisterValues,
+    pending: Option<Pending>,
+}
+
+/// The last step of a thread, which waits for the values after it.
+#[derive(Clone, Copy)]
+struct Pending {
+    run: RunNumber,
+    /// In the reader's dictionary.
+    instruction: usize,
+    /// First memory access and first register value of the step in its run.
+    mem: usize,
+    value: usize,
+    executed: bool,
+}
+
+/// A step as the log has it.
+struct Row<'a> {
+    /// Place of its thread.
+    thread: usize,
+    /// In the reader's dictionary.
+    instruction: usize,
+    condition: Condition,
+    time: Option<u64>,
+    /// Register values that differ from those said of the thread before.
+    changes: &'a [(RegSpan, u64)],
+    logged: &'a [LoggedAccess],
+}
+
+impl Elaborator {
+    /// `code` gives the code bytes of the loaded images; `carries` says which columns of the
+    /// batches mean something.
+    pub fn new(isa: Isa, big_endian: bool, carries: Carries, code: Box<CodeBytes>) -> Elaborator {
+        Elaborator {
+            machine: Machine::of(isa),
+            carries,
+            dictionary: Dictionary::new(isa, decoder(isa, big_endian), code),
+            threads: Vec::new(),
+            thread_index: FxHashMap::default(),
+            current: 0,
+            runs: Runs::default(),
+            rows: 0,
+            position: 0,
+            problems: ProblemKinds::default(),
+        }
+    }
+
+    /// Problems met so far, by code.
+    pub fn diagnostics(&self) -> impl Iterator<Item = &Counted> {
+        self.problems.all()
+    }
+
+    /// Takes the rows of `batch`, which is left empty, and appends to `out` the runs that are
+    /// complete.
+    pub fn push(&mut self, batch: &mut StepBatch, out: &mut RunBatch) {
+        self.position = batch.position;
+        self.dictionary.extend(batch.new_insns.drain(..));
+        let (mut access, mut register) = (0, 0);
+        for row in 0..batch.insn.len() {
+            let logged = next_slice(&batch.accesses, &mut access, batch.access_end.get(row));
+            let changes = next_slice(&batch.registers, &mut register, batch.register_end.get(row));
+            let Some(instruction) = self.instruction(batch.insn[row]) else { continue };
+            let thread = match batch.thread.get(row) {
+                Some(thread) if self.carries.threads => *thread,
+                _ => 0,
+            };
+            let time = batch.time.get(row).copied().unwrap_or(0);
+            let row = Row {
+                thread: self.thread(thread),
+                instruction,
+                condition: batch.condition.get(row).copied().unwrap_or_default(),
+                time: self.carries.time.then_some(time),
+                changes,
+                logged,
+            };
+            self.row(row, out);
+        }
+        batch.clear();
+    }
+
+    /// Ends the last runs and appends them to `out`.
+    pub fn finish(&mut self, out: &mut RunBatch) {
+        for thread in &mut self.threads {
+            thread.pending = None;
+        }
+        self.runs.close();
+        self.emit(out);
+    }
+
+    /// The place of a row's instruction in the dictionary, if it is there.
+    #[inline]
+    fn instruction(&mut self, number: u32) -> Option<usize> {
+        let place = number as usize;
+        if place < self.dictionary.len() {
+            return Some(place);
+        }
+        self.problems.add(
+            "instruction-unknown",
+            self.position,
+            "this is a defect of the reader; report it",
+            || format!("a row names instruction {number}, which was not defined"),
+        );
+        None
+    }
+
+    #[inline]
+    fn thread(&mut self, id: u32) -> usize {
+        if self.threads.get(self.current).is_some_and(|t| t.id == id) {
+            return self.current;
+        }
+        let next = self.threads.len();
+        self.current = *self.thread_index.entry(id).or_insert(next);
+        if self.current == next {
+            let registers = RegisterValues::new(self.machine.file.size);
+            self.threads.push(ThreadState { id, registers, pending: None });
+        }
+        self.current
+    }
+
+    #[inline]
+    fn row(&mut self, row: Row, out: &mut RunBatch) {
+        self.rows += 1;
+        if self.carries.registers && self.carries.registers_before {
+            self.change(&row);
+            self.complete(row.thread);
+            self.begin(&row, out);
+        } else {
+            self.begin(&row, out);
+            self.change(&row);
+            self.complete(row.thread);
+        }
+        self.emit(out);
+    }
+
+    #[inline]
+    fn change(&mut self, row: &Row) {
+        let registers = &mut self.threads[row.thread].registers;
+        for &(span, value) in row.changes {
+            registers.set(span, value);
+        }
+    }
+
+    /// The output's id of the row's instruction.
+    #[inline]
+    fn define(&mut self, instruction: usize, out: &mut RunBatch) -> InstructionId {
+        if let Some(id) = self.dictionary.at(instruction).id {
+            return id;
+        }
+        let mask = self.machine.address_mask;
+        let new = self.dictionary.define(instruction, mask, self.position, &mut self.problems);
+        out.new_insns.extend(new);
+        self.dictionary.at(instruction).id.unwrap_or(InstructionId::FIRST)
+    }
+
+    /// First look at a step, with the register values before it.
+    #[inline]
+    fn begin(&mut self, row: &Row, out: &mut RunBatch) {
+        let id = self.define(row.instruction, out);
+        let known = self.dictionary.at(row.instruction);
+        let place = Place {
+            thread: row.thread,
+            address: known.def.address,
+            row: self.rows,
+            position: self.position,
+        };
+        let (number, run) = self.runs.of_step(&place);
+        run.next = known.next;
+        let mem = run.def.mem.len();
+        let mut executed = row.condition != Condition::Failed;
+        if !known.plain || !row.logged.is_empty() {
+            let mut step = StepAccesses {
+                known,
+                registers: &self.threads[row.thread].registers,
+                values: self.carries.values || self.carries.registers,
+                natural_size: self.machine.natural_size,
+                address_mask: self.machine.address_mask,
+                position: self.position,
+                run,
+                problems: &mut self.problems,
+            };
+            executed = step.executed(row.condition, row.logged, self.carries.accesses);
+            if executed && self.carries.accesses && !known.helper {
+                step.take(row.logged);
+            } else if executed {
+                step.compute();
+            }
+        }
+        // At most as many accesses as fit 16 bits are taken.
+        let accesses = (run.def.mem.len() - mem) as u16;
+        run.def.steps.push(BlockStep { insn: id.get() - 1, executed, mem: accesses });
+        run.time.extend(row.time);
+        if known.decoded.size == 0 {
+            // What follows is not known.
+            run.close(self.rows);
+        }
+        if self.carries.registers {
+            let value = run.register_values.len();
+            if executed {
+                run.register_values.resize(value + known.values.len(), None);
+            }
+            run.waiting = true;
+            let instruction = row.instruction;
+            self.threads[row.thread].pending =
+                Some(Pending { run: number, instruction, mem, value, executed });
+        }
+    }
+
+    /// Second look at the last step of a thread, with the register values after it.
+    #[inline]
+    fn complete(&mut self, thread: usize) {
+        let ThreadState { registers, pending, .. } = &mut self.threads[thread];
+        let Some(step) = pending.take() else { return };
+        let Some(run) = self.runs.get_mut(step.run) else { return };
+        let known = self.dictionary.at(step.instruction);
+        run.waiting = false;
+        run.end = Some(self.machine.end(registers, known.next));
+        if !step.executed {
+            return;
+        }
+        let slots = &mut run.register_values[step.value..];
+        for (slot, span) in slots.iter_mut().zip(&known.values) {
+            *slot = registers.get(*span);
+        }
+        if run.def.mem.len() == step.mem {
+            return;
+        }
+        if !self.carries.accesses || known.helper {
+            let problem = drop_failed_stores(known, registers, run, step.mem);
+            if problem {
+                self.problems.add("condition-unknown", self.position, RECORD_REGISTERS, || {
+                    format!(
+                        "cannot tell whether the store-conditional at {:#x} stored; taken as if it \
+                         did",
+                        known.def.address
+                    )
+                });
+            }
+        }
+        for (shape, value) in run.def.mem[step.mem..].iter().zip(&mut run.values[step.mem..]) {
+            if !shape.is_write && value.is_none() {
+                *value = known.data_register(shape).and_then(|span| registers.get(span));
+            }
+        }
+    }
+
+    /// Moves the runs at the front of the queue that are complete to `out`.
+    #[inline]
+    fn emit(&mut self, out: &mut RunBatch) {
+        let (carries, threads) = (self.carries, &self.threads);
+        self.runs.emit(self.rows, out, |run, out| {
+            if carries.threads {
+                out.thread.push(threads[run.thread].id);
+            }
+            if carries.registers {
+                out.end.push(run.end.unwrap_or(RunEnd { sp: None, linked: false }));
+            }
+        });
+    }
+}
+
+impl Machine {
+    /// What the registers say at the end of a run, before the address `next`.
+    #[inline]
+    fn end(&self, registers: &RegisterValues, next: u64) -> RunEnd {
+        let link = self.file.link.and_then(|span| registers.get(span));
+        RunEnd {
+            sp: self.file.sp.and_then(|span| registers.get(span)),
+            linked: link.is_some_and(|l| l & self.link_mask == next),
+        }
+    }
+}
+
+/// Takes back the stores of a store-conditional that did not store, the accesses of the run's last
+/// step being those from `mem` on; `registers` are those after it. True if they do not tell.
+fn drop_failed_stores(
+    known: &KnownInstruction,
+    registers: &RegisterValues,
+    run: &mut OpenRun,
+    mem: usize,
+) -> bool {
+    let Decoded { success: Some((span, stored)), .. } = &known.decoded else { return false };
+    let status = registers.get(*span);
+    if status.is_some_and(|status| status != *stored) {
+        run.drop_stores(mem);
+    }
+    status.is_none()
+}
+
+/// The part of `all` from `from` to `end`, which is moved on; within bounds whatever a reader says.
+#[inline]
+fn next_slice<'a, T>(all: &'a [T], from: &mut usize, end: Option<&u32>) -> &'a [T] {
+    let end = end.map_or(*from, |end| (*end as usize).clamp(*from, all.len()));
+    let part = &all[*from..end];
+    *from = end;
+    part
+}

@@ -1,0 +1,232 @@
+//! The accesses of one step: computed from register values, or taken from the log.
+
+use super::dictionary::KnownInstruction;
+use super::problems::{ProblemKinds, RECORD_REGISTERS};
+use super::register_values::RegisterValues;
+use super::run::OpenRun;
+use crate::event::{Condition, LoggedAccess, MemShape};
+use crate::isa::decoded::MemOperand;
+
+/// Operands of an instruction that logged accesses are matched with.
+const MOST_OPERANDS: usize = 64;
+
+/// The step that is being begun.
+pub struct StepAccesses<'a> {
+    pub known: &'a KnownInstruction,
+    /// Before the step.
+    pub registers: &'a RegisterValues,
+    /// The trace has values of accesses.
+    pub values: bool,
+    /// Bytes of an access of which nothing is known.
+    pub natural_size: u32,
+    /// The bits that addresses have.
+    pub address_mask: u64,
+    /// For messages.
+    pub position: u64,
+    pub run: &'a mut OpenRun,
+    pub problems: &'a mut ProblemKinds,
+}
+
+impl StepAccesses<'_> {
+    /// Whether the instruction's condition held; `accesses`: the log has them.
+    pub fn executed(
+        &mut self,
+        condition: Condition,
+        logged: &[LoggedAccess],
+        accesses: bool,
+    ) -> bool {
+        match condition {
+            Condition::Held => return true,
+            Condition::Failed => return false,
+            Condition::Unknown if !logged.is_empty() => return true,
+            Condition::Unknown => {}
+        }
+        let decoded = &self.known.decoded;
+        let Some(expression) = &decoded.condition else { return true };
+        if let Some(value) = expression.eval(&|span| self.registers.get(span)) {
+            return value != 0;
+        }
+        if accesses && !decoded.memory.is_empty() {
+            return false;
+        }
+        let address = self.known.def.address;
+        self.problems.add("condition-unknown", self.position, RECORD_REGISTERS, || {
+            format!(
+                "cannot tell whether the condition of the instruction at {address:#x} held; taken \
+                 as if it did"
+            )
+        });
+        true
+    }
+
+    fn access(&mut self, address: u64, shape: MemShape, value: Option<u64>) {
+        self.run.push_access(shape, address & self.address_mask);
+        if self.values {
+            let stored =
+                || self.known.data_register(&shape).and_then(|span| self.registers.get(span));
+            let value = if shape.is_write { value.or_else(stored) } else { value };
+            self.run.values.push(value);
+        }
+    }
+
+    /// Computes the accesses from the register values.
+    pub fn compute(&mut self) {
+        let known = self.known;
+        for (number, operand) in (0..MemShape::NO_OPERAND).zip(&known.decoded.memory) {
+            let value_of = |span| self.registers.get(span);
+            if operand.guard.as_ref().is_some_and(|g| g.eval(&value_of) == Some(0)) {
+                continue;
+            }
+            match operand.address.eval(&value_of) {
+                Some(address) if operand.size > 0 => {
+                    let MemOperand { is_write, size, .. } = *operand;
+                    self.access(address, MemShape { is_write, size, operand: number }, None);
+                }
+                _ => self.problems.add(
+                    "address-unknown",
+                    self.position,
+                    "record with these registers, or with accesses",
+                    || {
+                        format!(
+                            "cannot compute what `{}` at {:#x} accesses; left out",
+                            known.decoded.text, known.def.address
+                        )
+                    },
+                ),
+            }
+        }
+    }
+
+    /// Takes the accesses of the log. An operand may be logged in adjacent pieces, which become one
+    /// access again.
+    pub fn take(&mut self, logged: &[LoggedAccess]) {
+        let operands = &self.known.decoded.memory;
+        let mut matching = Matching::new(&operands[..operands.len().min(MOST_OPERANDS)], logged);
+        // `mem` of a step has 16 bits.
+        let mut rest = &logged[..logged.len().min(u16::MAX.into())];
+        while let Some(first) = rest.first() {
+            let Match { operand, count, size } = matching.next(rest);
+            let size = if size > 0 { size } else { self.unknown_size() };
+            let number = operand.and_then(|n| u8::try_from(n).ok());
+            let operand = number.unwrap_or(MemShape::NO_OPERAND);
+            let shape = MemShape { is_write: first.is_write, size, operand };
+            self.access(first.address, shape, if count == 1 { first.value } else { None });
+            rest = &rest[usize::try_from(count).unwrap_or(1)..];
+        }
+    }
+
+    fn unknown_size(&mut self) -> u32 {
+        let (address, natural) = (self.known.def.address, self.natural_size);
+        self.problems.add(
+            "access-size-unknown",
+            self.position,
+            "record with sizes of the accesses",
+            || {
+                format!(
+                    "the log has an access without size that the instruction at {address:#x} is \
+                     not known to make; taken as {natural} bytes"
+                )
+            },
+        );
+        natural
+    }
+}
+
+/// What a logged access is.
+struct Match {
+    /// The operand that makes it.
+    operand: Option<usize>,
+    /// Logged accesses that it consists of.
+    count: i64,
+    /// In bytes, 0 if not known.
+    size: u32,
+}
+
+/// Which operands the logged accesses of a step belong to.
+struct Matching<'a> {
+    operands: &'a [MemOperand],
+    /// Operands that are taken, as bits.
+    used: u64,
+    /// Logged accesses more than operands, of reads and writes.
+    surplus: [i64; 2],
+}
+
+impl<'a> Matching<'a> {
+    fn new(operands: &'a [MemOperand], logged: &[LoggedAccess]) -> Matching<'a> {
+        let mut surplus = [0; 2];
+        for access in logged {
+            surplus[usize::from(access.is_write)] += 1;
+        }
+        for operand in operands {
+            surplus[usize::from(operand.is_write)] -= 1;
+        }
+        Matching { operands, used: 0, surplus }
+    }
+
+    /// Operands for an access in the direction of `first` that are not taken.
+    fn free(&self, first: &LoggedAccess) -> impl Iterator<Item = usize> + use<'_> {
+        let (is_write, used) = (first.is_write, self.used);
+        let free = move |n: &usize| {
+            let operand: &MemOperand = &self.operands[*n];
+            operand.is_write == is_write && used & (1 << n) == 0
+        };
+        (0..self.operands.len()).filter(free)
+    }
+
+    /// What the first of `logged` is, with those behind it that belong to it.
+    fn next(&mut self, logged: &[LoggedAccess]) -> Match {
+        let Some(first) = logged.first() else { return Match { operand: None, count: 0, size: 0 } };
+        let operands = self.operands;
+        let found = match self.free(first).next() {
+            None => Match { operand: None, count: 1, size: first.size },
+            Some(n) if operands[n].size == 0 => {
+                Match { operand: Some(n), count: 1, size: first.size }
+            }
+            Some(n) => match self.pieces(n, logged) {
+                pieces if first.size == 0 || first.size < operands[n].size && pieces.count > 1 => {
+                    pieces
+                }
+                _ => {
+                    let same = self.free(first).find(|&m| operands[m].size == first.size);
+                    Match { operand: Some(same.unwrap_or(n)), count: 1, size: first.size }
+                }
+            },
+        };
+        if let Some(n) = found.operand
+            && operands[n].size > 0
+        {
+            self.used |= 1 << n;
+        }
+        self.surplus[usize::from(first.is_write)] -= found.count - 1;
+        found
+    }
+
+    /// The accesses that operand `n` consists of, beginning with the first of `logged`: each goes on
+    /// where the one before ends, as far as the operand reaches. Where the log has no sizes, no more
+    /// are taken than there are too many.
+    fn pieces(&self, n: usize, logged: &[LoggedAccess]) -> Match {
+        let [first, others @ ..] = logged else {
+            return Match { operand: Some(n), count: 0, size: 0 };
+        };
+        let size = u64::from(self.operands[n].size);
+        let surplus = self.surplus[usize::from(first.is_write)];
+        let (mut count, mut reach, mut previous) = (1, first.size, 0);
+        for access in others {
+            let at = access.address.wrapping_sub(first.address);
+            let fits = if first.size > 0 {
+                let end = at.checked_add(access.size.into());
+                access.size > 0 && at == u64::from(reach) && end.is_some_and(|end| end <= size)
+            } else {
+                count <= surplus && at > previous && at < size
+            };
+            if access.is_write != first.is_write || !fits {
+                break;
+            }
+            previous = at;
+            reach = u32::try_from(at).unwrap_or(u32::MAX).saturating_add(access.size);
+            count += 1;
+        }
+        let size = if first.size > 0 { reach } else { self.operands[n].size };
+        Match { operand: Some(n), count, size }
+    }
+}

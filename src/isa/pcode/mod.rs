@@ -1,0 +1,183 @@
+//! ARM, AArch64 and RISC-V through SLEIGH p-code: Ghidra's specifications, compiled in by
+//! `sleigh-config`.
+//!
+//! An instruction is decoded once: a [`specification`] gives its p-code, which is evaluated
+//! symbolically ([`symbolic`]), [`describe`]d in our words, and corrected where the specifications
+//! are known to differ from the machine ([`mend`], [`arm`]). What is particular:
+//! - Program counter: never an access here; transfers are in [`crate::isa::ControlFlow`].
+//! - Thumb: decoded without IT context, so each Thumb instruction that may stand in an IT block
+//!   gets as `condition` an expression over ITSTATE and the flags in `cpsr`, which is 1 outside of
+//!   IT blocks ([`conditions`]). Flag writes of 16-bit data instructions are declared although
+//!   inside a block they do not happen (flags are control, so no dataflow depends on it), and the
+//!   read of ITSTATE is not declared.
+//! - System calls write the result register of the Linux conventions (r0, x0, a0).
+
+use crate::event::Isa;
+use crate::isa::decoded::{Decoded, Decoder};
+use arm::lists::RegisterList;
+use evaluated::Evaluated;
+use libsla::OpCode;
+use specification::Specification;
+use symbolic::op::{PcodeOp, Space};
+
+mod arm;
+mod conditions;
+mod describe;
+mod evaluated;
+mod flow;
+mod mend;
+mod register_map;
+mod registers;
+mod specification;
+mod symbolic;
+#[cfg(test)]
+mod tests;
+
+pub use registers::registers;
+
+/// Decoder of one of the instruction sets. Specifications load when first used (see
+/// [`Pcode::decode`]).
+pub struct Pcode {
+    isa: Isa,
+    big_endian: bool,
+    /// A32 and the others; T32.
+    specifications: [Loaded; 2],
+}
+
+enum Loaded {
+    Unused,
+    Ready(Box<Specification>),
+    /// The specification did not load; says so once per decode by giving nothing.
+    Failed,
+}
+
+impl Pcode {
+    /// Cheap: specifications load at the first instruction.
+    pub fn new(isa: Isa, big_endian: bool) -> Pcode {
+        Pcode { isa, big_endian, specifications: [Loaded::Unused, Loaded::Unused] }
+    }
+
+    fn specification(&mut self, thumb: bool) -> Option<&mut Specification> {
+        let slot = &mut self.specifications[usize::from(thumb)];
+        if let Loaded::Unused = slot {
+            *slot = match Specification::load(self.isa, self.big_endian, thumb) {
+                Some(specification) => Loaded::Ready(Box::new(specification)),
+                None => Loaded::Failed,
+            };
+        }
+        match slot {
+            Loaded::Ready(specification) => Some(specification),
+            _ => None,
+        }
+    }
+
+    /// The opcode as a number: 4 bytes, or 2 for a 16-bit Thumb or RISC-V instruction; T32's first
+    /// half-word is the upper one.
+    fn word(&self, bytes: &[u8], thumb: bool) -> Option<u32> {
+        let half = |i: usize| {
+            let pair = [*bytes.get(i)?, *bytes.get(i + 1)?];
+            let number =
+                if self.big_endian { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) };
+            Some(u32::from(number))
+        };
+        let first = half(0)?;
+        match self.isa {
+            Isa::Arm if thumb => Some(if first >= 0xe800 { first << 16 | half(2)? } else { first }),
+            Isa::Riscv32 | Isa::Riscv64 if first & 3 != 3 => Some(first),
+            _ if self.big_endian => Some(first << 16 | half(2)?),
+            _ => Some(half(2)? << 16 | first),
+        }
+    }
+
+    /// What the specification's p-code says of an instruction; `skip` says that the opcode has a
+    /// condition, which is not taken from the p-code.
+    fn evaluate(
+        &mut self,
+        address: u64,
+        bytes: &[u8],
+        (word, thumb): (u32, bool),
+        skip: bool,
+    ) -> Option<Decoded> {
+        let isa = self.isa;
+        let specification = self.specification(thumb)?;
+        let (size, text, pcode) = specification.disassemble(address, bytes)?;
+        let next = address.wrapping_add(size.into());
+        let instructions = pcode.iter().flat_map(|p| &p.instructions);
+        let mut ops: Vec<PcodeOp> = instructions.map(|p| specification.op(p)).collect();
+        if skip {
+            remove_skip(&mut ops, next);
+        }
+        let map = &specification.map;
+        let bits = if matches!(isa, Isa::Arm | Isa::Riscv32) { 32 } else { 64 };
+        let effects = &symbolic::evaluate(ops, map, next, bits);
+        let file = registers(isa);
+        let text = &text;
+        Some(Evaluated { isa, file, next, word, thumb, text, effects, map }.describe(size))
+    }
+
+    /// 32-bit ARM: as [`Pcode::decode`].
+    fn decode_arm(
+        &mut self,
+        address: u64,
+        bytes: &[u8],
+        (word, thumb): (u32, bool),
+    ) -> Option<Decoded> {
+        let file = registers(Isa::Arm);
+        if let Some(decoded) = arm::mode_change(file, address, word, thumb) {
+            return Some(decoded);
+        }
+        let condition = (!thumb && word >> 28 < 14).then_some(word >> 28);
+        let mut decoded = match arm::lists::list(file, word, thumb) {
+            Some(RegisterList::Valid(decoded)) => decoded,
+            Some(RegisterList::Invalid) => return None,
+            None => {
+                let own =
+                    arm::structure(file, word, thumb).or_else(|| arm::data(file, word, thumb));
+                match own {
+                    Some(mut decoded) => {
+                        let specification = self.specification(thumb)?;
+                        if let Some((_, text, _)) = specification.disassemble(address, bytes) {
+                            decoded.text = text;
+                        }
+                        decoded
+                    }
+                    None => self.evaluate(address, bytes, (word, thumb), condition.is_some())?,
+                }
+            }
+        };
+        match condition {
+            Some(condition) => conditions::apply(file, &mut decoded, condition),
+            None if thumb => conditions::apply_it(file, &mut decoded),
+            None => {}
+        }
+        Some(decoded)
+    }
+}
+
+/// Takes the branch over the instruction out, with which the p-code of A32 begins where there is a
+/// condition.
+fn remove_skip(ops: &mut Vec<PcodeOp>, next: u64) {
+    if let Some(skip) = ops.iter().position(|o| o.code == OpCode::BranchConditional)
+        && ops[skip].ins.first().is_some_and(|t| t.space == Space::Memory && t.at == next)
+        && ops[..skip].iter().all(|o| !matches!(o.code, OpCode::Store | OpCode::Load))
+    {
+        ops.remove(skip);
+    }
+}
+
+impl Decoder for Pcode {
+    fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// None if the bytes are no instruction (or too few), or the specification cannot be loaded.
+    fn decode(&mut self, address: u64, bytes: &[u8], thumb: bool) -> Option<Decoded> {
+        let thumb = thumb && self.isa == Isa::Arm;
+        let word = self.word(bytes, thumb)?;
+        match self.isa {
+            Isa::Arm => self.decode_arm(address & 0xffff_ffff, bytes, (word, thumb)),
+            Isa::Riscv32 => self.evaluate(address & 0xffff_ffff, bytes, (word, thumb), false),
+            _ => self.evaluate(address, bytes, (word, thumb), false),
+        }
+    }
+}

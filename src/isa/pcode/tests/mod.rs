@@ -1,0 +1,240 @@
+mod replay;
+mod show;
+mod tables;
+
+use super::*;
+use crate::event::RegSpan;
+use crate::isa::{Expr, FlowKind};
+use show::show;
+use tables::{A32, A64, RV64, T32};
+
+/// Ways back from an exception, and instructions with similar opcodes that are none.
+#[test]
+fn exception_returns_are_told_from_returns() {
+    let kind = |isa, thumb, word: u32| {
+        let bytes = match thumb && word > 0xffff {
+            true => (word << 16 | word >> 16).to_le_bytes(),
+            false => word.to_le_bytes(),
+        };
+        Pcode::new(isa, false).decode(0x8000, &bytes, thumb).map(|d| d.flow.kind)
+    };
+    let back = Some(FlowKind::ExceptionReturn);
+    for word in [
+        0xe1b0_f00e, // movs pc, lr
+        0xe25e_f004, // subs pc, lr, #4
+        0x025e_f004, // subseq pc, lr, #4
+        0xf8bd_0a00, // rfeia sp!
+        0xf93d_0a00, // rfedb sp!
+        0xe8fd_8003, // ldm sp!, {r0, r1, pc}^
+    ] {
+        assert_eq!(kind(Isa::Arm, false, word), back, "{word:08x}");
+    }
+    for (word, expected) in [
+        (0xe1a0_f00e, FlowKind::Return), // mov pc, lr
+        (0xe12f_ff1e, FlowKind::Return), // bx lr
+        (0xe8bd_8003, FlowKind::Return), // pop {r0, r1, pc}
+        (0xe8d0_7fff, FlowKind::Next),   // ldm r0, {r0-r14}^
+        (0xe15e_0004, FlowKind::Next),   // cmp lr, r4
+        (0xe000_0291, FlowKind::Next),   // mul r0, r1, r2
+    ] {
+        assert_eq!(kind(Isa::Arm, false, word), Some(expected), "{word:08x}");
+    }
+    for word in [0xf3de_8f00, 0xf3de_8f04, 0xe9bd_c000, 0xe81d_c000] {
+        assert_eq!(kind(Isa::Arm, true, word), back, "{word:08x}");
+    }
+    assert_eq!(kind(Isa::Arm, true, 0x4770), Some(FlowKind::Return));
+    assert_eq!(kind(Isa::Aarch64, false, 0xd69f_03e0), back);
+    assert_eq!(kind(Isa::Aarch64, false, 0xd65f_03c0), Some(FlowKind::Return));
+    for word in [0x3020_0073, 0x1020_0073] {
+        assert_eq!(kind(Isa::Riscv64, false, word), back, "{word:08x}");
+        assert_eq!(kind(Isa::Riscv32, false, word), back, "{word:08x}");
+    }
+}
+
+/// Opcodes in memory order at 0x8000 and what [`show`] says of them.
+#[test]
+fn instructions_touch_what_the_manuals_say() {
+    for (isa, thumb, table) in [
+        (Isa::Arm, false, A32),
+        (Isa::Arm, true, T32),
+        (Isa::Aarch64, false, A64),
+        (Isa::Riscv64, false, RV64),
+    ] {
+        let mut decoder = Pcode::new(isa, false);
+        for (hex, expected) in table {
+            let bytes: Vec<u8> = (0..hex.len())
+                .step_by(2)
+                .map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap())
+                .collect();
+            let decoded = decoder.decode(0x8000, &bytes, thumb).expect(hex);
+            assert_eq!(show(isa, &decoded), *expected, "{hex}");
+            assert_eq!(decoded.size as usize, bytes.len(), "{hex}");
+        }
+    }
+}
+
+#[test]
+fn conditions_follow_the_flags_and_itstate() {
+    let cpsr = registers(Isa::Arm).lookup("cpsr").unwrap();
+    let eval = |e: &Expr, value: u64| e.eval(&|r| (r == cpsr).then_some(value)).unwrap() != 0;
+    for flags in 0..16u64 {
+        let (n, z, c, v) = (flags & 8 != 0, flags & 4 != 0, flags & 2 != 0, flags & 1 != 0);
+        let held = [
+            z,
+            !z,
+            c,
+            !c,
+            n,
+            !n,
+            v,
+            !v,
+            c && !z,
+            !c || z,
+            n == v,
+            n != v,
+            !z && n == v,
+            z || n != v,
+        ];
+        for (condition, held) in held.iter().enumerate() {
+            assert_eq!(
+                eval(&conditions::holds(cpsr, condition as u32), flags << 28),
+                *held,
+                "{condition} {flags:x}"
+            );
+            // IT[7:4] is the condition, IT[3:0] not 0 inside a block; IT[7:2] is in bits 15:10,
+            // IT[1:0] in 26:25.
+            for rest in [1u64, 2, 4, 8, 15] {
+                let it = (condition as u64) << 4 | rest;
+                let value = flags << 28 | (it & 3) << 25 | (it >> 2) << 10 | 0x30;
+                assert_eq!(eval(&conditions::it_holds(cpsr), value), *held, "IT {it:x} {flags:x}");
+            }
+        }
+        assert!(eval(&conditions::it_holds(cpsr), flags << 28 | 0x30));
+    }
+}
+
+#[test]
+fn decoding_does_not_depend_on_what_was_decoded_before() {
+    let mut decoder = Pcode::new(Isa::Arm, false);
+    let add = [0x08, 0x44];
+    let alone = decoder.decode(0x1002, &add, true).unwrap();
+    // `it eq` before it, `blx` to it, other bytes at the same address.
+    decoder.decode(0x1000, &[0x08, 0xbf], true).unwrap();
+    assert_eq!(decoder.decode(0x1002, &add, true).unwrap(), alone);
+    let blx = decoder.decode(0x0ff8, &[0x00, 0xf0, 0x02, 0xe8], true).unwrap();
+    assert_eq!((blx.flow.kind, blx.flow.target), (FlowKind::Call, Some(0x1000)));
+    assert_eq!(decoder.decode(0x1002, &[0x01, 0x20], true).unwrap().text, "movs r0,#0x1");
+    assert_eq!(decoder.decode(0x1002, &add, true).unwrap(), alone);
+    // A32 in between.
+    assert_eq!(
+        decoder.decode(0x1000, &[0x01, 0x00, 0x80, 0xe0], false).unwrap().text,
+        "add r0,r0,r1"
+    );
+    assert_eq!(decoder.decode(0x1002, &add, true).unwrap(), alone);
+}
+
+#[test]
+fn big_endian_opcodes_mean_the_same() {
+    for (isa, opcode) in [
+        (Isa::Arm, 0xe5910004u32),
+        (Isa::Arm, 0xe8bd8010),
+        (Isa::Arm, 0xe0912003),
+        (Isa::Arm, 0xed910b00),
+        (Isa::Arm, 0xe6ef0071),
+        (Isa::Arm, 0xe5c10000),
+        (Isa::Arm, 0xee100a90),
+    ] {
+        let little = Pcode::new(isa, false).decode(0x8000, &opcode.to_le_bytes(), false).unwrap();
+        let big = Pcode::new(isa, true).decode(0x8000, &opcode.to_be_bytes(), false).unwrap();
+        assert_eq!(show(isa, &big), show(isa, &little));
+    }
+}
+
+#[test]
+fn names_of_logs_are_known() {
+    let span = |isa, name: &str| registers(isa).lookup(name).unwrap();
+    assert_eq!(span(Isa::Arm, "R13"), span(Isa::Arm, "sp"));
+    assert_eq!(span(Isa::Arm, "s3"), RegSpan { offset: span(Isa::Arm, "q0").offset + 12, size: 4 });
+    assert_eq!(span(Isa::Arm, "d31").offset, span(Isa::Arm, "q15").offset + 8);
+    assert_eq!(
+        span(Isa::Aarch64, "w8"),
+        RegSpan { offset: span(Isa::Aarch64, "x8").offset, size: 4 }
+    );
+    assert_eq!(span(Isa::Aarch64, "q5"), span(Isa::Aarch64, "v5"));
+    assert_eq!(span(Isa::Riscv64, "x10"), span(Isa::Riscv64, "a0"));
+    assert_eq!(span(Isa::Riscv32, "fp"), span(Isa::Riscv32, "s0"));
+    for isa in [Isa::Arm, Isa::Aarch64, Isa::Riscv32, Isa::Riscv64] {
+        let file = registers(isa);
+        assert!(file.all.windows(2).all(|w| w[0].span.offset + w[0].span.size == w[1].span.offset));
+        assert!(file.sp.is_some() && file.pc.is_some() && file.link.is_some());
+    }
+}
+
+/// No bytes make the decoder panic; what is decoded is consistent.
+#[test]
+fn any_bytes_decode_or_not() {
+    let trace = std::env::var("ADDFG_TRACE").is_ok();
+    let mut seed = std::env::var("ADDFG_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0u64)
+        ^ 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    for (isa, big, thumb) in [
+        (Isa::Arm, false, false),
+        (Isa::Arm, false, true),
+        (Isa::Arm, true, false),
+        (Isa::Aarch64, false, false),
+        (Isa::Aarch64, true, false),
+        (Isa::Riscv32, false, false),
+        (Isa::Riscv64, false, false),
+    ] {
+        let file = registers(isa);
+        let mut decoder = Pcode::new(isa, big);
+        let mut decoded = 0;
+        for i in 0..std::env::var("ADDFG_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(300u64)
+        {
+            let word = (random() as u32).to_le_bytes();
+            let address = if i % 7 == 0 { random() } else { 0x1_0000 + 4 * i };
+            if trace {
+                eprintln!("{isa:?} {big} {thumb} {address:x} {word:02x?} {i}");
+            }
+            let Some(d) = decoder.decode(address, &word[..if i % 11 == 0 { 2 } else { 4 }], thumb)
+            else {
+                continue;
+            };
+            decoded += 1;
+            assert!(matches!(d.size, 2 | 4), "{word:x?}");
+            for all in [&d.reads, &d.writes] {
+                assert!(
+                    all.windows(2).all(|w| w[0].span.offset + w[0].span.size <= w[1].span.offset),
+                    "{word:x?} {d:?}"
+                );
+                assert!(
+                    all.iter().all(|a| file.at(a.span.offset).is_some_and(|r| {
+                        a.span.size > 0
+                            && a.span.offset + a.span.size <= r.span.offset + r.span.size
+                    })),
+                    "{word:x?} {d:?}"
+                );
+            }
+            for m in &d.memory {
+                let registers = m.address.registers();
+                assert!(
+                    registers.iter().all(|r| (r.offset + r.size) as usize <= file.size),
+                    "{word:x?} {d:?}"
+                );
+                if let Some(r) = m.data_register {
+                    let all = if m.is_write { &d.reads } else { &d.writes };
+                    assert!(
+                        all.iter().any(|a| a.span == r) && u32::from(r.size) == m.size,
+                        "{word:x?} {d:?}"
+                    );
+                }
+            }
+        }
+        assert!(decoded > 0);
+    }
+}

@@ -1,0 +1,229 @@
+mod valgrind;
+
+use super::registers::{END, VECTORS, span};
+use super::*;
+
+/// Registers by name with the bytes' width where it is not the register's (`xmm0:4`), control
+/// ones in brackets.
+fn names(isa: Isa, list: &[RegAccess]) -> String {
+    let file = registers(isa);
+    let one = |a: &RegAccess| {
+        let full = file.at(a.span.offset).unwrap();
+        let at = a.span.offset - full.span.offset;
+        let mut name = full.name.clone();
+        if a.span != full.span {
+            name += &format!(":{}", a.span.size);
+        }
+        if at > 0 {
+            name += &format!("@{at}");
+        }
+        if a.control { format!("[{name}]") } else { name }
+    };
+    list.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+fn show(isa: Isa, bytes: &[u8]) -> String {
+    let d = X86::new(isa).decode(0x1000, bytes, false).unwrap();
+    assert_eq!(d.size as usize, bytes.len());
+    let memory = d.memory.iter().map(|m| {
+        let mut s = format!("{}{}", if m.is_write { "S" } else { "L" }, m.size);
+        s += if m.stack_relative { " stack" } else { "" };
+        s += if m.control { " control" } else { "" };
+        s += if m.guard.is_some() { " guarded" } else { "" };
+        if let Some(r) = m.data_register {
+            s += &format!(" of {}", names(isa, &[RegAccess { span: r, control: false }]));
+        }
+        s
+    });
+    let memory = memory.collect::<Vec<_>>().join(", ");
+    format!("{} | {} -> {} | {memory}", d.text, names(isa, &d.reads), names(isa, &d.writes))
+}
+
+#[test]
+fn registers_and_memory_of_instructions() {
+    let cases: &[(&[u8], &str)] = &[
+        (&[0x31, 0xc0], "xor %eax,%eax |  -> rax [rflags] | "),
+        (&[0x29, 0xc9], "sub %ecx,%ecx |  -> rcx [rflags] | "),
+        (&[0x19, 0xc0], "sbb %eax,%eax | rax:4 [rflags] -> rax [rflags] | "),
+        (&[0x01, 0xd8], "add %ebx,%eax | rax:4 rbx:4 -> rax [rflags] | "),
+        (&[0x88, 0xe0], "mov %ah,%al | rax:1@1 -> rax:1 | "),
+        (&[0x40, 0x88, 0xe6], "mov %spl,%sil | [rsp:1] -> rsi:1 | "),
+        (&[0x44, 0x88, 0xc0], "mov %r8b,%al | r8:1 -> rax:1 | "),
+        (&[0x66, 0xb8, 1, 0], "mov $1,%ax |  -> rax:2 | "),
+        (&[0x55], "push %rbp | [rsp] rbp -> [rsp] | S8 stack of rbp"),
+        (&[0x54], "push %rsp | [rsp] -> [rsp] | S8 stack"),
+        (&[0x5d], "pop %rbp | [rsp] -> [rsp] rbp | L8 stack of rbp"),
+        (&[0xc9], "leave | rbp -> [rsp] rbp | L8 stack of rbp"),
+        (&[0xc3], "ret | [rsp] -> [rsp] [rip] | L8 stack control"),
+        (&[0xe8, 0, 0, 0, 0], "call 0x1005 | [rsp] -> [rsp] [rip] | S8 stack"),
+        (&[0xff, 0x30], "pushq (%rax) | rax [rsp] -> [rsp] | L8, S8 stack"),
+        (&[0x8b, 0x44, 0x24, 8], "mov 8(%rsp),%eax | [rsp] -> rax | L4 stack"),
+        (&[0x48, 0x8b, 0x44, 0x24, 8], "mov 8(%rsp),%rax | [rsp] -> rax | L8 stack of rax"),
+        (&[0x48, 0x8b, 0x00], "mov (%rax),%rax | rax -> rax | L8"),
+        (&[0x89, 0x45, 0xfc], "mov %eax,-4(%rbp) | rax:4 rbp -> | S4 of rax:4"),
+        (&[0x0f, 0x10, 0x00], "movups (%rax),%xmm0 | rax -> zmm0:16 | L16 of zmm0:16"),
+        (&[0xc5, 0xf8, 0x10, 0x00], "vmovups (%rax),%xmm0 | rax -> zmm0 | L16"),
+        (&[0xc5, 0xfc, 0x11, 0x00], "vmovups %ymm0,(%rax) | rax zmm0:32 -> | S32 of zmm0:32"),
+        (&[0xf3, 0x0f, 0x11, 0x00], "movss %xmm0,(%rax) | rax zmm0:4 -> | S4 of zmm0:4"),
+        (&[0xf3, 0x0f, 0x10, 0x00], "movss (%rax),%xmm0 | rax -> zmm0:16 | L4"),
+        (&[0xf3, 0x0f, 0x10, 0xc1], "movss %xmm1,%xmm0 | zmm1:4 -> zmm0:4 | "),
+        (&[0xf2, 0x0f, 0x58, 0xc1], "addsd %xmm1,%xmm0 | zmm0:8 zmm1:8 -> zmm0:8 | "),
+        (&[0xf2, 0x0f, 0x2a, 0xc0], "cvtsi2sd %eax,%xmm0 | rax:4 -> zmm0:8 | "),
+        (&[0xf3, 0x0f, 0x5a, 0xc0], "cvtss2sd %xmm0,%xmm0 | zmm0:4 -> zmm0:8 | "),
+        (&[0x66, 0x0f, 0xef, 0xc0], "pxor %xmm0,%xmm0 |  -> zmm0:16 | "),
+        (&[0x66, 0x0f, 0x74, 0xc0], "pcmpeqb %xmm0,%xmm0 |  -> zmm0:16 | "),
+        (&[0xc5, 0xf1, 0xef, 0xc1], "vpxor %xmm1,%xmm1,%xmm0 |  -> zmm0 | "),
+        (&[0x0f, 0x16, 0x00], "movhps (%rax),%xmm0 | rax -> zmm0:8@8 | L8 of zmm0:8@8"),
+        (&[0x0f, 0x17, 0x00], "movhps %xmm0,(%rax) | rax zmm0:8@8 -> | S8 of zmm0:8@8"),
+        (&[0x66, 0x0f, 0xd6, 0x00], "movq %xmm0,(%rax) | rax zmm0:8 -> | S8 of zmm0:8"),
+        (&[0x66, 0x0f, 0x6c, 0xc1], "punpcklqdq %xmm1,%xmm0 | zmm0:16 zmm1:16 -> zmm0:16 | "),
+        (&[0x48, 0x0f, 0x44, 0xc3], "cmove %rbx,%rax | rax rbx [rflags] -> rax | "),
+        (&[0x0f, 0x44, 0x03], "cmove (%rbx),%eax | rax:4 rbx [rflags] -> rax | L4"),
+        (&[0x0f, 0xbc, 0xc3], "bsf %ebx,%eax | rbx:4 -> rax [rflags] | "),
+        (&[0x0f, 0x1f, 0x44, 0, 0], "nopl (%rax,%rax) |  -> | "),
+        (&[0x48, 0x8d, 0x05, 1, 0, 0, 0], "lea 1(%rip),%rax | [rip] -> rax | "),
+        (
+            &[0xf3, 0xa4],
+            "rep movsb (%rsi),(%rdi) | rcx rsi rdi [rflags] -> rcx rsi rdi | L1 guarded, S1 guarded",
+        ),
+        (&[0xa4], "movsb (%rsi),(%rdi) | rsi rdi [rflags] -> rsi rdi | L1, S1"),
+        (
+            &[0xf0, 0x48, 0x0f, 0xb1, 0x0a],
+            "lock cmpxchg %rcx,(%rdx) | rax rcx rdx -> rax [rflags] | L8, S8",
+        ),
+        (&[0x48, 0x87, 0x02], "xchg %rax,(%rdx) | rax rdx -> rax | L8, S8"),
+        (
+            &[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0],
+            "mov %fs:0x28,%rax | fs_base -> rax | L8 of rax",
+        ),
+        (&[0x0f, 0x05], "syscall | rax [rflags] -> rax rcx r11 [rflags] | "),
+        (&[0xff, 0xe0], "jmp *%rax | rax -> [rip] | "),
+        (&[0x74, 0xfe], "je 0x1000 | [rflags] -> [rip] | "),
+        (&[0xde, 0xc1], "faddp | st0 st1 -> [fsw] st0 | "),
+        (&[0xc5, 0xf9, 0x6e, 0xc0], "vmovd %eax,%xmm0 | rax:4 -> zmm0 | "),
+        (&[0xc5, 0xf2, 0x58, 0xc2], "vaddss %xmm2,%xmm1,%xmm0 | zmm1:16 zmm2:4 -> zmm0 | "),
+        (&[0xc5, 0xf1, 0x76, 0xc1], "vpcmpeqd %xmm1,%xmm1,%xmm0 | -> zmm0 | "),
+        (&[0xc4, 0xe3, 0x79, 0x16, 0x00, 1], "vpextrd $1,%xmm0,(%rax) | rax zmm0:4@4 -> | S4"),
+        (
+            &[0xc4, 0xe2, 0x75, 0x8e, 0x00],
+            "vpmaskmovd %ymm0,%ymm1,(%rax) | rax zmm0:32 zmm1:32 -> | S0",
+        ),
+        (
+            &[0xc4, 0xe2, 0x6d, 0x90, 0x04, 0x88],
+            "vpgatherdd %ymm2,(%rax,%ymm1,4),%ymm0 | rax zmm0:32 zmm1:32 zmm2:32 -> zmm0 zmm2 | L0",
+        ),
+        (&[0xdb, 0x28], "fldt (%rax) | rax -> [fsw] st0 | L10"),
+        (&[0xdb, 0x38], "fstpt (%rax) | rax st0 -> [fsw] | S10"),
+    ];
+    let mut wrong = Vec::new();
+    for (bytes, expected) in cases {
+        let got = show(Isa::X86_64, bytes);
+        // Blanks at the seams do not matter.
+        let squeeze = |s: &str| s.split_whitespace().collect::<Vec<_>>().join(" ");
+        if squeeze(&got) != squeeze(expected) {
+            wrong.push(format!(
+                "{bytes:02x?}\n  got      {}\n  expected {}",
+                squeeze(&got),
+                squeeze(expected)
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(
+        show(Isa::X86, &[0x8b, 0x44, 0x24, 8]).trim_end(),
+        "mov 8(%esp),%eax | [esp] -> eax | L4 stack of eax"
+    );
+    assert_eq!(
+        show(Isa::X86, &[0x65, 0xa1, 0x14, 0, 0, 0]),
+        "mov %gs:0x14,%eax | gs_base -> eax | L4 of eax"
+    );
+}
+
+#[test]
+fn exception_returns_are_told_from_returns() {
+    let kind = |isa, bytes: &[u8]| X86::new(isa).decode(0x1000, bytes, false).unwrap().flow.kind;
+    for bytes in [&[0x48, 0xcf][..], &[0xcf], &[0x48, 0x0f, 0x07]] {
+        assert_eq!(kind(Isa::X86_64, bytes), FlowKind::ExceptionReturn, "{bytes:02x?}");
+    }
+    assert_eq!(kind(Isa::X86, &[0xcf]), FlowKind::ExceptionReturn);
+    assert_eq!(kind(Isa::X86_64, &[0xc3]), FlowKind::Return);
+    let iretq = X86::new(Isa::X86_64).decode(0x1000, &[0x48, 0xcf], false).unwrap();
+    assert!(iretq.memory.len() == 5 && iretq.memory.iter().all(|m| m.control && m.size == 8));
+}
+
+#[test]
+fn addresses_come_from_registers() {
+    let file = registers(Isa::X86_64);
+    let value = |s: RegSpan| match file.at(s.offset).map(|r| r.name.as_str()) {
+        Some("rax") => Some(0x1_0000_0010 & (u64::MAX >> (64 - 8 * s.size))),
+        Some("rcx") => Some(3u64),
+        Some("rdx") => Some((-9i64) as u64),
+        Some("rsp") => Some(0x8000),
+        Some("fs_base") => Some(0x7000),
+        _ => None,
+    };
+    let mut decoder = X86::new(Isa::X86_64);
+    let mut at =
+        |bytes: &[u8]| decoder.decode(0x1000, bytes, false).unwrap().memory[0].address.eval(&value);
+    assert_eq!(at(&[0x8b, 0x44, 0x88, 0xfc]), Some(0x1_0000_0018)); // -4(%rax,%rcx,4)
+    assert_eq!(at(&[0x67, 0x8b, 0x00]), Some(0x10)); // (%eax)
+    assert_eq!(at(&[0x8b, 0x05, 0x10, 0, 0, 0]), Some(0x1016)); // 0x10(%rip)
+    assert_eq!(at(&[0x55]), Some(0x7ff8));
+    assert_eq!(at(&[0x64, 0x8b, 0x04, 0x25, 0xf8, 0xff, 0xff, 0xff]), Some(0x6ff8)); // %fs:-8
+    assert_eq!(at(&[0x48, 0x0f, 0xab, 0x10]), Some(0x1_0000_0010 - 8)); // bts %rdx,(%rax)
+}
+
+#[test]
+fn every_name_leads_to_its_register_and_ranges_are_disjoint() {
+    for isa in [Isa::X86_64, Isa::X86] {
+        let file = registers(isa);
+        assert!(file.all.windows(2).all(|w| w[0].span.offset + w[0].span.size <= w[1].span.offset));
+        assert!(file.names.values().all(|s| {
+            file.at(s.offset).is_some_and(|r| s.offset + s.size <= r.span.offset + r.span.size)
+        }));
+        assert!(file.all.iter().all(|r| file.lookup(&r.name) == Some(r.span)));
+    }
+    let file = registers(Isa::X86_64);
+    for (name, offset, size) in [
+        ("AL", 0, 1),
+        ("ah", 1, 1),
+        ("r8d", 64, 4),
+        ("sil", 48, 1),
+        ("r15b", 120, 1),
+        ("ymm2", VECTORS + 128, 32),
+    ] {
+        assert_eq!(file.lookup(name), Some(span(offset, size)), "{name}");
+    }
+    assert_eq!(registers(Isa::X86).lookup("rax"), None);
+}
+
+#[test]
+fn arbitrary_bytes_do_not_panic() {
+    let mut state = 1u64;
+    for isa in [Isa::X86_64, Isa::X86] {
+        let mut decoder = X86::new(isa);
+        for _ in 0..300_000 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&state.to_le_bytes());
+            bytes[8..].copy_from_slice(&(state.rotate_left(27) ^ state).to_be_bytes());
+            if state & 3 == 0 {
+                // Towards VEX and EVEX.
+                bytes[0] = [0xc4, 0xc5, 0x62, 0x0f][(state >> 2) as usize & 3];
+            }
+            let Some(d) = decoder.decode(state, &bytes, false) else { continue };
+            for list in [&d.reads, &d.writes] {
+                assert!(
+                    list.windows(2).all(|w| w[0].span.offset + w[0].span.size <= w[1].span.offset),
+                    "{}",
+                    d.text
+                );
+                assert!(
+                    list.iter().all(|a| a.span.offset + a.span.size <= END && a.span.size > 0),
+                    "{}",
+                    d.text
+                );
+            }
+        }
+    }
+}

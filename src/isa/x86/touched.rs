@@ -1,0 +1,173 @@
+//! The registers that an instruction reads and writes.
+
+use super::registers::*;
+use super::view::{View, is_read, is_written};
+use crate::event::RegSpan;
+use crate::isa::decoded::{ControlFlow, FlowKind};
+use iced_x86::{EncodingKind, Mnemonic, OpAccess, Register as Iced, RflagsBits};
+
+/// Bytes of registers; in no order, overlapping.
+#[derive(Default)]
+struct Touched {
+    reads: Vec<RegSpan>,
+    writes: Vec<RegSpan>,
+}
+
+/// iced counts the condition codes of the x87 among the flags.
+const X87_CODES: u32 = RflagsBits::C0 | RflagsBits::C1 | RflagsBits::C2 | RflagsBits::C3;
+
+impl View<'_> {
+    /// Bytes of registers read and written, disjoint and sorted.
+    pub fn registers(&self, flow: ControlFlow) -> (Vec<RegSpan>, Vec<RegSpan>) {
+        let mut touched = Touched::default();
+        let idle = matches!(
+            self.insn.mnemonic(),
+            Mnemonic::Nop | Mnemonic::Reservednop | Mnemonic::Endbr32 | Mnemonic::Endbr64
+        );
+        if !idle {
+            let operands = self.vector_operands(&mut touched);
+            self.other_registers(&operands, &mut touched);
+            if self.zeroing() {
+                touched.reads.clear();
+            }
+            self.control_registers(flow, &mut touched);
+            self.x87_registers(&mut touched);
+        }
+        (merged(touched.reads), merged(touched.writes))
+    }
+
+    /// Vector registers that are operands; gives the full ones.
+    fn vector_operands(&self, touched: &mut Touched) -> Vec<Iced> {
+        let legacy = self.insn.encoding() == EncodingKind::Legacy;
+        let mut operands = Vec::new();
+        for operand in 0..self.insn.op_count() {
+            let register = self.insn.op_register(operand);
+            if !self.is_register(operand) || !register.is_vector_register() {
+                continue;
+            }
+            operands.push(register.full_register());
+            let access = self.info.op_access(operand);
+            let part = self.vector_part(operand);
+            if is_read(access) || access == OpAccess::CondWrite {
+                touched.reads.extend(part.read);
+            }
+            if is_written(access) {
+                touched.writes.extend(if legacy {
+                    part.write
+                } else {
+                    bytes_of(register.full_register())
+                });
+            }
+        }
+        operands
+    }
+
+    /// What iced lists as used, but for vector operands.
+    fn other_registers(&self, operands: &[Iced], touched: &mut Touched) {
+        // A bit scan's destination is undefined, not kept, if there is no bit: its old value is no
+        // input.
+        let scan = matches!(self.insn.mnemonic(), Mnemonic::Bsf | Mnemonic::Bsr);
+        for (n, used) in self.info.used_registers().iter().enumerate() {
+            let (register, access) = (used.register(), used.access());
+            if register.is_vector_register() && operands.contains(&register.full_register()) {
+                continue;
+            }
+            if (is_read(access) || access == OpAccess::CondWrite) && !(scan && n == 0) {
+                self.used_bytes(register, false, &mut touched.reads);
+            }
+            if is_written(access) {
+                self.used_bytes(register, true, &mut touched.writes);
+            }
+        }
+    }
+
+    /// Bytes of a register that iced lists as used.
+    fn used_bytes(&self, register: Iced, is_write: bool, into: &mut Vec<RegSpan>) {
+        let Some(mut bytes) = bytes_of(register) else { return };
+        if register.is_segment_register() {
+            // Flat segments: only FS and GS have a base, and the selectors matter only where the
+            // instruction names them.
+            let named = (0..self.insn.op_count())
+                .any(|n| self.is_register(n) && self.insn.op_register(n) == register);
+            if named {
+                into.push(bytes);
+            }
+            if !named || is_write {
+                into.extend(self.segment_base(register));
+            }
+            return;
+        }
+        if register.is_st() && is_write {
+            // iced names it before the push or pop.
+            let moved = self.insn.fpu_stack_increment_info().increment();
+            match i32::try_from(register.number()).ok().and_then(|n| u16::try_from(n - moved).ok())
+            {
+                Some(after @ 0..8) => bytes.offset = X87 + 16 * after,
+                _ => return,
+            }
+        }
+        if register.is_cr() && !self.wide {
+            bytes.size = 4;
+        }
+        into.push(bytes);
+    }
+
+    /// Flags, program counter, and what a system call takes and gives.
+    fn control_registers(&self, flow: ControlFlow, touched: &mut Touched) {
+        let word = self.word();
+        if flow.kind == FlowKind::Syscall {
+            touched.reads.push(span(RAX, word));
+            touched.writes.push(span(RAX, word));
+        }
+        let (read, written) = (self.insn.rflags_read(), self.insn.rflags_modified());
+        for (bits, list) in [(read, &mut touched.reads), (written, &mut touched.writes)] {
+            if bits & !X87_CODES != 0 {
+                list.push(span(FLAGS, word));
+            }
+            if bits & X87_CODES != 0 {
+                list.push(span(FPU_STATUS, 2));
+            }
+        }
+        if self.insn.is_ip_rel_memory_operand() {
+            touched.reads.push(span(RIP, word));
+        }
+        if flow.kind.returns() || matches!(flow.kind, FlowKind::Jump | FlowKind::Call) {
+            touched.writes.push(span(RIP, word));
+        }
+        match self.insn.mnemonic() {
+            Mnemonic::Ldmxcsr | Mnemonic::Vldmxcsr => touched.writes.push(span(MXCSR, 4)),
+            Mnemonic::Stmxcsr | Mnemonic::Vstmxcsr => touched.reads.push(span(MXCSR, 4)),
+            _ => {}
+        }
+    }
+
+    /// What iced leaves out of the x87.
+    fn x87_registers(&self, touched: &mut Touched) {
+        let pushes = self.insn.fpu_stack_increment_info().increment() < 0;
+        if pushes && self.info.used_registers().iter().all(|u| !u.register().is_mm()) {
+            touched.writes.push(span(X87, 10));
+        }
+        match self.insn.mnemonic() {
+            Mnemonic::Fldcw => touched.writes.push(span(FPU_CONTROL, 2)),
+            Mnemonic::Fnstcw | Mnemonic::Fstcw => touched.reads.push(span(FPU_CONTROL, 2)),
+            Mnemonic::Fnstsw | Mnemonic::Fstsw => touched.reads.push(span(FPU_STATUS, 2)),
+            _ => {}
+        }
+    }
+}
+
+/// Sorted, overlapping spans joined. Spans that only touch stay apart: they may belong to different
+/// registers.
+fn merged(mut spans: Vec<RegSpan>) -> Vec<RegSpan> {
+    spans.sort_unstable();
+    let mut out: Vec<RegSpan> = Vec::with_capacity(spans.len());
+    for next in spans {
+        match out.last_mut() {
+            Some(last) if next.offset < last.end() => {
+                last.size = last.size.max(next.end() - last.offset);
+            }
+            _ => out.push(next),
+        }
+    }
+    out
+}
