@@ -29,6 +29,20 @@ CREATE TABLE block_access (
 CREATE TABLE block_run (
     start_seq BIGINT NOT NULL, thread_id INTEGER NOT NULL, block_id INTEGER NOT NULL, address UBIGINT[], value UBIGINT[],
     time UBIGINT[], sp UBIGINT, linked BOOLEAN);
+-- What a trace tells of beside steps, each at the step behind which it stands.
+CREATE TABLE thread_event (
+    seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, parent_thread_id INTEGER, name VARCHAR);
+CREATE TABLE system_call (
+    system_call_id INTEGER NOT NULL, seq BIGINT, thread_id INTEGER NOT NULL, number BIGINT, name VARCHAR, result UBIGINT);
+CREATE TABLE system_call_access (
+    system_call_id INTEGER NOT NULL, ordinal INTEGER NOT NULL, is_write BOOLEAN NOT NULL, address UBIGINT NOT NULL,
+    bytes UBIGINT NOT NULL, source VARCHAR);
+CREATE TABLE mapping (
+    seq BIGINT, kind VARCHAR NOT NULL, address UBIGINT NOT NULL, bytes UBIGINT NOT NULL, file_offset UBIGINT, path VARCHAR);
+CREATE TABLE allocation (
+    seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, address UBIGINT NOT NULL, bytes UBIGINT);
+CREATE TABLE signal_event (seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, number INTEGER);
+CREATE TABLE marker (seq BIGINT, thread_id INTEGER NOT NULL, text VARCHAR NOT NULL);
 CREATE VIEW source_line AS
     SELECT file_id, line, count(*) AS instructions, CAST(sum(executions) AS BIGINT) AS steps
     FROM instruction WHERE line IS NOT NULL GROUP BY file_id, line;
@@ -157,6 +171,48 @@ COMMENT ON COLUMN block_run.value IS 'Values where the trace has them: of memory
 COMMENT ON COLUMN block_run.time IS 'Clock of each step, NULL if the trace has none';
 COMMENT ON COLUMN block_run.sp IS 'Stack pointer after the last step, if the trace has registers';
 COMMENT ON COLUMN block_run.linked IS 'The link register then holds the address behind the last step';
+COMMENT ON TABLE thread_event IS 'Threads that begin and end, where the trace tells';
+COMMENT ON COLUMN thread_event.seq IS 'Last step before it, NULL: before the first';
+COMMENT ON COLUMN thread_event.thread_id IS 'The thread';
+COMMENT ON COLUMN thread_event.kind IS 'start or end';
+COMMENT ON COLUMN thread_event.parent_thread_id IS 'Start: the thread that made it, if known';
+COMMENT ON COLUMN thread_event.name IS 'Start: its name, if known';
+COMMENT ON TABLE system_call IS 'System calls that have returned, where the trace tells';
+COMMENT ON COLUMN system_call.system_call_id IS 'Dense from 1, in the order of the trace';
+COMMENT ON COLUMN system_call.seq IS 'Step that made it, NULL: none of the trace';
+COMMENT ON COLUMN system_call.thread_id IS 'The thread';
+COMMENT ON COLUMN system_call.number IS 'Number, if known';
+COMMENT ON COLUMN system_call.name IS 'Name, if known';
+COMMENT ON COLUMN system_call.result IS 'What it returned, if known';
+COMMENT ON TABLE system_call_access IS 'Adjacent bytes that the kernel read or wrote for a system call';
+COMMENT ON COLUMN system_call_access.system_call_id IS 'The system call';
+COMMENT ON COLUMN system_call_access.ordinal IS 'Order within the call, from 0';
+COMMENT ON COLUMN system_call_access.is_write IS 'The kernel wrote, else read';
+COMMENT ON COLUMN system_call_access.address IS 'Address';
+COMMENT ON COLUMN system_call_access.bytes IS 'Bytes';
+COMMENT ON COLUMN system_call_access.source IS 'Where they come from or go to (<read: words.txt>), NULL: the kernel';
+COMMENT ON TABLE mapping IS 'Files and memory that are mapped and unmapped, where the trace tells';
+COMMENT ON COLUMN mapping.seq IS 'Last step before it, NULL: before the first';
+COMMENT ON COLUMN mapping.kind IS 'map or unmap';
+COMMENT ON COLUMN mapping.address IS 'First address';
+COMMENT ON COLUMN mapping.bytes IS 'Bytes';
+COMMENT ON COLUMN mapping.file_offset IS 'Map: offset into the file, in bytes';
+COMMENT ON COLUMN mapping.path IS 'Map: the file, NULL: memory without one';
+COMMENT ON TABLE allocation IS 'Memory that the program asks its allocator for, where the trace tells';
+COMMENT ON COLUMN allocation.seq IS 'Last step before it, NULL: before the first';
+COMMENT ON COLUMN allocation.thread_id IS 'The thread';
+COMMENT ON COLUMN allocation.kind IS 'allocate or free';
+COMMENT ON COLUMN allocation.address IS 'First address';
+COMMENT ON COLUMN allocation.bytes IS 'Allocate: bytes';
+COMMENT ON TABLE signal_event IS 'Signals of threads, where the trace tells';
+COMMENT ON COLUMN signal_event.seq IS 'Last step before it, NULL: before the first';
+COMMENT ON COLUMN signal_event.thread_id IS 'The thread';
+COMMENT ON COLUMN signal_event.kind IS 'delivered (the handler begins) or ended (the thread goes on)';
+COMMENT ON COLUMN signal_event.number IS 'Delivered: number of the signal';
+COMMENT ON TABLE marker IS 'What the program or its user marked in the run';
+COMMENT ON COLUMN marker.seq IS 'Last step before it, NULL: before the first';
+COMMENT ON COLUMN marker.thread_id IS 'The thread';
+COMMENT ON COLUMN marker.text IS 'The mark';
 COMMENT ON VIEW source_line IS 'Executed source lines with their instructions and steps';
 COMMENT ON VIEW source_name IS 'Source files with their names without folders: file_id, path, name';
 COMMENT ON VIEW opcode_line IS 'Every step: seq (from 1 in the order of the trace), thread_id, time, instruction_id, executed';

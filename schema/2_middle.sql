@@ -17,8 +17,7 @@ CREATE VIEW communication AS
 CREATE TABLE saved_register (
     call_id INTEGER NOT NULL, save_seq BIGINT NOT NULL, save_ordinal USMALLINT NOT NULL, register_address UINTEGER NOT NULL,
     bytes UINTEGER NOT NULL, address UBIGINT NOT NULL, restore_seq BIGINT, restores INTEGER NOT NULL, exposed_seq BIGINT);
-CREATE TABLE system_call (
-    seq BIGINT NOT NULL, thread_id INTEGER NOT NULL, number BIGINT, name VARCHAR, result UBIGINT, address UBIGINT, bytes UBIGINT);
+
 
 COMMENT ON TABLE function_call IS 'Call instances';
 COMMENT ON COLUMN function_call.call_id IS 'Dense from 1 in order of first step';
@@ -59,12 +58,4 @@ COMMENT ON COLUMN saved_register.address IS 'Where to';
 COMMENT ON COLUMN saved_register.restore_seq IS 'Step of the last transparent restore, NULL if none';
 COMMENT ON COLUMN saved_register.restores IS 'Transparent restores';
 COMMENT ON COLUMN saved_register.exposed_seq IS 'Step of the read that made it an ordinary store, NULL if none';
-COMMENT ON TABLE system_call IS 'System calls, where the trace tells';
-COMMENT ON COLUMN system_call.seq IS 'Step';
-COMMENT ON COLUMN system_call.thread_id IS 'Thread';
-COMMENT ON COLUMN system_call.number IS 'System call number';
-COMMENT ON COLUMN system_call.name IS 'Its name';
-COMMENT ON COLUMN system_call.result IS 'What it returned';
-COMMENT ON COLUMN system_call.address IS 'First byte that the kernel stored';
-COMMENT ON COLUMN system_call.bytes IS 'Bytes that it stored';
 COMMENT ON VIEW communication IS 'Adjacent bytes that one write access made and one read access read: write_seq, write_ordinal (NULL: no step wrote them), read_seq, read_ordinal, space, address, bytes';

@@ -1,7 +1,7 @@
 //! Rows of `schema/1_low.sql`.
 
 use crate::id::{
-    BlockId, FileId, FunctionId, ImageId, InstructionId, ProcessId, SectionId, ThreadId,
+    BlockId, FileId, FunctionId, ImageId, InstructionId, ProcessId, SectionId, Seq, ThreadId,
 };
 use crate::store::row::tables;
 
@@ -127,5 +127,61 @@ tables! {
         time: Option<&'a [u64]> => UBIGINTS,
         sp: Option<u64> => UBIGINT,
         linked: Option<bool> => BOOLEAN,
+    }
+
+    ThreadEvent<'a>, ThreadEvents = "thread_event" {
+        seq: Option<Seq> => BIGINT,
+        thread_id: ThreadId => INTEGER,
+        kind: &'a str => VARCHAR,
+        parent_thread_id: Option<ThreadId> => INTEGER,
+        name: Option<&'a str> => VARCHAR,
+    }
+
+    SystemCall<'a>, SystemCalls = "system_call" {
+        system_call_id: u32 => INTEGER,
+        seq: Option<Seq> => BIGINT,
+        thread_id: ThreadId => INTEGER,
+        number: Option<i64> => BIGINT,
+        name: Option<&'a str> => VARCHAR,
+        result: Option<u64> => UBIGINT,
+    }
+
+    SystemCallAccess<'a>, SystemCallAccesses = "system_call_access" {
+        system_call_id: u32 => INTEGER,
+        ordinal: u32 => INTEGER,
+        is_write: bool => BOOLEAN,
+        address: u64 => UBIGINT,
+        bytes: u64 => UBIGINT,
+        source: Option<&'a str> => VARCHAR,
+    }
+
+    Mapping<'a>, Mappings = "mapping" {
+        seq: Option<Seq> => BIGINT,
+        kind: &'a str => VARCHAR,
+        address: u64 => UBIGINT,
+        bytes: u64 => UBIGINT,
+        file_offset: Option<u64> => UBIGINT,
+        path: Option<&'a str> => VARCHAR,
+    }
+
+    Allocation<'a>, Allocations = "allocation" {
+        seq: Option<Seq> => BIGINT,
+        thread_id: ThreadId => INTEGER,
+        kind: &'a str => VARCHAR,
+        address: u64 => UBIGINT,
+        bytes: Option<u64> => UBIGINT,
+    }
+
+    SignalEvent<'a>, SignalEvents = "signal_event" {
+        seq: Option<Seq> => BIGINT,
+        thread_id: ThreadId => INTEGER,
+        kind: &'a str => VARCHAR,
+        number: Option<u32> => INTEGER,
+    }
+
+    Marker<'a>, Markers = "marker" {
+        seq: Option<Seq> => BIGINT,
+        thread_id: ThreadId => INTEGER,
+        text: &'a str => VARCHAR,
     }
 }

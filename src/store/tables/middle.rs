@@ -51,14 +51,4 @@ tables! {
         restores: u32 => INTEGER,
         exposed_seq: Option<u64> => BIGINT,
     }
-
-    SystemCall<'a>, SystemCalls = "system_call" {
-        seq: u64 => BIGINT,
-        thread_id: ThreadId => INTEGER,
-        number: Option<i64> => BIGINT,
-        name: Option<&'a str> => VARCHAR,
-        result: Option<u64> => UBIGINT,
-        address: Option<u64> => UBIGINT,
-        bytes: Option<u64> => UBIGINT,
-    }
 }

@@ -1,0 +1,170 @@
+//! What a trace tells of beside steps, as rows of its tables.
+
+use crate::event::{Allocation, Event, EventSink, ImageMap, SystemCall, ThreadStart};
+use crate::id::{Seq, ThreadId};
+use crate::store::row::{Columns, Row};
+use crate::store::table::{Batch, Stream};
+use crate::store::tables::{self, Allocations, Mappings, Markers, SignalEvents, SystemCallAccesses, SystemCalls, ThreadEvents};
+
+/// Rows of the tables of events, for the writer's thread.
+pub struct EventRows<F> {
+    send: F,
+    /// The last step before the event.
+    seq: Option<Seq>,
+    calls: u32,
+    threads: Stream<ThreadEvents>,
+    system_calls: Stream<SystemCalls>,
+    accesses: Stream<SystemCallAccesses>,
+    mappings: Stream<Mappings>,
+    allocations: Stream<Allocations>,
+    signals: Stream<SignalEvents>,
+    markers: Stream<Markers>,
+}
+
+impl<F: FnMut(Batch)> EventRows<F> {
+    pub fn new(send: F) -> Self {
+        EventRows {
+            send,
+            seq: None,
+            calls: 0,
+            threads: Stream::default(),
+            system_calls: Stream::default(),
+            accesses: Stream::default(),
+            mappings: Stream::default(),
+            allocations: Stream::default(),
+            signals: Stream::default(),
+            markers: Stream::default(),
+        }
+    }
+
+    /// Adds an event that stands behind the step `seq`, 0: before the first.
+    pub fn add(&mut self, event: &Event, seq: u64) {
+        self.seq = Seq::new(seq);
+        event.tell(self);
+    }
+
+    /// Hands out what is left.
+    pub fn finish(mut self) {
+        let rest = [
+            self.threads.rest(),
+            self.system_calls.rest(),
+            self.accesses.rest(),
+            self.mappings.rest(),
+            self.allocations.rest(),
+            self.signals.rest(),
+            self.markers.rest(),
+        ];
+        rest.into_iter().flatten().for_each(&mut self.send);
+    }
+}
+
+/// Pushes a row and sends the batch that it filled.
+fn push<C: Columns>(stream: &mut Stream<C>, row: impl Row<Columns = C>, send: &mut impl FnMut(Batch)) {
+    stream.push(row).into_iter().for_each(send);
+}
+
+/// The id of a thread by its index.
+fn thread(index: u32) -> ThreadId {
+    ThreadId::at(index as usize)
+}
+
+impl<F: FnMut(Batch)> EventSink for EventRows<F> {
+    fn thread_start(&mut self, start: &ThreadStart) {
+        let row = tables::ThreadEvent {
+            seq: self.seq,
+            thread_id: thread(start.thread),
+            kind: "start",
+            parent_thread_id: start.parent.map(thread),
+            name: start.name.as_deref(),
+        };
+        push(&mut self.threads, row, &mut self.send);
+    }
+
+    fn thread_end(&mut self, index: u32) {
+        let row = tables::ThreadEvent {
+            seq: self.seq,
+            thread_id: thread(index),
+            kind: "end",
+            parent_thread_id: None,
+            name: None,
+        };
+        push(&mut self.threads, row, &mut self.send);
+    }
+
+    fn system_call(&mut self, call: &SystemCall) {
+        self.calls += 1;
+        let system_call_id = self.calls;
+        let row = tables::SystemCall {
+            system_call_id,
+            seq: self.seq,
+            thread_id: thread(call.thread),
+            number: call.number,
+            name: call.name.as_deref(),
+            result: call.result,
+        };
+        push(&mut self.system_calls, row, &mut self.send);
+        for (ordinal, access) in (0..).zip(&call.accesses) {
+            let row = tables::SystemCallAccess {
+                system_call_id,
+                ordinal,
+                is_write: access.is_write,
+                address: access.address,
+                bytes: access.bytes,
+                source: access.source.as_deref(),
+            };
+            push(&mut self.accesses, row, &mut self.send);
+        }
+    }
+
+    fn image_map(&mut self, map: &ImageMap) {
+        let row = tables::Mapping {
+            seq: self.seq,
+            kind: "map",
+            address: map.address,
+            bytes: map.bytes,
+            file_offset: Some(map.offset),
+            path: map.path.as_deref(),
+        };
+        push(&mut self.mappings, row, &mut self.send);
+    }
+
+    fn image_unmap(&mut self, address: u64, bytes: u64) {
+        let (seq, kind) = (self.seq, "unmap");
+        let row = tables::Mapping { seq, kind, address, bytes, file_offset: None, path: None };
+        push(&mut self.mappings, row, &mut self.send);
+    }
+
+    fn signal_delivered(&mut self, index: u32, number: u32) {
+        let (seq, thread_id) = (self.seq, thread(index));
+        let row = tables::SignalEvent { seq, thread_id, kind: "delivered", number: Some(number) };
+        push(&mut self.signals, row, &mut self.send);
+    }
+
+    fn signal_ended(&mut self, index: u32) {
+        let (seq, thread_id) = (self.seq, thread(index));
+        let row = tables::SignalEvent { seq, thread_id, kind: "ended", number: None };
+        push(&mut self.signals, row, &mut self.send);
+    }
+
+    fn allocation(&mut self, of: &Allocation) {
+        let row = tables::Allocation {
+            seq: self.seq,
+            thread_id: thread(of.thread),
+            kind: "allocate",
+            address: of.address,
+            bytes: Some(of.bytes),
+        };
+        push(&mut self.allocations, row, &mut self.send);
+    }
+
+    fn free(&mut self, index: u32, address: u64) {
+        let (seq, thread_id) = (self.seq, thread(index));
+        let row = tables::Allocation { seq, thread_id, kind: "free", address, bytes: None };
+        push(&mut self.allocations, row, &mut self.send);
+    }
+
+    fn marker(&mut self, index: u32, text: &str) {
+        let row = tables::Marker { seq: self.seq, thread_id: thread(index), text };
+        push(&mut self.markers, row, &mut self.send);
+    }
+}
