@@ -102,6 +102,26 @@ pub trait EventSink {
 }
 
 impl Event {
+    /// Gives its threads other numbers.
+    pub fn renumber(&mut self, mut number: impl FnMut(u32) -> u32) {
+        let mut change = |thread: &mut u32| *thread = number(*thread);
+        match self {
+            Event::ThreadStart(start) => {
+                // First the parent, which was first in the trace.
+                start.parent.iter_mut().for_each(&mut change);
+                change(&mut start.thread);
+            }
+            Event::SystemCall(call) => change(&mut call.thread),
+            Event::Allocation(allocation) => change(&mut allocation.thread),
+            Event::ThreadEnd { thread }
+            | Event::SignalDelivered { thread, .. }
+            | Event::SignalEnded { thread }
+            | Event::Free { thread, .. }
+            | Event::Marker { thread, .. } => change(thread),
+            Event::ImageMap(_) | Event::ImageUnmap { .. } => {}
+        }
+    }
+
     /// Calls the method of its kind.
     pub fn tell(&self, sink: &mut (impl EventSink + ?Sized)) {
         match self {

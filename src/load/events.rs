@@ -4,7 +4,10 @@ use crate::event::{Allocation, Event, EventSink, ImageMap, SystemCall, ThreadSta
 use crate::id::{Seq, ThreadId};
 use crate::store::row::{Columns, Row};
 use crate::store::table::{Batch, Stream};
-use crate::store::tables::{self, Allocations, Mappings, Markers, SignalEvents, SystemCallAccesses, SystemCalls, ThreadEvents};
+use crate::store::tables::{
+    self, Allocations, Mappings, Markers, SignalEvents, SystemCallAccesses, SystemCalls,
+    ThreadEvents,
+};
 
 /// Rows of the tables of events, for the writer's thread.
 pub struct EventRows<F> {
@@ -59,7 +62,11 @@ impl<F: FnMut(Batch)> EventRows<F> {
 }
 
 /// Pushes a row and sends the batch that it filled.
-fn push<C: Columns>(stream: &mut Stream<C>, row: impl Row<Columns = C>, send: &mut impl FnMut(Batch)) {
+fn push<C: Columns>(
+    stream: &mut Stream<C>,
+    row: impl Row<Columns = C>,
+    send: &mut impl FnMut(Batch),
+) {
     stream.push(row).into_iter().for_each(send);
 }
 

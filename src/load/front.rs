@@ -2,6 +2,7 @@
 //! inputs have as one.
 
 use super::code::Functions;
+use super::events::EventRows;
 use super::rows::PassRows;
 use super::runs::{RunRows, Shape};
 use crate::analysis::pass::Pass;
@@ -26,6 +27,7 @@ pub struct Target<'a> {
     pub pass: BuildPass<'a>,
     /// None: the low level is not kept.
     pub runs: Option<RunRows<Send<'a>>>,
+    pub events: Option<EventRows<Send<'a>>>,
 }
 
 impl Target<'_> {
@@ -43,6 +45,16 @@ impl Target<'_> {
                     register_values: if with_registers { pass.register_values(block) } else { 0 },
                 }
             });
+        }
+        if let Some(rows) = &mut self.events {
+            let steps = |block: &u32| u64::from(self.pass.blocks[*block as usize].steps);
+            let (mut next, mut done) = (seq, 0);
+            for (run, event) in &batch.events {
+                let run = (*run as usize).min(batch.block.len());
+                next += batch.block[done..run].iter().map(steps).sum::<u64>();
+                done = run;
+                rows.add(event, next - 1);
+            }
         }
     }
 }
@@ -133,6 +145,9 @@ impl Front {
             }
         } else {
             self.threads.renumber(&mut batch.thread);
+        }
+        for (_, event) in &mut batch.events {
+            event.renumber(|logged| self.threads.index(logged));
         }
         if self.block_base > 0 {
             batch.block.iter_mut().for_each(|b| *b += self.block_base);

@@ -3,6 +3,7 @@
 mod code;
 mod derived;
 mod dictionary;
+mod events;
 mod finish;
 mod front;
 pub mod instructions;

@@ -3,6 +3,7 @@
 
 use super::code::{self, Functions};
 use super::dictionary::{self, SectionRow, TraceFile};
+use super::events::EventRows;
 use super::finish::End;
 use super::front::{Front, Send, Target};
 use super::intake::{Intake, Progress, Records};
@@ -57,11 +58,12 @@ pub fn build(
         intake.diagnostics.add_counted(diagnostic, count);
     }
     traces.iter_mut().zip(&intake.carries).for_each(|(trace, carries)| trace.carries = *carries);
-    let Target { mut pass, runs } = target;
+    let Target { mut pass, runs, events } = target;
     let summary = pass.finish();
     let counts = pass.block_counts();
     pass.output().finish();
     runs.into_iter().for_each(RunRows::finish);
+    events.into_iter().for_each(EventRows::finish);
     let Pass { code, insns, defs, machine, .. } = pass;
     fits(&code, &space, insns.iter().map(|i| i.def.address))?;
     // All senders go, so that the writer ends.
@@ -133,6 +135,7 @@ fn target<'a>(
     };
     let low = options.detail >= Detail::Pairs;
     let runs = low.then(|| RunRows::new(send(rows.clone())));
+    let events = low.then(|| EventRows::new(send(rows.clone())));
     let pass = Pass::new(
         Functions::new(space, isa == Isa::Arm, through),
         PassRows::new(send(rows)),
@@ -140,7 +143,7 @@ fn target<'a>(
         dictionary::ranges(sections),
         Processor { register_bytes: registers.size, slot },
     );
-    Ok(Target { pass, runs })
+    Ok(Target { pass, runs, events })
 }
 
 /// An error if images were given and none of the executed instructions is in a function of them.
