@@ -15,6 +15,7 @@ pub mod id;
 pub mod image;
 pub mod isa;
 pub mod load;
+pub mod paths;
 pub mod query;
 pub mod render;
 pub mod replay;

@@ -4,7 +4,7 @@
 //! To read it: [`pass`] first, which goes along the runs; [`transfer`] and [`stack`] say what control
 //! does, [`reads`] and [`saves`] what accesses do; [`shadow`] and [`memory`] keep last writers,
 //! [`flows`] and [`sums`] what was read of them. [`block`], [`segment`] and [`superblock`] prepare code
-//! so that what is the same at each run is counted once. [`paths`] has nothing to do with the pass.
+//! so that what is the same at each run is counted once.
 
 pub mod block;
 mod copies;
@@ -16,7 +16,6 @@ mod mutation;
 mod operations;
 pub mod origin;
 pub mod pass;
-pub mod paths;
 pub mod place;
 mod reads;
 mod saves;

@@ -1,8 +1,11 @@
 //! `addfg build`: from traces and ELF files to a database.
 
 mod code;
+mod csi;
+mod dcfg;
 mod derived;
 mod dictionary;
+mod error;
 mod events;
 mod finish;
 mod front;
@@ -10,6 +13,7 @@ pub mod instructions;
 mod intake;
 mod limit;
 mod names;
+mod options;
 mod places;
 mod placing;
 mod reader;
@@ -19,125 +23,24 @@ mod steps;
 pub mod sums;
 pub mod symbols;
 mod tables;
+mod wet;
+pub mod xray;
 
-use crate::diagnostics::Diagnostics;
 use crate::image::{Image, ImageError};
 use crate::store::StoreError;
 use crate::trace::input::Input;
-use crate::trace::{self, Found, TraceError};
-use std::path::PathBuf;
+use crate::trace::{self, Found};
 
 pub use derived::derived;
 pub use dictionary::Files;
+pub use error::BuildError;
 pub use names::FunctionNames;
-pub use tables::Load;
+pub use options::{Detail, ElfInput, Options, Report};
+pub use tables::{Load, TableLoader};
 
-/// How much a database keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Detail {
-    /// Sums by function and instruction.
-    Summary,
-    /// And calls, intervals, dataflow between instances.
-    Instance,
-    /// And the low level, and the communications that cross call instances.
-    Pairs,
-    /// And those inside one.
-    Full,
-}
-
-impl Detail {
-    pub fn name(self) -> &'static str {
-        ["summary", "instance", "pairs", "full"][self as usize]
-    }
-}
-
-/// An ELF file and the bias it was loaded at, if that is known.
-#[derive(Clone, Debug)]
-pub struct ElfInput {
-    pub path: PathBuf,
-    pub bias: Option<u64>,
-}
-
-#[derive(Clone, Debug)]
-pub struct Options {
-    pub traces: Vec<PathBuf>,
-    pub elfs: Vec<ElfInput>,
-    pub output: PathBuf,
-    pub format: Option<String>,
-    pub layout: Option<String>,
-    pub detail: Detail,
-    pub literal_saves: bool,
-    /// Copying functions: bytes that they copy keep their producer.
-    pub through: Vec<String>,
-    pub strict: bool,
-    pub force: bool,
-    /// Bytes of resident memory above which the build ends; 0: three quarters of the machine's.
-    pub memory_limit: u64,
-    pub jobs: usize,
-    /// A rule of the pass to leave out, for tests.
-    #[doc(hidden)]
-    pub mutation: Option<crate::analysis::Mutation>,
-    /// Times that a block must follow another before both are taken as one, if not as many as
-    /// usual, for tests.
-    #[doc(hidden)]
-    pub superblock_after: Option<u32>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    #[error(transparent)]
-    Image(#[from] ImageError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(
-        "the trace's addresses ({first:#x} ...) fall in no function of {elf}: is it the program that was recorded? \
-         For a position-independent program give the load address: --elf FILE@ADDRESS"
-    )]
-    WrongElf { first: u64, elf: String },
-    #[error("--elf files are for different instruction sets: {0}")]
-    MixedElf(String),
-    #[error("the log is of an instruction set that the ELF file is not for ({0})")]
-    WrongIsa(String),
-    #[error("{0} and {1}: traces of different instruction sets are no traces of one run")]
-    MixedIsa(String, String),
-    #[error("which instruction set is this trace of? Give the program with --elf")]
-    NoIsa,
-    #[error("--through {0}: no function has that name; `addfg info` lists those that ran")]
-    Through(String),
-    #[error("{0} and {1} are no traces of one run: build a database of each")]
-    MixedFormats(&'static str, &'static str),
-    #[error("{position}: {message}; --strict refuses it")]
-    Strict { position: String, message: String },
-    #[error(
-        "more than {limit_mb} MiB of memory in use after {done} (it grows with the bytes that the program touches and \
-         its function pairs): raise --memory-limit, use --detail summary, or record a shorter run"
-    )]
-    Memory { limit_mb: u64, done: String },
-    #[error(
-        "the reader stopped before the end of its input; this is a defect of addfg: please report it with the trace"
-    )]
-    ReaderStopped,
-    #[error("interrupted; {0} is as it was")]
-    Interrupted(String),
-}
-
-impl From<duckdb::Error> for BuildError {
-    fn from(e: duckdb::Error) -> Self {
-        BuildError::Store(e.into())
-    }
-}
-
-/// What a build did, for the line that it prints.
-#[derive(Clone, Debug)]
-pub struct Report {
-    pub format: &'static str,
-    pub steps: u64,
-    pub calls: u64,
-    pub functions: usize,
-    pub diagnostics: Diagnostics,
-}
+/// What fills the tables from the records of each of [`trace::TABLE_FORMATS`].
+static TABLE_LOADERS: &[&dyn TableLoader] =
+    &[&trace::csi::Csi, &trace::dcfg::Dcfg, &trace::wet::Wet, &trace::xray::Xray];
 
 /// Builds a database. `progress` is told of the bytes consumed and, first, of the bytes there are
 /// (0: unknown); it returns true to interrupt.
@@ -180,11 +83,23 @@ pub fn load(
     {
         return Err(BuildError::MixedFormats(format.name(), other));
     }
-    tables::build(
-        options,
-        images,
-        tabled.into_iter().map(|(input, _)| input).collect(),
-        format,
-        progress,
-    )
+    let Some(loader) = TABLE_LOADERS.iter().find(|l| l.name() == format.name()) else {
+        return Err(BuildError::NoLoader(format.name()));
+    };
+    let inputs = tabled.into_iter().map(|(input, _)| input).collect();
+    tables::build(options, images, inputs, *loader, progress)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_format_of_tables_has_a_loader() {
+        let names = |formats: &mut dyn Iterator<Item = &'static str>| formats.collect::<Vec<_>>();
+        assert_eq!(
+            names(&mut TABLE_LOADERS.iter().map(|f| f.name())),
+            names(&mut trace::TABLE_FORMATS.iter().map(|f| f.name()))
+        );
+    }
 }

@@ -5,14 +5,36 @@ use super::dictionary::{self, Files, TraceFile};
 use super::limit::Limit;
 use super::{BuildError, Detail, Options, Report};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
-use crate::image::{AddressSpace, Image, Loaded};
+use crate::event::Carries;
+use crate::image::{self, AddressSpace, Image};
 use crate::store::writer::Writer;
-use crate::trace::TableFormat;
 use crate::trace::input::Input;
+use crate::trace::{Format, Listener};
 use duckdb::Connection;
 use std::sync::Arc;
 
-/// What a [`TableFormat`] works with. It fills `process`, `thread`, `function_symbol`,
+/// A format whose records are calls, communications or control flow, and what fills the tables from
+/// them.
+pub trait TableLoader: Format {
+    /// Loads all files of a run. Bad input is a [`Diagnostic`]; an error is for an input of which
+    /// nothing can be loaded.
+    fn load(&self, inputs: Vec<Input>, load: &mut Load) -> Result<Filled, BuildError>;
+}
+
+/// What a [`TableLoader`] loaded.
+#[derive(Debug, Default)]
+pub struct Filled {
+    /// What these files carry.
+    pub carries: Carries,
+    /// Steps, calls and functions, for the line that the build prints.
+    pub steps: u64,
+    pub calls: u64,
+    pub functions: usize,
+    /// More rows for `meta`.
+    pub meta: Vec<(&'static str, Option<String>)>,
+}
+
+/// What a [`TableLoader`] works with. It fills `process`, `thread`, `function_symbol`,
 /// `function_name` and whatever of the levels its files carry; the other dictionaries and what is
 /// derived for views are filled for it.
 pub struct Load<'a> {
@@ -31,30 +53,33 @@ pub struct Load<'a> {
     consumed: u64,
     total: u64,
     diagnostics: Diagnostics,
+    /// What ends the build, met where no error can be given.
+    failed: Option<BuildError>,
     progress: &'a mut dyn FnMut(u64, u64) -> bool,
 }
 
 impl Load<'_> {
+    /// An error if a reader told of something that ends the build.
+    pub fn check(&mut self) -> Result<(), BuildError> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
     /// Notes a problem; an error if it is severe and `--strict` was given.
     pub fn problem(&mut self, diagnostic: Diagnostic) -> Result<(), BuildError> {
-        if self.strict && diagnostic.severity == Severity::Error {
-            return Err(BuildError::Strict {
-                position: diagnostic.position,
-                message: diagnostic.message,
-            });
-        }
-        self.diagnostics.add(diagnostic);
-        Ok(())
+        self.problems(diagnostic, 1)
     }
 
     /// Notes `count` problems of a kind, of which this is the first.
-    pub fn problems(&mut self, diagnostic: Diagnostic, count: u64) -> Result<(), BuildError> {
-        self.problem(diagnostic.clone())?;
-        self.diagnostics.add_counted(diagnostic, count.saturating_sub(1));
+    pub fn problems(&mut self, first: Diagnostic, count: u64) -> Result<(), BuildError> {
+        if self.strict && first.severity == Severity::Error {
+            let Diagnostic { position, message, .. } = first;
+            return Err(BuildError::Strict { position, message });
+        }
+        self.diagnostics.add_counted(first, count);
         Ok(())
     }
 
-    /// Adds problems that were gathered elsewhere.
+    /// Notes problems that were gathered elsewhere.
     pub fn all_problems(&mut self, found: &Diagnostics) -> Result<(), BuildError> {
         found.rows().try_for_each(|row| self.problems(row.first.clone(), row.count))
     }
@@ -73,15 +98,23 @@ impl Load<'_> {
         }
         self.space = Arc::new(AddressSpace::new(images));
     }
+}
 
-    /// Says that `bytes` more of the inputs were consumed; an error if the person interrupts or more
-    /// memory is in use than allowed.
-    pub fn progress(&mut self, bytes: u64) -> Result<(), BuildError> {
+impl Listener for Load<'_> {
+    fn diagnostic(&mut self, diagnostic: Diagnostic) {
+        if let Err(error) = self.problem(diagnostic) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn progress(&mut self, bytes: u64) {
         self.consumed += bytes;
         if (self.progress)(self.consumed, self.total) {
-            return Err(BuildError::Interrupted(self.output.clone()));
+            self.failed.get_or_insert(BuildError::Interrupted(self.output.clone()));
         }
-        self.limit.check(|| format!("{} bytes", self.consumed))
+        if let Err(error) = self.limit.check(|| format!("{} bytes", self.consumed)) {
+            self.failed.get_or_insert(error);
+        }
     }
 }
 
@@ -89,14 +122,16 @@ pub fn build(
     options: &Options,
     images: Vec<(Image, Option<u64>)>,
     inputs: Vec<Input>,
-    format: &'static dyn TableFormat,
+    format: &'static dyn TableLoader,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Report, BuildError> {
     let mut traces: Vec<_> = inputs.iter().map(|i| TraceFile::of(i, format.name())).collect();
     let total = inputs.iter().map(Input::size).sum::<Option<u64>>().unwrap_or(0);
     let placed = images.iter().map(|(_, bias)| bias.is_some()).collect();
-    let images =
-        images.into_iter().map(|(image, bias)| Loaded { image, bias: bias.unwrap_or(0) }).collect();
+    let images = images
+        .into_iter()
+        .map(|(image, bias)| image::Loaded { image, bias: bias.unwrap_or(0) })
+        .collect();
     let mut writer = Writer::create(&options.output, options.force)?;
     // Nothing is sent: these formats append for themselves.
     let connection = writer.join()?;
@@ -112,9 +147,11 @@ pub fn build(
         consumed: 0,
         total,
         diagnostics: Diagnostics::default(),
+        failed: None,
         progress,
     };
     let loaded = format.load(inputs, &mut load)?;
+    load.check()?;
     let Load { mut files, diagnostics, space, .. } = load;
     dictionary::meta(&connection, options, &loaded.meta)?;
     traces.iter_mut().for_each(|t| t.carries = loaded.carries);
@@ -124,6 +161,6 @@ pub fn build(
     files.write(&connection)?;
     derived(&connection)?;
     writer.commit(connection)?;
-    let crate::trace::Loaded { steps, calls, functions, .. } = loaded;
+    let Filled { steps, calls, functions, .. } = loaded;
     Ok(Report { format: format.name(), steps, calls, functions, diagnostics })
 }

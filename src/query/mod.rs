@@ -149,7 +149,7 @@ fn has_events(connection: &Connection) -> duckdb::Result<bool> {
 /// Tables of a trace with entries and exits: what is stored, what the SQL gives.
 fn event_tables() -> Vec<(&'static str, &'static str, String)> {
     let times = |name: &str| {
-        crate::trace::xray::TIMES.iter().find(|t| t.0 == name).map_or("", |t| t.1).to_owned()
+        crate::load::xray::TIMES.iter().find(|t| t.0 == name).map_or("", |t| t.1).to_owned()
     };
     vec![
         (

@@ -1,5 +1,6 @@
-//! Trace formats: one file a format, one word in [`STEP_FORMATS`] or [`TABLE_FORMATS`]; detection
-//! by content; files, pipes and compression in [`input`].
+//! Trace formats: from bytes to typed records with their positions, nothing more. One file or folder
+//! a format, one word in [`STEP_FORMATS`] or [`TABLE_FORMATS`]; detection by content; files, pipes
+//! and compression in [`input`].
 
 pub mod csi;
 pub mod dcfg;
@@ -21,49 +22,22 @@ pub mod xray;
 pub use error::TraceError;
 pub use reader::{Context, Format, Listener, Sink, StepFormat};
 
-use crate::event::Carries;
-
-/// A format whose records are calls, communications or control flow: it fills the tables itself.
-pub trait TableFormat: Format {
-    /// Loads all files of a run. Bad input is a [`crate::diagnostics::Diagnostic`] and goes on
-    /// behind the damage where that can be done; an error is for an input of which nothing can be
-    /// loaded.
-    fn load(
-        &self,
-        inputs: Vec<input::Input>,
-        load: &mut crate::load::Load,
-    ) -> Result<Loaded, crate::load::BuildError>;
-}
-
-/// What a [`TableFormat`] loaded.
-#[derive(Debug, Default)]
-pub struct Loaded {
-    /// What these files carry.
-    pub carries: Carries,
-    /// Steps, calls and functions, for the line that the build prints.
-    pub steps: u64,
-    pub calls: u64,
-    pub functions: usize,
-    /// More rows for `meta`.
-    pub meta: Vec<(&'static str, Option<String>)>,
-}
-
+/// Formats whose records are executed instructions.
 pub static STEP_FORMATS: &[&dyn StepFormat] =
     &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
-pub static TABLE_FORMATS: &[&dyn TableFormat] = &[&csi::Csi, &dcfg::Dcfg, &wet::Wet, &xray::Xray];
+/// Formats whose records are calls, communications or control flow; [`crate::load`] has for each of
+/// them what fills the tables.
+pub static TABLE_FORMATS: &[&dyn Format] = &[&csi::Csi, &dcfg::Dcfg, &wet::Wet, &xray::Xray];
 
 /// Every format, in the order in which `addfg formats` lists them.
 pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
-    STEP_FORMATS
-        .iter()
-        .map(|f| *f as &dyn Format)
-        .chain(TABLE_FORMATS.iter().map(|f| *f as &dyn Format))
+    STEP_FORMATS.iter().map(|f| *f as &dyn Format).chain(TABLE_FORMATS.iter().copied())
 }
 
 /// A format as [`detect`] gives it.
 pub enum Found {
     Steps(&'static dyn StepFormat),
-    Tables(&'static dyn TableFormat),
+    Tables(&'static dyn Format),
 }
 
 impl Found {

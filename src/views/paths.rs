@@ -2,7 +2,7 @@
 
 use super::listing::{Listing, id};
 use super::{ViewError, report};
-use crate::analysis::paths::{Block, BlockKind, Edge, End, Function, Numbering, Path};
+use crate::paths::{Block, BlockKind, Edge, End, Function, Numbering, Path};
 use crate::graph::{Edge as GraphEdge, EdgeKind, Graph, Level, Node, NodeId, NodeKind};
 use crate::id::FunctionId;
 use crate::text::human_count;

@@ -2,7 +2,7 @@
 //! all commands on such databases.
 
 use crate::common::*;
-use addfg::analysis::paths::{BlockKind, End, Function, Numbering, Path as BlockPath};
+use addfg::paths::{BlockKind, End, Function, Numbering, Path as BlockPath};
 use addfg::trace::csi::metadata::{Described, parse};
 use addfg::trace::formats;
 use proptest::prelude::*;
@@ -481,7 +481,7 @@ fn random_function(
     back: &[(usize, usize)],
     moved: &[u64],
 ) -> (Function, Vec<u64>) {
-    use addfg::analysis::paths::{Block, Edge};
+    use addfg::paths::{Block, Edge};
     let last = blocks - 1;
     let kind = |b: usize| {
         if b == 0 {
@@ -587,7 +587,7 @@ proptest! {
                 let counted = numbering.counted(&function, &way).unwrap();
                 let line = function.blocks[path.blocks[stop]].lines[0].unwrap();
                 let found = numbering.positions(&function, line, counted, None);
-                prop_assert_eq!(found, vec![addfg::analysis::paths::Position::Open(way)]);
+                prop_assert_eq!(found, vec![addfg::paths::Position::Open(way)]);
             }
         }
     }

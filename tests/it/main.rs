@@ -18,6 +18,7 @@ mod property;
 mod qemu;
 mod report;
 mod reports;
+mod rooms;
 mod schema;
 mod sqlite;
 mod through;

@@ -1,7 +1,7 @@
 //! The text of a section `.debug_PT`: the control flow of each instrumented function with the
 //! numbers of its edges.
 
-use crate::analysis::paths::{Block, BlockKind, Edge, Function};
+use crate::paths::{Block, BlockKind, Edge, Function};
 use rustc_hash::FxHashMap;
 
 /// One function's description.

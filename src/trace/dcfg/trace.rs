@@ -1,15 +1,18 @@
 //! The DCFG-trace: a streaming reader of the document's section 3, which gives edges in order of
 //! execution, chunk after chunk.
 
-use super::graph::{Graph, Notes};
+use super::graph::Graph;
 use super::json::parse_integer;
+use super::notes::RULE;
 use super::sequence::{Budget, CodeError, SequenceError, StringDictionary, Transitions, decode};
-use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
+use crate::diagnostics::{Diagnostic, Severity};
+use crate::trace::Listener;
 use crate::trace::input::{Chunk, Chunks, Input};
 use rustc_hash::FxHashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::{self, JoinHandle};
 use struson::reader::{JsonReader, JsonStreamReader, ReaderError, ValueType};
 
 /// Edges that are sent at a time.
@@ -20,9 +23,9 @@ const ANY_EDGES: u64 = 1 << 24;
 const EDGES_PER_BYTE: u64 = 1 << 12;
 const MOST_COUNTED: u64 = 1 << 32;
 
-/// What the trace's thread sends, in the order of the file.
-pub enum Message {
-    /// Index of the process in the graph, and number of the thread in it.
+/// What a trace tells of its threads, in the order of the file.
+pub enum Record {
+    /// Index of the process in the graph, and number of the thread in it: what follows is its.
     Thread(usize, u64),
     Chunk {
         /// Instructions of the thread before it, and in it.
@@ -34,9 +37,47 @@ pub enum Message {
     Edges(Vec<u32>),
     /// The chunk is over; false if not all of it could be decoded.
     End(bool),
+}
+
+/// What the reader's thread sends.
+enum Message {
+    Record(Record),
     Progress(u64),
-    /// No more comes.
-    Done(Diagnostics),
+    Problem(Diagnostic),
+}
+
+/// The records of a trace, which a thread of its own decodes.
+pub struct Records {
+    messages: Receiver<Message>,
+    thread: JoinHandle<()>,
+}
+
+impl Records {
+    pub fn start(input: Input, graph: Arc<Graph>) -> io::Result<Records> {
+        let (sender, messages) = mpsc::sync_channel(16);
+        let thread = thread::Builder::new().name("reader".into());
+        let thread = thread.spawn(move || read(input, &graph, sender))?;
+        Ok(Records { messages, thread })
+    }
+
+    /// The next record; None behind the last.
+    pub fn next(&mut self, listener: &mut impl Listener) -> Option<Record> {
+        while let Ok(message) = self.messages.recv() {
+            match message {
+                Message::Record(record) => return Some(record),
+                Message::Progress(bytes) => listener.progress(bytes),
+                Message::Problem(problem) => listener.diagnostic(problem),
+            }
+        }
+        None
+    }
+
+    /// Ends the reading, whether or not all was read.
+    pub fn finish(self) {
+        // A reader that still runs ends when nobody listens.
+        drop(self.messages);
+        let _ = self.thread.join();
+    }
 }
 
 /// Reads the input's bytes one behind the other and says how far it is.
@@ -95,7 +136,6 @@ struct Reader<'a> {
     json: JsonStreamReader<Bytes>,
     graph: &'a Graph,
     name: &'a str,
-    notes: Diagnostics,
     sender: SyncSender<Message>,
     /// Index in the graph's processes, if it is there.
     process: Option<usize>,
@@ -108,8 +148,8 @@ struct Reader<'a> {
     granted: u64,
 }
 
-/// Reads a trace and sends what is in it; to be run in a thread of its own.
-pub fn read(input: Input, graph: Arc<Graph>, sender: SyncSender<Message>) {
+/// Reads a trace and sends what is in it.
+fn read(input: Input, graph: &Graph, sender: SyncSender<Message>) {
     let name = input.name().to_owned();
     let bytes = Bytes {
         chunks: input.blocks(1 << 20),
@@ -123,9 +163,8 @@ pub fn read(input: Input, graph: Arc<Graph>, sender: SyncSender<Message>) {
     let counted = counts.fold(0, |a: u64, &b| a.saturating_add(b)).min(MOST_COUNTED);
     let mut reader = Reader {
         json: JsonStreamReader::new(bytes),
-        graph: &graph,
+        graph,
         name: &name,
-        notes: Diagnostics::default(),
         sender: sender.clone(),
         process: None,
         dictionary: StringDictionary::default(),
@@ -142,17 +181,11 @@ pub fn read(input: Input, graph: Arc<Graph>, sender: SyncSender<Message>) {
             let message = format!("{}; what follows was lost", shorten(&stop.to_string()));
             let remedy =
                 "copy or record the file again; what was read up to here is in the database";
-            reader.notes.add(Diagnostic {
-                severity: Severity::Error,
-                code: "damaged-input",
-                message,
-                position,
-                remedy,
-            });
+            let severity = Severity::Error;
+            let problem = Diagnostic { severity, code: "damaged-input", message, position, remedy };
+            let _ = sender.send(Message::Problem(problem));
         }
     }
-    let notes = reader.notes;
-    let _ = sender.send(Message::Done(notes));
 }
 
 /// The first line of a message, of a length for people.
@@ -177,16 +210,16 @@ impl Reader<'_> {
         remedy: &'static str,
     ) {
         let position = format!("{}: {}", self.name, self.position());
-        self.notes.add(Diagnostic { severity, code, message, position, remedy });
+        let problem = Diagnostic { severity, code, message, position, remedy };
+        let _ = self.sender.send(Message::Problem(problem));
     }
 
     fn warn(&mut self, code: &'static str, message: String) {
-        let place = self.position();
-        Notes { name: self.name, all: &mut self.notes }.warn(code, &place, message);
+        self.note(Severity::Warning, code, message, RULE);
     }
 
-    fn send(&mut self, message: Message) -> Result<(), Stop> {
-        self.sender.send(message).map_err(|_| Stop::Gone)
+    fn send(&mut self, record: Record) -> Result<(), Stop> {
+        self.sender.send(Message::Record(record)).map_err(|_| Stop::Gone)
     }
 
     fn document(&mut self) -> Result<(), Stop> {
@@ -410,7 +443,7 @@ impl Reader<'_> {
                 reader.warn("dcfg-cell", "a thread without id".into());
                 return Ok(reader.json.skip_value()?);
             };
-            reader.send(Message::Thread(process, thread))?;
+            reader.send(Record::Thread(process, thread))?;
             reader.trace_data()
         })
     }
@@ -444,7 +477,7 @@ impl Reader<'_> {
     }
 
     fn chunk(&mut self, [preceding, instructions, edges, first]: [u64; 4]) -> Result<(), Stop> {
-        self.send(Message::Chunk { preceding, instructions, edges })?;
+        self.send(Record::Chunk { preceding, instructions, edges })?;
         let first = if edges > 0 { self.edge(first) } else { 0 };
         // The bytes of the file up to here grant more edges.
         let granted =
@@ -466,7 +499,7 @@ impl Reader<'_> {
             batch.push(edge);
             if batch.len() == BATCH {
                 let full = std::mem::replace(&mut batch, Vec::with_capacity(BATCH));
-                gone |= sender.send(Message::Edges(full)).is_err();
+                gone |= sender.send(Message::Record(Record::Edges(full))).is_err();
             }
         };
         let mut text = self.json.next_string_reader()?;
@@ -488,12 +521,12 @@ impl Reader<'_> {
         };
         drop(text);
         if !batch.is_empty() {
-            self.send(Message::Edges(batch))?;
+            self.send(Record::Edges(batch))?;
         }
         if gone {
             return Err(Stop::Gone);
         }
-        self.send(Message::End(result.is_ok()))?;
+        self.send(Record::End(result.is_ok()))?;
         match result {
             Ok(true) => {
                 self.warn("dcfg-sequence-long", format!("characters are left behind {edges} edges"))

@@ -5,7 +5,8 @@
 //! buffer with the count of its bytes. Records of 8 bytes are entries and exits, those of 16 bytes
 //! tell the rest, user data stands between them. Nothing is aligned.
 
-use super::{Block, Event, Header, Kind, Layout, Place, Problem, Problems};
+use super::problem::{Place, Problem, Problems};
+use super::record::{Block, Event, Header, Kind, Layout, u16_at, u32_at, u64_at};
 
 /// Kinds of the 16-byte records.
 pub const NEW_BUFFER: u8 = 0;
@@ -21,40 +22,6 @@ const PID: u8 = 9;
 
 /// Bytes of the records that are not entries and exits.
 const METADATA: usize = 16;
-
-fn u16_at(bytes: &[u8], big: bool) -> u16 {
-    let b = [bytes[0], bytes[1]];
-    if big { u16::from_be_bytes(b) } else { u16::from_le_bytes(b) }
-}
-
-pub(super) fn u32_at(bytes: &[u8], big: bool) -> u32 {
-    let b = [bytes[0], bytes[1], bytes[2], bytes[3]];
-    if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) }
-}
-
-pub(super) fn u64_at(bytes: &[u8], big: bool) -> u64 {
-    let (a, b) = (u64::from(u32_at(bytes, big)), u64::from(u32_at(&bytes[4..], big)));
-    if big { a << 32 | b } else { b << 32 | a }
-}
-
-impl Layout {
-    /// First byte of a metadata record of a kind. Compilers for big-endian processors put the first
-    /// bit field into the highest bit; llvm-xray reads it from the lowest there, too, and its
-    /// transcoded files have it so.
-    pub fn byte(self, kind: u8) -> u8 {
-        if self.high_bits { 0x80 | kind } else { 1 | kind << 1 }
-    }
-
-    /// Kind of a metadata record, None if the byte begins an entry or exit.
-    #[inline]
-    fn kind(self, byte: u8) -> Option<u8> {
-        if self.high_bits {
-            (byte & 0x80 != 0).then_some(byte & 0x7f)
-        } else {
-            (byte & 1 != 0).then_some(byte >> 1)
-        }
-    }
-}
 
 /// Where the buffers of a log are, from behind its header to the end of the bytes or the header of
 /// a log behind it, whose position is given.

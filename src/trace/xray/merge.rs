@@ -1,6 +1,8 @@
 //! The events of all threads in the order of their times.
 
-use super::{Block, Event, Kind, Problems, fdr, naive};
+use super::problem::Problems;
+use super::record::{Block, Event, Kind};
+use super::{fdr, naive};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -1,15 +1,14 @@
 //! Basic ("naive") logs: behind the header records of 32 bytes, of all threads mixed.
 
-use super::fdr::{u32_at, u64_at};
-use super::{Block, Event, Header, Kind, Place, Problem, Problems};
+use super::problem::{Place, Problem, Problems};
+use super::record::{Block, Event, Header, Kind, u16_at, u32_at, u64_at};
 use rustc_hash::FxHashMap;
 
 const RECORD: usize = 32;
 
 /// Word of 16 bits that says what a record is: 0 entry or exit, 1 argument.
 fn kind_of(record: &[u8], big: bool) -> u16 {
-    let b = [record[0], record[1]];
-    if big { u16::from_be_bytes(b) } else { u16::from_le_bytes(b) }
+    u16_at(record, big)
 }
 
 /// Thread and process of a record; the process is there since version 3.

@@ -1,9 +1,9 @@
 //! Core files: the frames of every thread with the path arrays in their local variables, as a dump
 //! would have them.
 
-use super::frames::Frame;
 use crate::image::AddressSpace;
 use crate::image::unwind::{Core, Local, StackFrame, Stopped};
+use crate::trace::csi::frames::Frame;
 
 /// Slots of a path array at most.
 const SLOTS: u64 = 1 << 16;

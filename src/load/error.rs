@@ -1,0 +1,53 @@
+//! Why a build fails.
+
+use crate::image::ImageError;
+use crate::store::StoreError;
+use crate::trace::TraceError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(
+        "the trace's addresses ({first:#x} ...) fall in no function of {elf}: is it the program that was recorded? \
+         For a position-independent program give the load address: --elf FILE@ADDRESS"
+    )]
+    WrongElf { first: u64, elf: String },
+    #[error("--elf files are for different instruction sets: {0}")]
+    MixedElf(String),
+    #[error("the log is of an instruction set that the ELF file is not for ({0})")]
+    WrongIsa(String),
+    #[error("{0} and {1}: traces of different instruction sets are no traces of one run")]
+    MixedIsa(String, String),
+    #[error("which instruction set is this trace of? Give the program with --elf")]
+    NoIsa,
+    #[error("--through {0}: no function has that name; `addfg info` lists those that ran")]
+    Through(String),
+    #[error("{0} and {1} are no traces of one run: build a database of each")]
+    MixedFormats(&'static str, &'static str),
+    #[error("nothing fills the tables from format {0}")]
+    NoLoader(&'static str),
+    #[error("{position}: {message}; --strict refuses it")]
+    Strict { position: String, message: String },
+    #[error(
+        "more than {limit_mb} MiB of memory in use after {done} (it grows with the bytes that the program touches and \
+         its function pairs): raise --memory-limit, use --detail summary, or record a shorter run"
+    )]
+    Memory { limit_mb: u64, done: String },
+    #[error(
+        "the reader stopped before the end of its input; this is a defect of addfg: please report it with the trace"
+    )]
+    ReaderStopped,
+    #[error("interrupted; {0} is as it was")]
+    Interrupted(String),
+}
+
+impl From<duckdb::Error> for BuildError {
+    fn from(e: duckdb::Error) -> Self {
+        BuildError::Store(e.into())
+    }
+}

@@ -1,0 +1,65 @@
+//! What a build is asked for, and what it did.
+
+use crate::diagnostics::Diagnostics;
+use std::path::PathBuf;
+
+/// How much a database keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Sums by function and instruction.
+    Summary,
+    /// And calls, intervals, dataflow between instances.
+    Instance,
+    /// And the low level, and the communications that cross call instances.
+    Pairs,
+    /// And those inside one.
+    Full,
+}
+
+impl Detail {
+    pub fn name(self) -> &'static str {
+        ["summary", "instance", "pairs", "full"][self as usize]
+    }
+}
+
+/// An ELF file and the bias it was loaded at, if that is known.
+#[derive(Clone, Debug)]
+pub struct ElfInput {
+    pub path: PathBuf,
+    pub bias: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub traces: Vec<PathBuf>,
+    pub elfs: Vec<ElfInput>,
+    pub output: PathBuf,
+    pub format: Option<String>,
+    pub layout: Option<String>,
+    pub detail: Detail,
+    pub literal_saves: bool,
+    /// Copying functions: bytes that they copy keep their producer.
+    pub through: Vec<String>,
+    pub strict: bool,
+    pub force: bool,
+    /// Bytes of resident memory above which the build ends; 0: three quarters of the machine's.
+    pub memory_limit: u64,
+    pub jobs: usize,
+    /// A rule of the pass to leave out, for tests.
+    #[doc(hidden)]
+    pub mutation: Option<crate::analysis::Mutation>,
+    /// Times that a block must follow another before both are taken as one, if not as many as
+    /// usual, for tests.
+    #[doc(hidden)]
+    pub superblock_after: Option<u32>,
+}
+
+/// What a build did, for the line that it prints.
+#[derive(Clone, Debug)]
+pub struct Report {
+    pub format: &'static str,
+    pub steps: u64,
+    pub calls: u64,
+    pub functions: usize,
+    pub diagnostics: Diagnostics,
+}

@@ -1,0 +1,633 @@
+//! From a JSON document to a graph.
+
+use super::check;
+use super::graph::{Edge, EdgeKind, Graph, Id, Image, Loop, NodeKind, Process, Routine};
+use super::json::{self, Table, integer};
+use super::notes::Notes;
+use crate::diagnostics::{Diagnostic, Severity};
+use crate::trace::input::Input;
+use crate::trace::{Listener, TraceError};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+
+/// Bytes of a graph at most; it is kept in memory.
+const LARGEST: usize = 4 << 30;
+
+/// Reads a whole DCFG.
+pub fn read_graph(input: Input, listener: &mut impl Listener) -> Result<Graph, TraceError> {
+    let name = input.name().to_owned();
+    let (bytes, damage) = input.whole(LARGEST)?;
+    listener.progress(bytes.consumed);
+    if let Some(damage) = damage {
+        listener.diagnostic(damage.into_damage()?);
+    }
+    let document = document(&bytes, &name, listener)?;
+    graph(&document, &mut Notes { name: &name, listener }).map_err(|message| {
+        let remedy = "give a DCFG as its document describes it".to_owned();
+        TraceError::Malformed { name: name.clone(), position: "1".into(), message, remedy }
+    })
+}
+
+/// The JSON document; of a damaged one what stands before the damage.
+fn document(bytes: &[u8], name: &str, listener: &mut impl Listener) -> Result<Value, TraceError> {
+    if let Ok(document) = serde_json::from_slice(bytes) {
+        return Ok(document);
+    }
+    let mut text = bytes.to_vec();
+    json::mend_numbers(&mut text);
+    let error = match serde_json::from_slice(&text) {
+        Ok(document) => return Ok(document),
+        Err(error) => error,
+    };
+    // Up to the damage, which is where the parser stopped.
+    let line = error.line().saturating_sub(1);
+    let start = if line == 0 {
+        0
+    } else {
+        memchr::memchr_iter(b'\n', &text).nth(line - 1).map_or(0, |n| n + 1)
+    };
+    let end = start.saturating_add(error.column().saturating_sub(1)).min(text.len());
+    let mended = json::mend_end(&text[..end]).and_then(|t| serde_json::from_slice(&t).ok());
+    let Some(document) = mended else {
+        return Err(TraceError::Malformed {
+            name: name.to_owned(),
+            position: format!("{}:{}", error.line(), error.column()),
+            message: format!("no JSON: {error}"),
+            remedy: "write the file again".to_owned(),
+        });
+    };
+    listener.diagnostic(Diagnostic {
+        severity: Severity::Error,
+        code: "damaged-input",
+        message: format!("{error}; what follows was lost"),
+        position: format!("{name}:{}:{}", error.line(), error.column()),
+        remedy: "copy or record the file again; what was read up to here is in the database",
+    });
+    Ok(document)
+}
+
+/// A table of the document, or what is wrong with it as a diagnostic.
+fn table<'a>(
+    object: &'a Value,
+    key: &str,
+    names: &[&str],
+    required: usize,
+    place: &str,
+    notes: &mut Notes,
+) -> Option<Table<'a>> {
+    match Table::new(object.get(key), names, required) {
+        Ok(table) => table,
+        Err(wrong) => {
+            notes.lost("dcfg-table", place, format!("{key} {wrong}"));
+            None
+        }
+    }
+}
+
+struct Reader<'n, 'a> {
+    notes: &'n mut Notes<'a>,
+    file_by_id: FxHashMap<Id, u32>,
+    type_by_id: FxHashMap<Id, u32>,
+    /// An id beyond the 31 bits of the document was seen.
+    wide: Option<Id>,
+    graph: Graph,
+}
+
+/// The graph of a whole document. What is wrong with it goes to `notes`; an error is for a document
+/// that is none.
+fn graph(document: &Value, notes: &mut Notes) -> Result<Graph, String> {
+    if !document.is_object() {
+        return Err("the document is no object".into());
+    }
+    let mut reader = Reader {
+        notes,
+        file_by_id: FxHashMap::default(),
+        type_by_id: FxHashMap::default(),
+        wide: None,
+        graph: Graph::default(),
+    };
+    reader.top(document);
+    Ok(reader.graph)
+}
+
+impl Reader<'_, '_> {
+    fn id(&mut self, id: Option<u64>, place: &str, what: &str) -> Option<Id> {
+        match id {
+            None => {
+                self.notes.lost("dcfg-cell", place, format!("{what} is missing or no integer"));
+                None
+            }
+            Some(id) => {
+                if id > 0x7fff_ffff && self.wide.is_none() {
+                    self.wide = Some(id);
+                    let message = format!("{what} {id} is wider than 31 bits");
+                    self.notes.add(
+                        Severity::Info,
+                        "dcfg-wide-id",
+                        place,
+                        message,
+                        "nothing: such ids work here",
+                    );
+                }
+                Some(id)
+            }
+        }
+    }
+
+    fn top(&mut self, document: &Value) {
+        let version = |key| document.get(key).and_then(integer);
+        match (version("MAJOR_VERSION"), version("MINOR_VERSION")) {
+            (Some(major), minor) => {
+                self.graph.version = (major, minor.unwrap_or(0));
+                if major > 1 {
+                    let message = format!(
+                        "version {major}.{:02}: known are 0.03 to 1.00",
+                        minor.unwrap_or(0)
+                    );
+                    self.notes.add(
+                        Severity::Warning,
+                        "dcfg-version",
+                        "",
+                        message,
+                        "what is unknown was ignored: compare with another reader",
+                    );
+                }
+            }
+            (None, _) => self.notes.warn("dcfg-version", "", "no version".into()),
+        }
+        if let Some(t) =
+            table(document, "FILE_NAMES", &["FILE_NAME_ID", "FILE_NAME"], 2, "", self.notes)
+        {
+            for row in t.rows() {
+                let (Some(id), Some(name)) = (row.integer(0), row.string(1)) else {
+                    self.notes.lost("dcfg-cell", "FILE_NAMES", "a row without id or name".into());
+                    continue;
+                };
+                self.graph.files.push(name.to_owned());
+                if self.file_by_id.insert(id, self.graph.files.len() as u32 - 1).is_some() {
+                    self.notes.warn(
+                        "dcfg-duplicate-id",
+                        "FILE_NAMES",
+                        format!("file name {id} is there twice"),
+                    );
+                }
+            }
+        }
+        if let Some(t) =
+            table(document, "EDGE_TYPES", &["EDGE_TYPE_ID", "EDGE_TYPE"], 2, "", self.notes)
+        {
+            for row in t.rows() {
+                let (Some(id), Some(name)) = (row.integer(0), row.string(1)) else {
+                    self.notes.lost("dcfg-cell", "EDGE_TYPES", "a row without id or type".into());
+                    continue;
+                };
+                self.graph.types.push(name.to_owned());
+                if self.type_by_id.insert(id, self.graph.types.len() as u32 - 1).is_some() {
+                    self.notes.warn(
+                        "dcfg-duplicate-id",
+                        "EDGE_TYPES",
+                        format!("edge type {id} is there twice"),
+                    );
+                }
+            }
+        }
+        if let Some(t) =
+            table(document, "SPECIAL_NODES", &["NODE_ID", "NODE_NAME"], 2, "", self.notes)
+        {
+            for row in t.rows() {
+                match (row.integer(0), row.string(1)) {
+                    (Some(id), Some(name)) => self.graph.specials.push((id, name.to_owned())),
+                    _ => self.notes.lost(
+                        "dcfg-cell",
+                        "SPECIAL_NODES",
+                        "a row without id or name".into(),
+                    ),
+                }
+            }
+        }
+        if let Some(t) =
+            table(document, "PROCESSES", &["PROCESS_ID", "PROCESS_DATA"], 2, "", self.notes)
+        {
+            for row in t.rows() {
+                match (row.integer(0), row.cell(1)) {
+                    (Some(pid), Some(data)) => self.process(pid, data),
+                    _ => {
+                        self.notes.lost("dcfg-cell", "PROCESSES", "a row without id or data".into())
+                    }
+                }
+            }
+        }
+        if self.graph.processes.is_empty() {
+            self.notes.warn("dcfg-empty", "", "no process".into());
+        }
+    }
+
+    fn process(&mut self, pid: u64, data: &Value) {
+        let place = format!("process {pid}");
+        let per_thread = data.get("INSTR_COUNT_PER_THREAD").and_then(Value::as_array);
+        let mut process = Process {
+            pid,
+            instructions: data.get("INSTR_COUNT").and_then(integer),
+            instructions_per_thread: per_thread
+                .map(|a| a.iter().map(|v| integer(v).unwrap_or(0)).collect())
+                .unwrap_or_default(),
+            ..Process::default()
+        };
+        for (id, name) in &self.graph.specials {
+            let kind = match name.as_str() {
+                "START" => NodeKind::Start,
+                "END" => NodeKind::End,
+                _ => NodeKind::Unknown,
+            };
+            process.node(*id, kind);
+        }
+        let mut routines = Vec::new();
+        let names = ["IMAGE_ID", "LOAD_ADDR", "SIZE", "IMAGE_DATA"];
+        if let Some(t) = table(data, "IMAGES", &names, 2, &place, self.notes) {
+            for row in t.rows() {
+                let (Some(id), Some(load_address)) = (row.integer(0), row.integer(1)) else {
+                    self.notes.lost(
+                        "dcfg-cell",
+                        &place,
+                        "an image without id or load address".into(),
+                    );
+                    continue;
+                };
+                let place = format!("{place}, image {id}");
+                if process.images.iter().any(|i| i.id == id) {
+                    self.notes.warn(
+                        "dcfg-duplicate-id",
+                        &place,
+                        format!("image {id} is there twice"),
+                    );
+                }
+                process.images.push(Image {
+                    id,
+                    load_address,
+                    size: row.integer(2).unwrap_or(0),
+                    ..Image::default()
+                });
+                if let Some(data) = row.cell(3) {
+                    self.image(&mut process, data, &place);
+                    routines.push((process.images.len() as u32 - 1, data, place));
+                }
+            }
+        }
+        check::overlaps(&process, &place, self.notes);
+        self.edges(&mut process, data, &place);
+        for (image, data, place) in routines {
+            self.routines(&mut process, image, data, &place);
+        }
+        check::rules(&mut process, &place, self.notes);
+        self.graph.processes.push(process);
+    }
+
+    fn image(&mut self, process: &mut Process, data: &Value, place: &str) {
+        let number = process.images.len() - 1;
+        let (base, size) = (process.images[number].load_address, process.images[number].size);
+        if let Some(id) = data.get("FILE_NAME_ID").and_then(integer) {
+            match self.file_by_id.get(&id) {
+                Some(&file) => {
+                    process.images[number].path = Some(self.graph.files[file as usize].clone())
+                }
+                None => self.notes.warn(
+                    "dcfg-unknown-id",
+                    place,
+                    format!("file name {id} is not in FILE_NAMES"),
+                ),
+            }
+        }
+        if let Some(t) =
+            table(data, "SYMBOLS", &["NAME", "ADDR_OFFSET", "SIZE"], 2, place, self.notes)
+        {
+            for row in t.rows() {
+                match (row.string(0), row.integer(1)) {
+                    (Some(name), Some(offset)) => {
+                        let symbol = (
+                            base.wrapping_add(offset),
+                            row.integer(2).unwrap_or(0),
+                            name.to_owned(),
+                        );
+                        process.images[number].symbols.push(symbol);
+                    }
+                    _ => self.notes.lost(
+                        "dcfg-cell",
+                        place,
+                        "a symbol without name or address".into(),
+                    ),
+                }
+            }
+            process.images[number].symbols.sort();
+        }
+        let names = ["FILE_NAME_ID", "LINE_NUM", "ADDR_OFFSET", "SIZE"];
+        if let Some(t) = table(data, "SOURCE_DATA", &names, 3, place, self.notes) {
+            for row in t.rows() {
+                let (Some(id), Some(line), Some(offset)) =
+                    (row.integer(0), row.integer(1), row.integer(2))
+                else {
+                    self.notes.lost(
+                        "dcfg-cell",
+                        place,
+                        "source data without file, line or address".into(),
+                    );
+                    continue;
+                };
+                let Some(&file) = self.file_by_id.get(&id) else {
+                    self.notes.warn(
+                        "dcfg-unknown-id",
+                        place,
+                        format!("file name {id} is not in FILE_NAMES"),
+                    );
+                    continue;
+                };
+                let line = u32::try_from(line).unwrap_or(0);
+                process.images[number].lines.push((
+                    base.wrapping_add(offset),
+                    row.integer(3).unwrap_or(0),
+                    file,
+                    line,
+                ));
+            }
+            process.images[number].lines.sort_unstable();
+        }
+        let names = ["NODE_ID", "ADDR_OFFSET", "NUM_INSTRS", "SIZE", "LAST_INSTR_OFFSET", "COUNT"];
+        if let Some(t) = table(data, "BASIC_BLOCKS", &names, 2, place, self.notes) {
+            process.nodes.reserve(t.len());
+            for row in t.rows() {
+                let Some(id) = self.id(row.integer(0), place, "a block's id") else { continue };
+                let Some(offset) = row.integer(1) else {
+                    self.notes.lost("dcfg-cell", place, format!("block {id} without address"));
+                    continue;
+                };
+                if process.node_by_id.contains_key(&id) {
+                    self.notes.lost(
+                        "dcfg-duplicate-id",
+                        place,
+                        format!("node {id} is there twice"),
+                    );
+                    continue;
+                }
+                let (bytes, last) = (row.integer(3).unwrap_or(0), row.integer(4).unwrap_or(0));
+                if size > 0 && offset.saturating_add(bytes) > size {
+                    self.notes.warn(
+                        "dcfg-block-outside",
+                        place,
+                        format!("block {id} lies outside of the image's {size} bytes"),
+                    );
+                }
+                if bytes > 0 && last >= bytes {
+                    self.notes.warn(
+                        "dcfg-last-instruction",
+                        place,
+                        format!("the last instruction of block {id} is behind it"),
+                    );
+                }
+                let address = base.wrapping_add(offset);
+                let node = process.node(id, NodeKind::Block);
+                let node = &mut process.nodes[node as usize];
+                node.image = number as u32;
+                node.address = address;
+                node.size = bytes;
+                node.instructions = row.integer(2).unwrap_or(0);
+                node.last_address = address.wrapping_add(last);
+                node.count = row.integer(5);
+            }
+        }
+    }
+
+    fn edges(&mut self, process: &mut Process, data: &Value, place: &str) {
+        let names =
+            ["EDGE_ID", "SOURCE_NODE_ID", "TARGET_NODE_ID", "EDGE_TYPE_ID", "COUNT_PER_THREAD"];
+        let Some(t) = table(data, "EDGES", &names, 3, place, self.notes) else { return };
+        process.edges.reserve(t.len());
+        for row in t.rows() {
+            if [0, 1, 2].iter().all(|&c| row.integer(c) == Some(0)) {
+                // A placeholder that one writer leaves.
+                continue;
+            }
+            let ends = (
+                self.id(row.integer(1), place, "an edge's source"),
+                self.id(row.integer(2), place, "an edge's target"),
+            );
+            let (Some(id), (Some(source), Some(target))) =
+                (self.id(row.integer(0), place, "an edge's id"), ends)
+            else {
+                continue;
+            };
+            if process.edge_by_id.contains_key(&id) {
+                self.notes.lost("dcfg-duplicate-id", place, format!("edge {id} is there twice"));
+                continue;
+            }
+            let type_name = match row.integer(3).and_then(|t| self.type_by_id.get(&t).copied()) {
+                Some(found) => found,
+                None => {
+                    self.notes.warn(
+                        "dcfg-unknown-id",
+                        place,
+                        format!("edge {id} has a type that is not in EDGE_TYPES"),
+                    );
+                    self.unknown_type()
+                }
+            };
+            let mut end = |node: Id| match process.node_by_id.get(&node) {
+                Some(&found) => found,
+                None => {
+                    self.notes.warn(
+                        "dcfg-unknown-id",
+                        place,
+                        format!("edge {id} joins node {node}, which is nowhere"),
+                    );
+                    process.node(node, NodeKind::Unknown)
+                }
+            };
+            let (source, target) = (end(source), end(target));
+            let counts = row.integers(4);
+            let threads = process.instructions_per_thread.len();
+            if counts.len() > threads && threads > 0 {
+                self.notes.warn(
+                    "dcfg-thread-count",
+                    place,
+                    format!("edge {id} counts {} threads of {threads}", counts.len()),
+                );
+            }
+            let kind = EdgeKind::of(&self.graph.types[type_name as usize]);
+            process.edge_by_id.insert(id, process.edges.len() as u32);
+            process.edges.push(Edge { id, source, target, kind, type_name, counts });
+        }
+    }
+
+    fn unknown_type(&mut self) -> u32 {
+        let found = self.graph.types.iter().position(|t| t == "UNKNOWN");
+        found.unwrap_or_else(|| {
+            self.graph.types.push("UNKNOWN".into());
+            self.graph.types.len() - 1
+        }) as u32
+    }
+
+    fn routines(&mut self, process: &mut Process, image: u32, data: &Value, place: &str) {
+        let names = ["ENTRY_NODE_ID", "EXIT_NODE_IDS", "NODES", "LOOPS"];
+        let Some(t) = table(data, "ROUTINES", &names, 1, place, self.notes) else { return };
+        for row in t.rows() {
+            let Some(id) = self.id(row.integer(0), place, "a routine's entry") else { continue };
+            let place = format!("{place}, routine {id}");
+            let Some(&entry) = process.node_by_id.get(&id) else {
+                self.notes.lost(
+                    "dcfg-unknown-id",
+                    &place,
+                    format!("its entry, node {id}, is no block"),
+                );
+                continue;
+            };
+            let number = process.routines.len() as u32;
+            let mut known = |process: &Process, node: Id, what: &str| {
+                let found = process.node_by_id.get(&node).copied();
+                if found.is_none() {
+                    self.notes.lost(
+                        "dcfg-unknown-id",
+                        &place,
+                        format!("{what} {node} is no block"),
+                    );
+                }
+                found
+            };
+            let exits: Vec<u32> =
+                row.integers(1).into_iter().filter_map(|n| known(process, n, "exit")).collect();
+            let mut nodes = Vec::new();
+            match Table::new(row.cell(2), &["NODE_ID", "IDOM_NODE_ID"], 1) {
+                Err(wrong) => self.notes.lost("dcfg-table", &place, format!("NODES {wrong}")),
+                Ok(None) => {}
+                Ok(Some(t)) => {
+                    for row in t.rows() {
+                        let Some(node) = row.integer(0).and_then(|n| known(process, n, "node"))
+                        else {
+                            continue;
+                        };
+                        nodes.push((
+                            node,
+                            row.integer(1).and_then(|n| known(process, n, "dominator")),
+                        ));
+                    }
+                }
+            }
+            for &(node, _) in &nodes {
+                let node = &mut process.nodes[node as usize];
+                match node.routine {
+                    Some(_) => self.notes.warn(
+                        "dcfg-two-routines",
+                        &place,
+                        format!("node {} is in another routine too", node.id),
+                    ),
+                    None => node.routine = Some(number),
+                }
+                if node.kind != NodeKind::Block || node.image != image {
+                    self.notes.warn(
+                        "dcfg-routine-node",
+                        &place,
+                        format!("node {} is no block of this image", node.id),
+                    );
+                }
+            }
+            let routine = Routine { image, entry, exits, nodes };
+            check::routine(process, &routine, &place, self.notes);
+            process.routines.push(routine);
+            self.loops(process, number, row.cell(3), &place);
+        }
+    }
+
+    fn loops(&mut self, process: &mut Process, routine: u32, value: Option<&Value>, place: &str) {
+        let names = [
+            "LOOP_HEAD_NODE_ID",
+            "LOOP_BACK_EDGE_SOURCE_NODE_IDS",
+            "LOOP_NODE_IDS",
+            "PARENT_LOOP_HEAD_NODE_ID",
+        ];
+        let t = match Table::new(value, &names, 1) {
+            Ok(None) => return,
+            Ok(Some(t)) => t,
+            Err(wrong) => return self.notes.lost("dcfg-table", place, format!("LOOPS {wrong}")),
+        };
+        let members: FxHashSet<u32> =
+            process.routines[routine as usize].nodes.iter().map(|n| n.0).collect();
+        let mut found: Vec<(Loop, Option<Id>)> = Vec::new();
+        for row in t.rows() {
+            let Some(id) = self.id(row.integer(0), place, "a loop's head") else { continue };
+            let Some(&header) = process.node_by_id.get(&id) else {
+                self.notes.lost("dcfg-unknown-id", place, format!("loop head {id} is no block"));
+                continue;
+            };
+            if found.iter().any(|(l, _)| l.header == header) {
+                self.notes.lost("dcfg-loop", place, format!("two loops have the head {id}"));
+                continue;
+            }
+            let mut list = |column: usize, what: &str| {
+                let mut nodes = Vec::new();
+                for id in row.integers(column) {
+                    match process.node_by_id.get(&id) {
+                        Some(&node) if members.contains(&node) => nodes.push(node),
+                        _ => self.notes.warn(
+                            "dcfg-loop",
+                            place,
+                            format!("{what} {id} is no node of the routine"),
+                        ),
+                    }
+                }
+                nodes
+            };
+            let (back_edge_sources, mut nodes) =
+                (list(1, "back-edge source"), list(2, "loop node"));
+            nodes.sort_unstable();
+            nodes.dedup();
+            if nodes.binary_search(&header).is_err() {
+                self.notes.warn(
+                    "dcfg-loop",
+                    place,
+                    format!("loop head {id} is not among the loop's nodes"),
+                );
+                nodes.insert(nodes.partition_point(|&n| n < header), header);
+            }
+            if let Some(&other) = back_edge_sources.iter().find(|n| nodes.binary_search(n).is_err())
+            {
+                let other = process.nodes[other as usize].id;
+                self.notes.warn(
+                    "dcfg-loop",
+                    place,
+                    format!("back-edge source {other} is not in the loop of head {id}"),
+                );
+            }
+            let parent = row.integer(3).filter(|&p| p != 0);
+            found.push((
+                Loop { routine, header, back_edge_sources, nodes, parent: None, depth: 0 },
+                parent,
+            ));
+        }
+        // Outer ones first, whatever the order in the file: a loop has more nodes than those in it.
+        found.sort_by_key(|(l, _)| std::cmp::Reverse(l.nodes.len()));
+        let base = process.loops.len();
+        for (mut l, parent) in found {
+            if let Some(id) = parent {
+                let header = process.node_by_id.get(&id).copied();
+                let outer = process.loops[base..].iter().position(|o| Some(o.header) == header);
+                match outer.filter(|&o| {
+                    l.nodes.iter().all(|n| process.loops[base + o].nodes.binary_search(n).is_ok())
+                }) {
+                    Some(o) => {
+                        l.parent = Some((base + o) as u32);
+                        l.depth = process.loops[base + o].depth + 1;
+                    }
+                    None => {
+                        let head = process.nodes[l.header as usize].id;
+                        self.notes.warn(
+                            "dcfg-loop",
+                            place,
+                            format!("no loop of head {id} lies around that of head {head}"),
+                        );
+                    }
+                }
+            }
+            for &node in &l.nodes {
+                process.nodes[node as usize].inner_loop = Some(process.loops.len() as u32);
+            }
+            process.loops.push(l);
+        }
+    }
+}
