@@ -1,5 +1,6 @@
 //! `addfg build`: from traces and ELF files to a database.
 
+mod calls;
 mod code;
 mod csi;
 mod dcfg;

@@ -2,9 +2,9 @@
 
 use super::listing::{Listing, id};
 use super::{ViewError, report};
-use crate::paths::{Block, BlockKind, Edge, End, Function, Numbering, Path};
 use crate::graph::{Edge as GraphEdge, EdgeKind, Graph, Level, Node, NodeId, NodeKind};
 use crate::id::FunctionId;
+use crate::paths::{Block, BlockKind, Edge, End, Function, Numbering, Path};
 use crate::text::human_count;
 use duckdb::Connection;
 use duckdb::types::Value;

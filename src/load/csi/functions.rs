@@ -121,7 +121,7 @@ impl KnownFunctions {
                 Some(at) => names.symbol(at),
                 None => names.another(&d.name),
             };
-            let function_id = FunctionId::at(id as usize - 1);
+            let function_id = id;
             let numbering = numbering(&d, &position, load)?;
             functions.push(PathFunction {
                 function_id,

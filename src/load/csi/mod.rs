@@ -34,7 +34,7 @@ fn fill(inputs: Inputs, space: &AddressSpace, load: &mut Load) -> Result<Filled,
     table::fill(connection, [Process { process_id: ProcessId::FIRST, pid: None, name: None }])?;
     let counted = Stacks { load, space, names, known }.fill(&inputs.stacks)?;
     known.write(connection, counted.calls > 0)?;
-    counted.write(connection)?;
+    counted.sums.write(connection)?;
     names.write(connection, &mut load.files)?;
     // What all formats with static control flow have.
     for (table, sql) in [

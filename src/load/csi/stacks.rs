@@ -2,20 +2,20 @@
 
 use super::functions::{Known, KnownFunctions, symbols};
 use super::inputs::{At, DAMAGED, problem};
-use crate::analysis::{CallKind, Ending};
+use crate::analysis::stack::{Call, CallKind, Ending, Point};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
-use crate::id::{CallId, FileId, FunctionId, ThreadId};
+use crate::id::{CallId, FunctionId, ProcessId, ThreadId};
 use crate::image::{AddressSpace, FunctionRef};
-use crate::load::{BuildError, FunctionNames, Load};
+use crate::load::sums::Sums;
+use crate::load::{BuildError, FunctionNames, Load, calls};
 use crate::paths::{End, Numbering, Path, Position};
 use crate::store::StoreError;
-use crate::store::table::{self, Table};
+use crate::store::table::Table;
 use crate::store::tables::{
-    CallEdge, ExecutedPath, ExecutedPathBlock, ExecutedPathBlocks, ExecutedPaths, FunctionCall,
-    FunctionCalls, FunctionProfile, PathFrame, PathFrames, Thread, Threads,
+    ExecutedPath, ExecutedPathBlock, ExecutedPathBlocks, ExecutedPaths, FunctionCall,
+    FunctionCalls, PathFrame, PathFrames, Thread, Threads,
 };
 use crate::trace::csi::frames::Frame;
-use duckdb::Connection;
 use std::collections::BTreeMap;
 
 /// Blocks of executed paths that are written at most, of a hostile dump: a number stands for as
@@ -35,9 +35,8 @@ struct Rows<'c> {
 #[derive(Default)]
 pub struct Counted {
     pub calls: u32,
+    pub sums: Sums,
     paths: u32,
-    instances: BTreeMap<FunctionId, u32>,
-    edges: BTreeMap<(Option<FunctionId>, FunctionId, CallKind), u64>,
 }
 
 /// Goes through the stacks.
@@ -71,7 +70,7 @@ impl Stacks<'_, '_, '_> {
         let symbols = symbols(self.space);
         for (i, stack) in stacks.iter().enumerate() {
             let thread = ThreadId::at(i);
-            let process_id = crate::id::ProcessId::FIRST;
+            let process_id = ProcessId::FIRST;
             rows.threads.push(Thread { thread_id: thread, process_id, tid: None, steps: None })?;
             let mut parent: Option<Live> = None;
             for (frame, depth) in stack.iter().rev().zip(0..) {
@@ -123,7 +122,7 @@ impl Stacks<'_, '_, '_> {
             Some([one]) => self.names.symbol(*one),
             _ => self.names.named(&frame.function, frame.file.as_deref()),
         };
-        FunctionId::at(id as usize - 1)
+        id
     }
 
     fn frame(&mut self, at: &At<Frame>, live: Live, rows: &mut Rows) -> Result<(), BuildError> {
@@ -133,7 +132,7 @@ impl Stacks<'_, '_, '_> {
             frame_id: live.call.get(),
             call_id: live.call,
             function_id: live.function,
-            file_id: frame.file.as_deref().and_then(|f| FileId::from_column(self.load.files.id(f))),
+            file_id: frame.file.as_deref().and_then(|f| Some(self.load.files.id(f))),
             line: frame.line,
             slots: frame.slots.as_ref().map(|s| s.len() as u32),
             next_slot: frame.next_slot,
@@ -171,51 +170,27 @@ impl Counted {
         parent: Option<Live>,
         function: FunctionId,
     ) -> FunctionCall {
-        let instance = self.instances.entry(function).or_default();
-        *instance += 1;
         self.calls += 1;
         let kind = if parent.is_some() { CallKind::Call } else { CallKind::Root };
-        *self.edges.entry((parent.map(|p| p.function), function, kind)).or_default() += 1;
-        FunctionCall {
-            call_id: CallId::at(self.calls as usize - 1),
-            function_id: function,
-            instance: *instance,
-            parent_call_id: parent.map(|p| p.call),
-            tail_of_call_id: None,
-            thread_id: thread,
+        self.sums.call((parent.map(|p| p.function), function, kind), 1, None);
+        let profile = self.sums.profile(function);
+        profile.calls += 1;
+        calls::without_steps(&Call {
+            call: CallId::at(self.calls as usize - 1),
+            function,
+            instance: profile.calls as u32,
+            parent: parent.map(|p| p.call),
+            tail_of: None,
+            thread,
             depth,
             kind,
             ending: Ending::Open,
-            call_seq: None,
-            return_seq: None,
-            call_time: None,
-            return_time: None,
-            call_instruction_id: None,
-            steps_self: None,
-            steps_total: None,
-            bytes_in: None,
-        }
-    }
-
-    /// `call_edge` and `function_profile`.
-    pub fn write(&self, connection: &Connection) -> Result<(), StoreError> {
-        let edges = self.edges.iter().map(|(&(caller, callee, kind), &calls)| CallEdge {
-            caller_function_id: caller,
-            callee_function_id: callee,
-            kind,
-            calls,
-            steps: None,
-        });
-        table::fill(connection, edges)?;
-        let profile = self.instances.iter().map(|(&function_id, &calls)| FunctionProfile {
-            function_id,
-            calls: Some(calls.into()),
-            steps_self: None,
-            steps_total: None,
-            dead_bytes: None,
-            written_bytes: None,
-        });
-        table::fill(connection, profile)
+            begin: Point::default(),
+            end: Point::default(),
+            site: None,
+            steps_self: 0,
+            steps_total: 0,
+        })
     }
 }
 

@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 pub enum FunctionKey {
     Elf(FunctionRef),
     /// Process, image and symbol of the DCFG.
-    Symbol(u32, u32, u32),
+    Symbol(usize, u32, u32),
     /// Code outside of every symbol, by process and image.
-    Outside(u32, u32),
+    Outside(usize, u32),
 }
 
 /// An instruction of an ELF file.
@@ -188,8 +188,8 @@ impl<'a> Code<'a> {
             .symbol_at(node.address)
             .filter(|_| elf.is_none_or(|e| self.space.images()[e].image.stripped))
         {
-            Some(symbol) => FunctionKey::Symbol(process as u32, node.image, symbol as u32),
-            None => FunctionKey::Outside(process as u32, node.image),
+            Some(symbol) => FunctionKey::Symbol(process, node.image, symbol as u32),
+            None => FunctionKey::Outside(process, node.image),
         }
     }
 
@@ -275,10 +275,6 @@ impl<'a> Code<'a> {
         }
     }
 
-    pub fn function_count(&self) -> usize {
-        self.functions.len()
-    }
-
     pub fn has_instructions(&self) -> bool {
         !self.instructions.is_empty()
     }
@@ -293,17 +289,13 @@ impl<'a> Code<'a> {
     ) -> (Option<FileId>, Option<u32>) {
         let of_elf = self.elf[process][image as usize].and_then(|_| self.space.line(address));
         if let Some((file, line)) = of_elf {
-            return (file_id(files, &file), Some(line));
+            return (Some(files.id(&file)), Some(line));
         }
         match self.graph.processes[process].images[image as usize].line_at(address) {
             Some((file, line)) => {
-                (file_id(files, &self.graph.files[file as usize]), Some(line).filter(|&l| l > 0))
+                (Some(files.id(&self.graph.files[file as usize])), Some(line).filter(|&l| l > 0))
             }
             None => (None, None),
         }
     }
-}
-
-pub fn file_id(files: &mut Files, path: &str) -> Option<FileId> {
-    FileId::from_column(files.id(path))
 }

@@ -26,7 +26,6 @@ use code::Code;
 use replay::Seen;
 use rows::Rows;
 use std::sync::Arc;
-use sums::StaticSums;
 use take::Counters;
 
 impl TableLoader for Dcfg {
@@ -130,17 +129,17 @@ fn walk_and_write(
         }
     }
     threads.finish()?;
-    code.write_functions(connection, &mut load.files)?;
+    let functions = code.write_functions(connection, &mut load.files)?;
     code.write_instructions(connection, &mut load.files)?;
     let longest = if low { code.write_steps(connection)? } else { 0 };
     code.write_graph(connection, &mut load.files, low)?;
     let calls = if with_trace {
-        sums::write(connection, &counters)?;
+        counters.sums().write(connection)?;
         u64::from(counters.numbers.calls())
     } else {
-        let sums = StaticSums::of(&code);
+        let (sums, calls) = sums::of_graph(&code);
         sums.write(connection)?;
-        sums.calls()
+        calls
     };
     let isa = space.images().first().map(|l| format!("{:?}", l.image.isa).to_lowercase());
     let version = format!("{}.{:02}", graph.version.0, graph.version.1);
@@ -153,7 +152,7 @@ fn walk_and_write(
         },
         steps,
         calls,
-        functions: code.function_count(),
+        functions,
         meta: vec![
             ("isa", isa),
             ("steps", Some(steps.to_string())),

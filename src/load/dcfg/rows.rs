@@ -4,13 +4,13 @@ use super::code::Code;
 use super::take::Take;
 use crate::analysis::stack::{Call, Interval};
 use crate::id::{FunctionId, InstructionId, LoopId, ThreadId};
-use crate::load::Detail;
+use crate::load::{Detail, calls};
 use crate::store::StoreError;
 use crate::store::row::{Columns, Row};
 use crate::store::table::Table;
 use crate::store::tables::{
-    BlockRun, BlockRuns, ControlFlow, ControlFlows, FunctionCall, FunctionCalls, LoopInstance,
-    LoopInstances, LoopIteration, LoopIterations,
+    BlockRun, BlockRuns, ControlFlows, FunctionCalls, LoopInstance, LoopInstances, LoopIteration,
+    LoopIterations,
 };
 use duckdb::Connection;
 
@@ -86,43 +86,14 @@ impl Take for Rows<'_, '_> {
         if self.detail < Detail::Instance {
             return;
         }
-        let row = FunctionCall {
-            call_id: call.call,
-            function_id: call.function,
-            instance: call.instance,
-            parent_call_id: call.parent,
-            tail_of_call_id: call.tail_of,
-            thread_id: call.thread,
-            depth: call.depth,
-            kind: call.kind,
-            ending: call.ending,
-            call_seq: call.begin.seq.map(|s| s.get()),
-            return_seq: call.end.seq.map(|s| s.get()),
-            call_time: None,
-            return_time: None,
-            call_instruction_id: call.site,
-            steps_self: Some(call.steps_self),
-            steps_total: Some(call.steps_total),
-            bytes_in: None,
-        };
-        push(&mut self.calls, row, &mut self.failed);
+        push(&mut self.calls, calls::with_steps(&call), &mut self.failed);
     }
 
     fn interval(&mut self, interval: Interval) {
         if self.detail < Detail::Instance {
             return;
         }
-        let row = ControlFlow {
-            interval_id: interval.interval,
-            thread_id: interval.thread,
-            call_id: interval.call,
-            function_id: interval.function,
-            start_seq: interval.start.seq.map(|s| s.get()),
-            end_seq: interval.end.seq.map(|s| s.get()),
-            start_time: None,
-            end_time: None,
-        };
-        push(&mut self.intervals, row, &mut self.failed);
+        push(&mut self.intervals, calls::interval(&interval), &mut self.failed);
     }
 
     #[inline]

@@ -1,8 +1,8 @@
 //! Where the rows of a walk go, and what goes on from thread to thread.
 
-use crate::analysis::CallKind;
 use crate::analysis::stack::{Call, Ended, Interval, Numbers};
 use crate::id::{FunctionId, InstructionId, LoopId, ThreadId};
+use crate::load::sums::{CallEdgeKey, Profile, Sums};
 use crate::store::tables::LoopInstance;
 use rustc_hash::FxHashMap;
 
@@ -23,30 +23,14 @@ pub trait Take {
     fn iteration(&mut self, loop_instance: u32, iteration: u64, seq: u64);
 }
 
-/// A function's calls and steps.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FunctionSums {
-    pub calls: u64,
-    pub steps_self: u64,
-    /// With those of callees, of outermost instances only.
-    pub steps_total: u64,
-}
-
-/// Calls of one function by another, and their steps.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EdgeSums {
-    pub calls: u64,
-    pub steps: u64,
-}
-
 /// Numbers that go on over all threads and processes, and sums.
 #[derive(Default)]
 pub struct Counters {
     pub numbers: Numbers,
     pub steps: u64,
-    pub functions: FxHashMap<FunctionId, FunctionSums>,
-    /// By caller, callee and kind.
-    pub call_edges: FxHashMap<(Option<FunctionId>, FunctionId, CallKind), EdgeSums>,
+    functions: FxHashMap<FunctionId, Profile>,
+    /// Calls and their steps.
+    call_edges: FxHashMap<CallEdgeKey, (u64, u64)>,
     loop_instances: u32,
     /// Instances of each loop so far.
     instances_of_loop: FxHashMap<LoopId, u32>,
@@ -58,13 +42,23 @@ impl Counters {
         let row = &ended.row;
         let sums = self.functions.entry(row.function).or_default();
         sums.calls += 1;
-        sums.steps_self += row.steps_self;
-        if ended.outermost {
-            sums.steps_total += row.steps_total;
-        }
+        *sums.steps_self.get_or_insert(0) += row.steps_self;
+        *sums.steps_total.get_or_insert(0) += if ended.outermost { row.steps_total } else { 0 };
         let edge = self.call_edges.entry((ended.caller, row.function, row.kind)).or_default();
-        edge.calls += 1;
-        edge.steps += row.steps_total;
+        edge.0 += 1;
+        edge.1 += row.steps_total;
+    }
+
+    /// What was added up.
+    pub fn sums(&self) -> Sums {
+        let mut sums = Sums::default();
+        for (&edge, &(calls, steps)) in &self.call_edges {
+            sums.call(edge, calls, Some(steps));
+        }
+        for (&function, profile) in &self.functions {
+            *sums.profile(function) = *profile;
+        }
+        sums
     }
 
     /// A new instance of a loop: its number among all instances of loops, and among those of this

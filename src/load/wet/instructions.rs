@@ -3,10 +3,11 @@
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::id::{FileId, FunctionId, ImageId, InstructionId, ProcessId};
 use crate::image::{AddressSpace, FunctionRef};
-use crate::isa::{Decoded, Decoder, FlowKind, decoder};
+use crate::isa::{Decoded, Decoder, decoder};
+use crate::load::instructions::{self, Listed};
 use crate::load::{BuildError, Files, FunctionNames, Load};
 use crate::store::table::Table;
-use crate::store::tables::{self, InstructionNumber, InstructionNumbers};
+use crate::store::tables::{InstructionNumber, InstructionNumbers};
 use crate::trace::wet::{At, StaticInstruction};
 use duckdb::{Connection, params};
 use rustc_hash::FxHashMap;
@@ -143,8 +144,8 @@ impl<'s> Instructions<'s> {
         let id = InstructionId::at(self.list.len());
         self.list.push(Instruction {
             address,
-            function: FunctionId::at(function as usize - 1),
-            file: path.and_then(|p| FileId::from_column(load.files.id(p))),
+            function: function,
+            file: path.and_then(|p| Some(load.files.id(p))),
             line: said.and_then(|s| s.line).or(found.as_ref().map(|f| f.1)),
             executions: 0,
             decoded: decoded.and_then(|(d, bytes)| d.decode(address, bytes, thumb)),
@@ -196,37 +197,32 @@ impl<'s> Instructions<'s> {
     /// temporary `numbered`.
     pub fn write(&self, connection: &Connection, files: &mut Files) -> Result<(), BuildError> {
         self.names.write(connection, files)?;
-        let mut table = Table::<tables::Instructions>::new(connection);
+        let listed = self.list.iter().map(|insn| {
+            let decoded = insn.decoded.as_ref();
+            let opcode = || self.space.bytes(insn.address)?.get(..usize::from(decoded?.size));
+            Listed {
+                process: ProcessId::FIRST,
+                image: self.space.image_at(insn.address).map(ImageId::at),
+                address: insn.address,
+                opcode: opcode(),
+                text: decoded.map(|d| d.text.as_str()),
+                decoded,
+                function: insn.function,
+                file: insn.file,
+                line: insn.line,
+                executions: insn.executions.unsigned_abs(),
+            }
+        });
+        instructions::write(connection, listed)?;
         let mut numbers = Table::<InstructionNumbers>::new(connection);
         let mut numbered = connection.appender_to_catalog_and_db("numbered", "temp", "main")?;
         for (i, insn) in self.list.iter().enumerate() {
             let instruction_id = InstructionId::at(i);
-            let decoded = insn.decoded.as_ref();
-            let flow = decoded.map(|d| d.flow);
-            let bytes = || self.space.bytes(insn.address)?.get(..usize::from(decoded?.size));
-            table.push(tables::Instruction {
-                instruction_id,
-                process_id: Some(ProcessId::FIRST),
-                image_id: self.space.image_at(insn.address).map(ImageId::at),
-                address: insn.address,
-                opcode: bytes(),
-                text: decoded.map(|d| d.text.as_str()),
-                size: decoded.map(|d| d.size),
-                function_id: insn.function,
-                file_id: insn.file,
-                line: insn.line,
-                class: flow.map_or(FlowKind::Unknown, |f| f.kind).name(),
-                target: flow.and_then(|f| f.target),
-                conditional: flow.map(|f| f.conditional),
-                repeats: flow.map(|f| f.repeats),
-                executions: insn.executions.unsigned_abs(),
-            })?;
             if let Some(number) = insn.number {
                 numbers.push(InstructionNumber { instruction_id, number })?;
                 numbered.append_row(params![number, instruction_id.column()])?;
             }
         }
-        table.finish()?;
         numbers.finish()?;
         Ok(numbered.flush()?)
     }

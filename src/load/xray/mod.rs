@@ -4,25 +4,24 @@ mod calls;
 mod functions;
 mod rows;
 
+use super::sums::Sums;
 use super::tables::{Filled, Load, TableLoader};
 use super::{BuildError, Detail};
 use crate::analysis::CallKind;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::Carries;
-use crate::id::{FunctionId, ProcessId, ThreadId};
+use crate::id::{ProcessId, ThreadId};
 use crate::store::StoreError;
 use crate::store::table::{self, Table, Tables};
-use crate::store::tables::{
-    CallEdge, CallStack, CallStacks, FunctionProfile, Process, Thread, Threads,
-};
+use crate::store::tables::{CallStack, CallStacks, Process, Thread, Threads};
 use crate::trace::input::Input;
 use crate::trace::xray::{Index, Kind, Problems, Xray, merge};
 use crate::trace::{Listener, TraceError};
 use calls::{Calls, Context};
-use functions::{Names, warning};
+use functions::{Functions, warning};
 use rows::{Message, Rows};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
@@ -39,7 +38,7 @@ pub const TIMES: [(&str, &str); 2] = [
 /// What the worker found.
 struct Found<'a> {
     calls: Calls,
-    names: Names<'a>,
+    functions: Functions<'a>,
     problems: Problems,
     /// There are more calls than ids.
     too_many: bool,
@@ -49,7 +48,7 @@ struct Found<'a> {
 fn work<'a>(
     files: &[&[u8]],
     index: &mut Index,
-    mut names: Names<'a>,
+    mut functions: Functions<'a>,
     detail: Detail,
     sender: mpsc::SyncSender<Message>,
     stop: &AtomicBool,
@@ -79,7 +78,7 @@ fn work<'a>(
             }
             match event.kind {
                 Kind::Enter | Kind::Exit | Kind::TailExit => {
-                    let function = names.id(event.function);
+                    let function = functions.id(event.function);
                     too_many = !calls.event(thread, event, function, &mut rows);
                 }
                 Kind::Data => {
@@ -92,7 +91,7 @@ fn work<'a>(
     );
     calls.finish(&mut rows);
     rows.finish();
-    Found { calls, names, problems, too_many }
+    Found { calls, functions, problems, too_many }
 }
 
 fn fill(inputs: Vec<Input>, load: &mut Load) -> Result<Filled, BuildError> {
@@ -121,13 +120,13 @@ fn fill(inputs: Vec<Input>, load: &mut Load) -> Result<Filled, BuildError> {
     }
     let frequency = frequency(&index, &file_names, load)?;
     let space = load.space.clone();
-    let names = Names::new(&space);
+    let functions = Functions::new(&space);
     let detail = load.detail;
     let (sender, receiver) = mpsc::sync_channel(8);
     let stop = AtomicBool::new(false);
     let found = std::thread::scope(|scope| {
         let (files, index, stop) = (&files, &mut index, &stop);
-        let worker = scope.spawn(move || work(files, index, names, detail, sender, stop));
+        let worker = scope.spawn(move || work(files, index, functions, detail, sender, stop));
         let result = receive(load, receiver);
         stop.store(true, Ordering::Relaxed);
         let found = worker.join();
@@ -137,7 +136,7 @@ fn fill(inputs: Vec<Input>, load: &mut Load) -> Result<Filled, BuildError> {
         load.problems(diagnostic, count)?;
     }
     fits(&found, load)?;
-    let functions = found.names.write(load)?;
+    let functions = found.functions.write(load)?;
     let calls = &found.calls;
     machine(calls, &index, load)?;
     sums(calls, load)?;
@@ -286,11 +285,9 @@ fn machine(calls: &Calls, index: &Index, load: &Load) -> Result<(), BuildError> 
 
 /// `call_stack`, `call_edge`, `function_profile`.
 fn sums(calls: &Calls, load: &Load) -> Result<(), BuildError> {
-    let connection = load.connection;
     let contexts = calls.contexts();
-    let mut edges: BTreeMap<(Option<FunctionId>, FunctionId, CallKind), u64> = BTreeMap::new();
-    let mut profile: BTreeMap<FunctionId, u64> = BTreeMap::new();
-    let mut table = Table::<CallStacks>::new(connection);
+    let mut sums = Sums::default();
+    let mut table = Table::<CallStacks>::new(load.connection);
     for (stack_id, context) in contexts.iter() {
         let &Context { parent, function, depth, nested, .. } = context;
         table.push(CallStack {
@@ -302,34 +299,16 @@ fn sums(calls: &Calls, load: &Load) -> Result<(), BuildError> {
         })?;
         let caller = parent.map(|p| contexts.get(p).function);
         for (kind, n) in Context::KINDS.into_iter().zip(context.calls).filter(|(_, n)| *n > 0) {
-            *edges.entry((caller, function, kind)).or_default() += n;
-            *profile.entry(function).or_default() += n;
+            sums.call((caller, function, kind), n, None);
+            sums.profile(function).calls += n;
         }
     }
     table.finish()?;
     for (function, n) in calls.gaps() {
-        *edges.entry((None, function, CallKind::Gap)).or_default() += n;
-        *profile.entry(function).or_default() += n;
+        sums.call((None, function, CallKind::Gap), n, None);
+        sums.profile(function).calls += n;
     }
-    table::fill(
-        connection,
-        edges.into_iter().map(|((caller, callee, kind), calls)| CallEdge {
-            caller_function_id: caller,
-            callee_function_id: callee,
-            kind,
-            calls,
-            steps: None,
-        }),
-    )?;
-    let profile = profile.into_iter().map(|(function_id, calls)| FunctionProfile {
-        function_id,
-        calls: Some(calls),
-        steps_self: None,
-        steps_total: None,
-        dead_bytes: None,
-        written_bytes: None,
-    });
-    Ok(table::fill(connection, profile)?)
+    Ok(sums.write(load.connection)?)
 }
 
 impl TableLoader for Xray {

@@ -2,11 +2,11 @@
 
 use crate::analysis::stack::{Call, Interval};
 use crate::id::{CallId, FunctionId, StackId, ThreadId};
-use crate::load::Detail;
+use crate::load::{Detail, calls};
 use crate::store::table::{Batch, Stream};
 use crate::store::tables::{
-    CallArgument, CallArguments, CallEventRow, CallEventRows, CallRecord, CallRecords, ControlFlow,
-    ControlFlows, FunctionCall, FunctionCalls, StackTicks, StackTicksRows, TraceEvent, TraceEvents,
+    CallArgument, CallArguments, CallEventRow, CallEventRows, CallRecord, CallRecords,
+    ControlFlows, FunctionCalls, StackTicks, StackTicksRows, TraceEvent, TraceEvents,
 };
 use crate::trace::xray::{self, Block, Event, Kind, Layout};
 use rustc_hash::FxHashMap;
@@ -151,25 +151,7 @@ impl<'a> Rows<'a> {
         if self.detail == Detail::Summary {
             return;
         }
-        let full = self.calls.push(FunctionCall {
-            call_id: call.call,
-            function_id: call.function,
-            instance: call.instance,
-            parent_call_id: call.parent,
-            tail_of_call_id: call.tail_of,
-            thread_id: call.thread,
-            depth: call.depth,
-            kind: call.kind,
-            ending: call.ending,
-            call_seq: None,
-            return_seq: None,
-            call_time: from,
-            return_time: to,
-            call_instruction_id: None,
-            steps_self: None,
-            steps_total: None,
-            bytes_in: None,
-        });
+        let full = self.calls.push(calls::without_steps(&call));
         self.send(full);
         let full = self.records.push(CallRecord {
             call_id: call.call,
@@ -201,16 +183,7 @@ impl<'a> Rows<'a> {
         if self.detail == Detail::Summary {
             return;
         }
-        let full = self.intervals.push(ControlFlow {
-            interval_id: interval.interval,
-            thread_id: interval.thread,
-            call_id: interval.call,
-            function_id: interval.function,
-            start_seq: None,
-            end_seq: None,
-            start_time: interval.start.time,
-            end_time: interval.end.time,
-        });
+        let full = self.intervals.push(calls::interval(&interval));
         self.send(full);
     }
 
