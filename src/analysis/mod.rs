@@ -105,21 +105,6 @@ pub struct Communication {
     pub bytes: u32,
 }
 
-/// A row of `loop_instance`; 0 is NULL for ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoopInstance {
-    pub loop_instance: u32,
-    /// Loop, from 0.
-    pub number: u32,
-    pub instance: u32,
-    pub call: u32,
-    pub parent: u32,
-    pub thread: u32,
-    pub start_seq: u64,
-    pub end_seq: u64,
-    pub iterations: u64,
-}
-
 /// A row of `saved_register`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedRegister {

@@ -1,13 +1,13 @@
 //! What the pass finds as rows of tables, for the writer's thread a batch at a time.
 
+use super::calls;
 use crate::analysis::origin::Origin;
 use crate::analysis::{self, Call, Communication, Flow, Interval, Output};
 use crate::id::Seq;
 use crate::store::table::{Batch, Stream};
 use crate::store::tables::{
-    CommunicationKind, CommunicationKinds, CommunicationRow, CommunicationRows, ControlFlow,
-    ControlFlows, DataflowRow, DataflowRows, FunctionCall, FunctionCalls, SavedRegister,
-    SavedRegisters,
+    CommunicationKind, CommunicationKinds, CommunicationRow, CommunicationRows, ControlFlows,
+    DataflowRow, DataflowRows, FunctionCall, FunctionCalls, SavedRegister, SavedRegisters,
 };
 use crate::store::writer::FLOW_PART;
 use rustc_hash::FxHashMap;
@@ -114,44 +114,11 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
     }
 
     fn call(&mut self, row: Call, bytes_in: Option<u64>) {
-        push!(
-            self.calls,
-            FunctionCall {
-                call_id: row.call,
-                function_id: row.function,
-                instance: row.instance,
-                parent_call_id: row.parent,
-                tail_of_call_id: row.tail_of,
-                thread_id: row.thread,
-                depth: row.depth,
-                kind: row.kind,
-                ending: row.ending,
-                call_seq: row.begin.seq,
-                return_seq: row.end.seq,
-                call_time: row.begin.time,
-                return_time: row.end.time,
-                call_instruction_id: row.site,
-                steps_self: Some(row.steps_self),
-                steps_total: Some(row.steps_total),
-                bytes_in,
-            }
-        );
+        push!(self.calls, FunctionCall { bytes_in, ..calls::with_steps(&row) });
     }
 
     fn interval(&mut self, row: Interval) {
-        push!(
-            self.intervals,
-            ControlFlow {
-                interval_id: row.interval,
-                thread_id: row.thread,
-                call_id: row.call,
-                function_id: row.function,
-                start_seq: row.start.seq,
-                end_seq: row.end.seq,
-                start_time: row.start.time,
-                end_time: row.end.time,
-            }
-        );
+        push!(self.intervals, calls::interval(&row));
     }
 
     fn saved_register(&mut self, row: analysis::SavedRegister) {

@@ -1,6 +1,5 @@
 //! The database: schema, columnar writers, and what makes it complete or refused.
 
-pub mod columns;
 mod ids;
 pub mod open;
 pub mod row;

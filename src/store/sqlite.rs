@@ -22,7 +22,7 @@ pub const LEFT_OUT: [&str; 3] = ["block_run", "block_step", "block_access"];
 pub const LEFT_OUT_KEY: &str = "low_level";
 
 /// Rows that are read or written at a time.
-const BATCH: usize = super::columns::BATCH;
+const BATCH: usize = super::table::BATCH;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SqliteError {
@@ -321,13 +321,13 @@ pub fn read(connection: &Connection, catalog: &str, path: &Path) -> Result<(), S
             }
             count += 1;
             if count % BATCH == 0 {
-                appender.append_record_batch(super::columns::batch(
+                appender.append_record_batch(super::table::record_batch(
                     values.iter_mut().map(Values::take).collect(),
                 )?)?;
             }
         }
         if count % BATCH > 0 {
-            appender.append_record_batch(super::columns::batch(
+            appender.append_record_batch(super::table::record_batch(
                 values.iter_mut().map(Values::take).collect(),
             )?)?;
         }

@@ -4,6 +4,7 @@ use super::StoreError;
 use super::row::{Columns, Description, Row};
 use duckdb::arrow::array::ArrayRef;
 use duckdb::arrow::datatypes::{Field, Schema};
+use duckdb::arrow::error::ArrowError;
 use duckdb::arrow::record_batch::RecordBatch;
 use duckdb::{Appender, Connection};
 use std::sync::Arc;
@@ -56,10 +57,10 @@ impl<'c> Sink<'c> {
 }
 
 /// Makes a record batch of unnamed columns.
-pub(super) fn record_batch(columns: Vec<ArrayRef>) -> Result<RecordBatch, StoreError> {
+pub fn record_batch(columns: Vec<ArrayRef>) -> Result<RecordBatch, ArrowError> {
     let field = |(i, c): (usize, &ArrayRef)| Field::new(i.to_string(), c.data_type().clone(), true);
     let schema = Schema::new(columns.iter().enumerate().map(field).collect::<Vec<_>>());
-    Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
+    RecordBatch::try_new(Arc::new(schema), columns)
 }
 
 /// A table that is being filled by the thread that has the connection.

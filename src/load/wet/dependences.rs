@@ -3,7 +3,7 @@
 use crate::id::InstructionId;
 use crate::load::BuildError;
 use crate::store::StoreError;
-use crate::store::columns::{BATCH, batch};
+use crate::store::table::{BATCH, record_batch};
 use duckdb::Appender;
 use duckdb::arrow::array::{ArrayRef, Int32Array, Int64Array, UInt64Array};
 use std::sync::Arc;
@@ -61,8 +61,7 @@ impl<'c> Dependences<'c> {
             Arc::new(Int32Array::from(take(&mut self.reader))),
             Arc::new(Int64Array::from(take(&mut self.read_instance))),
         ];
-        let rows = batch(columns).map_err(StoreError::from)?;
-        Ok(self.appender.append_record_batch(rows)?)
+        Ok(self.appender.append_record_batch(record_batch(columns).map_err(StoreError::from)?)?)
     }
 
     pub fn finish(&mut self) -> Result<(), BuildError> {
