@@ -1,9 +1,67 @@
-//! Aggregated dynamic data flow graphs from execution traces.
+//! Aggregated dynamic data flow graphs from execution traces: which function's data each function
+//! consumed, how many bytes, through what, in which call.
 //!
-//! The rooms follow the data: [`trace`] reads a log into [`event`]s, [`isa`] says what each
-//! instruction touches, [`image`] what the ELF knows, [`analysis`] finds calls and last writers,
-//! [`store`] keeps the levels in DuckDB, [`query`] asks them, [`graph`] and [`render`] draw. Each
-//! may use the rooms before it, none the rooms after it.
+//! # The rooms
+//!
+//! They follow the data; each may use those before it, none those after it.
+//!
+//! | room | what it does |
+//! |---|---|
+//! | [`id`], [`diagnostics`], [`text`], [`event`] | ids, problems met, text for people, the words that readers speak |
+//! | [`trace`] | parses logs, one file a format: bytes to records, and nothing more |
+//! | [`image`] | what ELF and DWARF know: functions, sections, variables, lines |
+//! | [`isa`] | what an instruction touches: registers, memory, control |
+//! | [`analysis`] | the streaming pass: calls, saved registers, last writers, sums |
+//! | [`store`] | the database: tables, one row struct each; SQLite |
+//! | [`load`] | `addfg build`: from records to rows |
+//! | [`query`] | the SQL that defines the derived tables, and `addfg verify` |
+//! | [`replay`] | the run once more, from the database: slices, loops, memory, the critical path |
+//! | [`graph`] | a level of the database as a graph, so small that a person can read it |
+//! | [`render`] | graphs as DOT, JSON, GraphML; rows as tables; pictures |
+//! | [`views`] | what is more than a level of the graph: listings, slices, timelines |
+//! | [`export`], [`report`] | files of other programs; the HTML page |
+//! | [`cli`] | the commands: one file each, its arguments and what it runs |
+//!
+//! `docs/semantics.md` says what is computed, `ARCHITECTURE.md` why it is built like this.
+//!
+//! # Example
+//!
+//! A database of the recording in `examples/fir`, and who gives bytes to whom:
+//!
+//! ```
+//! use addfg::graph::{self, Selection};
+//! use addfg::load::{self, Detail, ElfInput, Options};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = std::env::temp_dir().join(format!("addfg-tour-{}", std::process::id()));
+//! std::fs::create_dir_all(&folder)?;
+//! let output = folder.join("fir.duckdb");
+//! let options = Options {
+//!     traces: vec!["examples/fir/fir.log.xz".into()],
+//!     elfs: vec![ElfInput { path: "examples/fir/fir".into(), bias: None }],
+//!     detail: Detail::Instance,
+//!     ..Options::new(output.clone())
+//! };
+//! let report = load::load(&options, &mut |_done, _total| false)?;
+//! assert_eq!(report.steps, 401);
+//!
+//! let connection = addfg::store::open::open(&output, false)?;
+//! let graph = graph::load(&connection, &Selection::default())?;
+//! let flows: Vec<String> = graph
+//!     .edges()
+//!     .into_iter()
+//!     .filter(|(_, _, edge)| edge.bytes() > 0)
+//!     .map(|(from, to, edge)| {
+//!         let name = |node| &graph.graph[node].name;
+//!         format!("{} -> {}: {} bytes", name(from), name(to), edge.bytes())
+//!     })
+//!     .collect();
+//! assert!(flows.iter().any(|flow| flow.starts_with("produce -> fir: ")), "{flows:#?}");
+//! # drop(connection);
+//! # std::fs::remove_dir_all(folder)?;
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod analysis;
 pub mod cli;

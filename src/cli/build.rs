@@ -76,7 +76,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options {
         elfs: args.elf,
         traces: args.traces,
-        output: output.clone(),
         // Whoever gives a layout means the format that reads it.
         format: args.format.or_else(|| args.layout.is_some().then(|| "layout".to_owned())),
         layout: match &args.layout {
@@ -92,8 +91,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         force: args.force,
         memory_limit: args.memory_limit.unwrap_or(0) << 20,
         jobs: args.jobs.unwrap_or(cores.saturating_sub(1)).max(1),
-        mutation: None,
-        superblock_after: None,
+        ..Options::new(output.clone())
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();

@@ -54,6 +54,28 @@ pub struct Options {
     pub superblock_after: Option<u32>,
 }
 
+impl Options {
+    /// What `addfg build -o OUTPUT` without other options means; without traces.
+    pub fn new(output: PathBuf) -> Options {
+        Options {
+            traces: Vec::new(),
+            elfs: Vec::new(),
+            output,
+            format: None,
+            layout: None,
+            detail: Detail::Pairs,
+            literal_saves: false,
+            through: Vec::new(),
+            strict: false,
+            force: false,
+            memory_limit: 0,
+            jobs: 1,
+            mutation: None,
+            superblock_after: None,
+        }
+    }
+}
+
 /// What a build did, for the line that it prints.
 #[derive(Clone, Debug)]
 pub struct Report {

@@ -18,6 +18,8 @@ const FONT: &str = "Helvetica,Arial,sans-serif";
 const GREY: &str = "#777777";
 const CARRIED: &str = "#d6006c";
 const CONTROL: &str = "#8250df";
+/// What only other instances have.
+const POTENTIAL: &str = "#aaaaaa";
 /// What ran, among what could.
 const RAN: &str = "#c8551b";
 /// Characters of a name that are drawn; all of them are in the tooltip.
@@ -276,120 +278,17 @@ fn data_tooltip(from: &str, to: &str, flows: &[Flow], graph: &Graph) -> String {
 /// `upward`: the end that the edge points to is drawn above the other one.
 fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward: bool) -> Stmt {
     let (from, to) = (&graph.graph[a], &graph.graph[b]);
+    let arrow = if upward { "arrowtail" } else { "arrowhead" };
     let mut attributes = match &edge.kind {
-        EdgeKind::Call { calls: count, steps } => {
-            let ink = if edge.potential { "#aaaaaa" } else { "#222222" };
-            let ink = if edge.change == Change::Same { ink } else { change_colour(edge.change) };
-            let below = steps.map_or(String::new(), |s| format!(", {s} {}", graph.unit));
-            vec![
-                label(&[format!(
-                    "<FONT COLOR=\"{ink}\">{}×{}</FONT>",
-                    human_count(*count),
-                    was(edge, human_count)
-                )]),
-                attribute("color", ink),
-                attribute(
-                    "tooltip",
-                    &format!("{} calls {}: {count} times{below}", from.name, to.name),
-                ),
-            ]
-        }
-        EdgeKind::Data(flows) => {
-            let flows = largest_first(flows);
-            let bytes = edge.bytes();
-            let ink = |via| match edge.change {
-                _ if edge.potential => "#aaaaaa",
-                Change::Same => colour(via),
-                change => change_colour(change),
-            };
-            let part =
-                |f: &Flow, text: String| format!("<FONT COLOR=\"{}\">{text}</FONT>", ink(f.via));
-            let was = was(edge, |n| graph.amount(n));
-            let mut lines =
-                match &flows[..] {
-                    [one] if graph.dependences => {
-                        vec![part(one, format!("<B>{}</B>{was}", graph.amount(bytes)))]
-                    }
-                    [one] => vec![part(
-                        one,
-                        format!("<B>{}</B> {}{was}", graph.amount(bytes), one.via.name()),
-                    )],
-                    _ => {
-                        let mut lines = vec![flows.first().map_or(String::new(), |f| {
-                            part(f, format!("<B>{}</B>{was}", graph.amount(bytes)))
-                        })];
-                        lines.extend(flows.iter().map(|f| {
-                            part(f, format!("{} {}", f.via.name(), graph.amount(f.bytes)))
-                        }));
-                        lines
-                    }
-                };
-            if edge.carried > 0 {
-                lines.push(format!(
-                    "<FONT COLOR=\"{CARRIED}\"><B>↻ {} carried</B></FONT>",
-                    graph.amount(edge.carried)
-                ));
-            }
-            let ink =
-                if edge.carried > 0 { CARRIED } else { flows.first().map_or(GREY, |f| ink(f.via)) };
-            // One point for a byte, four for a gibibyte.
-            let width = 1.0 + (bytes.max(1) as f64).log2() / 10.0;
-            vec![
-                label(&lines),
-                attribute("style", "dashed"),
-                attribute(if upward { "arrowtail" } else { "arrowhead" }, "vee"),
-                attribute("color", ink),
-                attribute("penwidth", &format!("{width:.1}")),
-                attribute("tooltip", &data_tooltip(&from.name, &to.name, &flows, graph)),
-            ]
-            .into_iter()
-            // A cycle of data: hollow arrow.
-            .map(|a| {
-                if edge.cycle && a.1 == Id::Plain("\"vee\"".into()) {
-                    Attribute(a.0, quoted("onormal"))
-                } else {
-                    a
-                }
-            })
-            .collect()
-        }
+        EdgeKind::Call { calls, steps } => call_attributes(graph, from, to, edge, (*calls, *steps)),
+        EdgeKind::Data(flows) => data_attributes(graph, from, to, edge, flows, arrow),
         EdgeKind::Control => vec![
             attribute("style", "dotted"),
             attribute("color", CONTROL),
-            attribute(if upward { "arrowtail" } else { "arrowhead" }, "odot"),
+            attribute(arrow, "odot"),
             attribute("tooltip", &format!("{} decides whether {} runs", from.name, to.name)),
         ],
-        EdgeKind::Jump { count } if edge.ran.is_some() => {
-            let ran = edge.ran == Some(true);
-            let mut list = vec![
-                attribute("color", if ran { RAN } else { GREY }),
-                attribute("penwidth", if ran { "2" } else { "1" }),
-                attribute("style", if ran { "solid" } else { "dotted" }),
-                attribute(
-                    "tooltip",
-                    &format!(
-                        "control went from {} to {} {count} times in known paths",
-                        from.name, to.name
-                    ),
-                ),
-            ];
-            if ran {
-                list.push(label(&[format!(
-                    "<FONT COLOR=\"{RAN}\">{}×</FONT>",
-                    human_count(*count)
-                )]));
-            }
-            list
-        }
-        EdgeKind::Jump { count } => vec![
-            label(&[format!("<FONT COLOR=\"{GREY}\">{}</FONT>", human_count(*count))]),
-            attribute("color", GREY),
-            attribute("arrowsize", "0.5"),
-            attribute(
-                "tooltip",
-                &format!("control went from {} to {} {count} times", from.name, to.name),
-            ),
-        ],
+        EdgeKind::Jump { count } => jump_attributes(from, to, edge, *count),
     };
     let (top, bottom) = if upward { (b, a) } else { (a, b) };
     if upward {
@@ -399,6 +298,97 @@ fn edge_statement(graph: &Graph, a: NodeIndex, b: NodeIndex, edge: &Edge, upward
         ty: EdgeTy::Pair(Vertex::N(dot_id(top)), Vertex::N(dot_id(bottom))),
         attributes,
     })
+}
+
+fn call_attributes(
+    graph: &Graph,
+    from: &Node,
+    to: &Node,
+    edge: &Edge,
+    (count, steps): (i64, Option<i64>),
+) -> Vec<Attribute> {
+    let ink = if edge.potential { POTENTIAL } else { "#222222" };
+    let ink = if edge.change == Change::Same { ink } else { change_colour(edge.change) };
+    let below = steps.map_or(String::new(), |s| format!(", {s} {}", graph.unit));
+    let text = format!("{}×{}", human_count(count), was(edge, human_count));
+    let tooltip = format!("{} calls {}: {count} times{below}", from.name, to.name);
+    vec![
+        label(&[format!("<FONT COLOR=\"{ink}\">{text}</FONT>")]),
+        attribute("color", ink),
+        attribute("tooltip", &tooltip),
+    ]
+}
+
+fn data_attributes(
+    graph: &Graph,
+    from: &Node,
+    to: &Node,
+    edge: &Edge,
+    flows: &[Flow],
+    arrow: &str,
+) -> Vec<Attribute> {
+    let flows = largest_first(flows);
+    let bytes = edge.bytes();
+    let ink = |via| match edge.change {
+        _ if edge.potential => POTENTIAL,
+        Change::Same => colour(via),
+        change => change_colour(change),
+    };
+    let part = |f: &Flow, text: String| format!("<FONT COLOR=\"{}\">{text}</FONT>", ink(f.via));
+    let (amount, was) = (graph.amount(bytes), was(edge, |n| graph.amount(n)));
+    let mut lines = match &flows[..] {
+        [one] if graph.dependences => vec![part(one, format!("<B>{amount}</B>{was}"))],
+        [one] => vec![part(one, format!("<B>{amount}</B> {}{was}", one.via.name()))],
+        _ => {
+            let whole = |f: &Flow| part(f, format!("<B>{amount}</B>{was}"));
+            let mut lines = vec![flows.first().map_or(String::new(), whole)];
+            lines.extend(
+                flows
+                    .iter()
+                    .map(|f| part(f, format!("{} {}", f.via.name(), graph.amount(f.bytes)))),
+            );
+            lines
+        }
+    };
+    if edge.carried > 0 {
+        let carried = graph.amount(edge.carried);
+        lines.push(format!("<FONT COLOR=\"{CARRIED}\"><B>↻ {carried} carried</B></FONT>"));
+    }
+    let ink = if edge.carried > 0 { CARRIED } else { flows.first().map_or(GREY, |f| ink(f.via)) };
+    // One point for a byte, four for a gibibyte.
+    let width = 1.0 + (bytes.max(1) as f64).log2() / 10.0;
+    vec![
+        label(&lines),
+        attribute("style", "dashed"),
+        // A cycle of data: hollow arrow.
+        attribute(arrow, if edge.cycle { "onormal" } else { "vee" }),
+        attribute("color", ink),
+        attribute("penwidth", &format!("{width:.1}")),
+        attribute("tooltip", &data_tooltip(&from.name, &to.name, &flows, graph)),
+    ]
+}
+
+fn jump_attributes(from: &Node, to: &Node, edge: &Edge, count: i64) -> Vec<Attribute> {
+    let went = format!("control went from {} to {} {count} times", from.name, to.name);
+    let shown = human_count(count);
+    let Some(ran) = edge.ran else {
+        return vec![
+            label(&[format!("<FONT COLOR=\"{GREY}\">{shown}</FONT>")]),
+            attribute("color", GREY),
+            attribute("arrowsize", "0.5"),
+            attribute("tooltip", &went),
+        ];
+    };
+    let mut list = vec![
+        attribute("color", if ran { RAN } else { GREY }),
+        attribute("penwidth", if ran { "2" } else { "1" }),
+        attribute("style", if ran { "solid" } else { "dotted" }),
+        attribute("tooltip", &format!("{went} in known paths")),
+    ];
+    if ran {
+        list.push(label(&[format!("<FONT COLOR=\"{RAN}\">{shown}×</FONT>")]));
+    }
+    list
 }
 
 /// An order of the nodes from the top to the bottom of the picture: sources of data that no step
@@ -454,10 +444,9 @@ fn vertical_order(graph: &Graph) -> Vec<usize> {
     order
 }
 
-/// What the picture shows and what it does not, below it.
-fn caption(graph: &Graph) -> Attribute {
-    let mut lines = Vec::new();
-    let what = match graph.level {
+/// What the nodes are.
+fn nodes(level: Level) -> &'static str {
+    match level {
         Level::Step => "Steps",
         Level::Instruction => "Instructions",
         Level::Block => "Basic blocks",
@@ -469,23 +458,11 @@ fn caption(graph: &Graph) -> Attribute {
         Level::File => "Source files",
         Level::Image => "Images",
         Level::Thread => "Threads",
-    };
-    let what = graph.title.as_deref().map_or(what.to_owned(), html);
-    let steps = if graph.steps > 0 {
-        format!(" in {} {}", human_count(graph.steps), graph.unit)
-    } else {
-        String::new()
-    };
-    let around = graph.focus.map_or(String::new(), |f| {
-        let instance = graph.instance.map_or(String::new(), |i| format!("#{i}"));
-        format!(" around <B>{}{instance}</B>", html(&shorten(&graph.graph[f].name, NAME)))
-    });
-    let orange = if graph.steps > 0 && graph.level != Level::Step {
-        format!(" Orange: share of the {}.", graph.unit)
-    } else {
-        String::new()
-    };
-    lines.push(format!("{what}{steps}{around}.{orange}"));
+    }
+}
+
+/// What lines and colours mean.
+fn legend(graph: &Graph) -> Vec<String> {
     let edges = graph.edges();
     let mut legend = Vec::new();
     if edges.iter().any(|e| matches!(e.2.kind, EdgeKind::Call { .. })) {
@@ -540,6 +517,29 @@ fn caption(graph: &Graph) -> Attribute {
     if edges.iter().any(|e| e.2.potential) {
         legend.push("Grey: in other instances only.".to_owned());
     }
+    legend
+}
+
+/// What the picture shows and what it does not, below it.
+fn caption(graph: &Graph) -> Attribute {
+    let mut lines = Vec::new();
+    let what = graph.title.as_deref().map_or(nodes(graph.level).to_owned(), html);
+    let steps = if graph.steps > 0 {
+        format!(" in {} {}", human_count(graph.steps), graph.unit)
+    } else {
+        String::new()
+    };
+    let around = graph.focus.map_or(String::new(), |f| {
+        let instance = graph.instance.map_or(String::new(), |i| format!("#{i}"));
+        format!(" around <B>{}{instance}</B>", html(&shorten(&graph.graph[f].name, NAME)))
+    });
+    let orange = if graph.steps > 0 && graph.level != Level::Step {
+        format!(" Orange: share of the {}.", graph.unit)
+    } else {
+        String::new()
+    };
+    lines.push(format!("{what}{steps}{around}.{orange}"));
+    let legend = legend(graph);
     if !legend.is_empty() {
         lines.push(legend.join(" "));
     }
@@ -575,9 +575,9 @@ pub fn render_for_layout(graph: &Graph) -> String {
     write(graph, true)
 }
 
-fn write(graph: &Graph, for_layout: bool) -> String {
+/// The looks of all that does not say otherwise.
+fn style(graph: &Graph, edges: usize) -> Vec<Stmt> {
     let font = attribute("fontname", FONT);
-    let edges = graph.edges();
     let mut whole = vec![
         font.clone(),
         attribute("fontsize", "10"),
@@ -587,7 +587,7 @@ fn write(graph: &Graph, for_layout: bool) -> String {
         attribute("nodesep", "0.3"),
         attribute("ranksep", "0.45"),
     ];
-    if edges.len() > LARGE {
+    if edges > LARGE {
         whole.extend([
             attribute("splines", "line"),
             attribute("nslimit", "1"),
@@ -595,7 +595,7 @@ fn write(graph: &Graph, for_layout: bool) -> String {
             attribute("mclimit", "0.2"),
         ]);
     }
-    let mut statements = vec![
+    vec![
         Stmt::GAttribute(GraphAttributes::Graph(whole)),
         Stmt::GAttribute(GraphAttributes::Node(vec![
             font.clone(),
@@ -612,7 +612,12 @@ fn write(graph: &Graph, for_layout: bool) -> String {
             attribute("color", "#222222"),
             attribute("arrowsize", "0.7"),
         ])),
-    ];
+    ]
+}
+
+fn write(graph: &Graph, for_layout: bool) -> String {
+    let edges = graph.edges();
+    let mut statements = style(graph, edges.len());
     let images: BTreeSet<&str> =
         graph.graph.node_weights().filter_map(|n| n.image.as_deref()).collect();
     let mut clusters: BTreeMap<Option<&str>, Vec<NodeIndex>> = BTreeMap::new();

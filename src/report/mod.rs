@@ -16,7 +16,13 @@ use std::path::PathBuf;
 const PAGE: &str = include_str!("report.html");
 const STYLE: &str = include_str!("report.css");
 const LAYOUT: &str = include_str!("layout.js");
-const SCRIPT: &str = include_str!("report.js");
+/// What each view does, within one function that the page makes of them.
+const SCRIPT: &str = concat!(
+    include_str!("base.js"),
+    include_str!("graph.js"),
+    include_str!("calls.js"),
+    include_str!("tables.js")
+);
 
 macro_rules! report {
     ($name:literal) => {
@@ -92,7 +98,7 @@ pub fn page(connection: &Connection, options: &Options) -> Result<String, Report
     Ok(page)
 }
 
-/// What the page shows, as its script reads it; rows are arrays, see `report.js`.
+/// What the page shows, as its script reads it; rows are arrays, see `base.js`.
 pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportError> {
     let mut notes = Vec::new();
     let mut functions = Functions::read(connection, options.functions, &mut notes)?;

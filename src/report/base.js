@@ -1,0 +1,223 @@
+  const $ = id => document.getElementById(id);
+
+  // ---- elements
+
+  function fill(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value === null || value === undefined || value === false) continue;
+      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (name === "style") for (const [k, v] of Object.entries(value)) element.style.setProperty(k, v);
+      else element.setAttribute(name, value === true ? "" : value);
+    }
+    element.append(...children.flat(9).filter(c => c !== null && c !== undefined && c !== false));
+    return element;
+  }
+  const el = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
+  const svg = (name, attributes, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+
+  // ---- numbers
+
+  const exact = n => (n === null || n === undefined ? "–" : n.toLocaleString("en-US"));
+  function bytes(n) {
+    const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let unit = 0;
+    while (n >= 1023.95 && unit + 1 < units.length) { n /= 1024; unit++; }
+    return unit ? `${n.toFixed(1)} ${units[unit]}` : `${n} B`;
+  }
+  function count(n) {
+    if (n === null || n === undefined) return "–";
+    if (n < 1000) return String(n);
+    if (n < 999950) return `${(n / 1e3).toFixed(1)} k`;
+    if (n < 999950000) return `${(n / 1e6).toFixed(1)} M`;
+    return `${(n / 1e9).toFixed(1)} G`;
+  }
+  function percent(part, whole) {
+    if (!whole || part === null || part === undefined) return "";
+    const share = 100 * part / whole;
+    return share >= 0.1 || !part ? `${share.toFixed(1)} %` : "<0.1 %";
+  }
+  const plural = (n, word) => `${exact(n)} ${word}${n === 1 ? "" : "s"}`;
+  function shorten(text, limit) {
+    const all = Array.from(text);
+    if (all.length <= limit) return text;
+    const head = Math.floor(limit * 2 / 3), tail = limit - head - 1;
+    return all.slice(0, head).join("") + "…" + (tail > 0 ? all.slice(-tail).join("") : "");
+  }
+
+  // ---- data
+
+  const raw = JSON.parse($("data").textContent);
+  const VIA = raw.via;
+  const F = raw.functions.map(([id, name, kind, file, image, address, size, number, self, total, written, dead], i) =>
+    ({ i, id, name: name || "?", kind, file, image, address, size, number, calls: number || 0, self, total, written, dead, local: [], in: [], out: [], callers: [], callees: [], own: 0, got: 0, gave: 0 }));
+  const byId = new Map(F.map(f => [f.id, f]));
+  const nameOf = i => (i >= 0 && F[i] ? F[i].name : "(stub)");
+  const meta = Object.fromEntries(raw.meta);
+  // Data is measured in bytes, or in transfers where the trace has no sizes.
+  const AMOUNT = raw.amount;
+  const volume = n => (AMOUNT === "bytes" ? bytes(n) : `${count(n)} transfer${n === 1 ? "" : "s"}`);
+  // Steps, or time where the trace has none.
+  const UNIT = raw.unit;
+  const STEPS = F.reduce((sum, f) => sum + (f.self || 0), 0);
+
+  // Data between two functions is one edge with a flow for each via.
+  const pairs = [];
+  {
+    const found = new Map();
+    for (const [a, b, via, known, unique, addresses, transfers] of raw.data) {
+      if (a === null) continue;
+      const n = (AMOUNT === "bytes" ? known : transfers) || 0, flow = { via, bytes: n, unique, addresses, transfers: AMOUNT === "bytes" ? transfers : null };
+      if (a === b) { F[a].local.push(flow); F[a].own += n; continue; }
+      const key = a * F.length + b;
+      let pair = found.get(key);
+      if (!pair) { found.set(key, pair = { data: true, a, b, bytes: 0, flows: [] }); pairs.push(pair); }
+      pair.flows.push(flow);
+      pair.bytes += n;
+    }
+    for (const p of pairs) {
+      p.flows.sort((x, y) => y.bytes - x.bytes || x.via - y.via);
+      F[p.a].out.push(p); F[p.a].gave += p.bytes;
+      F[p.b].in.push(p); F[p.b].got += p.bytes;
+    }
+  }
+  const calls = raw.calls.map(([a, b, n, steps]) => ({ data: false, a, b, calls: n, steps }));
+  for (const c of calls) { F[c.a].callees.push(c); F[c.b].callers.push(c); }
+  for (const f of F) {
+    f.in.sort((x, y) => y.bytes - x.bytes); f.out.sort((x, y) => y.bytes - x.bytes);
+    f.callers.sort((x, y) => y.calls - x.calls); f.callees.sort((x, y) => y.calls - x.calls);
+  }
+  const CROSSING = pairs.reduce((sum, p) => sum + p.bytes, 0);
+  const MOST = pairs.reduce((m, p) => Math.max(m, p.bytes), 1);
+  const CALLS = F.reduce((sum, f) => sum + f.calls, 0);
+  // What makes a function worth a place in the graph: its part of the steps, of the data, and a little of the calls.
+  for (const f of F) f.weight = (STEPS ? (f.self || 0) / STEPS : 0) + (CROSSING ? (f.in.concat(f.out).reduce((s, p) => s + p.bytes, 0)) / CROSSING : 0) + (CALLS ? 0.01 * f.calls / CALLS : 0);
+
+  function edgeText(e) {
+    const lines = [`${nameOf(e.a)} → ${nameOf(e.b)}`];
+    if (!e.data) {
+      lines.push(plural(e.calls, "call") + (e.steps !== null ? `, ${exact(e.steps)} ${UNIT} with callees` : ""));
+    } else {
+      for (const f of e.flows) {
+        const more = [[f.transfers, "transfers"], [f.unique, "unique bytes"], [f.addresses, "addresses"]].filter(m => m[0] !== null).map(m => `${exact(m[0])} ${m[1]}`);
+        lines.push(`${VIA[f.via]}: ${exact(f.bytes)} ${AMOUNT}${more.length ? ", " + more.join(", ") : ""}`);
+      }
+    }
+    return lines.join("\n");
+  }
+  function functionText(f) {
+    const lines = [f.name];
+    if (f.file || f.image) lines.push(f.file || f.image);
+    if (f.kind === "pseudo") lines.push("source of bytes that no step wrote");
+    else lines.push((f.number === null ? "calls are not known" : plural(f.calls, "call")) + (f.self !== null ? `, ${exact(f.self)} ${UNIT} (${percent(f.self, STEPS)})` : "") + (f.total !== null ? `, ${exact(f.total)} with callees` : ""));
+    lines.push(`reads ${volume(f.got)} of others, others read ${volume(f.gave)} of it, ${volume(f.own)} within`);
+    return lines.join("\n");
+  }
+
+  // ---- tip and panel
+
+  const tip = $("tip");
+  function showTip(text, x, y) {
+    tip.textContent = text;
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect();
+    tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - box.width - 6)) + "px";
+    tip.style.top = (y + 18 + box.height > innerHeight ? Math.max(4, y - box.height - 10) : y + 18) + "px";
+  }
+  const hideTip = () => { tip.hidden = true; };
+
+  const functionLink = (f, text) => el("button", { class: "link", type: "button", onclick: () => choose(f) }, text || f.name);
+  const table = (title, rows, limit = 8) => rows.length && [
+    el("h3", {}, title),
+    el("table", { class: "list" }, rows.slice(0, limit).map(([a, b]) => el("tr", {}, el("td", {}, a), el("td", {}, b)))),
+    rows.length > limit && el("p", { class: "quiet" }, `and ${exact(rows.length - limit)} more: see Tables`)];
+  const figures = list => el("dl", {}, list.filter(l => l && l[1] !== null && l[1] !== "" && l[1] !== undefined).map(([k, v]) => [el("dt", {}, k), el("dd", {}, v)]));
+
+  function panelFunction(f) {
+    $("panel").replaceChildren(
+      el("h2", {}, f.name),
+      el("div", { class: "quiet" }, f.kind === "pseudo" ? "source of bytes that no step wrote" : f.kind),
+      figures([
+        ["file", f.file], ["image", f.image], ["address", f.address], ["code", f.size !== null && bytes(f.size)],
+        f.number !== null && f.kind !== "pseudo" && ["calls", exact(f.calls)],
+        f.self !== null && [UNIT, `${exact(f.self)}  (${percent(f.self, STEPS)})`],
+        f.total !== null && ["with callees", `${exact(f.total)}  (${percent(f.total, STEPS)})`],
+        ["reads of others", f.got ? volume(f.got) : null], ["read by others", f.gave ? volume(f.gave) : null], ["within itself", f.own ? volume(f.own) : null],
+        f.written && ["writes to memory", bytes(f.written)], f.written && ["of it in vain", `${bytes(f.dead)}  (${percent(f.dead, f.written)})`]]),
+      ...[table("Reads data of", f.in.map(p => [functionLink(F[p.a]), volume(p.bytes)])), table("Its data is read by", f.out.map(p => [functionLink(F[p.b]), volume(p.bytes)])),
+        table("Called by", f.callers.map(c => [functionLink(F[c.a]), count(c.calls) + "×"])), table("Calls", f.callees.map(c => [functionLink(F[c.b]), count(c.calls) + "×"]))].flat(9).filter(Boolean));
+    $("panel").scrollTop = 0;
+  }
+  function panelEdge(e) {
+    const rows = e.data
+      ? e.flows.map(f => [el("h3", { style: { color: `var(--${VIA[f.via]})` } }, VIA[f.via]), figures([[AMOUNT, exact(f.bytes)], f.transfers !== null && ["transfers", exact(f.transfers)], f.unique !== null && ["unique bytes", exact(f.unique)], f.addresses !== null && ["addresses", exact(f.addresses)]])]).flat()
+      : [figures([["calls", exact(e.calls)], e.steps !== null && [`${UNIT} with callees`, exact(e.steps)]])];
+    $("panel").replaceChildren(el("h2", {}, functionLink(F[e.a]), e.a === e.b ? "" : " → ", e.a === e.b ? "" : functionLink(F[e.b])),
+      el("div", { class: "quiet" }, !e.data ? "calls" : e.a === e.b ? `${volume(e.bytes)} within the function` : `${volume(e.bytes)} of data`), ...rows);
+    $("panel").scrollTop = 0;
+  }
+  function panelRun() {
+    const key = (cls, via, text) => el("tr", {}, el("td", {}, el("span", { class: "swatch" + cls, style: { color: `var(--${via})`, display: "inline-block", "vertical-align": "middle" } })), el("td", {}, text));
+    $("panel").replaceChildren(
+      el("h2", {}, "This run"),
+      figures([[UNIT, STEPS ? exact(STEPS) : null], ["functions", exact(F.filter(f => f.kind !== "pseudo").length)], ["calls", CALLS ? exact(CALLS) : null], ["data between functions", CROSSING ? volume(CROSSING) : null],
+        ["instruction set", meta.isa], ["detail", meta.detail], ["through", meta.through], ["addfg", raw.version]]),
+      ...raw.missing.map(m => el("p", { class: "missing" }, m[1])),
+      ...[table("Inputs", raw.inputs.map(i => [el("span", { class: "name" }, `${i[2]} `, el("span", { class: "quiet" }, i[3] || i[1])), i[4] === null ? "" : bytes(i[4])])),
+        table("Problems met while building", raw.problems.map(p => [el("span", { class: "name" }, p[3] || p[1]), `${exact(p[2])}×`])),
+        raw.notes.length && el("h3", {}, "Not in this page"), ...raw.notes.map(n => el("p", {}, n)),
+        el("h3", {}, "How to read it"),
+        el("p", {}, `An arrow of data goes from the function that wrote bytes to the one that read them; its colour says through what most of them went. Solid arrows are calls. The warmer a box, the more ${UNIT} it has. Click a function to see what is around it, an arrow for its figures.`)].flat(9).filter(Boolean));
+  }
+
+  // ---- state: in the address, so that going back works and a view can be bookmarked
+
+  const VIEWS = ["graph", "tree", "matrix", "timeline", "source", "tables"];
+  const state = { view: "graph", chosen: null };
+  let writing = "";
+  function remember() {
+    const parts = [`view=${state.view}`];
+    if (state.chosen) parts.push(`function=${state.chosen.id}`);
+    if (state.theme) parts.push(`theme=${state.theme}`);
+    const hash = "#" + parts.join("&");
+    if (location.hash !== hash) { writing = hash; location.hash = hash; }
+  }
+  function recall() {
+    const values = new URLSearchParams(location.hash.slice(1));
+    state.view = VIEWS.includes(values.get("view")) ? values.get("view") : "graph";
+    const f = /^-?\d+$/.test(values.get("function") || "") ? byId.get(Number(values.get("function"))) : null;
+    state.chosen = f || null;
+    theme(["light", "dark"].includes(values.get("theme")) ? values.get("theme") : null);
+    show();
+  }
+  function theme(name) {
+    state.theme = name;
+    document.documentElement.style.colorScheme = name || "";
+  }
+  function show() {
+    for (const v of VIEWS) {
+      $(v).hidden = v !== state.view;
+      $("tab-" + v).setAttribute("aria-selected", v === state.view);
+      $("tab-" + v).tabIndex = v === state.view ? 0 : -1;
+    }
+    hideTip();
+    if (state.chosen) panelFunction(state.chosen); else panelRun();
+    draw[state.view]();
+  }
+  function choose(f) {
+    state.chosen = f;
+    remember();
+    show();
+  }
+  function view(name) {
+    state.view = name;
+    remember();
+    show();
+  }
+  const draw = {};
+
+  /** In place of a view that has nothing to show. */
+  function empty(name, text) {
+    const why = raw.missing.filter(m => m[0].includes(name)).map(m => m[1]);
+    return el("div", { class: "empty" }, el("h2", {}, text), ...why.map(w => el("p", {}, w)));
+  }
+

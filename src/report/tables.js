@@ -1,0 +1,154 @@
+  // ---- source
+
+  const source = { built: false, file: 0, at: null, chosen: null, lines: [] };
+  draw.source = () => {
+    const place = $("source");
+    if (!raw.source) { place.replaceChildren(empty("source", "There are no source lines")); return; }
+    if (!source.built) {
+      source.built = true;
+      raw.source.files.forEach((file, n) => file.lines.forEach(([line, f, steps, read, written]) => source.lines.push({ n: source.lines.length, file: n, line, f, steps, read, written, in: [], out: [] })));
+      for (const [a, b, amount] of raw.source.flows) {
+        if (b !== null && b >= 0) source.lines[b].in.push([a, amount]);
+        if (a !== null && a >= 0) source.lines[a].out.push([b, amount]);
+      }
+      const traffic = n => source.lines.reduce((sum, l) => sum + (l.file === n ? l.read + l.written : 0), 0);
+      const order = raw.source.files.map((f, n) => [n, traffic(n)]).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+      source.file = order[0][0];
+      const pick = el("select", { "aria-label": "Source file", onchange: () => { source.file = Number(pick.value); source.at = null; paintSource(); } }, order.map(([n, amount]) => el("option", { value: n }, `${raw.source.files[n].path}  (${volume(amount)})`)));
+      const body = el("div", { class: "scroll", id: "source-body" });
+      Object.assign(source, { pick, body });
+      place.replaceChildren(el("div", { class: "tools" }, el("label", {}, "File ", pick), el("span", { class: "quiet", id: "source-note" })), body,
+        el("p", { class: "status" }, "Bytes that each line reads, and bytes of it that something reads (each read counted). Click a line to see where its data comes from and goes to."));
+    }
+    const f = state.chosen;
+    if (f && f !== source.chosen) {
+      const line = source.lines.find(l => l.f === f.i);
+      if (line) { source.file = line.file; source.at = line.n; }
+    }
+    source.chosen = f;
+    paintSource();
+  };
+  const lineName = l => `${raw.source.files[l.file].path.split("/").pop()}:${l.line}`;
+  function paintSource() {
+    const file = raw.source.files[source.file], mine = source.lines.filter(l => l.file === source.file);
+    source.pick.value = source.file;
+    $("source-note").textContent = file.text.length ? "" : "The text of this file is not in the page: addfg report --source DIR.";
+    const text = new Map(file.text.map(([n, t]) => [n, t]));
+    const by = new Map(mine.map(l => [l.line, l]));
+    const numbers = [...new Set([...text.keys(), ...by.keys()])].sort((a, b) => a - b);
+    const most = key => Math.max(1, ...mine.map(l => l[key])), top = { steps: most("steps"), read: most("read"), written: most("written") };
+    const cell = (cls, n, whole, shown) => el("td", { class: "number " + cls, style: { "--share": (n ? 100 * Math.sqrt(n / whole) : 0).toFixed(1) }, title: exact(n) }, n ? shown(n) : "");
+    const rows = [];
+    let last = null, function_ = null;
+    for (const n of numbers) {
+      const l = by.get(n);
+      if (last !== null && n > last + 1) rows.push(el("tr", { class: "cut" }, el("td", { colspan: 5 }, text.size ? "⋯" : "")));
+      last = n;
+      if (l && l.f !== function_ && l.f !== null) {
+        function_ = l.f;
+        rows.push(el("tr", { class: "function" }, el("td", { colspan: 4 }), el("td", {}, functionLink(F[l.f]))));
+      }
+      const row = el("tr", { class: l ? (l.n === source.at ? "hit chosen" : "hit") : "", "data-line": l ? l.n : null, tabindex: l ? 0 : null },
+        cell("steps", l ? l.steps : 0, top.steps, count), cell("reads", l ? l.read : 0, top.read, bytes), cell("writes", l ? l.written : 0, top.written, bytes),
+        el("td", { class: "number no" }, n), el("td", { class: "code" }, text.get(n) || ""));
+      rows.push(row);
+    }
+    const open = event => {
+      const row = event.target.closest("tr.hit");
+      if (!row || event.target.closest("button") || (event.type === "keydown" && event.key !== "Enter")) return;
+      for (const old of source.body.querySelectorAll("tr.chosen")) old.classList.remove("chosen");
+      row.classList.add("chosen");
+      source.at = Number(row.dataset.line);
+      panelLine(source.lines[source.at]);
+    };
+    source.body.replaceChildren(el("table", { class: "lines", onclick: open, onkeydown: open }, el("thead", {}, el("tr", {}, ...["steps", "reads", "read from it", "line", "source"].map(t => el("th", { scope: "col" }, t)))), el("tbody", {}, rows)));
+    // Without a line chosen the busiest is where it starts.
+    const busiest = mine.reduce((m, l) => (l.read + l.written > m.read + m.written ? l : m), mine[0]);
+    const chosen = source.body.querySelector(`tr[data-line="${source.at === null ? busiest.n : source.at}"]`);
+    if (chosen) chosen.scrollIntoView({ block: "center" });
+  }
+  function panelLine(l) {
+    const end = at => {
+      if (at === null) return "(stub)";
+      if (at < 0) return functionLink(F[-1 - at]);
+      const other = source.lines[at];
+      if (other === l) return "itself";
+      const code = (raw.source.files[other.file].text.find(t => t[0] === other.line) || [])[1];
+      return el("span", {}, el("button", { class: "link", type: "button", onclick: () => { source.file = other.file; source.at = other.n; paintSource(); panelLine(other); } }, lineName(other)), code ? el("div", { class: "quiet code" }, shorten(code.trim(), 40)) : "");
+    };
+    const sorted = list => list.slice().sort((a, b) => b[1] - a[1]).map(([at, amount]) => [end(at), volume(amount)]);
+    $("panel").replaceChildren(...[el("h2", {}, lineName(l)), el("div", { class: "quiet name" }, raw.source.files[l.file].path),
+      figures([["function", l.f === null ? null : functionLink(F[l.f])], ["steps", exact(l.steps)], ["reads", volume(l.read)], ["read from it", volume(l.written)]]),
+      table("Its data comes from", sorted(l.in), 12), table("Its data goes to", sorted(l.out), 12)].flat(9).filter(Boolean));
+    $("panel").scrollTop = 0;
+  }
+
+  // ---- tables
+
+  const link = i => (i === null || !F[i] ? "" : functionLink(F[i]));
+  const TABLES = {
+    functions: { title: "Functions", rows: () => F, columns: [["function", f => f.name, f => functionLink(f)], ["calls", f => f.number, 1], [UNIT, f => f.self, 1], ["with callees", f => f.total, 1], ["reads of others", f => f.got, 1], ["read by others", f => f.gave, 1], ["within", f => f.own, 1], ["written", f => f.written, 1], ["in vain", f => f.dead, 1], ["kind", f => f.kind], ["address", f => f.address], ["file", f => f.file]] },
+    data: { title: "Data", rows: () => raw.data, columns: [["writer", d => (d[0] === null ? "(left out)" : nameOf(d[0])), d => link(d[0])], ["reader", d => (d[1] === null ? "(left out)" : nameOf(d[1])), d => link(d[1])], ["via", d => VIA[d[2]]], ["bytes", d => d[3], 1], ["unique bytes", d => d[4], 1], ["addresses", d => d[5], 1], ["transfers", d => d[6], 1]] },
+    calls: { title: "Calls", rows: () => raw.calls, columns: [["caller", c => nameOf(c[0]), c => link(c[0])], ["callee", c => nameOf(c[1]), c => link(c[1])], ["calls", c => c[2], 1], [`${UNIT} with callees`, c => c[3], 1], [`${UNIT} a call`, c => (c[3] === null ? null : Math.round(10 * c[3] / c[2]) / 10), 1]] },
+    problems: { title: "Problems", rows: () => raw.problems, columns: [["severity", p => p[0]], ["code", p => p[1]], ["count", p => p[2], 1], ["first", p => p[3]], ["at", p => p[4]], ["remedy", p => p[5]]] },
+    inputs: { title: "Inputs", rows: () => raw.inputs, columns: [["role", i => i[1]], ["path", i => i[2]], ["format", i => i[3]], ["size", i => i[4], 1], ["options", i => i[5]]] },
+  };
+  const tables = { built: false, which: "functions", sort: {}, query: "", limit: 200 };
+  draw.tables = () => {
+    if (!tables.built) {
+      tables.built = true;
+      const pick = el("select", { id: "table-pick", "aria-label": "Table", onchange: () => { tables.which = pick.value; tables.limit = 200; paintTable(); } }, Object.entries(TABLES).map(([k, t]) => el("option", { value: k }, `${t.title} (${exact(t.rows().length)})`)));
+      const filter = el("input", { type: "search", id: "table-filter", placeholder: "Filter rows", "aria-label": "Filter rows", oninput: () => { tables.query = filter.value.trim().toLowerCase(); tables.limit = 200; paintTable(); } });
+      $("tables").replaceChildren(el("div", { class: "tools" }, el("label", {}, "Table ", pick), el("label", {}, "Filter ", filter), el("span", { class: "quiet", id: "table-note", role: "status" })), el("div", { class: "scroll", id: "table-body" }));
+    }
+    paintTable();
+  };
+  function paintTable() {
+    const t = TABLES[tables.which], sort = tables.sort[tables.which];
+    let rows = t.rows();
+    if (tables.query) rows = rows.filter(r => t.columns.some(c => { const v = c[1](r); return typeof v === "string" && v.toLowerCase().includes(tables.query); }));
+    if (sort) {
+      const value = t.columns[sort.column][1], sign = sort.down ? -1 : 1;
+      // What is unknown comes last, whichever way.
+      rows = rows.map((r, i) => [value(r), i, r]).sort(([a, i], [b, j]) => {
+        const [x, y] = [a === null || a === undefined, b === null || b === undefined];
+        return x - y || (x ? 0 : sign * (a < b ? -1 : a > b ? 1 : 0)) || i - j;
+      }).map(r => r[2]);
+    }
+    const numeric = c => c[2] === 1;
+    const head = t.columns.map((c, n) => {
+      const on = sort && sort.column === n;
+      return el("th", { class: numeric(c) ? "number" : "", scope: "col", "aria-sort": on ? (sort.down ? "descending" : "ascending") : "none" },
+        el("button", { type: "button", onclick: () => { tables.sort[tables.which] = { column: n, down: on ? !sort.down : numeric(c) }; paintTable(); $("table-body").querySelectorAll("th button")[n].focus(); } }, c[0], on ? (sort.down ? " ▾" : " ▴") : ""));
+    });
+    const shown = rows.slice(0, tables.limit).map(r => el("tr", {}, t.columns.map(c => { const v = c[1](r); return el("td", { class: numeric(c) ? "number" : "" }, typeof c[2] === "function" ? c[2](r) || v : numeric(c) ? exact(v) : v); })));
+    $("table-note").textContent = `${exact(rows.length)} of ${exact(t.rows().length)} rows` + (rows.length > shown.length ? `, the first ${exact(shown.length)} shown` : "");
+    $("table-body").replaceChildren(el("table", { class: "grid" }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, shown)),
+      rows.length > shown.length ? el("button", { class: "more", type: "button", onclick: () => { tables.limit += 1000; paintTable(); } }, `${exact(Math.min(1000, rows.length - shown.length))} more`) : "");
+  }
+
+  // ---- start
+
+  const trace = raw.inputs.filter(i => i[1] === "trace").map(i => String(i[2]).split("/").pop());
+  const what = trace.slice(0, 2).join(", ") + (trace.length > 2 ? ` and ${trace.length - 2} more` : "");
+  document.title = `${what || "addfg"} – addfg report`;
+  $("summary").textContent = [what, STEPS && UNIT === "steps" && `${count(STEPS)} steps`, plural(F.filter(f => f.kind !== "pseudo" && f.kind !== "others").length, "function"), CALLS && `${count(CALLS)} calls`, CROSSING && `${volume(CROSSING)} between functions`].filter(Boolean).join(" · ");
+  $("theme").onclick = () => {
+    const dark = state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    theme(dark ? "light" : "dark");
+    remember();
+    if (state.view === "timeline") draw.timeline();
+  };
+  VIEWS.forEach((name, n) => {
+    $("tab-" + name).onclick = () => view(name);
+    $("tab-" + name).addEventListener("keydown", event => {
+      const to = { ArrowRight: n + 1, ArrowLeft: n - 1 + VIEWS.length }[event.key];
+      if (to === undefined) return;
+      view(VIEWS[to % VIEWS.length]);
+      $("tab-" + VIEWS[to % VIEWS.length]).focus();
+    });
+  });
+  addEventListener("hashchange", () => { if (location.hash !== writing) recall(); writing = ""; });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (state.view === "timeline") draw.timeline(); });
+  // After the first frame, so that the page is there at once.
+  requestAnimationFrame(() => setTimeout(recall));
