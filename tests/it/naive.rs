@@ -118,7 +118,6 @@ fn recorded_programs() {
     if !have("valgrind") || !have("gcc") {
         return;
     }
-    let scratch = Scratch::new("programs");
     for (program, flags) in [
         ("recursion", &["-O0"][..]),
         ("recursion", &["-O2"]),
@@ -135,7 +134,7 @@ fn recorded_programs() {
         ("signal", &["-O1"]),
         ("signal", &["-O2"]),
     ] {
-        if let Some([elf, log]) = recorded(&scratch, program, flags) {
+        if let Some([elf, log]) = recording(&format!("{program}.c"), "gcc", flags) {
             compare(program, &log, &elf);
         }
     }

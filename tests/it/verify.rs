@@ -42,7 +42,7 @@ fn shipped_recordings() {
 fn recorded_programs() {
     let scratch = Scratch::new("verify-recorded");
     for (program, flags) in [("longjmp", &["-O1"][..]), ("tail", &["-O2"]), ("strings", &["-O2"])] {
-        if let Some([elf, log]) = recorded(&scratch, program, flags) {
+        if let Some([elf, log]) = recording(&format!("{program}.c"), "gcc", flags) {
             verify(program, &log, &elf, &scratch, &[]);
         }
     }

@@ -143,7 +143,7 @@ fn the_run_again_has_the_communications_of_the_first_pass() {
         ("signal", "-O1"),
     ] {
         let db = scratch.path("p.duckdb");
-        if let Some([elf, log]) = recorded(&scratch, program, &[flags]) {
+        if let Some([elf, log]) = recording(&format!("{program}.c"), "gcc", &[flags]) {
             common::load(&log, &elf, &db, &["--detail", "full"]);
             let connection = open(&db);
             let (again, first) = (replayed(&connection), kept(&connection));

@@ -1,7 +1,7 @@
 //! Tools that tests run where they are installed. What is skipped is said, past the harness, which
 //! keeps what tests print.
 
-use super::{Scratch, repository};
+use super::{repository, shared};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::Mutex;
 
 /// Tool, Debian's package, what is tested with it.
-pub const TOOLS: [(&str, &str, &str); 23] = [
+pub const TOOLS: [(&str, &str, &str); 25] = [
     ("valgrind", "valgrind", "recordings by lackey; counts of callgrind"),
     ("callgrind_annotate", "valgrind", "exports for callgrind"),
     ("gcc", "gcc", "programs that are recorded"),
@@ -17,6 +17,8 @@ pub const TOOLS: [(&str, &str, &str); 23] = [
     ("clang-19", "clang-19", "programs that are recorded; XRay"),
     ("clang++-19", "clang-19", "programs that are recorded"),
     ("llvm-xray-19", "llvm-19", "XRay logs against LLVM's reader"),
+    ("objdump", "binutils", "the oracle's instructions"),
+    ("readelf", "binutils", "the oracle's sections"),
     ("objcopy", "binutils", "CSI descriptions in programs"),
     ("gdb", "gdb", "core files of CSI programs"),
     ("qemu-x86_64", "qemu-user", "recordings on x86-64"),
@@ -30,7 +32,7 @@ pub const TOOLS: [(&str, &str, &str); 23] = [
     ("dot", "graphviz", "pictures"),
     ("gnuplot", "gnuplot-nox", "pictures of memory"),
     ("chromium", "chromium", "the page of the report in a browser"),
-    ("python3", "python3", "exports in other programs; the oracle"),
+    ("python3", "python3", "exports in other programs"),
     ("rustc", "", "Rust programs that are recorded"),
     ("timeout", "coreutils", "core files of CSI programs"),
 ];
@@ -98,12 +100,13 @@ pub fn compile(compiler: &str, program: &str, flags: &[&str], output: &Path) -> 
 /// Compiles a file.
 pub fn make(compiler: &str, source: &Path, flags: &[&str], output: &Path) {
     let ran = Command::new(compiler)
+        .current_dir(repository(""))
         .arg("-g")
         .args(flags)
         .arg("-o")
         .arg(output)
         .arg(source)
-        .arg("-lm")
+        .args(if compiler == "rustc" { None } else { Some("-lm") })
         .output()
         .expect("compiler runs");
     let error = String::from_utf8_lossy(&ran.stderr);
@@ -120,13 +123,21 @@ pub fn lackey(program: &Path, log: &Path) {
     ran.expect("valgrind runs");
 }
 
-/// Compiles a program of tests/programs with gcc and records it with lackey; gives program and log.
-pub fn recorded(scratch: &Scratch, program: &str, flags: &[&str]) -> Option<[PathBuf; 2]> {
-    let (elf, log) = (scratch.path("program"), scratch.path("log"));
-    (have("valgrind") && compile("gcc", &format!("{program}.c"), flags, &elf)).then(|| {
-        lackey(&elf, &log);
-        [elf, log]
-    })
+/// A program of tests/programs, compiled statically and recorded with lackey by the first test that
+/// asks for it: program and log.
+pub fn recording(source: &str, compiler: &str, flags: &[&str]) -> Option<[PathBuf; 2]> {
+    if !have("valgrind") || !have(compiler) {
+        return None;
+    }
+    let name = format!("{source}-{compiler}{}", flags.concat()).replace('/', "_");
+    let elf = shared(&name, |elf| {
+        let source = repository(&format!("tests/programs/{source}"));
+        let rust = ["-C", "target-feature=+crt-static", "-C", "relocation-model=static"];
+        let fixed = if compiler == "rustc" { &rust[..] } else { &["-static"] };
+        make(compiler, &source, &[fixed, flags].concat(), elf);
+    });
+    let log = shared(&format!("{name}.log"), |log| lackey(&elf, log));
+    Some([elf, log])
 }
 
 /// Runs a program in QEMU with a log of its registers, an instruction a block.

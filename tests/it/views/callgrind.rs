@@ -83,7 +83,7 @@ impl Names {
 }
 
 fn both(scratch: &Scratch) -> Option<Both> {
-    let [elf, log] = recorded(scratch, "recursion", &["-O1"])?;
+    let [elf, log] = recording("recursion.c", "gcc", &["-O1"])?;
     let (db, out) = (scratch.path("a.duckdb"), scratch.path("callgrind.out"));
     load(&log, &elf, &db, &[]);
     let ran = std::process::Command::new("valgrind")

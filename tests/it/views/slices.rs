@@ -12,7 +12,7 @@ fn a_backward_slice_reaches_the_planted_constant() {
         format!("planted.c:{}", 1 + source.lines().position(|l| l.contains(mark)).unwrap())
     };
     for flags in ["-O0", "-O1", "-O2"] {
-        let Some([elf, log]) = recorded(&scratch, "planted", &[flags]) else { return };
+        let Some([elf, log]) = recording("planted.c", "gcc", &[flags]) else { return };
         let path = scratch.path("planted.duckdb");
         load(&log, &elf, &path, &[]);
         let db = utf8(&path);

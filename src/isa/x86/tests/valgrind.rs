@@ -60,6 +60,12 @@ fn lackey_accesses(line: &str) -> Vec<(bool, u32)> {
     }
 }
 
+/// Says what is skipped, past the harness, which keeps what `eprintln!` writes.
+fn skipped(why: &str) {
+    let line = format!("skipped: the x86 decoder against valgrind: {why}\n");
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+}
+
 /// What the decoder says against what valgrind saw, step by step, with the differences that are
 /// valgrind's own taken out.
 #[test]
@@ -68,7 +74,7 @@ fn memory_agrees_with_valgrind() {
         std::process::Command::new(tool).arg("--version").output().is_ok_and(|o| o.status.success())
     };
     if !have("gcc") || !have("valgrind") {
-        eprintln!("skipped: needs gcc and valgrind");
+        skipped("needs gcc and valgrind");
         return;
     }
     let dir = std::env::temp_dir().join(format!("addfg-x86-{}", std::process::id()));
@@ -84,13 +90,13 @@ fn memory_agrees_with_valgrind() {
                 .is_ok_and(|o| o.status.success())
         };
         if !run("gcc", &[level, &["-static", "-no-pie", "p.c", "-o", "p", "-lm"]].concat()) {
-            eprintln!("skipped: gcc cannot link a static program here");
+            skipped("gcc cannot link a static program here");
             return;
         }
         let trace =
             ["--vex-guest-chase=no", "--tool=lackey", "--trace-mem=yes", "--log-file=p.log", "./p"];
         if !run("valgrind", &trace) {
-            eprintln!("skipped: valgrind cannot run a program made with {level:?}");
+            skipped(&format!("valgrind cannot run a program made with {level:?}"));
             continue;
         }
         let code = elf_code(&dir.join("p"));
