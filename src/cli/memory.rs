@@ -1,7 +1,8 @@
 use super::options::{self, OwnAllocator};
 use super::{Database, pictures};
 use crate::render::rows::{RowFormat, RowWriter, number, word};
-use crate::replay::allocations::{Site, Traffic};
+use crate::replay::Volume;
+use crate::replay::allocations::Site;
 use crate::replay::memory::Profile;
 use crate::views::memory::{self, Heap};
 use crate::views::needs::{Need, require};
@@ -123,20 +124,21 @@ fn write_traffic(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> a
     let mut report = RowWriter::new(&names, format, out)?;
     let mut list: Vec<_> = profile.traffic.iter().collect();
     list.sort_by_key(|(name, t)| {
-        (std::cmp::Reverse(t.read_bytes + t.written_bytes), (*name).clone())
+        (std::cmp::Reverse(t.volume.read_bytes + t.volume.written_bytes), (*name).clone())
     });
     for (name, t) in list {
         // Bytes that no step wrote are read for the first time, too; they are not told from
         // re-read ones.
-        let again = (t.written_bytes > 0).then(|| t.read_bytes.saturating_sub(t.first_read_bytes));
+        let again = (t.volume.written_bytes > 0)
+            .then(|| t.volume.read_bytes.saturating_sub(t.first_read_bytes));
         let dead = (name != "(stack)").then_some(t.dead_bytes);
         report.row(&[
             Value::Text(name.clone()),
-            count(t.reads),
-            count(t.read_bytes),
+            count(t.volume.reads),
+            count(t.volume.read_bytes),
             again.map_or(Value::Null, count),
-            count(t.writes),
-            count(t.written_bytes),
+            count(t.volume.writes),
+            count(t.volume.written_bytes),
             dead.map_or(Value::Null, count),
             count(t.touched),
         ])?;
@@ -149,7 +151,7 @@ fn write_traffic(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> a
 /// allocations.
 const BESIDE: [&str; 2] = ["<allocator>", "<not allocated>"];
 
-fn beside(heap: &Heap) -> impl Iterator<Item = (&'static str, Traffic)> {
+fn beside(heap: &Heap) -> impl Iterator<Item = (&'static str, Volume)> {
     BESIDE.into_iter().zip([heap.found.allocator, heap.found.elsewhere])
 }
 
@@ -236,10 +238,10 @@ fn write_each(heap: &Heap, report: &mut RowWriter) -> anyhow::Result<()> {
         let figures = [
             Value::BigInt(a.allocated),
             number(a.freed),
-            Value::UBigInt(a.traffic.read),
-            Value::UBigInt(a.traffic.unique_read),
-            Value::UBigInt(a.traffic.written),
-            Value::UBigInt(a.traffic.dead),
+            Value::UBigInt(a.traffic.volume.read_bytes),
+            Value::UBigInt(a.traffic.unique_read_bytes),
+            Value::UBigInt(a.traffic.volume.written_bytes),
+            Value::UBigInt(a.traffic.dead_bytes),
             number(a.first_use),
             number(a.last_use),
         ];
@@ -248,7 +250,8 @@ fn write_each(heap: &Heap, report: &mut RowWriter) -> anyhow::Result<()> {
     for (name, traffic) in beside(heap) {
         let mut row = vec![Value::Null; EACH.len()];
         row[4] = text(name);
-        (row[8], row[10]) = (Value::UBigInt(traffic.read), Value::UBigInt(traffic.written));
+        (row[8], row[10]) =
+            (Value::UBigInt(traffic.read_bytes), Value::UBigInt(traffic.written_bytes));
         report.row(&row)?;
     }
     Ok(())
@@ -273,7 +276,7 @@ const SITES: [&str; 11] = [
 fn write_sites(heap: &Heap, limit: usize, report: &mut RowWriter) -> anyhow::Result<usize> {
     let mut rows = Vec::new();
     for (site, sum) in &heap.found.sites {
-        let unread = sum.bytes.saturating_sub(sum.traffic.unique_read);
+        let unread = sum.bytes.saturating_sub(sum.traffic.unique_read_bytes);
         // Of nothing there is no share.
         let never_read =
             (sum.bytes > 0).then(|| format!("{:.1} %", 100.0 * unread as f64 / sum.bytes as f64));
@@ -283,20 +286,21 @@ fn write_sites(heap: &Heap, limit: usize, report: &mut RowWriter) -> anyhow::Res
             Value::UBigInt(sum.count),
             Value::UBigInt(sum.bytes),
             Value::UBigInt(sum.peak),
-            Value::UBigInt(sum.traffic.read),
-            Value::UBigInt(sum.traffic.written),
-            Value::UBigInt(sum.traffic.dead),
+            Value::UBigInt(sum.traffic.volume.read_bytes),
+            Value::UBigInt(sum.traffic.volume.written_bytes),
+            Value::UBigInt(sum.traffic.dead_bytes),
             word(never_read),
             Value::BigInt(steps),
         ];
-        let traffic = sum.traffic.read + sum.traffic.written;
+        let traffic = sum.traffic.volume.read_bytes + sum.traffic.volume.written_bytes;
         rows.push((traffic, [&place(heap, *site)[..], &figures].concat()));
     }
     for (name, traffic) in beside(heap) {
         let mut row = vec![Value::Null; SITES.len()];
         row[0] = text(name);
-        (row[6], row[7]) = (Value::UBigInt(traffic.read), Value::UBigInt(traffic.written));
-        rows.push((traffic.read + traffic.written, row));
+        (row[6], row[7]) =
+            (Value::UBigInt(traffic.read_bytes), Value::UBigInt(traffic.written_bytes));
+        rows.push((traffic.read_bytes + traffic.written_bytes, row));
     }
     rows.sort_by_key(|r| std::cmp::Reverse(r.0));
     for (_, row) in rows.iter().take(limit) {

@@ -1,4 +1,5 @@
 use super::{Database, options, pictures};
+use crate::id::InstructionId;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::replay::slice::Bounds;
@@ -114,7 +115,7 @@ fn dependences(db: &duckdb::Connection, args: &Args) -> anyhow::Result<ExitCode>
 }
 
 /// Function, address, text and line of an instruction.
-fn place(found: &Shown, instruction: i32) -> [Value; 4] {
+fn place(found: &Shown, instruction: InstructionId) -> [Value; 4] {
     let (what, line) = found.text(instruction);
     let address = format!("{:#x}", found.address(instruction));
     [found.function(instruction), &address, what, line].map(|t| Value::Text(t.to_owned()))

@@ -5,9 +5,9 @@
 use super::error::GraphError;
 use super::model::{Flow, NodeId, Via};
 use super::rows::{DataRow, report};
-use crate::id::FunctionId;
+use crate::id::{CallId, FunctionId, ThreadId};
 use crate::query::each;
-use crate::replay::dataflow::{Write, communications};
+use crate::replay::writers::{Access, communications};
 use crate::replay::{Code, places};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
@@ -19,20 +19,21 @@ struct StepEdge {
     write: u64,
     read: u64,
     bytes: u32,
-    write_thread: u16,
-    read_thread: u16,
+    /// None: no step wrote.
+    write_thread: Option<ThreadId>,
+    read_thread: ThreadId,
     via: Via,
     /// Pseudo-function, if no step wrote.
     nobody: Option<FunctionId>,
 }
 
 /// Number of an access.
-fn access(write: &Write) -> u64 {
-    u64::try_from(write.seq).unwrap_or(0) << 16 | u64::from(write.ordinal)
+fn access(access: Access) -> u64 {
+    u64::try_from(access.seq).unwrap_or(0) << 16 | u64::from(access.ordinal)
 }
 
 /// One end of an edge of the graph of call instances; None: a pseudo-function.
-type End = (Option<i32>, Option<FunctionId>);
+type End = (Option<CallId>, Option<FunctionId>);
 
 /// Bytes and transfers.
 type Sums = (i64, i64);
@@ -64,13 +65,14 @@ fn steps(connection: &Connection) -> Result<Vec<StepEdge>, GraphError> {
     let code = Code::open(connection)?;
     let mut edges: Vec<StepEdge> = Vec::new();
     communications(&code, connection, |c| {
-        let (via, unwritten) = places.at(c.is_register, c.address);
+        let first = c.bytes.first;
+        let (via, unwritten) = places.at(first.space.is_register(), first.address);
         let nobody = || pseudo.get(places.name(unwritten)).copied();
         edges.push(StepEdge {
-            write: c.write.as_ref().map_or(0, access),
-            read: access(&c.read),
-            bytes: c.bytes,
-            write_thread: c.write.map_or(0, |w| w.thread),
+            write: c.write.map_or(0, |w| access(w.access)),
+            read: access(c.read),
+            bytes: c.bytes.size,
+            write_thread: c.write.map(|w| w.access.thread),
             read_thread: c.read.thread,
             via: Via::of(via),
             nobody: if c.write.is_some() { None } else { nobody() },
@@ -85,13 +87,13 @@ fn instances(
     edges: &[StepEdge],
 ) -> Result<FxHashMap<(End, End, Via), Sums>, GraphError> {
     // First step, call, function.
-    let mut intervals: FxHashMap<u16, Vec<(u64, i32, FunctionId)>> = FxHashMap::default();
+    let mut intervals: FxHashMap<ThreadId, Vec<(u64, CallId, FunctionId)>> = FxHashMap::default();
     each(connection, report!("bottom_up_calls"), &[], |r| {
         let entry = (r.get(1)?, r.get(2)?, r.get(3)?);
         intervals.entry(r.get(0)?).or_default().push(entry);
         Ok(())
     })?;
-    let call = |thread: u16, access: u64| -> Option<End> {
+    let call = |thread: ThreadId, access: u64| -> Option<End> {
         let list = intervals.get(&thread)?;
         let at = list.partition_point(|i| i.0 <= access >> 16).checked_sub(1)?;
         list.get(at).map(|&(_, call, function)| (Some(call), Some(function)))
@@ -103,7 +105,7 @@ fn instances(
             let writer = if edge.write == 0 {
                 (None, edge.nobody)
             } else {
-                call(edge.write_thread, edge.write).unwrap_or_default()
+                edge.write_thread.and_then(|t| call(t, edge.write)).unwrap_or_default()
             };
             let sums = instances.entry((writer, reader, edge.via)).or_default();
             sums.0 += i64::from(edge.bytes);

@@ -10,7 +10,8 @@ use super::selection::{Selection, Show};
 use crate::id::{FunctionId, InstructionId};
 use crate::query::each;
 use crate::replay::Code;
-use crate::replay::control::{ControlFlow, ExecutedLoop, carried};
+use crate::replay::carried::carried;
+use crate::replay::control::{ControlFlow, ExecutedLoop};
 use crate::text::human_count;
 use duckdb::Connection;
 use std::collections::BTreeMap;
@@ -135,18 +136,20 @@ fn leaders(inside: Inside, flow: &ControlFlow) -> Vec<(i64, i64)> {
     // What of a function is in no loop is one part.
     let mut outside = BTreeMap::new();
     for (block, _) in flow.blocks.iter().zip(&flow.loop_of).filter(|(_, l)| l.is_none()) {
-        let least = block.instructions.iter().copied().min().unwrap_or(0);
+        let least = block.instructions.iter().copied().min();
         let at = outside.entry(block.function).or_insert(least);
         *at = least.min(*at);
     }
     let mut list = Vec::new();
     for (block, in_loop) in flow.blocks.iter().zip(&flow.loop_of) {
         let leader = match (inside, in_loop) {
-            (Inside::Loop, Some(l)) => flow.blocks[flow.loops[*l].header].instructions[0],
-            (Inside::Loop, None) => outside.get(&block.function).copied().unwrap_or(0),
-            _ => block.instructions[0],
+            (Inside::Loop, Some(l)) => flow.blocks[flow.loops[*l].header].instructions.first(),
+            (Inside::Loop, None) => outside.get(&block.function).and_then(Option::as_ref),
+            _ => block.instructions.first(),
         };
-        list.extend(block.instructions.iter().map(|&i| (i64::from(i), i64::from(leader))));
+        let column = |i: &InstructionId| i64::from(i.column());
+        let leader = leader.map_or(0, column);
+        list.extend(block.instructions.iter().map(|i| (column(i), leader)));
     }
     list
 }
@@ -252,9 +255,7 @@ fn block_label(list: &[Executed]) -> Label {
 
 /// The innermost loop that the part with this first instruction is.
 fn loop_of(flow: &ControlFlow, first: InstructionId) -> Option<&ExecutedLoop> {
-    let block = (*flow.block_of.get(usize::try_from(first.get()).ok()?)?)?;
-    let number = (*flow.loop_of.get(usize::try_from(block).ok()?)?)?;
-    flow.loops.get(number)
+    flow.loops.get((*flow.loop_of.get(flow.block_of(first)?)?)?)
 }
 
 fn loop_label(list: &[Executed], found: Option<&ExecutedLoop>) -> Label {
@@ -277,27 +278,27 @@ fn loop_label(list: &[Executed], found: Option<&ExecutedLoop>) -> Label {
 /// The executed control flow with the nodes of its instructions.
 struct Placed<'a> {
     run: &'a Run,
-    node_of: BTreeMap<i32, NodeId>,
+    node_of: BTreeMap<InstructionId, NodeId>,
 }
 
 impl<'a> Placed<'a> {
     fn new(run: &'a Run, parts: &Parts) -> Placed<'a> {
         let mut node_of = BTreeMap::new();
         for (&first, list) in parts {
-            node_of.extend(list.iter().map(|r| (r.instruction.column(), NodeId::Part(first))));
+            node_of.extend(list.iter().map(|r| (r.instruction, NodeId::Part(first))));
         }
         Placed { run, node_of }
     }
 
     /// The part of an instruction.
-    fn part(&self, instruction: i32) -> Option<NodeId> {
+    fn part(&self, instruction: InstructionId) -> Option<NodeId> {
         self.node_of.get(&instruction).copied()
     }
 
     /// The part of an instruction, else its function.
-    fn node(&self, instruction: i32) -> Option<NodeId> {
+    fn node(&self, instruction: InstructionId) -> Option<NodeId> {
         let function = || self.run.code.instruction(instruction).function;
-        self.part(instruction).or_else(|| FunctionId::from_column(function()).map(NodeId::Function))
+        self.part(instruction).or_else(|| function().map(NodeId::Function))
     }
 
     /// The parts at the end of one block and at the begin of another.
@@ -342,9 +343,9 @@ impl<'a> Placed<'a> {
             selection.via.is_empty() || selection.via.iter().any(|&via| via != Via::Register);
         let register_wanted = selection.wants(Via::Register);
         let found = carried(&self.run.code, connection, &self.run.flow)?;
-        for ((writer, reader, _), (memory, register)) in found {
-            let bytes =
-                if memory_wanted { memory } else { 0 } + if register_wanted { register } else { 0 };
+        for ((writer, reader, _), carried) in found {
+            let bytes = if memory_wanted { carried.memory } else { 0 }
+                + if register_wanted { carried.register } else { 0 };
             if let Some((writer, reader)) = self.node(writer).zip(self.node(reader)) {
                 rows.carried.push((writer, reader, bytes));
             }

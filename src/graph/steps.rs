@@ -5,10 +5,10 @@ use super::model::{Flow, Node, NodeId, NodeKind, Via};
 use super::names::FunctionNames;
 use super::rows::{DataRow, LevelRows, report};
 use super::selection::Selection;
-use crate::id::{FunctionId, Seq};
+use crate::id::{CallId, InstructionId, Seq};
 use crate::query::each;
-use crate::replay::dataflow::{Communication, Observer, replay};
-use crate::replay::{Code, Places, places};
+use crate::replay::writers::{Communication, Observer, observe};
+use crate::replay::{Code, Places, Step, places};
 use duckdb::{Connection, OptionalExt};
 use std::collections::BTreeMap;
 
@@ -22,20 +22,26 @@ type Range = (i64, i64);
 struct Watch {
     range: Range,
     /// Only of this call instance.
-    call: Option<i32>,
-    steps: Vec<(i64, i32)>,
+    call: Option<CallId>,
+    steps: Vec<(i64, InstructionId)>,
     found: Vec<Communication>,
+}
+
+impl Watch {
+    fn shows(&self, seq: i64, call: Option<CallId>) -> bool {
+        seq >= self.range.0 && (self.call.is_none() || self.call == call)
+    }
 }
 
 impl Observer for Watch {
     fn communication(&mut self, c: &Communication) {
-        if c.read.seq >= self.range.0 && self.call.is_none_or(|call| call == c.call) {
+        if self.shows(c.read.seq, c.call) {
             self.found.push(*c);
         }
     }
-    fn step(&mut self, seq: i64, instruction: i32, call: i32) -> bool {
-        if seq >= self.range.0 && self.call.is_none_or(|c| c == call) {
-            self.steps.push((seq, instruction));
+    fn end(&mut self, step: &Step) -> bool {
+        if self.shows(step.seq, step.call) {
+            self.steps.push((step.seq, step.instruction));
         }
         true
     }
@@ -50,7 +56,7 @@ pub fn read(connection: &Connection, selection: &Selection) -> Result<LevelRows,
         return too_long(range.1 - range.0 + 1);
     }
     let mut watch = Watch { range, call, steps: Vec::new(), found: Vec::new() };
-    replay(&code, connection, range.1, &mut watch)?;
+    observe(&code, connection, range.1, &mut watch)?;
     match i64::try_from(watch.steps.len()) {
         Ok(..=LIMIT) => {}
         count => return too_long(count.unwrap_or(i64::MAX)),
@@ -62,11 +68,12 @@ pub fn read(connection: &Connection, selection: &Selection) -> Result<LevelRows,
     let sources = Sources { code: &code, names: &names, places: places(connection)?, beside };
     let mut sums: BTreeMap<(NodeId, NodeId, Via), (i64, i64)> = BTreeMap::new();
     for c in &watch.found {
-        let (via, unwritten) = sources.places.at(c.is_register, c.address);
+        let first = c.bytes.first;
+        let (via, unwritten) = sources.places.at(first.space.is_register(), first.address);
         let via = Via::of(via);
         let writer = sources.node(c, unwritten, &mut rows);
         let sum = sums.entry((writer, step(c.read.seq), via)).or_default();
-        *sum = (sum.0 + i64::from(c.bytes), sum.1 + 1);
+        *sum = (sum.0 + i64::from(c.bytes.size), sum.1 + 1);
     }
     for ((writer, reader, via), (bytes, transfers)) in sums {
         if selection.wants(via) {
@@ -81,13 +88,13 @@ pub fn read(connection: &Connection, selection: &Selection) -> Result<LevelRows,
 fn wanted(
     connection: &Connection,
     selection: &Selection,
-) -> Result<(Range, Option<i32>), GraphError> {
+) -> Result<(Range, Option<CallId>), GraphError> {
     if let Some(range) = selection.range {
         return Ok((range, None));
     }
     let focus = selection.focus.ok_or(GraphError::NoRange)?;
     let sql = "SELECT call_id, call_seq, return_seq FROM function_call WHERE function_id = ? AND instance = ?";
-    type Found = (i32, Option<i64>, Option<i64>);
+    type Found = (CallId, Option<i64>, Option<i64>);
     let params = duckdb::params![focus.function_id, focus.instance.unwrap_or(1)];
     let found: Option<Found> =
         connection.query_row(sql, params, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?))).optional()?;
@@ -101,18 +108,14 @@ fn step(seq: i64) -> NodeId {
     NodeId::Step(u64::try_from(seq).ok().and_then(Seq::new).unwrap_or(Seq::FIRST))
 }
 
-fn function(code: &Code, instruction: i32) -> Option<FunctionId> {
-    FunctionId::from_column(code.instruction(instruction).function)
-}
-
 fn add_steps(
     connection: &Connection,
     code: &Code,
     names: &FunctionNames,
-    steps: &[(i64, i32)],
+    steps: &[(i64, InstructionId)],
     rows: &mut LevelRows,
 ) -> duckdb::Result<()> {
-    let mut texts: BTreeMap<i32, (String, String)> = BTreeMap::new();
+    let mut texts: BTreeMap<InstructionId, (String, String)> = BTreeMap::new();
     each(connection, report!("instruction_texts"), &[], |r| {
         texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
         Ok(())
@@ -124,7 +127,7 @@ fn add_steps(
             name: text,
             kind: NodeKind::Step,
             text: vec![if line.is_empty() { seq.to_string() } else { format!("{seq}, {line}") }],
-            function: Some(names.name(function(code, instruction)).to_owned()),
+            function: Some(names.name(code.instruction(instruction).function).to_owned()),
             steps_self: Some(1),
             members: 1,
             ..Node::default()
@@ -154,10 +157,11 @@ impl Sources<'_> {
             rows.nodes.entry(id).or_insert_with(node);
             return id;
         };
+        let write = write.access;
         if rows.nodes.contains_key(&step(write.seq)) {
             return step(write.seq);
         }
-        let function = function(self.code, write.instruction);
+        let function = self.code.instruction(write.instruction).function;
         let id = function.map_or(NodeId::Others, NodeId::Function);
         let name = || format!("{} ({})", self.names.name(function), self.beside);
         let node = || Node { id, name: name(), members: 1, ..Node::default() };

@@ -1,7 +1,10 @@
 //! The critical path: the longest chain of steps each of which reads what the one before wrote.
 
-use super::dataflow::{Communication, Observer, Write, replay};
-use super::{Code, ReplayError};
+use super::code::Code;
+use super::error::ReplayError;
+use super::resolve::{Bytes, Step};
+use super::writers::{Communication, Observer, observe};
+use crate::id::{CallId, FunctionId, InstructionId};
 use duckdb::Connection;
 use std::collections::BTreeMap;
 
@@ -15,11 +18,14 @@ pub struct CriticalPath {
     pub length: u64,
     /// Steps on the path by function, and by call instance with its function; empty where the run
     /// is too long to keep them.
-    pub by_function: BTreeMap<i32, u64>,
-    pub by_call: BTreeMap<i32, (i32, u64)>,
-    /// Instructions of the path's last steps, newest first: seq, instruction.
-    pub end: Vec<(i64, i32)>,
+    pub by_function: BTreeMap<Option<FunctionId>, u64>,
+    pub by_call: BTreeMap<CallId, (Option<FunctionId>, u64)>,
+    /// Instructions of the path's last steps, newest first.
+    pub end: Vec<(i64, InstructionId)>,
 }
+
+/// In `back`: the step is on the path.
+const MARKED: u32 = u32::MAX;
 
 struct Longest {
     first: i64,
@@ -29,28 +35,31 @@ struct Longest {
     /// By step: how far back the step before it on its chain is; 0: it begins one.
     back: Vec<u32>,
     keeps: bool,
+    /// Length of the longest chain of all, and its last step.
     best: (u32, i64),
     steps: i64,
 }
 
 impl Observer for Longest {
     fn communication(&mut self, c: &Communication) {
-        if let Some(w) = c.write
-            && w.tag > self.deepest.0
+        if let Some(write) = c.write
+            && write.tag > self.deepest.0
         {
-            self.deepest = (w.tag, c.read.seq - w.seq);
+            self.deepest = (write.tag, c.read.seq - write.access.seq);
         }
     }
-    fn write(&mut self, _: &Write, _: i32, _: bool, _: u64, _: u32) -> u32 {
+
+    fn write(&mut self, _: Bytes) -> u32 {
         self.deepest.0.saturating_add(1)
     }
-    fn step(&mut self, seq: i64, _: i32, _: i32) -> bool {
+
+    fn end(&mut self, step: &Step) -> bool {
         let length = self.deepest.0.saturating_add(1);
         if length > self.best.0 {
-            self.best = (length, seq);
+            self.best = (length, step.seq);
         }
         if self.keeps {
-            self.back.resize((seq - self.first) as usize, 0);
+            self.back.resize(self.place(step.seq), 0);
             self.back.push(u32::try_from(self.deepest.1).unwrap_or(0));
         }
         self.deepest = (0, 0);
@@ -59,53 +68,63 @@ impl Observer for Longest {
     }
 }
 
+impl Longest {
+    /// Where a step stands in `back`.
+    fn place(&self, seq: i64) -> usize {
+        usize::try_from(seq - self.first).unwrap_or(0)
+    }
+
+    /// Marks the steps of the path in place.
+    fn mark(&mut self) {
+        let mut at = self.place(self.best.1);
+        while let Some(step) = self.back.get_mut(at) {
+            let distance = std::mem::replace(step, MARKED) as usize;
+            if distance == 0 || distance > at {
+                break;
+            }
+            at -= distance;
+        }
+    }
+}
+
 /// How many of the path's last steps are kept.
 const SHOWN: usize = 1000;
 
+/// Finds the longest chain: once through the run, and once back along the chain for what its steps
+/// are.
 pub fn critical_path(code: &Code, connection: &Connection) -> Result<CriticalPath, ReplayError> {
-    let keeps = code.last - code.first < LIMIT;
     let mut longest = Longest {
         first: code.first,
         deepest: (0, 0),
         back: Vec::new(),
-        keeps,
+        keeps: code.last - code.first < LIMIT,
         best: (0, 0),
         steps: 0,
     };
-    replay(code, connection, code.last, &mut longest)?;
-    let mut path = CriticalPath {
-        steps: longest.steps,
-        length: longest.best.0.into(),
-        ..CriticalPath::default()
-    };
-    if !keeps || longest.best.0 == 0 {
+    observe(code, connection, code.last, &mut longest)?;
+    let length = longest.best.0.into();
+    let mut path = CriticalPath { steps: longest.steps, length, ..CriticalPath::default() };
+    if !longest.keeps || length == 0 {
         return Ok(path);
     }
-    // Marks the steps of the path in place, then asks the run what they are.
-    let mut at = longest.best.1 - code.first;
-    let back = &mut longest.back;
-    loop {
-        let Some(step) = back.get_mut(at as usize) else { break };
-        let distance = i64::from(std::mem::replace(step, u32::MAX));
-        if distance == 0 || distance > at {
-            break;
-        }
-        at -= distance;
-    }
+    longest.mark();
     code.backwards(connection, (code.first, longest.best.1), |piece| {
-        for step in (piece.first_step..piece.end_step).rev() {
+        for step in piece.steps().rev() {
             let seq = piece.seq(step);
-            if back.get((seq - code.first) as usize) == Some(&u32::MAX) {
-                let instruction = piece.block.instructions[step];
-                let function = code.instruction(instruction).function;
-                *path.by_function.entry(function).or_default() += 1;
-                path.by_call.entry(piece.call).or_insert((function, 0)).1 += 1;
-                if path.end.len() < SHOWN {
-                    path.end.push((seq, instruction));
-                }
+            if longest.back.get(longest.place(seq)) != Some(&MARKED) {
+                continue;
+            }
+            let instruction = piece.block.instructions[step];
+            let function = code.instruction(instruction).function;
+            *path.by_function.entry(function).or_default() += 1;
+            if let Some(call) = piece.call {
+                path.by_call.entry(call).or_insert((function, 0)).1 += 1;
+            }
+            if path.end.len() < SHOWN {
+                path.end.push((seq, instruction));
             }
         }
-        true
+        Ok(true)
     })?;
     Ok(path)
 }

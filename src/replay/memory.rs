@@ -1,34 +1,26 @@
 //! What a run does to memory: accesses over address and time, footprint, traffic by variable and
 //! region, dead bytes, reuse distance.
+//!
+//! Accesses are those of the log: what returns and calls do, and saves and restores of registers,
+//! counts as well.
 
-use super::dataflow::Observer;
-use super::{Code, Piece, Place, Places, ReplayError};
+use super::bytes::ByteMap;
+use super::code::{BlockAccess, Code};
+use super::error::ReplayError;
+use super::places::{ByPage, Places};
+use super::reuse::Order;
+use super::usage::{Traffic, Usage, Use};
+use super::window::Piece;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Parts of the run that are told apart.
+pub use super::usage::PAGE;
+
+/// Parts of the run that are told apart, at most 255.
 const TIMES: i64 = 128;
-/// Bytes of memory that are told apart in the picture of accesses: a page.
-pub const PAGE: u64 = 4096;
 /// Bytes that are fetched together, for the reuse distance: a cache line.
 pub const LINE: u64 = 64;
-
-/// Traffic of a variable, or of what of a kind of memory has no name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    pub reads: u64,
-    pub read_bytes: u64,
-    pub writes: u64,
-    pub written_bytes: u64,
-    /// Written, and overwritten or left without being read. Of the stack this counts return
-    /// addresses and saves, so it is 0 there.
-    pub dead_bytes: u64,
-    /// Distinct bytes.
-    pub touched: u64,
-    /// Bytes read for the first time since they were written; the rest is read again.
-    pub first_read_bytes: u64,
-}
 
 /// A part of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +36,8 @@ pub struct Moment {
 
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// By variable name, or `(heap)` and the like.
+    /// By variable name, or `(heap)` and the like. Of the stack dead bytes would be return
+    /// addresses and saves, so they are 0 there.
     pub traffic: BTreeMap<String, Traffic>,
     pub moments: Vec<Moment>,
     /// By moment and page: reads and writes.
@@ -56,254 +49,147 @@ pub struct Profile {
     pub cold: u64,
 }
 
-const SEEN: u8 = 1;
-const UNREAD: u8 = 2;
-
-#[derive(Clone)]
-struct Bytes {
-    state: [u8; PAGE as usize],
-    /// The last moment in which each was touched, plus one.
-    moment: [u8; PAGE as usize],
-    /// Which traffic the bytes count for, where that is one for the whole page.
-    place: Option<u32>,
-}
-
 struct Tracker<'a> {
     places: &'a Places,
     profile: Profile,
     first: i64,
+    /// Steps of a moment.
     length: i64,
-    pages: FxHashMap<u64, Box<Bytes>>,
+    usage: Usage,
+    /// The last moment in which each byte was touched, plus one.
+    touched: ByteMap<u8, { PAGE as usize }>,
     traffic: Vec<Traffic>,
-    names: FxHashMap<String, u32>,
+    /// Where in `traffic` what has a name is.
+    names: FxHashMap<String, usize>,
+    named: ByPage<usize>,
     order: Order,
     now: usize,
     footprint: u64,
 }
 
-/// Distinct lines since a line's last access, after Olken: a Fenwick tree over the times of the
-/// last accesses.
-struct Order {
-    tree: Vec<u32>,
-    next: usize,
-    last: FxHashMap<u64, usize>,
-}
-
-impl Order {
-    fn add(&mut self, mut at: usize, delta: i32) {
-        while at < self.tree.len() {
-            self.tree[at] = self.tree[at].wrapping_add_signed(delta);
-            at += at & at.wrapping_neg();
-        }
-    }
-
-    fn up_to(&self, mut at: usize) -> u32 {
-        let mut sum = 0u32;
-        while at > 0 {
-            sum = sum.wrapping_add(self.tree[at]);
-            at &= at - 1;
-        }
-        sum
-    }
-
-    /// Distinct lines since the last access, None: the first.
-    fn touch(&mut self, line: u64) -> Option<u32> {
-        if self.next + 1 >= self.tree.len() {
-            self.renumber();
-        }
-        self.next += 1;
-        let now = self.next;
-        let before = self.last.insert(line, now);
-        let distance = before.map(|t| {
-            let since = self.last.len() as u32 - self.up_to(t);
-            self.add(t, -1);
-            since
-        });
-        self.add(now, 1);
-        distance
-    }
-
-    /// Times of last accesses from 1 without gaps, in a tree with as much room again.
-    fn renumber(&mut self) {
-        let mut lines: Vec<(usize, u64)> = self.last.iter().map(|(&l, &t)| (t, l)).collect();
-        lines.sort_unstable();
-        self.tree = vec![0; (4 * lines.len()).max(1 << 16)];
-        self.next = lines.len();
-        for (i, (_, line)) in lines.into_iter().enumerate() {
-            self.last.insert(line, i + 1);
-            self.add(i + 1, 1);
-        }
-    }
-}
-
 impl Tracker<'_> {
-    fn name(&mut self, address: u64) -> u32 {
-        let name = match self.places.variable(address) {
-            Some(v) => self.places.variables()[v].name.clone(),
-            None => format!("({})", self.places.at(false, address).0),
-        };
-        let next = self.traffic.len() as u32;
-        let at = *self.names.entry(name).or_insert(next);
-        if at == next {
-            self.traffic.push(Traffic::default());
-        }
-        at
-    }
-
-    fn access(&mut self, is_write: bool, address: u64, bytes: u32) {
-        let moment = self.now;
-        let at = self.name_of(address);
-        let traffic = &mut self.traffic[at as usize];
-        if is_write {
-            traffic.writes += 1;
-            traffic.written_bytes += u64::from(bytes);
-            self.profile.moments[moment].writes += 1;
-        } else {
-            traffic.reads += 1;
-            traffic.read_bytes += u64::from(bytes);
-            self.profile.moments[moment].reads += 1;
-        }
-        let page = self.profile.pages.entry((moment, address / PAGE)).or_default();
-        *(if is_write { &mut page.1 } else { &mut page.0 }) += 1;
-        for i in 0..u64::from(bytes) {
-            let a = address.wrapping_add(i);
-            let page = self.page(a);
-            let slot = (a % PAGE) as usize;
-            let state = page.state[slot];
-            let fresh = page.moment[slot] != moment as u8 + 1;
-            page.moment[slot] = moment as u8 + 1;
-            page.state[slot] = match is_write {
-                true => SEEN | UNREAD,
-                false => SEEN | (state & UNREAD),
+    /// Where in `traffic` an address counts.
+    fn name(&mut self, address: u64) -> usize {
+        let (places, names, traffic) = (self.places, &mut self.names, &mut self.traffic);
+        self.named.find(places, address, || {
+            let name = match places.variable(address) {
+                Some(v) => places.variables()[v].name.clone(),
+                None => format!("({})", places.at(false, address).0),
             };
-            self.profile.moments[moment].touched += u64::from(fresh);
-            self.footprint += u64::from(state & SEEN == 0);
-            let traffic = &mut self.traffic[at as usize];
-            traffic.touched += u64::from(state & SEEN == 0);
-            traffic.dead_bytes += u64::from(is_write && state & UNREAD != 0);
-        }
-        let (first, last) =
-            (address / LINE, address.wrapping_add(u64::from(bytes.max(1)) - 1) / LINE);
-        for line in [first, last].into_iter().take(if first == last { 1 } else { 2 }) {
-            match self.order.touch(line) {
-                None => self.profile.cold += 1,
-                Some(distance) => {
-                    let class = (u32::BITS - distance.leading_zeros()) as usize;
-                    if self.profile.reuse.len() <= class {
-                        self.profile.reuse.resize(class + 1, 0);
-                    }
-                    self.profile.reuse[class] += 1;
-                }
-            }
-        }
-    }
-
-    fn page(&mut self, address: u64) -> &mut Bytes {
-        self.pages.entry(address / PAGE).or_insert_with(|| {
-            Box::new(Bytes { state: [0; PAGE as usize], moment: [0; PAGE as usize], place: None })
+            *names.entry(name).or_insert_with(|| {
+                traffic.push(Traffic::default());
+                traffic.len() - 1
+            })
         })
     }
 
-    /// [`Tracker::name`], remembered for pages of one kind.
-    fn name_of(&mut self, address: u64) -> u32 {
-        if let Some(place) = self.page(address).place {
-            return place;
+    fn access(&mut self, access: &BlockAccess, address: u64) {
+        let how = match (access.is_write, access.is_control) {
+            (true, _) => Use::Write,
+            (false, true) => Use::Control,
+            (false, false) => Use::Read,
+        };
+        let bytes = u64::from(access.size);
+        let at = self.name(address);
+        let traffic = &mut self.traffic[at];
+        let before = traffic.touched;
+        self.usage.access(how, address, bytes, traffic);
+        self.footprint += traffic.touched - before;
+        let moment = &mut self.profile.moments[self.now];
+        let page = self.profile.pages.entry((self.now, address / PAGE)).or_default();
+        let (all, here) = if access.is_write {
+            (&mut moment.writes, &mut page.1)
+        } else {
+            (&mut moment.reads, &mut page.0)
+        };
+        *all += 1;
+        *here += 1;
+        // There are fewer than 256 moments.
+        let now = (self.now + 1) as u8;
+        self.touched.visit(address, bytes, |last| {
+            moment.touched += u64::from(*last != now);
+            *last = now;
+        });
+        let (first, last) = (address / LINE, address.wrapping_add(bytes.max(1) - 1) / LINE);
+        self.line(first);
+        if last != first {
+            self.line(last);
         }
-        let place = self.name(address);
-        if self.places.is_uniform(address / PAGE * PAGE, PAGE) {
-            self.page(address).place = Some(place);
-        }
-        place
     }
-}
 
-impl Observer for Tracker<'_> {
+    /// An access to a line.
+    fn line(&mut self, line: u64) {
+        let Some(distance) = self.order.touch(line) else {
+            self.profile.cold += 1;
+            return;
+        };
+        let class = (u32::BITS - distance.leading_zeros()) as usize;
+        if self.profile.reuse.len() <= class {
+            self.profile.reuse.resize(class + 1, 0);
+        }
+        self.profile.reuse[class] += 1;
+    }
+
     fn piece(&mut self, piece: &Piece) {
-        for step in piece.first_step..piece.end_step {
-            self.now =
-                (((piece.seq(step) - self.first) / self.length).clamp(0, TIMES - 1)) as usize;
+        for step in piece.steps() {
+            let moment = ((piece.seq(step) - self.first) / self.length).clamp(0, TIMES - 1);
+            self.now = usize::try_from(moment).unwrap_or(0);
             let moment = &mut self.profile.moments[self.now];
             if moment.first_seq == 0 {
                 moment.first_seq = piece.seq(step);
             }
             for access in piece.block.accesses_of(step) {
-                if let Place::Memory(index) = access.place
-                    && let Some(&address) = piece.address.get(index as usize)
-                {
-                    self.access(access.is_write, address, access.size);
-                    if !access.is_write && !access.is_control {
-                        self.read(address, access.size);
-                    }
+                if let Some(address) = access.address(piece.address) {
+                    self.access(access, address);
                 }
             }
-            let footprint = self.footprint;
-            self.profile.moments[self.now].footprint = footprint;
+            self.profile.moments[self.now].footprint = self.footprint;
         }
+    }
+
+    fn finish(mut self) -> Profile {
+        // What was written last and not read.
+        let left: Vec<u64> = self.usage.unread().collect();
+        for address in left {
+            let at = self.name(address);
+            self.traffic[at].dead_bytes += 1;
+        }
+        for (name, at) in self.names {
+            let mut sum = self.traffic[at];
+            if name == "(stack)" {
+                sum.dead_bytes = 0;
+            }
+            self.profile.traffic.insert(name, sum);
+        }
+        self.profile
     }
 }
 
-impl Tracker<'_> {
-    /// A read that uses the bytes.
-    fn read(&mut self, address: u64, bytes: u32) {
-        let at = self.name_of(address);
-        for i in 0..u64::from(bytes) {
-            let a = address.wrapping_add(i);
-            let state = &mut self.page(a).state[(a % PAGE) as usize];
-            let first = *state & UNREAD != 0;
-            *state &= !UNREAD;
-            self.traffic[at as usize].first_read_bytes += u64::from(first);
-        }
-    }
-}
-
-/// Goes through the run once. Accesses of returns and calls count as accesses, too.
+/// Goes through the run once.
 pub fn profile(
     code: &Code,
     connection: &Connection,
     places: &Places,
 ) -> Result<Profile, ReplayError> {
     let length = ((code.last - code.first) / TIMES + 1).max(1);
-    let count = ((code.last - code.first) / length + 1) as usize;
+    let count = usize::try_from((code.last - code.first) / length + 1).unwrap_or(1).max(1);
     let mut tracker = Tracker {
         places,
-        profile: Profile { moments: vec![Moment::default(); count.max(1)], ..Profile::default() },
+        profile: Profile { moments: vec![Moment::default(); count], ..Profile::default() },
         first: code.first,
         length,
-        pages: FxHashMap::default(),
+        usage: Usage::default(),
+        touched: ByteMap::default(),
         traffic: Vec::new(),
         names: FxHashMap::default(),
-        order: Order { tree: Vec::new(), next: 0, last: FxHashMap::default() },
+        named: ByPage::default(),
+        order: Order::default(),
         now: 0,
         footprint: 0,
     };
     code.forwards(connection, (code.first, code.last), |piece| {
         tracker.piece(piece);
-        true
+        Ok(true)
     })?;
-    // What was written last and not read.
-    let mut left: Vec<(u64, u64)> = Vec::new();
-    for (&page, bytes) in &tracker.pages {
-        left.extend(
-            bytes
-                .state
-                .iter()
-                .enumerate()
-                .filter(|(_, s)| **s & UNREAD != 0)
-                .map(|(i, _)| (page, i as u64)),
-        );
-    }
-    for (page, i) in left {
-        let at = tracker.name_of(page * PAGE + i);
-        tracker.traffic[at as usize].dead_bytes += 1;
-    }
-    let (names, traffic) = (&tracker.names, &tracker.traffic);
-    let mut profile = tracker.profile;
-    for (name, &at) in names {
-        let mut sum = traffic[at as usize].clone();
-        if name == "(stack)" {
-            sum.dead_bytes = 0;
-        }
-        profile.traffic.insert(name.clone(), sum);
-    }
-    Ok(profile)
+    Ok(tracker.finish())
 }

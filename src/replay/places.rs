@@ -1,7 +1,9 @@
 //! What an address is: via, variable, and the name of the pseudo-function where no step wrote it.
 
-use super::ReplayError;
+use super::error::ReplayError;
+use super::usage::PAGE;
 use duckdb::Connection;
+use rustc_hash::FxHashMap;
 
 struct Piece {
     start: u64,
@@ -105,5 +107,31 @@ impl Places {
             Some(v) => format!("{}+{}", v.name, address - v.address),
             None => format!("{address:#x}"),
         }
+    }
+}
+
+/// What is asked of addresses again and again, remembered for pages all of which have one answer.
+pub struct ByPage<T> {
+    known: FxHashMap<u64, T>,
+}
+
+impl<T> Default for ByPage<T> {
+    fn default() -> Self {
+        ByPage { known: FxHashMap::default() }
+    }
+}
+
+impl<T: Copy> ByPage<T> {
+    /// What `find` says of an address; it may depend on via, variable and name only.
+    pub fn find(&mut self, places: &Places, address: u64, find: impl FnOnce() -> T) -> T {
+        let page = address / PAGE;
+        if let Some(&known) = self.known.get(&page) {
+            return known;
+        }
+        let found = find();
+        if places.is_uniform(page * PAGE, PAGE) {
+            self.known.insert(page, found);
+        }
+        found
     }
 }

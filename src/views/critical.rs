@@ -30,12 +30,12 @@ pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
     let code = Code::open(connection)?;
     let path = critical_path(&code, connection)?;
     let names = FunctionNames::read(connection)?;
-    let name = |id: i32| names.name(FunctionId::from_column(id)).to_owned();
-    let mut own: BTreeMap<i32, i64> = BTreeMap::new();
+    let name = |id: Option<FunctionId>| names.name(id).to_owned();
+    let mut own: BTreeMap<Option<FunctionId>, i64> = BTreeMap::new();
     let mut statement = connection.prepare(report!("function_self"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
-        own.insert(r.get(0)?, r.get(1)?);
+        own.insert(Some(r.get(0)?), r.get(1)?);
     }
     let mut functions: Vec<PathRow> = path
         .by_function
@@ -48,7 +48,7 @@ pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
         .collect();
     functions
         .sort_by(|a, b| b.steps_on_path.cmp(&a.steps_on_path).then_with(|| a.name.cmp(&b.name)));
-    let mut most: Vec<(i32, (i32, u64))> = path.by_call.into_iter().collect();
+    let mut most: Vec<_> = path.by_call.into_iter().collect();
     most.sort_by(|a, b| b.1.1.cmp(&a.1.1).then(a.0.cmp(&b.0)));
     most.truncate(1000);
     let mut calls = Vec::new();

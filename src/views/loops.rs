@@ -2,9 +2,10 @@
 
 use super::{ViewError, report};
 use crate::graph::FunctionNames;
-use crate::id::FunctionId;
+use crate::id::InstructionId;
 use crate::replay::Code;
-use crate::replay::control::{self, ControlFlow};
+use crate::replay::carried::carried;
+use crate::replay::control::ControlFlow;
 use duckdb::Connection;
 use std::collections::BTreeMap;
 
@@ -41,7 +42,7 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
     let code = Code::open(connection)?;
     let flow = ControlFlow::find(&code, connection)?;
     let names = FunctionNames::read(connection)?;
-    let mut texts: BTreeMap<i32, (String, Option<i32>)> = BTreeMap::new();
+    let mut texts: BTreeMap<InstructionId, (String, Option<i32>)> = BTreeMap::new();
     let mut statement = connection.prepare(report!("instruction_lines"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
@@ -49,9 +50,9 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
     }
     let mut sums: BTreeMap<usize, (i64, i64, usize)> = BTreeMap::new();
     if with_carried {
-        for ((_, _, number), (memory, register)) in control::carried(&code, connection, &flow)? {
+        for ((_, _, number), bytes) in carried(&code, connection, &flow)? {
             let sum = sums.entry(number).or_default();
-            *sum = (sum.0 + memory, sum.1 + register, sum.2 + 1);
+            *sum = (sum.0 + bytes.memory, sum.1 + bytes.register, sum.2 + 1);
         }
     }
     let mut found: Vec<LoopRow> = Vec::new();
@@ -72,7 +73,7 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
         };
         let (memory, register, edges) = sums.get(&number).copied().unwrap_or_default();
         found.push(LoopRow {
-            function: names.name(FunctionId::from_column(l.function)).to_owned(),
+            function: names.name(l.function).to_owned(),
             place,
             depth: l.depth + 1,
             irreducible: l.irreducible,

@@ -3,7 +3,7 @@
 use super::listing::Listing;
 use super::{ViewError, report};
 use crate::graph::{FunctionNames, resolve_function};
-use crate::id::FunctionId;
+use crate::id::{FunctionId, InstructionId};
 use crate::render::svg::Svg;
 use crate::replay::allocations::{Allocations, Allocator, Site, allocations};
 use crate::replay::memory::{LINE, PAGE, Profile, profile};
@@ -31,9 +31,9 @@ pub struct Heap {
     pub found: Allocations,
     functions: FunctionNames,
     /// Functions that are allocation functions by request.
-    more: BTreeSet<i32>,
-    /// By instruction id: its function, file:line.
-    lines: BTreeMap<i32, (i32, String)>,
+    more: BTreeSet<FunctionId>,
+    /// By instruction: its function, file:line.
+    lines: BTreeMap<InstructionId, (Option<FunctionId>, String)>,
 }
 
 /// Goes through the run once. `keep`: how many allocations are listed at most. `more`: names of
@@ -44,24 +44,25 @@ pub fn heap(
     keep: u64,
 ) -> Result<Heap, ViewError> {
     let code = Code::open(connection)?;
-    let resolve = |&(name, what): &(&str, _)| {
-        Ok((resolve_function(connection, name)?.function_id.column(), what))
-    };
-    let more = more.iter().map(resolve).collect::<Result<Vec<(i32, &Allocator)>, ViewError>>()?;
+    let resolve =
+        |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id, what));
+    let more =
+        more.iter().map(resolve).collect::<Result<Vec<(FunctionId, &Allocator)>, ViewError>>()?;
     let mut lines = BTreeMap::new();
     // The first instruction of each line of a function stands for the line; what has no line is
     // told apart by the instruction.
-    let (mut first, mut sites) = (BTreeMap::new(), vec![0; code.instruction_ids()]);
+    let mut first = BTreeMap::new();
+    let mut sites: Vec<InstructionId> = (0..code.instructions()).map(InstructionId::at).collect();
     let mut statement = connection.prepare(report!("instruction_texts"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
-        let (id, line): (i32, String) = (r.get(0)?, r.get(2)?);
+        let (id, line): (InstructionId, String) = (r.get(0)?, r.get(2)?);
         let function = code.instruction(id).function;
         let mut site = id;
         if !line.is_empty() {
             site = *first.entry((function, line.clone())).or_insert(id);
         }
-        if let Some(slot) = sites.get_mut(id.max(0) as usize) {
+        if let Some(slot) = sites.get_mut(id.index()) {
             *slot = site;
         }
         if site == id {
@@ -78,20 +79,16 @@ impl Heap {
     /// Function and file:line of a call, the line empty where it is not known; None: the call is
     /// not in the trace.
     pub fn place(&self, site: Site) -> Option<(&str, &str)> {
-        let (function, line) = self.lines.get(&site.instruction)?;
-        Some((self.functions.name(FunctionId::from_column(*function)), line))
+        let (function, line) = self.lines.get(&site.instruction?)?;
+        Some((self.functions.name(*function), line))
     }
 
     /// The name of its allocation function.
     pub fn allocator(&self, site: Site) -> &str {
-        match self
-            .found
-            .functions
-            .get(&site.allocator)
-            .filter(|_| !self.more.contains(&site.allocator))
-        {
+        let plain = site.allocator.filter(|id| !self.more.contains(id));
+        match plain.and_then(|id| self.found.functions.get(&id)) {
             Some(allocator) => allocator.name,
-            None => self.functions.name(FunctionId::from_column(site.allocator)),
+            None => self.functions.name(site.allocator),
         }
     }
 }
@@ -229,7 +226,12 @@ pub fn gnuplot(connection: &Connection, folder: &Path) -> Result<(), ViewError> 
         let _ = writeln!(
             text,
             "\"{name}\"\t{}\t{}\t{}\t{}\t{}\t{}",
-            t.reads, t.read_bytes, t.writes, t.written_bytes, t.dead_bytes, t.touched
+            t.volume.reads,
+            t.volume.read_bytes,
+            t.volume.writes,
+            t.volume.written_bytes,
+            t.dead_bytes,
+            t.touched
         );
     }
     write("traffic.tsv", text)?;

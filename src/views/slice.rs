@@ -5,7 +5,7 @@ use super::{ViewError, report};
 use crate::graph::{
     Edge, EdgeKind, Flow, FunctionNames, Graph, Level, Node, NodeId, NodeKind, Via,
 };
-use crate::id::{FunctionId, InstructionId};
+use crate::id::InstructionId;
 use crate::replay::control::ControlFlow;
 use crate::replay::slice::{Bounds, Criterion, Slice, Source, backward, forward};
 use crate::replay::{Code, Places, places};
@@ -20,7 +20,7 @@ pub struct Shown {
     /// What the slice begins with, in words.
     pub criterion: String,
     pub direction: Direction,
-    pub texts: BTreeMap<i32, (String, String)>,
+    pub texts: BTreeMap<InstructionId, (String, String)>,
     pub functions: FunctionNames,
     code: Code,
     places: Places,
@@ -30,7 +30,7 @@ fn ids(
     connection: &Connection,
     sql: &str,
     params: &[&dyn duckdb::ToSql],
-) -> Result<BTreeSet<i32>, ViewError> {
+) -> Result<BTreeSet<InstructionId>, ViewError> {
     let mut statement = connection.prepare(sql)?;
     Ok(statement.query_map(params, |r| r.get(0))?.collect::<Result<_, _>>()?)
 }
@@ -208,21 +208,21 @@ pub fn slice(
 }
 
 impl Shown {
-    pub fn function(&self, instruction: i32) -> &str {
-        self.functions.name(FunctionId::from_column(self.code.instruction(instruction).function))
+    pub fn function(&self, instruction: InstructionId) -> &str {
+        self.functions.name(self.code.instruction(instruction).function)
     }
 
-    pub fn address(&self, instruction: i32) -> u64 {
+    pub fn address(&self, instruction: InstructionId) -> u64 {
         self.code.instruction(instruction).address
     }
 
-    pub fn text(&self, instruction: i32) -> (&str, &str) {
+    pub fn text(&self, instruction: InstructionId) -> (&str, &str) {
         self.texts.get(&instruction).map_or(("", ""), |(t, l)| (t, l))
     }
 
     /// The slice by instruction: the `top` that are nearest to the criterion.
     pub fn graph(&self, top: usize) -> Graph {
-        let mut order: Vec<(u32, i64, i32)> =
+        let mut order: Vec<(u32, i64, InstructionId)> =
             self.slice.instructions.iter().map(|(&i, s)| (s.depth, -s.last, i)).collect();
         order.sort_unstable();
         let mut graph = Graph::new(Level::Instruction);
@@ -247,7 +247,7 @@ impl Shown {
                 format!("{} times, last at {}", human_count(sum.steps as i64), sum.last)
             };
             let node = Node {
-                id: InstructionId::from_column(id).map_or(NodeId::Others, NodeId::Part),
+                id: NodeId::Part(id),
                 name: text.to_owned(),
                 kind: NodeKind::Instruction,
                 text: vec![if line.is_empty() {

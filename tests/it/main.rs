@@ -18,6 +18,7 @@ mod oracle;
 mod property;
 mod qemu;
 mod registers;
+mod replay;
 mod report;
 mod reports;
 mod rooms;

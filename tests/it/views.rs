@@ -3,7 +3,7 @@
 use crate::common::{self, *};
 use addfg::graph::{Graph, Level, NodeId, Selection, Show, Stubs, load};
 use addfg::id::FunctionId;
-use addfg::replay::dataflow::{Communication, communications};
+use addfg::replay::writers::{Communication, communications};
 use addfg::replay::{Code, critical::critical_path};
 use duckdb::Connection;
 use std::collections::{BTreeMap, HashMap};
@@ -99,20 +99,28 @@ fn by_function(graph: &Graph) -> BTreeMap<(String, String, String), (i64, i64)> 
     sums
 }
 
-/// As rows of the table `communication`.
-fn replayed(connection: &Connection) -> Vec<(Option<i64>, u16, i64, u16, bool, u64, u32)> {
+/// A row of the table `communication`.
+pub type Kept = (Option<i64>, u16, i64, u16, bool, u64, u32);
+
+/// What going through the run again finds.
+pub fn replayed(connection: &Connection) -> Vec<Kept> {
     let code = Code::open(connection).unwrap();
     let mut found = Vec::new();
     communications(&code, connection, |c: &Communication| {
-        let (seq, ordinal) = c.write.map_or((None, 0), |w| (Some(w.seq), w.ordinal));
-        found.push((seq, ordinal, c.read.seq, c.read.ordinal, c.is_register, c.address, c.bytes));
+        let write = c.write.map(|w| w.access);
+        let (seq, ordinal) = (write.map(|w| w.seq), write.map_or(0, |w| w.ordinal));
+        let (first, bytes) = (c.bytes.first, c.bytes.size);
+        let is_register = first.space.is_register();
+        let (read, address) = (c.read, first.address);
+        found.push((seq, ordinal, read.seq, read.ordinal, is_register, address, bytes));
     })
     .unwrap();
     found.sort();
     found
 }
 
-fn kept(connection: &Connection) -> Vec<(Option<i64>, u16, i64, u16, bool, u64, u32)> {
+/// What the build found; of databases that keep all.
+pub fn kept(connection: &Connection) -> Vec<Kept> {
     let sql =
         "SELECT write_seq, coalesce(write_ordinal, 0)::USMALLINT, read_seq, read_ordinal, space = 'register', address, bytes
                FROM communication";

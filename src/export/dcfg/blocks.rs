@@ -1,6 +1,7 @@
 //! Where basic blocks begin, and what is known of their instructions.
 
 use super::super::{ExportError, each};
+use crate::id::{BlockId, InstructionId};
 use crate::replay::{Code, Piece};
 use duckdb::Connection;
 use rustc_hash::FxHashSet;
@@ -67,30 +68,30 @@ pub struct Leaders {
 
 impl Leaders {
     pub fn find(code: &Code, connection: &Connection) -> Result<Leaders, ExportError> {
-        let mut seen: FxHashSet<(i32, u32, u32)> = FxHashSet::default();
-        let ids = code.instruction_ids();
+        let mut seen: FxHashSet<(BlockId, usize, usize)> = FxHashSet::default();
+        let ids = code.instructions();
         let mut leaders = Leaders { leads: vec![false; ids], ends: vec![false; ids] };
         forwards(code, connection, |p| {
-            if seen.insert((p.block_id, p.first_step as u32, p.end_step as u32)) {
-                let run = &p.block.instructions[p.first_step..p.end_step];
-                leaders.leads[run[0] as usize] = true;
-                leaders.ends[run[run.len() - 1] as usize] = true;
+            if seen.insert((p.block_id, p.first_step, p.end_step)) {
+                let run = p.instructions();
+                leaders.leads[run[0].index()] = true;
+                leaders.ends[run[run.len() - 1].index()] = true;
             }
             true
         })?;
         for (i, ends) in leaders.ends.iter_mut().enumerate() {
-            *ends |= code.instruction(i as i32).transfers;
+            *ends |= code.instruction(InstructionId::at(i)).transfers;
         }
         Ok(leaders)
     }
 
     /// Cuts a piece into basic blocks: gives the places behind them.
-    pub fn cut(&self, run: &[i32], mut take: impl FnMut(&[i32])) {
+    pub fn cut(&self, run: &[InstructionId], mut take: impl FnMut(&[InstructionId])) {
         let mut from = 0;
         for i in 1..=run.len() {
             if i == run.len()
-                || self.ends[run[i - 1] as usize]
-                || self.leads[run[i] as usize]
+                || self.ends[run[i - 1].index()]
+                || self.leads[run[i].index()]
                 || run[i] == run[i - 1]
             {
                 take(&run[from..i]);
@@ -100,10 +101,10 @@ impl Leaders {
     }
 }
 
-/// By instruction id.
+/// By instruction.
 pub fn executed(code: &Code, connection: &Connection) -> Result<Vec<Executed>, ExportError> {
     let none = Executed { image: 0, class: Class::Other, direct: false, line: None };
-    let mut list = vec![none; code.instruction_ids()];
+    let mut list = vec![none; code.instructions()];
     let sql = include_str!("../../../queries/report/dcfg_instructions.sql");
     each::<ExportError>(connection, sql, &[], |r| {
         let class = match r.get_ref(2)?.as_str().unwrap_or_default() {
@@ -114,7 +115,7 @@ pub fn executed(code: &Code, connection: &Connection) -> Result<Vec<Executed>, E
             _ => Class::Other,
         };
         let line: (Option<i32>, Option<i32>) = (r.get(4)?, r.get(5)?);
-        if let Some(place) = list.get_mut(r.get::<_, i32>(0)?.max(0) as usize) {
+        if let Some(place) = list.get_mut(r.get::<_, InstructionId>(0)?.index()) {
             *place =
                 Executed { image: r.get(1)?, class, direct: r.get(3)?, line: line.0.zip(line.1) };
         }

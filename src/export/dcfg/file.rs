@@ -5,6 +5,7 @@ use super::edge_type::EdgeType;
 use super::graph::{Block, FlowGraph, SPECIALS, index, number};
 use super::routines::{Routine, routines};
 use super::walk::Run;
+use crate::id::InstructionId;
 use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -74,7 +75,7 @@ impl Dictionary {
     fn image_of<'a>(&self, run: Run<'a>) -> impl Fn(&Block) -> i32 + use<'a> {
         let known: HashSet<i32> = self.images.iter().map(|i| i.id).collect();
         move |b| {
-            let image = run.executed[b.first as usize].image;
+            let image = run.executed[b.first.index()].image;
             if known.contains(&image) { image } else { 0 }
         }
     }
@@ -213,9 +214,9 @@ fn write_routines(
 /// Source lines of the executed instructions: a row for each stretch of one line.
 fn write_lines(out: &mut impl Write, run: Run, image: &Image) -> Result<(), ExportError> {
     let mut found: Vec<(u64, u64, (i32, i32))> = Vec::new();
-    for (id, executed) in (0..).zip(run.executed).filter(|(_, e)| e.image == image.id) {
+    for (i, executed) in run.executed.iter().enumerate().filter(|(_, e)| e.image == image.id) {
         if let Some(line) = executed.line {
-            let instruction = run.code.instruction(id);
+            let instruction = run.code.instruction(InstructionId::at(i));
             found.push((instruction.address, instruction.size.into(), line));
         }
     }

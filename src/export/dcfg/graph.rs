@@ -1,6 +1,7 @@
 //! The graph as it is found: blocks, edges with their counts, and what follows what.
 
 use super::edge_type::EdgeType;
+use crate::id::InstructionId;
 use rustc_hash::FxHashMap;
 
 pub const START: u32 = 0;
@@ -16,8 +17,8 @@ pub type Edge = (u32, u32, EdgeType);
 /// A basic block: first and last instruction, instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Block {
-    pub first: i32,
-    pub last: i32,
+    pub first: InstructionId,
+    pub last: InstructionId,
     pub length: u32,
 }
 

@@ -2,7 +2,8 @@
 //! loops.
 
 use super::graph::{FlowGraph, SPECIALS, index, number};
-use crate::replay::control::{immediate_dominators, loops};
+use crate::id::FunctionId;
+use crate::replay::structure::{immediate_dominators, loops};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -57,7 +58,7 @@ impl Routine {
 }
 
 /// Image and function that a node lies in; None for special nodes. A routine lies in one of them.
-type Home = (i32, i32);
+type Home = (i32, Option<FunctionId>);
 
 /// The graph as routines see it.
 struct Inside {

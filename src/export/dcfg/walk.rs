@@ -4,6 +4,7 @@ use super::super::ExportError;
 use super::blocks::{Class, Executed, Leaders, forwards};
 use super::edge_type::EdgeType;
 use super::graph::{Block, END, Edge, SPECIALS, START, UNKNOWN};
+use crate::id::{CallId, InstructionId};
 use crate::replay::{Code, Piece};
 use duckdb::Connection;
 
@@ -23,7 +24,7 @@ struct OpenCall {
 struct Position {
     stack: Vec<OpenCall>,
     /// The block before, and its last instruction.
-    before: Option<(u32, i32)>,
+    before: Option<(u32, InstructionId)>,
     last_seq: i64,
     /// Instructions up to the block before.
     steps: u64,
@@ -103,9 +104,9 @@ impl<'a> Walk<'a> {
     }
 
     /// The type of an edge within a call instance.
-    fn inside(&self, from: i32, to: i32) -> EdgeType {
+    fn inside(&self, from: InstructionId, to: InstructionId) -> EdgeType {
         let (a, b) = (self.run.code.instruction(from), self.run.code.instruction(to));
-        let info = &self.run.executed[from as usize];
+        let info = &self.run.executed[from.index()];
         if from == to && !a.transfers {
             return EdgeType::Rep;
         }
@@ -131,7 +132,7 @@ impl<'a> Walk<'a> {
         &mut self,
         t: usize,
         call: i32,
-        first: i32,
+        first: InstructionId,
         node: u32,
         bypass: &mut impl FnMut(Edge),
     ) -> Result<EdgeType, ExportError> {
@@ -184,7 +185,7 @@ impl<'a> Walk<'a> {
             }
             _ => {
                 thread.stack.push(OpenCall { call, signal: false, from: source });
-                let direct = from.is_some_and(|(_, last)| self.run.executed[last as usize].direct);
+                let direct = from.is_some_and(|(_, last)| self.run.executed[last.index()].direct);
                 Ok(if direct { EdgeType::DirectCall } else { EdgeType::IndirectCall })
             }
         }
@@ -197,11 +198,11 @@ impl<'a> Walk<'a> {
         take: &mut impl FnMut(Event),
         bypass: &mut impl FnMut(Edge),
     ) -> Result<(), ExportError> {
-        let t = p.thread.max(1) as usize - 1;
+        let t = p.thread.index();
         if t >= self.threads.len() {
             self.threads.resize_with(t + 1, Position::default);
         }
-        let run = &p.block.instructions[p.first_step..p.end_step];
+        let run = p.instructions();
         let start = p.seq(p.first_step);
         let mut blocks: Vec<Block> = Vec::new();
         self.run.leaders.cut(run, |b| {
@@ -217,7 +218,8 @@ impl<'a> Walk<'a> {
                 } else {
                     0
                 };
-                let kind = self.arrive(t, p.call, b.first, node, bypass)?;
+                let kind =
+                    self.arrive(t, p.call.map_or(0, CallId::column), b.first, node, bypass)?;
                 let thread = &mut self.threads[t];
                 let lost = if missing > 0 { thread.before.take() } else { None };
                 if let Some((source, _)) = lost {

@@ -1,0 +1,17 @@
+//! Heap allocations of a run, and the accesses to each: calls of allocation functions, with
+//! arguments and results from the values of the registers that pass them.
+//!
+//! An allocation lives from the step after the call that gave it to the step before the call that
+//! takes it back. Only the outermost call of an allocation function counts, and what runs within it
+//! is the allocator's own work.
+
+mod calls;
+mod finder;
+mod found;
+mod functions;
+mod heap;
+mod registers;
+
+pub use finder::allocations;
+pub use found::{Allocation, Allocations, Site, Sum};
+pub use functions::{Allocator, allocator};

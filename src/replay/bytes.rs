@@ -1,0 +1,127 @@
+//! What is known of each byte of a space, in pages that are made when first touched.
+
+use rustc_hash::FxHashMap;
+
+/// A value for each byte, `T::default()` for those that nobody has set. `PAGE` bytes share an
+/// allocation.
+pub struct ByteMap<T, const PAGE: usize> {
+    index: FxHashMap<u64, usize>,
+    pages: Vec<Box<[T; PAGE]>>,
+    /// Pages that were given up.
+    free: Vec<usize>,
+    /// The page that was last asked for.
+    recent: Option<(u64, usize)>,
+}
+
+impl<T, const PAGE: usize> Default for ByteMap<T, PAGE> {
+    fn default() -> Self {
+        ByteMap { index: FxHashMap::default(), pages: Vec::new(), free: Vec::new(), recent: None }
+    }
+}
+
+impl<T: Copy + Default, const PAGE: usize> ByteMap<T, PAGE> {
+    /// Number of the page of an address, and where in it.
+    fn split(address: u64) -> (u64, usize) {
+        let page = PAGE as u64;
+        // Below PAGE, so it fits.
+        (address / page, (address % page) as usize)
+    }
+
+    fn page(&mut self, number: u64) -> &mut [T; PAGE] {
+        let at = match self.recent {
+            Some((recent, at)) if recent == number => at,
+            _ => {
+                let (pages, free) = (&mut self.pages, &mut self.free);
+                let at = *self.index.entry(number).or_insert_with(|| {
+                    free.pop().unwrap_or_else(|| {
+                        pages.push(Box::new([T::default(); PAGE]));
+                        pages.len() - 1
+                    })
+                });
+                self.recent = Some((number, at));
+                at
+            }
+        };
+        &mut self.pages[at]
+    }
+
+    /// Visits the values of adjacent bytes in order, which may go round the end of memory.
+    pub fn visit(&mut self, address: u64, bytes: u64, mut take: impl FnMut(&mut T)) {
+        let (mut address, mut left) = (address, bytes);
+        while left > 0 {
+            let (number, at) = Self::split(address);
+            let part = left.min((PAGE - at) as u64);
+            self.page(number)[at..at + part as usize].iter_mut().for_each(&mut take);
+            address = address.wrapping_add(part);
+            left -= part;
+        }
+    }
+
+    /// Sets the values of adjacent bytes.
+    pub fn set(&mut self, address: u64, bytes: u64, value: T) {
+        self.visit(address, bytes, |v| *v = value);
+    }
+
+    /// Takes the values from `address` to `last` away, those of untouched pages left out: `take` is
+    /// told address and value, in order.
+    pub fn take(&mut self, address: u64, last: u64, mut take: impl FnMut(u64, T)) {
+        let ((low, from), (high, to)) = (Self::split(address), Self::split(last));
+        // The range may be much larger than what was touched of it.
+        let touched: Vec<u64> = if high - low < self.index.len() as u64 {
+            (low..=high).filter(|n| self.index.contains_key(n)).collect()
+        } else {
+            let range = low..=high;
+            let mut list: Vec<u64> =
+                self.index.keys().copied().filter(|n| range.contains(n)).collect();
+            list.sort_unstable();
+            list
+        };
+        self.recent = None;
+        for number in touched {
+            let first = if number == low { from } else { 0 };
+            let end = if number == high { to + 1 } else { PAGE };
+            let base = number * PAGE as u64;
+            let page = self.page(number);
+            for (i, value) in page[first..end].iter_mut().enumerate() {
+                take(base + (first + i) as u64, std::mem::take(value));
+            }
+            if end - first == PAGE {
+                self.recent = None;
+                self.free.extend(self.index.remove(&number));
+            }
+        }
+    }
+
+    /// All touched pages with their first addresses, in no order.
+    pub fn pages(&self) -> impl Iterator<Item = (u64, &[T; PAGE])> {
+        self.index.iter().map(|(&number, &at)| (number * PAGE as u64, &*self.pages[at]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ByteMap;
+
+    #[test]
+    fn values_of_bytes() {
+        let mut map: ByteMap<u8, 16> = ByteMap::default();
+        map.set(14, 4, 7);
+        map.set(u64::MAX, 2, 9);
+        let get = |map: &mut ByteMap<u8, 16>, address, bytes| {
+            let mut found = Vec::new();
+            map.visit(address, bytes, |v| found.push(*v));
+            found
+        };
+        assert_eq!(get(&mut map, 12, 8), [0, 0, 7, 7, 7, 7, 0, 0]);
+        assert_eq!(get(&mut map, u64::MAX, 2), [9, 9]);
+        let mut taken = Vec::new();
+        map.take(15, 16, |address, value| taken.push((address, value)));
+        assert_eq!(taken, [(15, 7), (16, 7)]);
+        taken.clear();
+        // A range that is mostly untouched; a whole page is given up and is as new when used again.
+        map.take(16, u64::MAX - 16, |address, value| taken.push((address, value)));
+        assert_eq!(taken.iter().filter(|t| t.1 != 0).collect::<Vec<_>>(), [&(17, 7)]);
+        assert_eq!(map.pages().count(), 2);
+        assert_eq!(get(&mut map, 1 << 40, 1), [0]);
+    }
+}

@@ -1,0 +1,277 @@
+//! The dictionaries of a database: executed instructions and the straight pieces of code that runs
+//! are made of.
+
+use super::error::{ReplayError, slot};
+use crate::id::{BlockId, FunctionId, InstructionId, ProcessId, ThreadId};
+use duckdb::Connection;
+
+/// An access of a block, the same at each of its runs.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockAccess {
+    /// Position of the step in the block, from 0.
+    pub step: u32,
+    pub ordinal: u16,
+    pub is_write: bool,
+    pub is_control: bool,
+    /// Register space: the address in it; else an index into the run's addresses.
+    pub place: Place,
+    pub size: u32,
+    /// Register that is stored or loaded unchanged.
+    pub data_register: Option<u32>,
+    /// Index into the run's values, where the database may have one.
+    pub value: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Register(u32),
+    Memory(u32),
+}
+
+impl BlockAccess {
+    /// Its address among the run's, if it is of memory.
+    pub fn address(&self, addresses: &[u64]) -> Option<u64> {
+        match self.place {
+            Place::Memory(index) => addresses.get(index as usize).copied(),
+            Place::Register(_) => None,
+        }
+    }
+}
+
+/// A straight piece of code.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// Of the steps.
+    pub instructions: Vec<InstructionId>,
+    /// Sorted by step, then ordinal.
+    pub accesses: Vec<BlockAccess>,
+    /// Where the accesses of each step begin, with one more at the end.
+    first_access: Vec<usize>,
+    /// By step: whether it stores or loads a register unchanged, as saves and restores do.
+    moves: Vec<bool>,
+}
+
+impl Block {
+    pub fn accesses_of(&self, step: usize) -> &[BlockAccess] {
+        match (self.first_access.get(step), self.first_access.get(step + 1)) {
+            (Some(&a), Some(&b)) => self.accesses.get(a..b).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// Whether a step may be a save or a restore.
+    pub fn moves_register(&self, step: usize) -> bool {
+        self.moves.get(step).copied().unwrap_or(false)
+    }
+
+    /// Finds what of each step is asked for often.
+    fn index(&mut self) {
+        let steps = self.instructions.len();
+        self.first_access = (0..=steps)
+            .map(|step| self.accesses.partition_point(|a| (a.step as usize) < step))
+            .collect();
+        self.moves = vec![false; steps];
+        for access in &self.accesses {
+            if let (Place::Memory(_), Some(_)) = (access.place, access.data_register)
+                && let Some(moves) = self.moves.get_mut(access.step as usize)
+            {
+                *moves = true;
+            }
+        }
+    }
+}
+
+/// What of an executed instruction matters here.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Instruction {
+    /// None: the database has no such instruction.
+    pub function: Option<FunctionId>,
+    pub address: u64,
+    pub size: u8,
+    /// It may go elsewhere than to the next instruction (jump, call, return).
+    pub transfers: bool,
+    pub conditional: bool,
+}
+
+/// What of the runs is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fetch {
+    /// Blocks only.
+    Flow,
+    Addresses,
+    Values,
+}
+
+/// Blocks and instructions of a database.
+pub struct Code {
+    blocks: Vec<Block>,
+    instructions: Vec<Instruction>,
+    pub first: i64,
+    pub last: i64,
+    /// Steps of the longest block.
+    pub(super) longest: i64,
+    calls: usize,
+    /// Control registers but the program counter and the stack pointer: first byte, size.
+    flags: Vec<(u32, u32)>,
+    /// By thread.
+    processes: Vec<Option<ProcessId>>,
+    pub(super) fetch: Fetch,
+}
+
+impl Code {
+    /// Reads the dictionaries. An error where the database has no steps.
+    pub fn open(connection: &Connection) -> Result<Code, ReplayError> {
+        // Runs come in the order in which they were stored, which is that of the run.
+        connection.execute_batch("SET preserve_insertion_order = true")?;
+        type Bounds = (Option<i64>, Option<i64>, i64, i64);
+        let bounds = |r: &duckdb::Row| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?));
+        let sql = include_str!("../../queries/report/replay_bounds.sql");
+        let (first, last, longest, calls): Bounds = connection.query_row(sql, [], bounds)?;
+        let (Some(first), Some(last)) = (first, last) else {
+            let why = crate::store::open::why_no_steps(connection)?;
+            return Err(ReplayError::NoSteps { why });
+        };
+        let mut code = Code {
+            blocks: Vec::new(),
+            instructions: Vec::new(),
+            first,
+            last,
+            longest,
+            calls: usize::try_from(calls).unwrap_or(0),
+            flags: Vec::new(),
+            processes: Vec::new(),
+            fetch: Fetch::Addresses,
+        };
+        code.read_registers(connection)?;
+        code.read_threads(connection)?;
+        code.read_instructions(connection)?;
+        code.read_steps(connection)?;
+        code.read_accesses(connection)?;
+        code.blocks.iter_mut().for_each(Block::index);
+        Ok(code)
+    }
+
+    fn read_registers(&mut self, connection: &Connection) -> Result<(), ReplayError> {
+        let sql = include_str!("../../queries/report/replay_flags.sql");
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(r) = rows.next()? {
+            self.flags.push((r.get(0)?, r.get(1)?));
+        }
+        Ok(())
+    }
+
+    fn read_threads(&mut self, connection: &Connection) -> Result<(), ReplayError> {
+        let sql = include_str!("../../queries/report/replay_threads.sql");
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(r) = rows.next()? {
+            let thread: ThreadId = r.get(0)?;
+            let process = slot(&mut self.processes, thread.index(), "thread")?;
+            *process = Some(r.get(1)?);
+        }
+        Ok(())
+    }
+
+    fn read_instructions(&mut self, connection: &Connection) -> Result<(), ReplayError> {
+        let sql = include_str!("../../queries/report/replay_instructions.sql");
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(r) = rows.next()? {
+            let id: InstructionId = r.get(0)?;
+            let instruction = Instruction {
+                function: Some(r.get(1)?),
+                address: r.get(2)?,
+                size: r.get(3)?,
+                transfers: r.get(4)?,
+                conditional: r.get(5)?,
+            };
+            *slot(&mut self.instructions, id.index(), "instruction")? = instruction;
+        }
+        Ok(())
+    }
+
+    fn read_steps(&mut self, connection: &Connection) -> Result<(), ReplayError> {
+        let sql = include_str!("../../queries/report/replay_steps.sql");
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(r) = rows.next()? {
+            let (block, instruction): (BlockId, InstructionId) = (r.get(0)?, r.get(1)?);
+            if instruction.index() >= self.instructions.len() {
+                let id = instruction.column().into();
+                return Err(ReplayError::Missing { what: "instruction", id });
+            }
+            let block = slot(&mut self.blocks, block.index(), "block")?;
+            block.instructions.push(instruction);
+        }
+        Ok(())
+    }
+
+    fn read_accesses(&mut self, connection: &Connection) -> Result<(), ReplayError> {
+        let sql = include_str!("../../queries/report/replay_accesses.sql");
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(r) = rows.next()? {
+            let place = match (r.get(4)?, r.get(5)?) {
+                (_, Some(index)) => Place::Memory(index),
+                (Some(register), None) => Place::Register(register),
+                (None, None) => continue,
+            };
+            let block: BlockId = r.get(0)?;
+            slot(&mut self.blocks, block.index(), "block")?.accesses.push(BlockAccess {
+                step: r.get(1)?,
+                ordinal: r.get(2)?,
+                is_write: r.get(3)?,
+                place,
+                size: r.get(6)?,
+                is_control: r.get(7)?,
+                data_register: r.get(8)?,
+                value: r.get(9)?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Fetches values with the run, too.
+    pub fn with_values(self) -> Code {
+        Code { fetch: Fetch::Values, ..self }
+    }
+
+    pub fn instruction(&self, id: InstructionId) -> Instruction {
+        self.instructions.get(id.index()).copied().unwrap_or_default()
+    }
+
+    /// A block that has steps.
+    pub fn block(&self, id: BlockId) -> Result<&Block, ReplayError> {
+        let found = self.blocks.get(id.index()).filter(|b| !b.instructions.is_empty());
+        found.ok_or(ReplayError::Missing { what: "block", id: id.column().into() })
+    }
+
+    /// Whether an access is of flags, which decide what runs.
+    pub fn is_flags(&self, access: &BlockAccess) -> bool {
+        let Place::Register(at) = access.place else { return false };
+        let covers = |&(first, size): &(u32, u32)| at >= first && at - first < size;
+        access.is_control && self.flags.iter().any(covers)
+    }
+
+    /// The process of a thread. A thread that is not in the table of threads, as no trace has, is
+    /// of the first.
+    pub fn process(&self, thread: ThreadId) -> ProcessId {
+        self.processes.get(thread.index()).copied().flatten().unwrap_or(ProcessId::FIRST)
+    }
+
+    /// How many instructions there are, or the largest id.
+    pub fn instructions(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// The largest id of a call instance.
+    pub fn calls(&self) -> usize {
+        self.calls
+    }
+
+    /// The largest id of a thread.
+    pub fn threads(&self) -> usize {
+        self.processes.len()
+    }
+}

@@ -1,0 +1,33 @@
+/// Why a run cannot be gone through again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    #[error("database: {0}")]
+    Duckdb(#[from] duckdb::Error),
+    #[error("this database keeps no steps: {why}")]
+    NoSteps { why: String },
+    #[error("database: column {column} of {table} is not of the type that this addfg writes")]
+    Type { table: &'static str, column: &'static str },
+    #[error(
+        "this database has no register values, which say what allocation functions were asked for and gave: {why}"
+    )]
+    NoValues { why: String },
+    #[error("database: {what} {id} is not there")]
+    Missing { what: &'static str, id: i64 },
+}
+
+/// A place for an id in a list in order of ids.
+pub(super) fn slot<'a, T: Default>(
+    list: &'a mut Vec<T>,
+    index: usize,
+    what: &'static str,
+) -> Result<&'a mut T, ReplayError> {
+    // Ids are dense: a list that would grow by much more than it has is a damaged database.
+    if index > 2 * list.len() + (1 << 20) {
+        let id = i64::try_from(index).unwrap_or(i64::MAX).saturating_add(1);
+        return Err(ReplayError::Missing { what, id });
+    }
+    if index >= list.len() {
+        list.resize_with(index + 1, T::default);
+    }
+    Ok(&mut list[index])
+}

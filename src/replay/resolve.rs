@@ -1,0 +1,210 @@
+//! Steps with what their accesses are to the dataflow, by `docs/semantics.md`: the one source of
+//! slices, last writers, loops' dataflow and the critical path.
+//!
+//! Which stores are saves comes from the database; [`Saves`] says which loads restore them.
+
+use super::code::{BlockAccess, Code, Place};
+use super::error::ReplayError;
+use super::saves::{Save, Saves, StoreId, Way};
+use super::window::Piece;
+use crate::id::{CallId, InstructionId, ProcessId, ThreadId};
+use duckdb::Connection;
+
+/// Storage of its own: registers belong to a thread, memory to a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    Memory(ProcessId),
+    Register(ThreadId),
+}
+
+impl Space {
+    pub fn is_register(self) -> bool {
+        matches!(self, Space::Register(_))
+    }
+}
+
+/// One byte of storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cell {
+    pub space: Space,
+    pub address: u64,
+}
+
+/// Adjacent bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes {
+    pub first: Cell,
+    pub size: u32,
+}
+
+impl Bytes {
+    /// In order; they may go round the end of memory.
+    pub fn cells(self) -> impl Iterator<Item = Cell> {
+        let Cell { space, address } = self.first;
+        (0..u64::from(self.size)).map(move |i| Cell { space, address: address.wrapping_add(i) })
+    }
+}
+
+/// What an access is to the dataflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Its bytes are used.
+    Read,
+    Write,
+    /// The bytes of the register have again the writers that they had before the save.
+    Restore {
+        save: StoreId,
+        /// No later step restores it.
+        is_last: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Effect {
+    pub what: What,
+    pub ordinal: u16,
+    pub bytes: Bytes,
+}
+
+/// A step with its effects: accesses that are no data, reads of registers by saves and loads by
+/// restores left out.
+pub struct Step<'a> {
+    pub seq: i64,
+    pub instruction: InstructionId,
+    pub thread: ThreadId,
+    /// None: it is in no interval.
+    pub call: Option<CallId>,
+    /// By ordinal.
+    pub effects: &'a [Effect],
+    /// Registers that it saves and that are restored later, as they are before the step.
+    pub saves: &'a [(StoreId, Bytes)],
+}
+
+/// What is data beside what always is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flags {
+    Ignored,
+    /// Flags, too, through which what a branch compares comes to it.
+    Followed,
+}
+
+struct Resolver<'a> {
+    code: &'a Code,
+    flags: Flags,
+    saves: Saves<'a>,
+    effects: Vec<Effect>,
+    saved: Vec<(StoreId, Bytes)>,
+}
+
+impl Resolver<'_> {
+    /// The effects of one step of a piece.
+    fn step(&mut self, piece: &Piece, step: usize) -> Step<'_> {
+        let seq = piece.seq(step);
+        self.effects.clear();
+        self.saved.clear();
+        let register = Space::Register(piece.thread);
+        let memory = Space::Memory(self.code.process(piece.thread));
+        let mut saves: &[Save] = &[];
+        let mut restores = None;
+        if piece.block.moves_register(step) {
+            saves = self.saves.of_step(seq);
+            restores = piece.call;
+            for save in saves.iter().filter(|s| s.last_restore.is_some()) {
+                let first = Cell { space: register, address: save.register.into() };
+                self.saved.push((save.store, Bytes { first, size: save.bytes }));
+            }
+        }
+        // Almost always empty: a step that restores registers is rare, and this does not allocate.
+        let mut restored: Vec<&Save> = Vec::new();
+        for access in piece.block.accesses_of(step) {
+            let (space, address) = match access.place {
+                Place::Register(address) => (register, address.into()),
+                Place::Memory(_) => match access.address(piece.address) {
+                    Some(address) => (memory, address),
+                    None => continue,
+                },
+            };
+            if !self.is_data(access) {
+                continue;
+            }
+            let what = if access.is_write {
+                match restored.iter().find(|save| save.is_of(access)) {
+                    Some(save) => {
+                        What::Restore { save: save.store, is_last: save.last_restore == Some(seq) }
+                    }
+                    None => What::Write,
+                }
+            } else {
+                if saves.iter().any(|save| !save.exposed && save.is_of(access)) {
+                    continue;
+                }
+                let found = restores
+                    .filter(|_| !space.is_register())
+                    .and_then(|call| self.saves.restored(call, seq, access, address));
+                if let Some(save) = found {
+                    restored.push(save);
+                    continue;
+                }
+                What::Read
+            };
+            let bytes = Bytes { first: Cell { space, address }, size: access.size };
+            self.effects.push(Effect { what, ordinal: access.ordinal, bytes });
+        }
+        Step {
+            seq,
+            instruction: piece.block.instructions[step],
+            thread: piece.thread,
+            call: piece.call,
+            effects: &self.effects,
+            saves: &self.saved,
+        }
+    }
+
+    /// Control accesses are no data, but what a call stores is.
+    fn is_data(&self, access: &BlockAccess) -> bool {
+        let stores = access.is_write && matches!(access.place, Place::Memory(_));
+        let flags = || self.flags == Flags::Followed && self.code.is_flags(access);
+        !access.is_control || stores || flags()
+    }
+}
+
+impl Code {
+    /// Goes through the steps of a range, both ends inclusive; `take` says whether to go on.
+    pub fn steps(
+        &self,
+        connection: &Connection,
+        range: (i64, i64),
+        mut take: impl FnMut(&Step) -> bool,
+    ) -> Result<(), ReplayError> {
+        let mut resolver = self.resolver(connection, Way::Forwards, Flags::Ignored);
+        self.forwards(connection, range, |piece| {
+            resolver.saves.cover(piece)?;
+            Ok(piece.steps().all(|step| take(&resolver.step(piece, step))))
+        })
+    }
+
+    /// The same from the last step of the range to the first.
+    pub fn steps_back(
+        &self,
+        connection: &Connection,
+        range: (i64, i64),
+        flags: Flags,
+        mut take: impl FnMut(&Step) -> bool,
+    ) -> Result<(), ReplayError> {
+        let mut resolver = self.resolver(connection, Way::Backwards, flags);
+        self.backwards(connection, range, |piece| {
+            resolver.saves.cover(piece)?;
+            Ok(piece.steps().rev().all(|step| take(&resolver.step(piece, step))))
+        })
+    }
+
+    fn resolver<'a>(&'a self, connection: &'a Connection, way: Way, flags: Flags) -> Resolver<'a> {
+        Resolver {
+            code: self,
+            flags,
+            saves: Saves::new(connection, way),
+            effects: Vec::new(),
+            saved: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Saved registers of the part of the run that is being gone through.
+//!
+//! A save is live from its store to the last of its restores, and in between every load by the same
+//! call instance of the same bytes into the same register is a restore: the slot still held what the
+//! save stored when the last of them came, and a load that were none would have exposed the save.
+
+use super::code::{BlockAccess, Place};
+use super::error::ReplayError;
+use super::window::{Piece, WINDOW};
+use crate::id::CallId;
+use duckdb::{Connection, params};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// The access that stored a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StoreId {
+    pub seq: i64,
+    pub ordinal: u16,
+}
+
+/// A register that was stored into the frame of a call instance.
+#[derive(Clone, Copy, Debug)]
+pub struct Save {
+    pub store: StoreId,
+    pub call: CallId,
+    pub register: u32,
+    pub bytes: u32,
+    pub address: u64,
+    /// Step of the last restore; None: nothing gives the register back from it.
+    pub last_restore: Option<i64>,
+    /// Something else read what was stored, so that the save's read of the register counts.
+    pub exposed: bool,
+}
+
+/// Which way the run is gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Forwards,
+    Backwards,
+}
+
+pub(super) struct Saves<'a> {
+    connection: &'a Connection,
+    way: Way,
+    /// The part that is loaded: first and last step.
+    part: (i64, i64),
+    /// By store.
+    list: Vec<Save>,
+    /// By the step that saves, where in the list.
+    by_step: FxHashMap<i64, Range<usize>>,
+    /// Places in the list, by slot and store.
+    order: Vec<usize>,
+    /// By call instance and address of the slot, where in `order`.
+    by_slot: FxHashMap<(CallId, u64), Range<usize>>,
+}
+
+impl<'a> Saves<'a> {
+    pub(super) fn new(connection: &'a Connection, way: Way) -> Saves<'a> {
+        Saves {
+            connection,
+            way,
+            part: (0, -1),
+            list: Vec::new(),
+            by_step: FxHashMap::default(),
+            order: Vec::new(),
+            by_slot: FxHashMap::default(),
+        }
+    }
+
+    /// Loads what a piece needs, and what its neighbours will.
+    pub(super) fn cover(&mut self, piece: &Piece) -> Result<(), ReplayError> {
+        let (first, last) = (piece.seq(piece.first_step), piece.seq(piece.end_step));
+        if self.part.0 <= first && last <= self.part.1 {
+            return Ok(());
+        }
+        self.part = match self.way {
+            Way::Forwards => (first, last.saturating_add(WINDOW)),
+            Way::Backwards => (first.saturating_sub(WINDOW), last),
+        };
+        self.load()
+    }
+
+    fn load(&mut self) -> Result<(), ReplayError> {
+        self.list.clear();
+        let sql = include_str!("../../queries/report/replay_saves.sql");
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params![self.part.0, self.part.1])?;
+        while let Some(r) = rows.next()? {
+            self.list.push(Save {
+                call: r.get(0)?,
+                store: StoreId { seq: r.get(1)?, ordinal: r.get(2)? },
+                register: r.get(3)?,
+                bytes: r.get(4)?,
+                address: r.get(5)?,
+                last_restore: r.get(6)?,
+                exposed: r.get(7)?,
+            });
+        }
+        self.by_step.clear();
+        ranges(&self.list, |s| s.store.seq, &mut self.by_step);
+        let list = &self.list;
+        self.order.clear();
+        self.order.extend((0..list.len()).filter(|&i| list[i].last_restore.is_some()));
+        self.order.sort_unstable_by_key(|&i| (list[i].call, list[i].address, list[i].store));
+        self.by_slot.clear();
+        ranges(&self.order, |&i| (list[i].call, list[i].address), &mut self.by_slot);
+        Ok(())
+    }
+
+    /// The saves that a step makes.
+    pub(super) fn of_step(&self, seq: i64) -> &[Save] {
+        self.by_step.get(&seq).map_or(&[], |range| &self.list[range.clone()])
+    }
+
+    /// The save that a load restores.
+    pub(super) fn restored(
+        &self,
+        call: CallId,
+        seq: i64,
+        access: &BlockAccess,
+        address: u64,
+    ) -> Option<&Save> {
+        let register = access.data_register?;
+        let slot = &self.order[self.by_slot.get(&(call, address))?.clone()];
+        let before = slot.partition_point(|&i| self.list[i].store.seq < seq);
+        let save = &self.list[*slot.get(before.checked_sub(1)?)?];
+        let fits = save.register == register && save.bytes == access.size;
+        (fits && save.last_restore.is_some_and(|last| seq <= last)).then_some(save)
+    }
+}
+
+impl Save {
+    /// Whether an access is of the whole register.
+    pub(super) fn is_of(&self, access: &BlockAccess) -> bool {
+        access.place == Place::Register(self.register) && access.size == self.bytes
+    }
+}
+
+/// Where in a sorted list each key stands.
+fn ranges<T, K: Eq + std::hash::Hash>(
+    list: &[T],
+    key: impl Fn(&T) -> K,
+    found: &mut FxHashMap<K, Range<usize>>,
+) {
+    let mut at = 0;
+    for group in list.chunk_by(|a, b| key(a) == key(b)) {
+        found.insert(key(&group[0]), at..at + group.len());
+        at += group.len();
+    }
+}

@@ -1,0 +1,310 @@
+//! The run in windows, forwards or backwards, cut into pieces that belong to one call instance.
+
+use super::code::{Block, Code, Fetch};
+use super::error::{ReplayError, slot};
+use crate::id::{BlockId, CallId, InstructionId, ThreadId};
+use duckdb::arrow::array::{Array, Int32Array, Int64Array, ListArray, RecordBatch, UInt64Array};
+use duckdb::{Connection, params};
+use std::ops::Range;
+
+/// Steps that are fetched at a time.
+pub(super) const WINDOW: i64 = 1 << 20;
+/// Steps that are fetched first where the run is gone through backwards: often they are enough.
+const FIRST_WINDOW: i64 = 1 << 14;
+
+/// Steps of one run of a block that belong to one call instance.
+#[derive(Clone, Copy)]
+pub struct Piece<'a> {
+    /// Sequence number of the run's first step.
+    pub start_seq: i64,
+    pub thread: ThreadId,
+    /// None: the steps are in no interval.
+    pub call: Option<CallId>,
+    pub block_id: BlockId,
+    pub block: &'a Block,
+    /// Steps of the block, from `first_step` up to and without `end_step`.
+    pub first_step: usize,
+    pub end_step: usize,
+    /// Of the memory accesses of the whole block.
+    pub address: &'a [u64],
+    /// Of the accesses of the whole block; empty unless [`Code::with_values`] asks for them and the
+    /// trace has them.
+    pub value: &'a [Option<u64>],
+}
+
+impl<'a> Piece<'a> {
+    pub fn seq(&self, step: usize) -> i64 {
+        self.start_seq + steps(step)
+    }
+
+    pub fn steps(&self) -> Range<usize> {
+        self.first_step..self.end_step
+    }
+
+    pub fn instructions(&self) -> &'a [InstructionId] {
+        &self.block.instructions[self.first_step..self.end_step]
+    }
+}
+
+/// Steps within a block: they are as few as memory can hold.
+fn steps(count: usize) -> i64 {
+    count as i64
+}
+
+/// Steps of a call instance that follow one another in their thread.
+struct Interval {
+    start: i64,
+    /// Inclusive.
+    end: i64,
+    call: CallId,
+}
+
+/// Columns of `block_run`.
+struct Window {
+    start: Vec<i64>,
+    thread: Vec<ThreadId>,
+    block: Vec<BlockId>,
+    /// Where the addresses of each run begin, with one more at the end.
+    offset: Vec<usize>,
+    address: Vec<u64>,
+    /// The same for values.
+    value_offset: Vec<usize>,
+    value: Vec<Option<u64>>,
+    /// By thread.
+    intervals: Vec<Vec<Interval>>,
+}
+
+fn column<'a, T: 'static>(
+    batch: &'a RecordBatch,
+    index: usize,
+    table: &'static str,
+    name: &'static str,
+) -> Result<&'a T, ReplayError> {
+    let found = batch.columns().get(index).and_then(|c| c.as_any().downcast_ref::<T>());
+    found.ok_or(ReplayError::Type { table, column: name })
+}
+
+/// An id in a column.
+fn id<T>(of: fn(i32) -> Option<T>, column: i32, what: &'static str) -> Result<T, ReplayError> {
+    of(column).ok_or(ReplayError::Missing { what, id: column.into() })
+}
+
+/// Lists of numbers with their items. These are taken by range: an array for each row would cost
+/// more than all else.
+struct Lists<'a> {
+    lists: &'a ListArray,
+    items: &'a UInt64Array,
+}
+
+impl<'a> Lists<'a> {
+    fn of(batch: &'a RecordBatch, index: usize, name: &'static str) -> Result<Self, ReplayError> {
+        let lists = column::<ListArray>(batch, index, RUN, name)?;
+        let items = lists.values().as_any().downcast_ref::<UInt64Array>();
+        let items = items.ok_or(ReplayError::Type { table: RUN, column: name })?;
+        Ok(Lists { lists, items })
+    }
+
+    /// Where the items of a row stand; None for NULL.
+    fn range(&self, row: usize) -> Option<Range<usize>> {
+        let offsets = self.lists.value_offsets();
+        // Arrow keeps offsets that are not negative in columns with a sign.
+        self.lists.is_valid(row).then(|| offsets[row] as usize..offsets[row + 1] as usize)
+    }
+}
+
+const RUN: &str = "block_run";
+const FLOW: &str = "control_flow";
+
+impl Window {
+    fn read(
+        code: &Code,
+        connection: &Connection,
+        (first, last): (i64, i64),
+        fetch: Fetch,
+    ) -> Result<Window, ReplayError> {
+        let mut window = Window {
+            start: Vec::new(),
+            thread: Vec::new(),
+            block: Vec::new(),
+            offset: vec![0],
+            address: Vec::new(),
+            value_offset: vec![0],
+            value: Vec::new(),
+            intervals: Vec::new(),
+        };
+        let mut statement = connection.prepare(match fetch {
+            Fetch::Flow => include_str!("../../queries/report/replay_flow.sql"),
+            Fetch::Addresses => include_str!("../../queries/report/replay_runs.sql"),
+            Fetch::Values => include_str!("../../queries/report/replay_values.sql"),
+        })?;
+        for batch in statement.query_arrow(params![first - code.longest, last])? {
+            window.add_runs(&batch, fetch)?;
+        }
+        let sql = include_str!("../../queries/report/replay_intervals.sql");
+        let mut statement = connection.prepare(sql)?;
+        for batch in statement.query_arrow(params![first - code.longest, last + code.longest])? {
+            window.add_intervals(&batch)?;
+        }
+        Ok(window)
+    }
+
+    fn add_runs(&mut self, batch: &RecordBatch, fetch: Fetch) -> Result<(), ReplayError> {
+        let start = column::<Int64Array>(batch, 0, RUN, "start_seq")?;
+        let thread = column::<Int32Array>(batch, 1, RUN, "thread_id")?;
+        let block = column::<Int32Array>(batch, 2, RUN, "block_id")?;
+        let lists = |wanted: bool, index, name| -> Result<Option<Lists>, ReplayError> {
+            if wanted { Lists::of(batch, index, name).map(Some) } else { Ok(None) }
+        };
+        let address = lists(fetch != Fetch::Flow, 3, "address")?;
+        let value = lists(fetch == Fetch::Values, 4, "value")?;
+        for i in 0..batch.num_rows() {
+            self.start.push(start.value(i));
+            self.thread.push(id(ThreadId::from_column, thread.value(i), "thread")?);
+            self.block.push(id(BlockId::from_column, block.value(i), "block")?);
+            if let Some((lists, range)) = address.as_ref().and_then(|l| Some((l, l.range(i)?))) {
+                self.address.extend_from_slice(&lists.items.values()[range]);
+            }
+            self.offset.push(self.address.len());
+            if let Some((lists, range)) = value.as_ref().and_then(|l| Some((l, l.range(i)?))) {
+                let items = lists.items;
+                self.value.extend(range.map(|v| items.is_valid(v).then(|| items.value(v))));
+            }
+            self.value_offset.push(self.value.len());
+        }
+        Ok(())
+    }
+
+    fn add_intervals(&mut self, batch: &RecordBatch) -> Result<(), ReplayError> {
+        let thread = column::<Int32Array>(batch, 0, FLOW, "thread_id")?;
+        let call = column::<Int32Array>(batch, 1, FLOW, "call_id")?;
+        let start = column::<Int64Array>(batch, 2, FLOW, "start_seq")?;
+        let end = column::<Int64Array>(batch, 3, FLOW, "end_seq")?;
+        for i in 0..batch.num_rows() {
+            let (start, end) = (start.value(i), end.value(i));
+            let call = id(CallId::from_column, call.value(i), "call")?;
+            let thread = id(ThreadId::from_column, thread.value(i), "thread")?;
+            let intervals = slot(&mut self.intervals, thread.index(), "thread")?;
+            intervals.push(Interval { start, end, call });
+        }
+        Ok(())
+    }
+
+    /// The pieces of one run that lie in a range of steps, in order.
+    fn pieces<'a>(
+        &'a self,
+        code: &'a Code,
+        run: usize,
+        range: (i64, i64),
+        out: &mut Vec<Piece<'a>>,
+    ) -> Result<(), ReplayError> {
+        out.clear();
+        let (start_seq, thread, block_id) = (self.start[run], self.thread[run], self.block[run]);
+        let block = code.block(block_id)?;
+        let address = &self.address[self.offset[run]..self.offset[run + 1]];
+        let value = &self.value[self.value_offset[run]..self.value_offset[run + 1]];
+        let last = (start_seq + steps(block.instructions.len()) - 1).min(range.1);
+        let mut seq = start_seq.max(range.0);
+        let intervals = self.intervals.get(thread.index()).map_or(&[][..], Vec::as_slice);
+        let mut at = intervals.partition_point(|i| i.end < seq);
+        while seq <= last {
+            let (end, call) = match intervals.get(at) {
+                Some(i) if i.start <= seq => (i.end.min(last), Some(i.call)),
+                Some(i) => ((i.start - 1).min(last), None),
+                None => (last, None),
+            };
+            // Both lie within the block.
+            let step = |seq: i64| (seq - start_seq) as usize;
+            let (first_step, end_step) = (step(seq), step(end + 1));
+            out.push(Piece {
+                start_seq,
+                thread,
+                call,
+                block_id,
+                block,
+                first_step,
+                end_step,
+                address,
+                value,
+            });
+            seq = end + 1;
+            at += usize::from(call.is_some());
+        }
+        Ok(())
+    }
+}
+
+impl Code {
+    /// Goes through the steps from `first` to `last`, both inclusive; `take` says whether to go on.
+    pub fn forwards(
+        &self,
+        connection: &Connection,
+        range: (i64, i64),
+        take: impl FnMut(&Piece) -> Result<bool, ReplayError>,
+    ) -> Result<(), ReplayError> {
+        self.go_through(connection, range, self.fetch, take)
+    }
+
+    /// The same by pieces without addresses and values, in half the time.
+    pub fn flow(
+        &self,
+        connection: &Connection,
+        range: (i64, i64),
+        mut take: impl FnMut(&Piece) -> bool,
+    ) -> Result<(), ReplayError> {
+        self.go_through(connection, range, Fetch::Flow, |piece| Ok(take(piece)))
+    }
+
+    fn go_through(
+        &self,
+        connection: &Connection,
+        (first, last): (i64, i64),
+        fetch: Fetch,
+        mut take: impl FnMut(&Piece) -> Result<bool, ReplayError>,
+    ) -> Result<(), ReplayError> {
+        let (first, last) = (first.max(self.first), last.min(self.last));
+        let mut from = first;
+        while from <= last {
+            let to = last.min(from.saturating_add(WINDOW - 1));
+            let window = Window::read(self, connection, (from, to), fetch)?;
+            let mut pieces = Vec::new();
+            for run in 0..window.start.len() {
+                window.pieces(self, run, (from, to), &mut pieces)?;
+                for piece in &pieces {
+                    if !take(piece)? {
+                        return Ok(());
+                    }
+                }
+            }
+            from = to + 1;
+        }
+        Ok(())
+    }
+
+    /// Goes through the steps from `last` back to `first`; `take` says whether to go on.
+    pub fn backwards(
+        &self,
+        connection: &Connection,
+        (first, last): (i64, i64),
+        mut take: impl FnMut(&Piece) -> Result<bool, ReplayError>,
+    ) -> Result<(), ReplayError> {
+        let (first, last) = (first.max(self.first), last.min(self.last));
+        let mut to = last;
+        let mut length = FIRST_WINDOW;
+        while to >= first {
+            let from = first.max(to.saturating_sub(length - 1));
+            let window = Window::read(self, connection, (from, to), self.fetch)?;
+            let mut pieces = Vec::new();
+            for run in (0..window.start.len()).rev() {
+                window.pieces(self, run, (from, to), &mut pieces)?;
+                for piece in pieces.iter().rev() {
+                    if !take(piece)? {
+                        return Ok(());
+                    }
+                }
+            }
+            to = from - 1;
+            length = (2 * length).min(WINDOW);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! Last writers again, by `docs/semantics.md`: every communication of the run or of its beginning,
+//! those inside a call included. A test compares them with those of databases that keep them all.
+
+use super::bytes::ByteMap;
+use super::code::Code;
+use super::error::ReplayError;
+use super::resolve::{Bytes, Space, Step, What};
+use super::saves::StoreId;
+use crate::id::{CallId, InstructionId, ThreadId};
+use duckdb::Connection;
+use rustc_hash::FxHashMap;
+
+/// An access of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    pub seq: i64,
+    pub ordinal: u16,
+    pub instruction: InstructionId,
+    pub thread: ThreadId,
+}
+
+/// A write access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    pub access: Access,
+    /// What the observer gave for it.
+    pub tag: u32,
+}
+
+/// Adjacent bytes that one write access made and one read access read.
+#[derive(Clone, Copy, Debug)]
+pub struct Communication {
+    /// None: no step wrote the bytes.
+    pub write: Option<Write>,
+    pub read: Access,
+    /// Call instance of the read.
+    pub call: Option<CallId>,
+    pub bytes: Bytes,
+}
+
+/// What looks on. Order for each step: `begin`, the communications and writes in the order of their
+/// ordinals, `end`.
+pub trait Observer {
+    fn begin(&mut self, _step: &Step) {}
+    /// A data read of adjacent bytes that one access wrote.
+    fn communication(&mut self, communication: &Communication);
+    /// Bytes that a step writes. Gives the tag that communications from it will have.
+    fn write(&mut self, _bytes: Bytes) -> u32 {
+        0
+    }
+    /// Whether to go on.
+    fn end(&mut self, _step: &Step) -> bool {
+        true
+    }
+}
+
+/// Last writers of the bytes of one space: of 256 bytes together, as stacks and tables touch them.
+type Writers = ByteMap<Option<Write>, 256>;
+
+/// Last writers of all bytes.
+#[derive(Default)]
+struct Shadow {
+    memory: Vec<Writers>,
+    registers: Vec<Writers>,
+    /// By save: the writers that its register had before.
+    kept: FxHashMap<StoreId, Vec<Option<Write>>>,
+    /// Of the access that is being looked at.
+    writers: Vec<Option<Write>>,
+}
+
+impl Shadow {
+    fn space(&mut self, space: Space) -> &mut Writers {
+        let (list, at) = match space {
+            Space::Memory(process) => (&mut self.memory, process.index()),
+            Space::Register(thread) => (&mut self.registers, thread.index()),
+        };
+        if at >= list.len() {
+            list.resize_with(at + 1, Writers::default);
+        }
+        &mut list[at]
+    }
+
+    /// Who wrote adjacent bytes.
+    fn look(&mut self, bytes: Bytes) {
+        let mut writers = std::mem::take(&mut self.writers);
+        writers.clear();
+        let space = self.space(bytes.first.space);
+        space.visit(bytes.first.address, bytes.size.into(), |w| writers.push(*w));
+        self.writers = writers;
+    }
+
+    fn save(&mut self, save: StoreId, bytes: Bytes) {
+        self.look(bytes);
+        self.kept.insert(save, self.writers.clone());
+    }
+
+    fn restore(&mut self, save: StoreId, is_last: bool, bytes: Bytes) {
+        let kept = if is_last { self.kept.remove(&save) } else { self.kept.get(&save).cloned() };
+        // Where the run is not gone through from its beginning the save may lie before.
+        let mut kept = kept.unwrap_or_default().into_iter();
+        let space = self.space(bytes.first.space);
+        space.visit(bytes.first.address, bytes.size.into(), |w| *w = kept.next().flatten());
+    }
+
+    fn step<O: Observer>(&mut self, step: &Step, observer: &mut O) -> bool {
+        observer.begin(step);
+        for &(save, bytes) in step.saves {
+            self.save(save, bytes);
+        }
+        for effect in step.effects {
+            let bytes = effect.bytes;
+            let access = Access {
+                seq: step.seq,
+                ordinal: effect.ordinal,
+                instruction: step.instruction,
+                thread: step.thread,
+            };
+            match effect.what {
+                What::Restore { save, is_last } => self.restore(save, is_last, bytes),
+                What::Write => {
+                    let write = Some(Write { access, tag: observer.write(bytes) });
+                    self.space(bytes.first.space).set(
+                        bytes.first.address,
+                        bytes.size.into(),
+                        write,
+                    );
+                }
+                What::Read => {
+                    self.look(bytes);
+                    let (mut first, call) = (bytes.first, step.call);
+                    for run in self.writers.chunk_by(|a, b| same(*a, *b)) {
+                        // An access has at most 2^32 bytes.
+                        let bytes = Bytes { first, size: run.len() as u32 };
+                        let (write, read) = (run[0], access);
+                        observer.communication(&Communication { write, read, call, bytes });
+                        first.address = first.address.wrapping_add(bytes.size.into());
+                    }
+                }
+            }
+        }
+        observer.end(step)
+    }
+}
+
+/// Whether two bytes were made by one access.
+fn same(a: Option<Write>, b: Option<Write>) -> bool {
+    a.map(|w| w.access) == b.map(|w| w.access)
+}
+
+/// Goes through the run from its beginning to step `last` and shows every communication.
+pub fn observe<O: Observer>(
+    code: &Code,
+    connection: &Connection,
+    last: i64,
+    observer: &mut O,
+) -> Result<(), ReplayError> {
+    let mut shadow = Shadow::default();
+    code.steps(connection, (code.first, last), |step| shadow.step(step, observer))
+}
+
+/// Shows every communication of the run.
+pub fn communications(
+    code: &Code,
+    connection: &Connection,
+    take: impl FnMut(&Communication),
+) -> Result<(), ReplayError> {
+    struct All<F>(F);
+    impl<F: FnMut(&Communication)> Observer for All<F> {
+        fn communication(&mut self, communication: &Communication) {
+            (self.0)(communication);
+        }
+    }
+    observe(code, connection, code.last, &mut All(take))
+}
