@@ -16,6 +16,7 @@ pub mod problems;
 pub mod qemu;
 pub mod reader;
 pub mod record;
+pub mod stream;
 pub mod wet;
 pub mod xray;
 
@@ -23,8 +24,14 @@ pub use error::TraceError;
 pub use reader::{Context, Format, Listener, Sink, StepFormat};
 
 /// Formats whose records are executed instructions.
-pub static STEP_FORMATS: &[&dyn StepFormat] =
-    &[&lackey::Lackey, &qemu::Qemu, &execlog::Execlog, &giano::Giano, &layout::Layout];
+pub static STEP_FORMATS: &[&dyn StepFormat] = &[
+    &lackey::Lackey,
+    &qemu::Qemu,
+    &execlog::Execlog,
+    &giano::Giano,
+    &layout::Layout,
+    &stream::Stream,
+];
 /// Formats whose records are calls, communications or control flow; [`crate::load`] has for each of
 /// them what fills the tables.
 pub static TABLE_FORMATS: &[&dyn Format] = &[&csi::Csi, &dcfg::Dcfg, &wet::Wet, &xray::Xray];

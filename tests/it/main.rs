@@ -24,6 +24,7 @@ mod reports;
 mod rooms;
 mod schema;
 mod sqlite;
+mod stream;
 mod through;
 mod verify;
 mod views;

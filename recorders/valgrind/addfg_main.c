@@ -1,0 +1,709 @@
+/* addfg's recorder: a Valgrind tool that writes the executed instructions and their memory accesses
+ * as a stream (docs/stream.md), with what lackey's log lacks: where code was loaded, threads,
+ * system calls with what the kernel read and wrote, signals.
+ *
+ * Each translated block writes the number of the path that it took and the addresses of its
+ * accesses into a buffer, with a store each and no call. The buffer is packed and written when it
+ * is full. Addresses that are constant, or differ from an earlier one of the block by a constant,
+ * are in the block's definition.
+ *
+ * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
+ */
+#include "pub_tool_basics.h"
+#include "pub_tool_vki.h"
+#include "pub_tool_vkiscnums.h"
+#include "pub_tool_tooliface.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_libcfile.h"
+#include "pub_tool_libcprint.h"
+#include "pub_tool_libcproc.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_mallocfree.h"
+#include "pub_tool_options.h"
+#include "pub_tool_aspacemgr.h"
+#include "pub_tool_clientstate.h"
+
+/* The core has it, the tools' headers do not. */
+extern Int VG_(safe_fd)(Int fd);
+
+#define ADDFG_REALLOC(p, n) VG_(realloc)("addfg", (p), (n))
+#include "addfg_stream.h"
+
+/* Runs wait here; a block that begins behind `limit` has the buffer packed first. */
+#define BUFFER (1 << 20)
+/* More than one block can fill. */
+#define SLACK (1 << 16)
+
+static UChar buffer[BUFFER + SLACK];
+/* Next free byte; the place in the buffer of the block that began last, and which one it is. */
+static ULong cursor;
+static ULong begun;
+static UInt begun_block;
+static addfg_stream stream;
+static const HChar *stream_name;
+static Int stream_fd = -1;
+static Bool recording = False;
+static Bool first_block = True;
+
+/* ---- blocks as they were translated ---- */
+
+typedef struct {
+    UInt number; /* of the stream's block */
+    UInt whole;  /* the path to its end */
+    UInt instructions, fields;
+    ULong *address;
+    UInt *accesses_before, *fields_before;
+} Block;
+
+static Block *blocks;
+static UInt block_count, block_room;
+
+/* ---- the stream ---- */
+
+static int write_all(void *context, const void *bytes, addfg_u32 length)
+{
+    const UChar *p = bytes;
+    while (length) {
+        Int n = VG_(write)(stream_fd, p, (Int)length);
+        if (n <= 0) return 1;
+        p += n;
+        length -= n;
+    }
+    return 0;
+}
+
+static void flush_buffer(void)
+{
+    if (recording) addfg_flush(&stream, buffer, (const UChar *)(Addr)cursor);
+    if (recording && stream.failed) {
+        VG_(umsg)("addfg: %s cannot be written any more: the recording ends here\n", stream_name);
+        recording = False;
+    }
+    cursor = (ULong)(Addr)buffer;
+}
+
+static VG_REGPARM(0) void buffer_full(void) { flush_buffer(); }
+
+/* ---- events ---- */
+
+static UChar *event_bytes(UInt kind, UInt most)
+{
+    if (cursor + most + 8 > (ULong)(Addr)buffer + BUFFER + SLACK) flush_buffer();
+    UInt word = ADDFG_EVENT | kind;
+    VG_(memcpy)((UChar *)(Addr)cursor, &word, 4);
+    return (UChar *)(Addr)cursor + 8;
+}
+
+static void event_end(UChar *end)
+{
+    UInt length = end - (UChar *)(Addr)cursor - 8;
+    VG_(memcpy)((UChar *)(Addr)cursor + 4, &length, 4);
+    cursor = (ULong)(Addr)end;
+}
+
+static void event(UInt kind, UInt n, const ULong *numbers, const HChar *text)
+{
+    if (!recording) return;
+    SizeT size = text ? VG_(strlen)(text) : 0;
+    if (size > 4096) size = 4096;
+    UChar *o = event_bytes(kind, n * 10 + size + 10);
+    for (UInt i = 0; i < n; i++) o = addfg__varint(o, numbers[i]);
+    if (text) {
+        o = addfg__varint(o, size);
+        VG_(memcpy)(o, text, size);
+        o += size;
+    }
+    event_end(o);
+}
+
+#define EVENT(kind, ...) do { const ULong numbers_[] = { __VA_ARGS__ }; \
+    event(kind, sizeof numbers_ / sizeof *numbers_, numbers_, NULL); } while (0)
+#define EVENT_TEXT(kind, text, ...) do { const ULong numbers_[] = { __VA_ARGS__ }; \
+    event(kind, sizeof numbers_ / sizeof *numbers_, numbers_, text); } while (0)
+
+/* ---- threads: Valgrind's numbers are used again, the stream's are not ---- */
+
+static UInt *thread_of;
+static UInt thread_room;
+static UInt threads = 0;
+static UInt current = 0;
+
+static UInt thread(ThreadId tid)
+{
+    while (tid >= thread_room) {
+        thread_of = VG_(realloc)("addfg.threads", thread_of, (thread_room + 64) * sizeof(UInt));
+        for (UInt i = 0; i < 64; i++) thread_of[thread_room++] = 0;
+    }
+    if (!thread_of[tid]) thread_of[tid] = ++threads;
+    return thread_of[tid];
+}
+
+static void start_client_code(ThreadId tid, ULong dispatched)
+{
+    UInt now = thread(tid);
+    if (now == current || !recording) return;
+    current = now;
+    EVENT(ADDFG_THREAD, now);
+    if (first_block) {
+        first_block = False;
+        EVENT(ADDFG_STACK, VG_(get_SP)(tid));
+    }
+}
+
+static void pre_thread_create(ThreadId parent, ThreadId child)
+{
+    if (child < thread_room) thread_of[child] = 0;
+    EVENT(ADDFG_THREAD_START, thread(child), parent ? thread(parent) : 0);
+}
+
+static void pre_thread_exit(ThreadId tid)
+{
+    EVENT(ADDFG_THREAD_END, thread(tid));
+}
+
+/* ---- a block that a signal left in the middle ---- */
+
+static void partial(ThreadId tid)
+{
+    if (!recording || !begun || begun_block >= block_count) return;
+    Block *b = blocks + begun_block;
+    UChar *at = (UChar *)(Addr)begun;
+    UInt from = 1, fields = cursor == begun ? 0 : (cursor - begun - 4) / 8;
+    if (cursor != begun) {
+        /* It ran to its end, or is behind an exit that it did not take. */
+        UInt path = addfg__get32(at);
+        if (path == b->whole && fields == b->fields) return;
+        from = stream.path[path].steps;
+    }
+    begun = 0;
+    Addr ip = VG_(get_IP)(tid);
+    for (UInt i = from; i < b->instructions; i++) {
+        if (b->address[i] != ip) continue;
+        UInt path = addfg_path(&stream, b->number, i, b->accesses_before[i], b->fields_before[i]);
+        VG_(memcpy)(at, &path, 4);
+        cursor = (ULong)(Addr)at + 4 + 8ULL * b->fields_before[i];
+        return;
+    }
+}
+
+static void pre_deliver_signal(ThreadId tid, Int signal, Bool alt_stack)
+{
+    partial(tid);
+    EVENT(ADDFG_SIGNAL, signal);
+}
+
+static void post_deliver_signal(ThreadId tid, Int signal)
+{
+    EVENT(ADDFG_SIGNAL_END, signal);
+}
+
+/* ---- memory ---- */
+
+static void mapped(Addr a, SizeT length, Bool r, Bool w, Bool x)
+{
+    const NSegment *s = VG_(am_find_nsegment)(a);
+    const HChar *name = s ? VG_(am_get_filename)(s) : NULL;
+    /* The page of this tool that programs run through is none of theirs. */
+    const NSegment *own = VG_(am_find_nsegment)((Addr)&mapped);
+    const HChar *tool = own ? VG_(am_get_filename)(own) : NULL;
+    if (name && tool && VG_(strcmp)(name, tool) == 0) return;
+    ULong offset = s && name ? s->offset + (a - s->start) : 0;
+    EVENT_TEXT(ADDFG_MAP, name ? name : "", a, length, (r ? 4 : 0) | (w ? 2 : 0) | (x ? 1 : 0), offset);
+}
+
+static void new_mem(Addr a, SizeT length, Bool r, Bool w, Bool x, ULong handle) { mapped(a, length, r, w, x); }
+
+static void changed_mem(Addr a, SizeT length, Bool r, Bool w, Bool x) { mapped(a, length, r, w, x); }
+
+static void copied_mem(Addr from, Addr to, SizeT length) { EVENT(ADDFG_MAP, to, length, 6, 0, 0); }
+
+static void gone_mem(Addr a, SizeT length) { EVENT(ADDFG_UNMAP, a, length); }
+
+static void kernel_reads(CorePart part, ThreadId tid, const HChar *what, Addr a, SizeT size)
+{
+    if (part == Vg_CoreSysCall && size) EVENT(ADDFG_KERNEL_READ, a, size);
+}
+
+static void kernel_reads_text(CorePart part, ThreadId tid, const HChar *what, Addr a)
+{
+    if (part != Vg_CoreSysCall) return;
+    SizeT size = 0;
+    while (VG_(am_is_valid_for_client)(a + size, 1, VKI_PROT_READ) && ((const HChar *)a)[size]) size++;
+    EVENT(ADDFG_KERNEL_READ, a, size + 1);
+}
+
+static void kernel_writes(CorePart part, ThreadId tid, Addr a, SizeT size)
+{
+    if (!size) return;
+    if (part == Vg_CoreSysCall) EVENT(ADDFG_KERNEL_WRITE, a, size);
+    else if (part == Vg_CoreSignal) EVENT(ADDFG_KERNEL_WRITE, a, size);
+}
+
+/* ---- system calls ---- */
+
+static void pre_syscall(ThreadId tid, UInt number, UWord *args, UInt n)
+{
+    ULong numbers[2 + 8] = { number, n < 8 ? n : 8 };
+    for (UInt i = 0; i < n && i < 8; i++) numbers[2 + i] = args[i];
+    event(ADDFG_SYSCALL, 2 + (n < 8 ? n : 8), numbers, NULL);
+    if (number == __NR_execve) flush_buffer();
+}
+
+static Bool gives_descriptor(UInt number)
+{
+    switch (number) {
+#ifdef __NR_open
+    case __NR_open:
+#endif
+#ifdef __NR_creat
+    case __NR_creat:
+#endif
+#ifdef __NR_dup2
+    case __NR_dup2:
+#endif
+#ifdef __NR_socket
+    case __NR_socket:
+#endif
+#ifdef __NR_accept
+    case __NR_accept:
+#endif
+    case __NR_openat:
+    case __NR_dup:
+    case __NR_dup3:
+        return True;
+    default:
+        return False;
+    }
+}
+
+static void name_descriptor(ULong fd)
+{
+    HChar link[64], name[1024];
+    VG_(sprintf)(link, "/proc/self/fd/%llu", fd);
+    SSizeT n = VG_(readlink)(link, name, sizeof name - 1);
+    if (n <= 0) return;
+    name[n] = 0;
+    EVENT_TEXT(ADDFG_DESCRIPTOR, name, fd);
+}
+
+static void post_syscall(ThreadId tid, UInt number, UWord *args, UInt n, SysRes result)
+{
+    Bool error = sr_isError(result);
+    if (!error && gives_descriptor(number)) name_descriptor(sr_Res(result));
+    EVENT(ADDFG_SYSCALL_END, error, error ? sr_Err(result) : sr_Res(result));
+}
+
+/* A child does not write into its parent's stream. */
+static void forked(ThreadId tid)
+{
+    recording = False;
+    cursor = (ULong)(Addr)buffer;
+}
+
+static void before_fork(ThreadId tid) { flush_buffer(); }
+
+/* ---- instrumentation ---- */
+
+/* A temporary as another one plus a constant. */
+typedef struct {
+    IRTemp base;
+    ULong offset;
+} Sum;
+
+typedef struct {
+    IRTemp base;
+    ULong offset;
+} Field;
+
+typedef struct {
+    IRSB *out;
+    IRType word;
+    IREndness end;
+    Sum *sums;
+    IRTemp at; /* where the run begins in the buffer */
+    UInt instructions, bytes_length, bytes_room, accesses, fields, instruction_room, access_room;
+    ULong *address;
+    UInt *accesses_before, *fields_before;
+    UChar *sizes, *bytes;
+    addfg_access *access;
+    Field *field;
+    /* Where paths leave: the statement that has their number, and the counts. */
+    UInt exits, exit_room;
+    struct { IRConst *number; UInt instructions, accesses, fields; } *exit;
+} Making;
+
+static void add(Making *m, IRStmt *s) { addStmtToIRSB(m->out, s); }
+
+static IRTemp assign(Making *m, IRType type, IRExpr *e)
+{
+    IRTemp t = newIRTemp(m->out->tyenv, type);
+    add(m, IRStmt_WrTmp(t, e));
+    return t;
+}
+
+static IRExpr *word(Making *m, ULong v)
+{
+    return m->word == Ity_I64 ? IRExpr_Const(IRConst_U64(v)) : IRExpr_Const(IRConst_U32((UInt)v));
+}
+
+static IRExpr *plus(Making *m, IRTemp t, ULong offset)
+{
+    IROp op = m->word == Ity_I64 ? Iop_Add64 : Iop_Add32;
+    return IRExpr_RdTmp(assign(m, m->word, IRExpr_Binop(op, IRExpr_RdTmp(t), word(m, offset))));
+}
+
+#define GROW(array, count, room) do { if ((count) == (room)) { \
+    (room) = (room) ? (room) * 2 : 64; \
+    (array) = VG_(realloc)("addfg.block", (array), (room) * sizeof *(array)); } } while (0)
+
+static Bool sum_of(Making *m, IRExpr *e, IRTemp *base, ULong *offset)
+{
+    if (e->tag != Iex_RdTmp) return False;
+    Sum *s = m->sums + e->Iex.RdTmp.tmp;
+    *base = s->base == IRTemp_INVALID ? e->Iex.RdTmp.tmp : s->base;
+    *offset = s->base == IRTemp_INVALID ? 0 : s->offset;
+    return True;
+}
+
+static Bool constant_of(IRExpr *e, ULong *value)
+{
+    if (e->tag != Iex_Const) return False;
+    IRConst *c = e->Iex.Const.con;
+    if (c->tag == Ico_U64) *value = c->Ico.U64;
+    else if (c->tag == Ico_U32) *value = c->Ico.U32;
+    else return False;
+    return True;
+}
+
+/* Notes what a temporary is, if that is another one plus a constant. */
+static void note_sum(Making *m, IRTemp t, IRExpr *e)
+{
+    Sum *s = m->sums + t;
+    s->base = IRTemp_INVALID;
+    s->offset = 0;
+    ULong c;
+    if (e->tag == Iex_RdTmp) {
+        sum_of(m, e, &s->base, &s->offset);
+    } else if (e->tag == Iex_Binop) {
+        IROp op = e->Iex.Binop.op;
+        IRExpr *a = e->Iex.Binop.arg1, *b = e->Iex.Binop.arg2;
+        Bool is_add = op == Iop_Add64 || op == Iop_Add32, is_sub = op == Iop_Sub64 || op == Iop_Sub32;
+        if ((op == Iop_Add32 || op == Iop_Sub32) && m->word == Ity_I64) return;
+        if ((is_add || is_sub) && constant_of(b, &c) && sum_of(m, a, &s->base, &s->offset))
+            s->offset += is_add ? c : -c;
+        else if (is_add && constant_of(a, &c) && sum_of(m, b, &s->base, &s->offset))
+            s->offset += c;
+    }
+}
+
+static void store_field(Making *m, IRExpr *value)
+{
+    if (m->word == Ity_I32) value = IRExpr_RdTmp(assign(m, Ity_I64, IRExpr_Unop(Iop_32Uto64, value)));
+    add(m, IRStmt_Store(m->end, plus(m, m->at, 4 + 8ULL * m->fields), value));
+    m->fields++;
+}
+
+/* An access by the instruction that is being translated. `guard`: done only if true; NULL: always. */
+static void note_access(Making *m, Bool is_write, IRExpr *address, UInt size, IRExpr *guard)
+{
+    GROW(m->access, m->accesses, m->access_room);
+    addfg_access *a = m->access + m->accesses;
+    VG_(memset)(a, 0, sizeof *a);
+    a->instruction = m->instructions - 1;
+    a->size = size;
+    a->is_write = is_write;
+    IRTemp base = IRTemp_INVALID;
+    ULong offset = 0, value;
+    UInt before = m->fields;
+    m->field = VG_(realloc)("addfg.fields", m->field, (before + 1) * sizeof *m->field);
+    m->field[before].base = IRTemp_INVALID;
+    if (guard) {
+        a->from = ADDFG_OPTIONAL;
+        IRExpr *e = IRExpr_ITE(guard, address, word(m, ~0ULL));
+        IRTemp t = assign(m, m->word, e);
+        IRExpr *field = IRExpr_RdTmp(t);
+        if (m->word == Ity_I32) {
+            /* All ones in 64 bits where it was not done. */
+            IRTemp wide = assign(m, Ity_I64, IRExpr_Unop(Iop_32Uto64, address));
+            field = IRExpr_RdTmp(assign(m, Ity_I64, IRExpr_ITE(guard, IRExpr_RdTmp(wide), IRExpr_Const(IRConst_U64(~0ULL)))));
+            add(m, IRStmt_Store(m->end, plus(m, m->at, 4 + 8ULL * m->fields), field));
+            m->fields++;
+        } else {
+            store_field(m, field);
+        }
+    } else if (constant_of(address, &value)) {
+        a->from = ADDFG_CONSTANT;
+        a->value = value;
+    } else {
+        Bool known = sum_of(m, address, &base, &offset);
+        UInt k = 0;
+        while (known && k < before && m->field[k].base != base) k++;
+        if (known && k < before) {
+            a->from = ADDFG_SAME;
+            a->field = k;
+            a->value = offset - m->field[k].offset;
+        } else {
+            a->from = ADDFG_FIELD;
+            if (known) {
+                m->field[before].base = base;
+                m->field[before].offset = offset;
+            }
+            store_field(m, address);
+        }
+    }
+    m->accesses++;
+}
+
+/* The path from the block's beginning to here is what ran, if it is left now. */
+static void may_leave(Making *m)
+{
+    GROW(m->exit, m->exits, m->exit_room);
+    IRConst *number = IRConst_U32(0);
+    m->exit[m->exits].number = number;
+    m->exit[m->exits].instructions = m->instructions;
+    m->exit[m->exits].accesses = m->accesses;
+    m->exit[m->exits].fields = m->fields;
+    m->exits++;
+    add(m, IRStmt_Store(m->end, IRExpr_RdTmp(m->at), IRExpr_Const(number)));
+    add(m, IRStmt_Store(m->end, word(m, (ULong)(Addr)&cursor), plus(m, m->at, 4 + 8ULL * m->fields)));
+}
+
+static void first_instruction(Making *m)
+{
+    /* A full buffer is packed first. */
+    IRTemp t = assign(m, m->word, IRExpr_Load(m->end, m->word, word(m, (ULong)(Addr)&cursor)));
+    IROp less = m->word == Ity_I64 ? Iop_CmpLT64U : Iop_CmpLT32U;
+    IRTemp full = assign(m, Ity_I1, IRExpr_Binop(less, word(m, (ULong)(Addr)buffer + BUFFER), IRExpr_RdTmp(t)));
+    IRDirty *d = unsafeIRDirty_0_N(0, "buffer_full", VG_(fnptr_to_fnentry)(&buffer_full), mkIRExprVec_0());
+    d->guard = IRExpr_RdTmp(full);
+    add(m, IRStmt_Dirty(d));
+    m->at = assign(m, m->word, IRExpr_Load(m->end, m->word, word(m, (ULong)(Addr)&cursor)));
+    /* For a signal that comes in the middle: which block is running. */
+    add(m, IRStmt_Store(m->end, word(m, (ULong)(Addr)&begun), IRExpr_RdTmp(m->at)));
+    add(m, IRStmt_Store(m->end, word(m, (ULong)(Addr)&begun_block), IRExpr_Const(IRConst_U32(block_count))));
+}
+
+static void instruction(Making *m, IRStmt *s)
+{
+    if (!m->instructions) first_instruction(m);
+    if (m->instructions == m->instruction_room) {
+        m->instruction_room = m->instruction_room ? m->instruction_room * 2 : 64;
+        SizeT n = m->instruction_room;
+        m->address = VG_(realloc)("addfg.block", m->address, n * sizeof *m->address);
+        m->accesses_before = VG_(realloc)("addfg.block", m->accesses_before, n * sizeof(UInt));
+        m->fields_before = VG_(realloc)("addfg.block", m->fields_before, n * sizeof(UInt));
+        m->sizes = VG_(realloc)("addfg.block", m->sizes, n);
+    }
+    UInt i = m->instructions++;
+    UInt size = s->Ist.IMark.len;
+    m->address[i] = s->Ist.IMark.addr;
+    m->accesses_before[i] = m->accesses;
+    m->fields_before[i] = m->fields;
+    m->sizes[i] = (UChar)size;
+    while (m->bytes_length + size > m->bytes_room) {
+        m->bytes_room = m->bytes_room ? m->bytes_room * 2 : 512;
+        m->bytes = VG_(realloc)("addfg.block", m->bytes, m->bytes_room);
+    }
+    VG_(memcpy)(m->bytes + m->bytes_length, (const UChar *)(Addr)(s->Ist.IMark.addr), size);
+    m->bytes_length += size;
+}
+
+static void compare_and_swap(Making *m, IRCAS *cas)
+{
+    IRType type = typeOfIRExpr(m->out->tyenv, cas->dataLo);
+    UInt size = sizeofIRType(type) * (cas->dataHi ? 2 : 1);
+    note_access(m, False, cas->addr, size, NULL);
+    if (cas->dataHi) {
+        note_access(m, True, cas->addr, size, NULL);
+        return;
+    }
+    IROp same = type == Ity_I8 ? Iop_CasCmpEQ8 : type == Ity_I16 ? Iop_CasCmpEQ16 : type == Ity_I32 ? Iop_CasCmpEQ32 : Iop_CasCmpEQ64;
+    IRTemp done = assign(m, Ity_I1, IRExpr_Binop(same, IRExpr_RdTmp(cas->oldLo), cas->expdLo));
+    note_access(m, True, cas->addr, size, IRExpr_RdTmp(done));
+}
+
+static void accesses(Making *m, IRStmt *s)
+{
+    IRTypeEnv *env = m->out->tyenv;
+    switch (s->tag) {
+    case Ist_WrTmp: {
+        IRExpr *e = s->Ist.WrTmp.data;
+        if (e->tag == Iex_Load) note_access(m, False, e->Iex.Load.addr, sizeofIRType(e->Iex.Load.ty), NULL);
+        break;
+    }
+    case Ist_Store:
+        note_access(m, True, s->Ist.Store.addr, sizeofIRType(typeOfIRExpr(env, s->Ist.Store.data)), NULL);
+        break;
+    case Ist_StoreG: {
+        IRStoreG *g = s->Ist.StoreG.details;
+        note_access(m, True, g->addr, sizeofIRType(typeOfIRExpr(env, g->data)), g->guard);
+        break;
+    }
+    case Ist_LoadG: {
+        IRLoadG *g = s->Ist.LoadG.details;
+        IRType type = Ity_INVALID, loaded = Ity_INVALID;
+        typeOfIRLoadGOp(g->cvt, &type, &loaded);
+        note_access(m, False, g->addr, sizeofIRType(loaded), g->guard);
+        break;
+    }
+    case Ist_Dirty: {
+        IRDirty *d = s->Ist.Dirty.details;
+        Bool certain = d->guard->tag == Iex_Const && d->guard->Iex.Const.con->tag == Ico_U1 && d->guard->Iex.Const.con->Ico.U1;
+        if (d->mFx == Ifx_Read || d->mFx == Ifx_Modify) note_access(m, False, d->mAddr, d->mSize, certain ? NULL : d->guard);
+        if (d->mFx == Ifx_Write || d->mFx == Ifx_Modify) note_access(m, True, d->mAddr, d->mSize, certain ? NULL : d->guard);
+        break;
+    }
+    case Ist_LLSC: {
+        IRTemp result = s->Ist.LLSC.result;
+        if (!s->Ist.LLSC.storedata)
+            note_access(m, False, s->Ist.LLSC.addr, sizeofIRType(typeOfIRTemp(env, result)), NULL);
+        else
+            note_access(m, True, s->Ist.LLSC.addr, sizeofIRType(typeOfIRExpr(env, s->Ist.LLSC.storedata)), IRExpr_RdTmp(result));
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
+                        const VexArchInfo *archinfo, IRType guest, IRType host)
+{
+    if (guest != host) VG_(tool_panic)("host and guest words differ");
+    Making m = { 0 };
+    m.out = deepCopyIRSBExceptStmts(in);
+    m.word = guest;
+    m.end = archinfo->endness == VexEndnessBE ? Iend_BE : Iend_LE;
+    m.sums = VG_(calloc)("addfg.sums", in->tyenv->types_used + 1, sizeof *m.sums);
+    for (Int i = 0; i < in->tyenv->types_used; i++) m.sums[i].base = IRTemp_INVALID;
+    Int i = 0;
+    while (i < in->stmts_used && in->stmts[i]->tag != Ist_IMark) add(&m, in->stmts[i++]);
+    for (; i < in->stmts_used; i++) {
+        IRStmt *s = in->stmts[i];
+        if (!s || s->tag == Ist_NoOp) continue;
+        if (s->tag == Ist_IMark) {
+            instruction(&m, s);
+            add(&m, s);
+            continue;
+        }
+        if (s->tag == Ist_WrTmp) note_sum(&m, s->Ist.WrTmp.tmp, s->Ist.WrTmp.data);
+        if (s->tag == Ist_Exit) may_leave(&m);
+        Bool after = s->tag == Ist_CAS || s->tag == Ist_LLSC;
+        /* Before the access: it may fault, and its address may be what it loads over. */
+        if (!after) accesses(&m, s);
+        add(&m, s);
+        if (s->tag == Ist_CAS) compare_and_swap(&m, s->Ist.CAS.details);
+        else if (after) accesses(&m, s);
+    }
+    if (m.instructions) {
+        may_leave(&m);
+        UInt number = addfg_block(&stream, m.instructions, m.address, m.sizes, m.bytes, m.accesses, m.access);
+        GROW(blocks, block_count, block_room);
+        Block *b = blocks + block_count++;
+        b->number = number;
+        b->instructions = m.instructions;
+        b->address = m.address;
+        b->accesses_before = m.accesses_before;
+        b->fields_before = m.fields_before;
+        b->fields = m.fields;
+        UInt last = ~0u, path = 0;
+        for (UInt k = 0; k < m.exits; k++) {
+            /* Two exits of the same instruction behind the same accesses are one path. */
+            Bool same = last != ~0u && m.exit[last].instructions == m.exit[k].instructions && m.exit[last].accesses == m.exit[k].accesses;
+            if (!same) path = addfg_path(&stream, number, m.exit[k].instructions, m.exit[k].accesses, m.exit[k].fields);
+            last = k;
+            m.exit[k].number->Ico.U32 = path;
+        }
+        b->whole = path;
+    }
+    VG_(free)(m.sums);
+    if (m.sizes) VG_(free)(m.sizes);
+    if (m.bytes) VG_(free)(m.bytes);
+    if (m.access) VG_(free)(m.access);
+    if (m.field) VG_(free)(m.field);
+    if (m.exit) VG_(free)(m.exit);
+    return m.out;
+}
+
+/* ---- begin and end ---- */
+
+static Bool option(const HChar *arg)
+{
+    if (VG_STR_CLO(arg, "--stream", stream_name)) return True;
+    return False;
+}
+
+static void usage(void)
+{
+    VG_(printf)("    --stream=FILE    where the recording goes [addfg.stream]\n");
+}
+
+static void debug_usage(void) { VG_(printf)("    (none)\n"); }
+
+#if defined(VGA_amd64)
+#define MACHINE 62
+#define BITS 64
+#elif defined(VGA_x86)
+#define MACHINE 3
+#define BITS 32
+#elif defined(VGA_arm64)
+#define MACHINE 183
+#define BITS 64
+#elif defined(VGA_arm)
+#define MACHINE 40
+#define BITS 32
+#else
+#error "this instruction set is none of addfg's"
+#endif
+
+static void begin(void)
+{
+    if (!stream_name) stream_name = "addfg.stream";
+    Int fd = VG_(fd_open)(stream_name, VKI_O_WRONLY | VKI_O_CREAT | VKI_O_TRUNC, 0644);
+    if (fd < 0) VG_(fmsg_bad_option)("--stream", "%s cannot be written\n", stream_name);
+    /* Away from the numbers that the program uses, and closed on exec. */
+    stream_fd = VG_(safe_fd)(fd);
+    recording = True;
+    addfg_begin(&stream, write_all, NULL, MACHINE, BITS);
+    EVENT_TEXT(ADDFG_PROCESS, VG_(args_the_exename) ? VG_(args_the_exename) : "", VG_(getpid)());
+    for (ULong fd = 0; fd < 3; fd++) name_descriptor(fd);
+}
+
+static void end(Int code)
+{
+    if (!recording) return;
+    flush_buffer();
+    if (recording) addfg_end(&stream, code);
+    VG_(close)(stream_fd);
+}
+
+static void pre_options(void)
+{
+    VG_(details_name)("addfg");
+    VG_(details_version)("1");
+    VG_(details_description)("records instructions, accesses and events for addfg");
+    VG_(details_copyright_author)("Copyright the addfg authors, GPL-2.0-or-later.");
+    VG_(details_bug_reports_to)("addfg");
+    VG_(details_avg_translation_sizeB)(400);
+    VG_(basic_tool_funcs)(begin, instrument, end);
+    VG_(needs_command_line_options)(option, usage, debug_usage);
+    VG_(needs_syscall_wrapper)(pre_syscall, post_syscall);
+    VG_(track_start_client_code)(start_client_code);
+    VG_(track_pre_thread_ll_create)(pre_thread_create);
+    VG_(track_pre_thread_ll_exit)(pre_thread_exit);
+    VG_(track_pre_deliver_signal)(pre_deliver_signal);
+    VG_(track_post_deliver_signal)(post_deliver_signal);
+    VG_(track_new_mem_startup)(new_mem);
+    VG_(track_new_mem_mmap)(new_mem);
+    VG_(track_change_mem_mprotect)(changed_mem);
+    VG_(track_copy_mem_remap)(copied_mem);
+    VG_(track_die_mem_munmap)(gone_mem);
+    VG_(track_pre_mem_read)(kernel_reads);
+    VG_(track_pre_mem_read_asciiz)(kernel_reads_text);
+    VG_(track_post_mem_write)(kernel_writes);
+    VG_(atfork)(before_fork, NULL, forked);
+    cursor = (ULong)(Addr)buffer;
+}
+
+VG_DETERMINE_INTERFACE_VERSION(pre_options)

@@ -1,0 +1,186 @@
+//! From a stream's events to those that the pass knows. What a system call read and wrote is
+//! gathered until it returns; its bytes are named by the call and by what its descriptor is open on.
+
+use super::bytes::{Bad, Bytes};
+use crate::event::{Event, ImageMap, Isa, KernelAccess, SystemCall, ThreadStart};
+use rustc_hash::FxHashMap;
+
+/// Kinds of events by their numbers in docs/stream.md.
+mod kind {
+    pub const THREAD: u8 = 1;
+    pub const THREAD_START: u8 = 2;
+    pub const THREAD_END: u8 = 3;
+    pub const MAP: u8 = 4;
+    pub const UNMAP: u8 = 5;
+    pub const SYSTEM_CALL: u8 = 6;
+    pub const KERNEL_READ: u8 = 7;
+    pub const KERNEL_WRITE: u8 = 8;
+    pub const SYSTEM_CALL_END: u8 = 9;
+    pub const DESCRIPTOR: u8 = 10;
+    pub const SIGNAL: u8 = 11;
+    pub const SIGNAL_END: u8 = 12;
+    pub const MARKER: u8 = 13;
+}
+
+/// Names of the first three descriptors, whatever they are open on.
+const STANDARD: [&str; 3] = ["stdin", "stdout", "stderr"];
+
+/// A system call that has not returned.
+struct OpenCall {
+    call: SystemCall,
+    /// What its bytes are named by.
+    source: Box<str>,
+}
+
+/// The state of a stream's events.
+pub struct Events {
+    isa: Isa,
+    thread: u32,
+    open: FxHashMap<u32, OpenCall>,
+    descriptors: FxHashMap<u64, Box<str>>,
+}
+
+impl Events {
+    pub fn new(isa: Isa) -> Events {
+        Events { isa, thread: 0, open: FxHashMap::default(), descriptors: FxHashMap::default() }
+    }
+
+    /// The thread of the runs that follow.
+    pub fn thread(&self) -> u32 {
+        self.thread
+    }
+
+    /// Takes an event; gives those that it is for the pass.
+    pub fn take(&mut self, kind: u8, mut payload: Bytes) -> Result<Option<Event>, Bad> {
+        let thread = self.thread;
+        let event = match kind {
+            kind::THREAD => {
+                self.thread = payload.number32()?;
+                return Ok(None);
+            }
+            kind::THREAD_START => {
+                let (thread, parent) = (payload.number32()?, payload.number32()?);
+                let parent = (parent > 0).then_some(parent);
+                Event::ThreadStart(ThreadStart { thread, parent, name: None })
+            }
+            kind::THREAD_END => Event::ThreadEnd { thread: payload.number32()? },
+            kind::MAP => Event::ImageMap(Box::new(map(&mut payload)?)),
+            kind::UNMAP => {
+                Event::ImageUnmap { address: payload.number()?, bytes: payload.number()? }
+            }
+            kind::SYSTEM_CALL => {
+                let call = self.call(&mut payload)?;
+                self.open.insert(thread, call);
+                return Ok(None);
+            }
+            kind::KERNEL_READ | kind::KERNEL_WRITE => {
+                let (address, bytes) = (payload.number()?, payload.number()?);
+                return Ok(self.access(kind == kind::KERNEL_WRITE, address, bytes));
+            }
+            kind::SYSTEM_CALL_END => {
+                let (failed, result) = (payload.number()? != 0, payload.number()?);
+                let Some(OpenCall { mut call, .. }) = self.open.remove(&thread) else {
+                    return Ok(None);
+                };
+                // As the program sees it: minus the error's number.
+                call.result = Some(if failed { result.wrapping_neg() } else { result });
+                Event::SystemCall(Box::new(call))
+            }
+            kind::DESCRIPTOR => {
+                let (number, name) = (payload.number()?, payload.text()?);
+                self.descriptors.insert(number, name);
+                return Ok(None);
+            }
+            kind::SIGNAL => Event::SignalDelivered { thread, number: payload.number32()? },
+            kind::SIGNAL_END => Event::SignalEnded { thread },
+            kind::MARKER => {
+                let text = payload.number()?.to_string().into();
+                Event::Marker { thread, text }
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(event))
+    }
+
+    /// What the kernel reads or writes: of the open system call, else (the frame of a signal) it
+    /// stands alone.
+    fn access(&mut self, is_write: bool, address: u64, bytes: u64) -> Option<Event> {
+        let thread = self.thread;
+        if let Some(OpenCall { call, source }) = self.open.get_mut(&thread) {
+            let source = Some(source.clone());
+            call.accesses.push(KernelAccess { is_write, address, bytes, source });
+            return None;
+        }
+        let accesses = vec![KernelAccess { is_write, address, bytes, source: None }];
+        Some(Event::SystemCall(Box::new(SystemCall { thread, accesses, ..SystemCall::default() })))
+    }
+
+    fn call(&self, payload: &mut Bytes) -> Result<OpenCall, Bad> {
+        let number = payload.number()?;
+        let count = payload.number()?;
+        let mut first = None;
+        for i in 0..count.min(8) {
+            let argument = payload.number()?;
+            first = if i == 0 { Some(argument) } else { first };
+        }
+        let name = name(self.isa, number);
+        let file = first.filter(|_| name.is_some_and(of_descriptor)).map(|d| self.file(d));
+        let source = match (name, file) {
+            (Some(name), Some(file)) => format!("<{}: {file}>", verb(name)),
+            (Some(name), None) => format!("<{name}>"),
+            (None, _) => format!("<system call {number}>"),
+        };
+        let call = SystemCall {
+            thread: self.thread,
+            number: i64::try_from(number).ok(),
+            name: name.map(Into::into),
+            ..SystemCall::default()
+        };
+        Ok(OpenCall { call, source: source.into() })
+    }
+
+    /// What a descriptor is open on, without the folder.
+    fn file(&self, descriptor: u64) -> String {
+        let standard = usize::try_from(descriptor).ok().and_then(|d| STANDARD.get(d));
+        match (standard, self.descriptors.get(&descriptor)) {
+            (Some(name), _) => (*name).to_owned(),
+            (None, Some(path)) => path.rsplit('/').next().unwrap_or(path).to_owned(),
+            (None, None) => format!("descriptor {descriptor}"),
+        }
+    }
+}
+
+fn map(payload: &mut Bytes) -> Result<ImageMap, Bad> {
+    let (address, bytes) = (payload.number()?, payload.number()?);
+    let (_protection, offset) = (payload.number()?, payload.number()?);
+    let path = Some(payload.text()?).filter(|p| !p.is_empty());
+    Ok(ImageMap { address, bytes, offset, path })
+}
+
+fn name(isa: Isa, number: u64) -> Option<&'static str> {
+    let number = usize::try_from(number).ok()?;
+    match isa {
+        Isa::X86_64 => syscalls::x86_64::Sysno::new(number).map(|n| n.name()),
+        Isa::X86 => syscalls::x86::Sysno::new(number).map(|n| n.name()),
+        Isa::Arm => syscalls::arm::Sysno::new(number).map(|n| n.name()),
+        Isa::Aarch64 => syscalls::aarch64::Sysno::new(number).map(|n| n.name()),
+        Isa::Riscv32 => syscalls::riscv32::Sysno::new(number).map(|n| n.name()),
+        Isa::Riscv64 => syscalls::riscv64::Sysno::new(number).map(|n| n.name()),
+    }
+}
+
+/// Whether a system call's first argument is the descriptor that its bytes come from or go to.
+fn of_descriptor(name: &str) -> bool {
+    verb(name) != name || matches!(name, "read" | "write" | "getdents" | "getdents64" | "ioctl")
+}
+
+/// The word for calls that do the same.
+fn verb(name: &str) -> &str {
+    match name {
+        "pread64" | "readv" | "preadv" | "preadv2" => "read",
+        "pwrite64" | "writev" | "pwritev" | "pwritev2" => "write",
+        "recvfrom" | "recvmsg" | "recvmmsg" => "recv",
+        "sendto" | "sendmsg" | "sendmmsg" => "send",
+        other => other,
+    }
+}

@@ -1,0 +1,346 @@
+//! From definitions and records to blocks and runs.
+
+use super::bytes::{Bad, Bytes};
+use super::events::Events;
+use crate::event::{BlockDef, BlockStep, InsnDef, Isa, MemShape, RunBatch};
+use rustc_hash::FxHashMap;
+
+/// Steps of a block, and accesses of a step, at most.
+const MOST: u64 = 1 << 16;
+/// An optional access that was not made.
+const NOT_DONE: u64 = u64::MAX;
+
+/// Where an access has its address from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// The next field of the run.
+    Field,
+    /// An earlier one, and a difference.
+    Same(u32, u64),
+    Constant(u64),
+    /// The next field; [`NOT_DONE`] if the access was not made.
+    Optional,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    instruction: u32,
+    shape: MemShape,
+    source: Source,
+}
+
+/// A block as it was defined.
+struct Block {
+    instructions: Vec<Instruction>,
+    accesses: Vec<Access>,
+}
+
+struct Instruction {
+    address: u64,
+    code: Box<[u8]>,
+    /// It stands right behind the one before.
+    follows: bool,
+}
+
+/// A path as its runs need it.
+struct Path {
+    block: usize,
+    steps: usize,
+    sources: Vec<Source>,
+    /// Fields in [`Decoder::last`].
+    fields: std::ops::Range<usize>,
+    /// Some of its accesses need not be made.
+    optional: bool,
+    /// The blocks of straight code that it is made of, once it has run with all accesses made.
+    straight: Vec<u32>,
+    /// Paths that followed it, the last one first.
+    next: [Option<u32>; 2],
+}
+
+/// What has been defined, and what the next record is told by its difference from.
+pub struct Decoder {
+    events: Events,
+    blocks: Vec<Block>,
+    paths: Vec<Path>,
+    /// What each field of each path was last.
+    last: Vec<u64>,
+    before: Option<u32>,
+    runs: u64,
+    steps: u64,
+    instructions: FxHashMap<(u64, Box<[u8]>), u32>,
+    straight: FxHashMap<BlockDef, u32>,
+    /// Straight blocks of paths with optional accesses, by which of them were made.
+    variants: FxHashMap<(u32, Box<[bool]>), Vec<u32>>,
+}
+
+impl Decoder {
+    pub fn new(isa: Isa) -> Decoder {
+        Decoder {
+            events: Events::new(isa),
+            blocks: Vec::new(),
+            paths: Vec::new(),
+            last: Vec::new(),
+            before: None,
+            runs: 0,
+            steps: 0,
+            instructions: FxHashMap::default(),
+            straight: FxHashMap::default(),
+            variants: FxHashMap::default(),
+        }
+    }
+
+    pub fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    pub fn definitions(&mut self, payload: &[u8]) -> Result<(), Bad> {
+        let mut bytes = Bytes(payload);
+        while !bytes.0.is_empty() {
+            match bytes.byte()? {
+                1 => self.blocks.push(block(&mut bytes)?),
+                2 => self.path(&mut bytes)?,
+                _ => return Err(Bad::Definition),
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&mut self, bytes: &mut Bytes) -> Result<(), Bad> {
+        let number = usize::try_from(bytes.number()?).map_err(|_| Bad::Reference)?;
+        let (steps, accesses) = (bytes.number()?, bytes.number()?);
+        let block = self.blocks.get(number).ok_or(Bad::Reference)?;
+        let inside = |n: u64, most: usize| usize::try_from(n).ok().filter(|&n| n <= most);
+        let steps =
+            inside(steps, block.instructions.len()).filter(|&n| n > 0).ok_or(Bad::Reference)?;
+        let accesses = inside(accesses, block.accesses.len()).ok_or(Bad::Reference)?;
+        let taken = &block.accesses[..accesses];
+        if taken.last().is_some_and(|a| a.instruction as usize >= steps) {
+            return Err(Bad::Reference);
+        }
+        let sources: Vec<Source> = taken.iter().map(|a| a.source).collect();
+        let fields =
+            sources.iter().filter(|s| matches!(s, Source::Field | Source::Optional)).count();
+        let optional = sources.iter().any(|s| matches!(s, Source::Optional));
+        let first = self.last.len();
+        self.last.resize(first + fields, 0);
+        self.paths.push(Path {
+            block: number,
+            steps,
+            sources,
+            fields: first..first + fields,
+            optional,
+            straight: Vec::new(),
+            next: [None; 2],
+        });
+        Ok(())
+    }
+
+    /// The blocks of straight code that a path is made of, with those of its accesses that were
+    /// made. They and their instructions get their numbers now, in the order in which they ran.
+    fn cut(&mut self, id: u32, made: &[bool], out: &mut RunBatch) -> Vec<u32> {
+        let path = &self.paths[id as usize];
+        let block = &self.blocks[path.block];
+        let (dictionary, known) = (&mut self.instructions, &mut self.straight);
+        let mut parts: Vec<BlockDef> = Vec::new();
+        let mut accesses = block.accesses.iter().zip(made).peekable();
+        for (i, instruction) in block.instructions[..path.steps].iter().enumerate() {
+            if !instruction.follows || i == 0 {
+                parts.push(BlockDef::default());
+            }
+            let Some(part) = parts.last_mut() else { continue };
+            let mut mem = 0;
+            while let Some((access, made)) = accesses.next_if(|(a, _)| a.instruction as usize == i)
+            {
+                if *made {
+                    part.mem.push(access.shape);
+                    mem += 1;
+                }
+            }
+            let next = dictionary.len() as u32;
+            let key = (instruction.address, instruction.code.clone());
+            let insn = *dictionary.entry(key).or_insert_with(|| {
+                out.new_insns.push(InsnDef {
+                    address: instruction.address,
+                    bytes: instruction.code.to_vec(),
+                    size: instruction.code.len() as u8,
+                    ..InsnDef::default()
+                });
+                next
+            });
+            part.steps.push(BlockStep { insn, executed: true, mem });
+        }
+        let ids = parts.into_iter().map(|part| {
+            let next = known.len() as u32;
+            *known.entry(part).or_insert_with_key(|part| {
+                out.new_blocks.push(part.clone());
+                next
+            })
+        });
+        ids.collect()
+    }
+
+    /// Adds the runs of a piece of records. What stands before something bad is in `out`.
+    pub fn records(&mut self, payload: &[u8], resets: bool, out: &mut RunBatch) -> Result<(), Bad> {
+        let mut bytes = Bytes(payload);
+        if resets {
+            self.before = None;
+            self.last.fill(0);
+            self.paths.iter_mut().for_each(|p| p.next = [None; 2]);
+        }
+        while !bytes.0.is_empty() {
+            let id = match bytes.number()? {
+                1 => {
+                    self.event(&mut bytes, out)?;
+                    continue;
+                }
+                token => self.follow(token)?,
+            };
+            self.run(id, &mut bytes, out)?;
+        }
+        Ok(())
+    }
+
+    /// The path that a record names.
+    #[inline]
+    fn follow(&mut self, token: u64) -> Result<u32, Bad> {
+        let before = self.before.map(|b| &mut self.paths[b as usize].next);
+        let id = match (token, &before) {
+            (0, Some(next)) => next[0].ok_or(Bad::Unpredicted)?,
+            (2, Some(next)) => next[1].ok_or(Bad::Unpredicted)?,
+            (0 | 2, None) => return Err(Bad::Unpredicted),
+            (n, _) => u32::try_from(n - 3).map_err(|_| Bad::Path(n - 3))?,
+        };
+        if id as usize >= self.paths.len() {
+            return Err(Bad::Path(u64::from(id)));
+        }
+        if let Some(next) = self.before.map(|b| &mut self.paths[b as usize].next)
+            && token != 0
+        {
+            *next = [Some(id), next[0]];
+        }
+        self.before = Some(id);
+        Ok(id)
+    }
+
+    #[inline]
+    fn run(&mut self, id: u32, bytes: &mut Bytes, out: &mut RunBatch) -> Result<(), Bad> {
+        let path = &self.paths[id as usize];
+        let fields = &mut self.last[path.fields.clone()];
+        for field in fields.iter_mut() {
+            *field = field.wrapping_add(bytes.difference()?);
+        }
+        let mut next = 0;
+        for source in &path.sources {
+            let address = match *source {
+                Source::Field | Source::Optional => {
+                    next += 1;
+                    fields[next - 1]
+                }
+                Source::Same(field, difference) => fields[field as usize].wrapping_add(difference),
+                Source::Constant(address) => address,
+            };
+            if address != NOT_DONE || !matches!(source, Source::Optional) {
+                out.addresses.push(address);
+            }
+        }
+        self.runs += 1;
+        self.steps += path.steps as u64;
+        let before = out.block.len();
+        if path.straight.is_empty() {
+            let blocks = self.first_or_optional(id, out);
+            out.block.extend_from_slice(&blocks);
+        } else {
+            out.block.extend_from_slice(&path.straight);
+        }
+        out.thread.resize(out.thread.len() + out.block.len() - before, self.events.thread());
+        Ok(())
+    }
+
+    /// The straight blocks of a path that runs for the first time, or whose accesses need not all
+    /// have been made.
+    #[cold]
+    fn first_or_optional(&mut self, id: u32, out: &mut RunBatch) -> Vec<u32> {
+        let path = &self.paths[id as usize];
+        let mut fields = self.last[path.fields.clone()].iter();
+        let made = |source: &Source| match source {
+            Source::Field => fields.next().is_some(),
+            Source::Optional => fields.next().is_some_and(|&address| address != NOT_DONE),
+            Source::Same(..) | Source::Constant(_) => true,
+        };
+        let made: Box<[bool]> = path.sources.iter().map(made).collect();
+        let optional = path.optional;
+        let key = (id, made);
+        if let Some(known) = self.variants.get(&key) {
+            return known.clone();
+        }
+        let blocks = self.cut(id, &key.1, out);
+        if optional {
+            self.variants.insert(key, blocks.clone());
+        } else {
+            self.paths[id as usize].straight = blocks.clone();
+        }
+        blocks
+    }
+
+    fn event(&mut self, bytes: &mut Bytes, out: &mut RunBatch) -> Result<(), Bad> {
+        let kind = bytes.byte()?;
+        let length = bytes.number()?;
+        let payload = Bytes(bytes.take(length)?);
+        if let Some(event) = self.events.take(kind, payload)? {
+            out.events.push((out.block.len() as u32, event));
+        }
+        Ok(())
+    }
+}
+
+fn block(bytes: &mut Bytes) -> Result<Block, Bad> {
+    let mut block = Block { instructions: Vec::new(), accesses: Vec::new() };
+    let mut address = 0u64;
+    for i in 0..bytes.up_to(MOST, |_| Bad::Definition)? {
+        let size = bytes.byte()?;
+        let jump = if size & 0x80 != 0 { bytes.difference()? } else { 0 };
+        let size = size & 0x7f;
+        if !(1..=16).contains(&size) {
+            return Err(Bad::Instruction(u64::from(size)));
+        }
+        address = address.wrapping_add(jump);
+        let code = bytes.take(u64::from(size))?.into();
+        block.instructions.push(Instruction { address, code, follows: i > 0 && jump == 0 });
+        address = address.wrapping_add(u64::from(size));
+    }
+    let count = block.instructions.len() as u64;
+    let mut fields = 0;
+    for _ in 0..bytes.up_to(MOST, |_| Bad::Definition)? {
+        let instruction = bytes.number()?;
+        let flags = bytes.byte()?;
+        let size = bytes.up_to(1 << 24, Bad::Access)?;
+        if instruction >= count || size == 0 {
+            return Err(Bad::Reference);
+        }
+        let source = match flags >> 1 {
+            0 => Source::Field,
+            1 => {
+                let field = bytes.number()?;
+                if field >= fields {
+                    return Err(Bad::Reference);
+                }
+                Source::Same(field as u32, bytes.difference()?)
+            }
+            2 => Source::Constant(bytes.difference()?),
+            3 => Source::Optional,
+            _ => return Err(Bad::Definition),
+        };
+        fields += u64::from(matches!(source, Source::Field | Source::Optional));
+        let shape =
+            MemShape { is_write: flags & 1 != 0, size: size as u32, operand: MemShape::NO_OPERAND };
+        block.accesses.push(Access { instruction: instruction as u32, shape, source });
+    }
+    if block.instructions.is_empty() || !block.accesses.is_sorted_by_key(|a| a.instruction) {
+        return Err(Bad::Definition);
+    }
+    Ok(block)
+}

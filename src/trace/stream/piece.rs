@@ -1,0 +1,202 @@
+//! The pieces of a stream: each with its kind, its length and a checksum.
+
+use crate::trace::TraceError;
+use crate::trace::input::{Chunks, Input};
+
+pub const MAGIC: [u8; 8] = *b"addfg\r\n\x1a";
+const VERSION: u16 = 1;
+const PIECE_MAGIC: [u8; 4] = *b"ADFG";
+const HEADER: usize = 16;
+const PIECE_HEADER: usize = 32;
+/// Bytes of a piece at most: recorders write a megabyte or two.
+const LONGEST: usize = 256 << 20;
+/// Bytes that are asked of the input at a time.
+const BLOCK: usize = 1 << 20;
+
+/// What the file begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// ELF's `e_machine`.
+    pub machine: u16,
+    pub bits: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceKind {
+    Definitions,
+    Records,
+    End,
+}
+
+pub struct Piece {
+    pub kind: PieceKind,
+    /// What is predicted begins anew with it.
+    pub resets: bool,
+    pub payload: Vec<u8>,
+    /// Where it begins, bytes from the beginning of the stream.
+    pub offset: u64,
+    /// As [`crate::trace::input::Chunk::consumed`], behind it.
+    pub consumed: u64,
+}
+
+/// Why a piece cannot be read.
+#[derive(Debug)]
+pub enum Trouble {
+    Input(TraceError),
+    Damaged {
+        offset: u64,
+        message: String,
+        /// The next piece can be found, and what this one held is not needed for it.
+        resumes: bool,
+    },
+    /// The file ends within a piece.
+    Cut {
+        offset: u64,
+    },
+}
+
+/// The pieces of a stream, in order.
+pub struct Pieces {
+    chunks: Chunks,
+    /// Bytes that no piece has taken yet, from `at` on.
+    buffer: Vec<u8>,
+    at: usize,
+    /// Where `buffer` begins in the stream.
+    offset: u64,
+    consumed: u64,
+    ended: bool,
+}
+
+impl Pieces {
+    pub fn open(input: Input) -> Result<(Header, Pieces), TraceError> {
+        let malformed = |message: String, remedy: &str| TraceError::Malformed {
+            name: input.name().to_owned(),
+            position: "byte 0".into(),
+            message,
+            remedy: remedy.into(),
+        };
+        let head = match input.head().first_chunk::<HEADER>() {
+            Some(head) if head.starts_with(&MAGIC) => *head,
+            _ => {
+                return Err(malformed(
+                    "it has no header of a stream".into(),
+                    "`addfg formats stream` says what makes one",
+                ));
+            }
+        };
+        let number = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
+        let version = number(8);
+        if version != VERSION {
+            let message =
+                format!("version {version} of the format; this addfg reads version {VERSION}");
+            return Err(malformed(message, "use the addfg that the recorder came with"));
+        }
+        let header = Header { machine: number(10), bits: head[12] };
+        let mut pieces = Pieces {
+            chunks: input.blocks(BLOCK),
+            buffer: Vec::new(),
+            at: 0,
+            offset: 0,
+            consumed: 0,
+            ended: false,
+        };
+        if let Err(Trouble::Input(error)) = pieces.bytes(HEADER) {
+            return Err(error);
+        }
+        Ok((header, pieces))
+    }
+
+    /// Makes at least `length` bytes available, unless the input ends before.
+    fn fill(&mut self, length: usize) -> Result<(), Trouble> {
+        while self.buffer.len() - self.at < length {
+            if self.at > 0 {
+                self.buffer.drain(..self.at);
+                self.offset += self.at as u64;
+                self.at = 0;
+            }
+            match self.chunks.next() {
+                None => break,
+                Some(chunk) => {
+                    let chunk = chunk.map_err(Trouble::Input)?;
+                    self.consumed = chunk.consumed;
+                    self.buffer.extend_from_slice(&chunk);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The next `length` bytes; None where the input has no more at all.
+    fn bytes(&mut self, length: usize) -> Result<Option<&[u8]>, Trouble> {
+        self.fill(length)?;
+        let there = self.buffer.len() - self.at;
+        if there == 0 {
+            return Ok(None);
+        }
+        if there < length {
+            return Err(Trouble::Cut { offset: self.place() });
+        }
+        self.at += length;
+        Ok(Some(&self.buffer[self.at - length..self.at]))
+    }
+
+    fn place(&self) -> u64 {
+        self.offset + self.at as u64
+    }
+
+    fn piece(&mut self) -> Result<Option<Piece>, Trouble> {
+        let offset = self.place();
+        let Some(head) = self.bytes(PIECE_HEADER)? else { return Ok(None) };
+        let mut header = [0; PIECE_HEADER];
+        header.copy_from_slice(head);
+        let damaged =
+            |message: &str, resumes| Trouble::Damaged { offset, message: message.into(), resumes };
+        let word = |at: usize| {
+            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        let length = usize::try_from(word(12)).unwrap_or(usize::MAX);
+        if header[..4] != PIECE_MAGIC || length > LONGEST {
+            return Err(damaged("no piece begins here", false));
+        }
+        let payload = match self.bytes(length) {
+            Ok(payload) => payload.map_or(Vec::new(), <[u8]>::to_vec),
+            Err(Trouble::Cut { .. }) => return Err(Trouble::Cut { offset }),
+            Err(trouble) => return Err(trouble),
+        };
+        if payload.len() < length {
+            return Err(Trouble::Cut { offset });
+        }
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(&header[8..]);
+        sum.update(&payload);
+        let kind = match header[8] {
+            1 => PieceKind::Definitions,
+            2 => PieceKind::Records,
+            3 => PieceKind::End,
+            _ => return Err(damaged("a piece of an unknown kind", false)),
+        };
+        if sum.finalize() != word(4) {
+            return Err(damaged("the checksum of a piece is wrong", kind == PieceKind::Records));
+        }
+        Ok(Some(Piece {
+            kind,
+            resets: header[9] & 1 != 0,
+            payload,
+            offset,
+            consumed: self.consumed,
+        }))
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Result<Piece, Trouble>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let piece = self.piece().transpose();
+        self.ended = !matches!(piece, Some(Ok(_) | Err(Trouble::Damaged { resumes: true, .. })));
+        piece
+    }
+}

@@ -1,0 +1,256 @@
+//! addfg's own recordings: what the recorder for valgrind writes against lackey's log of the same
+//! program, and damage of every kind.
+
+use crate::common::{Scratch, have, ok, repository, rows};
+use addfg::diagnostics::Diagnostic;
+use addfg::event::{BlockDef, Carries, InsnDef, Isa, RunBatch, StepBatch};
+use addfg::trace::input::Input;
+use addfg::trace::stream::Stream;
+use addfg::trace::{Context, Listener, Sink, StepFormat, TraceError, detect};
+use proptest::prelude::*;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn fixture(name: &str) -> Vec<u8> {
+    std::fs::read(repository("tests/formats/stream").join(name)).expect("fixture")
+}
+
+/// (thread, instruction's address, its accesses) of each step.
+type Step = (u32, u64, Vec<(bool, u64, u32)>);
+
+#[derive(Default)]
+struct Gather {
+    insns: Vec<InsnDef>,
+    blocks: Vec<BlockDef>,
+    steps: Vec<Step>,
+    problems: Vec<&'static str>,
+}
+
+impl Listener for Gather {
+    fn diagnostic(&mut self, diagnostic: Diagnostic) {
+        self.problems.push(diagnostic.code);
+    }
+    fn progress(&mut self, _: u64) {}
+}
+
+impl Sink for Gather {
+    fn begin(&mut self, carries: Carries, isa: Option<Isa>) -> Result<(), TraceError> {
+        assert!(carries.threads && isa == Some(Isa::X86_64));
+        Ok(())
+    }
+    fn steps(&mut self, _: &mut StepBatch) -> Result<(), TraceError> {
+        unreachable!("a stream has runs")
+    }
+    fn runs(&mut self, batch: &mut RunBatch) -> Result<(), TraceError> {
+        self.insns.append(&mut batch.new_insns);
+        self.blocks.append(&mut batch.new_blocks);
+        let mut addresses = batch.addresses.iter();
+        for (&block, &thread) in batch.block.iter().zip(&batch.thread) {
+            let block = &self.blocks[block as usize];
+            let mut shapes = block.mem.iter();
+            for step in &block.steps {
+                let accesses = shapes.by_ref().take(step.mem.into());
+                let accesses =
+                    accesses.map(|s| (s.is_write, *addresses.next().expect("address"), s.size));
+                let address = self.insns[step.insn as usize].address;
+                self.steps.push((thread, address, accesses.collect()));
+            }
+        }
+        assert!(addresses.next().is_none());
+        *batch = RunBatch::default();
+        Ok(())
+    }
+}
+
+fn read(bytes: &[u8]) -> (Gather, Result<(), TraceError>) {
+    let mut gather = Gather::default();
+    let context = Context { isa: None, layout: None, jobs: 1 };
+    let result = Input::from_bytes("test", bytes)
+        .and_then(|input| Stream.read(input, &context, &mut gather));
+    (gather, result)
+}
+
+#[test]
+fn a_stream_is_recognised_and_read() {
+    let good = fixture("good.stream");
+    let input = Input::from_bytes("good", &good).expect("input");
+    assert_eq!(detect(&input, None).map(|f| f.format().name()).ok(), Some("stream"));
+    let (gathered, result) = read(&good);
+    assert!(result.is_ok() && gathered.problems.is_empty(), "{:?}", gathered.problems);
+    // callgrind counts as many instructions of examples/fir/fir.
+    assert_eq!(gathered.steps.len(), rows_of_fir());
+    assert_eq!(read(&fixture("truncated.stream")).0.problems, ["truncated"]);
+    assert_eq!(read(&fixture("damaged.stream")).0.problems, ["damaged-piece"]);
+}
+
+/// Steps of the shipped recording of the same program by lackey.
+fn rows_of_fir() -> usize {
+    let scratch = Scratch::new("stream-fir");
+    let database = scratch.path("fir.duckdb");
+    let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
+    let text = |p: &Path| p.to_str().expect("UTF-8").to_owned();
+    ok(&["build", &text(&log), "--elf", &text(&elf), "-o", &text(&database)]);
+    rows(&database, "SELECT count(*) FROM opcode_line")[0].parse().expect("a number")
+}
+
+#[test]
+fn a_cut_stream_gives_what_stands_before_the_cut() {
+    let good = fixture("good.stream");
+    let (whole, _) = read(&good);
+    for end in 0..good.len() {
+        let (part, result) = read(&good[..end]);
+        assert!(result.is_err() || part.problems == ["truncated"], "cut at {end}");
+        assert!(whole.steps.starts_with(&part.steps), "cut at {end}");
+    }
+}
+
+#[test]
+fn no_flipped_bit_goes_unseen() {
+    let good = fixture("good.stream");
+    let (whole, _) = read(&good);
+    for at in 0..good.len() * 8 {
+        let mut bytes = good.clone();
+        bytes[at / 8] ^= 1 << (at % 8);
+        let (part, result) = read(&bytes);
+        // Three bytes of the file's header mean nothing yet.
+        let spare = (13..16).contains(&(at / 8));
+        let seen = result.is_err() || !part.problems.is_empty();
+        assert!(seen != spare, "bit {at}");
+        assert!(whole.steps.starts_with(&part.steps), "bit {at}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    /// Payloads with a right checksum that are nonsense.
+    #[test]
+    fn nonsense_is_no_panic(pieces in prop::collection::vec((1u8..4, 0u8..2, prop::collection::vec(0u8..20, 0..60)), 1..6)) {
+        let mut bytes = b"addfg\r\n\x1a\x01\x00\x3e\x00\x40\x00\x00\x00".to_vec();
+        for (kind, flags, payload) in pieces {
+            let mut head = vec![kind, flags, 0, 0];
+            head.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+            head.extend_from_slice(&[0; 16]);
+            head.extend_from_slice(&payload);
+            bytes.extend_from_slice(b"ADFG");
+            bytes.extend_from_slice(&crc32fast::hash(&head).to_le_bytes());
+            bytes.extend_from_slice(&head);
+        }
+        let _ = read(&bytes);
+    }
+}
+
+/// Compiles the recorder into the folder; None, said why, where that cannot be done here.
+fn recorder(folder: &Path) -> Option<PathBuf> {
+    if !have("valgrind") || !have("gcc") || !have("pkg-config") {
+        return None;
+    }
+    let to = folder.join("recorder");
+    let script = repository("recorders/valgrind/build.sh");
+    let output = Command::new(script).arg(&to).output().expect("sh");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // lackey runs from the same folder, so that the program's environment is the same.
+    let tool = "lackey-amd64-linux";
+    let lackey =
+        ["/usr/libexec/valgrind", "/usr/lib/valgrind", "/usr/lib/x86_64-linux-gnu/valgrind"]
+            .into_iter()
+            .map(|folder| Path::new(folder).join(tool))
+            .find(|path| path.exists());
+    let Some(lackey) = lackey else {
+        println!("skipped: valgrind's tools are in none of the folders where they mostly are");
+        return None;
+    };
+    std::os::unix::fs::symlink(lackey, to.join(tool)).expect("link");
+    Some(to)
+}
+
+fn valgrind(recorder: &Path, arguments: &[&str], program: &Path) {
+    let mut command = Command::new("valgrind");
+    command.env_clear().env("VALGRIND_LIB", recorder).env("PATH", "/usr/bin:/bin");
+    command.args(["-q", "--vex-guest-chase=no"]).args(arguments).arg(program);
+    let output = command.output().expect("valgrind");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn compile(source: &str, flags: &[&str], to: &Path) {
+    let source = repository("tests/programs").join(source);
+    let output = Command::new("gcc").args(flags).arg(source).arg("-o").arg(to).output();
+    let output = output.expect("gcc");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The tables of a static program without system calls in between equal those of lackey's log,
+/// with what differs for a reason: lackey lists a store that was not done.
+#[test]
+fn the_recorder_records_what_lackey_does() {
+    let scratch = Scratch::new("stream-lackey");
+    let Some(recorder) = recorder(&scratch.0) else { return };
+    for flags in [&["-O1", "-g", "-static"][..], &["-O3", "-mavx2", "-g", "-static"]] {
+        let program = scratch.path("program");
+        compile("recorded.c", flags, &program);
+        let (stream, log) = (scratch.path("a.stream"), scratch.path("a.log"));
+        let text = |p: &Path| p.to_str().expect("UTF-8").to_owned();
+        let to = format!("--stream={}", text(&stream));
+        valgrind(&recorder, &["--tool=addfg", &to], &program);
+        let to = format!("--log-file={}", text(&log));
+        valgrind(&recorder, &["--tool=lackey", "--trace-mem=yes", &to], &program);
+        let build = |trace: &Path| {
+            let database = trace.with_extension("duckdb");
+            let (trace, elf) = (text(trace), text(&program));
+            ok(&[
+                "build",
+                &trace,
+                "--elf",
+                &elf,
+                "--detail",
+                "full",
+                "--force",
+                "-o",
+                &text(&database),
+            ]);
+            database
+        };
+        let databases = [build(&stream), build(&log)];
+        let skip = "is_write AND address = (SELECT address FROM variable WHERE name = 'failed')";
+        for query in [
+            "SELECT count(*), sum(hash(seq, instruction_id)) FROM opcode_line".to_owned(),
+            format!(
+                "SELECT count(*), sum(hash(seq, is_write, address, size)) FROM data_access
+                 WHERE space = 'memory' AND NOT ({skip})"
+            ),
+            "SELECT count(*), sum(hash(f)) FROM (SELECT writer, reader, via, bytes, unique_bytes,
+             addresses, transfers FROM function_dataflow) f"
+                .to_owned(),
+            "SELECT count(*), sum(hash(c)) FROM (SELECT call_id, function_id, parent_call_id, kind,
+             ending, call_seq, return_seq FROM function_call) c"
+                .to_owned(),
+        ] {
+            let [ours, lackeys] = databases.each_ref().map(|d| rows(d, &query));
+            assert_eq!(ours, lackeys, "{flags:?}: {query}");
+        }
+    }
+}
+
+/// Each thread's steps are its own: as many as it would make alone.
+#[test]
+fn threads_are_told_apart() {
+    let scratch = Scratch::new("stream-threads");
+    let Some(recorder) = recorder(&scratch.0) else { return };
+    let program = scratch.path("threads");
+    compile("two_threads.c", &["-O1", "-g", "-static", "-pthread"], &program);
+    let stream = scratch.path("a.stream");
+    let text = |p: &Path| p.to_str().expect("UTF-8").to_owned();
+    let to = format!("--stream={}", text(&stream));
+    valgrind(&recorder, &["--tool=addfg", &to], &program);
+    let database = scratch.path("a.duckdb");
+    ok(&["build", &text(&stream), "--elf", &text(&program), "-o", &text(&database)]);
+    let threads = rows(&database, "SELECT count(*) FROM thread");
+    assert_eq!(threads, ["3"]);
+    // `work` runs in each of the two, called by what starts threads, and hands its array to `main`.
+    let calls = "SELECT count(*), count(DISTINCT thread_id) FROM function_call JOIN function_symbol
+                 USING (function_id) WHERE name = 'work'";
+    assert_eq!(rows(&database, calls), ["2,2"]);
+    let flows = "SELECT bytes FROM function_dataflow
+                 WHERE writer = 'work' AND reader = 'main' AND via = 'global'";
+    assert_eq!(rows(&database, flows), ["800"]);
+}
