@@ -1,13 +1,12 @@
-//! Databases are asked in this process; the one that a thread asked last stays open.
+//! Databases are asked in this process.
 
 use addfg::render::rows::RowFormat;
 use addfg::views::listing::Listing;
 use duckdb::Connection;
 use serde_json::Value;
-use std::cell::RefCell;
-use std::os::unix::fs::MetadataExt;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// What tests only read: in a folder of this process, removed by a later one.
 pub fn shared_folder() -> &'static Path {
@@ -30,38 +29,18 @@ pub fn open(db: &Path) -> Connection {
     addfg::store::open::open(db, false).unwrap_or_else(|e| panic!("{}: {e}", db.display()))
 }
 
-/// The database that a thread asked last.
-struct Kept {
-    path: PathBuf,
-    state: State,
-    connection: Connection,
-}
-
-/// Device, number, length and time of change of a file.
-type State = (u64, u64, u64, i64, i64);
-
-thread_local! {
-    static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
-}
-
-/// Closes what this thread has open, unless nobody writes it.
-pub fn close() {
-    let changes = |kept: &mut Kept| !kept.path.starts_with(shared_folder());
-    KEPT.with_borrow_mut(|kept| drop(kept.take_if(changes)));
-}
-
-/// Asks a database; it stays open for the next question.
+/// Asks a database. Those that nobody writes stay open for all tests.
 fn ask<T>(db: &Path, question: impl FnOnce(&Connection) -> T) -> T {
-    let file = std::fs::metadata(db).unwrap_or_else(|e| panic!("{}: {e}", db.display()));
-    let state = (file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec());
-    KEPT.with_borrow_mut(|kept| {
-        if !kept.as_ref().is_some_and(|k| k.path == db && k.state == state) {
-            *kept = None;
-        }
-        let kept =
-            kept.get_or_insert_with(|| Kept { path: db.to_owned(), state, connection: open(db) });
-        question(&kept.connection)
-    })
+    static OPEN: Mutex<BTreeMap<PathBuf, Connection>> = Mutex::new(BTreeMap::new());
+    if !db.starts_with(shared_folder()) {
+        return question(&open(db));
+    }
+    let connection = {
+        let mut all = OPEN.lock().expect("no panic within");
+        let kept = all.entry(db.to_owned()).or_insert_with(|| open(db));
+        kept.try_clone().expect("another connection")
+    };
+    question(&connection)
 }
 
 fn answer(db: &Path, sql: &str, format: RowFormat) -> String {

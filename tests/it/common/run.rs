@@ -1,13 +1,10 @@
 //! The program, run as a process.
 
-use super::ask;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// The program with arguments; what this thread has open of databases that change is closed, as
-/// the program may write.
+/// The program with arguments.
 pub fn command(arguments: &[&str]) -> Command {
-    ask::close();
     let mut command = Command::new(env!("CARGO_BIN_EXE_addfg"));
     command.args(arguments);
     command
