@@ -122,6 +122,17 @@ pub struct Decoded {
     /// A store-conditional: it stored only if this register holds this value *after* the
     /// instruction.
     pub success: Option<(RegSpan, u64)>,
+    /// What of it the decoder knows that it does not know.
+    pub unmodelled: Option<Unmodelled>,
+}
+
+/// What of an instruction's effects the decoder does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unmodelled {
+    /// Its memory accesses; else only registers.
+    pub memory: bool,
+    /// How to record without such instructions.
+    pub remedy: &'static str,
 }
 
 impl Decoded {
@@ -136,6 +147,7 @@ impl Decoded {
             memory: Vec::new(),
             condition: None,
             success: None,
+            unmodelled: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! - Disassembler libraries do the decoding, once per distinct instruction: [`x86`] asks
 //!   iced-x86, [`pcode`] evaluates SLEIGH's p-code (ARM, AArch64, RISC-V); [`kernel_helper`] knows
 //!   the code that the Linux kernel maps for ARM programs.
+//! - `system_call`: which registers a system call reads.
 //! - [`resolve`]: which bytes an instruction of a log has, and what is decoded from them.
 //! - [`elaborate`]: from the steps of a log to runs with the addresses of all accesses.
 
@@ -18,9 +19,10 @@ pub mod kernel_helper;
 pub mod pcode;
 pub mod register_file;
 pub mod resolve;
+mod system_call;
 pub mod x86;
 
-pub use decoded::{ControlFlow, Decoded, Decoder, FlowKind, MemOperand, RegAccess};
+pub use decoded::{ControlFlow, Decoded, Decoder, FlowKind, MemOperand, RegAccess, Unmodelled};
 pub use expr::{Expr, Operator};
 pub use register_file::{Register, Registers};
 

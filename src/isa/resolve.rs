@@ -2,7 +2,7 @@
 
 use super::decoded::{Decoded, Decoder, RegAccess};
 use super::kernel_helper;
-use super::registers;
+use super::{registers, system_call};
 use crate::event::{InsnDef, Isa, RegSpan, RegUse};
 
 /// Code bytes at a run-time address, to the end of their segment or as many as a decoder needs.
@@ -29,6 +29,7 @@ pub fn resolve(
     }
     if let Some(decoded) = &mut decoded {
         def.size = decoded.size;
+        system_call::narrow(decoded, &def, isa, code);
         if let Some(flags) = &def.log_registers {
             decoded.reads = flagged(flags, isa, RegUse::Read);
             decoded.writes = flagged(flags, isa, RegUse::Write);

@@ -185,6 +185,10 @@ impl Front {
         for mut def in std::mem::take(&mut batch.new_blocks) {
             for step in &mut def.steps {
                 step.insn += self.insn_base;
+                // A log with all accesses does not say that the count of a repeated instruction
+                // was zero: then it has none.
+                let repeats = pass.insns[step.insn as usize].decoded.flow.repeats;
+                step.executed &= !repeats || step.mem > 0 || self.elaborator.is_some();
             }
             pass.add_block(def);
         }
@@ -216,15 +220,13 @@ impl Front {
 
     /// The trace file has ended: the next one has dictionaries of its own.
     pub fn end_of_input(&mut self, target: &mut Target) {
-        if let Some(mut elaborator) = self.elaborator.take() {
+        if let Some(elaborator) = &mut self.elaborator {
             let mut out = RunBatch::default();
             elaborator.finish(&mut out);
-            for problem in elaborator.diagnostics() {
-                let mut first = problem.first.clone();
-                first.position.clear();
-                self.problems.push((first, problem.count));
-            }
+            let problems = elaborator.diagnostics();
+            self.problems.extend(problems.map(|problem| (problem.first.clone(), problem.count)));
             self.runs(out, target);
+            self.elaborator = None;
         }
         self.insn_base = target.pass.insns.len() as u32;
         self.block_base = target.pass.blocks.len() as u32;
@@ -235,7 +237,7 @@ impl Front {
         let mut list = self.problems.clone();
         if self.undecoded.count > 0 {
             let undecoded = Diagnostic {
-                severity: Severity::Warning,
+                severity: Severity::Error,
                 code: "undecoded",
                 message: format!(
                     "{} distinct instructions could not be decoded: their register accesses and calls are unknown",

@@ -1,6 +1,6 @@
 //! The reader's dictionary of instructions, decoded when first executed.
 
-use super::problems::ProblemKinds;
+use super::problems::{ProblemCounts, UNDECODED};
 use crate::event::{InsnDef, Isa, MemShape, RegSpan};
 use crate::id::InstructionId;
 use crate::isa::decoded::{Decoded, Decoder};
@@ -18,7 +18,7 @@ pub struct KnownInstruction {
     pub next: u64,
     /// Code of the kernel's, of which logs do not tell the accesses.
     pub helper: bool,
-    /// Nothing but register accesses.
+    /// Nothing but register accesses, and all of them known.
     pub plain: bool,
     /// Registers whose values a run lists.
     pub values: Vec<RegSpan>,
@@ -81,29 +81,26 @@ impl Dictionary {
         &mut self,
         index: usize,
         mask: u64,
-        position: u64,
-        problems: &mut ProblemKinds,
+        problems: &mut ProblemCounts,
     ) -> Option<InsnDef> {
         let known = &mut self.instructions[index];
         let (def, decoded) = resolve(&known.def, self.isa, self.decoder.as_mut(), &self.code);
         known.helper = kernel_helper::is_helper(self.isa, def.address);
         known.decoded = decoded.unwrap_or_else(|| {
-            problems.add(
-                "instruction-undecoded",
-                position,
-                "give the ELF files that ran with --elf",
-                || {
-                    format!(
-                        "cannot decode the instruction at {:#x}, opcode bytes {:02x?}",
-                        def.address, def.bytes
-                    )
-                },
-            );
+            let (address, bytes) = (def.address, &def.bytes);
+            problems.add(UNDECODED, format_args!("address {address:#x}"), || {
+                format!(
+                    "cannot decode the instruction at {address:#x}, opcode bytes {bytes:02x?}: its \
+                     registers and memory are not known"
+                )
+            });
             Decoded::unknown(undecoded_size(&def, self.isa))
         });
         let decoded = &known.decoded;
         known.next = def.address.wrapping_add(decoded.size.into()) & mask;
-        known.plain = decoded.memory.is_empty() && decoded.condition.is_none();
+        known.plain = decoded.memory.is_empty()
+            && decoded.condition.is_none()
+            && decoded.unmodelled.is_none();
         known.values = decoded.writes.iter().map(|w| w.span).filter(|s| s.size <= 8).collect();
         // Two definitions that differ only in stale bytes or in the log's text are one instruction.
         let key = InsnDef { text: None, ..def.clone() };

@@ -18,7 +18,7 @@ use crate::event::{
 };
 use crate::id::InstructionId;
 use dictionary::{Dictionary, KnownInstruction};
-use problems::{ProblemKinds, RECORD_REGISTERS};
+use problems::{ProblemCounts, UNDEFINED, UNKNOWN_CONDITION};
 use register_values::RegisterValues;
 use run::{OpenRun, Place, RunNumber, Runs};
 use rustc_hash::FxHashMap;
@@ -45,7 +45,7 @@ pub struct Elaborator {
     runs: Runs,
     rows: u64,
     position: u64,
-    problems: ProblemKinds,
+    problems: ProblemCounts,
 }
 
 /// What the instruction set says.
@@ -117,7 +117,7 @@ impl Elaborator {
             runs: Runs::default(),
             rows: 0,
             position: 0,
-            problems: ProblemKinds::default(),
+            problems: ProblemCounts::default(),
         }
     }
 
@@ -170,12 +170,9 @@ impl Elaborator {
         if place < self.dictionary.len() {
             return Some(place);
         }
-        self.problems.add(
-            "instruction-unknown",
-            self.position,
-            "this is a defect of the reader; report it",
-            || format!("a row names instruction {number}, which was not defined"),
-        );
+        self.problems.add(UNDEFINED, format_args!("{}", self.position), || {
+            format!("a row names instruction {number}, which was not defined")
+        });
         None
     }
 
@@ -223,7 +220,7 @@ impl Elaborator {
             return id;
         }
         let mask = self.machine.address_mask;
-        let new = self.dictionary.define(instruction, mask, self.position, &mut self.problems);
+        let new = self.dictionary.define(instruction, mask, &mut self.problems);
         out.new_insns.extend(new);
         self.dictionary.at(instruction).id.unwrap_or(InstructionId::FIRST)
     }
@@ -250,7 +247,6 @@ impl Elaborator {
                 values: self.carries.values || self.carries.registers,
                 natural_size: self.machine.natural_size,
                 address_mask: self.machine.address_mask,
-                position: self.position,
                 run,
                 problems: &mut self.problems,
             };
@@ -259,6 +255,9 @@ impl Elaborator {
                 step.take(row.logged);
             } else if executed {
                 step.compute();
+            }
+            if executed {
+                step.unmodelled(self.carries.accesses);
             }
         }
         // At most as many accesses as fit 16 bits are taken.
@@ -303,11 +302,11 @@ impl Elaborator {
         if !self.carries.accesses || known.helper {
             let problem = drop_failed_stores(known, registers, run, step.mem);
             if problem {
-                self.problems.add("condition-unknown", self.position, RECORD_REGISTERS, || {
+                let address = known.def.address;
+                self.problems.add(UNKNOWN_CONDITION, format_args!("address {address:#x}"), || {
                     format!(
-                        "cannot tell whether the store-conditional at {:#x} stored; taken as if it \
-                         did",
-                        known.def.address
+                        "cannot tell whether the store-conditional at {address:#x} stored; taken \
+                         as if it did"
                     )
                 });
             }

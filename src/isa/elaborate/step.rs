@@ -1,12 +1,16 @@
 //! The accesses of one step: computed from register values, or taken from the log.
 
 use super::dictionary::KnownInstruction;
-use super::problems::{ProblemKinds, RECORD_REGISTERS};
+use super::problems::{
+    ProblemCounts, ProblemKind, TOO_MANY_ACCESSES, UNKNOWN_ADDRESS, UNKNOWN_CONDITION, UNKNOWN_SIZE,
+};
 use super::register_values::RegisterValues;
 use super::run::OpenRun;
 use crate::event::{Condition, LoggedAccess, MemShape};
 use crate::isa::decoded::MemOperand;
 
+/// Accesses of a step that are kept: ordinals have 16 bits, and registers come before and behind.
+const MOST_ACCESSES: usize = 65_000;
 /// Operands of an instruction that logged accesses are matched with.
 const MOST_OPERANDS: usize = 64;
 
@@ -21,10 +25,8 @@ pub struct StepAccesses<'a> {
     pub natural_size: u32,
     /// The bits that addresses have.
     pub address_mask: u64,
-    /// For messages.
-    pub position: u64,
     pub run: &'a mut OpenRun,
-    pub problems: &'a mut ProblemKinds,
+    pub problems: &'a mut ProblemCounts,
 }
 
 impl StepAccesses<'_> {
@@ -49,12 +51,8 @@ impl StepAccesses<'_> {
         if accesses && !decoded.memory.is_empty() {
             return false;
         }
-        let address = self.known.def.address;
-        self.problems.add("condition-unknown", self.position, RECORD_REGISTERS, || {
-            format!(
-                "cannot tell whether the condition of the instruction at {address:#x} held; taken \
-                 as if it did"
-            )
+        self.problem(UNKNOWN_CONDITION, |known| {
+            format!("cannot tell whether the condition of {known} held; taken as if it did")
         });
         true
     }
@@ -71,8 +69,7 @@ impl StepAccesses<'_> {
 
     /// Computes the accesses from the register values.
     pub fn compute(&mut self) {
-        let known = self.known;
-        for (number, operand) in (0..MemShape::NO_OPERAND).zip(&known.decoded.memory) {
+        for (number, operand) in (0..MemShape::NO_OPERAND).zip(&self.known.decoded.memory) {
             let value_of = |span| self.registers.get(span);
             if operand.guard.as_ref().is_some_and(|g| g.eval(&value_of) == Some(0)) {
                 continue;
@@ -82,17 +79,9 @@ impl StepAccesses<'_> {
                     let MemOperand { is_write, size, .. } = *operand;
                     self.access(address, MemShape { is_write, size, operand: number }, None);
                 }
-                _ => self.problems.add(
-                    "address-unknown",
-                    self.position,
-                    "record with these registers, or with accesses",
-                    || {
-                        format!(
-                            "cannot compute what `{}` at {:#x} accesses; left out",
-                            known.decoded.text, known.def.address
-                        )
-                    },
-                ),
+                _ => self.problem(UNKNOWN_ADDRESS, |known| {
+                    format!("cannot compute what {known} accesses; left out")
+                }),
             }
         }
     }
@@ -102,8 +91,13 @@ impl StepAccesses<'_> {
     pub fn take(&mut self, logged: &[LoggedAccess]) {
         let operands = &self.known.decoded.memory;
         let mut matching = Matching::new(&operands[..operands.len().min(MOST_OPERANDS)], logged);
-        // `mem` of a step has 16 bits.
-        let mut rest = &logged[..logged.len().min(u16::MAX.into())];
+        let mut rest = &logged[..logged.len().min(MOST_ACCESSES)];
+        if rest.len() < logged.len() {
+            let left_out = logged.len() - rest.len();
+            self.problem(TOO_MANY_ACCESSES, |known| {
+                format!("the log has {} accesses of {known}; {left_out} left out", logged.len())
+            });
+        }
         while let Some(first) = rest.first() {
             let Match { operand, count, size } = matching.next(rest);
             let size = if size > 0 { size } else { self.unknown_size() };
@@ -116,19 +110,36 @@ impl StepAccesses<'_> {
     }
 
     fn unknown_size(&mut self) -> u32 {
-        let (address, natural) = (self.known.def.address, self.natural_size);
-        self.problems.add(
-            "access-size-unknown",
-            self.position,
-            "record with sizes of the accesses",
-            || {
-                format!(
-                    "the log has an access without size that the instruction at {address:#x} is \
-                     not known to make; taken as {natural} bytes"
-                )
-            },
-        );
+        let natural = self.natural_size;
+        self.problem(UNKNOWN_SIZE, |known| {
+            format!(
+                "the log has an access without size that {known} is not known to make; taken as \
+                 {natural} bytes"
+            )
+        });
         natural
+    }
+
+    /// Counts an instruction of which the decoder does not know all; `accesses`: the log has them.
+    pub fn unmodelled(&mut self, accesses: bool) {
+        let Some(gap) = self.known.decoded.unmodelled else { return };
+        if gap.memory && !accesses {
+            self.problem(ProblemKind::lost("memory-unmodelled", gap.remedy), |known| {
+                format!("what {known} loads or stores is not known; left out")
+            });
+        } else {
+            self.problem(ProblemKind::lost("registers-unmodelled", gap.remedy), |known| {
+                format!("not all registers of {known} are known; they are left out")
+            });
+        }
+    }
+
+    fn problem(&mut self, kind: ProblemKind, message: impl FnOnce(&str) -> String) {
+        let KnownInstruction { decoded, def, .. } = self.known;
+        let address = def.address;
+        self.problems.add(kind, format_args!("address {address:#x}"), || {
+            message(&format!("`{}`", decoded.text))
+        });
     }
 }
 

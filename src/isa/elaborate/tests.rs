@@ -165,7 +165,7 @@ fn accesses_are_computed_from_the_registers_before() {
             "b1 1,S8@7ff0=77 2 3,L1@10,S1@20 sp=7ff0",
             "b2 3,L1@11,S1@21 sp=7ff0",
             // The last look of the repeated instruction at its count moves nothing.
-            "b3 3 4,L4@40 5,L8@7ff0=77 6,L8@7ff8 sp=8000",
+            "b3 3- 4,L4@40 5,L8@7ff0=77 6,L8@7ff8 sp=8000",
             "b0 0,S8@8000 sp=7ff8".replace("@8000", "@7ff8").as_str(),
             "b4 1,S8@7ff0=77",
         ]
@@ -330,4 +330,63 @@ fn throughput() {
         inside += before.elapsed();
     }
     eprintln!("{:.1} M steps/s", steps as f64 / inside.as_secs_f64() / 1e6);
+}
+
+/// Of a system call's registers those are read that its number says.
+#[test]
+fn system_calls_read_their_arguments() {
+    let file = registers(Isa::X86_64);
+    let code = |bytes: &'static [u8]| {
+        move |address: u64| {
+            let at = usize::try_from(address.checked_sub(0x100)?).ok()?;
+            Some(bytes.get(at..)?.to_vec())
+        }
+    };
+    let reads = |bytes: &'static [u8]| {
+        let address = 0x100 + bytes.len() as u64 - 2;
+        let def = InsnDef { address, bytes: vec![0x0f, 0x05], ..InsnDef::default() };
+        let decoder = &mut *decoder(Isa::X86_64, false);
+        let decoded = resolve(&def, Isa::X86_64, decoder, &code(bytes)).1.unwrap();
+        let data = decoded.reads.iter().filter(|r| !r.control);
+        data.map(|r| file.at(r.span.offset).unwrap().name.clone()).collect::<Vec<_>>().join(" ")
+    };
+    // mov $60,%eax; mov $1,%eax; mov %edi,%eax
+    assert_eq!(reads(&[0xb8, 60, 0, 0, 0, 0x0f, 0x05]), "rax rdi");
+    assert_eq!(reads(&[0xb8, 1, 0, 0, 0, 0x0f, 0x05]), "rax rdx rsi rdi");
+    assert_eq!(reads(&[0x90, 0x90, 0x90, 0x89, 0xf8, 0x0f, 0x05]), "rax rdx rsi rdi r8 r9 r10");
+}
+
+/// Instructions of which the decoder does not know all are counted and named.
+#[test]
+fn what_is_not_known_of_an_instruction_is_told() {
+    let mut e = Elaborator::new(Isa::Aarch64, false, BEFORE, Box::new(|_| None));
+    let code = insns(&[(0x100, &[0x20, 0xa0, 0x00, 0xa4]), (0x104, &[0xe0, 0x1f, 0x22, 0x25])]);
+    let mut b = batch(&[(0, 0, &[], &[]), (0, 1, &[], &[]), (0, 0, &[], &[])]);
+    b.new_insns = code;
+    let mut out = RunBatch::default();
+    e.push(&mut b, &mut out);
+    e.finish(&mut out);
+    let found: Vec<_> = e
+        .diagnostics()
+        .map(|c| (c.first.severity, c.first.code, c.count, c.first.position.as_str()))
+        .collect();
+    let lost = crate::diagnostics::Severity::Error;
+    assert_eq!(
+        found,
+        [
+            (lost, "memory-unmodelled", 2, "address 0x100"),
+            (lost, "registers-unmodelled", 1, "address 0x104"),
+        ]
+    );
+}
+
+/// A step's accesses are counted in 16 bits: what is more is told.
+#[test]
+fn too_many_accesses_are_told() {
+    let carries = Carries { accesses: true, registers: false, registers_before: false, ..BEFORE };
+    let many = vec![(false, 0x50, 1); 70_000];
+    let (out, e) = run(carries, &insns(&[(0x100, &[0x90])]), &[(0, 0, &[], &many)], 1);
+    assert_eq!(out.new_blocks[0].mem.len(), 65_000);
+    let codes: Vec<_> = e.diagnostics().map(|c| c.first.code).collect();
+    assert_eq!(codes, ["accesses-too-many"]);
 }

@@ -6,6 +6,7 @@ use super::symbolic::effects::{ByteValue, MemEffect};
 use super::symbolic::liveness;
 use crate::event::{Isa, RegSpan};
 use crate::isa::decoded::{ControlFlow, Decoded, FlowKind, MemOperand, RegAccess};
+use crate::isa::system_call;
 use std::collections::BTreeSet;
 
 /// Bytes of our register file.
@@ -54,15 +55,14 @@ impl Evaluated<'_> {
     fn touched(&self, kind: FlowKind) -> (Bytes, Bytes) {
         let (mut reads, mut writes) = (self.effects.reads.clone(), self.effects.writes.clone());
         self.mend_registers(&mut reads, &mut writes);
-        let result = match self.isa {
-            Isa::Arm => "r0",
-            Isa::Aarch64 => "x0",
-            _ => "a0",
-        };
-        if kind == FlowKind::Syscall
-            && let Some(result) = self.file.lookup(result)
-        {
-            writes.extend(result.bytes());
+        if kind == FlowKind::Syscall {
+            let names = system_call::argument_names(self.isa);
+            let register = |name: &&str| self.file.lookup(name);
+            let number = system_call::number_name(self.isa);
+            let taken = names.iter().chain([&number]);
+            reads.extend(taken.filter_map(register).flat_map(RegSpan::bytes));
+            // The result is where the first argument was.
+            writes.extend(names.first().and_then(register).into_iter().flat_map(RegSpan::bytes));
         }
         for byte in self.file.pc.into_iter().flat_map(RegSpan::bytes) {
             reads.remove(&byte);

@@ -34,6 +34,7 @@ impl Evaluated<'_> {
                     reads.extend(self.base().into_iter().flat_map(RegSpan::bytes));
                 }
                 self.mend_flags(reads, writes);
+                self.mend_sve(reads, writes);
                 self.mend_destinations(reads, writes);
             }
             Isa::Arm if self.is_sum_of_differences() => self.mend_differences(reads, writes),

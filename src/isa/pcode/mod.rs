@@ -3,14 +3,16 @@
 //!
 //! An instruction is decoded once: a [`specification`] gives its p-code, which is evaluated
 //! symbolically ([`symbolic`]), [`describe`]d in our words, and corrected where the specifications
-//! are known to differ from the machine ([`mend`], [`arm`]). What is particular:
+//! are known to differ from the machine ([`mend`], [`arm`]); what they do not
+//! say at all is told ([`unmodelled`]). What is particular:
 //! - Program counter: never an access here; transfers are in [`crate::isa::ControlFlow`].
 //! - Thumb: decoded without IT context, so each Thumb instruction that may stand in an IT block
 //!   gets as `condition` an expression over ITSTATE and the flags in `cpsr`, which is 1 outside of
 //!   IT blocks ([`conditions`]). Flag writes of 16-bit data instructions are declared although
 //!   inside a block they do not happen (flags are control, so no dataflow depends on it), and the
 //!   read of ITSTATE is not declared.
-//! - System calls write the result register of the Linux conventions (r0, x0, a0).
+//! - System calls read the registers of the number and of all arguments, and write that of the result
+//!   ([`crate::isa::system_call`]).
 
 use crate::event::Isa;
 use crate::isa::decoded::{Decoded, Decoder};
@@ -32,6 +34,7 @@ mod specification;
 mod symbolic;
 #[cfg(test)]
 mod tests;
+mod unmodelled;
 
 pub use registers::registers;
 
@@ -112,7 +115,9 @@ impl Pcode {
         let effects = &symbolic::evaluate(ops, map, next, bits);
         let file = registers(isa);
         let text = &text;
-        Some(Evaluated { isa, file, next, word, thumb, text, effects, map }.describe(size))
+        let evaluated = Evaluated { isa, file, next, word, thumb, text, effects, map };
+        let unmodelled = evaluated.unmodelled(pcode.is_some());
+        Some(Decoded { unmodelled, ..evaluated.describe(size) })
     }
 
     /// 32-bit ARM: as [`Pcode::decode`].

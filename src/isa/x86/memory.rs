@@ -39,7 +39,6 @@ impl View<'_> {
 
     /// What iced lists as used memory, reads first.
     fn operands(&self) -> Vec<MemOperand> {
-        let guard = self.repeat_count().map(Expr::Reg);
         let implicit = matches!(self.insn.mnemonic(), Mnemonic::Leave | Mnemonic::Enter);
         let mut operands = Vec::new();
         for is_write in [false, true] {
@@ -50,9 +49,10 @@ impl View<'_> {
                 } else {
                     is_read(access) && access != OpAccess::CondWrite
                 };
-                if touches {
+                if touches && used.index().is_vector_register() {
+                    operands.extend(self.gathered(used, is_write));
+                } else if touches {
                     operands.push(MemOperand {
-                        guard: guard.clone(),
                         stack_relative: implicit
                             || matches!(used.base(), Iced::RSP | Iced::ESP | Iced::SP),
                         ..MemOperand::plain(is_write, self.size(used), self.address(used))
@@ -64,7 +64,7 @@ impl View<'_> {
     }
 
     /// The counter of a repeated instruction.
-    fn repeat_count(&self) -> Option<RegSpan> {
+    pub fn repeat_count(&self) -> Option<RegSpan> {
         let counter = self.info.used_registers().iter().find(|u| {
             matches!(u.register(), Iced::CX | Iced::ECX | Iced::RCX)
                 && matches!(u.access(), OpAccess::ReadCondWrite | OpAccess::ReadWrite)
@@ -77,7 +77,7 @@ impl View<'_> {
         let masked = self.insn.has_op_mask()
             || self.name.starts_with("Maskmov")
             || self.name.starts_with("Pmaskmov");
-        let size = if masked || used.index().is_vector_register() {
+        let size = if masked {
             0
         } else if self.repeats() {
             self.insn.memory_size().size()
@@ -88,16 +88,19 @@ impl View<'_> {
     }
 
     fn address(&self, used: &UsedMemory) -> Expr {
-        if used.index().is_vector_register() {
-            return Expr::Unknown;
-        }
+        let index = bytes_of(used.index()).map_or(Expr::Const(0), Expr::Reg);
+        self.address_with(used, index)
+    }
+
+    /// The address with `index` in the place of the index register.
+    fn address_with(&self, used: &UsedMemory, index: Expr) -> Expr {
         let bits = match used.address_size() {
             CodeSize::Code16 => 16,
             CodeSize::Code32 => 32,
             _ => 64,
         };
         let register = |r: Iced| bytes_of(r).map_or(Expr::Const(0), Expr::Reg);
-        let index = register(used.index()).binary(Operator::Mul, scale(used));
+        let index = index.binary(Operator::Mul, Expr::Const(used.scale().into()));
         let offset = register(used.base())
             .plus(index)
             .offset(used.displacement())
@@ -107,6 +110,45 @@ impl View<'_> {
             Some(base) => offset.plus(Expr::Reg(base)).truncate(if self.wide { 64 } else { 32 }),
             None => offset,
         }
+    }
+
+    /// The elements of a gather or scatter: each if its bit of the mask says so.
+    fn gathered(&self, used: &UsedMemory, is_write: bool) -> Vec<MemOperand> {
+        let (Some(index), Ok(size)) =
+            (bytes_of(used.index()), u16::try_from(self.insn.memory_size().element_size()))
+        else {
+            return Vec::new();
+        };
+        // `vpgatherdq`: indexes of 32 bits, elements of 64.
+        let narrow = self.name.contains("herd") || self.name.contains("terd");
+        let step = if narrow { 4 } else { 8 };
+        let vector = (0..self.insn.op_count()).filter(|n| self.is_register(*n));
+        let data = vector.filter_map(|n| bytes_of(self.insn.op_register(n))).next();
+        let count = (index.size / step).min(data.map_or(0, |d| d.size / size.max(1)));
+        (0..count)
+            .map(|n| {
+                let lane = RegSpan { offset: index.offset + step * n, size: step };
+                let index = Expr::Reg(lane).sign_extend(8 * u32::from(step));
+                MemOperand {
+                    guard: self.lane_is_masked_in(n, size),
+                    ..MemOperand::plain(is_write, size.into(), self.address_with(used, index))
+                }
+            })
+            .collect()
+    }
+
+    /// What is not 0 if lane `n` of `size` bytes is gathered: a bit of the mask register, or the top
+    /// bit of the lane in the third operand.
+    fn lane_is_masked_in(&self, n: u16, size: u16) -> Option<Expr> {
+        let (mask, bit) = match self.insn.has_op_mask() {
+            true => (bytes_of(self.insn.op_mask())?, n),
+            false => {
+                let mask = bytes_of(self.insn.op2_register())?;
+                (RegSpan { offset: mask.offset + size * n + size - 1, size: 1 }, 7)
+            }
+        };
+        let shifted = Expr::Reg(mask).binary(Operator::Shr, Expr::Const(bit.into()));
+        Some(shifted.binary(Operator::And, Expr::Const(1)))
     }
 
     /// For a bit test in memory with its bit number in a register: how many bytes on the word is
@@ -158,8 +200,4 @@ impl View<'_> {
             }
         }
     }
-}
-
-fn scale(used: &UsedMemory) -> Expr {
-    Expr::Const(used.scale().into())
 }

@@ -7,11 +7,12 @@
 //! from the top of the stack as the instruction sees them: reads before it, writes after its push
 //! or pop; that a push or pop renames the others is not followed.
 //!
-//! [`view`] is an instruction with what iced says of it; [`touched`] (with [`vector`]) finds its
-//! registers, [`memory`] its accesses.
+//! [`view`] is an instruction with what iced says of it; [`touched`] (with [`vector`] and [`shuffle`])
+//! finds its registers, [`memory`] its accesses.
 
 use crate::event::{Isa, RegSpan};
 use crate::isa::decoded::{ControlFlow, Decoded, Decoder, FlowKind, RegAccess};
+use crate::isa::expr::Expr;
 use iced_x86::{
     Decoder as IcedDecoder, DecoderOptions, FlowControl, Formatter, GasFormatter,
     InstructionInfoFactory, Mnemonic, OpKind,
@@ -20,6 +21,7 @@ use view::View;
 
 mod memory;
 mod registers;
+mod shuffle;
 #[cfg(test)]
 mod tests;
 mod touched;
@@ -70,13 +72,13 @@ impl Decoder for X86 {
         };
         Some(Decoded {
             text,
-            size: u8::try_from(instruction.len()).unwrap_or(u8::MAX),
             flow,
             reads: access(reads),
             writes: access(writes),
             memory,
-            condition: None,
-            success: None,
+            // With a count of zero nothing is done.
+            condition: view.repeat_count().map(Expr::Reg),
+            ..Decoded::unknown(u8::try_from(instruction.len()).unwrap_or(u8::MAX))
         })
     }
 }

@@ -2,8 +2,9 @@
 
 use super::registers::*;
 use super::view::{View, is_read, is_written};
-use crate::event::RegSpan;
+use crate::event::{Isa, RegSpan};
 use crate::isa::decoded::{ControlFlow, FlowKind};
+use crate::isa::system_call::argument_names;
 use iced_x86::{EncodingKind, Mnemonic, OpAccess, Register as Iced, RflagsBits};
 
 /// Bytes of registers; in no order, overlapping.
@@ -24,7 +25,9 @@ impl View<'_> {
             self.insn.mnemonic(),
             Mnemonic::Nop | Mnemonic::Reservednop | Mnemonic::Endbr32 | Mnemonic::Endbr64
         );
-        if !idle {
+        if let Mnemonic::Vzeroupper | Mnemonic::Vzeroall = self.insn.mnemonic() {
+            touched.writes = self.zeroed_vectors();
+        } else if !idle {
             let operands = self.vector_operands(&mut touched);
             self.other_registers(&operands, &mut touched);
             if self.zeroing() {
@@ -34,6 +37,14 @@ impl View<'_> {
             self.x87_registers(&mut touched);
         }
         (merged(touched.reads), merged(touched.writes))
+    }
+
+    /// What `vzeroupper` and `vzeroall` write: the upper parts, or all, of the registers that the
+    /// VEX encoding reaches.
+    fn zeroed_vectors(&self) -> Vec<RegSpan> {
+        let kept = if self.insn.mnemonic() == Mnemonic::Vzeroall { 0 } else { 16 };
+        let count = if self.wide { 16 } else { 8 };
+        (0..count).map(|n| span(VECTORS + 64 * n + kept, 64 - kept)).collect()
     }
 
     /// Vector registers that are operands; gives the full ones.
@@ -52,11 +63,10 @@ impl View<'_> {
                 touched.reads.extend(part.read);
             }
             if is_written(access) {
-                touched.writes.extend(if legacy {
-                    part.write
-                } else {
-                    bytes_of(register.full_register())
-                });
+                match legacy {
+                    true => touched.writes.extend(part.write),
+                    false => touched.writes.extend(bytes_of(register.full_register())),
+                }
             }
         }
         operands
@@ -64,20 +74,27 @@ impl View<'_> {
 
     /// What iced lists as used, but for vector operands.
     fn other_registers(&self, operands: &[Iced], touched: &mut Touched) {
-        // A bit scan's destination is undefined, not kept, if there is no bit: its old value is no
-        // input.
-        let scan = matches!(self.insn.mnemonic(), Mnemonic::Bsf | Mnemonic::Bsr);
-        for (n, used) in self.info.used_registers().iter().enumerate() {
+        for used in self.info.used_registers() {
             let (register, access) = (used.register(), used.access());
             if register.is_vector_register() && operands.contains(&register.full_register()) {
                 continue;
             }
-            if (is_read(access) || access == OpAccess::CondWrite) && !(scan && n == 0) {
-                self.used_bytes(register, false, &mut touched.reads);
+            if is_read(access) || access == OpAccess::CondWrite {
+                self.used_bytes(self.compared(register), false, &mut touched.reads);
             }
             if is_written(access) {
                 self.used_bytes(register, true, &mut touched.writes);
             }
+        }
+    }
+
+    /// The part of a register that is read: an exchange compares with as many bytes of the
+    /// accumulator as its operands have.
+    fn compared(&self, register: Iced) -> Iced {
+        let accumulator = register.full_register() == Iced::RAX;
+        match (self.insn.mnemonic(), self.insn.op1_register().size()) {
+            (Mnemonic::Cmpxchg, 4) if accumulator => Iced::EAX,
+            _ => register,
         }
     }
 
@@ -117,6 +134,7 @@ impl View<'_> {
         let word = self.word();
         if flow.kind == FlowKind::Syscall {
             touched.reads.push(span(RAX, word));
+            touched.reads.extend(self.system_call_arguments());
             touched.writes.push(span(RAX, word));
         }
         let (read, written) = (self.insn.rflags_read(), self.insn.rflags_modified());
@@ -139,6 +157,17 @@ impl View<'_> {
             Mnemonic::Stmxcsr | Mnemonic::Vstmxcsr => touched.reads.push(span(MXCSR, 4)),
             _ => {}
         }
+    }
+
+    /// All registers that can hold arguments of a system call.
+    fn system_call_arguments(&self) -> Vec<RegSpan> {
+        let file = registers(if self.wide { Isa::X86_64 } else { Isa::X86 });
+        // `int $0x80` has the convention of 32-bit code anywhere.
+        let isa = match self.insn.mnemonic() {
+            Mnemonic::Syscall if self.wide => Isa::X86_64,
+            _ => Isa::X86,
+        };
+        argument_names(isa).iter().filter_map(|name| file.lookup(name)).collect()
     }
 
     /// What iced leaves out of the x87.

@@ -6,32 +6,31 @@ use super::view::View;
 use crate::event::RegSpan;
 use iced_x86::{EncodingKind, OpKind};
 
-/// Bytes of a vector operand.
-#[derive(Clone, Copy)]
+/// Bytes of a vector operand, should it be read and written.
 pub struct Part {
-    /// None: if read at all, then not the operand's own bytes.
-    pub read: Option<RegSpan>,
-    pub write: Option<RegSpan>,
+    pub read: Vec<RegSpan>,
+    pub write: Vec<RegSpan>,
 }
 
 impl Part {
     fn new(read: Option<RegSpan>, write: Option<RegSpan>) -> Part {
-        Part { read, write }
+        Part { read: read.into_iter().collect(), write: write.into_iter().collect() }
     }
 }
 
 /// The vector register of an operand.
 #[derive(Clone, Copy)]
-struct Vector {
-    full: RegSpan,
+pub struct Vector {
+    pub full: RegSpan,
     /// Number of the operand.
-    operand: u32,
-    legacy: bool,
+    pub operand: u32,
+    /// Not of the VEX or EVEX encodings, which write all of their destination.
+    pub legacy: bool,
 }
 
 impl Vector {
     /// `size` bytes from byte `at` on, moved down where the register ends before.
-    fn part(self, at: u16, size: u16) -> Option<RegSpan> {
+    pub fn part(self, at: u16, size: u16) -> Option<RegSpan> {
         let size = size.min(self.full.size);
         Some(span(self.full.offset + at.min(self.full.size - size), size))
     }
@@ -66,6 +65,7 @@ impl View<'_> {
         };
         let vector = Vector { full, operand, legacy: self.insn.encoding() == EncodingKind::Legacy };
         self.half(vector)
+            .or_else(|| self.shuffle(vector))
             .or_else(|| self.lane(vector))
             .or_else(|| self.scalar(vector))
             .or_else(|| self.low_source(vector))
@@ -86,6 +86,13 @@ impl View<'_> {
             "Movhlps" if vector.legacy => Part::new(high, None),
             "Movlhps" if vector.legacy && destination => Part::new(None, high),
             "Movlhps" if vector.legacy => Part::new(low, None),
+            "Movhlps" if !destination => Part::new(high, None),
+            "Movlhps" if !destination => Part::new(low, None),
+            // The half of the first source that is not replaced.
+            "Movhps" | "Movhpd" if vector.operand == 1 => Part::new(low, None),
+            "Movlps" | "Movlpd" if vector.operand == 1 && self.insn.op_count() == 3 => {
+                Part::new(high, None)
+            }
             _ => return None,
         })
     }

@@ -51,6 +51,50 @@ fn exception_returns_are_told_from_returns() {
     }
 }
 
+/// SVE and RISC-V's V: what is not known is told, and scalars of SVE are known.
+#[test]
+fn vectors_without_a_model_are_told() {
+    let decode =
+        |isa, word: u32| Pcode::new(isa, false).decode(0x8000, &word.to_le_bytes(), false).unwrap();
+    let names = |d: &[crate::isa::RegAccess]| {
+        let name = |a: &crate::isa::RegAccess| {
+            registers(Isa::Aarch64).at(a.span.offset).unwrap().name.clone()
+        };
+        d.iter().map(name).collect::<Vec<_>>().join(" ")
+    };
+    for (word, memory, reads) in [
+        (0xa400_a020, Some(true), Some("x1")), // ld1b {z0.b}, p0/z, [x1]
+        (0xe400_e000, Some(true), Some("x0 v0")), // st1b {z0.b}, p0, [x0]
+        (0x2522_1fe0, Some(false), Some("x2")), // whilelo p0.b, xzr, x2
+        (0x0522_0020, Some(false), None),      // ext z0.b, {z1.b, z2.b}, #0
+        (0x0420_e3e6, None, Some("")),         // cntb x6
+        (0x0460_5041, None, Some("x0")),       // addpl x1, x0, #2
+        (0x4e20_8420, None, None),             // add v0.16b, v1.16b, v0.16b
+    ] {
+        let d = decode(Isa::Aarch64, word);
+        assert_eq!(d.unmodelled.map(|u| u.memory), memory, "{word:08x} {}", d.text);
+        if let Some(reads) = reads {
+            assert_eq!(names(&d.reads), reads, "{word:08x} {}", d.text);
+        }
+    }
+    let cntb = decode(Isa::Aarch64, 0x0420_e3e6);
+    assert_eq!(names(&cntb.writes), "x6");
+    // vle8.v v8, (a1); vadd.vv v8, v8, v9; vsetvli a3, a2, e8; flw
+    for (word, memory) in [
+        (0x0205_8407, Some(true)),
+        (0x0284_8457, Some(false)),
+        (0x0c06_76d7, None),
+        (0x0005_a507, None),
+    ] {
+        let Some(d) =
+            Pcode::new(Isa::Riscv64, false).decode(0x8000, &u32::to_le_bytes(word), false)
+        else {
+            continue;
+        };
+        assert_eq!(d.unmodelled.map(|u| u.memory), memory, "{word:08x} {}", d.text);
+    }
+}
+
 /// Opcodes in memory order at 0x8000 and what [`show`] says of them.
 #[test]
 fn instructions_touch_what_the_manuals_say() {

@@ -36,7 +36,13 @@ fn show(isa: Isa, bytes: &[u8]) -> String {
         s
     });
     let memory = memory.collect::<Vec<_>>().join(", ");
-    format!("{} | {} -> {} | {memory}", d.text, names(isa, &d.reads), names(isa, &d.writes))
+    let condition = if d.condition.is_some() { " if" } else { "" };
+    format!(
+        "{} | {} -> {} | {memory}{condition}",
+        d.text,
+        names(isa, &d.reads),
+        names(isa, &d.writes)
+    )
 }
 
 #[test]
@@ -76,15 +82,15 @@ fn registers_and_memory_of_instructions() {
         (&[0x0f, 0x16, 0x00], "movhps (%rax),%xmm0 | rax -> zmm0:8@8 | L8 of zmm0:8@8"),
         (&[0x0f, 0x17, 0x00], "movhps %xmm0,(%rax) | rax zmm0:8@8 -> | S8 of zmm0:8@8"),
         (&[0x66, 0x0f, 0xd6, 0x00], "movq %xmm0,(%rax) | rax zmm0:8 -> | S8 of zmm0:8"),
-        (&[0x66, 0x0f, 0x6c, 0xc1], "punpcklqdq %xmm1,%xmm0 | zmm0:16 zmm1:16 -> zmm0:16 | "),
+        (&[0x66, 0x0f, 0x6c, 0xc1], "punpcklqdq %xmm1,%xmm0 | zmm0:8 zmm1:8 -> zmm0:16 | "),
         (&[0x48, 0x0f, 0x44, 0xc3], "cmove %rbx,%rax | rax rbx [rflags] -> rax | "),
         (&[0x0f, 0x44, 0x03], "cmove (%rbx),%eax | rax:4 rbx [rflags] -> rax | L4"),
-        (&[0x0f, 0xbc, 0xc3], "bsf %ebx,%eax | rbx:4 -> rax [rflags] | "),
+        (&[0x0f, 0xbc, 0xc3], "bsf %ebx,%eax | rax rbx:4 -> rax [rflags] | "),
         (&[0x0f, 0x1f, 0x44, 0, 0], "nopl (%rax,%rax) |  -> | "),
         (&[0x48, 0x8d, 0x05, 1, 0, 0, 0], "lea 1(%rip),%rax | [rip] -> rax | "),
         (
             &[0xf3, 0xa4],
-            "rep movsb (%rsi),(%rdi) | rcx rsi rdi [rflags] -> rcx rsi rdi | L1 guarded, S1 guarded",
+            "rep movsb (%rsi),(%rdi) | rcx rsi rdi [rflags] -> rcx rsi rdi | L1, S1 if",
         ),
         (&[0xa4], "movsb (%rsi),(%rdi) | rsi rdi [rflags] -> rsi rdi | L1, S1"),
         (
@@ -96,7 +102,7 @@ fn registers_and_memory_of_instructions() {
             &[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0],
             "mov %fs:0x28,%rax | fs_base -> rax | L8 of rax",
         ),
-        (&[0x0f, 0x05], "syscall | rax [rflags] -> rax rcx r11 [rflags] | "),
+        (&[0x0f, 0x05], "syscall | rax rdx rsi rdi r8 r9 r10 [rflags] -> rax rcx r11 [rflags] | "),
         (&[0xff, 0xe0], "jmp *%rax | rax -> [rip] | "),
         (&[0x74, 0xfe], "je 0x1000 | [rflags] -> [rip] | "),
         (&[0xde, 0xc1], "faddp | st0 st1 -> [fsw] st0 | "),
@@ -110,8 +116,34 @@ fn registers_and_memory_of_instructions() {
         ),
         (
             &[0xc4, 0xe2, 0x6d, 0x90, 0x04, 0x88],
-            "vpgatherdd %ymm2,(%rax,%ymm1,4),%ymm0 | rax zmm0:32 zmm1:32 zmm2:32 -> zmm0 zmm2 | L0",
+            "vpgatherdd %ymm2,(%rax,%ymm1,4),%ymm0 | rax zmm0:32 zmm1:32 zmm2:32 -> zmm0 zmm2 | L4 guarded, L4 guarded, L4 guarded, L4 guarded, L4 guarded, L4 guarded, L4 guarded, L4 guarded",
         ),
+        (&[0xcd, 0x80], "int $0x80 | rax rcx:4 rdx:4 rbx:4 rbp:4 rsi:4 rdi:4 -> rax | "),
+        (
+            &[0xf0, 0x0f, 0xb1, 0x0a],
+            "lock cmpxchg %ecx,(%rdx) | rax:4 rcx:4 rdx -> rax [rflags] | L4, S4",
+        ),
+        (&[0x0f, 0x14, 0xc1], "unpcklps %xmm1,%xmm0 | zmm0:8 zmm1:8 -> zmm0:16 | "),
+        (&[0x0f, 0x15, 0xc1], "unpckhps %xmm1,%xmm0 | zmm0:8@8 zmm1:8@8 -> zmm0:16 | "),
+        (
+            &[0x0f, 0xc6, 0xc1, 0x1b],
+            "shufps $0x1B,%xmm1,%xmm0 | zmm0:4@8 zmm0:4@12 zmm1:4 zmm1:4@4 -> zmm0:16 | ",
+        ),
+        (&[0x66, 0x0f, 0x70, 0xc1, 0], "pshufd $0,%xmm1,%xmm0 | zmm1:4 -> zmm0:16 | "),
+        (&[0x66, 0x0f, 0x73, 0xd8, 12], "psrldq $0xC,%xmm0 | zmm0:4@12 -> zmm0:16 | "),
+        (
+            &[0x66, 0x0f, 0x3a, 0x0f, 0xc1, 4],
+            "palignr $4,%xmm1,%xmm0 | zmm0:4 zmm1:12@4 -> zmm0:16 | ",
+        ),
+        (
+            &[0x66, 0x0f, 0x3a, 0x0e, 0xc1, 0xf0],
+            "pblendw $0xF0,%xmm1,%xmm0 | zmm1:2@8 zmm1:2@10 zmm1:2@12 zmm1:2@14 -> zmm0:2@8 zmm0:2@10 zmm0:2@12 zmm0:2@14 | ",
+        ),
+        (
+            &[0xc5, 0xf4, 0x14, 0xc2],
+            "vunpcklps %ymm2,%ymm1,%ymm0 | zmm1:8 zmm1:8@16 zmm2:8 zmm2:8@16 -> zmm0 | ",
+        ),
+        (&[0xc4, 0xe3, 0x7d, 0x39, 0xc8, 1], "vextracti128 $1,%ymm1,%xmm0 | zmm1:16@16 -> zmm0 | "),
         (&[0xdb, 0x28], "fldt (%rax) | rax -> [fsw] st0 | L10"),
         (&[0xdb, 0x38], "fstpt (%rax) | rax st0 -> [fsw] | S10"),
     ];
@@ -137,6 +169,40 @@ fn registers_and_memory_of_instructions() {
         show(Isa::X86, &[0x65, 0xa1, 0x14, 0, 0, 0]),
         "mov %gs:0x14,%eax | gs_base -> eax | L4 of eax"
     );
+}
+
+/// `vzeroupper` writes zeros and reads nothing.
+#[test]
+fn upper_halves_are_zeroed_from_nothing() {
+    let vzeroupper = X86::new(Isa::X86_64).decode(0x1000, &[0xc5, 0xf8, 0x77], false).unwrap();
+    assert_eq!(vzeroupper.reads, []);
+    let spans: Vec<_> = vzeroupper.writes.iter().map(|w| w.span).collect();
+    let uppers: Vec<_> = (0..16).map(|n| span(VECTORS + 64 * n + 16, 48)).collect();
+    assert_eq!(spans, uppers);
+}
+
+/// A gather loads the elements whose bit of the mask is set, each from its own address.
+#[test]
+fn gathers_load_element_by_element() {
+    let file = registers(Isa::X86_64);
+    // vgatherdpd %xmm2,(%rax,%xmm1,8),%xmm0
+    let d =
+        X86::new(Isa::X86_64).decode(0x1000, &[0xc4, 0xe2, 0xe9, 0x92, 0x04, 0xc8], false).unwrap();
+    let (index, mask) = (file.lookup("xmm1").unwrap().offset, file.lookup("xmm2").unwrap().offset);
+    let value = |s: RegSpan| match s {
+        RegSpan { offset, size: 4 } if offset == index => Some(3),
+        RegSpan { offset, size: 4 } if offset == index + 4 => Some(0xffff_ffff),
+        RegSpan { offset, size: 1 } if offset == mask + 7 => Some(0x80),
+        RegSpan { offset, size: 1 } if offset == mask + 15 => Some(0x7f),
+        RegSpan { offset: 0, size: 8 } => Some(0x1000),
+        _ => None,
+    };
+    let found: Vec<_> = d
+        .memory
+        .iter()
+        .map(|m| (m.size, m.address.eval(&value), m.guard.as_ref().and_then(|g| g.eval(&value))))
+        .collect();
+    assert_eq!(found, [(8, Some(0x1018), Some(1)), (8, Some(0xff8), Some(0))], "{}", d.text);
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn memory_agrees_with_valgrind() {
                 .or_insert_with(|| code(address).and_then(|b| decoder.decode(address, &b, false)));
             let Some(d) = d else { continue };
             steps += 1;
-            let guarded = d.memory.iter().any(|m| m.guard.is_some());
+            let guarded = d.condition.is_some();
             let expected: Vec<(bool, u32)> =
                 d.memory.iter().map(|m| (m.is_write, m.size)).collect();
             if expected == seen || guarded && seen.is_empty() {
