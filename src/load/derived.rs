@@ -1,36 +1,69 @@
 //! What is derived from the other tables when they are filled: for views, with SQL.
 
-use super::BuildError;
-use crate::store::TOP_CALLS;
+use crate::store::writer::FLOW_PART;
+use crate::store::{StoreError, TOP_CALLS};
 use duckdb::Connection;
 
-/// What is derived may have millions of rows to go through, and keeps a part of them. Of tables
-/// that are not committed DuckDB takes the number of rows for 0 and would join the wrong way round:
-/// all is written so that the right side is the small one.
-const SETTINGS: &str = "SET memory_limit = '64MB'; SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';";
+/// Of tables that are not committed DuckDB takes the number of rows for 0 and would join the wrong way
+/// round: all is written so that the right side is the small one.
+const SETTINGS: &str =
+    "SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';";
 
-/// Fills what is derived from the other tables for views.
-pub fn derived(connection: &Connection) -> Result<(), BuildError> {
-    derive(connection, "")
+/// Memory that DuckDB may take for what is derived. Most of it goes through rows in their order or
+/// waits on disk, beside the database; what is joined of stub instances does not.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// Call instances.
+    pub calls: u64,
+    /// Bytes that the build may take.
+    pub limit: u64,
 }
 
-/// The same of what the pass has found.
-pub fn derived_of_pass(connection: &Connection) -> Result<(), BuildError> {
-    derive(connection, WHOLE_FLOWS)
+impl Budget {
+    const LEAST: u64 = 64 << 20;
+    /// Measured: 10 M calls, a third of them of stubs, fail in 64 MB and run in 384.
+    const BYTES_PER_CALL: u64 = 48;
+
+    fn bytes(self) -> u64 {
+        let wanted = Budget::LEAST + self.calls.saturating_mul(Budget::BYTES_PER_CALL);
+        wanted.min(self.limit / 2).max(Budget::LEAST)
+    }
 }
 
-fn derive(connection: &Connection, first: &str) -> Result<(), BuildError> {
-    connection.execute_batch(&format!("{SETTINGS} {first}"))?;
+/// Fills what is derived from the other tables for views, of a database with few calls.
+pub fn derived(connection: &Connection) -> Result<(), StoreError> {
+    derived_within(connection, Budget { calls: 0, limit: u64::MAX })
+}
+
+/// The same for any number of calls.
+pub fn derived_within(connection: &Connection, budget: Budget) -> Result<(), StoreError> {
+    set(connection, budget)?;
     for (table, sql) in FOLDED {
-        connection.execute_batch(&format!("INSERT INTO {table} {sql}"))?;
+        execute(connection, table, &format!("INSERT INTO {table} {sql}"))?;
     }
     largest(connection)?;
     Ok(connection.execute_batch("RESET disabled_optimizers; SET threads = 1;")?)
 }
 
+/// Adds up the flows of which the pass has given out parts.
+pub fn whole_flows(connection: &Connection, budget: Budget) -> Result<(), StoreError> {
+    set(connection, budget)?;
+    execute(connection, FLOW_PART, WHOLE_FLOWS)
+}
+
+fn set(connection: &Connection, budget: Budget) -> Result<(), StoreError> {
+    let bytes = budget.bytes();
+    Ok(connection.execute_batch(&format!("SET memory_limit = '{bytes}B'; {SETTINGS}"))?)
+}
+
+/// Runs statements that fill a table.
+fn execute(connection: &Connection, table: &'static str, sql: &str) -> Result<(), StoreError> {
+    connection.execute_batch(sql).map_err(|source| StoreError::Derive { table, source })
+}
+
 /// Fills `top_call`, `top_dataflow` and `top_call_edge` with what the view of instances asks of all
 /// call instances.
-fn largest(connection: &Connection) -> Result<(), BuildError> {
+fn largest(connection: &Connection) -> Result<(), StoreError> {
     macro_rules! report {
         ($name:literal) => {
             include_str!(concat!("../../queries/report/", $name, ".sql"))
@@ -43,7 +76,7 @@ fn largest(connection: &Connection) -> Result<(), BuildError> {
     {
         return Ok(());
     }
-    Ok(connection.execute_batch(&format!(
+    let sql = format!(
         "CREATE TEMP TABLE merged AS SELECT call_id, into_call_id, steps_self FROM folded_call WHERE into_call_id <> call_id;
          CREATE TEMP TABLE largest AS {top};
          CREATE TEMP TABLE near AS
@@ -60,7 +93,8 @@ fn largest(connection: &Connection) -> Result<(), BuildError> {
         calls = report!("instance_self"),
         data = report!("instance_data"),
         edges = report!("instance_calls"),
-    ))?)
+    );
+    execute(connection, "top_call", &sql)
 }
 
 /// Flows of which parts were given out that turned out to be of the same `via`.

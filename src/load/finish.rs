@@ -1,9 +1,10 @@
 //! What is written when a trace of steps has ended: dictionaries and sums.
 
 use super::code::Functions;
-use super::derived;
+use super::derived::{self, Budget};
 use super::dictionary::{self, Files, SectionRow, TraceFile};
 use super::instructions::{self, Listed};
+use super::limit::Limit;
 use super::places::Places;
 use super::sums::Sums;
 use super::{BuildError, Options};
@@ -79,7 +80,10 @@ impl End<'_> {
         self.instruction_edges(&places)?;
         self.sums()?;
         self.places(&places)?;
-        derived::derived_of_pass(self.connection)?;
+        let limit = Limit::new(self.options.memory_limit).bytes();
+        let budget = Budget { calls: u64::from(s.calls), limit };
+        derived::whole_flows(self.connection, budget)?;
+        derived::derived_within(self.connection, budget)?;
         Ok(functions)
     }
 

@@ -14,6 +14,10 @@ impl Limit {
         Limit { bytes: if bytes > 0 { bytes } else { machine_memory() / 4 * 3 } }
     }
 
+    pub fn bytes(self) -> u64 {
+        self.bytes
+    }
+
     /// An error if the process has more resident; `done` is how far it came ("5 steps").
     pub fn check(self, done: impl FnOnce() -> String) -> Result<(), BuildError> {
         let resident = memory_stats::memory_stats().map_or(0, |m| m.physical_mem as u64);

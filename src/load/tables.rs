@@ -1,6 +1,6 @@
 //! From formats that carry calls, communications or control flow themselves to tables.
 
-use super::derived::derived;
+use super::derived::{Budget, derived_within};
 use super::dictionary::{self, Files, TraceFile};
 use super::limit::Limit;
 use super::{BuildError, Detail, Options, Report};
@@ -159,7 +159,8 @@ pub fn build(
     dictionary::diagnostics(&connection, &diagnostics)?;
     dictionary::images(&connection, &space, &dictionary::sections(&space), &mut files)?;
     files.write(&connection)?;
-    derived(&connection)?;
+    let limit = Limit::new(options.memory_limit).bytes();
+    derived_within(&connection, Budget { calls: loaded.calls, limit })?;
     writer.commit(connection)?;
     let Filled { steps, calls, functions, .. } = loaded;
     Ok(Report { format: format.name(), steps, calls, functions, diagnostics })

@@ -44,6 +44,8 @@ pub enum StoreError {
     Arrow(#[from] duckdb::arrow::error::ArrowError),
     #[error("a number for {table}.{column} does not fit {type_name}")]
     Range { table: &'static str, column: &'static str, type_name: &'static str },
+    #[error("cannot fill {table}: {source}")]
+    Derive { table: &'static str, source: duckdb::Error },
     #[error("the writer of the database stopped")]
     Stopped,
 }
