@@ -25,7 +25,6 @@ use crate::store::tables::{
     Region, Register, Thread,
 };
 use duckdb::Connection;
-use std::collections::BTreeMap;
 
 /// Where rows go, and what they are made of.
 pub struct End<'a> {
@@ -176,14 +175,14 @@ impl End<'_> {
     }
 
     fn function_edges(&self, places: &Places) -> Result<(), StoreError> {
-        let mut edges: BTreeMap<(FunctionId, FunctionId, &str), [u64; 4]> = BTreeMap::new();
-        for &FunctionFlow { writer, reader, place, sums } in &self.summary.function_flows {
-            let ends = (places.function(writer, place), places.function(reader, place));
-            let (Some(writer), Some(reader)) = ends else { continue };
-            let edge = edges.entry((writer, reader, places.via(place))).or_default();
-            let more = [sums.bytes, sums.unique, sums.addresses, sums.transfers];
-            edge.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
-        }
+        let edge = |flow: &FunctionFlow| {
+            let &FunctionFlow { writer, reader, place, sums } = flow;
+            let writer = places.function(writer, place)?;
+            let reader = places.function(reader, place)?;
+            let sums = [sums.bytes, sums.unique, sums.addresses, sums.transfers];
+            Some(((writer, reader, places.via(place)), sums))
+        };
+        let edges = added(self.summary.function_flows.iter().filter_map(edge).collect());
         let rows = edges.into_iter().map(|((writer, reader, via), sums)| FunctionEdge {
             writer_function_id: writer,
             reader_function_id: reader,
@@ -197,19 +196,15 @@ impl End<'_> {
     }
 
     fn instruction_edges(&self, places: &Places) -> Result<(), StoreError> {
-        type Key = (Option<InstructionId>, InstructionId, FunctionId, &'static str);
-        let mut edges: BTreeMap<Key, [u64; 2]> = BTreeMap::new();
-        for flow in &self.summary.instruction_flows {
+        let edge = |flow: &InstructionFlow| {
             let &InstructionFlow { writer, reader, place, bytes, transfers } = flow;
             let (insn, function) = match writer {
-                Origin::Step(writer) => (Some(writer), Some(self.insns[writer.index()].function)),
-                Origin::Source(source) => (None, places.pseudo(place, source)),
+                Origin::Step(writer) => (Some(writer), self.insns[writer.index()].function),
+                Origin::Source(source) => (None, places.pseudo(place, source)?),
             };
-            let Some(function) = function else { continue };
-            let edge = edges.entry((insn, reader, function, places.via(place))).or_default();
-            edge[0] += bytes;
-            edge[1] += transfers;
-        }
+            Some(((insn, reader, function, places.via(place)), [bytes, transfers]))
+        };
+        let edges = added(self.summary.instruction_flows.iter().filter_map(edge).collect());
         let rows =
             edges.into_iter().map(|((writer, reader, function, via), sums)| InstructionEdge {
                 writer_instruction_id: writer,
@@ -246,6 +241,20 @@ impl End<'_> {
         });
         fill(self.connection, rows)
     }
+}
+
+/// Rows in the order of their keys, those of one key added up. There may be millions: a map would
+/// take twice the memory.
+fn added<K: Ord, const N: usize>(mut rows: Vec<(K, [u64; N])>) -> Vec<(K, [u64; N])> {
+    rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    rows.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1.iter_mut().zip(next.1).for_each(|(sum, n)| *sum += n);
+        }
+        same
+    });
+    rows
 }
 
 /// A row of `block_access`. Values of register writes stand behind those of `memory` accesses.
