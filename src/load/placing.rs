@@ -8,6 +8,10 @@ use crate::image::{self, Image, Loaded};
 /// Addresses of instructions that are enough to place an image by.
 const ENOUGH: usize = 20_000;
 
+/// Bytes of records that wait before a guess is tried with fewer; each try doubles them. Code that
+/// loops has few instructions.
+const WAITING: usize = 64 << 20;
+
 /// Images at their addresses, and what was read of the trace to find them.
 pub struct Placed {
     pub images: Vec<Loaded>,
@@ -19,6 +23,7 @@ pub fn place(images: Vec<(Image, Option<u64>)>, intake: &mut Intake) -> Result<P
     let guess = images.iter().any(|(image, bias)| image.pie && bias.is_none());
     let mut early = Vec::new();
     let mut addresses: Vec<u64> = Vec::new();
+    let (mut waiting, mut most) = (0, WAITING);
     while let Some(records) = intake.next()? {
         let new = match &records {
             Records::Runs(batch) => &batch.new_insns[..],
@@ -31,11 +36,20 @@ pub fn place(images: Vec<(Image, Option<u64>)>, intake: &mut Intake) -> Result<P
         if ends || (!guess && !addresses.is_empty()) || addresses.len() > ENOUGH {
             break;
         }
+        waiting += early.last().map_or(0, size);
+        if waiting > most {
+            if images
+                .iter()
+                .all(|(image, bias)| bias.or_else(|| guess_at(image, &addresses)).is_some())
+            {
+                break;
+            }
+            most *= 2;
+        }
     }
     let mut loaded = Vec::new();
     for (image, bias) in images {
-        let guessed = || if image.pie { image::guess_bias(&image, &addresses) } else { Some(0) };
-        let found = bias.or_else(guessed);
+        let found = bias.or_else(|| guess_at(&image, &addresses));
         if found.is_none() {
             intake.diagnostics.add(unknown_bias(&image));
         }
@@ -45,6 +59,21 @@ pub fn place(images: Vec<(Image, Option<u64>)>, intake: &mut Intake) -> Result<P
         loaded.push(Loaded { image, bias: found.unwrap_or(0) });
     }
     Ok(Placed { images: loaded, early })
+}
+
+fn guess_at(image: &Image, addresses: &[u64]) -> Option<u64> {
+    if image.pie { image::guess_bias(image, addresses) } else { Some(0) }
+}
+
+/// Bytes that records take, about.
+fn size(records: &Records) -> usize {
+    match records {
+        Records::Runs(batch) => 8 * batch.addresses.len() + 8 * batch.block.len(),
+        Records::Steps(batch) => {
+            32 * batch.len() + 24 * batch.accesses.len() + 16 * batch.registers.len()
+        }
+        Records::End => 0,
+    }
 }
 
 fn unknown_bias(image: &Image) -> Diagnostic {
