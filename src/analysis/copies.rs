@@ -20,7 +20,8 @@ impl Copying {
         self.low = None;
     }
 
-    /// False if a save or nobody wrote some of what was gathered, which makes it an ordinary access.
+    /// False if a save or nobody wrote some of what was gathered, which makes it an ordinary
+    /// access.
     fn check(&mut self) -> bool {
         let known = |c: &Cell| c.is_written() && c.insn & Cell::SAVE == 0;
         let all = self.gathered.iter().all(|(_, c)| known(c));
@@ -53,8 +54,8 @@ impl Copying {
 }
 
 impl<O: Output> Data<O> {
-    /// A load of a copying function that hands on what it loads: true if it is no read. Its register,
-    /// if it fills one, has the versions then.
+    /// A load of a copying function that hands on what it loads: true if it is no read. Its
+    /// register, if it fills one, has the versions then.
     pub fn copy_load(
         &mut self,
         thread: &mut Thread,

@@ -32,7 +32,8 @@ pub struct Entry {
 #[derive(Default)]
 pub struct Flows {
     list: Vec<Entry>,
-    map: FxHashMap<(Packed, PlaceCode), u32>,
+    /// Few instances have one: it is a pointer in the others.
+    map: Option<Box<FxHashMap<(Packed, PlaceCode), u32>>>,
     /// Some were handed out before the instance's end.
     parted: bool,
 }
@@ -40,7 +41,8 @@ pub struct Flows {
 impl Flows {
     const LINEAR: usize = 16;
 
-    /// Sets `hint` to the flow from `writer`, which it mostly is already. `function`: of the writer.
+    /// Sets `hint` to the flow from `writer`, which it mostly is already. `function`: of the
+    /// writer.
     #[inline]
     pub fn entry(
         &mut self,
@@ -66,7 +68,8 @@ impl Flows {
         let found = if self.list.len() <= Flows::LINEAR {
             self.list.iter().position(|e| e.writer == writer && e.place == place)
         } else {
-            self.map.get(&(writer, place)).map(|&i| i as usize)
+            let known = self.map.as_ref().and_then(|map| map.get(&(writer, place)));
+            known.map(|&i| i as usize)
         };
         found.unwrap_or_else(|| {
             let function = function();
@@ -74,9 +77,12 @@ impl Flows {
             let new = self.list.len() - 1;
             if new == Flows::LINEAR {
                 let all = self.list.iter().enumerate();
-                self.map.extend(all.map(|(i, e)| ((e.writer, e.place), i as u32)));
-            } else if new > Flows::LINEAR {
-                self.map.insert((writer, place), new as u32);
+                let map = self.map.get_or_insert_default();
+                map.extend(all.map(|(i, e)| ((e.writer, e.place), i as u32)));
+            } else if let Some(map) = &mut self.map
+                && new > Flows::LINEAR
+            {
+                map.insert((writer, place), new as u32);
             }
             new
         })
@@ -96,8 +102,8 @@ impl Flows {
 
     fn clear(&mut self) {
         self.list.clear();
-        if !self.map.is_empty() {
-            self.map.clear();
+        if let Some(map) = &mut self.map {
+            map.clear();
         }
     }
 }
@@ -105,8 +111,8 @@ impl Flows {
 /// What a number of [`Flow::place`] stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowPlace {
-    /// A section that stands for all of its `via`, or for all of its name if no step wrote; a region
-    /// as it was known then.
+    /// A section that stands for all of its `via`, or for all of its name if no step wrote; a
+    /// region as it was known then.
     pub place: PlaceCode,
     /// No step wrote.
     pub source: Option<Source>,

@@ -213,8 +213,8 @@ impl Memory {
         self.regions.find(region)
     }
 
-    /// Notes an access for `via`: the regions of its first and last byte get numbers, and know if it
-    /// was stack relative. Gives the page of its first byte.
+    /// Notes an access for `via`: the regions of its first and last byte get numbers, and know if
+    /// it was stack relative. Gives the page of its first byte.
     #[inline]
     pub fn mark(&mut self, address: u64, size: u32, stack_relative: bool) -> PageIndex {
         let page = self.page(address);

@@ -1,10 +1,10 @@
 //! The streaming pass: shadow memory, call stacks and intervals over runs of blocks. It never sees
 //! a file format.
 //!
-//! To read it: [`pass`] first, which goes along the runs; [`transfer`] and [`stack`] say what control
-//! does, [`reads`] and [`saves`] what accesses do; [`shadow`] and [`memory`] keep last writers,
-//! [`flows`] and [`sums`] what was read of them. [`block`], [`segment`] and [`superblock`] prepare code
-//! so that what is the same at each run is counted once.
+//! To read it: [`pass`] first, which goes along the runs; [`transfer`] and [`stack`] say what
+//! control does, [`reads`] and [`saves`] what accesses do; [`shadow`] and [`memory`] keep last
+//! writers, [`flows`] and [`sums`] what was read of them. [`block`], [`segment`] and [`superblock`]
+//! prepare code so that what is the same at each run is counted once.
 
 pub mod block;
 mod copies;
@@ -25,6 +25,8 @@ pub mod stack;
 pub mod summary;
 pub mod sums;
 pub mod superblock;
+#[cfg(test)]
+mod tests;
 mod transfer;
 
 use crate::event::RegSpan;

@@ -10,7 +10,7 @@ use super::origin::{Origin, Packed};
 use super::place::PlaceCode;
 use super::reads::Read;
 use super::saves::{Load, Store};
-use super::segment::{Operation, OperationKind, Segment};
+use super::segment::{Extent, Operation, OperationKind, Segment};
 use super::shadow::{Cell, access, access_id};
 use super::{Communication, Output};
 use crate::event::RegSpan;
@@ -96,8 +96,8 @@ impl<O: Output> Machine<O> {
     #[inline]
     fn read(&mut self, t: usize, op: &mut Operation, call: CallId, seq: u64) {
         let Some(span) = op.register else { return };
-        let continues = matches!(op.kind, OperationKind::Read { continues: true });
-        let read = Read { call, access: access_id(seq, op.ordinal), insn: op.insn, continues };
+        let OperationKind::Read { extent } = op.kind else { return };
+        let read = Read { call, access: access_id(seq, op.ordinal), insn: op.insn, extent };
         self.data.read_register(&mut self.threads[t], span, read, &mut op.hints);
     }
 
@@ -137,7 +137,7 @@ impl<O: Output> Machine<O> {
             return;
         }
         let access = access_id(seq, op.ordinal);
-        let read = Read { call, access, insn: op.insn, continues: false };
+        let read = Read { call, access, insn: op.insn, extent: Extent::Whole };
         data.read_memory(thread, page, (address, op.size.into()), read, &mut op.hints);
     }
 
@@ -160,7 +160,7 @@ impl<O: Output> Machine<O> {
                 new.insn |= Cell::SAVE | Cell::SLOT;
             } else {
                 let access = access_id(seq, read);
-                let read = Read { call, access, insn, continues: false };
+                let read = Read { call, access, insn, extent: Extent::Whole };
                 data.read_register(thread, register, read, &mut op.hints);
             }
         }

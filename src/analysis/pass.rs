@@ -1,5 +1,5 @@
-//! One pass over the runs of a trace, by the rules of `docs/semantics.md`: for each run, what control
-//! did before it ([`Pass::transfer`]), then what its accesses do, segment by segment
+//! One pass over the runs of a trace, by the rules of `docs/semantics.md`: for each run, what
+//! control did before it ([`Pass::transfer`]), then what its accesses do, segment by segment
 //! ([`super::operations`]).
 
 use super::block::{self, AccessPlace, Insn, Prepared};
@@ -148,8 +148,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         Prepared::new(def, &self.insns, self.machine.data.options.saves)
     }
 
-    /// Makes a superblock of `unit` and the block `next` behind it, unless control may leave the call
-    /// instance in between.
+    /// Makes a superblock of `unit` and the block `next` behind it, unless control may leave the
+    /// call instance in between.
     #[cold]
     fn join(&mut self, unit: Unit, next: u32) {
         // The order of local communications would depend on where a batch ends.

@@ -6,7 +6,7 @@ use super::memory::{PAGE, PageIndex};
 use super::mutation::Mutation;
 use super::origin::{Origin, Packed, Source, StackSide};
 use super::place::PlaceCode;
-use super::segment::Hints;
+use super::segment::{Extent, Hints};
 use super::shadow::{AccessId, Cell, access};
 use super::sums::{Mark, PairIndex};
 use super::{Communication, Output};
@@ -19,8 +19,7 @@ pub struct Read {
     pub call: CallId,
     pub access: AccessId,
     pub insn: InstructionId,
-    /// It goes on with the access of the read before.
-    pub continues: bool,
+    pub extent: Extent,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +93,7 @@ impl<O: Output> Data<O> {
             start: u64::from(span.offset),
             len: u64::from(span.size),
         };
-        if read.continues || !self.read_version(thread, &bytes, &read, hints) {
+        if read.extent != Extent::Whole || !self.read_version(thread, &bytes, &read, hints) {
             self.read_parts(thread, &bytes, &read, hints);
         }
     }
@@ -148,7 +147,8 @@ impl<O: Output> Data<O> {
             let len = left.min(PAGE - at % PAGE);
             let page = self.memory.page(at);
             let bytes = self.bytes(page, at, len);
-            let read = Read { continues: at != address, ..read };
+            let extent = if at == address { Extent::First } else { Extent::More };
+            let read = Read { extent, ..read };
             self.read_parts(thread, &bytes, &read, hints);
             at = at.wrapping_add(len);
             left -= len;
@@ -244,10 +244,10 @@ impl<O: Output> Data<O> {
         let mut parts = std::mem::take(&mut self.scratch.parts);
         parts.clear();
         self.find_parts(thread, bytes, read, hints, &mut parts);
-        if !read.continues {
+        if read.extent != Extent::More {
             self.scratch.fed_by.clear();
         }
-        let many = self.scratch.crossing || read.continues || parts.len() > 1;
+        let many = read.extent != Extent::Whole || parts.len() > 1;
         for part in &parts {
             let first = !many || self.is_first(part, bytes.place);
             self.count_flow(thread, part, first, read, bytes.place, hints);

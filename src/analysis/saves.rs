@@ -187,8 +187,9 @@ fn note_piece_reader(pieces: &mut Vec<Piece>, mine: &Piece, call: u32) {
             let last = piece.cell.reader & !Cell::MORE;
             if last == 0 {
                 piece.cell.reader = call;
-            } else if last != call && !piece.readers.contains(&call) {
-                piece.readers.push(last);
+            } else if last != call && piece.readers.binary_search(&call).is_err() {
+                let place = piece.readers.partition_point(|&c| c < last);
+                piece.readers.insert(place, last);
                 piece.cell.reader = call | Cell::MORE;
             }
             i += 1;
@@ -309,8 +310,8 @@ impl<O: Output> Data<O> {
         }
     }
 
-    /// Something other than a restore has read what a save of an instance of `owner` stored: now the
-    /// save's read of the register counts.
+    /// Something other than a restore has read what a save of an instance of `owner` stored: now
+    /// the save's read of the register counts.
     #[cold]
     pub fn expose(&mut self, owner: &mut Thread, index: u32) {
         let store = self.saves.list[index as usize].store;

@@ -1,6 +1,6 @@
-//! A segment: steps of a block in one function. For its registers, which reads are fed inside it and
-//! which reach out of it. Register traffic inside a segment is the same each time, so it is counted
-//! once here and multiplied.
+//! A segment: steps of a block in one function. For its registers, which reads are fed inside it
+//! and which reach out of it. Register traffic inside a segment is the same each time, so it is
+//! counted once here and multiplied.
 
 use super::block::{Access, AccessPlace, Insn, SaveRule, mask};
 use super::flows::FlowHint;
@@ -29,9 +29,8 @@ pub struct Operation {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationKind {
-    /// Register read that the segment does not feed itself. `continues`: it goes on with the access
-    /// of the operation before.
-    Read { continues: bool },
+    /// Register read that the segment does not feed itself.
+    Read { extent: Extent },
     /// Register write that is the last in the segment. `loaded`: its step loaded the bytes
     /// unchanged; `seen`: the version was read inside the segment.
     Write { loaded: bool, seen: bool },
@@ -39,6 +38,16 @@ pub enum OperationKind {
     Load { control: bool },
     /// `read`: ordinal of the register read that is left to it, if it may be a save.
     Store { read: u16 },
+}
+
+/// What of an access is read at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    Whole,
+    /// The first bytes: the next read goes on with the access.
+    First,
+    /// It goes on with the access of the read before.
+    More,
 }
 
 /// What a load or a store of a copying function hands on beside whole registers.
@@ -326,23 +335,28 @@ impl<'a> Builder<'a> {
     fn read(&mut self, a: &Access, span: RegSpan) {
         let (mut at, end) = (span.offset, span.offset + span.size);
         let mut sources: Vec<u32> = Vec::new();
-        let mut continues = false;
+        let first_operation = self.segment.operations.len();
         while at < end {
             let writer = self.last[at as usize];
             let to = (at..end).find(|&b| self.last[b as usize] != writer).unwrap_or(end);
             let register = RegSpan { offset: at, size: to - at };
             if writer == 0 {
-                let operation = self.operation(a, OperationKind::Read { continues });
+                let operation = self.operation(a, OperationKind::Read { extent: Extent::Whole });
                 let size = u32::from(register.size);
                 let register = Some(register);
                 self.segment.operations.push(Operation { size, register, ..operation });
-                continues = true;
             } else {
                 let first = !sources.contains(&writer);
                 sources.push(writer);
                 self.inside(a, register, writer as usize - 1, first);
             }
             at = to;
+        }
+        if let [first, more @ ..] = &mut self.segment.operations[first_operation..]
+            && !more.is_empty()
+        {
+            first.kind = OperationKind::Read { extent: Extent::First };
+            more.iter_mut().for_each(|o| o.kind = OperationKind::Read { extent: Extent::More });
         }
     }
 

@@ -158,13 +158,10 @@ impl Readers {
         let mut more = cell.reader & Cell::MORE;
         if more != 0 {
             let list = self.0.entry(key).or_default();
-            if list.contains(&call) {
+            if list.binary_search(&call).is_ok() {
                 return false;
             }
-            list.retain(|&c| alive(c));
-            if alive(last) {
-                list.push(last);
-            }
+            add_reader(list, last, alive);
             if list.is_empty() {
                 self.0.remove(&key);
                 more = 0;
@@ -181,7 +178,7 @@ impl Readers {
     pub fn has_read(&self, cell: &Cell, key: u64, call: CallId) -> bool {
         cell.reader & !Cell::MORE == call.get()
             || (cell.reader & Cell::MORE != 0
-                && self.0.get(&key).is_some_and(|l| l.contains(&call.get())))
+                && self.0.get(&key).is_some_and(|l| l.binary_search(&call.get()).is_ok()))
     }
 
     /// Those before the last one.
@@ -208,6 +205,20 @@ impl Readers {
             self.0.remove(&key);
         }
     }
+}
+
+/// Adds a reader to a list in order of ids. Those that have ended go when it would grow: it costs the
+/// same for each reader, however deep the calls are nested.
+fn add_reader(list: &mut Vec<u32>, reader: u32, alive: &impl Fn(u32) -> bool) {
+    if !alive(reader) {
+        return;
+    }
+    if list.len() == list.capacity() {
+        list.retain(|&c| alive(c));
+        list.reserve(list.len().max(4));
+    }
+    let place = list.partition_point(|&c| c < reader);
+    list.insert(place, reader);
 }
 
 /// What a write of some bytes of a word does to the others.

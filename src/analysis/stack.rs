@@ -93,7 +93,7 @@ pub trait Token: Copy {
     type Key: Copy + Eq + Hash;
 
     /// The keys of this token: none if nothing that is in the trace ends the instance.
-    fn keys(&self) -> [Option<Self::Key>; 2];
+    fn keys(&self) -> [Option<Self::Key>; 3];
 }
 
 /// What control did between a step and the next one of the same thread (or between records that say
@@ -473,8 +473,8 @@ mod tests {
 
     impl Token for Address {
         type Key = u64;
-        fn keys(&self) -> [Option<u64>; 2] {
-            [self.0, None]
+        fn keys(&self) -> [Option<u64>; 3] {
+            [self.0, None, None]
         }
     }
 

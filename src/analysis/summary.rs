@@ -73,16 +73,14 @@ impl<O: Output> Machine<O> {
     }
 
     fn function_flows(&self) -> Vec<FunctionFlow> {
-        let pairs = self.data.sums.pairs.iter();
-        let rows = pairs.flat_map(|pair| {
-            pair.sums.iter().map(|&(place, sums)| FunctionFlow {
-                writer: pair.writer.origin(),
-                reader: pair.reader.origin(),
-                place,
-                sums,
-            })
-        });
-        rows.filter(|row| row.sums.bytes > 0).collect()
+        let all = self.data.sums.all_pairs().filter(|(.., sums)| sums.bytes > 0);
+        let row = |(writer, reader, place, sums): (Packed, Packed, _, _)| FunctionFlow {
+            writer: writer.origin(),
+            reader: reader.origin(),
+            place,
+            sums,
+        };
+        all.map(row).collect()
     }
 
     fn instruction_flows(&self) -> Vec<InstructionFlow> {

@@ -7,6 +7,7 @@ use super::place::PlaceCode;
 use super::stack::{CallKind, Ended};
 use crate::id::{FunctionId, InstructionId};
 use rustc_hash::FxHashMap;
+use std::num::NonZeroU32;
 
 /// Sums of a function pair by place; see the figures of `docs/semantics.md`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,14 +38,26 @@ pub struct CallEdge {
     pub steps: u64,
 }
 
-/// A pair of functions, with its sums by place.
-pub struct Pair {
+/// A pair of functions.
+struct Pair {
     /// Function or source.
-    pub writer: Packed,
+    writer: Packed,
     /// Function, or the kernel by the name of what it did with the bytes.
-    pub reader: Packed,
-    pub sums: Vec<(PlaceCode, PairSums)>,
+    reader: Packed,
+    /// Its sums by place: index of the newest.
+    sums: u32,
 }
+
+/// Sums of a pair at a place.
+struct PlaceSums {
+    place: PlaceCode,
+    /// Index of the next one of the same pair.
+    next: u32,
+    sums: PairSums,
+}
+
+/// No more sums.
+const LAST: u32 = u32::MAX;
 
 /// Index of a [`Pair`], from 1.
 pub type PairIndex = u32;
@@ -87,10 +100,26 @@ impl Mark {
     }
 }
 
-/// Addresses that a function pair shared: per page a bit a byte.
+/// Bytes of a line, of which a bit each is kept in a word.
+const LINE: u64 = 64;
+/// Lines of a page that are kept without a bitmap of all of it.
+const FEW: usize = 3;
+
+/// Addresses of a page that a function pair shared: some lines, or all of the page.
+struct TouchedPage {
+    lines: [u8; FEW],
+    used: u8,
+    /// Index of the bitmap, where there are more lines.
+    whole: Option<NonZeroU32>,
+    masks: [u64; FEW],
+}
+
+/// Addresses that function pairs shared: a bit a byte. Most pairs share some bytes of a few pages, and
+/// some registers: so a whole page is kept only for the others.
 struct Touched {
     index: FxHashMap<(PairIndex, u64), u32>,
-    pages: Vec<[u64; (PAGE / 64) as usize]>,
+    pages: Vec<TouchedPage>,
+    whole: Vec<[u64; (PAGE / LINE) as usize]>,
     /// Direct-mapped cache of the index: (pair, page number, page); there is no pair 0.
     cache: Box<[(PairIndex, u64, u32); 1024]>,
 }
@@ -100,6 +129,7 @@ impl Default for Touched {
         Touched {
             index: FxHashMap::default(),
             pages: Vec::new(),
+            whole: Vec::new(),
             cache: Box::new([(0, 0, 0); 1024]),
         }
     }
@@ -108,27 +138,56 @@ impl Default for Touched {
 impl Touched {
     /// Sets `len` bytes from `start` on, which lie in one page; gives how many were new.
     fn set(&mut self, pair: PairIndex, mark: Mark, start: u64, len: u64) -> u64 {
-        let number = mark.page + start / PAGE;
-        let slot = &mut self.cache[(pair.wrapping_mul(61) as usize ^ number as usize) & 1023];
-        if (slot.0, slot.1) != (pair, number) {
-            let pages = &mut self.pages;
-            let page = *self.index.entry((pair, number)).or_insert_with(|| {
-                pages.push([0; (PAGE / 64) as usize]);
-                pages.len() as u32 - 1
-            });
-            *slot = (pair, number, page);
-        }
-        let bits = &mut self.pages[slot.2 as usize];
+        let page = self.page(pair, mark.page + start / PAGE);
         let (mut at, end, mut new) = (start % PAGE, start % PAGE + len, 0);
         while at < end {
-            let n = (64 - at % 64).min(end - at);
-            let mask = (u64::MAX >> (64 - n)) << (at % 64);
-            let word = &mut bits[(at / 64) as usize];
+            let n = (LINE - at % LINE).min(end - at);
+            let mask = (u64::MAX >> (LINE - n)) << (at % LINE);
+            let word = self.line(page, (at / LINE) as u8);
             new += u64::from((mask & !*word).count_ones());
             *word |= mask;
             at += n;
         }
         new
+    }
+
+    fn page(&mut self, pair: PairIndex, number: u64) -> u32 {
+        let slot = &mut self.cache[(pair.wrapping_mul(61) as usize ^ number as usize) & 1023];
+        if (slot.0, slot.1) != (pair, number) {
+            let pages = &mut self.pages;
+            let page = *self.index.entry((pair, number)).or_insert_with(|| {
+                pages.push(TouchedPage { lines: [0; FEW], used: 0, whole: None, masks: [0; FEW] });
+                pages.len() as u32 - 1
+            });
+            *slot = (pair, number, page);
+        }
+        slot.2
+    }
+
+    /// The bits of a line.
+    #[inline]
+    fn line(&mut self, page: u32, line: u8) -> &mut u64 {
+        let page = &mut self.pages[page as usize];
+        if let Some(whole) = page.whole {
+            return &mut self.whole[whole.get() as usize - 1][line as usize];
+        }
+        let used = page.used as usize;
+        if let Some(known) = page.lines[..used].iter().position(|l| *l == line) {
+            return &mut page.masks[known];
+        }
+        if used < FEW {
+            page.lines[used] = line;
+            page.used += 1;
+            return &mut page.masks[used];
+        }
+        let mut all = [0; (PAGE / LINE) as usize];
+        for (line, mask) in page.lines.iter().zip(page.masks) {
+            all[*line as usize] = mask;
+        }
+        self.whole.push(all);
+        page.whole = NonZeroU32::new(self.whole.len() as u32);
+        let last = self.whole.len() - 1;
+        &mut self.whole[last][line as usize]
     }
 }
 
@@ -139,7 +198,8 @@ pub struct Sums {
     /// By function.
     pub functions: Vec<FunctionSums>,
     pair_index: FxHashMap<(Packed, Packed), PairIndex>,
-    pub pairs: Vec<Pair>,
+    pairs: Vec<Pair>,
+    place_sums: Vec<PlaceSums>,
     touched: Touched,
     edge_index: FxHashMap<(Packed, InstructionId, PlaceCode), u32>,
     /// The first one is nobody's.
@@ -162,6 +222,7 @@ impl Default for Sums {
             functions: Vec::new(),
             pair_index: FxHashMap::default(),
             pairs: Vec::new(),
+            place_sums: Vec::new(),
             touched: Touched::default(),
             edge_index: FxHashMap::default(),
             edges: vec![nobody],
@@ -196,22 +257,37 @@ impl Sums {
     pub fn pair(&mut self, writer: Packed, reader: Packed) -> PairIndex {
         let pairs = &mut self.pairs;
         *self.pair_index.entry((writer, reader)).or_insert_with(|| {
-            pairs.push(Pair { writer, reader, sums: Vec::new() });
+            pairs.push(Pair { writer, reader, sums: LAST });
             pairs.len() as PairIndex
         })
     }
 
     pub fn of_pair(&mut self, pair: PairIndex, place: PlaceCode) -> &mut PairSums {
-        let sums = &mut self.pairs[pair as usize - 1].sums;
-        let i = sums.iter().position(|(p, _)| *p == place).unwrap_or_else(|| {
-            sums.push((place, PairSums::default()));
-            sums.len() - 1
-        });
-        &mut sums[i].1
+        let pair = &mut self.pairs[pair as usize - 1];
+        let mut at = pair.sums;
+        while at != LAST && self.place_sums[at as usize].place != place {
+            at = self.place_sums[at as usize].next;
+        }
+        if at == LAST {
+            let (next, sums) = (pair.sums, PairSums::default());
+            at = self.place_sums.len() as u32;
+            pair.sums = at;
+            self.place_sums.push(PlaceSums { place, next, sums });
+        }
+        &mut self.place_sums[at as usize].sums
     }
 
-    /// Counts the addresses of `len` bytes from `start` on, which lie in one page, that the pair has
-    /// not shared before.
+    /// The sums of all pairs, as (writer, reader, place, sums).
+    pub fn all_pairs(&self) -> impl Iterator<Item = (Packed, Packed, PlaceCode, PairSums)> + '_ {
+        self.pairs.iter().flat_map(|pair| {
+            let at = |at: u32| self.place_sums.get(at as usize);
+            let all = std::iter::successors(at(pair.sums), move |s| at(s.next));
+            all.map(|s| (pair.writer, pair.reader, s.place, s.sums))
+        })
+    }
+
+    /// Counts the addresses of `len` bytes from `start` on, which lie in one page, that the pair
+    /// has not shared before.
     #[inline]
     pub fn touch(&mut self, pair: PairIndex, place: PlaceCode, mark: Mark, start: u64, len: u64) {
         let new = self.touched.set(pair, mark, start, len);

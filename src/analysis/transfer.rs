@@ -25,8 +25,9 @@ pub enum End {
     Never,
     /// A return to `address`, with `slot` as in [`Previous`] before the call.
     Return { address: u64, slot: Option<u64> },
-    /// Going on where the instance below was interrupted: at one of its successors.
-    Resume([Option<u64>; 2]),
+    /// Going on where the instance below was interrupted: at the step that was its last, if that
+    /// failed, or at one of its successors.
+    Resume([u64; 3]),
 }
 
 /// Where control goes to at the end of an instance.
@@ -40,11 +41,15 @@ impl Token for End {
     type Key = Back;
 
     #[inline]
-    fn keys(&self) -> [Option<Back>; 2] {
+    fn keys(&self) -> [Option<Back>; 3] {
         match *self {
-            End::Never => [None, None],
-            End::Return { address, .. } => [Some(Back::Return(address)), None],
-            End::Resume(at) => at.map(|a| a.map(Back::Resume)),
+            End::Never => [None; 3],
+            End::Return { address, .. } => [Some(Back::Return(address)), None, None],
+            End::Resume([a, b, c]) => [
+                Some(Back::Resume(a)),
+                (b != a).then_some(Back::Resume(b)),
+                (c != a && c != b).then_some(Back::Resume(c)),
+            ],
         }
     }
 }
@@ -71,6 +76,11 @@ pub fn classify<P: Default>(
 ) -> Transfer<End> {
     let Previous { last, slot, linked } = previous;
     let without = |rule| left_out == Some(rule);
+    // The newest open signal that was interrupted there.
+    let resumed = || {
+        let interrupted = stack.with_key(Back::Resume(address)).next();
+        interrupted.filter(|_| !without(Mutation::SignalEnds))
+    };
     // 1
     let called_next =
         last.kind == FlowKind::Call && address == last.next && without(Mutation::CallToNext);
@@ -95,25 +105,28 @@ pub fn classify<P: Default>(
         if let Some(depth) = found.filter(|d| !(unwinds(d) && without(Mutation::Unwinding))) {
             return Transfer::Return { depth };
         }
+        if let Some(depth) = resumed() {
+            return Transfer::Return { depth };
+        }
     }
     // 4
     if last.jumps_to(address) || without(Mutation::Signals) {
         return Transfer::None;
     }
     // 5
-    let interrupted = stack.with_key(Back::Resume(address)).next();
-    match interrupted.filter(|_| !without(Mutation::SignalEnds)) {
+    match resumed() {
         Some(depth) => Transfer::Return { depth },
-        None => Transfer::Signal { token: End::Resume(successors(last)) },
+        None => Transfer::Signal { token: End::Resume(resumes(last)) },
     }
 }
 
-/// Where control could have gone from a step.
-fn successors(last: &Last) -> [Option<u64>; 2] {
+/// Where control may go on that was taken away behind a step: at its successors, or at the step
+/// itself, if it is to be tried again.
+fn resumes(last: &Last) -> [u64; 3] {
     let leaves = last.executed && last.kind != FlowKind::Next;
     match last.target.filter(|_| leaves) {
-        Some(target) if last.conditional => [Some(last.next), Some(target)],
-        Some(target) => [Some(target), None],
-        None => [Some(last.next), None],
+        Some(target) if last.conditional => [last.address, last.next, target],
+        Some(target) => [last.address, target, target],
+        None => [last.address, last.next, last.next],
     }
 }

@@ -26,19 +26,25 @@ returned AS (
     FROM (SELECT * FROM before WHERE change = -1 AND start_seq IS NOT NULL AND level_before > 0) r
     ASOF JOIN (SELECT * FROM before WHERE change = 1) c
         ON c.thread_id = r.thread_id AND c.token = r.token AND c.slot = r.slot AND c.level = r.level_before AND r.seq > c.seq),
--- Signals, one after the other: each ends the newest open one that was interrupted there, or begins.
+-- Signals, one after the other: each ends the newest open one that was interrupted there, or begins. A return that goes to no frame
+-- may end one, too.
+interrupted AS (SELECT DISTINCT thread_id, unnest(resumes) AS address FROM transfer WHERE kind = 'other'),
+astray AS (
+    SELECT t.seq
+    FROM before b JOIN transfer t ON t.seq = b.seq SEMI JOIN interrupted i ON i.thread_id = t.thread_id AND i.address = t.address
+    WHERE b.change = -1 AND b.start_seq IS NOT NULL AND b.level_before <= 0 AND t.kind = 'return'),
 other AS (
-    SELECT t.thread_id, t.seq, t.address, {seq: t.seq, dead: d.end_seq, successors: t.successors} AS frame,
+    SELECT t.thread_id, t.seq, t.address, t.kind = 'return' AS returns, {seq: t.seq, dead: d.end_seq, resumes: t.resumes} AS frame,
            row_number() OVER (PARTITION BY t.thread_id ORDER BY t.seq) AS number
-    FROM transfer t LEFT JOIN death d ON d.start_seq = t.seq WHERE t.kind = 'other'),
+    FROM transfer t LEFT JOIN death d ON d.start_seq = t.seq WHERE t.kind = 'other' OR t.seq IN (FROM astray)),
 signal AS (
     SELECT DISTINCT thread_id, 0::BIGINT AS number, NULL::BIGINT AS seq, NULL::BIGINT AS ends,
-           []::STRUCT(seq BIGINT, dead BIGINT, successors UBIGINT[])[] AS open
+           []::STRUCT(seq BIGINT, dead BIGINT, resumes UBIGINT[])[] AS open
     FROM other
     UNION ALL
-    SELECT thread_id, number, seq, live[found].seq, CASE WHEN found > 0 THEN live[:found - 1] ELSE list_append(live, frame) END
-    FROM (SELECT *, list_max([i FOR s, i IN live IF list_contains(s.successors, address)]) AS found
-          FROM (SELECT o.thread_id, o.number, o.seq, o.address, o.frame,
+    SELECT thread_id, number, seq, live[found].seq, CASE WHEN found > 0 THEN live[:found - 1] WHEN returns THEN live ELSE list_append(live, frame) END
+    FROM (SELECT *, list_max([i FOR s, i IN live IF list_contains(s.resumes, address)]) AS found
+          FROM (SELECT o.thread_id, o.number, o.seq, o.address, o.returns, o.frame,
                        [s FOR s IN g.open IF s.dead IS NULL OR s.dead > o.seq] AS live
                 FROM signal g JOIN other o ON o.thread_id = g.thread_id AND o.number = g.number + 1)))
 SELECT start_seq, end_seq, thread_id FROM returned

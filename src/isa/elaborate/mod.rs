@@ -132,7 +132,11 @@ impl Elaborator {
         self.position = batch.position;
         self.dictionary.extend(batch.new_insns.drain(..));
         let (mut access, mut register) = (0, 0);
+        let mut events = std::mem::take(&mut batch.events).into_iter().peekable();
         for row in 0..batch.insn.len() {
+            while let Some((_, event)) = events.next_if(|(at, _)| *at as usize <= row) {
+                self.runs.event(event, self.rows);
+            }
             let logged = next_slice(&batch.accesses, &mut access, batch.access_end.get(row));
             let changes = next_slice(&batch.registers, &mut register, batch.register_end.get(row));
             let Some(instruction) = self.instruction(batch.insn[row]) else { continue };
@@ -151,6 +155,8 @@ impl Elaborator {
             };
             self.row(row, out);
         }
+        events.for_each(|(_, event)| self.runs.event(event, self.rows));
+        self.emit(out);
         batch.clear();
     }
 

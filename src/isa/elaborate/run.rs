@@ -1,6 +1,6 @@
 //! Straight runs while they are formed, and the dictionary of their blocks.
 
-use crate::event::{BlockDef, MemShape, RunBatch, RunEnd};
+use crate::event::{BlockDef, Event, MemShape, RunBatch, RunEnd};
 use crate::id::BlockId;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::collections::VecDeque;
@@ -87,6 +87,8 @@ pub struct Runs {
     queue: VecDeque<Box<OpenRun>>,
     /// Number of the run at the front of the queue.
     first: u64,
+    /// Events, each with the number of the run before which it stands.
+    events: VecDeque<(u64, Event)>,
     blocks: Blocks,
 }
 
@@ -126,6 +128,22 @@ impl Runs {
         (RunNumber(self.first + last as u64), &mut self.queue[last])
     }
 
+    /// An event comes behind all steps so far; `row` is the current one.
+    pub fn event(&mut self, event: Event, row: u64) {
+        if let Some(run) = self.queue.back_mut() {
+            run.close(row);
+        }
+        self.events.push_back((self.first + self.queue.len() as u64, event));
+    }
+
+    /// Writes the events that stand before the run at the front.
+    fn emit_events(&mut self, out: &mut RunBatch) {
+        let first = self.first;
+        while let Some((_, event)) = self.events.pop_front_if(|(run, _)| *run <= first) {
+            out.events.push((out.block.len() as u32, event));
+        }
+    }
+
     /// A run that was not written yet.
     #[inline]
     pub fn get_mut(&mut self, number: RunNumber) -> Option<&mut OpenRun> {
@@ -145,6 +163,7 @@ impl Runs {
     /// carries of each.
     #[inline]
     pub fn emit(&mut self, row: u64, out: &mut RunBatch, write: impl Fn(&OpenRun, &mut RunBatch)) {
+        self.emit_events(out);
         while let Some(run) = self.queue.front() {
             let Some(closed) = run.closed else { return };
             if run.waiting && row - closed < LONGEST_WAIT {
@@ -168,6 +187,9 @@ impl Runs {
             write(&run, out);
             run.clear();
             self.spare.push(run);
+            if !self.events.is_empty() {
+                self.emit_events(out);
+            }
         }
     }
 }

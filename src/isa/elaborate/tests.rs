@@ -1,5 +1,5 @@
 use super::*;
-use crate::event::{InsnDef, MemShape};
+use crate::event::{Event, InsnDef, MemShape};
 use crate::isa::resolve::resolve;
 
 const BEFORE: Carries = Carries {
@@ -389,4 +389,22 @@ fn too_many_accesses_are_told() {
     assert_eq!(out.new_blocks[0].mem.len(), 65_000);
     let codes: Vec<_> = e.diagnostics().map(|c| c.first.code).collect();
     assert_eq!(codes, ["accesses-too-many"]);
+}
+
+/// An event ends the run before it and stands between that and the next one, though the run waits for
+/// the values after its last step.
+#[test]
+fn an_event_stands_between_runs() {
+    let defs = insns(&[(0x100, &[0x90]), (0x101, &[0x90]), (0x102, &[0x90])]);
+    let mut e = Elaborator::new(Isa::X86_64, false, BEFORE, Box::new(|_| None));
+    let marker = |text: &str| Event::Marker { thread: 0, text: text.into() };
+    let mut b = batch(&[(0, 0, &[], &[]), (0, 1, &[], &[]), (0, 2, &[], &[])]);
+    b.new_insns = defs;
+    b.events = vec![(0, marker("first")), (2, marker("middle")), (3, marker("last"))];
+    let mut out = RunBatch::default();
+    e.push(&mut b, &mut out);
+    e.finish(&mut out);
+    assert_eq!(out.block.len(), 2);
+    let places: Vec<_> = out.events.iter().map(|(at, event)| (*at, event.clone())).collect();
+    assert_eq!(places, [(0, marker("first")), (1, marker("middle")), (2, marker("last"))]);
 }

@@ -30,8 +30,8 @@ enum Key {
 
 impl stack::Token for Entry {
     type Key = Key;
-    fn keys(&self) -> [Option<Key>; 2] {
-        [self.back_to.map(Key::Address), self.trapped.then_some(Key::Trap)]
+    fn keys(&self) -> [Option<Key>; 3] {
+        [self.back_to.map(Key::Address), self.trapped.then_some(Key::Trap), None]
     }
 }
 

@@ -75,8 +75,8 @@ struct Entered {
 
 impl stack::Token for Entered {
     type Key = FunctionId;
-    fn keys(&self) -> [Option<FunctionId>; 2] {
-        [self.function, None]
+    fn keys(&self) -> [Option<FunctionId>; 3] {
+        [self.function, None, None]
     }
 }
 

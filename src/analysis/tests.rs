@@ -1,0 +1,262 @@
+//! The pass on runs made by hand.
+
+use super::block::SaveRule;
+use super::pass::{FrameSlot, Pass, Processor};
+use super::*;
+use crate::event::{
+    BlockDef, BlockStep, Event, InsnDef, KernelAccess, MemShape, RunBatch, SystemCall,
+};
+use crate::id::InstructionId;
+use crate::isa::{ControlFlow, Decoded, Expr, FlowKind, MemOperand, RegAccess};
+
+/// Every 256 bytes of code are a function.
+struct Pages;
+
+impl CodeMap for Pages {
+    fn function_at(&mut self, address: u64) -> FunctionId {
+        FunctionId::at((address >> 8) as usize)
+    }
+    fn is_stub(&self, _: FunctionId) -> bool {
+        false
+    }
+    fn is_through(&self, _: FunctionId) -> bool {
+        false
+    }
+}
+
+#[derive(Default)]
+struct Rows {
+    communications: Vec<Communication>,
+    flows: Vec<Flow>,
+    calls: Vec<Call>,
+}
+
+impl Output for Rows {
+    fn communication(&mut self, row: Communication) {
+        self.communications.push(row);
+    }
+    fn call(&mut self, row: Call, _: Option<u64>) {
+        self.calls.push(row);
+    }
+    fn interval(&mut self, _: Interval) {}
+    fn saved_register(&mut self, _: SavedRegister) {}
+    fn flow(&mut self, row: Flow) {
+        self.flows.push(row);
+    }
+}
+
+fn empty_pass() -> Pass<Pages, Rows> {
+    let options = Options {
+        saves: SaveRule::Transparent,
+        details: Details::Local,
+        mutation: None,
+        superblock_after: u32::MAX,
+    };
+    let processor = Processor { register_bytes: 64, slot: FrameSlot::ReturnSlot };
+    Pass::new(Pages, Rows::default(), options, Vec::new(), processor)
+}
+
+/// An instruction of 4 bytes.
+fn instruction(kind: FlowKind) -> Decoded {
+    let flow = ControlFlow { kind, target: None, conditional: false, repeats: false };
+    Decoded { flow, ..Decoded::unknown(4) }
+}
+
+/// A pass over instructions of 4 bytes, each a block: (address, what it does to control, whether it
+/// stores or loads 8 bytes).
+fn pass(code: &[(u64, FlowKind, Option<bool>)]) -> Pass<Pages, Rows> {
+    let mut pass = empty_pass();
+    for (i, &(address, kind, access)) in (0..).zip(code) {
+        let operand = |is_write| MemOperand {
+            is_write,
+            size: 8,
+            address: Expr::Unknown,
+            guard: None,
+            stack_relative: false,
+            control: false,
+            data_register: None,
+        };
+        let memory = access.into_iter().map(operand).collect();
+        let decoded = Decoded { memory, ..instruction(kind) };
+        pass.add_insn(InsnDef { address, ..InsnDef::default() }, decoded);
+        let mem = access.map(|is_write| MemShape { is_write, size: 8, operand: 0 });
+        pass.add_block(BlockDef {
+            steps: vec![BlockStep { insn: i, executed: true, mem: mem.iter().len() as u16 }],
+            mem: mem.into_iter().collect(),
+        });
+    }
+    pass
+}
+
+fn system_call(is_write: bool, address: u64, bytes: u64, source: Option<&str>) -> Event {
+    let source = source.map(Into::into);
+    let accesses = vec![KernelAccess { is_write, address, bytes, source }];
+    Event::SystemCall(Box::new(SystemCall { accesses, ..SystemCall::default() }))
+}
+
+const STORE: Option<bool> = Some(true);
+const LOAD: Option<bool> = Some(false);
+
+/// Two words before what the kernel wrote, one of it: the kernel's write is between step 2 and 3.
+#[test]
+fn what_the_kernel_wrote_is_read_from_its_source() {
+    let mut pass = pass(&[
+        (0x100, FlowKind::Next, STORE),
+        (0x104, FlowKind::Syscall, None),
+        (0x108, FlowKind::Next, LOAD),
+    ]);
+    pass.push(&RunBatch {
+        block: vec![0, 1, 2],
+        addresses: vec![0x5000, 0x5000],
+        events: vec![(2, system_call(true, 0x5004, 100, Some("<read: words.txt>")))],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let rows = &pass.output().communications;
+    assert_eq!(rows.len(), 2);
+    assert!(matches!(rows[0].write, Origin::Step(w) if w.seq == Seq::FIRST));
+    assert_eq!((rows[0].address, rows[0].bytes), (0x5000, 4));
+    let Origin::Source(Source::Named(source)) = rows[1].write else { panic!("{:?}", rows[1]) };
+    assert_eq!(summary.sources.name(source), "<read: words.txt>");
+    assert_eq!((rows[1].address, rows[1].bytes), (0x5004, 4));
+    let function = FunctionId::at(1);
+    let of_kernel: Vec<_> =
+        summary.function_flows.iter().filter(|f| f.writer == rows_origin(source)).collect();
+    assert_eq!(of_kernel.len(), 1);
+    assert_eq!(of_kernel[0].reader, Origin::Step(function));
+    let sums = of_kernel[0].sums;
+    assert_eq!((sums.bytes, sums.unique, sums.transfers, sums.addresses), (4, 4, 1, 4));
+    // The instruction that reads has two edges, one without a writing instruction.
+    let reader = InstructionId::at(2);
+    let edges = summary.instruction_flows.iter().filter(|f| f.reader == reader);
+    assert_eq!(edges.filter(|f| f.writer == rows_origin(source)).count(), 1);
+    // Half of the store was overwritten unread; of the kernel's bytes nothing is dead.
+    assert_eq!(summary.functions[function.index()].dead_bytes, 4);
+}
+
+fn rows_origin<W>(source: origin::SourceId) -> Origin<W> {
+    Origin::Source(Source::Named(source))
+}
+
+#[test]
+fn what_the_kernel_reads_goes_to_its_sink() {
+    let mut pass = pass(&[(0x100, FlowKind::Next, STORE), (0x104, FlowKind::Syscall, None)]);
+    pass.push(&RunBatch {
+        block: vec![0, 1],
+        addresses: vec![0x5000],
+        events: vec![
+            (2, system_call(false, 0x5000, 6, None)),
+            (2, system_call(false, 0x5004, 4, None)),
+        ],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    assert_eq!(summary.function_flows.len(), 1);
+    let flow = summary.function_flows[0];
+    let Origin::Source(Source::Named(sink)) = flow.reader else { panic!("{flow:?}") };
+    assert_eq!(summary.sources.name(sink), "<kernel>");
+    assert_eq!(flow.writer, Origin::Step(FunctionId::at(1)));
+    let sums = flow.sums;
+    assert_eq!((sums.bytes, sums.unique, sums.transfers, sums.addresses), (10, 10, 2, 8));
+    assert_eq!(summary.functions[1].dead_bytes, 0);
+    let flows = &pass.output().flows;
+    assert_eq!(
+        flows.iter().map(|f| (f.reader, f.bytes)).collect::<Vec<_>>(),
+        [(None, 6), (None, 4)]
+    );
+}
+
+/// An event cuts what would run as one.
+#[test]
+fn an_event_stands_between_the_runs_of_a_superblock() {
+    let mut pass = pass(&[(0x100, FlowKind::Next, STORE), (0x104, FlowKind::Unknown, LOAD)]);
+    for _ in 0..3 {
+        pass.push(&RunBatch {
+            block: vec![0, 1],
+            addresses: vec![0x5000, 0x5000],
+            events: vec![(1, system_call(true, 0x5000, 8, None))],
+            ..RunBatch::default()
+        });
+    }
+    let summary = pass.finish();
+    let written: Vec<_> =
+        summary.function_flows.iter().filter(|f| matches!(f.writer, Origin::Step(_))).collect();
+    assert!(written.is_empty(), "{written:?}");
+    assert_eq!(summary.function_flows[0].sums.bytes, 24);
+}
+
+/// The calls, as (kind, ending, parent), in the order of their numbers.
+fn calls(pass: &mut Pass<Pages, Rows>) -> Vec<(&'static str, &'static str, u32)> {
+    let mut calls = pass.output().calls.clone();
+    calls.sort_by_key(|c| c.call);
+    let row = |c: &Call| (c.kind.name(), c.ending.name(), c.parent.map_or(0, CallId::get));
+    calls.iter().map(row).collect()
+}
+
+/// A return from an exception goes to where it was interrupted, whatever the instruction is.
+#[test]
+fn a_return_that_matches_no_frame_ends_the_signal_interrupted_there() {
+    for back in [FlowKind::ExceptionReturn, FlowKind::Return, FlowKind::Syscall] {
+        let mut pass = pass(&[
+            (0x100, FlowKind::Next, None),
+            (0x104, FlowKind::Next, None),
+            (0x204, back, None),
+        ]);
+        // Interrupted behind the first instruction, and at the second one, which is tried again.
+        pass.push(&RunBatch { block: vec![0, 2, 1, 2, 1], ..RunBatch::default() });
+        pass.finish();
+        let signal = ("signal", "return", 1);
+        let found = calls(&mut pass);
+        assert_eq!(found, [("root", "open", 0), signal, signal], "{back:?}");
+    }
+}
+
+/// A return to a live frame is no end of a signal.
+#[test]
+fn a_return_to_a_frame_comes_first() {
+    let mut pass = pass(&[
+        (0x100, FlowKind::Call, None),
+        (0x104, FlowKind::Next, None),
+        (0x200, FlowKind::Next, None),
+        (0x300, FlowKind::Return, None),
+    ]);
+    // The callee is interrupted, and the handler returns to the caller.
+    pass.push(&RunBatch { block: vec![0, 2, 3, 1], ..RunBatch::default() });
+    pass.finish();
+    let found = calls(&mut pass);
+    assert_eq!(found, [("root", "open", 0), ("call", "return", 1), ("signal", "unwound", 2)]);
+}
+
+/// A register is read as a whole that a step wrote as a whole and another, in the same block, in
+/// part: two writes, two transfers.
+#[test]
+fn one_write_on_both_sides_of_another_is_one_transfer() {
+    let mut pass = empty_pass();
+    let access = |offset, size| RegAccess { span: RegSpan { offset, size }, control: false };
+    let (whole, part) = (vec![access(8, 4)], vec![access(9, 1)]);
+    let next = || instruction(FlowKind::Next);
+    let code = [
+        Decoded { writes: whole.clone(), ..next() },
+        Decoded { writes: part, ..next() },
+        Decoded { reads: whole, ..next() },
+    ];
+    for (i, decoded) in (0..).zip(code) {
+        pass.add_insn(InsnDef { address: 0x100 + 4 * i, ..InsnDef::default() }, decoded);
+    }
+    let step = |insn| BlockStep { insn, executed: true, mem: 0 };
+    pass.add_block(BlockDef { steps: vec![step(0)], mem: Vec::new() });
+    pass.add_block(BlockDef { steps: vec![step(1), step(2)], mem: Vec::new() });
+    for _ in 0..3 {
+        pass.push(&RunBatch { block: vec![0, 1], ..RunBatch::default() });
+    }
+    let summary = pass.finish();
+    let sums = summary.function_flows[0].sums;
+    assert_eq!((sums.bytes, sums.transfers), (12, 6));
+    let of = |writer| {
+        let edges = summary.instruction_flows.iter();
+        let writer = Origin::Step(InstructionId::at(writer));
+        let sums = edges.filter(|e| e.writer == writer).map(|e| (e.bytes, e.transfers));
+        sums.collect::<Vec<_>>()
+    };
+    assert_eq!((of(0), of(1)), (vec![(9, 3)], vec![(3, 3)]));
+}
