@@ -1,4 +1,5 @@
-use super::Database;
+use super::database::Database;
+use super::output::write_output;
 use crate::graph::{Stubs, resolve_function};
 use crate::id::FunctionId;
 use crate::render::rows::{RowFormat, RowWriter};
@@ -78,21 +79,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         calls::times(by, clock, function()?, limit)
     } else if args.timeline {
         text = calls::timeline(&db)?.into_bytes();
-        return super::output(args.output.as_deref(), &text);
+        return write_output(args.output.as_deref(), &text);
     } else if args.tree {
         let rows = calls::tree(&db, args.min / 100.0, Stubs::Fold)?;
         match args.format {
             RowFormat::Table => text = calls::tree_text(&rows).into_bytes(),
             _ => write_tree(&rows, crate::query::unit(&db)?, args.format, &mut text)?,
         }
-        return super::output(args.output.as_deref(), &text);
+        return write_output(args.output.as_deref(), &text);
     } else if args.functions {
         calls::functions(crate::query::unit(&db)?, limit)
     } else {
         calls::calls(crate::query::unit(&db)?, function()?, limit)
     };
     list.write(&db, args.format, &mut text)?;
-    super::output(args.output.as_deref(), &text)
+    write_output(args.output.as_deref(), &text)
 }
 
 /// The tree as rows. `unit`: what its figures count.

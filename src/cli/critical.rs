@@ -1,4 +1,5 @@
-use super::Database;
+use super::database::Database;
+use super::output::write_output;
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::text::{human_count, percent};
 use crate::views::critical;
@@ -55,5 +56,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ])?;
     }
     report.finish()?;
-    super::output(None, &text)
+    write_output(None, &text)
 }

@@ -1,4 +1,7 @@
-use super::{Database, options, pictures};
+use super::database::Database;
+use super::options;
+use super::output::write_output;
+use super::pictures;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::views::diff;
@@ -85,5 +88,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if left > 0 {
         eprintln!("addfg: {left} smaller differences are not listed; --limit 0 lists all");
     }
-    super::output(None, &text)
+    write_output(None, &text)
 }

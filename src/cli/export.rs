@@ -1,4 +1,5 @@
-use super::{Database, options};
+use super::database::Database;
+use super::options;
 use crate::export::{self, Export, Made, Options, Overwrite};
 use std::io::Write;
 use std::path::PathBuf;

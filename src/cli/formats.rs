@@ -1,3 +1,4 @@
+use super::output::write_output;
 use crate::trace::formats;
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -32,5 +33,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             )?;
         }
     }
-    super::output(None, text.as_bytes())
+    write_output(None, text.as_bytes())
 }

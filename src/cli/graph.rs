@@ -1,5 +1,7 @@
+use super::database::Database;
 use super::options::{self, Group};
-use super::{Database, pictures};
+use super::output::write_output;
+use super::pictures;
 use crate::graph::{
     self, Facts, Focus, Inside, Level, Selection, Show, Strategy, Stubs, Via, resolve_function,
 };
@@ -173,5 +175,5 @@ fn flame_graph(
     };
     let mut text = Vec::new();
     crate::export::stream(db, export, &Default::default(), &mut text)?;
-    super::output(args.output.as_deref(), &text)
+    write_output(args.output.as_deref(), &text)
 }

@@ -1,4 +1,4 @@
-use super::Database;
+use super::database::Database;
 use crate::render::rows::{RowFormat, new_table};
 use crate::text::visible;
 use crate::views::info;

@@ -1,4 +1,4 @@
-use super::Database;
+use super::database::Database;
 use crate::graph::resolve_function;
 use crate::render::rows::RowFormat;
 use crate::views::instances::instances;

@@ -1,4 +1,4 @@
-use super::Database;
+use super::database::Database;
 use crate::render::rows::{RowFormat, RowWriter, number};
 use crate::views::loops;
 use duckdb::types::Value;

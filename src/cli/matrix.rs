@@ -1,4 +1,6 @@
-use super::{Database, pictures};
+use super::database::Database;
+use super::output::write_output;
+use super::pictures;
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::views::matrix;
 use crate::views::needs::{Need, require};
@@ -26,7 +28,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     require(&db, Need::Dataflow)?;
     let found = matrix::matrix(&db, args.top.max(1))?;
     if pictures::is_svg(args.output.as_deref()) {
-        return super::output(args.output.as_deref(), found.heat_map().as_bytes());
+        return write_output(args.output.as_deref(), found.heat_map().as_bytes());
     }
     let mut text = Vec::new();
     let mut names = vec!["writer"];
@@ -42,5 +44,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         report.row(&values)?;
     }
     report.finish()?;
-    super::output(args.output.as_deref(), &text)
+    write_output(args.output.as_deref(), &text)
 }

@@ -1,5 +1,7 @@
+use super::database::Database;
 use super::options::{self, OwnAllocator};
-use super::{Database, pictures};
+use super::output::write_output;
+use super::pictures;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::replay::Volume;
 use crate::replay::allocations::Site;
@@ -85,7 +87,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    super::output(args.output.as_deref(), &text)
+    write_output(args.output.as_deref(), &text)
 }
 
 fn write_time(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> anyhow::Result<()> {

@@ -1,14 +1,12 @@
 //! The command line: one file a command, its arguments and what it runs.
 
 use clap::{Parser, Subcommand};
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::rc::Rc;
 
 mod build;
 mod calls;
 mod critical;
+mod database;
 mod diff;
 mod export;
 mod flows;
@@ -20,6 +18,7 @@ mod loops;
 mod matrix;
 mod memory;
 mod options;
+mod output;
 mod paths;
 mod pictures;
 mod report;
@@ -93,7 +92,7 @@ pub fn main() -> anyhow::Result<ExitCode> {
                 "addfg",
                 &mut text,
             );
-            output(None, &text)
+            output::write_output(None, &text)
         }
     }
 }
@@ -102,61 +101,4 @@ pub fn main() -> anyhow::Result<ExitCode> {
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
     error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(closed))
-}
-
-/// Writes a report to a file or to standard output.
-fn output(path: Option<&Path>, text: &[u8]) -> anyhow::Result<ExitCode> {
-    match path {
-        Some(path) => {
-            std::fs::write(path, text).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
-        }
-        None => {
-            let mut out = std::io::stdout().lock();
-            out.write_all(text)?;
-            out.flush()?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The database argument of every command that asks one.
-#[derive(clap::Args)]
-struct Database {
-    /// Database that `addfg build` made
-    db: PathBuf,
-}
-
-impl Database {
-    fn open(&self) -> anyhow::Result<Reading> {
-        let connection = Rc::new(crate::store::open::open(&self.db, false)?);
-        let mut spilled = self.db.clone().into_os_string();
-        spilled.push(".tmp");
-        Ok(Reading {
-            connection,
-            spilled: crate::store::open::is_duckdb(&self.db).then(|| spilled.into()),
-        })
-    }
-}
-
-/// A database that is only read. The end of the process leaves a file open: there is nothing to
-/// write, and to take DuckDB's catalog down takes as long as to ask for a graph of functions.
-struct Reading {
-    connection: Rc<duckdb::Connection>,
-    /// The folder into which queries spill, which closing removes; None for a database in memory.
-    spilled: Option<PathBuf>,
-}
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        if self.spilled.as_ref().is_some_and(|folder| !folder.exists()) {
-            std::mem::forget(self.connection.clone());
-        }
-    }
-}
-
-impl std::ops::Deref for Reading {
-    type Target = duckdb::Connection;
-    fn deref(&self) -> &duckdb::Connection {
-        &self.connection
-    }
 }

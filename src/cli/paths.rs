@@ -1,4 +1,7 @@
-use super::{Database, options, pictures};
+use super::database::Database;
+use super::options;
+use super::output::write_output;
+use super::pictures;
 use crate::graph::resolve_function;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter};
@@ -47,7 +50,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
     let Some(name) = &args.function else {
         paths::functions().write(&db, args.format, &mut text)?;
-        return super::output(None, &text);
+        return write_output(None, &text);
     };
     let found = resolve_function(&db, name)?;
     let shown = visible(&found.name);
@@ -70,7 +73,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else if rows == args.limit {
         eprintln!("addfg: the first {rows} paths; --limit 0 lists all");
     }
-    super::output(None, &text)
+    write_output(None, &text)
 }
 
 /// Lists the paths of a function by their numbers, or the one that is asked for.

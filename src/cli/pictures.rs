@@ -1,5 +1,6 @@
 //! What commands that draw graphs have in common: the format by name or ending, and the file.
 
+use super::output::write_output;
 use crate::graph::Graph;
 use crate::render::{self, Made, RENDERERS, Renderer, layout};
 use crate::store::{open::is_duckdb, sqlite::is_sqlite};
@@ -13,16 +14,16 @@ pub fn draw(
     output: Option<PathBuf>,
 ) -> anyhow::Result<ExitCode> {
     let dot = match renderer.made {
-        Made::Text(text) => return super::output(output.as_deref(), text(graph).as_bytes()),
+        Made::Text(text) => return write_output(output.as_deref(), text(graph).as_bytes()),
         Made::Drawn => render::dot::render_for_layout(graph),
         Made::Stacks => anyhow::bail!("{} draws calling contexts, not this graph", renderer.name),
     };
     match layout::draw(&dot, renderer.name) {
-        Ok(picture) => super::output(output.as_deref(), &picture),
+        Ok(picture) => write_output(output.as_deref(), &picture),
         Err(error) => match output {
             Some(output) => {
                 let beside = output.with_extension("dot");
-                super::output(Some(&beside), render::dot::render(graph).as_bytes())?;
+                write_output(Some(&beside), render::dot::render(graph).as_bytes())?;
                 Err(anyhow::Error::new(error)
                     .context(format!("wrote {} instead of a picture", beside.display())))
             }

@@ -1,4 +1,5 @@
-use super::Database;
+use super::database::Database;
+use super::output::write_output;
 use crate::report;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -47,5 +48,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let page = report::page(&db, &options)?;
     // A dash, as elsewhere, is standard output.
-    super::output((output.as_os_str() != "-").then_some(output.as_path()), page.as_bytes())
+    write_output((output.as_os_str() != "-").then_some(output.as_path()), page.as_bytes())
 }

@@ -1,4 +1,7 @@
-use super::{Database, options, pictures};
+use super::database::Database;
+use super::options;
+use super::output::write_output;
+use super::pictures;
 use crate::id::InstructionId;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter};
@@ -87,7 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         (list_steps(&found, args.format, &mut text)?, "steps")
     };
-    super::output(None, &text)?;
+    write_output(None, &text)?;
     if usize::try_from(all).is_ok_and(|all| all > limit) {
         eprintln!(
             "addfg: {limit} of {all} {what} of the slice; --limit 0 lists all, --group sums them by instruction"
@@ -107,7 +110,7 @@ fn dependences(db: &duckdb::Connection, args: &Args) -> anyhow::Result<ExitCode>
     let list = slice::dependences(db, &args.at, args.direction(), args.along(), (depth, most))?;
     let mut text = Vec::new();
     let rows = list.write(db, args.format, &mut text)?;
-    super::output(None, &text)?;
+    write_output(None, &text)?;
     if i64::try_from(rows) == Ok(most) {
         eprintln!("addfg: the nearest {rows} of the slice; --limit 0 lists all");
     }

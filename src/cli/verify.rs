@@ -1,4 +1,4 @@
-use super::Database;
+use super::database::Database;
 use crate::query;
 use std::io::Write;
 use std::process::ExitCode;

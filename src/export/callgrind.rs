@@ -5,7 +5,9 @@
 //! recursive call has the steps of what it called like any other, as Callgrind writes it.
 
 use super::calls::{self, Unit};
-use super::{ExportError, Options, each};
+use super::error::ExportError;
+use super::options::Options;
+use super::rows::each;
 use crate::graph::Stubs;
 use crate::text::visible;
 use duckdb::Connection;

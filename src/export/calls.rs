@@ -1,6 +1,7 @@
 //! The calls of the run in the order in which they began and ended.
 
-use super::ExportError;
+use super::error::ExportError;
+use super::rows::rows;
 use crate::graph::{Stubs, prepare_merged};
 use crate::id::{CallId, FunctionId, ThreadId};
 use duckdb::Connection;
@@ -84,7 +85,7 @@ pub fn walk(
 ) -> Result<(), ExportError> {
     let mut walk = Walk { stack: Vec::new(), now: i64::MIN, take };
     let mut thread = None;
-    super::rows(
+    rows(
         connection,
         "export_call",
         "call_id, function_id, instance, caller, thread_id, first, last, own",

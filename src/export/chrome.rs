@@ -6,7 +6,9 @@
 //! in the middle of a step of the call that they belong to, where its slice is the innermost one.
 
 use super::calls::{self, Event, Unit};
-use super::{ExportError, Options, each, rows};
+use super::error::ExportError;
+use super::options::Options;
+use super::rows::{each, rows};
 use crate::graph::{FunctionNames, Stubs};
 use crate::id::{ProcessId, ThreadId};
 use duckdb::Connection;

@@ -3,7 +3,8 @@
 //! callers.
 
 use super::calls::{self, Event, Unit};
-use super::{ExportError, Options};
+use super::error::ExportError;
+use super::options::Options;
 use crate::graph::{FunctionNames, Stubs};
 use crate::id::FunctionId;
 use crate::text::visible;

@@ -1,7 +1,8 @@
 //! The whole graph of functions, with nothing left out, in the formats of `addfg graph` that
 //! programs read.
 
-use super::{ExportError, Options};
+use super::error::ExportError;
+use super::options::Options;
 use crate::graph::{Selection, load};
 use crate::render;
 use duckdb::Connection;

@@ -4,8 +4,7 @@
 //! DuckDB itself, which spills to disk: no export needs memory in proportion to the trace. A file
 //! gets its name when it is complete.
 
-use crate::graph::GraphError;
-use duckdb::{Connection, Row, ToSql};
+use duckdb::Connection;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -13,49 +12,17 @@ mod callgrind;
 mod calls;
 mod chrome;
 mod dcfg;
+mod error;
 mod folded;
 mod graphs;
+mod options;
 mod pprof;
+mod rows;
 mod speedscope;
 mod tables;
 
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    #[error("database: {0}")]
-    Duckdb(#[from] duckdb::Error),
-    #[error(transparent)]
-    Graph(#[from] GraphError),
-    #[error(transparent)]
-    View(#[from] crate::views::ViewError),
-    #[error(transparent)]
-    Sqlite(#[from] crate::store::sqlite::SqliteError),
-    #[error("cannot write the export")]
-    Io(#[from] std::io::Error),
-    #[error("cannot write {path}")]
-    File { path: String, source: std::io::Error },
-    #[error("{path} exists; --force replaces it")]
-    Exists { path: String },
-    #[error("{path} is a database: -o names the export")]
-    Database { path: String },
-    #[error("{format} makes {what}: name one with -o instead of -")]
-    NoStream { format: &'static str, what: &'static str },
-    #[error("there is no table or view `{name}`; there are {known}")]
-    NoTable { name: String, known: String },
-    #[error(
-        "calls of this database have neither steps nor a clock: there is nothing to export as {format}"
-    )]
-    NoCost { format: &'static str },
-}
-
-/// What is asked of an export beside its format.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Tables and views to write, where each is a file; empty: all but those that unpack every
-    /// step.
-    pub tables: Vec<String>,
-    /// Arrows from writing to reading calls at most, those with the most bytes first; None: all.
-    pub arrows: Option<u64>,
-}
+pub use error::ExportError;
+pub use options::Options;
 
 /// What happens to a file or folder that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,49 +248,4 @@ fn prepare(connection: &Connection) -> duckdb::Result<()> {
     connection.execute_batch(
         "SET memory_limit = '512MB'; SET threads = 2; SET preserve_insertion_order = true;",
     )
-}
-
-/// A query's rows, each given to `take`. The result is kept in memory: for what does not grow with
-/// the run.
-fn each<E: From<duckdb::Error>>(
-    connection: &Connection,
-    sql: &str,
-    params: &[&dyn ToSql],
-    mut take: impl FnMut(&Row) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query(params)?;
-    while let Some(row) = rows.next()? {
-        take(row)?;
-    }
-    Ok(())
-}
-
-/// Rows of a table that are fetched at a time: a few row groups.
-const WINDOW: i64 = 4 * 122_880;
-
-/// A table's rows in the order in which they are stored, a window at a time.
-fn rows<E: From<duckdb::Error>>(
-    connection: &Connection,
-    table: &str,
-    columns: &str,
-    mut take: impl FnMut(&Row) -> Result<(), E>,
-) -> Result<(), E> {
-    let end: i64 = connection.query_row(
-        &format!("SELECT coalesce(max(rowid) + 1, 0) FROM {table}"),
-        [],
-        |r| r.get(0),
-    )?;
-    let mut statement = connection.prepare(&format!(
-        "SELECT {columns} FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid"
-    ))?;
-    let mut first = 0;
-    while first < end {
-        let mut window = statement.query([first, first + WINDOW])?;
-        while let Some(row) = window.next()? {
-            take(row)?;
-        }
-        first += WINDOW;
-    }
-    Ok(())
 }

@@ -2,7 +2,9 @@
 //! `proto/profile.proto`: the numbers here are the field numbers there.)
 
 use super::calls::Unit;
-use super::{ExportError, Options, folded};
+use super::error::ExportError;
+use super::folded;
+use super::options::Options;
 use crate::graph::FunctionNames;
 use crate::id::FunctionId;
 use duckdb::Connection;

@@ -2,7 +2,8 @@
 //! `src/lib/file-format-spec.ts`.)
 
 use super::calls::{self, Event};
-use super::{ExportError, Options};
+use super::error::ExportError;
+use super::options::Options;
 use crate::graph::{FunctionNames, Stubs};
 use crate::id::FunctionId;
 use duckdb::Connection;

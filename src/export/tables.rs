@@ -1,6 +1,8 @@
 //! Tables and views as files of their own, written by DuckDB, which streams them.
 
-use super::{ExportError, Options, each};
+use super::error::ExportError;
+use super::options::Options;
+use super::rows::each;
 use duckdb::Connection;
 use std::path::Path;
 

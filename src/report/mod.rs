@@ -5,13 +5,11 @@
 //! policy in the page forbids requests, whatever is in it.
 
 use crate::graph::{Context, GraphError, Stubs, Via};
-use crate::id::FunctionId;
 use crate::query::each;
 use crate::text::visible;
 use duckdb::Connection;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 
 const PAGE: &str = include_str!("report.html");
 const STYLE: &str = include_str!("report.css");
@@ -30,45 +28,12 @@ macro_rules! report {
     };
 }
 
+mod functions;
+mod options;
 mod source;
 
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    #[error("database: {0}")]
-    Duckdb(#[from] duckdb::Error),
-    #[error("{0}")]
-    Graph(#[from] GraphError),
-}
-
-/// How much of each the page holds at most: what is beyond is summed up and said in the page.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Those with the most traffic.
-    pub functions: usize,
-    /// Data edges, and call edges.
-    pub edges: usize,
-    /// Calling contexts.
-    pub contexts: usize,
-    /// Bars of the timeline.
-    pub bars: usize,
-    /// Source lines, and flows between them.
-    pub lines: usize,
-    /// Folders in which source files are looked for; none: the page has no source text.
-    pub sources: Vec<PathBuf>,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            functions: 5000,
-            edges: 100_000,
-            contexts: 20_000,
-            bars: 12_000,
-            lines: 30_000,
-            sources: Vec::new(),
-        }
-    }
-}
+use functions::{Functions, SELF, TOTAL, sum, text};
+pub use options::{Options, ReportError};
 
 /// Deeper calls are not on the timeline.
 const DEEPEST: i32 = 63;
@@ -129,11 +94,6 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
     }))
 }
 
-/// A text that acts on nothing.
-fn text(text: Option<String>) -> Value {
-    text.map_or(Value::Null, |t| visible(&t).into_owned().into())
-}
-
 /// A query's rows with texts and numbers as they are.
 fn texts(
     connection: &Connection,
@@ -159,79 +119,6 @@ fn texts(
         Ok(())
     })?;
     Ok(rows)
-}
-
-/// Columns of own and of inclusive steps (or time) in [`Functions::rows`].
-const SELF: usize = 8;
-const TOTAL: usize = 9;
-
-/// Functions by their places in the page: the rows of `html_functions`, the last being what was
-/// left out.
-struct Functions {
-    rows: Vec<Vec<Value>>,
-    place: HashMap<FunctionId, usize>,
-    others: Option<usize>,
-}
-
-impl Functions {
-    fn read(
-        connection: &Connection,
-        most: usize,
-        notes: &mut Vec<String>,
-    ) -> Result<Functions, ReportError> {
-        let mut found = Functions { rows: Vec::new(), place: HashMap::new(), others: None };
-        let (mut left_out, mut calls, mut steps) = (0i64, 0i64, None::<i64>);
-        each(connection, report!("html_functions"), &[], |r| {
-            let id: FunctionId = r.get(0)?;
-            let number = |i| r.get::<_, Option<i64>>(i);
-            if found.rows.len() < most {
-                found.place.insert(id, found.rows.len());
-                let string = |i| Ok::<_, duckdb::Error>(text(r.get(i)?));
-                let mut row = vec![
-                    id.get().into(),
-                    string(1)?,
-                    string(2)?,
-                    string(3)?,
-                    string(4)?,
-                    string(5)?,
-                ];
-                for i in 6..12 {
-                    row.push(number(i)?.into());
-                }
-                found.rows.push(row);
-            } else {
-                left_out += 1;
-                calls = calls.saturating_add(number(7)?.unwrap_or(0));
-                steps = sum(steps, number(SELF)?);
-            }
-            Ok(())
-        })?;
-        if left_out > 0 {
-            found.others = Some(found.rows.len());
-            let none = Value::Null;
-            found.rows.push(vec![
-                0.into(),
-                "(others)".into(),
-                "others".into(),
-                none.clone(),
-                none.clone(),
-                none.clone(),
-                none.clone(),
-                calls.into(),
-                steps.into(),
-                none.clone(),
-                none.clone(),
-                none,
-            ]);
-            notes.push(format!("(others) stands for {left_out} functions with the least traffic."));
-        }
-        Ok(found)
-    }
-
-    /// Place of a function, else of the others; None: a stub, or nothing that was left out.
-    fn at(&self, function_id: FunctionId) -> Option<usize> {
-        self.place.get(&function_id).copied().or(self.others)
-    }
 }
 
 /// The place of a kind of place in the page's list.
@@ -305,14 +192,6 @@ fn data_edges(
         }),
     );
     Ok(rows)
-}
-
-/// A sum in which what is unknown counts nothing, unless all is.
-fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.saturating_add(b)),
-        (a, b) => a.or(b),
-    }
 }
 
 /// Caller, callee (places), calls, steps of the callee with all below it.

@@ -3,7 +3,8 @@
 //! Paths come from the ELF, so they are hostile: only files within the folders that the person
 //! named are read, and only the lines around executed ones go into the page.
 
-use super::{Functions, Options, ReportError, text};
+use super::functions::{Functions, text};
+use super::options::{Options, ReportError};
 use crate::id::FunctionId;
 use crate::query::each;
 use crate::text::visible;
@@ -38,7 +39,7 @@ pub(super) fn source(
     let mut last = None;
     let mut place: HashMap<(i32, i32), usize> = HashMap::new();
     let mut left_out = 0;
-    each(connection, report!("html_lines"), &[], |r| {
+    each(connection, include_str!("../../queries/report/html_lines.sql"), &[], |r| {
         let (file, path, line): (i32, String, i32) = (r.get(0)?, r.get(1)?, r.get(2)?);
         if place.len() == options.lines {
             left_out += 1;
@@ -65,7 +66,7 @@ pub(super) fn source(
     }
     let mut flows: Vec<Value> = Vec::new();
     let mut gone = 0;
-    each(connection, report!("html_line_data"), &[], |r| {
+    each(connection, include_str!("../../queries/report/html_line_data.sql"), &[], |r| {
         if flows.len() == options.lines {
             gone += 1;
             return Ok(());

@@ -1,6 +1,7 @@
 //! Where basic blocks begin, and what is known of their instructions.
 
-use super::super::{ExportError, each};
+use super::super::error::ExportError;
+use super::super::rows::each;
 use crate::id::{BlockId, InstructionId};
 use crate::replay::{Code, Piece};
 use duckdb::Connection;

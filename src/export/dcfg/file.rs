@@ -1,6 +1,7 @@
 //! `run.dcfg.json`: images with their blocks and routines, and the edges.
 
-use super::super::{ExportError, each};
+use super::super::error::ExportError;
+use super::super::rows::each;
 use super::edge_type::EdgeType;
 use super::graph::{Block, FlowGraph, SPECIALS, index, number};
 use super::routines::{Routine, routines};

@@ -4,7 +4,8 @@
 //! The run is gone through three times: for the basic blocks, for the edges and what follows what,
 //! and for the sequences themselves. What is kept grows with the code, not with the run.
 
-use super::{ExportError, Options};
+use super::error::ExportError;
+use super::options::Options;
 use crate::replay::Code;
 use blocks::Leaders;
 use codes::Codes;

@@ -1,6 +1,6 @@
 //! `run.trace.json`: which edges the threads went along.
 
-use super::super::ExportError;
+use super::super::error::ExportError;
 use super::codes::{Bits, Codes, LONGEST_STRETCH};
 use super::graph::{Block, END, Edge, FlowGraph, index};
 use super::walk::{Event, Run};

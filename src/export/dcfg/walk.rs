@@ -1,6 +1,6 @@
 //! The run along its calls: each step from one block to the next is an edge with a type.
 
-use super::super::ExportError;
+use super::super::error::ExportError;
 use super::blocks::{Class, Executed, Leaders, forwards};
 use super::edge_type::EdgeType;
 use super::graph::{Block, END, Edge, SPECIALS, START, UNKNOWN};

@@ -1,0 +1,20 @@
+//! Where reports go.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Writes a report to a file or to standard output.
+pub fn write_output(path: Option<&Path>, text: &[u8]) -> anyhow::Result<ExitCode> {
+    match path {
+        Some(path) => {
+            std::fs::write(path, text).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+        }
+        None => {
+            let mut out = std::io::stdout().lock();
+            out.write_all(text)?;
+            out.flush()?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
