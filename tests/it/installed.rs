@@ -9,7 +9,8 @@ use std::io::Write;
 fn tools() {
     let script = std::fs::read_to_string(repository(".ci/run")).unwrap();
     for (tool, package, _) in TOOLS.iter().filter(|t| !t.1.is_empty()) {
-        let named = script.split_whitespace().any(|word| word.trim_matches('"') == *package);
+        let mut words = script.split(|c: char| c == '"' || c.is_whitespace());
+        let named = words.any(|word| word == *package);
         assert!(named, ".ci/run does not install {package}, which has {tool}");
     }
     let missing: Vec<_> = TOOLS.iter().filter(|t| !installed(t.0)).collect();
