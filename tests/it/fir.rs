@@ -16,7 +16,7 @@ fn every_edge_of_the_fir_filter() {
         // 5 outputs x 4 taps x 4 bytes of coefficients.
         "<image .rodata>,fir,constant,80,80,16,20",
         // The number of the system call: mov $60,%eax writes rax, syscall reads it.
-        "_start,_start,register,8,8,8,1",
+        "_start,_start,register,16,16,16,2",
         // main's result is checksum's: eax.
         "checksum,_start,register,4,4,4,1",
         // 8 x (ecx 4, rdx 8, eax 4 + 4, rdx 8, rsi and rdx 16) + rdx 8 + eax 4; unique: each

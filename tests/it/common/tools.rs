@@ -145,7 +145,11 @@ pub fn recording(source: &str, compiler: &str, flags: &[&str]) -> Option<[PathBu
 pub fn qemu(emulator: &str, elf: &Path, log: &Path) -> Output {
     let help = Command::new(emulator).arg("-h").output().expect("qemu runs");
     let new = String::from_utf8_lossy(&help.stdout).contains("one-insn-per-tb");
+    // A processor without SVE, of which the decoder has no model.
+    let processor: &[&str] =
+        if emulator.ends_with("qemu-aarch64") { &["-cpu", "cortex-a72"] } else { &[] };
     Command::new(emulator)
+        .args(processor)
         .arg(if new { "-one-insn-per-tb" } else { "-singlestep" })
         .args(["-d", "nochain,cpu,in_asm", "-D"])
         .arg(log)
