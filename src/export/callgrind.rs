@@ -53,21 +53,7 @@ struct Lines {
 /// Number of the file of what has none; ids of files begin at 1.
 const NO_FILE: i32 = 0;
 
-pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Result<(), ExportError> {
-    let sql = "SELECT (SELECT count(steps_self) > 0 FROM function_profile), (SELECT count(*) > 0 FROM function_call)";
-    let (steps, instances): (bool, bool) =
-        connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
-    let (own, edges, event) = if steps {
-        (
-            report!("export_steps"),
-            if instances { report!("export_call_lines") } else { report!("export_call_edges") },
-            "Ir",
-        )
-    } else {
-        let unit = calls::prepare(connection, "callgrind", Stubs::Show)?;
-        debug_assert_eq!(unit, Unit::Ticks);
-        (report!("export_timed_functions"), report!("export_timed_edges"), "Ticks")
-    };
+fn functions(connection: &Connection) -> Result<BTreeMap<i32, Function>, ExportError> {
     let mut functions: BTreeMap<i32, Function> = BTreeMap::new();
     each::<ExportError>(
         connection,
@@ -79,16 +65,15 @@ pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Resul
             Ok(())
         },
     )?;
-    let dictionary = |sql: &str| -> Result<BTreeMap<i32, String>, ExportError> {
-        let mut names = BTreeMap::new();
-        each::<ExportError>(connection, sql, &[], |r| {
-            names.insert(r.get(0)?, r.get(1)?);
-            Ok(())
-        })?;
-        Ok(names)
-    };
-    let files = dictionary("SELECT file_id, path FROM source_file")?;
-    let images = dictionary("SELECT image_id, path FROM image")?;
+    Ok(functions)
+}
+
+/// Lines of each function with what they cost and call, and the cost of all.
+fn lines(
+    connection: &Connection,
+    own: &str,
+    edges: &str,
+) -> Result<(BTreeMap<i32, Lines>, i64), ExportError> {
     let mut lines: BTreeMap<i32, Lines> = BTreeMap::new();
     let mut total = 0i64;
     each::<ExportError>(connection, own, &[], |r| {
@@ -107,6 +92,36 @@ pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Resul
         ));
         Ok(())
     })?;
+    Ok((lines, total))
+}
+
+pub fn write(connection: &Connection, _: &Options, out: &mut dyn Write) -> Result<(), ExportError> {
+    let sql = "SELECT (SELECT count(steps_self) > 0 FROM function_profile), (SELECT count(*) > 0 FROM function_call)";
+    let (steps, instances): (bool, bool) =
+        connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let (own, edges, event) = if steps {
+        (
+            report!("export_steps"),
+            if instances { report!("export_call_lines") } else { report!("export_call_edges") },
+            "Ir",
+        )
+    } else {
+        let unit = calls::prepare(connection, "callgrind", Stubs::Show)?;
+        debug_assert_eq!(unit, Unit::Ticks);
+        (report!("export_timed_functions"), report!("export_timed_edges"), "Ticks")
+    };
+    let functions = functions(connection)?;
+    let dictionary = |sql: &str| -> Result<BTreeMap<i32, String>, ExportError> {
+        let mut names = BTreeMap::new();
+        each::<ExportError>(connection, sql, &[], |r| {
+            names.insert(r.get(0)?, r.get(1)?);
+            Ok(())
+        })?;
+        Ok(names)
+    };
+    let files = dictionary("SELECT file_id, path FROM source_file")?;
+    let images = dictionary("SELECT image_id, path FROM image")?;
+    let (lines, total) = lines(connection, own, edges)?;
     let mut first_line: BTreeMap<i32, i64> = BTreeMap::new();
     for (&id, list) in &lines {
         let file = functions.get(&id).and_then(|f| f.file);

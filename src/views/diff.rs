@@ -54,6 +54,30 @@ pub fn differences(connection: &Connection, other: &Path) -> Result<Vec<Differen
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// A function with its steps in both runs.
+fn node(index: usize, name: &str, d: Option<&Difference>) -> Node {
+    let kind = if d.is_none() { NodeKind::Pseudo } else { NodeKind::Function };
+    let text = match d.map(|d| (d.change(), d.before, d.after)) {
+        Some((Change::Grown | Change::Shrunk, Some(a), Some(b))) => {
+            vec![format!("{b} steps (was {a})")]
+        }
+        Some((Change::Added | Change::Gone, a, b)) => {
+            vec![format!("{} steps", a.or(b).unwrap_or(0))]
+        }
+        _ => Vec::new(),
+    };
+    Node {
+        id: NodeId::listed(index),
+        name: name.to_owned(),
+        kind,
+        text,
+        steps_self: d.and_then(|d| d.after.or(d.before)),
+        members: 1,
+        change: d.map_or(Change::Same, |d| d.change()),
+        ..Node::default()
+    }
+}
+
 /// The edges that differ the most with the functions at their ends, and `(others)` for nothing:
 /// what is left out is counted.
 pub fn graph(differences: &[Difference], top: usize) -> Graph {
@@ -111,27 +135,7 @@ pub fn graph(differences: &[Difference], top: usize) -> Graph {
     graph.steps = steps.values().filter_map(|d| d.after.or(d.before)).sum();
     let mut index = BTreeMap::new();
     for (i, &name) in names.iter().enumerate() {
-        let d = steps.get(name);
-        let kind = if d.is_none() { NodeKind::Pseudo } else { NodeKind::Function };
-        let text = match d.map(|d| (d.change(), d.before, d.after)) {
-            Some((Change::Grown | Change::Shrunk, Some(a), Some(b))) => {
-                vec![format!("{b} steps (was {a})")]
-            }
-            Some((Change::Added | Change::Gone, a, b)) => {
-                vec![format!("{} steps", a.or(b).unwrap_or(0))]
-            }
-            _ => Vec::new(),
-        };
-        let node = Node {
-            id: NodeId::listed(i),
-            name: name.to_owned(),
-            kind,
-            text,
-            steps_self: d.and_then(|d| d.after.or(d.before)),
-            members: 1,
-            change: d.map_or(Change::Same, |d| d.change()),
-            ..Node::default()
-        };
+        let node = node(i, name, steps.get(name).copied());
         index.insert(name, graph.graph.add_node(node));
     }
     for &(data, (one, two)) in &drawn {
