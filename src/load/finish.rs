@@ -93,7 +93,7 @@ impl End<'_> {
         let threads = s.threads.iter().map(|t| Thread {
             thread_id: t.id,
             process_id: ProcessId::FIRST,
-            tid: self.threads.and_then(|logged| logged.get(t.id.index())).map(|n| u64::from(*n)),
+            tid: self.threads.and_then(|logged| logged.get(t.id.index())).map(|n| i64::from(*n)),
             steps: Some(t.steps),
         });
         fill(self.connection, threads)?;

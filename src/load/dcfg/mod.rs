@@ -123,7 +123,7 @@ fn walk_and_write(
             threads.push(Thread {
                 thread_id: code.thread_id(p, t),
                 process_id: ProcessId::at(p),
-                tid: Some(t as u64),
+                tid: i64::try_from(t).ok(),
                 steps: seen.steps(p, t).or(counted),
             })?;
         }

@@ -268,7 +268,7 @@ fn machine(calls: &Calls, index: &Index, load: &Load) -> Result<(), BuildError> 
             processes.push(block.pid);
             ProcessId::at(processes.len() - 1)
         });
-        let (thread_id, tid) = (ThreadId::at(i), u64::try_from(block.tid).ok());
+        let (thread_id, tid) = (ThreadId::at(i), Some(i64::from(block.tid)));
         table.push(Thread { thread_id, process_id, tid, steps: None })?;
     }
     table.finish()?;

@@ -15,7 +15,7 @@ tables! {
     Thread, Threads = "thread" {
         thread_id: ThreadId => INTEGER,
         process_id: ProcessId => INTEGER,
-        tid: Option<u64> => BIGINT,
+        tid: Option<i64> => BIGINT,
         steps: Option<u64> => BIGINT,
     }
 
