@@ -99,6 +99,12 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
             "built with --through {through}, which the SQL does not know: build without it"
         )));
     }
+    let kernel = "SELECT count(*) > 0 FROM system_call_access";
+    if connection.query_row(kernel, [], |r| r.get(0))? {
+        return Ok(Some(
+            "the trace has what system calls read and wrote, which the SQL does not know".into(),
+        ));
+    }
     if has_events(connection)? {
         let chained = "SELECT count(*) FROM diagnostic WHERE code = 'xray-chained'";
         if connection.query_row(chained, [], |r| r.get::<_, i64>(0))? > 0 {

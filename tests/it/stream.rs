@@ -253,4 +253,33 @@ fn threads_are_told_apart() {
     let flows = "SELECT bytes FROM function_dataflow
                  WHERE writer = 'work' AND reader = 'main' AND via = 'global'";
     assert_eq!(rows(&database, flows), ["800"]);
+    // What the kernel did is in the pass and not in the SQL: that is said, not compared.
+    let said = ok(&["verify", &text(&database)]);
+    assert!(said.contains("system calls read and wrote"), "{said}");
+}
+
+/// What a file's bytes were read by, and what went to standard output, have their names.
+#[test]
+fn what_the_kernel_reads_and_writes_is_named() {
+    let scratch = Scratch::new("stream-kernel");
+    let Some(recorder) = recorder(&scratch.0) else { return };
+    let program = scratch.path("words");
+    compile("words.c", &["-O1", "-g", "-static"], &program);
+    let (words, stream) = (scratch.path("words.txt"), scratch.path("a.stream"));
+    std::fs::write(&words, "how many words are these, please\n").expect("words.txt");
+    let text = |p: &Path| p.to_str().expect("UTF-8").to_owned();
+    let to = format!("--stream={}", text(&stream));
+    let mut command = Command::new("valgrind");
+    command.env("VALGRIND_LIB", &recorder).args(["-q", "--vex-guest-chase=no", "--tool=addfg"]);
+    let output = command.arg(to).arg(&program).arg(&words).output().expect("valgrind");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "6\n");
+    let database = scratch.path("a.duckdb");
+    ok(&["build", &text(&stream), "--elf", &text(&program), "-o", &text(&database)]);
+    let query =
+        "SELECT writer || ' -> ' || reader, sum(bytes), sum(addresses) FROM function_dataflow
+                 WHERE writer = '<read: words.txt>' OR reader = '<write: stdout>'
+                 GROUP BY ALL ORDER BY ALL";
+    // Each byte of the file is looked at once; two characters are written, by `show`.
+    let expected = ["<read: words.txt> -> count,33,33", "show -> <write: stdout>,2,2"];
+    assert_eq!(rows(&database, query), expected);
 }
