@@ -8,6 +8,7 @@ pub mod graph;
 pub mod json;
 pub mod notes;
 mod read;
+mod routines;
 mod sequence;
 pub mod trace;
 

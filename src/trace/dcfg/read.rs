@@ -1,13 +1,13 @@
 //! From a JSON document to a graph.
 
 use super::check;
-use super::graph::{Edge, EdgeKind, Graph, Id, Image, Loop, NodeKind, Process, Routine};
+use super::graph::{Edge, EdgeKind, Graph, Id, Image, NodeKind, Process};
 use super::json::{self, Table, integer};
 use super::notes::Notes;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::trace::input::Input;
 use crate::trace::{Listener, TraceError};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 /// Bytes of a graph at most; it is kept in memory.
@@ -67,7 +67,7 @@ fn document(bytes: &[u8], name: &str, listener: &mut impl Listener) -> Result<Va
 }
 
 /// A table of the document, or what is wrong with it as a diagnostic.
-fn table<'a>(
+pub(super) fn table<'a>(
     object: &'a Value,
     key: &str,
     names: &[&str],
@@ -84,8 +84,8 @@ fn table<'a>(
     }
 }
 
-struct Reader<'n, 'a> {
-    notes: &'n mut Notes<'a>,
+pub(super) struct Reader<'n, 'a> {
+    pub(super) notes: &'n mut Notes<'a>,
     file_by_id: FxHashMap<Id, u32>,
     type_by_id: FxHashMap<Id, u32>,
     /// An id beyond the 31 bits of the document was seen.
@@ -111,7 +111,7 @@ fn graph(document: &Value, notes: &mut Notes) -> Result<Graph, String> {
 }
 
 impl Reader<'_, '_> {
-    fn id(&mut self, id: Option<u64>, place: &str, what: &str) -> Option<Id> {
+    pub(super) fn id(&mut self, id: Option<u64>, place: &str, what: &str) -> Option<Id> {
         match id {
             None => {
                 self.notes.lost("dcfg-cell", place, format!("{what} is missing or no integer"));
@@ -135,6 +135,28 @@ impl Reader<'_, '_> {
     }
 
     fn top(&mut self, document: &Value) {
+        self.version(document);
+        self.file_names(document);
+        self.edge_types(document);
+        self.special_nodes(document);
+        if let Some(t) =
+            table(document, "PROCESSES", &["PROCESS_ID", "PROCESS_DATA"], 2, "", self.notes)
+        {
+            for row in t.rows() {
+                match (row.integer(0), row.cell(1)) {
+                    (Some(pid), Some(data)) => self.process(pid, data),
+                    _ => {
+                        self.notes.lost("dcfg-cell", "PROCESSES", "a row without id or data".into())
+                    }
+                }
+            }
+        }
+        if self.graph.processes.is_empty() {
+            self.notes.warn("dcfg-empty", "", "no process".into());
+        }
+    }
+
+    fn version(&mut self, document: &Value) {
         let version = |key| document.get(key).and_then(integer);
         match (version("MAJOR_VERSION"), version("MINOR_VERSION")) {
             (Some(major), minor) => {
@@ -155,6 +177,9 @@ impl Reader<'_, '_> {
             }
             (None, _) => self.notes.warn("dcfg-version", "", "no version".into()),
         }
+    }
+
+    fn file_names(&mut self, document: &Value) {
         if let Some(t) =
             table(document, "FILE_NAMES", &["FILE_NAME_ID", "FILE_NAME"], 2, "", self.notes)
         {
@@ -173,6 +198,9 @@ impl Reader<'_, '_> {
                 }
             }
         }
+    }
+
+    fn edge_types(&mut self, document: &Value) {
         if let Some(t) =
             table(document, "EDGE_TYPES", &["EDGE_TYPE_ID", "EDGE_TYPE"], 2, "", self.notes)
         {
@@ -191,6 +219,9 @@ impl Reader<'_, '_> {
                 }
             }
         }
+    }
+
+    fn special_nodes(&mut self, document: &Value) {
         if let Some(t) =
             table(document, "SPECIAL_NODES", &["NODE_ID", "NODE_NAME"], 2, "", self.notes)
         {
@@ -204,21 +235,6 @@ impl Reader<'_, '_> {
                     ),
                 }
             }
-        }
-        if let Some(t) =
-            table(document, "PROCESSES", &["PROCESS_ID", "PROCESS_DATA"], 2, "", self.notes)
-        {
-            for row in t.rows() {
-                match (row.integer(0), row.cell(1)) {
-                    (Some(pid), Some(data)) => self.process(pid, data),
-                    _ => {
-                        self.notes.lost("dcfg-cell", "PROCESSES", "a row without id or data".into())
-                    }
-                }
-            }
-        }
-        if self.graph.processes.is_empty() {
-            self.notes.warn("dcfg-empty", "", "no process".into());
         }
     }
 
@@ -284,7 +300,6 @@ impl Reader<'_, '_> {
 
     fn image(&mut self, process: &mut Process, data: &Value, place: &str) {
         let number = process.images.len() - 1;
-        let (base, size) = (process.images[number].load_address, process.images[number].size);
         if let Some(id) = data.get("FILE_NAME_ID").and_then(integer) {
             match self.file_by_id.get(&id) {
                 Some(&file) => {
@@ -297,6 +312,13 @@ impl Reader<'_, '_> {
                 ),
             }
         }
+        self.symbols(&mut process.images[number], data, place);
+        self.lines(&mut process.images[number], data, place);
+        self.blocks(process, data, place);
+    }
+
+    fn symbols(&mut self, image: &mut Image, data: &Value, place: &str) {
+        let base = image.load_address;
         if let Some(t) =
             table(data, "SYMBOLS", &["NAME", "ADDR_OFFSET", "SIZE"], 2, place, self.notes)
         {
@@ -308,7 +330,7 @@ impl Reader<'_, '_> {
                             row.integer(2).unwrap_or(0),
                             name.to_owned(),
                         );
-                        process.images[number].symbols.push(symbol);
+                        image.symbols.push(symbol);
                     }
                     _ => self.notes.lost(
                         "dcfg-cell",
@@ -317,8 +339,13 @@ impl Reader<'_, '_> {
                     ),
                 }
             }
-            process.images[number].symbols.sort();
+            image.symbols.sort();
         }
+    }
+
+    /// Source lines.
+    fn lines(&mut self, image: &mut Image, data: &Value, place: &str) {
+        let base = image.load_address;
         let names = ["FILE_NAME_ID", "LINE_NUM", "ADDR_OFFSET", "SIZE"];
         if let Some(t) = table(data, "SOURCE_DATA", &names, 3, place, self.notes) {
             for row in t.rows() {
@@ -341,15 +368,21 @@ impl Reader<'_, '_> {
                     continue;
                 };
                 let line = u32::try_from(line).unwrap_or(0);
-                process.images[number].lines.push((
+                image.lines.push((
                     base.wrapping_add(offset),
                     row.integer(3).unwrap_or(0),
                     file,
                     line,
                 ));
             }
-            process.images[number].lines.sort_unstable();
+            image.lines.sort_unstable();
         }
+    }
+
+    /// The blocks of the image read last.
+    fn blocks(&mut self, process: &mut Process, data: &Value, place: &str) {
+        let number = process.images.len() - 1;
+        let (base, size) = (process.images[number].load_address, process.images[number].size);
         let names = ["NODE_ID", "ADDR_OFFSET", "NUM_INSTRS", "SIZE", "LAST_INSTR_OFFSET", "COUNT"];
         if let Some(t) = table(data, "BASIC_BLOCKS", &names, 2, place, self.notes) {
             process.nodes.reserve(t.len());
@@ -462,172 +495,5 @@ impl Reader<'_, '_> {
             self.graph.types.push("UNKNOWN".into());
             self.graph.types.len() - 1
         }) as u32
-    }
-
-    fn routines(&mut self, process: &mut Process, image: u32, data: &Value, place: &str) {
-        let names = ["ENTRY_NODE_ID", "EXIT_NODE_IDS", "NODES", "LOOPS"];
-        let Some(t) = table(data, "ROUTINES", &names, 1, place, self.notes) else { return };
-        for row in t.rows() {
-            let Some(id) = self.id(row.integer(0), place, "a routine's entry") else { continue };
-            let place = format!("{place}, routine {id}");
-            let Some(&entry) = process.node_by_id.get(&id) else {
-                self.notes.lost(
-                    "dcfg-unknown-id",
-                    &place,
-                    format!("its entry, node {id}, is no block"),
-                );
-                continue;
-            };
-            let number = process.routines.len() as u32;
-            let mut known = |process: &Process, node: Id, what: &str| {
-                let found = process.node_by_id.get(&node).copied();
-                if found.is_none() {
-                    self.notes.lost(
-                        "dcfg-unknown-id",
-                        &place,
-                        format!("{what} {node} is no block"),
-                    );
-                }
-                found
-            };
-            let exits: Vec<u32> =
-                row.integers(1).into_iter().filter_map(|n| known(process, n, "exit")).collect();
-            let mut nodes = Vec::new();
-            match Table::new(row.cell(2), &["NODE_ID", "IDOM_NODE_ID"], 1) {
-                Err(wrong) => self.notes.lost("dcfg-table", &place, format!("NODES {wrong}")),
-                Ok(None) => {}
-                Ok(Some(t)) => {
-                    for row in t.rows() {
-                        let Some(node) = row.integer(0).and_then(|n| known(process, n, "node"))
-                        else {
-                            continue;
-                        };
-                        nodes.push((
-                            node,
-                            row.integer(1).and_then(|n| known(process, n, "dominator")),
-                        ));
-                    }
-                }
-            }
-            for &(node, _) in &nodes {
-                let node = &mut process.nodes[node as usize];
-                match node.routine {
-                    Some(_) => self.notes.warn(
-                        "dcfg-two-routines",
-                        &place,
-                        format!("node {} is in another routine too", node.id),
-                    ),
-                    None => node.routine = Some(number),
-                }
-                if node.kind != NodeKind::Block || node.image != image {
-                    self.notes.warn(
-                        "dcfg-routine-node",
-                        &place,
-                        format!("node {} is no block of this image", node.id),
-                    );
-                }
-            }
-            let routine = Routine { image, entry, exits, nodes };
-            check::routine(process, &routine, &place, self.notes);
-            process.routines.push(routine);
-            self.loops(process, number, row.cell(3), &place);
-        }
-    }
-
-    fn loops(&mut self, process: &mut Process, routine: u32, value: Option<&Value>, place: &str) {
-        let names = [
-            "LOOP_HEAD_NODE_ID",
-            "LOOP_BACK_EDGE_SOURCE_NODE_IDS",
-            "LOOP_NODE_IDS",
-            "PARENT_LOOP_HEAD_NODE_ID",
-        ];
-        let t = match Table::new(value, &names, 1) {
-            Ok(None) => return,
-            Ok(Some(t)) => t,
-            Err(wrong) => return self.notes.lost("dcfg-table", place, format!("LOOPS {wrong}")),
-        };
-        let members: FxHashSet<u32> =
-            process.routines[routine as usize].nodes.iter().map(|n| n.0).collect();
-        let mut found: Vec<(Loop, Option<Id>)> = Vec::new();
-        for row in t.rows() {
-            let Some(id) = self.id(row.integer(0), place, "a loop's head") else { continue };
-            let Some(&header) = process.node_by_id.get(&id) else {
-                self.notes.lost("dcfg-unknown-id", place, format!("loop head {id} is no block"));
-                continue;
-            };
-            if found.iter().any(|(l, _)| l.header == header) {
-                self.notes.lost("dcfg-loop", place, format!("two loops have the head {id}"));
-                continue;
-            }
-            let mut list = |column: usize, what: &str| {
-                let mut nodes = Vec::new();
-                for id in row.integers(column) {
-                    match process.node_by_id.get(&id) {
-                        Some(&node) if members.contains(&node) => nodes.push(node),
-                        _ => self.notes.warn(
-                            "dcfg-loop",
-                            place,
-                            format!("{what} {id} is no node of the routine"),
-                        ),
-                    }
-                }
-                nodes
-            };
-            let (back_edge_sources, mut nodes) =
-                (list(1, "back-edge source"), list(2, "loop node"));
-            nodes.sort_unstable();
-            nodes.dedup();
-            if nodes.binary_search(&header).is_err() {
-                self.notes.warn(
-                    "dcfg-loop",
-                    place,
-                    format!("loop head {id} is not among the loop's nodes"),
-                );
-                nodes.insert(nodes.partition_point(|&n| n < header), header);
-            }
-            if let Some(&other) = back_edge_sources.iter().find(|n| nodes.binary_search(n).is_err())
-            {
-                let other = process.nodes[other as usize].id;
-                self.notes.warn(
-                    "dcfg-loop",
-                    place,
-                    format!("back-edge source {other} is not in the loop of head {id}"),
-                );
-            }
-            let parent = row.integer(3).filter(|&p| p != 0);
-            found.push((
-                Loop { routine, header, back_edge_sources, nodes, parent: None, depth: 0 },
-                parent,
-            ));
-        }
-        // Outer ones first, whatever the order in the file: a loop has more nodes than those in it.
-        found.sort_by_key(|(l, _)| std::cmp::Reverse(l.nodes.len()));
-        let base = process.loops.len();
-        for (mut l, parent) in found {
-            if let Some(id) = parent {
-                let header = process.node_by_id.get(&id).copied();
-                let outer = process.loops[base..].iter().position(|o| Some(o.header) == header);
-                match outer.filter(|&o| {
-                    l.nodes.iter().all(|n| process.loops[base + o].nodes.binary_search(n).is_ok())
-                }) {
-                    Some(o) => {
-                        l.parent = Some((base + o) as u32);
-                        l.depth = process.loops[base + o].depth + 1;
-                    }
-                    None => {
-                        let head = process.nodes[l.header as usize].id;
-                        self.notes.warn(
-                            "dcfg-loop",
-                            place,
-                            format!("no loop of head {id} lies around that of head {head}"),
-                        );
-                    }
-                }
-            }
-            for &node in &l.nodes {
-                process.nodes[node as usize].inner_loop = Some(process.loops.len() as u32);
-            }
-            process.loops.push(l);
-        }
     }
 }

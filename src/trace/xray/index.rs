@@ -2,7 +2,7 @@
 
 use super::problem::{Problem, Problems};
 use super::record::{Block, Header};
-use super::{fdr, naive};
+use super::{buffers, naive};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ impl Index {
                     break;
                 }
                 index.headers.push((file, header));
-                let read = if header.fdr { fdr::index } else { naive::index };
+                let read = if header.fdr { buffers::index } else { naive::index };
                 at = read(bytes, &header, file, &mut index.blocks, &mut index.problems);
             }
         }

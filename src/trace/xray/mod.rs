@@ -1,12 +1,14 @@
 //! LLVM XRay: logs of function entries and exits, in flight data recorder mode (versions 1 to 5)
 //! and basic mode, either byte order.
 //!
-//! [`fdr`] and [`naive`] find the buffers of a file ([`Index`]) and read their records, [`merge()`]
+//! [`buffers`] and [`naive`] find the buffers of a file ([`Index`]), [`fdr`] and [`naive`] read their records, [`merge()`]
 //! puts the threads' events into the order of their times. Sources: LLVM's document of the format
 //! and, where files of its runtimes differ from that, the files.
 
+mod buffers;
 mod fdr;
 mod index;
+mod kind;
 mod merge;
 mod naive;
 mod problem;
@@ -40,7 +42,7 @@ impl Format for Xray {
         let Some(header) = Header::parse(head) else { return false };
         let Some(&first) = head.get(Header::SIZE) else { return header.version <= 5 };
         if header.fdr {
-            [fdr::NEW_BUFFER, fdr::EXTENTS].iter().any(|&kind| header.layout.byte(kind) == first)
+            [kind::NEW_BUFFER, kind::EXTENTS].iter().any(|&kind| header.layout.byte(kind) == first)
         } else {
             let record = head.get(Header::SIZE..Header::SIZE + 4);
             header.version <= 3
