@@ -268,3 +268,87 @@ impl Reader {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::wet::{Execution, is_history, read_history};
+    use crate::trace::{Listener, TraceError};
+
+    /// Writes down what it is told, a line each.
+    #[derive(Default)]
+    struct Notes(Vec<String>);
+
+    impl Listener for Notes {
+        fn diagnostic(&mut self, d: Diagnostic) {
+            self.0.push(format!("{} {}", d.position, d.code));
+        }
+        fn progress(&mut self, _: u64) {}
+    }
+
+    impl Visitor for Notes {
+        type Error = TraceError;
+        fn instruction(&mut self, i: &StaticInstruction, at: At) -> Result<(), TraceError> {
+            self.0
+                .push(format!("{at} {} {:#x} {:?} {:?}", i.number, i.address, i.function, i.line));
+            Ok(())
+        }
+        fn dependence(
+            &mut self,
+            port: u64,
+            instance: i64,
+            on: NumberedExecution,
+        ) -> Result<(), TraceError> {
+            self.0.push(format!("port {port}: {instance} on {}#{}", on.number, on.instance));
+            Ok(())
+        }
+        fn port(&mut self, port: u64, dependences: u64) -> Result<(), TraceError> {
+            self.0.push(format!("port {port}: {dependences}"));
+            Ok(())
+        }
+        fn value(&mut self, instance: i64, value: Value) -> Result<(), TraceError> {
+            self.0.push(format!("{instance}: {value:?}"));
+            Ok(())
+        }
+        fn depended_on(&mut self, last: NumberedExecution) -> Result<(), TraceError> {
+            self.0.push(format!("{} ran to {}", last.number, last.instance));
+            Ok(())
+        }
+        fn history(&mut self, r: Execution, w: Execution, at: At) -> Result<(), TraceError> {
+            let [(a, b), (x, y)] = [r, w].map(|e| (e.address, e.instance));
+            self.0.push(format!("{at} {a:#x}#{b} {x:#x}#{y}"));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn records_and_damage_of_a_block() {
+        let text = b"1\n7 1 0x10 a.c main 3\nSIZE 2\n0:7 0\n2:9 1\nVALUES 1\n0:ff\nnonsense\n";
+        let input = Input::from_bytes("t", text).expect("input");
+        assert!(!is_history(&input));
+        let mut notes = Notes::default();
+        read_comprehensive(input, &mut notes).expect("read");
+        let wanted = [
+            "t:2 7 0x10 Some(\"main\") Some(3)",
+            "port 0: 0 on 7#0",
+            "t:5 entry-order",
+            "port 0: 2 on 9#1",
+            "port 0: 2",
+            "0: Word(255)",
+            "t:8 malformed-line",
+            "7 ran to 0",
+            "t:8 unknown-instruction",
+        ];
+        assert_eq!(notes.0, wanted);
+    }
+
+    #[test]
+    fn records_and_damage_of_a_history() {
+        let text = b"0x10#3 --> 0x8#0\n\n0x10#3 --> x\n";
+        let input = Input::from_bytes("t", text).expect("input");
+        assert!(is_history(&input));
+        let mut notes = Notes::default();
+        read_history(input, &mut notes).expect("read");
+        assert_eq!(notes.0, ["t:1 0x10#3 0x8#0", "t:3 malformed-line"]);
+    }
+}
