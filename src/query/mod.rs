@@ -124,7 +124,22 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
             "the trace has no steps: what is in the tables comes from it as it is".into(),
         ));
     }
-    Ok(None)
+    // Only DCFG has blocks whose instructions are not known, and steps that each thread counts for
+    // itself.
+    let known =
+        "SELECT count(*) FROM block_run WHERE block_id NOT IN (SELECT block_id FROM block_step)";
+    let dcfg = "SELECT count(*) > 0 FROM meta WHERE key = 'dcfg_version'";
+    if !connection.query_row(dcfg, [], |r| r.get(0))? {
+        return Ok(None);
+    }
+    if connection.query_row(known, [], |r| r.get::<_, i64>(0))? > 0 {
+        return Ok(Some(
+            "steps are known by block only, and the SQL needs instructions: give the program, --elf FILE".into(),
+        ));
+    }
+    let threads = "SELECT count(DISTINCT thread_id) FROM block_run";
+    Ok((connection.query_row(threads, [], |r| r.get::<_, i64>(0))? > 1)
+        .then(|| "each thread counts its own steps, and the SQL needs one order of all".into()))
 }
 
 /// What the cost of a call is counted in. Where it is ticks, the connection has from here on

@@ -1,5 +1,6 @@
 //! The critical path by function and by call instance.
 
+use super::needs::{Need, require};
 use super::{ViewError, report};
 use crate::graph::FunctionNames;
 use crate::id::FunctionId;
@@ -28,6 +29,7 @@ pub struct Critical {
 
 pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
     let code = Code::open(connection)?;
+    require(connection, Need::Accesses)?;
     let path = critical_path(&code, connection)?;
     let names = FunctionNames::read(connection)?;
     let name = |id: Option<FunctionId>| names.name(id).to_owned();

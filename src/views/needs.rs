@@ -10,6 +10,8 @@ pub enum Need {
     Calls,
     Functions,
     Dataflow,
+    /// Of any kind, step by step.
+    Accesses,
     MemoryAccesses,
 }
 
@@ -20,6 +22,7 @@ impl Need {
             Need::Calls => ("call_edge", "calls"),
             Need::Functions => ("function_profile", "calls"),
             Need::Dataflow => ("function_edge", "dataflow"),
+            Need::Accesses => ("block_access", "accesses"),
             Need::MemoryAccesses => {
                 ("(FROM function_profile WHERE written_bytes IS NOT NULL)", "memory accesses")
             }

@@ -61,6 +61,8 @@ fn blocks_and_edges_of_the_samples() {
             ]
         );
         assert!(rows(&db, "FROM diagnostic WHERE code <> 'dcfg-no-code'").is_empty());
+        // Of blocks without instructions the SQL can derive nothing.
+        assert!(ok(&["verify", utf8(&db)]).starts_with("not applicable"));
         // With the program there are instructions, and the SQL finds the same calls from them.
         let db = scratch.path("elf.duckdb");
         ok(&["build", utf8(&graph), utf8(&trace), "--elf", utf8(&elf), "-o", utf8(&db), "--force"]);
@@ -68,7 +70,14 @@ fn blocks_and_edges_of_the_samples() {
         if rows(&db, "SELECT count(*) FROM thread") == ["1"] {
             assert!(!ok(&["verify", utf8(&db)]).contains("DIFFERENT"));
             assert_eq!(rows(&db, "SELECT count(*) FROM opcode_line"), ["208"]);
+        } else {
+            // Each thread counts its own steps.
+            assert!(ok(&["verify", utf8(&db)]).starts_with("not applicable"));
         }
+        // Nothing is known of data: there are no dependences to be on a path.
+        let critical = addfg(&["critical", utf8(&db)]);
+        assert_eq!(critical.status.code(), Some(2), "{}", printed(&critical));
+        assert!(said(&critical).contains("no accesses"), "{}", said(&critical));
         assert_eq!(
             rows(
                 &db,
@@ -438,6 +447,8 @@ fn every_rule_of_the_graph() {
         (format!("{routine}/1/2/5"), json!([1, 12]), "dcfg-routine-node"),
         (format!("{routine}/1/2/5"), json!([13, 20]), "dcfg-dominator"),
         (format!("{routine}/1/2/5"), json!([13, 13]), "dcfg-dominator"),
+        // One of the routine that dominates it, but not immediately.
+        (format!("{routine}/1/2/5"), json!([13, 15]), "dcfg-dominator"),
         (format!("{routine}/2/2"), json!([["NODE_ID", "IDOM_NODE_ID"]]), "dcfg-no-routine"),
         (format!("{routine}/1/3/1/0"), json!(404), "dcfg-unknown-id"),
         (format!("{routine}/1/3/1/0"), json!(15), "dcfg-loop"),
@@ -452,6 +463,10 @@ fn every_rule_of_the_graph() {
         (format!("{edges}/2/3"), json!(404), "dcfg-unknown-id"),
         (format!("{edges}/2/4"), json!([2]), "dcfg-flow"),
         (format!("{edges}/2/4"), json!([1, 0]), "dcfg-thread-count"),
+        (format!("{edges}/2/4"), json!([u64::MAX]), "dcfg-count"),
+        (format!("{blocks}/1/2"), json!(u64::MAX), "dcfg-count"),
+        (format!("{blocks}/1/5"), json!(1u64 << 63), "dcfg-count"),
+        ("/PROCESSES/1/1/INSTR_COUNT_PER_THREAD".into(), json!([u64::MAX]), "dcfg-count"),
         (format!("{edges}/2/3"), json!(34), "dcfg-unreachable"),
         ("/PROCESSES".into(), json!([["PROCESS_ID", "PROCESS_DATA"]]), "dcfg-empty"),
     ] {
@@ -614,6 +629,38 @@ fn bombs() {
     *changed.pointer_mut("/PROCESSES/1/3/1/1/1/4").unwrap() = json!(nest);
     let codes = problems(&scratch, &graph().to_string(), Some(&changed.to_string())).1;
     assert!(codes.iter().any(|c| c == "dcfg-sequence" || c == "dcfg-unfolds"), "{codes:?}");
+}
+
+/// Few bytes of a compressed file, many of a document.
+#[test]
+fn a_document_of_too_many_cells_is_refused() {
+    use std::io::Write;
+    let scratch = Scratch::new("dcfg-cells");
+    let path = scratch.path("g.json.gz");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::new(6));
+    file.write_all(br#"{"MAJOR_VERSION": 1, "PROCESSES": [[0"#).unwrap();
+    let zeros = ",0".repeat(1 << 20);
+    for _ in 0..65 {
+        file.write_all(zeros.as_bytes()).unwrap();
+    }
+    file.write_all(b"]]}").unwrap();
+    drop(file.finish().unwrap());
+    let (code, error, _) = build_in(&scratch, &[&path], &[]);
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("cells in one document"), "{error}");
+}
+
+/// A trace that counts more instructions than there can be.
+#[test]
+fn a_chunk_of_too_many_instructions_is_left_out() {
+    let scratch = Scratch::new("dcfg-counts");
+    let mut changed = trace();
+    *changed.pointer_mut("/PROCESSES/1/3/1/1/1/0").unwrap() = json!(u64::MAX);
+    let (code, codes, db) = problems(&scratch, &graph().to_string(), Some(&changed.to_string()));
+    assert_eq!(code, Some(1));
+    assert!(codes.iter().any(|c| c == "dcfg-count"), "{codes:?}");
+    assert_eq!(rows(&db, "SELECT count(*) FROM block_run"), ["0"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::id::{BlockId, FileId, FunctionId, ImageId, InstructionId, LoopId, Thr
 use crate::image::{AddressSpace, FunctionKind, FunctionRef};
 use crate::isa::{self, Decoded, Decoder};
 use crate::load::Files;
-use crate::trace::dcfg::graph::{Graph, Node, NodeKind};
+use crate::trace::dcfg::graph::{self, Graph, Node, NodeKind};
 use rustc_hash::FxHashMap;
 
 /// Where a function is said to be.
@@ -258,7 +258,7 @@ impl<'a> Code<'a> {
                 });
             }
             let executions = &mut self.instructions[id.index()].executions;
-            *executions = executions.saturating_add(n.entered);
+            *executions = graph::sum([*executions, n.entered]);
             ids.push(id);
         }
         self.steps[process][node as usize] = ids;

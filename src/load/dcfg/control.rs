@@ -8,7 +8,7 @@ use crate::store::tables::{
     BasicBlock, BasicBlocks, CfgEdge, CfgEdgeThread, CfgEdgeThreads, CfgEdges, Loop, LoopBlock,
     LoopBlocks, Loops, Routine, RoutineBlock, RoutineBlocks, Routines,
 };
-use crate::trace::dcfg::graph::{self, Edge, EdgeKind, Node, NodeKind, Process};
+use crate::trace::dcfg::graph::{self, Edge, EdgeKind, Node, NodeKind, Process, sum};
 use duckdb::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const THREADS: usize = 1 << 16;
 
 fn total(edge: &Edge) -> u64 {
-    edge.counts.iter().fold(0u64, |a, &b| a.saturating_add(b))
+    sum(edge.counts.iter().copied())
 }
 
 /// Edges by the node that they lead to.
@@ -51,7 +51,7 @@ impl<'a> Entering<'a> {
                 matches!(e.kind, EdgeKind::Return | EdgeKind::TrapReturn | EdgeKind::Bypass);
             !comes_back && (!members.contains(&e.source) || !e.kind.is_inside())
         });
-        enters.map(total).fold(0, u64::saturating_add)
+        sum(enters.map(total))
     }
 
     /// How often control came back to a loop's header from within the loop.
@@ -65,7 +65,7 @@ impl<'a> Entering<'a> {
             EdgeKind::Return | EdgeKind::TrapReturn => called_inside,
             kind => kind.is_inside() && inside(e.source),
         };
-        self.into(l.header).filter(goes_on).map(total).fold(0, u64::saturating_add)
+        sum(self.into(l.header).filter(goes_on).map(total))
     }
 }
 
@@ -195,7 +195,7 @@ impl Code<'_> {
                     let node = &process.nodes[n as usize];
                     node.entered.saturating_mul(node.instructions)
                 };
-                let steps = l.nodes.iter().map(steps).fold(0, u64::saturating_add);
+                let steps = sum(l.nodes.iter().map(steps));
                 table.push(Loop {
                     loop_id,
                     routine_id: Some(self.routine_id(p, l.routine as usize)),

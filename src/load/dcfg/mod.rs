@@ -19,7 +19,7 @@ use crate::id::ProcessId;
 use crate::store::table::Table;
 use crate::store::tables::{Thread, Threads};
 use crate::trace::TraceError;
-use crate::trace::dcfg::graph::Graph;
+use crate::trace::dcfg::graph::{Graph, sum};
 use crate::trace::dcfg::{self, Dcfg};
 use crate::trace::input::Input;
 use code::Code;
@@ -118,7 +118,7 @@ fn walk_and_write(
         for t in 0..process.threads() {
             let counted = process.instructions_per_thread.get(t).copied();
             if !with_trace {
-                steps = steps.saturating_add(counted.unwrap_or(0));
+                steps = sum([steps, counted.unwrap_or(0)]);
             }
             threads.push(Thread {
                 thread_id: code.thread_id(p, t),

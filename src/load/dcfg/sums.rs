@@ -4,7 +4,7 @@
 use super::code::Code;
 use crate::analysis::CallKind;
 use crate::load::sums::Sums;
-use crate::trace::dcfg::graph::{Edge, EdgeKind, NodeKind};
+use crate::trace::dcfg::graph::{Edge, EdgeKind, NodeKind, sum};
 
 /// The sums, and all calls.
 pub fn of_graph(code: &Code) -> (Sums, u64) {
@@ -16,18 +16,18 @@ pub fn of_graph(code: &Code) -> (Sums, u64) {
             if let Some(function) = code.function_of(p, i as u32) {
                 let own = &mut sums.profile(function).steps_self;
                 let more = executions.saturating_mul(n.instructions);
-                *own = Some(own.unwrap_or(0).saturating_add(more));
+                *own = Some(sum([own.unwrap_or(0), more]));
             }
         }
         let added = process.edges.iter().map(|e| add(&mut sums, code, p, e));
-        calls = added.fold(calls, u64::saturating_add);
+        calls = sum(added.chain([calls]));
     }
     (sums, calls)
 }
 
 /// Adds the calls that an edge stands for; gives their number.
 fn add(sums: &mut Sums, code: &Code, process: usize, e: &Edge) -> u64 {
-    let count = e.counts.iter().fold(0u64, |a, &b| a.saturating_add(b));
+    let count = sum(e.counts.iter().copied());
     let caller = code.function_of(process, e.source);
     let Some(callee) = code.function_of(process, e.target).filter(|_| count > 0) else { return 0 };
     let kind = match e.kind {
@@ -40,6 +40,6 @@ fn add(sums: &mut Sums, code: &Code, process: usize, e: &Edge) -> u64 {
     };
     sums.call((caller.filter(|_| kind != CallKind::Root), callee, kind), count, None);
     let calls = &mut sums.profile(callee).calls;
-    *calls = calls.saturating_add(count);
+    *calls = sum([*calls, count]);
     count
 }

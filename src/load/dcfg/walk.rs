@@ -8,7 +8,7 @@ use crate::analysis::stack::{
     self, Arrival, Ended, Ending, Interval, Ledger, Numbers, Point, Stack, Transfer,
 };
 use crate::id::{Seq, ThreadId};
-use crate::trace::dcfg::graph::{Edge, EdgeKind, Node, NodeKind, Process};
+use crate::trace::dcfg::graph::{Edge, EdgeKind, Node, NodeKind, Process, sum};
 use rustc_hash::FxHashMap;
 
 /// How an instance was entered, by which its end is recognised.
@@ -182,8 +182,8 @@ impl<'a, T: Take> Walk<'a, T> {
             loops.visit(visit, owner, counters, *take);
         }
         take.run(self.stack.thread(), seq, number);
-        self.clerk.seq += node.instructions;
-        self.clerk.counters.steps += node.instructions;
+        self.clerk.seq = sum([self.clerk.seq, node.instructions]);
+        self.clerk.counters.steps = sum([self.clerk.counters.steps, node.instructions]);
         self.stack.ran(node.instructions, point(self.clerk.seq));
     }
 

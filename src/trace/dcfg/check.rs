@@ -1,8 +1,10 @@
 //! The rules of the document that a graph must keep.
 
-use super::graph::{NodeKind, Process, Routine};
+use super::graph::{NodeKind, Process, Routine, sum};
 use super::notes::Notes;
 use crate::diagnostics::Severity;
+use petgraph::algo::dominators::simple_fast;
+use petgraph::graphmap::DiGraphMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Images may lie over one another when one was unloaded before another came; worth knowing.
@@ -61,64 +63,106 @@ pub fn routine(process: &Process, routine: &Routine, place: &str, notes: &mut No
 pub fn rules(process: &mut Process, place: &str, notes: &mut Notes) {
     counts(process, place, notes);
     reach(process, place, notes);
+    dominators(process, place, notes);
     back_edges(process, place, notes);
 }
 
-/// Counts that must add up.
+/// Counts that must add up; sets how often each node was entered.
 fn counts(process: &mut Process, place: &str, notes: &mut Notes) {
-    let threads = process.instructions_per_thread.len();
-    let sum = |of: &[u64]| of.iter().fold(0u64, |a, &b| a.saturating_add(b));
-    let total = sum(&process.instructions_per_thread);
+    let total = sum(process.instructions_per_thread.iter().copied());
     if let Some(all) = process.instructions
-        && threads > 0
+        && !process.instructions_per_thread.is_empty()
         && all != total
     {
         let message = format!("INSTR_COUNT is {all}, the threads' sum {total}");
         notes.warn("dcfg-instruction-count", place, message);
     }
-    // By node: how often each thread came and went, as wrapping sums.
-    let widest = process.edges.iter().map(|e| e.counts.len()).max().unwrap_or(0).max(threads);
-    if widest > 0 && process.nodes.len().saturating_mul(widest) < 1 << 28 {
-        let mut balance = vec![0u64; process.nodes.len() * widest];
-        let mut instructions = vec![0u64; widest];
-        for e in &process.edges {
-            for (t, &count) in e.counts.iter().enumerate() {
-                let (source, target) =
-                    (e.source as usize * widest + t, e.target as usize * widest + t);
-                balance[source] = balance[source].wrapping_sub(count);
-                balance[target] = balance[target].wrapping_add(count);
-                let node = &mut process.nodes[e.target as usize];
-                node.entered = node.entered.saturating_add(count);
-                instructions[t] =
-                    instructions[t].saturating_add(count.saturating_mul(node.instructions));
+    let threads = process.edges.iter().map(|e| e.counts.len()).max().unwrap_or(0);
+    let mut instructions = vec![0u64; threads.max(process.instructions_per_thread.len())];
+    for e in &process.edges {
+        let node = &mut process.nodes[e.target as usize];
+        for (instructions, &count) in instructions.iter_mut().zip(&e.counts) {
+            node.entered = sum([node.entered, count]);
+            *instructions = sum([*instructions, count.saturating_mul(node.instructions)]);
+        }
+    }
+    if !instructions.is_empty() {
+        flow(process, place, notes);
+    }
+    if process.edges.is_empty() {
+        return;
+    }
+    for (t, (&said, &counted)) in
+        process.instructions_per_thread.iter().zip(&instructions).enumerate()
+    {
+        if said != counted {
+            let message = format!("thread {t} has {said} instructions, its edges make {counted}");
+            notes.warn("dcfg-instruction-count", place, message);
+        }
+    }
+}
+
+/// Each thread must leave a block as often as it enters it, and that often as the block table says.
+fn flow(process: &Process, place: &str, notes: &mut Notes) {
+    // How often a thread came to a node, less how often it went: of those only that an edge counts.
+    let mut came: Vec<((u32, usize), u64)> = Vec::new();
+    for e in &process.edges {
+        for (t, &count) in e.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            came.push(((e.target, t), count));
+            came.push(((e.source, t), count.wrapping_neg()));
+        }
+    }
+    came.sort_unstable();
+    let uneven = came
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|of| of.iter().fold(0u64, |balance, (_, count)| balance.wrapping_add(*count)) != 0);
+    let uneven: FxHashSet<u32> = uneven.map(|of| of[0].0.0).collect();
+    for (n, node) in (0..).zip(&process.nodes).filter(|(_, n)| n.kind == NodeKind::Block) {
+        if uneven.contains(&n) {
+            let message =
+                format!("node {} is entered and left a different number of times", node.id);
+            notes.warn("dcfg-flow", place, message);
+        }
+        if let Some(count) = node.count.filter(|&count| count != node.entered) {
+            let message = format!(
+                "node {} has COUNT {count}, but its edges enter it {} times",
+                node.id, node.entered
+            );
+            notes.warn("dcfg-block-count", place, message);
+        }
+    }
+}
+
+/// Immediate dominators must be those that the edges within the routine make.
+fn dominators(process: &Process, place: &str, notes: &mut Notes) {
+    let mut inside: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    for e in process.edges.iter().filter(|e| e.kind.is_inside()) {
+        inside.entry(e.source).or_default().push(e.target);
+    }
+    for r in process.routines.iter().filter(|_| !process.edges.is_empty()) {
+        let members: FxHashSet<u32> = r.nodes.iter().map(|n| n.0).collect();
+        let mut graph: DiGraphMap<u32, ()> = DiGraphMap::new();
+        graph.add_node(r.entry);
+        for &(node, _) in &r.nodes {
+            for &next in inside.get(&node).into_iter().flatten().filter(|n| members.contains(n)) {
+                graph.add_edge(node, next, ());
             }
         }
-        for (n, node) in process.nodes.iter().enumerate().filter(|(_, n)| n.kind == NodeKind::Block)
-        {
-            if balance[n * widest..][..widest].iter().any(|&b| b != 0) {
-                let message =
-                    format!("node {} is entered and left a different number of times", node.id);
-                notes.warn("dcfg-flow", place, message);
-            }
-            if let Some(count) = node.count
-                && count != node.entered
-            {
+        let found = simple_fast(&graph, r.entry);
+        for &(node, said) in r.nodes.iter().filter(|n| n.0 != r.entry) {
+            let (Some(said), Some(found)) = (said, found.immediate_dominator(node)) else {
+                continue;
+            };
+            if said != found {
+                let id = |node: u32| process.nodes[node as usize].id;
                 let message = format!(
-                    "node {} has COUNT {count}, but its edges enter it {} times",
-                    node.id, node.entered
+                    "node {} has {} as its dominator, by the edges of routine {} it is {}",
+                    id(node),
+                    id(said),
+                    id(r.entry),
+                    id(found)
                 );
-                notes.warn("dcfg-block-count", place, message);
-            }
-        }
-        if !process.edges.is_empty() {
-            for (t, (&said, &counted)) in
-                process.instructions_per_thread.iter().zip(&instructions).enumerate()
-            {
-                if said != counted {
-                    let message =
-                        format!("thread {t} has {said} instructions, its edges make {counted}");
-                    notes.warn("dcfg-instruction-count", place, message);
-                }
+                notes.warn("dcfg-dominator", place, message);
             }
         }
     }

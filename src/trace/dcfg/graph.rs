@@ -5,6 +5,14 @@ use rustc_hash::FxHashMap;
 /// Ids are 31 bits wide by the document; wider ones are met.
 pub type Id = u64;
 
+/// Counts at most: what a database holds. No run is so long.
+pub const MOST: u64 = i64::MAX as u64;
+
+/// A sum of counts, [`MOST`] at most.
+pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add).min(MOST)
+}
+
 /// What an edge does to the call stack, from the name of its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeKind {

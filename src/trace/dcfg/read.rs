@@ -1,7 +1,7 @@
 //! From a JSON document to a graph.
 
 use super::check;
-use super::graph::{Edge, EdgeKind, Graph, Id, Image, NodeKind, Process};
+use super::graph::{Edge, EdgeKind, Graph, Id, Image, MOST, NodeKind, Process};
 use super::json::{self, Table, integer};
 use super::notes::Notes;
 use crate::diagnostics::{Diagnostic, Severity};
@@ -11,7 +11,11 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 /// Bytes of a graph at most; it is kept in memory.
-const LARGEST: usize = 4 << 30;
+const LARGEST: usize = 1 << 30;
+/// Cells of a graph at most: each takes 32 bytes of memory, whatever it has in the file.
+const CELLS: usize = 1 << 26;
+/// Instructions of a block at most.
+const LONGEST: u64 = u32::MAX as u64;
 
 /// Reads a whole DCFG.
 pub fn read_graph(input: Input, listener: &mut impl Listener) -> Result<Graph, TraceError> {
@@ -20,6 +24,15 @@ pub fn read_graph(input: Input, listener: &mut impl Listener) -> Result<Graph, T
     listener.progress(bytes.consumed);
     if let Some(damage) = damage {
         listener.diagnostic(damage.into_damage()?);
+    }
+    let cells = memchr::memchr2_iter(b',', b'[', &bytes).count();
+    if cells > CELLS {
+        return Err(TraceError::Malformed {
+            name,
+            position: "1".into(),
+            message: format!("{cells} cells in one document; at most {CELLS} are read"),
+            remedy: "record a smaller part of the run".into(),
+        });
     }
     let document = document(&bytes, &name, listener)?;
     graph(&document, &mut Notes { name: &name, listener }).map_err(|message| {
@@ -111,6 +124,17 @@ fn graph(document: &Value, notes: &mut Notes) -> Result<Graph, String> {
 }
 
 impl Reader<'_, '_> {
+    /// A count, if a run may have so many.
+    fn count(&mut self, count: Option<u64>, place: &str, what: impl Fn() -> String) -> Option<u64> {
+        let count = count?;
+        if count > MOST {
+            let message = format!("{} counts {count}, more than any run has", what());
+            self.notes.lost("dcfg-count", place, message);
+            return None;
+        }
+        Some(count)
+    }
+
     pub(super) fn id(&mut self, id: Option<u64>, place: &str, what: &str) -> Option<Id> {
         match id {
             None => {
@@ -241,12 +265,18 @@ impl Reader<'_, '_> {
     fn process(&mut self, pid: u64, data: &Value) {
         let place = format!("process {pid}");
         let per_thread = data.get("INSTR_COUNT_PER_THREAD").and_then(Value::as_array);
+        let per_thread: Vec<Option<u64>> =
+            per_thread.map(|a| a.iter().map(integer).collect()).unwrap_or_default();
+        let of_thread = |t: usize| format!("INSTR_COUNT_PER_THREAD of thread {t}");
         let mut process = Process {
             pid,
-            instructions: data.get("INSTR_COUNT").and_then(integer),
-            instructions_per_thread: per_thread
-                .map(|a| a.iter().map(|v| integer(v).unwrap_or(0)).collect())
-                .unwrap_or_default(),
+            instructions: self.count(data.get("INSTR_COUNT").and_then(integer), &place, || {
+                "INSTR_COUNT".to_owned()
+            }),
+            instructions_per_thread: (0..)
+                .zip(per_thread)
+                .map(|(t, n)| self.count(n, &place, || of_thread(t)).unwrap_or(0))
+                .collect(),
             ..Process::default()
         };
         for (id, name) in &self.graph.specials {
@@ -415,15 +445,19 @@ impl Reader<'_, '_> {
                         format!("the last instruction of block {id} is behind it"),
                     );
                 }
+                let what = |column| format!("{column} of block {id}");
+                let instructions = self.count(row.integer(2), place, || what("NUM_INSTRS"));
+                let instructions = instructions.filter(|&n| n <= LONGEST).unwrap_or(0);
+                let count = self.count(row.integer(5), place, || what("COUNT"));
                 let address = base.wrapping_add(offset);
                 let node = process.node(id, NodeKind::Block);
                 let node = &mut process.nodes[node as usize];
                 node.image = number as u32;
                 node.address = address;
                 node.size = bytes;
-                node.instructions = row.integer(2).unwrap_or(0);
+                node.instructions = instructions;
                 node.last_address = address.wrapping_add(last);
-                node.count = row.integer(5);
+                node.count = count;
             }
         }
     }
@@ -474,7 +508,9 @@ impl Reader<'_, '_> {
                 }
             };
             let (source, target) = (end(source), end(target));
-            let counts = row.integers(4);
+            let counts = row.integers(4).into_iter();
+            let counts = counts.map(|n| self.count(Some(n), place, || format!("edge {id}")));
+            let counts: Vec<u64> = counts.map(Option::unwrap_or_default).collect();
             let threads = process.instructions_per_thread.len();
             if counts.len() > threads && threads > 0 {
                 self.notes.warn(

@@ -1,9 +1,9 @@
 //! The DCFG-trace: a streaming reader of the document's section 3, which gives edges in order of
 //! execution, chunk after chunk.
 
-use super::graph::Graph;
+use super::graph::{Graph, MOST};
 use super::json::parse_integer;
-use super::notes::RULE;
+use super::notes::{LEFT_OUT, RULE};
 use super::sequence::{Budget, CodeError, SequenceError, StringDictionary, Transitions, decode};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::trace::Listener;
@@ -470,6 +470,11 @@ impl Reader<'_> {
             }
             if reader.json.peek()? != ValueType::String {
                 reader.warn("dcfg-cell", "EDGE_ID_SEQUENCE is no string".into());
+                return Ok(reader.json.skip_value()?);
+            }
+            if let Some(count) = row[..2].iter().find(|count| **count > MOST) {
+                let message = format!("a chunk counts {count} instructions, more than any run has");
+                reader.note(Severity::Error, "dcfg-count", message, LEFT_OUT);
                 return Ok(reader.json.skip_value()?);
             }
             reader.chunk(row)
