@@ -176,6 +176,37 @@ fn concatenated_logs_and_one_file_a_thread_are_one_run() {
     }
 }
 
+/// The buffers of a program that forked are in its log and in its child's.
+#[test]
+fn what_a_forked_program_had_written_is_counted_once() {
+    use Op::*;
+    let style = styles().pop().unwrap();
+    let before = vec![Enter(1, 0), Enter(2, 10), Exit(2, 10), Enter(2, 10), Exit(2, 10)];
+    let with = |more: &[Op]| buffer(5, 100, [&before, more].concat());
+    let (parent, child) =
+        (with(&[Enter(3, 5), Exit(3, 5), Exit(1, 5)]), with(&[Enter(4, 7), Exit(4, 7)]));
+    let scratch = Scratch::new("xray-fork");
+    let (code, error, db) =
+        try_build(&scratch, &[style.log(&[parent.clone()]), style.log(&[child])], &[]);
+    assert_eq!(code, 0, "{error}");
+    let calls = rows(
+        &db,
+        "SELECT p.pid, s.name, count(*) FROM function_call c JOIN function_symbol s USING (function_id)
+         JOIN thread t USING (thread_id) JOIN process p USING (process_id) GROUP BY ALL ORDER BY ALL",
+    );
+    let wanted = ["9,<function 1>,1", "9,<function 2>,2", "9,<function 3>,1", ",<function 4>,1"];
+    let mut wanted = wanted.map(str::to_owned);
+    wanted.sort();
+    let mut calls = calls;
+    calls.sort();
+    assert_eq!(calls, wanted);
+    assert!(problems(&db).iter().any(|p| p.contains("xray-fork")), "{:?}", problems(&db));
+    // A file that is given twice is one.
+    let log = style.log(&[parent]);
+    let (code, _, db) = try_build(&scratch, &[log.clone(), log], &[]);
+    assert_eq!((code, rows(&db, "SELECT count(*) FROM function_call")), (0, vec!["4".to_owned()]));
+}
+
 #[test]
 fn logs_are_read_compressed_and_from_a_pipe() {
     let scratch = Scratch::new("xray-zstd");

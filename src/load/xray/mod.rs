@@ -257,15 +257,16 @@ fn fits(found: &Found, load: &mut Load) -> Result<(), BuildError> {
 
 /// `process` and `thread`.
 fn machine(calls: &Calls, index: &Index, load: &Load) -> Result<(), BuildError> {
-    let mut processes: Vec<Option<i32>> = Vec::new();
+    let mut processes: Vec<(Option<i32>, u32)> = Vec::new();
     let mut table = Table::<Threads>::new(load.connection);
     let met: HashSet<usize> = calls.order.iter().copied().collect();
     let rest = (0..index.threads.len()).filter(|t| !met.contains(t));
-    let mut by_pid: FxHashMap<Option<i32>, ProcessId> = FxHashMap::default();
+    let mut by_pid: FxHashMap<(Option<i32>, u32), ProcessId> = FxHashMap::default();
     for (i, thread) in calls.order.iter().copied().chain(rest).enumerate() {
         let block = &index.blocks[index.threads[thread].start];
-        let process_id = *by_pid.entry(block.pid).or_insert_with(|| {
-            processes.push(block.pid);
+        let process = (block.pid, block.fork);
+        let process_id = *by_pid.entry(process).or_insert_with(|| {
+            processes.push(process);
             ProcessId::at(processes.len() - 1)
         });
         let (thread_id, tid) = (ThreadId::at(i), Some(i64::from(block.tid)));
@@ -273,11 +274,12 @@ fn machine(calls: &Calls, index: &Index, load: &Load) -> Result<(), BuildError> 
     }
     table.finish()?;
     if processes.is_empty() {
-        processes.push(None);
+        processes.push((None, 0));
     }
-    let process = |(i, pid): (usize, &Option<i32>)| Process {
+    let process = |(i, &(pid, fork)): (usize, &(Option<i32>, u32))| Process {
         process_id: ProcessId::at(i),
-        pid: pid.and_then(|pid| u64::try_from(pid).ok()),
+        // The number of a child is not in its file.
+        pid: pid.filter(|_| fork == 0).and_then(|pid| u64::try_from(pid).ok()),
         name: None,
     };
     Ok(table::fill(load.connection, processes.iter().enumerate().map(process))?)

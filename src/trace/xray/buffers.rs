@@ -190,6 +190,8 @@ impl Search<'_> {
             file,
             start,
             end,
+            own: start,
+            fork: 0,
             cut,
             version: header.version,
             layout,

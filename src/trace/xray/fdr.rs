@@ -96,7 +96,9 @@ impl Cursor {
                     continue;
                 }
                 self.tsc = self.tsc.wrapping_add(u64::from(delta));
-                out.push(Event { time: self.tsc, value: 0, function, cpu: self.cpu, kind });
+                if self.at > block.own {
+                    out.push(Event { time: self.tsc, value: 0, function, cpu: self.cpu, kind });
+                }
                 continue;
             }
             let Some(record) = rest.get(..METADATA) else { return self.cut(block, problems) };
@@ -104,9 +106,15 @@ impl Cursor {
             let at_most = rest.len() - METADATA;
             match self.metadata::<BIG>(kind, record, at_most, block.version) {
                 Found::Nothing => {}
-                Found::Event(event) => out.push(event),
+                Found::Event(event) => {
+                    if self.at + METADATA > block.own {
+                        out.push(event);
+                    }
+                }
                 Found::Data(event, length) => {
-                    out.push(event);
+                    if self.at + METADATA + length > block.own {
+                        out.push(event);
+                    }
                     self.at += length;
                 }
                 Found::End => {

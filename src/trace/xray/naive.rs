@@ -67,6 +67,8 @@ pub fn index(
                     file,
                     start,
                     end,
+                    own: start,
+                    fork: 0,
                     cut: false,
                     version,
                     layout,
@@ -98,6 +100,9 @@ pub fn fill(
     while out.len() < most && *at < block.end {
         let record = &bytes[*at..*at + RECORD];
         *at += RECORD;
+        if *at <= block.own {
+            continue;
+        }
         if kind_of(record, big) == 1 {
             out.push(Event {
                 time: 0,

@@ -55,6 +55,12 @@ pub enum Problem {
         what: Place,
         bytes: usize,
     },
+    /// The same records are in a file before.
+    Repeated {
+        file: u32,
+        at: usize,
+        bytes: usize,
+    },
     Version {
         file: u32,
         at: usize,
@@ -98,6 +104,7 @@ impl Problem {
             | Problem::RecordCut { file, at, .. }
             | Problem::TypedCut { file, at }
             | Problem::Unknown { file, at, .. }
+            | Problem::Repeated { file, at, .. }
             | Problem::Version { file, at, .. } => (file, at),
         };
         let error = Severity::Error;
@@ -171,6 +178,12 @@ impl Problem {
                     rest,
                 )
             }
+            Problem::Repeated { bytes, .. } => (
+                Severity::Info,
+                "xray-fork",
+                format!("{bytes} bytes stand in a file before, too, and were read once"),
+                "none, if the program forked; else give each file once",
+            ),
             Problem::Version { version, .. } => (
                 error,
                 "xray-version",

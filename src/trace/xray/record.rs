@@ -73,6 +73,11 @@ pub struct Block {
     pub start: usize,
     /// Exclusive.
     pub end: usize,
+    /// Where the records begin that no other file has, too: those before are read for the clock only.
+    pub own: usize,
+    /// Number of the file whose program was forked from another one's, 0: none. Its process and
+    /// thread have that program's numbers in their buffers.
+    pub fork: u32,
     /// The file ends before the block does.
     pub cut: bool,
     pub version: u16,
