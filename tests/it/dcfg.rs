@@ -631,6 +631,33 @@ fn bombs() {
     assert!(codes.iter().any(|c| c == "dcfg-sequence" || c == "dcfg-unfolds"), "{codes:?}");
 }
 
+/// Two processes that ran one program: their functions, loops and threads are their own.
+#[test]
+fn processes_of_one_program_are_told_apart() {
+    let scratch = Scratch::new("dcfg-processes");
+    let (mut two, mut traces) = (graph(), trace());
+    for document in [&mut two, &mut traces] {
+        let processes = document.pointer_mut("/PROCESSES").unwrap().as_array_mut().unwrap();
+        let mut second = processes[1].clone();
+        second[0] = json!(56);
+        processes.push(second);
+    }
+    let (code, codes, db) = problems(&scratch, &two.to_string(), Some(&traces.to_string()));
+    assert_eq!((code, codes), (Some(0), vec![]));
+    let calls = "SELECT t.process_id, s.name, count(*) FROM function_call JOIN function_symbol s USING (function_id)
+                 JOIN thread t USING (thread_id) GROUP BY ALL ORDER BY ALL";
+    assert_eq!(
+        rows(&db, calls),
+        ["1,leaf,2", "1,main,1", "2,leaf (process 56),2", "2,main (process 56),1"]
+    );
+    // The loops that ran are those of the process, counted anew.
+    let loops = "SELECT r.process_id, l.loop_id, count(*), min(i.instance) FROM loop_instance i JOIN loop l USING (loop_id)
+                 JOIN routine r USING (routine_id) JOIN thread t USING (thread_id) WHERE t.process_id = r.process_id
+                 GROUP BY ALL ORDER BY ALL";
+    assert_eq!(rows(&db, loops), ["1,1,1,1", "1,2,2,1", "2,3,1,1", "2,4,2,1"]);
+    assert_eq!(rows(&db, "SELECT count(*) FROM call_edge WHERE caller_function_id = 0"), ["0"]);
+}
+
 /// Few bytes of a compressed file, many of a document.
 #[test]
 fn a_document_of_too_many_cells_is_refused() {

@@ -11,7 +11,8 @@ use rustc_hash::FxHashMap;
 /// Where a function is said to be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FunctionKey {
-    Elf(FunctionRef),
+    /// Of an ELF file, by process.
+    Elf(usize, FunctionRef),
     /// Process, image and symbol of the DCFG.
     Symbol(usize, u32, u32),
     /// Code outside of every symbol, by process and image.
@@ -182,7 +183,7 @@ impl<'a> Code<'a> {
         let image = &self.graph.processes[process].images[node.image as usize];
         let elf = self.elf[process][node.image as usize];
         if let Some(at) = self.space.function_at(node.address).filter(|at| Some(at.image) == elf) {
-            return FunctionKey::Elf(at);
+            return FunctionKey::Elf(process, at);
         }
         match image
             .symbol_at(node.address)
@@ -209,7 +210,7 @@ impl<'a> Code<'a> {
         if id == next {
             self.functions.push(key);
         }
-        let stub = matches!(key, FunctionKey::Elf(at) if self.space.function(at).kind == FunctionKind::Stub);
+        let stub = matches!(key, FunctionKey::Elf(_, at) if self.space.function(at).kind == FunctionKind::Stub);
         self.of_node[process][node as usize] = Some((id, stub));
         self.decode(process, node, id);
         (id, stub)

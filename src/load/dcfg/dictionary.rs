@@ -20,7 +20,7 @@ impl Code<'_> {
 
     fn symbol(&self, key: FunctionKey) -> Symbol<'_> {
         match key {
-            FunctionKey::Elf(at) => Symbol::of(self.space, at),
+            FunctionKey::Elf(_, at) => Symbol::of(self.space, at),
             FunctionKey::Symbol(process, image, symbol) => {
                 let said = &self.graph.processes[process].images[image as usize];
                 let (address, size, name) = &said.symbols[symbol as usize];
@@ -44,19 +44,29 @@ impl Code<'_> {
         }
     }
 
-    /// The name under which a function is shown: with its image, its address, or marks, if another
-    /// one has its name.
+    /// The name under which a function is shown: with its process, its image, its address, or
+    /// marks, if another one has its name.
     fn unique(&self, id: FunctionId, symbol: &Symbol, used: &mut FxHashSet<String>) -> String {
         let name = &symbol.shown;
+        let (process, image) = match self.functions[id.index()] {
+            FunctionKey::Elf(process, _) => (process, None),
+            FunctionKey::Symbol(process, image, _) | FunctionKey::Outside(process, image) => {
+                (process, Some(image))
+            }
+        };
+        let pid = self.graph.processes[process].pid;
+        let more = [
+            (process > 0).then(|| format!("process {pid}")),
+            image.map(|image| self.image_name(process, image)),
+            Some(format!("{:#x}", symbol.address.unwrap_or(id.get().into()))),
+        ];
+        let more = more.into_iter().flatten().map(|more| format!("{name} ({more})"));
         let mut shown = name.to_string();
-        if used.contains(&shown)
-            && let FunctionKey::Symbol(process, image, _) | FunctionKey::Outside(process, image) =
-                self.functions[id.index()]
-        {
-            shown = format!("{name} ({})", self.image_name(process, image));
-        }
-        if used.contains(&shown) {
-            shown = format!("{name} ({:#x})", symbol.address.unwrap_or(id.get().into()));
+        for longer in more {
+            if !used.contains(&shown) {
+                break;
+            }
+            shown = longer;
         }
         while !used.insert(shown.clone()) {
             shown.push('\'');
