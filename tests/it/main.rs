@@ -13,6 +13,7 @@ mod formats;
 mod graph;
 mod inputs;
 mod installed;
+mod limits;
 mod naive;
 mod oracle;
 mod property;
