@@ -99,8 +99,12 @@ impl<'a> Intake<'a> {
                     Records::End
                 }
             };
-            let steps = self.steps;
-            self.limit.check(|| format!("{steps} steps"))?;
+            let (steps, bytes) = (self.steps, self.consumed);
+            // Runs do not say how many steps they are.
+            self.limit.check(|| match steps {
+                0 => format!("{bytes} bytes"),
+                steps => format!("{steps} steps"),
+            })?;
             return Ok(Some(records));
         }
         Ok(None)

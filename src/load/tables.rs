@@ -151,6 +151,8 @@ pub fn build(
         progress,
     };
     let loaded = format.load(inputs, &mut load)?;
+    // A format may tell nothing of small files.
+    load.progress(0);
     load.check()?;
     let Load { mut files, diagnostics, space, .. } = load;
     dictionary::meta(&connection, options, &loaded.meta)?;
