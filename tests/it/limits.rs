@@ -104,22 +104,3 @@ fn inputs_of_two_instruction_sets_are_refused() {
     assert!(matches!(result, Err(BuildError::MixedIsa(..))), "{result:?}");
     left_nothing(&scratch);
 }
-
-/// A count that the database has no number for was stored as -1.
-#[test]
-fn a_count_of_64_bits_is_refused() {
-    let scratch = Scratch::new("count");
-    let text = std::fs::read_to_string(fixture("dcfg/good.dcfg.json")).unwrap();
-    let many = text.replacen(
-        "\"INSTR_COUNT_PER_THREAD\": [32]",
-        "\"INSTR_COUNT_PER_THREAD\": [18446744073709551615]",
-        1,
-    );
-    assert_ne!(text, many);
-    let mut options = Options::new(scratch.path("db"));
-    options.traces = vec![scratch.write("many.dcfg.json", many)];
-    let result = load(&options, &mut |_, _| false);
-    let message = result.expect_err("refused").to_string();
-    assert!(message.contains("thread.steps") && message.contains("BIGINT"), "{message}");
-    left_nothing(&scratch);
-}
