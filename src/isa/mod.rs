@@ -18,6 +18,7 @@ pub mod expr;
 pub mod kernel_helper;
 pub mod pcode;
 pub mod register_file;
+mod register_files;
 pub mod resolve;
 mod system_call;
 pub mod x86;
@@ -25,14 +26,7 @@ pub mod x86;
 pub use decoded::{ControlFlow, Decoded, Decoder, FlowKind, MemOperand, RegAccess, Unmodelled};
 pub use expr::{Expr, Operator};
 pub use register_file::{Register, Registers};
-
-/// The register file of `isa`.
-pub fn registers(isa: Isa) -> &'static Registers {
-    match isa {
-        Isa::X86_64 | Isa::X86 => x86::registers(isa),
-        _ => pcode::registers(isa),
-    }
-}
+pub use register_files::registers;
 
 /// The decoder of `isa`, little-endian code unless `big_endian`.
 pub fn decoder(isa: Isa, big_endian: bool) -> Box<dyn Decoder> {

@@ -446,8 +446,14 @@ impl Reader<'_, '_> {
                     );
                 }
                 let what = |column| format!("{column} of block {id}");
-                let instructions = self.count(row.integer(2), place, || what("NUM_INSTRS"));
-                let instructions = instructions.filter(|&n| n <= LONGEST).unwrap_or(0);
+                let instructions = row.integer(2).filter(|&n| n <= LONGEST);
+                if instructions.is_none()
+                    && let Some(n) = row.integer(2)
+                {
+                    let message = format!("{} is {n}, more than any block has", what("NUM_INSTRS"));
+                    self.notes.lost("dcfg-count", place, message);
+                }
+                let instructions = instructions.unwrap_or(0);
                 let count = self.count(row.integer(5), place, || what("COUNT"));
                 let address = base.wrapping_add(offset);
                 let node = process.node(id, NodeKind::Block);
