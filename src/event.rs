@@ -179,7 +179,7 @@ pub struct Carries {
 }
 
 /// Bytes of a thread's register file: `offset` is the register's address in the `register` space
-/// (see [`crate::isa::Registers`]), both in bytes.
+/// (see [`crate::registers::Registers`]), both in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegSpan {
     pub offset: u16,

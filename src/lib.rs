@@ -8,6 +8,7 @@
 //! | room | what it does |
 //! |---|---|
 //! | [`id`], [`diagnostics`], [`text`], [`event`] | ids, problems met, text for people, the words that readers speak |
+//! | [`registers`] | the registers of each instruction set, and their names |
 //! | [`trace`] | parses logs, one file a format: bytes to records, and nothing more |
 //! | [`image`] | what ELF and DWARF know: functions, sections, variables, lines |
 //! | [`isa`] | what an instruction touches: registers, memory, control |
@@ -75,6 +76,7 @@ pub mod isa;
 pub mod load;
 pub mod paths;
 pub mod query;
+pub mod registers;
 pub mod render;
 pub mod replay;
 pub mod report;

@@ -10,6 +10,7 @@ pub mod block;
 mod copies;
 mod data;
 pub mod flows;
+pub mod interleaving;
 mod kernel;
 mod memory;
 mod mutation;

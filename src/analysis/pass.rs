@@ -4,12 +4,13 @@
 
 use super::block::{self, AccessPlace, Insn, Prepared};
 use super::data::{Data, Ender, Thread};
+use super::interleaving::Interleaving;
 use super::mutation::Mutation;
 use super::operations::{Machine, RunValues};
 use super::place::SectionRange;
 use super::stack::{Arrival, CallKind, Ending, Point, Transfer};
 use super::superblock::{Superblocks, Unit};
-use super::transfer::{End, Previous, classify};
+use super::transfer::{End, Previous, classify, resumes};
 use super::{CodeMap, Details, Options, Output};
 use crate::event::{BlockDef, EventSink, InsnDef, MemShape, RunBatch, RunEnd, SystemCall};
 use crate::id::{Seq, ThreadId};
@@ -50,6 +51,7 @@ pub struct Pass<C, O> {
     /// Of the next step.
     pub(super) seq: u64,
     pub(super) signals: u64,
+    pub interleaving: Interleaving,
 }
 
 /// The rest of a batch's columns.
@@ -108,6 +110,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             searched: 0,
             seq: 1,
             signals: 0,
+            interleaving: Interleaving::default(),
         }
     }
 
@@ -318,7 +321,22 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             Some(previous) => classify(previous, address, kind, &thread.calls, left_out),
             None => Transfer::None,
         };
-        self.signals += u64::from(matches!(transfer, Transfer::Signal { .. }));
+        match transfer {
+            Transfer::Signal { .. } => {
+                self.signals += 1;
+                self.interleaving.arrive(address, here.at.seq);
+            }
+            // Ways back from exceptions are known to end.
+            Transfer::Return { depth }
+                if matches!(thread.calls.frames()[depth].token, End::Resume(_)) =>
+            {
+                if let Some(previous) = thread.previous.as_ref().filter(|p| !p.last.kind.returns()) {
+                    let [_, successors @ ..] = resumes(&previous.last);
+                    self.interleaving.leave(&successors);
+                }
+            }
+            _ => {}
+        }
         self.machine.transfer(t, transfer, here);
     }
 }

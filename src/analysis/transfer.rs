@@ -122,7 +122,7 @@ pub fn classify<P: Default>(
 
 /// Where control may go on that was taken away behind a step: at its successors, or at the step
 /// itself, if it is to be tried again.
-fn resumes(last: &Last) -> [u64; 3] {
+pub fn resumes(last: &Last) -> [u64; 3] {
     let leaves = last.executed && last.kind != FlowKind::Next;
     match last.target.filter(|_| leaves) {
         Some(target) if last.conditional => [last.address, last.next, target],

@@ -30,7 +30,7 @@ pub enum GraphError {
     RangeTooLong { steps: i64, limit: i64 },
     #[error(
         "this database keeps no call instances: build it with --detail instance or more, from a trace that has steps or calls \
-         (valgrind --tool=lackey --trace-mem=yes or QEMU record steps)"
+         (valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes or QEMU record steps)"
     )]
     NoInstances,
 }

@@ -481,9 +481,6 @@ impl<'a> Types<'a> {
         let Some((unit, offset)) = at else { return Some(join("void".into(), &inner)) };
         let die = self.die(unit, offset)?;
         let next = self.refers(unit, &die, dw::DW_AT_type);
-        let tag_of = |at: Option<(usize, UnitOffset)>| {
-            at.and_then(|(u, o)| self.die(u, o)).map(|die| die.tag())
-        };
         let pointer = match die.tag() {
             dw::DW_TAG_pointer_type => "*",
             dw::DW_TAG_reference_type => "&",
@@ -492,7 +489,8 @@ impl<'a> Types<'a> {
         };
         if !pointer.is_empty() {
             let mut inner = format!("{pointer}{inner}");
-            if matches!(tag_of(next), Some(dw::DW_TAG_array_type | dw::DW_TAG_subroutine_type)) {
+            let target = self.tag(next);
+            if matches!(target, Some(dw::DW_TAG_array_type | dw::DW_TAG_subroutine_type)) {
                 inner = format!("({inner})");
             }
             return self.spell(next, inner, depth, fuel);
@@ -504,73 +502,20 @@ impl<'a> Types<'a> {
             None => format!("{word} {{...}}"),
         };
         let base = match die.tag() {
-            dw::DW_TAG_const_type
-            | dw::DW_TAG_volatile_type
-            | dw::DW_TAG_restrict_type
-            | dw::DW_TAG_atomic_type => {
-                let word = match die.tag() {
-                    dw::DW_TAG_const_type => "const",
-                    dw::DW_TAG_volatile_type => "volatile",
-                    dw::DW_TAG_restrict_type => "restrict",
-                    _ => "_Atomic",
-                };
-                // What is qualified stands left of the word if it is a pointer, else right of it.
-                // GCC qualifies an array beside its elements, which C does not spell.
-                let (mut target, mut through_array) = (next, false);
-                for _ in 0..MAX_DEPTH {
-                    match target.and_then(|(u, o)| Some((u, self.die(u, o)?))) {
-                        Some((_, below)) if through_array && below.tag() == die.tag() => {
-                            return self.spell(next, inner, depth, fuel);
-                        }
-                        Some((u, below)) if is_qualifier(below.tag()) => {
-                            target = self.refers(u, &below, dw::DW_AT_type)
-                        }
-                        Some((u, below)) if below.tag() == dw::DW_TAG_array_type => {
-                            (target, through_array) =
-                                (self.refers(u, &below, dw::DW_AT_type), true);
-                        }
-                        _ => break,
-                    }
-                }
-                return if tag_of(target) == Some(dw::DW_TAG_pointer_type) && !through_array {
-                    self.spell(next, join(word.into(), &inner), depth, fuel)
-                } else {
-                    Some(format!("{word} {}", self.spell(next, inner, depth, fuel)?))
-                };
-            }
+            tag if is_qualifier(tag) => return self.spell_qualified(tag, next, inner, depth, fuel),
             dw::DW_TAG_array_type => {
-                let lengths = self.subranges(unit, offset)?;
-                let mut inner = inner;
-                for length in lengths {
-                    inner += &if length == 0 { "[]".to_owned() } else { format!("[{length}]") };
-                }
-                return self.spell(next, inner, depth, fuel);
+                let lengths = self.subranges(unit, offset)?.into_iter();
+                let lengths =
+                    lengths.map(|n| if n == 0 { "[]".to_owned() } else { format!("[{n}]") });
+                return self.spell(next, inner + &lengths.collect::<String>(), depth, fuel);
             }
             dw::DW_TAG_subroutine_type => {
-                let home = &self.units[unit].1;
-                let mut tree = home.header.entries_tree(&home.abbreviations, Some(offset)).ok()?;
-                let mut children = tree.root().ok()?.children();
-                let mut parameters = Vec::new();
-                while let Some(child) = children.next().ok()? {
-                    self.burn()?;
-                    match child.entry().tag() {
-                        dw::DW_TAG_formal_parameter => {
-                            let at = self.refers(unit, child.entry(), dw::DW_AT_type);
-                            parameters.push(self.spell(at, String::new(), depth, fuel)?);
-                        }
-                        dw::DW_TAG_unspecified_parameters => parameters.push("...".into()),
-                        _ => {}
-                    }
-                }
+                let mut parameters = self.spell_parameters(unit, offset, depth, fuel)?;
                 if parameters.is_empty() && die.has_attr(dw::DW_AT_prototyped) {
                     parameters.push("void".into());
                 }
-                return self.spell(
-                    next,
-                    format!("{inner}({})", parameters.join(", ")),
-                    depth,
-                    fuel,
-                );
+                let inner = format!("{inner}({})", parameters.join(", "));
+                return self.spell(next, inner, depth, fuel);
             }
             dw::DW_TAG_structure_type => keyword("struct"),
             dw::DW_TAG_class_type => keyword("class"),
@@ -579,6 +524,75 @@ impl<'a> Types<'a> {
             _ => named()?,
         };
         Some(join(base, &inner))
+    }
+
+    fn tag(&self, at: Option<(usize, UnitOffset)>) -> Option<DwTag> {
+        at.and_then(|(unit, offset)| self.die(unit, offset)).map(|die| die.tag())
+    }
+
+    /// A type with a qualifier, whose word stands right of a pointer and left of anything
+    /// else.
+    fn spell_qualified(
+        &self,
+        qualifier: DwTag,
+        at: Option<(usize, UnitOffset)>,
+        inner: String,
+        depth: u32,
+        fuel: &mut u32,
+    ) -> Option<String> {
+        let word = match qualifier {
+            dw::DW_TAG_const_type => "const",
+            dw::DW_TAG_volatile_type => "volatile",
+            dw::DW_TAG_restrict_type => "restrict",
+            _ => "_Atomic",
+        };
+        // GCC qualifies an array beside its elements, which C does not spell.
+        let (mut target, mut through_array) = (at, false);
+        for _ in 0..MAX_DEPTH {
+            match target.and_then(|(unit, offset)| Some((unit, self.die(unit, offset)?))) {
+                Some((_, below)) if through_array && below.tag() == qualifier => {
+                    return self.spell(at, inner, depth, fuel);
+                }
+                Some((unit, below)) if is_qualifier(below.tag()) => {
+                    target = self.refers(unit, &below, dw::DW_AT_type);
+                }
+                Some((unit, below)) if below.tag() == dw::DW_TAG_array_type => {
+                    target = self.refers(unit, &below, dw::DW_AT_type);
+                    through_array = true;
+                }
+                _ => break,
+            }
+        }
+        if self.tag(target) == Some(dw::DW_TAG_pointer_type) && !through_array {
+            self.spell(at, join(word.into(), &inner), depth, fuel)
+        } else {
+            Some(format!("{word} {}", self.spell(at, inner, depth, fuel)?))
+        }
+    }
+
+    fn spell_parameters(
+        &self,
+        unit: usize,
+        offset: UnitOffset,
+        depth: u32,
+        fuel: &mut u32,
+    ) -> Option<Vec<String>> {
+        let home = &self.units[unit].1;
+        let mut tree = home.header.entries_tree(&home.abbreviations, Some(offset)).ok()?;
+        let mut children = tree.root().ok()?.children();
+        let mut parameters = Vec::new();
+        while let Some(child) = children.next().ok()? {
+            self.burn()?;
+            match child.entry().tag() {
+                dw::DW_TAG_formal_parameter => {
+                    let at = self.refers(unit, child.entry(), dw::DW_AT_type);
+                    parameters.push(self.spell(at, String::new(), depth, fuel)?);
+                }
+                dw::DW_TAG_unspecified_parameters => parameters.push("...".into()),
+                _ => {}
+            }
+        }
+        Some(parameters)
     }
 }
 

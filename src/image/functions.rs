@@ -42,8 +42,12 @@ fn is_veneer(name: &[u8]) -> bool {
 }
 
 /// Symbols that are code, after the rules for those without type and without size, with the ranges
-/// that they claim.
-fn candidates<'a>(file: &ElfFile, symbols: &[Symbol<'a>]) -> Vec<(Symbol<'a>, u64)> {
+/// that they claim. An unsized one claims no entry of a linkage table.
+fn candidates<'a>(
+    file: &ElfFile,
+    symbols: &[Symbol<'a>],
+    stubs: &[Stub],
+) -> Vec<(Symbol<'a>, u64)> {
     let is_function = |s: &Symbol| matches!(s.kind, STT_FUNC | STT_GNU_IFUNC);
     let extent = |s: &Symbol| (s.address, s.address.saturating_add(s.size), 0);
     let executable = |s: &Symbol| {
@@ -64,7 +68,11 @@ fn candidates<'a>(file: &ElfFile, symbols: &[Symbol<'a>]) -> Vec<(Symbol<'a>, u6
     }));
     let sized = ranges::flatten(&code.iter().map(extent).collect::<Vec<_>>());
     code.retain(|s| s.size > 0 || ranges::find(&sized, s.address).is_none());
-    let mut starts: Vec<u64> = code.iter().map(|s| s.address).collect();
+    let entries = |s: &Stub| (s.address, s.address.saturating_add(s.size), 0);
+    let entries = ranges::flatten(&stubs.iter().map(entries).collect::<Vec<_>>());
+    code.retain(|s| s.size > 0 || ranges::find(&entries, s.address).is_none());
+    let mut starts: Vec<u64> =
+        code.iter().map(|s| s.address).chain(stubs.iter().map(|s| s.address)).collect();
     starts.sort_unstable();
     starts.dedup();
     code.into_iter()
@@ -112,7 +120,7 @@ fn owner(
 /// The functions of a file, sorted by entry. `stubs` are the entries of its procedure linkage
 /// table.
 pub(super) fn functions(file: &ElfFile, symbols: &[Symbol], stubs: Vec<Stub>) -> Vec<Function> {
-    let code = candidates(file, symbols);
+    let code = candidates(file, symbols, &stubs);
     let mut by_name: HashMap<&[u8], Vec<usize>> = HashMap::new();
     for (i, (symbol, _)) in code.iter().enumerate() {
         by_name.entry(symbol.name).or_default().push(i);

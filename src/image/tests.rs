@@ -333,6 +333,26 @@ fn check_lines(path: &Path, addr2line: &str) {
     }
 }
 
+/// LLD leaves such symbols in `.iplt`.
+#[test]
+fn unsized_symbols_leave_the_entries_of_linkage_tables_alone() {
+    let folder = Folder::new("unsized-plt");
+    let flags = ["-O1", "-no-pie", "-fcf-protection=none", "-Wl,-z,lazy"];
+    let Some(path) = compile(&folder, "gcc", &flags) else { return };
+    let stubs = |path: &Path| {
+        let functions = Image::open(path).unwrap().functions;
+        let stubs = functions.into_iter().filter(|f| f.kind == FunctionKind::Stub);
+        stubs.map(|f| (f.name, f.ranges)).collect::<Vec<_>>()
+    };
+    let before = stubs(&path);
+    assert!(before.len() > 3, "{before:?}");
+    let mut add = Command::new("objcopy");
+    add.args(["--add-symbol", "covers=.plt:0x10,function,global"]).arg(&path);
+    if run(&mut add).is_some() {
+        assert_eq!(stubs(&path), before);
+    }
+}
+
 #[test]
 fn functions_lines_and_linkage_tables_are_those_of_binutils() {
     let native: [(&str, &[&str]); 6] = [

@@ -2,6 +2,7 @@
 
 use super::expr::Expr;
 use crate::event::{Isa, RegSpan};
+pub use crate::registers::RegAccess;
 
 /// What an instruction does to control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,14 +62,6 @@ impl ControlFlow {
     pub const fn plain(kind: FlowKind) -> ControlFlow {
         ControlFlow { kind, target: None, conditional: false, repeats: false }
     }
-}
-
-/// A register access; static, because an instruction's registers are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RegAccess {
-    pub span: RegSpan,
-    /// Not data: program counter, stack pointer, flags, link register read by a return.
-    pub control: bool,
 }
 
 /// A memory access that the instruction makes when executed.

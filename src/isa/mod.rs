@@ -1,7 +1,7 @@
 //! From an instruction to the registers and memory it touches.
 //!
 //! - [`decoded`]: the words. A [`Decoded`] says of one distinct instruction what it does to
-//!   control, which bytes of which [`register_file`] it reads and writes, and the
+//!   control, which bytes of which [`registers`](crate::registers) it reads and writes, and the
 //!   memory that it accesses, with addresses as [`expr`]essions over the registers before it.
 //! - Disassembler libraries do the decoding, once per distinct instruction: [`x86`] asks
 //!   iced-x86, [`pcode`] evaluates SLEIGH's p-code (ARM, AArch64, RISC-V); [`kernel_helper`] knows
@@ -17,16 +17,13 @@ pub mod elaborate;
 pub mod expr;
 pub mod kernel_helper;
 pub mod pcode;
-pub mod register_file;
-mod register_files;
 pub mod resolve;
 mod system_call;
 pub mod x86;
 
+pub use crate::registers::{Register, Registers, registers};
 pub use decoded::{ControlFlow, Decoded, Decoder, FlowKind, MemOperand, RegAccess, Unmodelled};
 pub use expr::{Expr, Operator};
-pub use register_file::{Register, Registers};
-pub use register_files::registers;
 
 /// The decoder of `isa`, little-endian code unless `big_endian`.
 pub fn decoder(isa: Isa, big_endian: bool) -> Box<dyn Decoder> {

@@ -6,6 +6,7 @@ use super::reader::{Message, Reader};
 use super::{BuildError, Options};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
+use crate::trace::Claim;
 
 /// Records for the pass.
 pub enum Records {
@@ -35,6 +36,8 @@ pub struct Intake<'a> {
     pub carries: Vec<Carries>,
     /// Inputs that have ended.
     ended: usize,
+    /// Conditional exits that the recorder counted, for each input that tells.
+    pub conditional_exits: Vec<u64>,
     pub diagnostics: Diagnostics,
 }
 
@@ -59,6 +62,7 @@ impl<'a> Intake<'a> {
             elf: isa.is_some(),
             carries: Vec::new(),
             ended: 0,
+            conditional_exits: Vec::new(),
             diagnostics: Diagnostics::default(),
         }
     }
@@ -86,6 +90,10 @@ impl<'a> Intake<'a> {
                 }
                 Message::Progress(bytes) => {
                     self.advance(bytes)?;
+                    continue;
+                }
+                Message::Claim(Claim::ConditionalExits(exits)) => {
+                    self.conditional_exits.push(exits);
                     continue;
                 }
                 Message::Steps(batch) => {

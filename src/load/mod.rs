@@ -22,6 +22,7 @@ pub mod rows;
 mod runs;
 mod steps;
 pub mod sums;
+mod suspicions;
 pub mod symbols;
 mod tables;
 mod wet;

@@ -5,7 +5,7 @@ use crate::diagnostics::Diagnostic;
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
 use crate::store::StoreError;
 use crate::trace::input::Input;
-use crate::trace::{Context, Listener, Sink, StepFormat, TraceError};
+use crate::trace::{Claim, Context, Listener, Sink, StepFormat, TraceError};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -16,6 +16,7 @@ pub enum Message {
     Diagnostic(Diagnostic),
     /// Bytes consumed.
     Progress(u64),
+    Claim(Claim),
     /// The end of an input: the next one has dictionaries of its own.
     End,
 }
@@ -50,6 +51,9 @@ impl Listener for Channel {
     }
     fn progress(&mut self, bytes: u64) {
         let _ = self.send(Message::Progress(bytes));
+    }
+    fn claim(&mut self, claim: Claim) {
+        let _ = self.send(Message::Claim(claim));
     }
 }
 

@@ -11,6 +11,7 @@ use super::placing;
 use super::reader::{Reader, Reading};
 use super::rows::PassRows;
 use super::runs::RunRows;
+use super::suspicions;
 use super::{BuildError, Detail, Options, Report};
 use crate::analysis::block::SaveRule;
 use crate::analysis::pass::{FrameSlot, Pass, Processor};
@@ -64,6 +65,15 @@ pub fn build(
     pass.output().finish();
     runs.into_iter().for_each(RunRows::finish);
     events.into_iter().for_each(EventRows::finish);
+    if intake.conditional_exits.len() == traces.len() {
+        let exits = intake.conditional_exits.iter().sum();
+        let chased = suspicions::chased(exits, &pass.insns, &pass.defs, &counts);
+        chased.into_iter().for_each(|d| intake.diagnostics.add(d));
+    }
+    if !intake.carries.iter().any(|carries| carries.threads) {
+        let interleaved = suspicions::interleaved(&pass.interleaving);
+        interleaved.into_iter().for_each(|d| intake.diagnostics.add(d));
+    }
     let Pass { code, insns, defs, machine, .. } = pass;
     fits(&code, &space, insns.iter().map(|i| i.def.address))?;
     // All senders go, so that the writer ends.

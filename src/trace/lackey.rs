@@ -6,11 +6,13 @@
 //! ordered pass joins the runs that a cut went through and maps the dictionaries onto one.
 
 use super::error::TraceError;
-use super::input::{Chunk, Input, Place};
+use super::input::{Chunk, HEAD, Input, Place};
 use super::lines::{Parsers, each_parsed};
-use super::number::{decimal_front, hex_front};
-use super::problems::{MALFORMED_LINE, Problems, TRUNCATED, excerpt};
-use super::reader::{Context, Format, Sink, StepFormat};
+use super::number::{decimal, decimal_front, hex_front};
+use super::problems::{
+    FOREIGN_LINES, MALFORMED_LINE, MOST_ACCESSES, Problems, TOO_MANY_ACCESSES, TRUNCATED, excerpt,
+};
+use super::reader::{Claim, Context, Format, Sink, StepFormat};
 use crate::event::{BlockDef, BlockStep, Carries, InsnDef, MemShape, RunBatch};
 use rustc_hash::FxHashMap;
 
@@ -18,6 +20,10 @@ use rustc_hash::FxHashMap;
 const CHUNK: usize = 2 << 20;
 /// Steps of a block at most, so that a log without jumps needs no endless block.
 const LONGEST_RUN: usize = 4096;
+
+/// Records that make a log behind lines of another kind, and those that make one without such.
+const RECORDS: usize = 16;
+const FEW_RECORDS: usize = 3;
 
 /// A data access in a run's tokens; an instruction is its size.
 const ACCESS: u32 = 1 << 31;
@@ -50,22 +56,22 @@ impl Format for Lackey {
          that a system call wrote keep the producer they had before."
     }
     fn sniff(&self, head: &[u8]) -> bool {
-        let mut lines = 0;
-        let last = memchr::memrchr(b'\n', head).unwrap_or(head.len());
-        for line in head[..last].split(|&b| b == b'\n') {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if line.is_empty() || line.starts_with(b"==") || line.starts_with(b"--") {
-                continue;
-            }
-            match parse_line(line) {
-                Some(_) => lines += 1,
-                None => return lines >= 3,
-            }
-            if lines >= 16 {
-                break;
-            }
+        let end = memchr::memrchr(b'\n', head).map_or(head.len(), |end| end + 1);
+        let quiet = |line: &[u8]| is_quiet(line) || line.trim_ascii().is_empty();
+        let text: Vec<&[u8]> =
+            head[..end].split_inclusive(|&b| b == b'\n').filter(|line| !quiet(line)).collect();
+        let good = |line: &&[u8]| {
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            parse_line(line.strip_suffix(b"\r").unwrap_or(line)).is_some()
+        };
+        let before = text.iter().take_while(|line| !good(line)).count();
+        let rest = text.len() - before;
+        let records = text[before..].iter().take(RECORDS).take_while(|line| good(line)).count();
+        if before > 0 {
+            return records == RECORDS
+                || records >= FEW_RECORDS && records == rest && head.len() < HEAD;
         }
-        lines > 0
+        records > 0 && records >= FEW_RECORDS.min(rest)
     }
 }
 
@@ -77,7 +83,10 @@ impl StepFormat for Lackey {
         let parsers = Parsers { jobs: context.jobs, target: CHUNK };
         each_parsed(input, parsers, sink, Parsed::parse, |parsed, sink| {
             parsed.report(&mut problems, sink);
-            merge.add(parsed);
+            let offset = parsed.offset;
+            if !merge.add(parsed) {
+                problems.add(sink, TOO_MANY_ACCESSES, Place::Byte(offset), too_many);
+            }
             sink.runs(&mut merge.out)
         })?;
         merge.close();
@@ -138,6 +147,12 @@ fn whole_record(bytes: &[u8]) -> Option<((Kind, u64, u32), usize)> {
 fn parse_line(line: &[u8]) -> Option<(Kind, u64, u32)> {
     let (kind, address, size, length) = parse_record(line)?;
     (length == line.len()).then_some((kind, address, size))
+}
+
+/// Whether valgrind wrote the line beside the tool: its banner and statistics, warnings, and what it
+/// says while it reads debugging information.
+fn is_quiet(line: &[u8]) -> bool {
+    line.starts_with(b"==") || line.starts_with(b"--") || line.starts_with(b"###")
 }
 
 /// A straight run: start address, tokens, addresses of its accesses.
@@ -208,6 +223,14 @@ struct Parsed {
     tail: Option<Raw>,
     bad: Vec<(u64, String)>,
     cut: Option<(u64, String)>,
+    /// The first line of another kind before the first record of the log.
+    before: Option<(u64, String)>,
+    /// A record has come.
+    begun: bool,
+    /// Conditional exits that lackey counted.
+    exits: Option<u64>,
+    /// Offset of the first access that is one too many of an instruction.
+    too_many: Option<u64>,
 }
 
 impl Parsed {
@@ -215,15 +238,22 @@ impl Parsed {
         let bytes: &[u8] = chunk;
         let mut parsed = Parsed { offset: chunk.offset, ..Parsed::default() };
         let mut run = Raw::default();
-        let mut begun = false;
-        let mut at = 0;
+        let (mut begun, mut at) = (false, 0);
+        // Where the tokens of the current instruction begin.
+        let mut step = 0;
         while at < bytes.len() {
             let Some((record, length)) = whole_record(&bytes[at..]) else {
                 at = parsed.foreign(bytes, at);
                 continue;
             };
-            at += length;
+            parsed.begun = true;
             let (kind, address, size) = record;
+            if kind != Kind::Instruction && run.tokens.len() >= step + MOST_ACCESSES {
+                parsed.too_many.get_or_insert(parsed.offset + at as u64);
+                at += length;
+                continue;
+            }
+            at += length;
             match kind {
                 Kind::Instruction => {
                     if !begun {
@@ -239,6 +269,7 @@ impl Parsed {
                     run.end = address.wrapping_add(u64::from(size));
                     run.steps += 1;
                     run.tokens.push(size);
+                    step = run.tokens.len();
                 }
                 Kind::Load => {
                     run.tokens.push(ACCESS | size);
@@ -271,6 +302,17 @@ impl Parsed {
                 format!("no lackey line: `{line}`")
             });
         }
+        if let Some((offset, line)) = &self.before {
+            problems.add_once(sink, FOREIGN_LINES, Place::Byte(*offset), || {
+                format!("lines before the first record: `{line}`")
+            });
+        }
+        if let Some(offset) = self.too_many {
+            problems.add(sink, TOO_MANY_ACCESSES, Place::Byte(offset), too_many);
+        }
+        if let Some(exits) = self.exits {
+            sink.claim(Claim::ConditionalExits(exits));
+        }
         if let Some((offset, line)) = &self.cut {
             problems.add(sink, TRUNCATED, Place::Byte(*offset), || {
                 format!("the log ends within a line: `{line}`")
@@ -297,20 +339,36 @@ impl Parsed {
     fn foreign(&mut self, bytes: &[u8], at: usize) -> usize {
         let end = memchr::memchr(b'\n', &bytes[at..]).map(|n| at + n);
         let line = &bytes[at..end.unwrap_or(bytes.len())];
-        let quiet = line.iter().all(u8::is_ascii_whitespace)
-            || line.starts_with(b"==")
-            || line.starts_with(b"--");
-        if !quiet {
+        if is_quiet(line) {
+            if let Some(exits) = exits(line) {
+                *self.exits.get_or_insert(0) += exits;
+            }
+        } else if !line.trim_ascii().is_empty() {
             let text = excerpt(line);
             let position = self.offset + at as u64;
             if end.is_none() {
                 self.cut = Some((position, text));
+            } else if self.offset == 0 && !self.begun {
+                self.before.get_or_insert((position, text));
             } else {
                 self.bad.push((position, text));
             }
         }
         end.map_or(bytes.len(), |e| e + 1)
     }
+}
+
+fn too_many() -> String {
+    format!("an instruction with more than {MOST_ACCESSES} accesses")
+}
+
+/// `==PID==   total:         24,990`, the jumps that lackey counted: conditional exits of its own
+/// code, taken or not.
+fn exits(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(b"==")?;
+    let (_, rest) = rest.split_at(memchr::memmem::find(rest, b"==")? + 2);
+    let number = rest.trim_ascii().strip_prefix(b"total:")?.trim_ascii();
+    decimal(&number.iter().copied().filter(|b| *b != b',').collect::<Vec<_>>())
 }
 
 /// Joins parsed chunks into one stream of runs.
@@ -325,15 +383,20 @@ struct Merge {
 }
 
 impl Merge {
-    fn add(&mut self, parsed: Parsed) {
+    /// Appends a chunk; false if accesses were left out, because an instruction has too many.
+    fn add(&mut self, parsed: Parsed) -> bool {
+        let mut complete = true;
         self.out.position = parsed.offset;
         // Accesses before the first instruction of the whole log have nobody to belong to: they are
         // left out.
         if let Some(open) = &mut self.open {
-            open.tokens.extend(&parsed.orphans.tokens);
-            open.addresses.extend(&parsed.orphans.addresses);
+            let last = open.tokens.iter().rev().take_while(|token| **token & ACCESS != 0).count();
+            let room = (MOST_ACCESSES - last.min(MOST_ACCESSES)).min(parsed.orphans.tokens.len());
+            complete = room == parsed.orphans.tokens.len();
+            open.tokens.extend(&parsed.orphans.tokens[..room]);
+            open.addresses.extend(&parsed.orphans.addresses[..room]);
         }
-        let Some(head) = parsed.head else { return };
+        let Some(head) = parsed.head else { return complete };
         match &mut self.open {
             Some(open) if open.end == head.start => {
                 open.end = head.end;
@@ -348,7 +411,7 @@ impl Merge {
                 self.cut_open();
             }
         }
-        let Some(tail) = parsed.tail else { return };
+        let Some(tail) = parsed.tail else { return complete };
         self.close();
         let mut global = vec![u32::MAX; parsed.dictionary.runs.len()];
         self.out.block.reserve(parsed.runs.len());
@@ -362,6 +425,7 @@ impl Merge {
         self.steps += 1;
         self.out.addresses.extend_from_slice(&parsed.addresses);
         self.open = Some(tail);
+        complete
     }
 
     /// Cuts full blocks from the front of an open run that has grown too long.
@@ -439,5 +503,36 @@ impl Merge {
         }
         self.out.new_blocks.push(def);
         id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lackey_counted() {
+        assert_eq!(exits(b"==6643==   total:         24,137"), Some(24_137));
+        for line in ["==6643==   taken:         24,137 (46%)", "==6643== total", "total: 5"] {
+            assert_eq!(exits(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn other_lines_may_come_first() {
+        let records = |n: usize| " S 1fff000728,8\nI  004010e9,5\n".repeat(n);
+        let noise = "### unhandled dwarf2 abbrev form code 0x25\n".repeat(9);
+        for (text, yes) in [
+            (noise.clone() + "==1== x\n" + &records(1), true),
+            ("hello\n".to_owned() + &records(8), true),
+            ("hello\n".to_owned() + &records(2), true),
+            ("hello\n".to_owned() + &records(1), false),
+            ("hello\n".to_owned() + &records(3) + "and so on\n", false),
+            (records(1) + "what\n", false),
+            (records(1), true),
+            (noise, false),
+        ] {
+            assert_eq!(Lackey.sniff(text.as_bytes()), yes, "{text}");
+        }
     }
 }

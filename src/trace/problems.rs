@@ -1,8 +1,8 @@
 //! Problems of one input, with their position in it.
 
 use super::error::TraceError;
-use super::input::{Locator, Place};
-use super::lines::Line;
+use super::input::{HEAD, Locator, Place};
+use super::lines::{Line, Lines};
 use super::reader::Listener;
 use crate::diagnostics::{Diagnostic, Severity};
 use rustc_hash::FxHashSet;
@@ -14,6 +14,29 @@ pub const MALFORMED_LINE: Kind =
     (Severity::Error, "malformed-line", "the line was left out; record again if there are many");
 pub const TRUNCATED: Kind =
     (Severity::Error, "truncated", "the steps before it were loaded; let the recorder finish");
+
+pub const FOREIGN_LINES: Kind =
+    (Severity::Warning, "foreign-lines", "write the log to a file of its own");
+pub const TOO_MANY_ACCESSES: Kind =
+    (Severity::Error, "too-many-accesses", "the others were left out; is this one instruction?");
+/// Accesses of a step at most: their number has 16 bits.
+pub const MOST_ACCESSES: usize = 65_535;
+
+/// Lines that must be of a format one after the other, for the input to be taken for it.
+const GOOD_LINES: usize = 8;
+/// As many are enough where the input ends with them.
+const FEW_LINES: usize = 3;
+
+/// Whether the first bytes of an input are of a format of which each line is `good` by itself. What
+/// another program wrote before them is passed over, and then more of them must be there.
+pub fn good_lines(head: &[u8], good: impl Fn(&[u8]) -> bool) -> bool {
+    let end = memchr::memrchr(b'\n', head).map_or(head.len(), |end| end + 1);
+    let mut lines = Lines::of(&head[..end]).map(|line| good(line.text)).peekable();
+    let before = std::iter::from_fn(|| lines.next_if(|good| !good)).count();
+    let first: Vec<bool> = lines.take(GOOD_LINES).collect();
+    let all = !first.is_empty() && first.iter().all(|good| *good);
+    all && (before == 0 || first.len() >= if head.len() < HEAD { FEW_LINES } else { GOOD_LINES })
+}
 
 /// Diagnostics of one input. Only the first of a kind is kept, so only that gets a message.
 pub struct Problems {

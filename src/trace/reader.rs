@@ -37,11 +37,19 @@ pub struct Context<'a> {
     pub jobs: usize,
 }
 
+/// What a recorder counted itself, to be compared with what was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Executions of conditional jumps, and iterations of repeated string instructions.
+    ConditionalExits(u64),
+}
+
 /// Who is told how the reading goes.
 pub trait Listener {
     fn diagnostic(&mut self, diagnostic: Diagnostic);
     /// Bytes of the input, compressed as it is, that were consumed since the last call.
     fn progress(&mut self, bytes: u64);
+    fn claim(&mut self, _: Claim) {}
 }
 
 /// Where the rows of a [`StepFormat`] go.

@@ -7,7 +7,7 @@ use super::problems::Kind;
 use super::reader::Sink;
 use crate::diagnostics::Severity;
 use crate::event::{Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, StepBatch};
-use crate::isa::{self, Registers};
+use crate::registers::{Registers, registers};
 use rustc_hash::FxHashMap;
 
 /// Steps of a batch.
@@ -36,12 +36,15 @@ pub fn isa_named(name: &str) -> Option<Isa> {
 
 pub const ISA_NAMES: &str = "x86_64, x86, arm, aarch64, riscv32, riscv64";
 
+/// Bytes of an instruction in memory order, and how many.
+pub type Opcode = ([u8; LONGEST_OPCODE], usize);
+
 /// An opcode as digits, in memory order.
 ///
 /// Processors with instructions of two or four bytes print them as numbers, a Thumb instruction of
 /// four bytes as its two halves one after the other; x86 prints bytes. None if it has no whole
 /// number of bytes, or none that the instruction set has.
-pub fn opcode(digits: &[u8], isa: Isa, thumb: bool) -> Option<([u8; LONGEST_OPCODE], usize)> {
+pub fn opcode(digits: &[u8], isa: Isa, thumb: bool) -> Option<Opcode> {
     let digits = without_prefix(digits);
     let size = digits.len() / 2;
     let fits = match isa {
@@ -75,7 +78,7 @@ pub struct Names {
 
 impl Names {
     pub fn new(isa: Isa) -> Names {
-        Names { file: isa::registers(isa), known: FxHashMap::default(), places: Vec::new() }
+        Names { file: registers(isa), known: FxHashMap::default(), places: Vec::new() }
     }
 
     /// The register that is the `place`th of its line; `Err` the first time that a name is met that
@@ -146,8 +149,7 @@ pub struct Record<'a> {
     pub time: u64,
     pub cpu: u32,
     pub pc: u64,
-    /// Bytes in memory order, and how many.
-    pub opcode: ([u8; LONGEST_OPCODE], usize),
+    pub opcode: Opcode,
     pub thumb: bool,
     pub text: &'a [u8],
     pub condition: Condition,
@@ -166,6 +168,11 @@ pub struct Lists {
 }
 
 impl Lists {
+    /// The values before the instruction, or after it.
+    pub fn values(&mut self, before: bool) -> &mut Vec<(RegSpan, u64)> {
+        if before { &mut self.before } else { &mut self.after }
+    }
+
     pub fn clear(&mut self) {
         self.before.clear();
         self.after.clear();
@@ -211,7 +218,7 @@ struct Thread {
 impl Steps {
     pub fn new(isa: Isa, registers_before: bool, flagged: bool, with_time: bool) -> Steps {
         Steps {
-            file: isa::registers(isa),
+            file: registers(isa),
             registers_before,
             flagged,
             with_time,
@@ -409,7 +416,7 @@ mod tests {
 
     #[test]
     fn a_value_is_listed_when_its_bytes_changed() {
-        let file = isa::registers(Isa::X86_64);
+        let file = registers(Isa::X86_64);
         let span = |name| file.lookup(name).unwrap();
         let (mut values, mut out) = (Vec::new(), Vec::new());
         for (name, value, listed) in [

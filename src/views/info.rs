@@ -61,7 +61,7 @@ impl Carries {
     fn without(self) -> Option<&'static str> {
         Some(match self {
             Carries::Accesses => {
-                "no dataflow; record with valgrind --tool=lackey --trace-mem=yes, or QEMU"
+                "no dataflow; record with valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes, or QEMU"
             }
             Carries::Registers => {
                 "only dataflow through memory; give the program with --elf, or record with QEMU"
@@ -114,7 +114,7 @@ pub fn carried(connection: &Connection) -> duckdb::Result<Carried> {
         }
         found.missing.push([
             "the order of steps, and sizes",
-            "data edges count dependences, and there are no calls and instances; record with valgrind --tool=lackey or QEMU",
+            "data edges count dependences, and there are no calls and instances; record with valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes, or QEMU",
         ]);
     }
     if some("carries_paths")? {

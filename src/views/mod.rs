@@ -38,7 +38,7 @@ pub enum ViewError {
     #[error("`{text}` is no step, address, FILE:LINE or variable of this run: {hint}")]
     NoCriterion { text: String, hint: String },
     #[error(
-        "this database has no {what}: its trace ({format}) tells of none; valgrind --tool=lackey --trace-mem=yes or QEMU record them"
+        "this database has no {what}: its trace ({format}) tells of none; valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes or QEMU record them"
     )]
     NotRecorded { what: &'static str, format: String },
     #[error(

@@ -9,6 +9,7 @@ use std::path::Path;
 const ROOMS: &[&[&str]] = &[
     &["id", "diagnostics", "text", "paths"],
     &["event"],
+    &["registers"],
     &["trace", "image"],
     &["isa"],
     &["analysis"],
@@ -31,13 +32,6 @@ const KNOWN: &[&str] = &[
     "analysis::reads -> analysis::data",
     "analysis::saves -> analysis::data",
     "analysis::segment -> analysis::block",
-    "trace -> trace::qemu",
-    "trace::execlog -> isa",
-    "trace::execlog -> isa::register_file",
-    "trace::qemu -> isa",
-    "trace::qemu -> trace",
-    "trace::record -> isa",
-    "trace::record -> isa::register_file",
 ];
 
 /// A module, its file's text without comments, strings and tests, and what it re-exports.

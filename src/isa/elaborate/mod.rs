@@ -9,7 +9,6 @@
 //! [`step`] finds the accesses of a step, [`run`] cuts runs where steps do not follow one another.
 
 use super::decoded::Decoded;
-use super::register_file::Registers;
 use super::resolve::CodeBytes;
 use super::{decoder, registers};
 use crate::diagnostics::Counted;
@@ -17,6 +16,7 @@ use crate::event::{
     BlockStep, Carries, Condition, Isa, LoggedAccess, RegSpan, RunBatch, RunEnd, StepBatch,
 };
 use crate::id::InstructionId;
+use crate::registers::Registers;
 use dictionary::{Dictionary, KnownInstruction};
 use problems::{ProblemCounts, UNDEFINED, UNKNOWN_CONDITION};
 use register_values::RegisterValues;

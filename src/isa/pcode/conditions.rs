@@ -3,7 +3,7 @@
 use crate::event::RegSpan;
 use crate::isa::decoded::{Decoded, FlowKind};
 use crate::isa::expr::{Expr, Operator};
-use crate::isa::register_file::Registers;
+use crate::registers::Registers;
 
 /// Flags with which ARM's conditions 0, 2, 4, ... hold: bit n is set if it holds with N Z C V = n.
 /// The odd ones are their opposites.

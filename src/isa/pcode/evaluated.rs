@@ -4,7 +4,7 @@ use super::register_map::RegisterMap;
 use super::symbolic::effects::Effects;
 use crate::event::{Isa, RegSpan};
 use crate::isa::expr::Expr;
-use crate::isa::register_file::Registers;
+use crate::registers::Registers;
 
 pub struct Evaluated<'a> {
     pub isa: Isa,

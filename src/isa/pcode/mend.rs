@@ -1,11 +1,11 @@
 //! Where the specifications are known to differ from the machine.
 
 use super::evaluated::Evaluated;
-use super::registers::{RISCV_F, RISCV_X};
 use super::symbolic::effects::ByteValue;
 use crate::event::{Isa, RegSpan};
 use crate::isa::decoded::MemOperand;
 use crate::isa::expr::{Expr, Operator};
+use crate::registers::risc::{RISCV_F, RISCV_X};
 use std::collections::BTreeSet;
 
 /// SIMD instructions whose destination is an operand too; the specifications' placeholders leave

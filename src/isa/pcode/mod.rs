@@ -29,14 +29,13 @@ mod evaluated;
 mod flow;
 mod mend;
 mod register_map;
-mod registers;
 mod specification;
 mod symbolic;
 #[cfg(test)]
 mod tests;
 mod unmodelled;
 
-pub use registers::registers;
+pub use crate::registers::risc::registers;
 
 /// Decoder of one of the instruction sets. Specifications load when first used (see
 /// [`Pcode::decode`]).

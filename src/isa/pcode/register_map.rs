@@ -1,8 +1,8 @@
 //! How SLEIGH's registers map to ours.
 
-use super::registers::{RISCV_F, RISCV_X, registers};
 use crate::event::{Isa, RegSpan};
-use crate::isa::register_file::Registers;
+use crate::registers::Registers;
+use crate::registers::risc::{RISCV_F, RISCV_X, registers};
 use std::collections::BTreeSet;
 
 /// How the bytes of a SLEIGH register are reported.

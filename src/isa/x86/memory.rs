@@ -1,10 +1,10 @@
 //! The memory that an instruction accesses.
 
-use super::registers::{RSP, bytes_of};
 use super::view::{View, is_read, is_written};
 use crate::event::RegSpan;
 use crate::isa::decoded::{FlowKind, MemOperand};
 use crate::isa::expr::{Expr, Operator};
+use crate::registers::x86::{RSP, bytes_of};
 use iced_x86::{CodeSize, Mnemonic, OpAccess, OpKind, Register as Iced, UsedMemory};
 
 /// Mnemonics of moves that change nothing, and beginnings of such.

@@ -20,7 +20,6 @@ use iced_x86::{
 use view::View;
 
 mod memory;
-mod registers;
 mod shuffle;
 #[cfg(test)]
 mod tests;
@@ -28,7 +27,7 @@ mod touched;
 mod vector;
 mod view;
 
-pub use registers::registers;
+pub use crate::registers::x86::registers;
 
 /// Decoder of x86-64 or 32-bit x86 code.
 pub struct X86 {

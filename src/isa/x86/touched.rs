@@ -1,10 +1,10 @@
 //! The registers that an instruction reads and writes.
 
-use super::registers::*;
 use super::view::{View, is_read, is_written};
 use crate::event::{Isa, RegSpan};
 use crate::isa::decoded::{ControlFlow, FlowKind};
 use crate::isa::system_call::argument_names;
+use crate::registers::x86::*;
 use iced_x86::{EncodingKind, Mnemonic, OpAccess, Register as Iced, RflagsBits};
 
 /// Bytes of registers; in no order, overlapping.

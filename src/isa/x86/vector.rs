@@ -1,9 +1,9 @@
 //! The bytes of vector registers that an instruction reads and writes, where they are not the whole
 //! register: scalars, half registers, lanes.
 
-use super::registers::{bytes_of, span};
 use super::view::View;
 use crate::event::RegSpan;
+use crate::registers::x86::{bytes_of, span};
 use iced_x86::{EncodingKind, OpKind};
 
 /// Bytes of a vector operand, should it be read and written.

@@ -1,7 +1,7 @@
 //! One instruction with what iced says of it.
 
-use super::registers::{FS_BASE, GS_BASE, span};
 use crate::event::RegSpan;
+use crate::registers::x86::{FS_BASE, GS_BASE, span};
 use iced_x86::{
     EncodingKind, Instruction, InstructionInfo, Mnemonic, OpAccess, OpKind, Register as Iced,
 };

@@ -5,7 +5,7 @@ use super::super::describe::NEXT;
 use crate::event::RegSpan;
 use crate::isa::decoded::{Decoded, MemOperand};
 use crate::isa::expr::Expr;
-use crate::isa::register_file::Registers;
+use crate::registers::Registers;
 
 /// See [`list`].
 pub enum RegisterList {

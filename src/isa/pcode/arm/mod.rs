@@ -4,7 +4,7 @@ use super::conditions;
 use super::describe::NEXT;
 use crate::event::RegSpan;
 use crate::isa::decoded::{ControlFlow, Decoded, FlowKind, RegAccess};
-use crate::isa::register_file::Registers;
+use crate::registers::Registers;
 
 pub mod lists;
 mod simd;

@@ -4,7 +4,7 @@ use super::super::describe::NEXT;
 use super::super::register_map::spans;
 use crate::event::RegSpan;
 use crate::isa::decoded::{Decoded, RegAccess};
-use crate::isa::register_file::Registers;
+use crate::registers::Registers;
 
 /// Multiplications by a scalar, by bits 11:8.
 const BY_SCALAR: [&str; 16] = [

@@ -1,7 +1,7 @@
 mod valgrind;
 
-use super::registers::{END, VECTORS, span};
 use super::*;
+use crate::registers::x86::{END, VECTORS, span};
 
 /// Registers by name with the bytes' width where it is not the register's (`xmm0:4`), control
 /// ones in brackets.

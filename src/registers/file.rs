@@ -1,8 +1,15 @@
 //! The register file of an instruction set.
 
-use super::decoded::RegAccess;
 use crate::event::RegSpan;
 use std::collections::HashMap;
+
+/// A register access; static, because an instruction's registers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RegAccess {
+    pub span: RegSpan,
+    /// Not data: program counter, stack pointer, flags, link register read by a return.
+    pub control: bool,
+}
 
 /// A full register of an instruction set.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Our numbering of the register file of x86, and how iced's registers map to it.
 
+use super::file::{Register, Registers};
 use crate::event::{Isa, RegSpan};
-use crate::isa::register_file::{Register, Registers};
 use iced_x86::Register as Iced;
 use std::sync::OnceLock;
 

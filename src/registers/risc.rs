@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
+use super::file::{Register, Registers};
 use crate::event::{Isa, RegSpan};
-use crate::isa::register_file::{Register, Registers};
 
 /// The register file of `isa`. x86 has its own module; asked for it, this gives an empty file.
 pub fn registers(isa: Isa) -> &'static Registers {

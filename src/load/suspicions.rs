@@ -1,0 +1,52 @@
+//! What a whole trace shows of how it was recorded.
+
+use crate::analysis::block::Insn;
+use crate::analysis::interleaving::Interleaving;
+use crate::diagnostics::{Diagnostic, Severity};
+use crate::event::BlockDef;
+
+/// Tells of lackey's logs in which valgrind went on past branches: `&&` is then run as one piece of
+/// code with one exit, and instructions behind the first branch are listed that never ran. So more
+/// conditional jumps are listed than lackey counted exits.
+///
+/// `exits` are those counts of all inputs, `counts` executions by block.
+pub fn chased(
+    exits: u64,
+    insns: &[Insn],
+    blocks: &[BlockDef],
+    counts: &[u64],
+) -> Option<Diagnostic> {
+    let exits_of = |block: &BlockDef| {
+        let flows = block.steps.iter().map(|step| insns[step.insn as usize].decoded.flow);
+        flows.filter(|flow| flow.conditional && flow.target.is_some() || flow.repeats).count()
+    };
+    let listed: u64 =
+        blocks.iter().zip(counts).map(|(block, count)| exits_of(block) as u64 * count).sum();
+    (listed > exits).then(|| Diagnostic {
+        severity: Severity::Error,
+        code: "chased-branches",
+        message: format!(
+            "{listed} conditional jumps are listed, but valgrind ran {exits}: instructions that never ran are in the log"
+        ),
+        position: String::new(),
+        remedy: "record with valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes --log-file=app.log ./app",
+    })
+}
+
+/// Times that what had ended was gone on with, in a log of several threads: fewer may be damage.
+const OFTEN: u64 = 3;
+
+/// Tells of several threads in a log that does not say so.
+pub fn interleaved(found: &Interleaving) -> Option<Diagnostic> {
+    (found.resumed >= OFTEN).then(|| Diagnostic {
+        severity: Severity::Error,
+        code: "threads-not-told-apart",
+        message: format!(
+            "control went back and forth between codes that had not called each other {} times: \
+             several threads as if they were one, whose calls and register dataflow are fiction",
+            found.resumed
+        ),
+        position: found.first.map_or_else(String::new, |seq| format!("step {}", seq.get())),
+        remedy: "record one thread, or with what tells threads apart: QEMU's execlog plugin, or its -d with exec",
+    })
+}
