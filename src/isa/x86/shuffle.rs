@@ -1,9 +1,9 @@
 //! Shuffles: which bytes of their sources they take.
 
-use super::registers::span;
 use super::vector::{Part, Vector};
 use super::view::View;
 use crate::event::RegSpan;
+use crate::registers::x86::span;
 use iced_x86::OpKind;
 
 /// Bytes of a lane of 16: offset and size.
