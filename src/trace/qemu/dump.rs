@@ -127,6 +127,11 @@ impl Template {
         hex_digits(dump.get(field.start..field.start + field.length)?)
     }
 
+    /// Whether the status register is that of ARM's M profile.
+    pub fn is_m_profile(&self) -> bool {
+        self.m_profile
+    }
+
     /// Whether ARM's status register, in the field `psr`, says Thumb: its T bit, which processors
     /// of the M profile (`XPSR`) have in another place.
     pub fn thumb(&self, psr: Option<usize>) -> bool {

@@ -7,6 +7,7 @@
 //! bytes at a time: only what differs is parsed.
 
 mod dump;
+mod exceptions;
 mod listing;
 mod reader;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! From dumps and listings to steps.
 
 use super::dump::{Template, begins, dump_isa};
+use super::exceptions::{self, Exceptions, State};
 use super::listing::{Listing, define, disassembly, packed};
 use crate::diagnostics::Severity;
 use crate::event::{Carries, Condition, Isa, StepBatch};
@@ -67,11 +68,18 @@ struct Cpu {
     template: Template,
     /// Its last step was the system call that ends a thread: what follows is another thread's.
     ended: bool,
+    exceptions: Exceptions,
 }
 
 impl Cpu {
     fn new(index: u32, thread: u32) -> Cpu {
-        Cpu { index, thread, template: Template::default(), ended: false }
+        Cpu {
+            index,
+            thread,
+            template: Template::default(),
+            ended: false,
+            exceptions: Exceptions::default(),
+        }
     }
 }
 
@@ -114,6 +122,9 @@ pub struct Reader {
     pc: Option<usize>,
     psr: Option<usize>,
     call: Option<usize>,
+    /// Those with the stack pointer and the link register.
+    sp: Option<usize>,
+    link: Option<usize>,
     /// The log says whose each dump is.
     with_cpus: bool,
     user_mode: bool,
@@ -140,6 +151,8 @@ impl Reader {
             pc: None,
             psr: None,
             call: None,
+            sp: None,
+            link: None,
             with_cpus: false,
             user_mode: false,
             system_calls: Vec::new(),
@@ -327,6 +340,8 @@ impl Reader {
         self.pc = template.field(file.pc);
         self.psr = template.field(file.lookup("cpsr")).filter(|_| isa == Isa::Arm);
         self.call = template.field(file.lookup(exit_call(isa).0));
+        self.sp = template.field(file.sp);
+        self.link = template.field(file.link);
         self.user_mode = is_user_mode(dump, isa);
         if self.pc.is_none() {
             let message = "no program counter among the registers";
@@ -353,6 +368,14 @@ impl Reader {
             self.batch.position = offset;
         }
         let cpu = &mut self.cpus[self.current];
+        if cpu.template.is_m_profile() {
+            let value = |field| cpu.template.value(field).unwrap_or(0);
+            let number = value(self.psr) & exceptions::NUMBER;
+            let state = State { number, sp: value(self.sp), lr: value(self.link) };
+            let at = self.batch.insn.len() as u32;
+            let events = cpu.exceptions.step(cpu.thread, state);
+            self.batch.events.extend(events.into_iter().map(|event| (at, event)));
+        }
         self.batch.insn.push(insn);
         self.batch.thread.push(cpu.thread);
         self.batch.condition.push(Condition::Unknown);
