@@ -15,8 +15,13 @@ const MOST: usize = 1 << 16;
 pub struct Interleaving {
     /// Successors of the steps at which control went back to what had been interrupted.
     left: FxHashSet<u64>,
+    /// Addresses behind system calls: a signal's handler begins at none of them, but a new thread
+    /// does, and one that had waited goes on there.
+    behind_calls: FxHashSet<u64>,
     pub resumed: u64,
-    /// Step that was the first to do so.
+    /// Times that control was taken to behind a system call.
+    pub woken: u64,
+    /// Step that was the first to do either.
     pub first: Option<Seq>,
 }
 
@@ -28,10 +33,17 @@ impl Interleaving {
         }
     }
 
+    /// An instruction that is a system call, by the address behind it.
+    pub fn system_call(&mut self, behind: u64) {
+        self.behind_calls.insert(behind);
+    }
+
     /// Control was taken to this address.
     pub fn arrive(&mut self, address: u64, seq: Option<Seq>) {
-        if self.left.contains(&address) {
-            self.resumed += 1;
+        let (resumed, woken) = (self.left.contains(&address), self.behind_calls.contains(&address));
+        self.resumed += u64::from(resumed);
+        self.woken += u64::from(woken);
+        if resumed || woken {
             self.first = self.first.or(seq);
         }
     }

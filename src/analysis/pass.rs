@@ -14,7 +14,7 @@ use super::transfer::{End, Previous, classify, resumes};
 use super::{CodeMap, Details, Options, Output};
 use crate::event::{BlockDef, EventSink, InsnDef, MemShape, RunBatch, RunEnd, SystemCall};
 use crate::id::{Seq, ThreadId};
-use crate::isa::Decoded;
+use crate::isa::{Decoded, FlowKind};
 
 /// Steps of a trace among which its first stack pointer is looked for.
 const FIRST_SP_STEPS: u64 = 1 << 20;
@@ -127,6 +127,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 
     /// Adds an instruction to the dictionary; its id is the number of those before it.
     pub fn add_insn(&mut self, def: InsnDef, decoded: Decoded) {
+        if decoded.flow.kind == FlowKind::Syscall {
+            self.interleaving.system_call(def.address.wrapping_add(decoded.size.into()));
+        }
         let function = self.code.function_at(def.address);
         let copies = self.code.is_through(function);
         self.machine.data.sums.add_instruction(function);
@@ -330,7 +333,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             Transfer::Return { depth }
                 if matches!(thread.calls.frames()[depth].token, End::Resume(_)) =>
             {
-                if let Some(previous) = thread.previous.as_ref().filter(|p| !p.last.kind.returns()) {
+                if let Some(previous) = thread.previous.as_ref().filter(|p| !p.last.kind.returns())
+                {
                     let [_, successors @ ..] = resumes(&previous.last);
                     self.interleaving.leave(&successors);
                 }

@@ -34,17 +34,17 @@ pub fn chased(
 }
 
 /// Times that what had ended was gone on with, in a log of several threads: fewer may be damage.
-const OFTEN: u64 = 3;
+const OFTEN: u64 = 2;
 
 /// Tells of several threads in a log that does not say so.
 pub fn interleaved(found: &Interleaving) -> Option<Diagnostic> {
-    (found.resumed >= OFTEN).then(|| Diagnostic {
+    (found.resumed >= OFTEN || found.woken > 0).then(|| Diagnostic {
         severity: Severity::Error,
         code: "threads-not-told-apart",
         message: format!(
             "control went back and forth between codes that had not called each other {} times: \
              several threads as if they were one, whose calls and register dataflow are fiction",
-            found.resumed
+            found.resumed + found.woken
         ),
         position: found.first.map_or_else(String::new, |seq| format!("step {}", seq.get())),
         remedy: "record one thread, or with what tells threads apart: QEMU's execlog plugin, or its -d with exec",
