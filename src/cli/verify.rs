@@ -1,17 +1,21 @@
 use super::database::Database;
 use crate::query;
-use std::io::Write;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 /// Recomputes the derived levels with SQL and compares them with what the build stored
 ///
 /// The SQL is in queries/derive. From the low level alone it derives call instances, last writers,
-/// saved registers, communications, intervals, dataflow and their sums anew. Exit code 1 if
-/// anything differs.
+/// saved registers, communications, intervals, dataflow and their sums anew, in windows of the run.
+/// Exit code 1 if anything differs.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     database: Database,
+    /// Memory for tables, in MiB; what is more is spilled to disk
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    memory_limit: u64,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -21,8 +25,26 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         writeln!(out, "not applicable: {reason}")?;
         return Ok(ExitCode::SUCCESS);
     }
+    // Less than this is not enough for the rows of one window.
+    anyhow::ensure!(
+        args.memory_limit >= 256,
+        "--memory-limit {}: 256 MiB at least",
+        args.memory_limit
+    );
+    db.execute_batch(&format!("SET memory_limit = '{}MiB'", args.memory_limit))?;
+    let bar =
+        if std::io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    let style = "{bar:30} {percent} %, {eta} left";
+    bar.set_style(
+        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    let verdicts = query::verify(&db, query::WINDOW, &mut |progress| {
+        bar.set_length(progress.total);
+        bar.set_position(progress.done);
+    });
+    bar.finish_and_clear();
     let mut holds = true;
-    for v in query::verify(&db)? {
+    for v in verdicts? {
         let word = if v.holds() { "equal" } else { "DIFFERENT" };
         writeln!(
             out,

@@ -89,11 +89,10 @@ fn closure(start: i64, next: &BTreeMap<i64, Vec<i64>>) -> BTreeSet<i64> {
     seen
 }
 
-/// Random programs spill and reload as they like.
+/// Random programs save and unwind as they like.
 #[test]
 fn slices_of_random_programs_are_closures() {
     let scratch = Scratch::new("slices-random");
-    let mut several = 0;
     for seed in 1..6 {
         let mut random = Random::new(seed);
         let program = Program::new(&mut random);
@@ -102,8 +101,6 @@ fn slices_of_random_programs_are_closures() {
         let connection = open(&db);
         let stored: Vec<Kept> = kept(&connection);
         assert_eq!(replayed(&connection), stored, "seed {seed}");
-        let more = "SELECT count(*) FROM saved_register WHERE restores > 1";
-        several += connection.query_row(more, [], |r| r.get::<_, i64>(0)).unwrap();
         let (mut sources, mut sinks) = (BTreeMap::new(), BTreeMap::new());
         for (write, _, read, ..) in stored {
             if let Some(write) = write {
@@ -117,5 +114,4 @@ fn slices_of_random_programs_are_closures() {
             assert_eq!(slice(&db, at, "--forward"), closure(at, &sinks), "seed {seed}, {at}");
         }
     }
-    assert!(several > 0, "no program reloads twice");
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 fn equal(name: &str, db: &Path) {
     let connection = open(db);
     assert_eq!(addfg::query::not_applicable(&connection).unwrap(), None, "{name}");
-    let verdicts = addfg::query::verify(&connection).unwrap();
+    let verdicts = addfg::query::verify(&connection, addfg::query::WINDOW, &mut |_| {}).unwrap();
     assert_eq!(verdicts.len(), 8, "{name}");
     for v in verdicts {
         assert!(v.holds(), "{name}: {}: {:#?}", v.table, v.examples);

@@ -1,9 +1,12 @@
 -- Dataflow between functions by via.
--- reads: located_read
+-- reads: flow_part, cell_part
 -- as the table function_edge
 CREATE TEMP TABLE derived_function_edge AS
-SELECT writer_function_id, reader_function_id, via, count(*) AS bytes,
-       count(DISTINCT (reader_call_id, byte, is_register, thread_id, write_id)) AS unique_bytes,
-       count(DISTINCT (byte, is_register, CASE WHEN is_register THEN thread_id END)) AS addresses,
-       count(DISTINCT (write_id, read_id)) AS transfers
-FROM located_read GROUP BY ALL;
+WITH cell AS (
+    SELECT writer_function_id, reader_function_id, via, sum(bit_count(mask))::BIGINT AS addresses FROM cell_part GROUP BY ALL),
+flow AS (
+    SELECT writer_function_id, reader_function_id, via, sum(bytes)::BIGINT AS bytes, sum(unique_bytes)::BIGINT AS unique_bytes,
+           sum(transfers)::BIGINT AS transfers
+    FROM flow_part GROUP BY ALL)
+SELECT writer_function_id, reader_function_id, via, bytes, unique_bytes, addresses, transfers
+FROM flow JOIN cell USING (writer_function_id, reader_function_id, via);

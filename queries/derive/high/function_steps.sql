@@ -1,8 +1,11 @@
 -- Steps of instances and their sums over descendants.
--- reads: step_call, derived_call
+-- reads: step_call, last_part, derived_call
 -- call_id, steps_self, steps_total
 CREATE TEMP TABLE derived_steps AS
-WITH RECURSIVE self AS MATERIALIZED (SELECT call_id, count(*) AS steps_self FROM step_call GROUP BY call_id),
+WITH RECURSIVE span AS (
+    SELECT s.call_id, coalesce(lead(s.steps_before) OVER t, l.steps) - s.steps_before AS steps
+    FROM step_call s JOIN last_part l USING (thread_id) WINDOW t AS (PARTITION BY s.thread_id ORDER BY s.seq)),
+self AS MATERIALIZED (SELECT call_id, sum(steps)::BIGINT AS steps_self FROM span GROUP BY call_id),
 up AS (
     SELECT s.call_id, s.steps_self, c.parent_call_id AS next FROM self s JOIN derived_call c USING (call_id)
     UNION ALL

@@ -1,47 +1,58 @@
--- Steps to which control did not simply go on from the step before in their thread (rules 1 to 5 of docs/semantics.md).
--- reads: opcode_line, instruction, block_run, block_step, data_access, meta
--- seq, thread_id, from_seq, function_id, address, kind (root, call, return, jump, other: a signal begins or ends), token (return
+-- Where control did not simply go on from the step before in its thread (rules 1 to 5 of docs/semantics.md), of a window of the run.
+-- reads: block_run, block_part, code, meta, last_part
+-- transfer: seq, thread_id, from_seq, function_id, address, kind (root, call, return, other: a signal begins or ends), token (return
 -- address: of a call the one it leaves, of a return the one it goes to), slot, instruction_id (that transferred), resumes (other)
-CREATE TEMP TABLE transfer AS
-WITH code AS (
-    SELECT instruction_id, address, ((address::HUGEINT + size) % 18446744073709551616)::UBIGINT AS next, function_id, class, target,
-           conditional, repeats
-    FROM instruction),
-step AS (
-    SELECT o.seq, o.thread_id, o.instruction_id, lag(o.seq) OVER t AS from_seq, lag(o.instruction_id) OVER t AS from_id,
-           lag(o.executed) OVER t AS executed
-    FROM opcode_line o WINDOW t AS (PARTITION BY o.thread_id ORDER BY o.seq)),
-moved AS (
-    SELECT s.seq, s.thread_id, s.from_seq, s.from_id, s.executed, n.address, n.function_id, p.next, p.address AS from_address, p.class, p.target, p.conditional
-    FROM step s JOIN code n USING (instruction_id) LEFT JOIN code p ON p.instruction_id = s.from_id
-    WHERE s.from_seq IS NULL OR NOT (n.address = p.next OR (p.repeats AND n.address = p.address))),
-finish AS (
-    SELECT r.start_seq + b.steps - 1 AS seq, r.sp, coalesce(r.linked, false) AS linked
-    FROM block_run r JOIN (SELECT block_id, count(*) AS steps FROM block_step GROUP BY ALL) b USING (block_id)),
--- The slot of the return address: where a call stored it, where a return loaded it.
-slot AS (
-    SELECT m.seq, arg_max(a.address, a.ordinal) AS address
-    FROM moved m JOIN data_access a ON a.seq = m.from_seq AND a.space = 'memory'
-    WHERE CASE m.class WHEN 'call' THEN a.is_write AND a.is_stack_relative WHEN 'return' THEN NOT a.is_write AND a.is_control END
-    GROUP BY m.seq)
-SELECT m.seq, m.thread_id, m.from_seq, m.function_id, m.address,
-       CASE WHEN m.from_seq IS NULL THEN 'root'
-            WHEN m.executed AND (m.class = 'call' OR (m.class = 'jump' AND f.linked)) THEN 'call'
-            WHEN m.executed AND m.class IN ('return', 'exception_return') THEN 'return'
-            WHEN (m.executed AND m.class IN ('jump', 'call', 'return', 'exception_return') AND (m.target IS NULL OR m.target = m.address))
-                 OR m.class = 'unknown' THEN 'jump'
+-- mark: seq, thread_id, function_id, from_seq, steps_before (of the thread): where control was transferred or got to another function
+-- last_part: the last part of each thread, with its steps so far
+-- each: window
+CREATE OR REPLACE TEMP TABLE step_from AS
+WITH piece AS (
+    SELECT r.start_seq + p.first_step AS seq, r.start_seq + p.last_step AS last_seq, r.thread_id, p.function_id, p.first_id, p.last_id,
+           p.executed, r.address[p.call_index + 1] AS call_slot, r.address[p.return_index + 1] AS return_slot,
+           CASE WHEN p.is_end THEN r.sp END AS sp, CASE WHEN p.is_end THEN coalesce(r.linked, false) ELSE false END AS linked,
+           (p.last_step - p.first_step + 1)::BIGINT AS steps
+    FROM block_run r JOIN block_part p USING (block_id)
+    WHERE r.start_seq >= getvariable('lo') AND r.start_seq < getvariable('hi')
+    UNION ALL FROM last_part)
+SELECT *, lag({seq: last_seq, id: last_id, executed: executed, call_slot: call_slot, return_slot: return_slot, sp: sp, linked: linked,
+               function_id: function_id}) OVER t AS before,
+       coalesce(sum(steps) OVER (PARTITION BY thread_id ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)::BIGINT AS steps_before
+FROM piece WINDOW t AS (PARTITION BY thread_id ORDER BY seq);
+CREATE OR REPLACE TEMP TABLE moved AS
+WITH move AS (
+    SELECT s.seq, s.thread_id, s.before.seq AS from_seq, s.before.id AS from_id, s.before.executed AS executed,
+           s.before.linked AS linked, s.before.sp AS sp, s.before.call_slot AS call_slot, s.before.return_slot AS return_slot,
+           n.address, n.function_id, p.next, p.address AS from_address, p.class, p.target, p.conditional, s.steps_before
+    FROM step_from s JOIN code n ON n.instruction_id = s.first_id LEFT JOIN code p ON p.instruction_id = s.before.id
+    WHERE s.seq >= getvariable('lo')
+      AND (s.before IS NULL OR NOT coalesce(n.address = p.next OR (p.repeats AND n.address = p.address), false)))
+SELECT seq, thread_id, from_seq, function_id, address,
+       CASE WHEN from_seq IS NULL THEN 'root'
+            WHEN executed AND (class = 'call' OR (class = 'jump' AND linked)) THEN 'call'
+            WHEN executed AND class IN ('return', 'exception_return') THEN 'return'
+            WHEN (executed AND class IN ('jump', 'call', 'return', 'exception_return') AND (target IS NULL OR target = address))
+                 OR class = 'unknown' THEN 'jump'
             ELSE 'other' END AS kind,
-       CASE WHEN kind = 'call' THEN m.next WHEN kind = 'return' THEN m.address END AS token,
+       CASE WHEN kind = 'call' THEN next WHEN kind = 'return' THEN address END AS token,
        CASE WHEN kind NOT IN ('call', 'return') THEN NULL
             -- With a link register the stack pointer stands for the slot.
-            WHEN (SELECT value FROM meta WHERE key = 'isa') IN ('x86', 'x86_64') THEN s.address
-            ELSE f.sp END AS slot,
-       m.from_id AS instruction_id,
+            WHEN (SELECT value FROM meta WHERE key = 'isa') IN ('x86', 'x86_64')
+                THEN CASE class WHEN 'call' THEN call_slot WHEN 'return' THEN return_slot END
+            ELSE sp END AS slot,
+       from_id AS instruction_id,
        -- Where control may go on that was taken away here: at the step itself, if it failed, or behind it.
        CASE WHEN kind <> 'other' THEN NULL
-            WHEN m.target IS NULL OR NOT m.executed OR m.class = 'next' THEN [m.from_address, m.next]
-            WHEN m.conditional THEN [m.from_address, m.next, m.target]
-            ELSE [m.from_address, m.target] END AS resumes
-FROM moved m LEFT JOIN finish f ON f.seq = m.from_seq LEFT JOIN slot s ON s.seq = m.seq;
--- Frames that ended before the return that would match them came: none known yet.
-CREATE TEMP TABLE death (start_seq BIGINT, end_seq BIGINT);
+            WHEN target IS NULL OR NOT executed OR class = 'next' THEN [from_address, next]
+            WHEN conditional THEN [from_address, next, target]
+            ELSE [from_address, target] END AS resumes
+FROM move;
+INSERT INTO transfer SELECT * FROM moved WHERE kind <> 'jump';
+INSERT INTO mark
+SELECT s.seq, s.thread_id, s.function_id, s.before.seq, s.steps_before
+FROM step_from s LEFT JOIN (SELECT seq FROM moved WHERE kind <> 'jump') m USING (seq)
+WHERE s.seq >= getvariable('lo') AND (m.seq IS NOT NULL OR s.before IS NULL OR s.before.function_id <> s.function_id);
+CREATE OR REPLACE TEMP TABLE last_part AS
+SELECT max(seq) AS seq, max(last_seq) AS last_seq, thread_id, arg_max(function_id, seq) AS function_id, arg_max(first_id, seq) AS first_id,
+       arg_max(last_id, seq) AS last_id, arg_max(executed, seq) AS executed, arg_max({v: call_slot}, seq).v AS call_slot,
+       arg_max({v: return_slot}, seq).v AS return_slot, arg_max({v: sp}, seq).v AS sp, arg_max(linked, seq) AS linked, sum(steps)::BIGINT AS steps
+FROM step_from GROUP BY thread_id;

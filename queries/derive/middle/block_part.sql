@@ -1,0 +1,37 @@
+-- Parts of blocks: longest runs of steps of one function that follow one another. No call instance begins or ends within one.
+-- reads: block_step, block_access, instruction
+-- code: instructions as control sees them; next: the address behind
+-- block_part: block_id, part, first_step, last_step, function_id, first_id, last_id (instructions), executed (the last one), call_index,
+-- return_index (where it stores or loads a return address, among the addresses of a run), is_end (of the block)
+CREATE TEMP TABLE code AS
+SELECT instruction_id, address, ((address::HUGEINT + size) % 18446744073709551616)::UBIGINT AS next, function_id, class, target,
+       conditional, repeats
+FROM instruction;
+CREATE TEMP TABLE block_part AS
+WITH step AS (
+    SELECT s.block_id, s.step, s.instruction_id, s.executed, n.function_id, n.address,
+           lag(s.instruction_id) OVER b AS from_id, lead(s.step) OVER b IS NULL AS is_end
+    FROM block_step s JOIN code n USING (instruction_id) WINDOW b AS (PARTITION BY s.block_id ORDER BY s.step)),
+cut AS (
+    SELECT s.*, CASE WHEN p.instruction_id IS NULL OR p.function_id <> s.function_id
+                          OR NOT coalesce(s.address = p.next OR (p.repeats AND s.address = p.address), false) THEN 1 ELSE 0 END AS begins
+    FROM step s LEFT JOIN code p ON p.instruction_id = s.from_id),
+numbered AS (SELECT *, sum(begins) OVER (PARTITION BY block_id ORDER BY step) AS part FROM cut),
+slot AS (
+    SELECT block_id, step, arg_max(memory_index, ordinal) FILTER (is_write AND is_stack_relative) AS call_index,
+           arg_max(memory_index, ordinal) FILTER (NOT is_write AND is_control) AS return_index
+    FROM block_access WHERE space = 'memory' GROUP BY ALL)
+SELECT n.block_id, n.part::INTEGER AS part, min(n.step) AS first_step, max(n.step) AS last_step, any_value(n.function_id) AS function_id,
+       arg_min(n.instruction_id, n.step) AS first_id, arg_max(n.instruction_id, n.step) AS last_id, arg_max(n.executed, n.step) AS executed,
+       arg_max(s.call_index, n.step) AS call_index, arg_max(s.return_index, n.step) AS return_index, bool_or(n.is_end) AS is_end
+FROM numbered n LEFT JOIN slot s USING (block_id, step) GROUP BY n.block_id, n.part;
+-- What the windows of `transfer` fill.
+CREATE TEMP TABLE transfer (
+    seq BIGINT, thread_id INTEGER, from_seq BIGINT, function_id INTEGER, address UBIGINT, kind VARCHAR, token UBIGINT, slot UBIGINT,
+    instruction_id INTEGER, resumes UBIGINT[]);
+CREATE TEMP TABLE mark (seq BIGINT, thread_id INTEGER, function_id INTEGER, from_seq BIGINT, steps_before BIGINT);
+CREATE TEMP TABLE last_part (
+    seq BIGINT, last_seq BIGINT, thread_id INTEGER, function_id INTEGER, first_id INTEGER, last_id INTEGER, executed BOOLEAN,
+    call_slot UBIGINT, return_slot UBIGINT, sp UBIGINT, linked BOOLEAN, steps BIGINT);
+-- Frames that ended before the return that would match them came: none known yet.
+CREATE TEMP TABLE death (start_seq BIGINT, end_seq BIGINT);

@@ -1,0 +1,191 @@
+//! What `addfg verify` does: the derived levels once more, by the SQL of `queries/derive`, against
+//! what the build stored.
+//!
+//! The run is gone through in windows, three times: for the call instances, for the saved
+//! registers, and for the communications with their sums. From window to window goes what the
+//! writes before it left in each byte, and which versions of bytes call instances that still live
+//! have read, so that each window alone gives exactly its rows. Memory is that of a window; what
+//! grows with the program or its calls lies in temporary tables, which DuckDB spills.
+
+use super::compare::{Verdict, compare};
+use super::derive::{CALLS, COMPACT, DATA, EVENTS, SAVES, Walk, run_all};
+use super::tables;
+use duckdb::Connection;
+
+/// Steps of a window, unless another number is asked for.
+pub const WINDOW: i64 = 1 << 18;
+
+/// How far a verification is, in steps that were gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub done: u64,
+    pub total: u64,
+}
+
+/// Calls whose entry or exit is missing, at most: each takes `middle/event_pair` once more.
+const MOST_MISFITS: i64 = 2000;
+
+/// Why a database leaves nothing to verify.
+pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>> {
+    let detail: String =
+        connection.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
+    if !matches!(detail.as_str(), "pairs" | "full") {
+        return Ok(Some(format!("detail {detail} keeps no low level: build with --detail pairs")));
+    }
+    let sql = "SELECT count(*) > 0 FROM meta WHERE key = ?";
+    if connection.query_row(sql, [crate::store::sqlite::LEFT_OUT_KEY], |r| r.get(0))? {
+        return Ok(Some(format!(
+            "no low level to derive from: {}",
+            crate::store::open::why_no_steps(connection)?
+        )));
+    }
+    let through: Option<String> =
+        connection
+            .query_row("SELECT max(value) FROM meta WHERE key = 'through'", [], |r| r.get(0))?;
+    if let Some(through) = through {
+        return Ok(Some(format!(
+            "built with --through {through}, which the SQL does not know: build without it"
+        )));
+    }
+    let kernel = "SELECT count(*) > 0 FROM system_call_access";
+    if connection.query_row(kernel, [], |r| r.get(0))? {
+        return Ok(Some(
+            "the trace has what system calls read and wrote, which the SQL does not know".into(),
+        ));
+    }
+    if has_events(connection)? {
+        let chained = "SELECT count(*) FROM diagnostic WHERE code = 'xray-chained'";
+        if connection.query_row(chained, [], |r| r.get::<_, i64>(0))? > 0 {
+            return Ok(Some(
+                "its tail exits name the first function of a chain of tail calls, which the SQL does not know".into(),
+            ));
+        }
+        let misfits = "SELECT count(*) FROM function_call WHERE kind = 'gap' OR ending = 'unwound'";
+        let misfits: i64 = connection.query_row(misfits, [], |r| r.get(0))?;
+        return Ok((misfits > MOST_MISFITS).then(|| {
+            format!("{misfits} calls lack an entry or exit; the SQL takes {MOST_MISFITS} at most: record with larger buffers")
+        }));
+    }
+    let steps: i64 = connection.query_row("SELECT count(*) FROM block_run", [], |r| r.get(0))?;
+    if steps == 0 {
+        return Ok(Some(
+            "the trace has no steps: what is in the tables comes from it as it is".into(),
+        ));
+    }
+    // Only DCFG has blocks whose instructions are not known, and steps that each thread counts for
+    // itself.
+    let known =
+        "SELECT count(*) FROM block_run WHERE block_id NOT IN (SELECT block_id FROM block_step)";
+    let dcfg = "SELECT count(*) > 0 FROM meta WHERE key = 'dcfg_version'";
+    if !connection.query_row(dcfg, [], |r| r.get(0))? {
+        return Ok(None);
+    }
+    if connection.query_row(known, [], |r| r.get::<_, i64>(0))? > 0 {
+        return Ok(Some(
+            "steps are known by block only, and the SQL needs instructions: give the program, --elf FILE".into(),
+        ));
+    }
+    let threads = "SELECT count(DISTINCT thread_id) FROM block_run";
+    Ok((connection.query_row(threads, [], |r| r.get::<_, i64>(0))? > 1)
+        .then(|| "each thread counts its own steps, and the SQL needs one order of all".into()))
+}
+
+/// Whether the low level is entries and exits of functions.
+fn has_events(connection: &Connection) -> duckdb::Result<bool> {
+    connection.query_row("SELECT EXISTS (FROM call_event_row)", [], |r| r.get(0))
+}
+
+/// The run in windows.
+struct Run<'a> {
+    connection: &'a Connection,
+    first: i64,
+    /// Behind the last step.
+    end: i64,
+    /// Steps of a window at least.
+    window: i64,
+    done: u64,
+    take: &'a mut dyn FnMut(Progress),
+}
+
+impl Run<'_> {
+    /// Goes through the run once; `each` is called behind every window with its number from 1.
+    fn walk(
+        &mut self,
+        walk: &Walk,
+        mut each: impl FnMut(&Connection, u32) -> duckdb::Result<()>,
+    ) -> duckdb::Result<()> {
+        run_all(self.connection, walk.before)?;
+        let (mut low, mut number) = (self.first, 0);
+        while low < self.end {
+            // It ends where a run of a block begins, so that none is cut in two.
+            let sql = "SELECT coalesce(min(start_seq), ?) FROM block_run WHERE start_seq >= ?";
+            let high: i64 = self.connection.query_row(
+                sql,
+                [self.end, low.saturating_add(self.window)],
+                |r| r.get(0),
+            )?;
+            self.connection.execute_batch(&format!(
+                "SET VARIABLE lo = {low}::BIGINT; SET VARIABLE hi = {high}::BIGINT"
+            ))?;
+            run_all(self.connection, walk.window)?;
+            number += 1;
+            each(self.connection, number)?;
+            self.done += high.abs_diff(low);
+            let total = 3 * self.end.abs_diff(self.first);
+            (self.take)(Progress { done: self.done, total });
+            low = high;
+        }
+        run_all(self.connection, walk.behind)
+    }
+}
+
+/// Recomputes the derived levels in temporary tables and compares them as multisets.
+///
+/// `window`: steps of which the accesses are in memory at a time ([`WINDOW`]).
+pub fn verify(
+    connection: &Connection,
+    window: i64,
+    take: &mut dyn FnMut(Progress),
+) -> duckdb::Result<Vec<Verdict>> {
+    if has_events(connection)? {
+        run_all(connection, &EVENTS)?;
+        return tables::of_events().iter().map(|t| compare(connection, t)).collect();
+    }
+    // The order of rows is none of a multiset's, and to keep it takes memory.
+    connection.execute_batch("SET preserve_insertion_order = false")?;
+    let bounds = "SELECT min(start_seq), max(start_seq + steps) FROM block_run
+                  JOIN (SELECT block_id, count(*) AS steps FROM block_step GROUP BY ALL) USING (block_id)";
+    let (first, end) = connection.query_row(bounds, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let mut run = Run { connection, first, end, window: window.max(1), done: 0, take };
+    run.walk(&CALLS, |_, _| Ok(()))?;
+    run.walk(&SAVES, |_, _| Ok(()))?;
+    let full = "SELECT value = 'full' FROM meta WHERE key = 'detail'";
+    let table = tables::communication(connection.query_row(full, [], |r| r.get(0))?);
+    let mut communication = Verdict::new(table.name);
+    run.walk(&DATA, |connection, number| {
+        communication.add(compare(connection, &table)?);
+        // Twice as many windows each time, so that all of it costs little more than the last.
+        if number.is_power_of_two() { COMPACT.run(connection) } else { Ok(()) }
+    })?;
+    // Rows of no step of the run.
+    let all: i64 = connection.query_row("SELECT count(*) FROM communication", [], |r| r.get(0))?;
+    communication.extra += all - communication.equal - communication.extra;
+    let mut verdicts = vec![communication];
+    for table in tables::of_windows().iter().chain(&tables::of_calls()) {
+        verdicts.push(compare(connection, table)?);
+    }
+    verdicts.sort_by_key(|v| ORDER.iter().position(|name| *name == v.table));
+    Ok(verdicts)
+}
+
+/// The order in which tables are told of: from calls to sums.
+const ORDER: [&str; 8] = [
+    "function_call",
+    "saved_register",
+    "communication",
+    "control_flow",
+    "dataflow",
+    "function_edge",
+    "instruction_edge",
+    "call_edge",
+];
