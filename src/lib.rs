@@ -53,7 +53,7 @@
 //!     .into_iter()
 //!     .filter(|(_, _, edge)| edge.bytes() > 0)
 //!     .map(|(from, to, edge)| {
-//!         let name = |node| &graph.graph[node].name;
+//!         let name = |node: petgraph::graph::NodeIndex| &graph.graph[node].name;
 //!         format!("{} -> {}: {} bytes", name(from), name(to), edge.bytes())
 //!     })
 //!     .collect();

@@ -6,6 +6,6 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'low_level')
             WHEN max(value) IN ('pairs', 'full')
             THEN 'its trace (' || coalesce((SELECT string_agg(t.format, ', ')
                                             FROM (SELECT DISTINCT format FROM input WHERE role = 'trace' ORDER BY format) t), '?')
-                 || ') has none; valgrind --tool=lackey --trace-mem=yes or QEMU record them'
+                 || ') has none; valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes or QEMU record them'
             ELSE 'detail ' || coalesce(max(value), 'unknown') || ' leaves them out; build it with --detail pairs or more' END AS why
 FROM meta WHERE key = 'detail';

@@ -353,7 +353,9 @@ fn allocations_through_the_linkage_table() {
     let source = repository("tests/programs/allocations.c");
     make("gcc", &source, &["-O2", "-no-pie"], &elf);
     let expected = told(&run("qemu-x86_64", &elf, &log));
-    load(&log, &elf, &db, &[]);
+    // What ld.so saves with `xsave` is not known, and that is said.
+    let (code, said) = build(&db, &[&log], &["--elf", utf8(&elf)]);
+    assert!(code == 0 || said.contains("xsave"), "{said}");
     let (each, _) = tables(&db);
     let found = within_main(&db, &each);
     // What strdup asks for is not seen.

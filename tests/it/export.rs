@@ -696,7 +696,7 @@ print(json.dumps({f[:-8]: [pq.read_table(os.path.join(sys.argv[1], f)).num_rows,
     let steps: i64 = connection.query_row(&sql, [], |r| r.get(0)).unwrap();
     assert_eq!(steps, 401);
     let unknown = ["export", db, "--to", "csv", "-o", folder, "--tables", "nothing", "--force"];
-    refused(&unknown, &["there are basic_block, block_access"]);
+    refused(&unknown, &["there are allocation, basic_block"]);
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn options(scratch: &Scratch, trace: &str) -> Options {
     options.traces = vec![fixture(trace)];
     let elf = |name| vec![ElfInput { path: fixture(&format!("elf/{name}")), bias: None }];
     match trace.split('/').next() {
+        Some("lackey") => options.elfs = elf("x86_64"),
         Some("execlog" | "giano") => options.elfs = elf("arm"),
         Some("layout") => {
             let text = std::fs::read_to_string(fixture("layout/columns.toml")).unwrap();

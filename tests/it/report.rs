@@ -205,7 +205,7 @@ fn what_is_left_out_is_summed_and_said() {
 #[test]
 fn a_trace_with_times_only() {
     let scratch = Scratch::new("report-times");
-    let db = scratch.path("times.duckdb");
+    let db = scratch.copy(&small(), "times.duckdb");
     let change = Connection::open(&db).unwrap();
     change
         .execute_batch(

@@ -189,7 +189,7 @@ fn the_m_profile_is_thumb_and_says_its_mode_in_words_of_any_length() {
     assert_eq!(c.registers(1)[0], ("r0".into(), 1));
     assert_eq!(c.registers(1).len(), 4);
     assert_eq!(c.registers(3), named(&[("r0", 2), ("pc", 0x138)]));
-    let broken = text[1].replace("R07=", "R7=");
+    let broken = text[1].replace("R07=", "Q07=");
     assert_eq!(read(&(text[0].clone() + &broken + &text[2])).codes(), ["damaged-dump"]);
 }
 
