@@ -1,4 +1,5 @@
-//! Numbers of things: dense from 1 in order of first appearance, the same in Rust and in the tables.
+//! Numbers of things: dense from 1 in order of first appearance, the same in Rust and in the
+//! tables.
 //!
 //! They are never 0, so that an `Option` of one is four bytes and NULL is `None`.
 

@@ -81,6 +81,8 @@ static void flush_buffer(void)
         recording = False;
     }
     cursor = (ULong)(Addr)buffer;
+    /* What the block that began last wrote is gone. */
+    begun = 0;
 }
 
 static VG_REGPARM(0) void buffer_full(void) { flush_buffer(); }

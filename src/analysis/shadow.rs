@@ -207,8 +207,8 @@ impl Readers {
     }
 }
 
-/// Adds a reader to a list in order of ids. Those that have ended go when it would grow: it costs the
-/// same for each reader, however deep the calls are nested.
+/// Adds a reader to a list in order of ids. Those that have ended go when it would grow: it costs
+/// the same for each reader, however deep the calls are nested.
 fn add_reader(list: &mut Vec<u32>, reader: u32, alive: &impl Fn(u32) -> bool) {
     if !alive(reader) {
         return;

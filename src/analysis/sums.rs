@@ -114,8 +114,8 @@ struct TouchedPage {
     masks: [u64; FEW],
 }
 
-/// Addresses that function pairs shared: a bit a byte. Most pairs share some bytes of a few pages, and
-/// some registers: so a whole page is kept only for the others.
+/// Addresses that function pairs shared: a bit a byte. Most pairs share some bytes of a few pages,
+/// and some registers: so a whole page is kept only for the others.
 struct Touched {
     index: FxHashMap<(PairIndex, u64), u32>,
     pages: Vec<TouchedPage>,

@@ -177,8 +177,8 @@ impl Drop for Part {
     }
 }
 
-/// Writes an export to a file or folder. What is there is replaced only where that is wanted, and only when
-/// the new one is complete; of a folder the files of the same names are replaced.
+/// Writes an export to a file or folder. What is there is replaced only where that is wanted, and
+/// only when the new one is complete; of a folder the files of the same names are replaced.
 pub fn write(
     connection: &Connection,
     export: &Export,

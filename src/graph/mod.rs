@@ -3,9 +3,9 @@
 //! counted ([`Graph::left_out`]).
 //!
 //! `model`, `level` and `selection` are the words; `rows` reads what queries give; `functions`,
-//! `instances`, `contexts`, `parts`, `steps` and `bottom_up` read a level each; `grouping`, `choice`
-//! and `edges` make few of many; `load` goes through it all. `resolve`, `names`, `merged` and
-//! `facts` are what views and exports ask for, too.
+//! `instances`, `contexts`, `parts`, `steps` and `bottom_up` read a level each; `grouping`,
+//! `choice` and `edges` make few of many; `load` goes through it all. `resolve`, `names`, `merged`
+//! and `facts` are what views and exports ask for, too.
 
 mod bottom_up;
 mod choice;

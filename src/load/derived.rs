@@ -4,8 +4,8 @@ use crate::store::writer::FLOW_PART;
 use crate::store::{StoreError, TOP_CALLS};
 use duckdb::Connection;
 
-/// Of tables that are not committed DuckDB takes the number of rows for 0 and would join the wrong way
-/// round: all is written so that the right side is the small one.
+/// Of tables that are not committed DuckDB takes the number of rows for 0 and would join the wrong
+/// way round: all is written so that the right side is the small one.
 const SETTINGS: &str =
     "SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';";
 

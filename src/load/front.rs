@@ -1,5 +1,5 @@
-//! Between the readers and the pass: decodes instructions, turns steps into runs, numbers what several
-//! inputs have as one.
+//! Between the readers and the pass: decodes instructions, turns steps into runs, numbers what
+//! several inputs have as one.
 
 use super::code::Functions;
 use super::events::EventRows;

@@ -19,8 +19,8 @@ pub struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Adds the pseudo-functions of bytes that were read, or that were read by none of the functions, to
-    /// these.
+    /// Adds the pseudo-functions of bytes that were read, or that were read by none of the
+    /// functions, to these.
     pub fn new(
         sections: &'a [SectionRow],
         summary: &'a Summary,

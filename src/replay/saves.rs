@@ -1,8 +1,9 @@
 //! Saved registers of the part of the run that is being gone through.
 //!
 //! A save is live from its store to the last of its restores, and in between every load by the same
-//! call instance of the same bytes into the same register is a restore: the slot still held what the
-//! save stored when the last of them came, and a load that were none would have exposed the save.
+//! call instance of the same bytes into the same register is a restore: the slot still held what
+//! the save stored when the last of them came, and a load that were none would have exposed the
+//! save.
 
 use super::code::{BlockAccess, Place};
 use super::error::ReplayError;

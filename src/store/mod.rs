@@ -28,8 +28,8 @@ pub const SCHEMA: [&str; 9] = [
 ];
 
 /// An empty database with that schema, compressed: the six hundred statements that make one take
-/// longer than the rest of a small build. `tests/it/schema.rs` compares the two, and writes this file
-/// anew.
+/// longer than the rest of a small build. `tests/it/schema.rs` compares the two, and writes this
+/// file anew.
 pub const EMPTY: &[u8] = include_bytes!("empty.duckdb.zst");
 
 #[derive(Debug, thiserror::Error)]

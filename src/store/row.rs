@@ -1,5 +1,5 @@
-//! From typed rows to Arrow columns: the cells, the column types, and the macro that makes a row and its columns
-//! from one declaration. The tables themselves are in [`super::tables`].
+//! From typed rows to Arrow columns: the cells, the column types, and the macro that makes a row
+//! and its columns from one declaration. The tables themselves are in [`super::tables`].
 
 use super::StoreError;
 use crate::analysis::{CallKind, Ending};
@@ -261,8 +261,9 @@ pub(super) const fn plain(name: &'static str) -> &'static str {
     }
 }
 
-/// Declares tables: `Row, Columns = "table" { column: type of the value => type of the column, ... }`, in the order of
-/// `schema/`. An `Option` is a column that may be NULL. Makes the row, its columns, and `TABLES`, the list of all.
+/// Declares tables: `Row, Columns = "table" { column: type of the value => type of the column, ...
+/// }`, in the order of `schema/`. An `Option` is a column that may be NULL. Makes the row, its
+/// columns, and `TABLES`, the list of all.
 macro_rules! tables {
     ($(
         $(#[$doc:meta])*

@@ -1,4 +1,5 @@
-//! Rows on their way into the database, full batches at a time. See [`super::tables`] for how to use it.
+//! Rows on their way into the database, full batches at a time. See [`super::tables`] for how to
+//! use it.
 
 use super::StoreError;
 use super::row::{Columns, Description, Row};
@@ -13,8 +14,8 @@ use std::sync::Arc;
 /// they in memory.
 pub const BATCH: usize = 30_720;
 
-/// Appends batches of columns to one table. Columns that have been NULL throughout are not given to DuckDB: it fills
-/// them itself at a fraction of the cost.
+/// Appends batches of columns to one table. Columns that have been NULL throughout are not given to
+/// DuckDB: it fills them itself at a fraction of the cost.
 struct Sink<'c> {
     connection: &'c Connection,
     description: Description,
@@ -51,7 +52,8 @@ impl<'c> Sink<'c> {
             .filter_map(|(c, given)| given.then_some(c))
             .collect();
         appender.append_record_batch(record_batch(columns)?)?;
-        // Into the table: an appender would gather seven times as many first, and loses its errors when dropped.
+        // Into the table: an appender would gather seven times as many first, and loses its errors
+        // when dropped.
         Ok(appender.flush()?)
     }
 }

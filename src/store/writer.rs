@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// Parts of `dataflow_row` that are to be added up: a temporary table of every database that is being
-/// built.
+/// Parts of `dataflow_row` that are to be added up: a temporary table of every database that is
+/// being built.
 pub const FLOW_PART: &str = "flow_part";
 
 /// Little memory: the pool fills up to its limit with what nobody reads again. A bulk load needs no

@@ -149,8 +149,8 @@ fn parse_line(line: &[u8]) -> Option<(Kind, u64, u32)> {
     (length == line.len()).then_some((kind, address, size))
 }
 
-/// Whether valgrind wrote the line beside the tool: its banner and statistics, warnings, and what it
-/// says while it reads debugging information.
+/// Whether valgrind wrote the line beside the tool: its banner and statistics, warnings, and what
+/// it says while it reads debugging information.
 fn is_quiet(line: &[u8]) -> bool {
     line.starts_with(b"==") || line.starts_with(b"--") || line.starts_with(b"###")
 }

@@ -1,6 +1,6 @@
-//! Trace formats: from bytes to typed records with their positions, nothing more. One file or folder
-//! a format, one word in [`STEP_FORMATS`] or [`TABLE_FORMATS`]; detection by content; files, pipes
-//! and compression in [`input`].
+//! Trace formats: from bytes to typed records with their positions, nothing more. One file or
+//! folder a format, one word in [`STEP_FORMATS`] or [`TABLE_FORMATS`]; detection by content; files,
+//! pipes and compression in [`input`].
 
 pub mod csi;
 pub mod dcfg;

@@ -1,7 +1,7 @@
 //! Register dataflow by hand: programs of which every register edge is written beside the
-//! instruction that reads, for each instruction set. `/* [c] rax 4 from a; rbx 8 from b */`: this is
-//! c, and it reads four bytes of rax that a wrote last, and eight of rbx that b wrote. Where another
-//! number is stored, which is a defect, `(stored 8)` says so until it is mended.
+//! instruction that reads, for each instruction set. `/* [c] rax 4 from a; rbx 8 from b */`: this
+//! is c, and it reads four bytes of rax that a wrote last, and eight of rbx that b wrote. Where
+//! another number is stored, which is a defect, `(stored 8)` says so until it is mended.
 
 use crate::common::*;
 use std::collections::{BTreeMap, BTreeSet};

@@ -30,8 +30,8 @@ fn catalog(path: &Path) -> Vec<String> {
     lines
 }
 
-/// After a change of `schema/`: `ADDFG_WRITE_EMPTY=1 cargo test --release --test it schema` writes the
-/// file anew.
+/// After a change of `schema/`: `ADDFG_WRITE_EMPTY=1 cargo test --release --test it schema` writes
+/// the file anew.
 #[test]
 fn the_empty_database_is_current() {
     let scratch = Scratch::new("schema");

@@ -212,9 +212,9 @@ impl<'a> Matching<'a> {
         found
     }
 
-    /// The accesses that operand `n` consists of, beginning with the first of `logged`: each goes on
-    /// where the one before ends, as far as the operand reaches. Where the log has no sizes, no more
-    /// are taken than there are too many.
+    /// The accesses that operand `n` consists of, beginning with the first of `logged`: each goes
+    /// on where the one before ends, as far as the operand reaches. Where the log has no sizes, no
+    /// more are taken than there are too many.
     fn pieces(&self, n: usize, logged: &[LoggedAccess]) -> Match {
         let [first, others @ ..] = logged else {
             return Match { operand: Some(n), count: 0, size: 0 };

@@ -391,8 +391,8 @@ fn too_many_accesses_are_told() {
     assert_eq!(codes, ["accesses-too-many"]);
 }
 
-/// An event ends the run before it and stands between that and the next one, though the run waits for
-/// the values after its last step.
+/// An event ends the run before it and stands between that and the next one, though the run waits
+/// for the values after its last step.
 #[test]
 fn an_event_stands_between_runs() {
     let defs = insns(&[(0x100, &[0x90]), (0x101, &[0x90]), (0x102, &[0x90])]);

@@ -11,8 +11,8 @@
 //!   IT blocks ([`conditions`]). Flag writes of 16-bit data instructions are declared although
 //!   inside a block they do not happen (flags are control, so no dataflow depends on it), and the
 //!   read of ITSTATE is not declared.
-//! - System calls read the registers of the number and of all arguments, and write that of the result
-//!   ([`crate::isa::system_call`]).
+//! - System calls read the registers of the number and of all arguments, and write that of the
+//!   result ([`crate::isa::system_call`]).
 
 use crate::event::Isa;
 use crate::isa::decoded::{Decoded, Decoder};

@@ -137,8 +137,8 @@ impl View<'_> {
             .collect()
     }
 
-    /// What is not 0 if lane `n` of `size` bytes is gathered: a bit of the mask register, or the top
-    /// bit of the lane in the third operand.
+    /// What is not 0 if lane `n` of `size` bytes is gathered: a bit of the mask register, or the
+    /// top bit of the lane in the third operand.
     fn lane_is_masked_in(&self, n: u16, size: u16) -> Option<Expr> {
         let (mask, bit) = match self.insn.has_op_mask() {
             true => (bytes_of(self.insn.op_mask())?, n),

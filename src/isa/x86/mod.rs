@@ -7,8 +7,8 @@
 //! from the top of the stack as the instruction sees them: reads before it, writes after its push
 //! or pop; that a push or pop renames the others is not followed.
 //!
-//! [`view`] is an instruction with what iced says of it; [`touched`] (with [`vector`] and [`shuffle`])
-//! finds its registers, [`memory`] its accesses.
+//! [`view`] is an instruction with what iced says of it; [`touched`] (with [`vector`] and
+//! [`shuffle`]) finds its registers, [`memory`] its accesses.
 
 use crate::event::{Isa, RegSpan};
 use crate::isa::decoded::{ControlFlow, Decoded, Decoder, FlowKind, RegAccess};

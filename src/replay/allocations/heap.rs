@@ -119,7 +119,8 @@ impl Heap {
         allocation
     }
 
-    /// Forgets the bytes of an allocation; gives those left unread, as offsets and lengths in order.
+    /// Forgets the bytes of an allocation; gives those left unread, as offsets and lengths in
+    /// order.
     pub(super) fn take_unread(&mut self, address: u64, bytes: u64) -> Vec<(u64, u64)> {
         if bytes == 0 {
             return Vec::new();

@@ -1,4 +1,5 @@
-//! The tables that Rust writes: one row struct each, with its columns, the only place that knows their order.
+//! The tables that Rust writes: one row struct each, with its columns, the only place that knows
+//! their order.
 //!
 //! A row is filled by name, `Option` is NULL, ids are those of [`crate::id`]:
 //!
@@ -8,9 +9,9 @@
 //! calls.finish()?;                                            // what is not finished is not written
 //! ```
 //!
-//! [`Table`](super::table::Table) appends full batches to DuckDB as they come. Where another thread writes,
-//! [`Stream`](super::table::Stream) hands out full [`Batch`](super::table::Batch)es for a channel, and
-//! [`Tables`](super::table::Tables) at its other end appends them:
+//! [`Table`](super::table::Table) appends full batches to DuckDB as they come. Where another thread
+//! writes, [`Stream`](super::table::Stream) hands out full [`Batch`](super::table::Batch)es for a
+//! channel, and [`Tables`](super::table::Tables) at its other end appends them:
 //!
 //! ```ignore
 //! if let Some(batch) = stream.push(row) { send(batch) }       // while rows come
@@ -18,12 +19,13 @@
 //! tables.append(batch)?;                                      // the writer's thread
 //! ```
 //!
-//! Columns that are NULL throughout are not given to DuckDB at all, which costs a fraction. A number that does not fit
-//! its column (a count of 2^63) is an error of the build, never another number.
+//! Columns that are NULL throughout are not given to DuckDB at all, which costs a fraction. A
+//! number that does not fit its column (a count of 2^63) is an error of the build, never another
+//! number.
 //!
-//! To add a column: the file in `schema/`, the row here, and the compiler names every place that makes such a row. What
-//! SQL fills (`INSERT INTO ... SELECT` of `queries/derive` and of the views' tables) has no row here. `tests::rows_are_those_of_the_schema`
-//! compares the two.
+//! To add a column: the file in `schema/`, the row here, and the compiler names every place that
+//! makes such a row. What SQL fills (`INSERT INTO ... SELECT` of `queries/derive` and of the views'
+//! tables) has no row here. `tests::rows_are_those_of_the_schema` compares the two.
 
 use super::row::Description;
 

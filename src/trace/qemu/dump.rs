@@ -189,8 +189,8 @@ impl Template {
         good
     }
 
-    /// Goes over to a dump of another layout, which [`Template::agrees`]; all registers have changed
-    /// if there was none.
+    /// Goes over to a dump of another layout, which [`Template::agrees`]; all registers have
+    /// changed if there was none.
     pub fn replace(&mut self, other: Template, changed: &mut Vec<(RegSpan, u64)>) {
         let before = self.values.iter().copied().map(Some).chain(std::iter::repeat(None));
         let differ = other.registers().zip(before).filter(|(now, before)| Some(now.1) != *before);

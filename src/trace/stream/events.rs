@@ -1,5 +1,6 @@
 //! From a stream's events to those that the pass knows. What a system call read and wrote is
-//! gathered until it returns; its bytes are named by the call and by what its descriptor is open on.
+//! gathered until it returns; its bytes are named by the call and by what its descriptor is open
+//! on.
 
 use super::bytes::{Bad, Bytes};
 use crate::event::{Event, ImageMap, Isa, KernelAccess, SystemCall, ThreadStart};

@@ -1,7 +1,9 @@
-//! addfg's own recordings: executed paths of blocks and the addresses that their accesses touched, packed into checked
-//! pieces ([`piece`]), with events between them. docs/stream.md describes the format to the byte.
+//! addfg's own recordings: executed paths of blocks and the addresses that their accesses touched,
+//! packed into checked pieces ([`piece`]), with events between them. docs/stream.md describes the
+//! format to the byte.
 //!
-//! Definitions become blocks once ([`paths`]); a record is then a byte or two and a number for each address.
+//! Definitions become blocks once ([`paths`]); a record is then a byte or two and a number for each
+//! address.
 
 mod bytes;
 mod events;
@@ -106,9 +108,16 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads all pieces; whether the last one was the end.
+    /// Reads all pieces; whether it is said what the last one was: the end, or damage.
     fn pieces(&mut self, pieces: Pieces) -> Result<bool, TraceError> {
         let mut batch = RunBatch::default();
+        let ended = self.each_piece(pieces, &mut batch);
+        // Events may stand behind the last run.
+        self.sink.runs(&mut batch)?;
+        ended
+    }
+
+    fn each_piece(&mut self, pieces: Pieces, batch: &mut RunBatch) -> Result<bool, TraceError> {
         let mut skipping = false;
         for piece in pieces {
             let piece = match piece {
@@ -138,9 +147,8 @@ impl Reader<'_> {
                 // What is predicted is not known before it begins anew.
                 PieceKind::Records if skipping => {}
                 PieceKind::Records | PieceKind::Definitions => {
-                    if let Err(bad) = self.decode(&piece, &mut batch) {
+                    if let Err(bad) = self.decode(&piece, batch) {
                         self.problem("damaged-piece", bad.to_string(), piece.offset);
-                        self.sink.runs(&mut batch)?;
                         return Ok(true);
                     }
                 }
@@ -148,7 +156,7 @@ impl Reader<'_> {
             self.sink.progress(piece.consumed.saturating_sub(self.consumed));
             self.consumed = piece.consumed;
             if !batch.block.is_empty() {
-                self.sink.runs(&mut batch)?;
+                self.sink.runs(batch)?;
             }
         }
         Ok(false)

@@ -86,8 +86,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Buffers of version 1: of one size, or, where the header has something else in that field, one
-    /// behind the other.
+    /// Buffers of version 1: of one size, or, where the header has something else in that field,
+    /// one behind the other.
     fn slots(&mut self) -> usize {
         let (bytes, header, file) = (self.bytes, self.header, self.file);
         let start = header.at + Header::SIZE;
@@ -136,7 +136,8 @@ impl Search<'_> {
                 let mut end = begin.saturating_add(count);
                 let mut cut = false;
                 if end > bytes.len() {
-                    // The file ends within the buffer, or the count is damaged and others stand behind.
+                    // The file ends within the buffer, or the count is damaged and others stand
+                    // behind.
                     end = resume(bytes, begin, header);
                     cut = true;
                     self.problems.push(Problem::BufferCut {
@@ -150,8 +151,8 @@ impl Search<'_> {
                     || is_padding(bytes, end)
                     || is_header(bytes, end, header))
                 {
-                    // Nothing that belongs there stands behind the buffer: its count may be too high or
-                    // too low.
+                    // Nothing that belongs there stands behind the buffer: its count may be too
+                    // high or too low.
                     let inner = resume(&bytes[..end], begin, header);
                     if inner < end {
                         self.problems.push(Problem::BufferCut { file, at, lost: 0, end: false });

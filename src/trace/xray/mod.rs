@@ -1,9 +1,9 @@
 //! LLVM XRay: logs of function entries and exits, in flight data recorder mode (versions 1 to 5)
 //! and basic mode, either byte order.
 //!
-//! [`buffers`] and [`naive`] find the buffers of a file ([`Index`]), [`fdr`] and [`naive`] read their records, [`merge()`]
-//! puts the threads' events into the order of their times. Sources: LLVM's document of the format
-//! and, where files of its runtimes differ from that, the files.
+//! [`buffers`] and [`naive`] find the buffers of a file ([`Index`]), [`fdr`] and [`naive`] read
+//! their records, [`merge()`] puts the threads' events into the order of their times. Sources:
+//! LLVM's document of the format and, where files of its runtimes differ from that, the files.
 
 mod buffers;
 mod fdr;

@@ -73,7 +73,8 @@ pub struct Block {
     pub start: usize,
     /// Exclusive.
     pub end: usize,
-    /// Where the records begin that no other file has, too: those before are read for the clock only.
+    /// Where the records begin that no other file has, too: those before are read for the clock
+    /// only.
     pub own: usize,
     /// Number of the file whose program was forked from another one's, 0: none. Its process and
     /// thread have that program's numbers in their buffers.
