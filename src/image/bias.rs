@@ -1,11 +1,14 @@
-//! Where a position-independent image was loaded, from the addresses that were executed.
+//! Where an image was loaded: by a mapping of its file, or from the addresses that were executed.
 
 use super::ranges::{self, Range};
 use super::{Image, dwarf};
+use goblin::elf::ProgramHeader;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Images are mapped page by page.
 const PAGE: u64 = 4096;
+/// Sizes of pages that systems have.
+const PAGES: [u64; 3] = [PAGE, 16 << 10, 64 << 10];
 /// Candidates that are weighed exactly, those with most votes first.
 const WEIGHED: usize = 256;
 /// Votes counted at most; executed addresses are thinned out evenly to stay below.
@@ -13,6 +16,37 @@ const MAX_VOTES: usize = 32 << 20;
 /// Functions that must have been entered before a bias is believed that leaves executed addresses
 /// to other images.
 const MIN_ENTERED: i64 = 4;
+
+impl Image {
+    /// The bias of the image under which its file's contents from `offset` on are mapped at the
+    /// run-time address `address`; None if no segment is mapped so, 0 for one that is not
+    /// position-independent.
+    ///
+    /// The mapping may be a whole segment or, as `mprotect` cuts them, a later part of one. Where
+    /// pages of the file belong to two segments, the one with the lower address is taken: ask with
+    /// the first mapping of a file, which loaders make of its first segment.
+    pub fn bias_of_mapping(&self, address: u64, offset: u64) -> Option<u64> {
+        if !address.is_multiple_of(PAGE) || !offset.is_multiple_of(PAGE) {
+            return None;
+        }
+        let in_file = |s: &&ProgramHeader| s.p_filesz > 0;
+        let fits = self.file.segments.iter().filter(in_file).filter_map(|segment| {
+            let bias = address
+                .wrapping_sub(offset)
+                .wrapping_sub(segment.p_vaddr.wrapping_sub(segment.p_offset));
+            let begins = |&page: &u64| {
+                (page == PAGE || segment.p_align >= page && address.is_multiple_of(page))
+                    && segment.p_offset / page * page == offset
+            };
+            let inside = offset >= segment.p_offset && offset - segment.p_offset < segment.p_filesz;
+            let rank = PAGES.iter().position(begins).or(inside.then_some(PAGES.len()))?;
+            // Also of a segment whose place in its page is not the same in the file.
+            let placed = if self.pie { bias.is_multiple_of(PAGE) } else { bias == 0 };
+            placed.then_some((rank, bias))
+        });
+        Some(fits.min_by_key(|&(rank, _)| rank)?.1)
+    }
+}
 
 /// The bias of a loaded image, given run-time addresses of executed instructions: every distinct
 /// one of a trace or of its beginning, in any order. Some(0) for an image that is not

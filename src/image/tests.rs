@@ -9,6 +9,8 @@ use std::io::Write;
 use std::process::Command;
 use std::sync::LazyLock;
 
+mod mapping;
+
 const MAIN: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
