@@ -1,7 +1,7 @@
 //! From batches to rows: addresses of accesses from register values, and the streaming pass.
 
 use crate::inputs::{JPEG, Keep, Null, Recording, repository};
-use addfg::analysis::block::SaveRule;
+use addfg::analysis::access::SaveRule;
 use addfg::analysis::pass::{FrameSlot, Pass, Processor};
 use addfg::analysis::{
     Call, CodeMap, Communication, Details, Flow, Interval, Options, Output, SavedRegister,

@@ -1,133 +1,10 @@
-//! What is known of a block before it runs: its accesses, how it ends, and the segments that it
-//! consists of.
+//! What is known of a block before it runs: how it ends, and the segments that it consists of.
 
+use super::access::{Access, AccessPlace, Insn, SaveRule, accesses};
 use super::segment::{self, Segment};
-use crate::event::{BlockDef, InsnDef, MemShape, RegSpan};
-use crate::id::{FunctionId, InstructionId};
-use crate::isa::{Decoded, FlowKind};
-
-/// An executed instruction.
-#[derive(Clone, Debug)]
-pub struct Insn {
-    pub def: InsnDef,
-    pub decoded: Decoded,
-    pub function: FunctionId,
-    /// Of a copying function (`--through`).
-    pub copies: bool,
-}
-
-/// What a store of a register that another instance wrote is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SaveRule {
-    /// It may be a save, and a load a restore: see "Saved registers" in `docs/semantics.md`.
-    Transparent,
-    /// A store like any other (`--saves literal`).
-    Literal,
-}
-
-/// An access of a block's template, as the table `block_access` has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
-    pub step: u32,
-    pub ordinal: u16,
-    pub is_write: bool,
-    pub place: AccessPlace,
-    pub size: u32,
-    pub is_control: bool,
-    pub stack_relative: bool,
-    /// See `docs/semantics.md`.
-    pub data_register: Option<RegSpan>,
-    /// Index among the run's values, for register writes.
-    pub value: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessPlace {
-    Register(u16),
-    /// Index among the run's addresses.
-    Memory(u32),
-}
-
-/// Gives each logged access without an operand the next free operand of the decoder with the same
-/// direction, one of the same size first.
-pub fn match_operands(decoded: &Decoded, shapes: &mut [MemShape]) {
-    let mut used = 0u64;
-    for shape in shapes.iter().filter(|s| s.operand != MemShape::NO_OPERAND) {
-        used |= 1 << (shape.operand & 63);
-    }
-    for shape in shapes.iter_mut().filter(|s| s.operand == MemShape::NO_OPERAND) {
-        let free = |&(i, o): &(usize, &crate::isa::MemOperand)| {
-            o.is_write == shape.is_write && used & (1 << i) == 0
-        };
-        let candidates = || decoded.memory.iter().enumerate().take(64).filter(free);
-        let found =
-            candidates().find(|(_, o)| o.size == shape.size).or_else(|| candidates().next());
-        if let Some((i, _)) = found {
-            used |= 1 << i;
-            shape.operand = i as u8;
-        }
-    }
-}
-
-/// Lists the accesses of a block in order. `decoded(i)` describes instruction i of the dictionary.
-pub fn accesses<'a>(
-    def: &BlockDef,
-    decoded: impl Fn(u32) -> &'a Decoded,
-    mut f: impl FnMut(Access),
-) {
-    let mut mem = 0u32;
-    let mut value = 0u32;
-    for (index, step) in def.steps.iter().enumerate() {
-        let insn = decoded(step.insn);
-        let mut ordinal = 0u16;
-        let mut give = |access: Access| {
-            f(Access { step: index as u32, ordinal, ..access });
-            ordinal += 1;
-        };
-        let register = |span: RegSpan, control: bool, is_write: bool, value: Option<u32>| Access {
-            step: 0,
-            ordinal: 0,
-            is_write,
-            place: AccessPlace::Register(span.offset),
-            size: span.size as u32,
-            is_control: control,
-            stack_relative: false,
-            data_register: None,
-            value,
-        };
-        for read in &insn.reads {
-            if step.executed || read.control {
-                give(register(read.span, read.control, false, None));
-            }
-        }
-        for _ in 0..step.mem {
-            let shape = def.mem[mem as usize];
-            let operand = insn.memory.get(shape.operand as usize);
-            give(Access {
-                step: 0,
-                ordinal: 0,
-                is_write: shape.is_write,
-                place: AccessPlace::Memory(mem),
-                size: shape.size,
-                is_control: operand.is_some_and(|o| o.control),
-                stack_relative: operand.is_some_and(|o| o.stack_relative),
-                data_register: operand.and_then(|o| o.data_register).filter(|r| {
-                    r.size as u32 == shape.size
-                        && operand.is_some_and(|o| o.is_write == shape.is_write)
-                }),
-                value: None,
-            });
-            mem += 1;
-        }
-        if step.executed {
-            for write in &insn.writes {
-                let slot = (write.span.size <= 8).then_some(value);
-                value += slot.is_some() as u32;
-                give(register(write.span, write.control, true, slot));
-            }
-        }
-    }
-}
+use crate::event::{BlockDef, InsnDef};
+use crate::id::InstructionId;
+use crate::isa::FlowKind;
 
 /// How a block ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,9 +132,4 @@ impl Prepared {
     pub fn count(&self) -> u64 {
         self.segments[0].count + self.careful.first().map_or(0, |s| s.count)
     }
-}
-
-/// Bit of a register in the masks (several registers may share one).
-pub fn mask(span: RegSpan) -> u64 {
-    1 << ((span.offset / 4) & 63)
 }

@@ -1,15 +1,15 @@
 //! The state that accesses change: of a thread, and of all threads together.
 
-use super::block::SaveRule;
+use super::access::SaveRule;
 use super::flows::{FlowRows, Flows, HandOut};
 use super::memory::Memory;
 use super::mutation::Mutation;
 use super::origin::Sources;
+use super::part::ReadScratch;
 use super::place::SectionRange;
-use super::reads::ReadScratch;
 use super::saves::Saves;
 use super::shadow::{PartialWrites, Registers};
-use super::stack::{Ended, Interval, Ledger, Numbers, Stack};
+use super::stack::{Numbers, Stack};
 use super::sums::{Mark, Sums};
 use super::transfer::{End, Previous};
 use super::{Details, Options, Output};
@@ -57,7 +57,7 @@ impl Thread {
 pub struct CallSet(Vec<u64>);
 
 impl CallSet {
-    fn insert(&mut self, call: CallId) {
+    pub fn insert(&mut self, call: CallId) {
         let (word, bit) = (call.index() / 64, call.index() % 64);
         if self.0.len() <= word {
             self.0.resize(word + 1, 0);
@@ -91,7 +91,7 @@ pub struct Data<O> {
     pub first_sp: Option<u64>,
     pub scratch: ReadScratch,
     /// With [`Mutation::Intervals`]: the newest instance that has had an interval.
-    newest: Option<CallId>,
+    pub(super) newest: Option<CallId>,
 }
 
 impl<O: Output> Data<O> {
@@ -128,51 +128,5 @@ impl<O: Output> Data<O> {
     #[inline]
     pub fn gives_local(&self) -> bool {
         self.options.details == Details::Local
-    }
-}
-
-/// Ends the call instances of a thread.
-pub struct Ender<'a, O> {
-    pub data: &'a mut Data<O>,
-    pub registers: &'a mut Registers,
-}
-
-impl<O: Output> Ledger<Activation> for Ender<'_, O> {
-    #[inline]
-    fn numbers(&mut self) -> &mut Numbers {
-        &mut self.data.numbers
-    }
-
-    fn interval(&mut self, row: Interval) {
-        let data = &mut *self.data;
-        if data.without(Mutation::Intervals) && Some(row.call) <= data.newest.replace(row.call) {
-            return;
-        }
-        if data.options.gives_instances() {
-            data.output.interval(row);
-        }
-    }
-
-    fn end(&mut self, ended: Ended, activation: &mut Activation) {
-        let data = &mut *self.data;
-        let call = ended.row;
-        data.ended.insert(call.call);
-        // The newest first: what is pending goes back to the one before it.
-        while let Some(save) = activation.saves.pop() {
-            data.end_save(self.registers, save);
-        }
-        activation.save_mask = 0;
-        data.sums.end(&ended);
-        let bytes_in = data.hand_out.end(
-            &mut activation.flows,
-            (call.call, call.function),
-            &mut data.sums,
-            &mut data.memory,
-            &mut data.output,
-        );
-        let bytes_in = bytes_in + std::mem::take(&mut activation.bytes_in);
-        if data.options.gives_instances() {
-            data.output.call(call, Some(bytes_in));
-        }
     }
 }

@@ -2,13 +2,15 @@
 //! a file format.
 //!
 //! To read it: [`pass`] first, which goes along the runs; [`transfer`] and [`stack`] say what
-//! control does, [`reads`] and [`saves`] what accesses do; [`shadow`] and [`memory`] keep last
+//! control does, [`reads`] and [`restores`] what accesses do; [`shadow`] and [`memory`] keep last
 //! writers, [`flows`] and [`sums`] what was read of them. [`block`], [`segment`] and [`superblock`]
 //! prepare code so that what is the same at each run is counted once.
 
+pub mod access;
 pub mod block;
 mod copies;
 mod data;
+mod ender;
 pub mod flows;
 pub mod interleaving;
 mod kernel;
@@ -16,9 +18,11 @@ mod memory;
 mod mutation;
 mod operations;
 pub mod origin;
+mod part;
 pub mod pass;
 pub mod place;
 mod reads;
+mod restores;
 mod saves;
 pub mod segment;
 pub mod shadow;
@@ -32,7 +36,7 @@ mod transfer;
 
 use crate::event::RegSpan;
 use crate::id::{AccessRef, CallId, FunctionId, Seq};
-use block::SaveRule;
+use access::SaveRule;
 use origin::Origin;
 use shadow::PartialWrites;
 

@@ -2,8 +2,10 @@
 //! control did before it ([`Pass::transfer`]), then what its accesses do, segment by segment
 //! ([`super::operations`]).
 
-use super::block::{self, AccessPlace, Insn, Prepared};
-use super::data::{Data, Ender, Thread};
+use super::access::{self, AccessPlace, Insn};
+use super::block::Prepared;
+use super::data::{Data, Thread};
+use super::ender::Ender;
 use super::interleaving::Interleaving;
 use super::mutation::Mutation;
 use super::operations::{Machine, RunValues};
@@ -143,7 +145,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             let shapes = &mut def.mem[at..at + step.mem as usize];
             at += step.mem as usize;
             if shapes.iter().any(|s| s.operand == MemShape::NO_OPERAND) {
-                block::match_operands(&self.insns[step.insn as usize].decoded, shapes);
+                access::match_operands(&self.insns[step.insn as usize].decoded, shapes);
             }
         }
         self.blocks.push(self.prepare(&def));
@@ -209,7 +211,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     fn first_sp_in(&self, block: u32, addresses: &[u64], limit: u64) -> Option<u64> {
         let (def, mut found) = (&self.defs[block as usize], None);
         let decoded = |i: u32| &self.insns[i as usize].decoded;
-        block::accesses(def, decoded, |a| {
+        access::accesses(def, decoded, |a| {
             if found.is_none()
                 && a.stack_relative
                 && let AccessPlace::Memory(m) = a.place

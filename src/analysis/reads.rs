@@ -4,14 +4,15 @@
 use super::data::{Data, Thread};
 use super::memory::{PAGE, PageIndex};
 use super::mutation::Mutation;
-use super::origin::{Origin, Packed, Source, StackSide};
+use super::origin::{Packed, StackSide};
+use super::part::Part;
 use super::place::PlaceCode;
 use super::segment::{Extent, Hints};
 use super::shadow::{AccessId, Cell, access};
-use super::sums::{Mark, PairIndex};
+use super::sums::Mark;
 use super::{Communication, Output};
 use crate::event::RegSpan;
-use crate::id::{AccessRef, CallId, InstructionId};
+use crate::id::{CallId, InstructionId};
 
 /// A data read.
 #[derive(Clone, Copy, Debug)]
@@ -39,27 +40,6 @@ struct Bytes {
     /// Offset in the page or register file.
     start: u64,
     len: u64,
-}
-
-/// The part of a read that one write fed.
-struct Part {
-    cell: Cell,
-    side: StackSide,
-    address: u64,
-    len: u64,
-    unique: u64,
-    pair: PairIndex,
-}
-
-/// Scratch, so that nothing is allocated per record.
-#[derive(Default)]
-pub struct ReadScratch {
-    parts: Vec<Part>,
-    /// What fed the current access so far: writes, or which nobody.
-    fed_by: Vec<(AccessId, PlaceCode, StackSide)>,
-    /// Rows of an access that crosses a page.
-    held: Vec<(AccessId, Communication)>,
-    crossing: bool,
 }
 
 /// Cells and pools of bytes: of memory or of a thread.
@@ -376,23 +356,5 @@ fn side(first_sp: Option<u64>, bytes: &Bytes) -> Option<StackSide> {
         Some(StackSide::Above)
     } else {
         None
-    }
-}
-
-impl Part {
-    /// Call instance or source.
-    #[inline]
-    fn writer(&self) -> Packed {
-        self.cell.writer(self.side)
-    }
-
-    #[inline]
-    fn origin(&self) -> Origin<AccessRef> {
-        match access(self.cell.write) {
-            Some(write) => Origin::Step(write),
-            None => {
-                Origin::Source(self.writer().source().unwrap_or(Source::Initial(StackSide::Below)))
-            }
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! and which reach out of it. Register traffic inside a segment is the same each time, so it is
 //! counted once here and multiplied.
 
-use super::block::{Access, AccessPlace, Insn, SaveRule, mask};
+use super::access::{Access, AccessPlace, Insn, SaveRule, mask};
 use super::flows::FlowHint;
 use super::sums::EdgeHint;
 use crate::event::{BlockDef, RegSpan};

@@ -1,6 +1,6 @@
 //! The pass on runs made by hand.
 
-use super::block::SaveRule;
+use super::access::SaveRule;
 use super::pass::{FrameSlot, Pass, Processor};
 use super::*;
 use crate::event::{

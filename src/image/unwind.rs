@@ -251,7 +251,12 @@ impl<'a> Stopped<'a> {
             .set_got(at(".got"));
         let run = |expression: Expression<R>, initial| {
             let encoding = Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
-            self.evaluate(expression, encoding, initial, registers, None, None, bias)
+            self.evaluate(
+                expression,
+                encoding,
+                initial,
+                &Known { registers, cfa: None, base: None, bias },
+            )
         };
         let mut eh = dwarf::section(&image.file, ".eh_frame").map(EhFrame::from);
         let mut debug = dwarf::section(&image.file, ".debug_frame").map(DebugFrame::from);
@@ -316,16 +321,12 @@ impl<'a> Stopped<'a> {
         })
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn evaluate(
         &self,
         expression: Expression<R>,
         encoding: Encoding,
         initial: Option<u64>,
-        registers: &Registers,
-        cfa: Option<u64>,
-        base: Option<u64>,
-        bias: u64,
+        known: &Known,
     ) -> Option<Value> {
         let mut run = expression.evaluation(encoding);
         run.set_max_iterations(10_000);
@@ -340,12 +341,14 @@ impl<'a> Stopped<'a> {
                     run.resume_with_memory(gimli::Value::Generic(self.word(address)?))
                 }
                 EvaluationResult::RequiresRegister { register, .. } => run.resume_with_register(
-                    gimli::Value::Generic((*registers.get(register.0 as usize)?)?),
+                    gimli::Value::Generic((*known.registers.get(register.0 as usize)?)?),
                 ),
-                EvaluationResult::RequiresFrameBase => run.resume_with_frame_base(base?),
-                EvaluationResult::RequiresCallFrameCfa => run.resume_with_call_frame_cfa(cfa?),
+                EvaluationResult::RequiresFrameBase => run.resume_with_frame_base(known.base?),
+                EvaluationResult::RequiresCallFrameCfa => {
+                    run.resume_with_call_frame_cfa(known.cfa?)
+                }
                 EvaluationResult::RequiresRelocatedAddress(a) => {
-                    run.resume_with_relocated_address(a.wrapping_add(bias))
+                    run.resume_with_relocated_address(a.wrapping_add(known.bias))
                 }
                 _ => return None,
             }
@@ -364,15 +367,9 @@ impl<'a> Stopped<'a> {
     /// Address of a local variable in a frame.
     pub fn locate(&self, frame: &StackFrame, variable: &Local) -> Option<u64> {
         let run = |e: &Expression<R>, base| {
-            self.evaluate(
-                e.clone(),
-                variable.encoding,
-                None,
-                &frame.registers,
-                frame.cfa,
-                base,
-                frame.bias,
-            )
+            let StackFrame { registers, cfa, bias, .. } = frame;
+            let known = Known { registers, cfa: *cfa, base, bias: *bias };
+            self.evaluate(e.clone(), variable.encoding, None, &known)
         };
         let base = variable.frame_base.as_ref().and_then(|e| match run(e, None)? {
             Value::Address(address) => Some(address),
@@ -385,6 +382,16 @@ impl<'a> Stopped<'a> {
             Value::Register(_) => None,
         }
     }
+}
+
+/// What an expression may ask for.
+struct Known<'a> {
+    registers: &'a Registers,
+    cfa: Option<u64>,
+    /// The frame base.
+    base: Option<u64>,
+    /// Added to link-time addresses.
+    bias: u64,
 }
 
 /// What an expression gives.

@@ -8,7 +8,7 @@ use super::limit::Limit;
 use super::places::Places;
 use super::sums::Sums;
 use super::{BuildError, Options};
-use crate::analysis::block::{self, AccessPlace, Insn};
+use crate::analysis::access::{self, AccessPlace, Insn};
 use crate::analysis::origin::Origin;
 use crate::analysis::summary::{FunctionFlow, InstructionFlow};
 use crate::analysis::{self, CallEdge, Summary};
@@ -159,7 +159,7 @@ impl End<'_> {
             }
             let mut pushed = Ok(());
             let memory = def.mem.len() as u32;
-            block::accesses(
+            access::accesses(
                 def,
                 |i| &self.insns[i as usize].decoded,
                 |a| {
@@ -258,7 +258,7 @@ fn added<K: Ord, const N: usize>(mut rows: Vec<(K, [u64; N])>) -> Vec<(K, [u64; 
 }
 
 /// A row of `block_access`. Values of register writes stand behind those of `memory` accesses.
-fn access_row(block_id: BlockId, memory: u32, a: &block::Access) -> BlockAccess<'static> {
+fn access_row(block_id: BlockId, memory: u32, a: &access::Access) -> BlockAccess<'static> {
     let (space, register_address, memory_index, value_index) = match a.place {
         AccessPlace::Register(offset) => {
             ("register", Some(u32::from(offset)), None, a.value.map(|v| memory + v as u32))

@@ -13,7 +13,7 @@ use super::rows::PassRows;
 use super::runs::RunRows;
 use super::suspicions;
 use super::{BuildError, Detail, Options, Report};
-use crate::analysis::block::SaveRule;
+use crate::analysis::access::SaveRule;
 use crate::analysis::pass::{FrameSlot, Pass, Processor};
 use crate::analysis::{self, Details, superblock};
 use crate::event::Isa;

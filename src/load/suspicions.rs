@@ -1,6 +1,6 @@
 //! What a whole trace shows of how it was recorded.
 
-use crate::analysis::block::Insn;
+use crate::analysis::access::Insn;
 use crate::analysis::interleaving::Interleaving;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::BlockDef;

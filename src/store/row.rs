@@ -5,17 +5,141 @@ use super::StoreError;
 use crate::analysis::{CallKind, Ending};
 use crate::id;
 use duckdb::arrow::array::{
-    ArrayBuilder, ArrayRef, BinaryBuilder, BooleanBuilder, Int32Builder, Int64Builder, ListBuilder,
-    StringBuilder, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
+    ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryBuilder, BooleanArray, ListBuilder,
+    PrimitiveArray, StringBuilder, UInt64Builder,
+};
+use duckdb::arrow::buffer::{BooleanBuffer, NullBuffer};
+use duckdb::arrow::datatypes::{
+    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use std::fmt;
+use std::mem::{replace, take};
+use std::sync::Arc;
 
 /// A column type of `schema/`, by its name there.
 pub trait SqlType {
-    type Builder: ArrayBuilder + Default;
+    type Cells: Cells;
     const NAME: &'static str;
-    fn null(builder: &mut Self::Builder);
 }
+
+/// The cells of a column that is being filled.
+pub trait Cells: Default {
+    fn len(&self) -> usize;
+    fn push_null(&mut self);
+    /// What was filled; nothing is left.
+    fn finish(&mut self) -> ArrayRef;
+}
+
+/// Cells of a fixed width. Vectors and not Arrow's builders, which take a call for each cell.
+#[derive(Debug)]
+pub struct Fixed<T> {
+    values: Vec<T>,
+    /// One per value; empty as long as no cell is NULL.
+    valid: Vec<bool>,
+}
+
+impl<T> Default for Fixed<T> {
+    fn default() -> Self {
+        Fixed { values: Vec::new(), valid: Vec::new() }
+    }
+}
+
+impl<T: Default> Fixed<T> {
+    #[inline]
+    fn push(&mut self, value: T) {
+        self.values.push(value);
+        if !self.valid.is_empty() {
+            self.valid.push(true);
+        }
+    }
+
+    #[inline]
+    fn push_null(&mut self) {
+        if self.valid.is_empty() {
+            self.valid.resize(self.values.len(), true);
+        }
+        self.values.push(T::default());
+        self.valid.push(false);
+    }
+
+    /// Values and which are valid. There is room for as many again.
+    fn take(&mut self) -> (Vec<T>, Option<NullBuffer>) {
+        let valid = take(&mut self.valid);
+        let room = Vec::with_capacity(self.values.len());
+        (replace(&mut self.values, room), (!valid.is_empty()).then(|| NullBuffer::from(valid)))
+    }
+}
+
+/// Cells of a number.
+#[derive(Debug)]
+pub struct Numbers<A: ArrowPrimitiveType>(Fixed<A::Native>);
+
+impl<A: ArrowPrimitiveType> Default for Numbers<A> {
+    fn default() -> Self {
+        Numbers(Fixed::default())
+    }
+}
+
+impl<A: ArrowPrimitiveType> Numbers<A> {
+    #[inline]
+    fn push(&mut self, value: A::Native) {
+        self.0.push(value);
+    }
+}
+
+impl<A: ArrowPrimitiveType> Cells for Numbers<A> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.0.values.len()
+    }
+
+    #[inline]
+    fn push_null(&mut self) {
+        self.0.push_null();
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let (values, valid) = self.0.take();
+        Arc::new(PrimitiveArray::<A>::new(values.into(), valid))
+    }
+}
+
+impl Cells for Fixed<bool> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    #[inline]
+    fn push_null(&mut self) {
+        Fixed::push_null(self);
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let (values, valid) = self.take();
+        Arc::new(BooleanArray::new(BooleanBuffer::from(values), valid))
+    }
+}
+
+macro_rules! built {
+    ($($builder:ty),+) => {$(
+        impl Cells for $builder {
+            fn len(&self) -> usize {
+                ArrayBuilder::len(self)
+            }
+
+            fn push_null(&mut self) {
+                self.append_null();
+            }
+
+            fn finish(&mut self) -> ArrayRef {
+                ArrayBuilder::finish(self)
+            }
+        }
+    )+};
+}
+
+built!(StringBuilder, BinaryBuilder, ListBuilder<UInt64Builder>);
 
 /// The column types that rows are made of, written as in SQL.
 #[allow(clippy::upper_case_acronyms, non_camel_case_types)]
@@ -23,28 +147,24 @@ pub mod sql {
     use super::*;
 
     macro_rules! types {
-        ($($name:ident $text:literal $builder:ty;)+) => {$(
+        ($($name:ident $text:literal $cells:ty;)+) => {$(
             #[derive(Debug)]
             pub enum $name {}
             impl SqlType for $name {
-                type Builder = $builder;
+                type Cells = $cells;
                 const NAME: &'static str = $text;
-                #[inline]
-                fn null(builder: &mut $builder) {
-                    builder.append_null();
-                }
             }
         )+};
     }
 
     types! {
-        BOOLEAN "BOOLEAN" BooleanBuilder;
-        UTINYINT "UTINYINT" UInt8Builder;
-        USMALLINT "USMALLINT" UInt16Builder;
-        INTEGER "INTEGER" Int32Builder;
-        UINTEGER "UINTEGER" UInt32Builder;
-        BIGINT "BIGINT" Int64Builder;
-        UBIGINT "UBIGINT" UInt64Builder;
+        BOOLEAN "BOOLEAN" Fixed<bool>;
+        UTINYINT "UTINYINT" Numbers<UInt8Type>;
+        USMALLINT "USMALLINT" Numbers<UInt16Type>;
+        INTEGER "INTEGER" Numbers<Int32Type>;
+        UINTEGER "UINTEGER" Numbers<UInt32Type>;
+        BIGINT "BIGINT" Numbers<Int64Type>;
+        UBIGINT "UBIGINT" Numbers<UInt64Type>;
         VARCHAR "VARCHAR" StringBuilder;
         BLOB "BLOB" BinaryBuilder;
         UBIGINTS "UBIGINT[]" ListBuilder<UInt64Builder>;
@@ -54,20 +174,20 @@ pub mod sql {
 /// A column that is being filled.
 #[derive(Debug)]
 pub struct Buffer<S: SqlType> {
-    builder: S::Builder,
+    cells: S::Cells,
     /// A number that the column's type does not hold was given: no row of it may be kept.
     out_of_range: bool,
 }
 
 impl<S: SqlType> Default for Buffer<S> {
     fn default() -> Self {
-        Buffer { builder: S::Builder::default(), out_of_range: false }
+        Buffer { cells: S::Cells::default(), out_of_range: false }
     }
 }
 
 impl<S: SqlType> Buffer<S> {
     pub(super) fn rows(&self) -> usize {
-        self.builder.len()
+        self.cells.len()
     }
 
     /// What was filled; nothing is left.
@@ -79,7 +199,7 @@ impl<S: SqlType> Buffer<S> {
         if self.out_of_range {
             return Err(StoreError::Range { table, column, type_name: S::NAME });
         }
-        Ok(self.builder.finish())
+        Ok(self.cells.finish())
     }
 }
 
@@ -96,7 +216,7 @@ impl<S: SqlType, T: Cell<S>> Cell<S> for Option<T> {
     fn append(self, to: &mut Buffer<S>) {
         match self {
             Some(value) => value.append(to),
-            None => S::null(&mut to.builder),
+            None => to.cells.push_null(),
         }
     }
 }
@@ -106,7 +226,7 @@ macro_rules! exact {
         impl Cell<sql::$sql> for $from {
             #[inline]
             fn append(self, to: &mut Buffer<sql::$sql>) {
-                to.builder.append_value(self.into());
+                to.cells.push(self.into());
             }
         }
     )+};
@@ -118,9 +238,9 @@ macro_rules! checked {
             #[inline]
             fn append(self, to: &mut Buffer<sql::$sql>) {
                 match self.try_into() {
-                    Ok(value) => to.builder.append_value(value),
+                    Ok(value) => to.cells.push(value),
                     Err(_) => {
-                        to.builder.append_null();
+                        to.cells.push_null();
                         to.out_of_range = true;
                     }
                 }
@@ -143,7 +263,7 @@ macro_rules! ids {
         impl Cell<sql::INTEGER> for id::$id {
             #[inline]
             fn append(self, to: &mut Buffer<sql::INTEGER>) {
-                to.builder.append_value(self.column());
+                to.cells.push(self.column());
             }
         }
     )+};
@@ -163,51 +283,51 @@ impl Cell<sql::BIGINT> for id::Seq {
 impl Cell<sql::BOOLEAN> for bool {
     #[inline]
     fn append(self, to: &mut Buffer<sql::BOOLEAN>) {
-        to.builder.append_value(self);
+        to.cells.push(self);
     }
 }
 
 impl Cell<sql::VARCHAR> for &str {
     #[inline]
     fn append(self, to: &mut Buffer<sql::VARCHAR>) {
-        to.builder.append_value(self);
+        to.cells.append_value(self);
     }
 }
 
 impl Cell<sql::VARCHAR> for CallKind {
     #[inline]
     fn append(self, to: &mut Buffer<sql::VARCHAR>) {
-        to.builder.append_value(self.name());
+        to.cells.append_value(self.name());
     }
 }
 
 impl Cell<sql::VARCHAR> for Ending {
     #[inline]
     fn append(self, to: &mut Buffer<sql::VARCHAR>) {
-        to.builder.append_value(self.name());
+        to.cells.append_value(self.name());
     }
 }
 
 impl Cell<sql::BLOB> for &[u8] {
     #[inline]
     fn append(self, to: &mut Buffer<sql::BLOB>) {
-        to.builder.append_value(self);
+        to.cells.append_value(self);
     }
 }
 
 impl Cell<sql::UBIGINTS> for &[u64] {
     #[inline]
     fn append(self, to: &mut Buffer<sql::UBIGINTS>) {
-        to.builder.values().append_slice(self);
-        to.builder.append(true);
+        to.cells.values().append_slice(self);
+        to.cells.append(true);
     }
 }
 
 impl Cell<sql::UBIGINTS> for &[Option<u64>] {
     #[inline]
     fn append(self, to: &mut Buffer<sql::UBIGINTS>) {
-        self.iter().for_each(|v| to.builder.values().append_option(*v));
-        to.builder.append(true);
+        self.iter().for_each(|v| to.cells.values().append_option(*v));
+        to.cells.append(true);
     }
 }
 

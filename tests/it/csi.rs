@@ -639,15 +639,33 @@ int main(int argc, char **argv)
   return clamp(sum); }
 ";
 
+/// The core file of `p.c` as `q`, with tables of paths, where it stops; None if gdb writes none.
+fn core_file(scratch: &Scratch, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
+    let path = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
+    let section = format!(".debug_PT={}", fixture("good.debug_PT").display());
+    let made = Command::new(compiler)
+        .args(["-g", "-w", "-o", &path("p"), &path("p.c")])
+        .args(flags)
+        .status()
+        .unwrap();
+    assert!(made.success(), "{compiler} {flags:?}");
+    let with_tables = ["--add-section", &section, &path("p"), &path("q")];
+    assert!(Command::new("objcopy").args(with_tables).status().unwrap().success());
+    let core = scratch.path("core");
+    let _ = std::fs::remove_file(&core);
+    let save = format!("generate-core-file {}", core.display());
+    let gdb = ["-nx", "-batch", "-ex", "set confirm off", "-ex", "run", "-ex", &save, &path("q")];
+    let _ = Command::new("timeout").arg("60").arg("gdb").args(gdb).output().unwrap();
+    core.exists().then_some(core)
+}
+
 #[test]
 fn a_core_file_gives_the_frames_of_its_stacks() {
     if !have("gdb") || !have("objcopy") || !have("gcc") {
         return;
     }
     let scratch = Scratch::new("csi-core");
-    let path = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
     std::fs::write(scratch.path("p.c"), STOPS).unwrap();
-    let section = format!(".debug_PT={}", fixture("good.debug_PT").display());
     for (compiler, flags) in [
         ("gcc", &["-O0", "-static"][..]),
         ("gcc", &["-O0", "-pie", "-fPIE"]),
@@ -657,35 +675,16 @@ fn a_core_file_gives_the_frames_of_its_stacks() {
         if !have(compiler) {
             continue;
         }
-        let made = Command::new(compiler)
-            .args(["-g", "-w", "-o", &path("p"), &path("p.c")])
-            .args(flags)
-            .status()
-            .unwrap();
-        assert!(made.success(), "{compiler} {flags:?}");
-        assert!(
-            Command::new("objcopy")
-                .args(["--add-section", &section, &path("p"), &path("q")])
-                .status()
-                .unwrap()
-                .success()
-        );
-        let core = scratch.path("core");
-        let _ = std::fs::remove_file(&core);
-        let save = format!("generate-core-file {}", core.display());
-        let gdb =
-            ["-nx", "-batch", "-ex", "set confirm off", "-ex", "run", "-ex", &save, &path("q")];
-        let _ = Command::new("timeout").arg("60").arg("gdb").args(gdb).output().unwrap();
-        if !core.exists() {
+        let Some(core) = core_file(&scratch, compiler, flags) else {
             skipped("core files of CSI programs: gdb writes none here");
             return;
-        }
+        };
         // Without unwinding tables for it, libc ends the stack of a program that is linked with it.
         let libc = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6", "/usr/lib/libc.so.6"]
             .into_iter()
             .find(|l| Path::new(l).exists());
-        let program = path("q");
-        let mut more = vec!["--elf", &program];
+        let program = scratch.path("q");
+        let mut more = vec!["--elf", program.to_str().unwrap()];
         if !flags.contains(&"-static") {
             let (code, error, _) = build_in(&scratch, &[&core], &more);
             assert!(

@@ -399,8 +399,38 @@ fn clicks_search_focus_sliders_and_tables() {
     let scratch = Scratch::new("report-clicks");
     let Some(mut browser) = Browser::start(&scratch) else { return };
     let file = show(&mut browser, &scratch, &hostile(&scratch));
-    let nodes = "document.querySelectorAll('#canvas .node').length";
-    let data_edges = "document.querySelectorAll('#canvas .edge.data path.line').length";
+    let database = open(&scratch.path("hostile.duckdb"));
+    search_and_focus(&mut browser);
+    sliders(&mut browser, &database);
+    moves_and_edges(&mut browser);
+    tables(&mut browser);
+    tree_matrix_and_timeline(&mut browser, &database);
+
+    // No lines in this database: the view says so.
+    browser.click("#tab-source");
+    assert!(
+        browser.text("document.querySelector('#source').textContent").contains("No source lines")
+    );
+
+    assert_eq!(browser.number("document.querySelectorAll('img').length"), 0.0);
+    assert!(browser.text("document.title").ends_with("addfg report"), "no name ran");
+    // The page itself is all that was ever asked for.
+    let asked = browser.requests();
+    assert!(
+        asked.iter().all(|url| url.ends_with("/page.html")
+            || url.contains("/page.html#")
+            || url.starts_with("data:")),
+        "{asked:?}"
+    );
+    assert!(asked.iter().any(|url| url.starts_with("file://")) && file.exists());
+    browser.no_problems();
+}
+
+/// Functions in the picture.
+const NODES: &str = "document.querySelectorAll('#canvas .node').length";
+
+fn search_and_focus(browser: &mut Browser) {
+    let nodes = NODES;
     let all = browser.number(nodes);
     assert!(all >= 6.0, "{all} functions");
 
@@ -441,7 +471,10 @@ fn clicks_search_focus_sliders_and_tables() {
         .wait(&format!("document.querySelector('#panel h2').textContent === {}", Value::from(IMG)));
     browser.click("#reset");
     assert_eq!(browser.number(nodes), all);
+}
 
+fn sliders(browser: &mut Browser, database: &Connection) {
+    let data_edges = "document.querySelectorAll('#canvas .edge.data path.line').length";
     // The threshold: to the right only the largest data edges stay, to the left all come back.
     browser.slide("#least", 1.0);
     let few = browser.number(data_edges);
@@ -450,16 +483,18 @@ fn clicks_search_focus_sliders_and_tables() {
     assert!(few < many && few >= 1.0, "{few} of {many}");
     // Six pairs of functions exchange data once stubs belong to their callers.
     let pairs = number(
-        &open(&scratch.path("hostile.duckdb")),
+        database,
         "SELECT count(DISTINCT (writer_function_id, reader_function_id)) FROM function_edge_folded
          WHERE writer_function_id <> reader_function_id",
     );
     assert_eq!(many, pairs as f64);
     // Functions: fewer.
     browser.slide("#nodes", 0.0);
-    assert!(browser.number(nodes) <= 4.0);
+    assert!(browser.number(NODES) <= 4.0);
     browser.click("#reset");
+}
 
+fn moves_and_edges(browser: &mut Browser) {
     // Dragging moves the picture, the buttons zoom it.
     let left = "Number(document.querySelector('#canvas').getAttribute('viewBox').split(' ')[0])";
     let width = "Number(document.querySelector('#canvas').getAttribute('viewBox').split(' ')[2])";
@@ -474,8 +509,10 @@ fn clicks_search_focus_sliders_and_tables() {
     // An edge shows its figures.
     browser.click_on("document.querySelector('#canvas .edge.data text')");
     assert!(browser.text("document.querySelector('#panel').textContent").contains("of data"));
+}
 
-    // Tables: a click sorts downwards, another one upwards; the filter filters.
+fn tables(browser: &mut Browser) {
+    // A click sorts downwards, another one upwards; the filter filters.
     browser.click("#tab-tables");
     let column = "[...document.querySelectorAll('#table-body tbody tr')].map(r => r.cells[4].textContent.replaceAll(',', ''))";
     let heading = "document.querySelectorAll('#table-body th button')[4]";
@@ -487,20 +524,22 @@ fn clicks_search_focus_sliders_and_tables() {
             .collect()
     };
     browser.click_on(heading);
-    let down = values(&mut browser);
+    let down = values(browser);
     assert!(down.is_sorted_by(|a, b| a >= b) && down[0] > 0, "{down:?}");
     assert_eq!(
         browser.text("document.querySelectorAll('#table-body th')[4].getAttribute('aria-sort')"),
         "descending"
     );
     browser.click_on(heading);
-    let up = values(&mut browser);
+    let up = values(browser);
     assert!(up.is_sorted() && up.len() == down.len(), "{up:?}");
     browser.click("#table-filter");
     browser.type_text("onerror");
     assert_eq!(browser.number("document.querySelectorAll('#table-body tbody tr').length"), 1.0);
     assert_eq!(browser.text("document.querySelector('#table-body tbody td').textContent"), IMG);
+}
 
+fn tree_matrix_and_timeline(browser: &mut Browser, database: &Connection) {
     // The call tree opens and closes with the keyboard; B is called by A.
     browser.click("#tab-tree");
     let rows = "document.querySelectorAll('#tree .tree-row[data-function]').length";
@@ -515,7 +554,7 @@ fn clicks_search_focus_sliders_and_tables() {
     // it.
     browser.click("#tab-matrix");
     let cells = number(
-        &open(&scratch.path("hostile.duckdb")),
+        database,
         "SELECT count(DISTINCT (writer_function_id, reader_function_id)) FROM function_edge_folded",
     );
     assert_eq!(
@@ -529,23 +568,4 @@ fn clicks_search_focus_sliders_and_tables() {
     browser.click("#tab-timeline");
     browser.click_at("#timeline canvas", (300.0, 32.0));
     assert_eq!(browser.text("document.querySelector('#panel h2').textContent"), "A");
-
-    // No lines in this database: the view says so.
-    browser.click("#tab-source");
-    assert!(
-        browser.text("document.querySelector('#source').textContent").contains("No source lines")
-    );
-
-    assert_eq!(browser.number("document.querySelectorAll('img').length"), 0.0);
-    assert!(browser.text("document.title").ends_with("addfg report"), "no name ran");
-    // The page itself is all that was ever asked for.
-    let asked = browser.requests();
-    assert!(
-        asked.iter().all(|url| url.ends_with("/page.html")
-            || url.contains("/page.html#")
-            || url.starts_with("data:")),
-        "{asked:?}"
-    );
-    assert!(asked.iter().any(|url| url.starts_with("file://")) && file.exists());
-    browser.no_problems();
 }

@@ -362,15 +362,21 @@ impl Transitions {
     }
 }
 
-/// Decodes a sequence of `count` edges, of which `first` is the first, and gives them to `emit` one
-/// after the other. The number of edges alone says where the sequence ends, for codes may have no
-/// bits. Gives whether characters are left behind.
+/// What is told of a sequence beside its characters. The number of edges alone says where it ends,
+/// for codes may have no bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Edges {
+    pub first: u32,
+    pub count: u64,
+}
+
+/// Decodes a sequence and gives its edges to `emit` one after the other. Gives whether characters
+/// are left behind.
 pub fn decode<R: Read>(
     source: R,
     dictionary: &StringDictionary,
     transitions: &Transitions,
-    first: u32,
-    count: u64,
+    Edges { first, count }: Edges,
     budget: &mut Budget,
     edge_id: impl Fn(u32) -> u64,
     mut emit: impl FnMut(u32),
@@ -517,10 +523,10 @@ mod tests {
         let run = |text: &str, count: u64| {
             let mut found = Vec::new();
             let mut budget = Budget(1000);
-            let more =
-                decode(text.as_bytes(), &words, &t, 123, count, &mut budget, u64::from, |e| {
-                    found.push(e)
-                });
+            let edges = Edges { first: 123, count };
+            let more = decode(text.as_bytes(), &words, &t, edges, &mut budget, u64::from, |e| {
+                found.push(e)
+            });
             more.map(|more| (found, more))
         };
         // 110000
@@ -564,7 +570,8 @@ mod tests {
         let words = StringDictionary::default();
         let mut budget = Budget(10_000);
         let mut edges = 0;
-        let end = decode(&b""[..], &words, &t, 1, u64::MAX, &mut budget, u64::from, |_| edges += 1);
+        let endless = Edges { first: 1, count: u64::MAX };
+        let end = decode(&b""[..], &words, &t, endless, &mut budget, u64::from, |_| edges += 1);
         assert!(matches!(end, Err(SequenceError::Unfolds)) && edges <= 10_001, "{edges}");
     }
 }

@@ -4,7 +4,9 @@
 use super::graph::{Graph, MOST};
 use super::json::parse_integer;
 use super::notes::{LEFT_OUT, RULE};
-use super::sequence::{Budget, CodeError, SequenceError, StringDictionary, Transitions, decode};
+use super::sequence::{
+    Budget, CodeError, Edges, SequenceError, StringDictionary, Transitions, decode,
+};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::trace::Listener;
 use crate::trace::input::{Chunk, Chunks, Input};
@@ -512,8 +514,7 @@ impl Reader<'_> {
             &mut text,
             &self.dictionary,
             &self.transitions,
-            first,
-            edges,
+            Edges { first, count: edges },
             &mut self.budget,
             id,
             emit,

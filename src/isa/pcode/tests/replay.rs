@@ -250,7 +250,20 @@ impl Check<'_> {
             known.clear();
             return;
         }
-        // Registers.
+        self.registers(executed);
+        if executed
+            && !seen.iter().any(|s| !s.0)
+            && d.memory.iter().all(|m| m.is_write)
+            && d.success.is_none()
+        {
+            self.dependences(depends, key);
+        }
+        self.memory(executed, seen, known);
+    }
+
+    /// No register changes that is not written.
+    fn registers(&mut self, executed: bool) {
+        let d = self.d;
         for register in self.file.all.iter().filter(|r| !r.control || Some(r.span) == self.file.sp)
         {
             let range =
@@ -264,35 +277,43 @@ impl Check<'_> {
                 }
             }
         }
+    }
+
+    /// The same inputs give the same outputs.
+    fn dependences(
+        &mut self,
+        depends: &mut HashMap<(u64, bool, Vec<u8>), Vec<u8>>,
+        key: (u64, bool),
+    ) {
+        let d = self.d;
         let wrote = |w: &RegAccess| {
             &self.after[w.span.offset as usize..(w.span.offset + w.span.size) as usize]
         };
-        if executed
-            && !seen.iter().any(|s| !s.0)
-            && d.memory.iter().all(|m| m.is_write)
-            && d.success.is_none()
-        {
-            let mut inputs = Vec::new();
-            for r in &d.reads {
-                inputs.extend(
-                    &self.before[r.span.offset as usize..(r.span.offset + r.span.size) as usize],
-                );
+        let mut inputs = Vec::new();
+        for r in &d.reads {
+            inputs.extend(
+                &self.before[r.span.offset as usize..(r.span.offset + r.span.size) as usize],
+            );
+        }
+        let outputs: Vec<u8> =
+            d.writes.iter().filter(|w| !w.control).flat_map(wrote).copied().collect();
+        match depends.entry((key.0, key.1, inputs)) {
+            std::collections::hash_map::Entry::Vacant(v) => {
+                v.insert(outputs);
             }
-            let outputs: Vec<u8> =
-                d.writes.iter().filter(|w| !w.control).flat_map(wrote).copied().collect();
-            match depends.entry((key.0, key.1, inputs)) {
-                std::collections::hash_map::Entry::Vacant(v) => {
-                    v.insert(outputs);
-                }
-                std::collections::hash_map::Entry::Occupied(o) => {
-                    *self.counts.entry("dependence checks").or_default() += 1;
-                    if *o.get() != outputs {
-                        self.wrong("missing read");
-                    }
+            std::collections::hash_map::Entry::Occupied(o) => {
+                *self.counts.entry("dependence checks").or_default() += 1;
+                if *o.get() != outputs {
+                    self.wrong("missing read");
                 }
             }
         }
-        // Memory, byte by byte.
+    }
+
+    /// Memory, byte by byte.
+    fn memory(&mut self, executed: bool, seen: &[(bool, u64, u32)], known: &mut HashMap<u64, u8>) {
+        let d = self.d;
+        let value = |s: RegSpan| number(self.before, s);
         let stored = d.success.is_none_or(|(r, v)| number(self.after, r) == Some(v));
         let mut computed: Vec<(bool, u64)> = Vec::new();
         let mut told = true;

@@ -1,0 +1,53 @@
+//! What the end of a call instance does: its saves end, its flows are handed out.
+
+use super::Output;
+use super::data::{Activation, Data};
+use super::mutation::Mutation;
+use super::shadow::Registers;
+use super::stack::{Ended, Interval, Ledger, Numbers};
+
+/// Ends the call instances of a thread.
+pub struct Ender<'a, O> {
+    pub data: &'a mut Data<O>,
+    pub registers: &'a mut Registers,
+}
+
+impl<O: Output> Ledger<Activation> for Ender<'_, O> {
+    #[inline]
+    fn numbers(&mut self) -> &mut Numbers {
+        &mut self.data.numbers
+    }
+
+    fn interval(&mut self, row: Interval) {
+        let data = &mut *self.data;
+        if data.without(Mutation::Intervals) && Some(row.call) <= data.newest.replace(row.call) {
+            return;
+        }
+        if data.options.gives_instances() {
+            data.output.interval(row);
+        }
+    }
+
+    fn end(&mut self, ended: Ended, activation: &mut Activation) {
+        let data = &mut *self.data;
+        let call = ended.row;
+        data.ended.insert(call.call);
+        // The newest first: what is pending goes back to the one before it.
+        while let Some(save) = activation.saves.pop() {
+            data.end_save(self.registers, save);
+        }
+        activation.save_mask = 0;
+        data.sums.end(&ended);
+        let bytes_in = data.hand_out.end(
+            &mut activation.flows,
+            (call.call, call.function),
+            &mut data.sums,
+            &mut data.memory,
+            &mut data.output,
+        );
+        let bytes_in = bytes_in + std::mem::take(&mut activation.bytes_in);
+        if data.options.gives_instances() {
+            data.output.call(call, Some(bytes_in));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The parts of a read: the bytes that one write fed.
+
+use super::Communication;
+use super::origin::{Origin, Packed, Source, StackSide};
+use super::place::PlaceCode;
+use super::shadow::{AccessId, Cell, access};
+use super::sums::PairIndex;
+use crate::id::AccessRef;
+
+/// The part of a read that one write fed.
+pub struct Part {
+    pub(super) cell: Cell,
+    pub(super) side: StackSide,
+    pub(super) address: u64,
+    pub(super) len: u64,
+    pub(super) unique: u64,
+    pub(super) pair: PairIndex,
+}
+
+/// Scratch, so that nothing is allocated per record.
+#[derive(Default)]
+pub struct ReadScratch {
+    pub(super) parts: Vec<Part>,
+    /// What fed the current access so far: writes, or which nobody.
+    pub(super) fed_by: Vec<(AccessId, PlaceCode, StackSide)>,
+    /// Rows of an access that crosses a page.
+    pub(super) held: Vec<(AccessId, Communication)>,
+    pub(super) crossing: bool,
+}
+
+impl Part {
+    /// Call instance or source.
+    #[inline]
+    pub fn writer(&self) -> Packed {
+        self.cell.writer(self.side)
+    }
+
+    #[inline]
+    pub fn origin(&self) -> Origin<AccessRef> {
+        match access(self.cell.write) {
+            Some(write) => Origin::Step(write),
+            None => {
+                Origin::Source(self.writer().source().unwrap_or(Source::Initial(StackSide::Below)))
+            }
+        }
+    }
+}
