@@ -11,7 +11,17 @@ pub struct Database {
 }
 
 impl Database {
+    /// Says on standard error what was lost or not understood when it was built.
     pub fn open(&self) -> anyhow::Result<Reading> {
+        let reading = self.open_silently()?;
+        for problem in crate::query::problems(&reading)? {
+            eprintln!("addfg: {}: {problem}", self.db.display());
+        }
+        Ok(reading)
+    }
+
+    /// For commands that say it themselves.
+    pub fn open_silently(&self) -> anyhow::Result<Reading> {
         let connection = Rc::new(crate::store::open::open(&self.db, false)?);
         let mut spilled = self.db.clone().into_os_string();
         spilled.push(".tmp");

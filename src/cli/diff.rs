@@ -41,11 +41,14 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     // Says what is wrong with it, in words, if anything is.
-    drop(crate::store::open::open(&args.other, false)?);
+    let other = crate::query::problems(&crate::store::open::open(&args.other, false)?)?;
     let list = diff::differences(&db, &args.other)?;
     if args.picture.is_some() || args.output.is_some() {
         let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
-        return pictures::draw(&diff::graph(&list, args.top.max(2)), renderer, args.output);
+        let mut graph = diff::graph(&list, args.top.max(2));
+        graph.problems = crate::query::problems(&db)?;
+        graph.problems.extend(other.into_iter().map(|p| format!("second run: {p}")));
+        return pictures::draw(&graph, renderer, args.output);
     }
     let mut text = Vec::new();
     let mut report = RowWriter::new(

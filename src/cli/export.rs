@@ -38,7 +38,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let stem = args.database.db.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let output = args.output.unwrap_or_else(|| export.file.replace('*', &stem).into());
     let options = Options { tables: args.tables, arrows: (args.arrows > 0).then_some(args.arrows) };
-    let db = args.database.open()?;
+    let db = if args.quiet { args.database.open_silently()? } else { args.database.open()? };
     if output.as_os_str() == "-" {
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         export::stream(&db, export, &options, &mut out)?;

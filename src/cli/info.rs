@@ -17,7 +17,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let db = args.database.open()?;
+    let db = args.database.open_silently()?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let list = |listing: Listing, out: &mut dyn Write| listing.write(&db, RowFormat::Table, out);
     writeln!(out, "Database")?;

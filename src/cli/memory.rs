@@ -77,7 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         _ => {
             let profile = memory::memory(&db)?;
             if pictures::is_svg(args.output.as_deref()) {
-                text = memory::picture(&profile).into_bytes();
+                text = memory::picture(&profile, &crate::query::problems(&db)?).into_bytes();
             } else {
                 match args.show {
                     Table::Time => write_time(&profile, format, out)?,

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Writes a report to a file or to standard output.
+/// Writes a report to a file, or to standard output where there is none or its name is -.
 pub fn write_output(path: Option<&Path>, text: &[u8]) -> anyhow::Result<ExitCode> {
-    match path {
+    match path.filter(|p| p.as_os_str() != "-") {
         Some(path) => {
             std::fs::write(path, text).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
         }

@@ -61,7 +61,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     if args.picture.is_some() || args.output.is_some() {
         let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
-        return pictures::draw(&function.graph(&found.name), renderer, args.output);
+        let mut graph = function.graph(&found.name);
+        graph.problems = crate::query::problems(&db)?;
+        return pictures::draw(&graph, renderer, args.output);
     }
     if args.all || args.number.is_some() {
         return list_all(&args, &function, &shown);

@@ -20,7 +20,7 @@ pub fn draw(
     };
     match layout::draw(&dot, renderer.name) {
         Ok(picture) => write_output(output.as_deref(), &picture),
-        Err(error) => match output {
+        Err(error) => match output.filter(|o| o.as_os_str() != "-") {
             Some(output) => {
                 let beside = output.with_extension("dot");
                 write_output(Some(&beside), render::dot::render(graph).as_bytes())?;

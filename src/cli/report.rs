@@ -47,6 +47,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ..report::Options::default()
     };
     let page = report::page(&db, &options)?;
-    // A dash, as elsewhere, is standard output.
-    write_output((output.as_os_str() != "-").then_some(output.as_path()), page.as_bytes())
+    write_output(Some(&output), page.as_bytes())
 }

@@ -105,6 +105,8 @@ pub fn flamegraph(
     if !steps {
         style.count_name = "ticks".into();
     }
+    let problems = crate::query::problems(connection)?;
+    style.subtitle = (!problems.is_empty()).then(|| problems.join("; "));
     style.deterministic = true;
     inferno::flamegraph::from_lines(&mut style, text.lines(), out).map_err(ExportError::Io)
 }

@@ -187,6 +187,14 @@ pub fn write(
     overwrite: Overwrite,
 ) -> Result<(), ExportError> {
     let name = || path.display().to_string();
+    let failed = |source| ExportError::File { path: name(), source };
+    if path.exists() && !path.is_file() && !path.is_dir() {
+        // A pipe or a device, such as /dev/stdout: nothing to replace, only to write to.
+        let file = std::fs::File::options().write(true).open(path).map_err(failed)?;
+        let mut out = std::io::BufWriter::with_capacity(1 << 16, file);
+        stream(connection, export, options, &mut out)?;
+        return out.flush().map_err(failed);
+    }
     // An export of its own kind is replaced, a database with what is in it is not.
     let kept = crate::store::open::is_duckdb(path)
         || (crate::store::sqlite::is_sqlite(path) && export.name != "sqlite");
@@ -196,7 +204,9 @@ pub fn write(
     if path.exists() && overwrite == Overwrite::Refuse {
         return Err(ExportError::Exists { path: name() });
     }
-    let failed = |source| ExportError::File { path: name(), source };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
     let temporary = Part(part(path));
     remove(&temporary.0);
     prepare(connection)?;

@@ -33,33 +33,65 @@ fn names(connection: &Connection, options: &Options) -> Result<Vec<String>, Expo
     Ok(options.tables.clone())
 }
 
+/// Writes each table or view with COPY. `wide`: what sums of 128 bits are written as.
 fn copy(
     connection: &Connection,
     options: &Options,
     folder: &Path,
     ending: &str,
     how: &str,
+    wide: Option<&str>,
 ) -> Result<(), ExportError> {
+    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     for name in names(connection, options)? {
         let path = folder.join(format!("{}.{ending}", name.replace(['/', '\\'], "_")));
         let path = path.display().to_string().replace('\'', "''");
-        connection.execute_batch(&format!(
-            "COPY \"{}\" TO '{path}' ({how})",
-            name.replace('"', "\"\"")
-        ))?;
+        let mut from = quoted(&name);
+        let wide_columns =
+            if wide.is_some() { wide_columns(connection, &from)? } else { Vec::new() };
+        if let (Some(wide), false) = (wide, wide_columns.is_empty()) {
+            let casts: Vec<_> = wide_columns
+                .iter()
+                .map(|c| format!("CAST({0} AS {wide}) AS {0}", quoted(c)))
+                .collect();
+            from = format!("(SELECT * REPLACE ({}) FROM {from})", casts.join(", "));
+        }
+        connection.execute_batch(&format!("COPY {from} TO '{path}' ({how})"))?;
     }
     Ok(())
 }
 
-/// RFC 4180 with a header; NULL is an empty field, the empty string is `""`.
-pub fn csv(connection: &Connection, options: &Options, folder: &Path) -> Result<(), ExportError> {
-    copy(connection, options, folder, "csv", "FORMAT csv, HEADER true")
+/// Columns of 128 bits of a table or view.
+fn wide_columns(connection: &Connection, table: &str) -> Result<Vec<String>, ExportError> {
+    let mut columns = Vec::new();
+    let sql = format!("SELECT column_name, column_type FROM (DESCRIBE FROM {table})");
+    each::<ExportError>(connection, &sql, &[], |r| {
+        if matches!(r.get_ref(1)?.as_str().unwrap_or_default(), "HUGEINT" | "UHUGEINT") {
+            columns.push(r.get(0)?);
+        }
+        Ok(())
+    })?;
+    Ok(columns)
 }
 
+/// RFC 4180 with a header; NULL is an empty field, the empty string is `""`.
+pub fn csv(connection: &Connection, options: &Options, folder: &Path) -> Result<(), ExportError> {
+    copy(connection, options, folder, "csv", "FORMAT csv, HEADER true", None)
+}
+
+/// Parquet has no integers of 128 bits, and DuckDB would write them as DOUBLE, which is not exact
+/// beyond 2^53: they become decimals. A sum beyond 38 digits is an error.
 pub fn parquet(
     connection: &Connection,
     options: &Options,
     folder: &Path,
 ) -> Result<(), ExportError> {
-    copy(connection, options, folder, "parquet", "FORMAT parquet, COMPRESSION zstd")
+    copy(
+        connection,
+        options,
+        folder,
+        "parquet",
+        "FORMAT parquet, COMPRESSION zstd",
+        Some("DECIMAL(38, 0)"),
+    )
 }

@@ -1,6 +1,6 @@
 //! Rows added up to edges: one of each kind between two nodes.
 
-use super::model::{Edge, EdgeKind, Flow, Graph, NodeId};
+use super::model::{Edge, EdgeKind, Flow, Graph, Node, NodeId, NodeKind};
 use super::rows::{CallRow, DataRow, LevelRows, add};
 use petgraph::graph::NodeIndex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,10 +30,7 @@ impl LevelEdges {
     /// Of the rows of a level; what goes from a node to itself becomes the node's.
     pub fn take(rows: &mut LevelRows) -> LevelEdges {
         let mut data = data_edges(&rows.data);
-        for &(writer, reader, via, cells) in &rows.addresses {
-            let flows = data.get_mut(&(writer, reader)).into_iter().flatten();
-            flows.filter(|f| f.via == via).for_each(|f| f.addresses = Some(cells));
-        }
+        set_group_figures(rows, &mut data);
         let mut carried = CountedEdges::new();
         for &(a, b, bytes) in &rows.carried {
             *carried.entry((a, b)).or_default() += bytes;
@@ -115,6 +112,26 @@ fn sum(mut flows: Vec<Flow>) -> Vec<Flow> {
         same
     });
     flows
+}
+
+/// Gives edges of groups what is no sum of their members' figures.
+fn set_group_figures(rows: &LevelRows, data: &mut DataEdges) {
+    let is_group =
+        |id: &NodeId| rows.nodes.get(id).is_some_and(|n: &Node| n.kind == NodeKind::Group);
+    for ((_, reader), flows) in data.iter_mut() {
+        if is_group(reader) {
+            flows.iter_mut().for_each(|f| f.unique_bytes = None);
+        }
+    }
+    for found in rows.groups.iter().flatten() {
+        let flows = data.get_mut(&(found.writer, found.reader)).into_iter().flatten();
+        for flow in flows.filter(|f| f.via == found.via) {
+            flow.addresses = Some(found.addresses);
+            if is_group(&found.reader) {
+                flow.unique_bytes = Some(found.unique_bytes);
+            }
+        }
+    }
 }
 
 fn data_edges(rows: &[DataRow]) -> DataEdges {

@@ -6,11 +6,11 @@ use super::error::GraphError;
 use super::facts::Facts;
 use super::grouping;
 use super::level::Level;
-use super::model::{Graph, NodeId, NodeKind, Via};
-use super::rows::{DataRow, LevelRows, Numbers, fill, report};
+use super::model::{Graph, NodeId, NodeKind};
+use super::rows::{DataRow, LevelRows};
 use super::selection::{Focus, Selection, Show, Strategy, Stubs};
-use super::{contexts, functions, instances, parts, steps};
-use crate::query::{each, unit};
+use super::{contexts, functions, groups, instances, parts, steps};
+use crate::query::{problems, unit};
 use crate::text::visible;
 use duckdb::Connection;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -57,10 +57,12 @@ pub fn load_with(
             rows.current = Some(functions::instance_edges(connection, focus, selection)?);
         }
         if !selection.groups.is_empty() && selection.shows(Show::Data) {
-            rows.addresses = group_addresses(connection, &rows, selection)?;
+            rows.groups = groups::figures(connection, &rows, selection)?;
         }
     }
-    Ok(draw(rows, selection, unit, notes))
+    let mut graph = draw(rows, selection, unit, notes);
+    graph.problems = problems(connection)?;
+    Ok(graph)
 }
 
 /// What the reader should know of the data.
@@ -149,35 +151,6 @@ fn cycles(data: &[DataRow]) -> BTreeMap<NodeId, usize> {
     several
         .flat_map(|(number, c)| c.iter().map(|&i| (graph[i], number)).collect::<Vec<_>>())
         .collect()
-}
-
-/// Distinct cells between groups of functions; none where the communications are not kept or
-/// several threads ran.
-fn group_addresses(
-    connection: &Connection,
-    rows: &LevelRows,
-    selection: &Selection,
-) -> Result<Vec<(NodeId, NodeId, Via, i64)>, GraphError> {
-    let sql = "SELECT (SELECT count(*) FROM thread) = 1 AND EXISTS (FROM communication_row)";
-    if !connection.query_row(sql, [], |r| r.get::<_, bool>(0))? {
-        return Ok(Vec::new());
-    }
-    connection.execute_batch(&format!(
-        "SET asof_loop_join_threshold = 0;
-         CREATE OR REPLACE TEMP TABLE group_of_function (function_id BIGINT, node BIGINT);
-         CREATE OR REPLACE TEMP TABLE place AS {}",
-        report!("flows_places")
-    ))?;
-    let to = grouping::first_of_group(rows, selection);
-    let numbers = to.into_iter().map(|(id, group)| (id.number(), group.number()));
-    fill(connection, "group_of_function", numbers)?;
-    let mut found = Vec::new();
-    each(connection, report!("group_addresses"), &[], |r| {
-        let node = |column| Numbers::Functions.node(r, column);
-        found.push((node(0)?, node(1)?, Via::of(&r.get::<_, String>(2)?), r.get(3)?));
-        Ok(())
-    })?;
-    Ok(found)
 }
 
 fn not_there(

@@ -280,6 +280,8 @@ pub struct Graph {
     pub left_out: Vec<String>,
     /// What the reader should know of the data, in words.
     pub notes: Vec<String>,
+    /// What was lost or not understood while the database was built ([`crate::query::problems`]).
+    pub problems: Vec<String>,
 }
 
 impl Graph {
@@ -296,6 +298,7 @@ impl Graph {
             instance: None,
             left_out: Vec::new(),
             notes: Vec::new(),
+            problems: Vec::new(),
         }
     }
 

@@ -4,6 +4,7 @@
 use super::error::GraphError;
 use super::facts::Facts;
 use super::level::Inside;
+use super::loops::{FileLine, loop_lines};
 use super::model::{Node, NodeId, NodeKind, Via};
 use super::rows::{self, LevelRows, Numbers, fill, recorded_control, report};
 use super::selection::{Selection, Show};
@@ -183,6 +184,11 @@ fn add_nodes(
 ) -> duckdb::Result<()> {
     rows.nodes = rows::nodes(connection, report!("graph_nodes"), Numbers::Functions)?;
     let focus = selection.focus.map(|f| f.function_id);
+    let line_of: BTreeMap<InstructionId, FileLine> = parts
+        .values()
+        .flatten()
+        .filter_map(|r| Some((r.instruction, (r.file.as_deref()?, r.line))))
+        .collect();
     for (&first, list) in parts {
         let id = NodeId::Part(first);
         rows.nodes.remove(&NodeId::Function(list[0].function_id));
@@ -193,7 +199,12 @@ fn add_nodes(
             Inside::Instruction => instruction_label(list),
             Inside::Line => (lines(list).unwrap_or_else(|| "(no line)".into()), Vec::new()),
             Inside::Block => block_label(list),
-            Inside::Loop => loop_label(list, run.and_then(|r| loop_of(&r.flow, first))),
+            Inside::Loop => {
+                let found = run.and_then(|r| Some((&r.flow, loop_of(&r.flow, first)?)));
+                let lines =
+                    found.and_then(|(flow, l)| loop_lines(flow, l, |i| line_of.get(&i).copied()));
+                loop_label(list[0].address, found.map(|f| f.1), lines)
+            }
         };
         text.retain(|t| !t.is_empty());
         let node = Node {
@@ -258,7 +269,7 @@ fn loop_of(flow: &ControlFlow, first: InstructionId) -> Option<&ExecutedLoop> {
     flow.loops.get((*flow.loop_of.get(flow.block_of(first)?)?)?)
 }
 
-fn loop_label(list: &[Executed], found: Option<&ExecutedLoop>) -> Label {
+fn loop_label(address: u64, found: Option<&ExecutedLoop>, lines: Option<String>) -> Label {
     let Some(l) = found else { return ("(outside loops)".into(), Vec::new()) };
     let times = |n: u64, what| {
         let count = human_count(i64::try_from(n).unwrap_or(i64::MAX));
@@ -270,7 +281,7 @@ fn loop_label(list: &[Executed], found: Option<&ExecutedLoop>) -> Label {
     };
     let shape = if l.irreducible { ", several entries" } else { "" };
     let depth = if l.depth > 0 { format!(", {} deep", l.depth + 1) } else { String::new() };
-    let place = lines(list).unwrap_or_else(|| format!("{:#x}", list[0].address));
+    let place = lines.unwrap_or_else(|| format!("{address:#x}"));
     let iterations = times(l.iterations, "iteration");
     (format!("loop {place}"), vec![format!("{entries}, {iterations}{depth}{shape}")])
 }

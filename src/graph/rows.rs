@@ -40,6 +40,18 @@ pub struct InstanceEdges {
     pub calls: Vec<CallRow>,
 }
 
+/// Figures between two nodes that are no sums.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupFigures {
+    pub writer: NodeId,
+    pub reader: NodeId,
+    pub via: Via,
+    /// Distinct cells.
+    pub addresses: i64,
+    /// For each entry into the reader.
+    pub unique_bytes: i64,
+}
+
 /// A level as read.
 #[derive(Default)]
 pub struct LevelRows {
@@ -52,8 +64,8 @@ pub struct LevelRows {
     pub jumps: Vec<(NodeId, NodeId, i64)>,
     /// Bytes that loops carry from one iteration to a later one.
     pub carried: Vec<(NodeId, NodeId, i64)>,
-    /// Distinct cells between nodes, where they were found for them.
-    pub addresses: Vec<(NodeId, NodeId, Via, i64)>,
+    /// Where there are groups: what was found for them, if it could be.
+    pub groups: Option<Vec<GroupFigures>>,
     pub focus: Vec<NodeId>,
     /// What data rows count is dependences, not bytes.
     pub dependences: bool,

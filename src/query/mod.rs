@@ -3,10 +3,12 @@
 
 mod compare;
 mod derive;
+mod problems;
 mod tables;
 mod verify;
 
 pub use compare::Verdict;
+pub use problems::problems;
 pub use verify::{Progress, WINDOW, not_applicable, verify};
 
 use duckdb::{Connection, Row, ToSql};

@@ -18,6 +18,10 @@ const FONT: &str = "Helvetica,Arial,sans-serif";
 const GREY: &str = "#777777";
 const CARRIED: &str = "#d6006c";
 const CONTROL: &str = "#8250df";
+/// What was not understood.
+const PROBLEM: &str = "#cf222e";
+/// Characters of such a line.
+const PROBLEM_TEXT: usize = 160;
 /// What only other instances have.
 const POTENTIAL: &str = "#aaaaaa";
 /// What ran, among what could.
@@ -543,6 +547,9 @@ fn caption(graph: &Graph) -> Attribute {
     if !legend.is_empty() {
         lines.push(legend.join(" "));
     }
+    lines.extend(graph.problems.iter().map(|p| {
+        format!("<FONT COLOR=\"{PROBLEM}\"><B>{}</B></FONT>", html(&shorten(p, PROBLEM_TEXT)))
+    }));
     lines.extend(graph.left_out.iter().map(|l| format!("Not drawn: {}.", html(l))));
     lines.extend(graph.notes.iter().map(|n| format!("<B>{}</B>", html(n))));
     let cells: String =

@@ -7,10 +7,11 @@ use crate::text::visible;
 use std::fmt::Write;
 
 /// Name, type and owner of the attributes.
-const KEYS: [(&str, &str, &str); 26] = [
+const KEYS: [(&str, &str, &str); 27] = [
     ("level", "string", "graph"),
     ("steps", "long", "graph"),
     ("unit", "string", "graph"),
+    ("problems", "string", "graph"),
     ("name", "string", "node"),
     ("kind", "string", "node"),
     ("file", "string", "node"),
@@ -74,6 +75,9 @@ pub fn render(graph: &Graph) -> String {
     top.text("level", graph.level.name());
     top.number("steps", graph.steps);
     top.text("unit", graph.unit);
+    if !graph.problems.is_empty() {
+        top.text("problems", &graph.problems.join("; "));
+    }
     for node in graph.graph.node_weights() {
         let _ = writeln!(out, "    <node id=\"n{}\">", node.id.number());
         let mut e = Element(&mut out, "      ");

@@ -71,7 +71,10 @@ pub fn render(graph: &Graph) -> String {
         })
         .collect();
     let focus = graph.focus.map(|f| graph.graph[f].id.number());
-    let value = json!({"level": level, "steps": graph.steps, "unit": graph.unit, "focus": focus, "instance": graph.instance, "left_out": graph.left_out,
+    let mut value = json!({"level": level, "steps": graph.steps, "unit": graph.unit, "focus": focus, "instance": graph.instance, "left_out": graph.left_out,
                        "notes": graph.notes, "nodes": nodes, "edges": edges});
+    if !graph.problems.is_empty() {
+        value["problems"] = json!(graph.problems);
+    }
     format!("{value:#}\n")
 }

@@ -66,6 +66,19 @@ impl Svg {
         );
     }
 
+    /// What was not understood, a red line each, below all that is there.
+    pub fn problems(&mut self, lines: &[String]) {
+        for line in lines {
+            let y = self.height + 14.0;
+            self.cover(10.0 + 6.0 * line.chars().count() as f64, y + 4.0);
+            let _ = writeln!(
+                self.body,
+                "<text x=\"10.0\" y=\"{y:.1}\" fill=\"#cf222e\" font-weight=\"bold\">{}</text>",
+                escape(line)
+            );
+        }
+    }
+
     /// Text that goes upwards from a point.
     pub fn upward(&mut self, x: f64, y: f64, text: &str) {
         self.cover(x, y);

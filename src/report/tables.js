@@ -133,6 +133,9 @@
   const what = trace.slice(0, 2).join(", ") + (trace.length > 2 ? ` and ${trace.length - 2} more` : "");
   document.title = `${what || "addfg"} – addfg report`;
   $("summary").textContent = [what, STEPS && UNIT === "steps" && `${count(STEPS)} steps`, plural(F.filter(f => f.kind !== "pseudo" && f.kind !== "others").length, "function"), CALLS && `${count(CALLS)} calls`, CROSSING && `${volume(CROSSING)} between functions`].filter(Boolean).join(" · ");
+  const bad = raw.problems.filter(p => p[0] === "error" || p[0] === "warning");
+  $("problems").hidden = !bad.length;
+  $("problems").textContent = bad.map(p => `${p[0]}: ${p[3] || p[1]}${p[2] > 1 ? ` (${exact(p[2])} times)` : ""}`).join("; ");
   $("theme").onclick = () => {
     const dark = state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     theme(dark ? "light" : "dark");

@@ -31,10 +31,11 @@ pub enum OpenError {
     Newer { path: String, found: String },
 }
 
-/// Whether a file is a DuckDB database, by its first bytes.
+/// Whether a file is a DuckDB database, by its first bytes. A pipe is none, and is not waited for.
 pub fn is_duckdb(path: &Path) -> bool {
     let mut head = [0; 12];
-    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok()
+    path.is_file()
+        && std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok()
         && head[8..] == *b"DUCK"
 }
 

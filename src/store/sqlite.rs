@@ -39,7 +39,8 @@ pub enum SqliteError {
 /// Whether a file is a SQLite database, by its first bytes.
 pub fn is_sqlite(path: &Path) -> bool {
     let mut head = [0; 16];
-    std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok()
+    path.is_file()
+        && std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok()
         && head == *b"SQLite format 3\0"
 }
 

@@ -4,7 +4,7 @@ use super::listing::{Listing, id};
 use super::{ViewError, report};
 use crate::graph::{FunctionNames, Stubs, contexts};
 use crate::id::FunctionId;
-use crate::query::each;
+use crate::query::{each, problems};
 use crate::render::svg::{Svg, shade};
 use crate::text::{human_count, percent, shorten, visible};
 use duckdb::Connection;
@@ -203,5 +203,6 @@ pub fn timeline(connection: &Connection) -> Result<String, ViewError> {
     let over = human_count(whole.saturating_add(1));
     let text = format!("Calls over {over} {unit}, callers above.{more}");
     svg.text(10.0, 10.0 + f64::from(rows) * ROW + 14.0, "start", &text);
+    svg.problems(&problems(connection)?);
     Ok(svg.finish())
 }

@@ -1,7 +1,7 @@
 //! Loops of the executed control flow with what they carry from one iteration to a later one.
 
 use super::{ViewError, report};
-use crate::graph::FunctionNames;
+use crate::graph::{FunctionNames, loop_lines};
 use crate::id::InstructionId;
 use crate::replay::Code;
 use crate::replay::carried::carried;
@@ -58,19 +58,9 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
     let mut found: Vec<LoopRow> = Vec::new();
     for (number, l) in flow.loops.iter().enumerate() {
         let header = flow.blocks[l.header].instructions[0];
-        let file = texts.get(&header).map_or("", |t| t.0.as_str());
-        let lines = l
-            .blocks
-            .iter()
-            .flat_map(|&b| &flow.blocks[b].instructions)
-            .filter_map(|i| texts.get(i))
-            .filter(|t| t.0 == file);
-        let lines: Vec<i32> = lines.filter_map(|t| t.1).collect();
-        let place = match (lines.iter().min(), lines.iter().max()) {
-            (Some(a), Some(b)) if a == b => format!("{file}:{a}"),
-            (Some(a), Some(b)) => format!("{file}:{a}-{b}"),
-            _ => format!("{:#x}", code.instruction(header).address),
-        };
+        let line = |i| texts.get(&i).map(|t| (t.0.as_str(), t.1));
+        let place = loop_lines(&flow, l, line)
+            .unwrap_or_else(|| format!("{:#x}", code.instruction(header).address));
         let (memory, register, edges) = sums.get(&number).copied().unwrap_or_default();
         found.push(LoopRow {
             function: names.name(l.function).to_owned(),

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 pub struct Matrix {
     pub names: Vec<String>,
     pub bytes: Vec<Vec<i64>>,
+    /// What was not understood.
+    pub problems: Vec<String>,
 }
 
 /// The `top` functions with the most traffic, their own included.
@@ -39,7 +41,7 @@ pub fn matrix(connection: &Connection, top: usize) -> Result<Matrix, ViewError> 
         let place = |name| at.get(name).copied().unwrap_or(names.len() - 1);
         bytes[place(writer)][place(reader)] += n;
     }
-    Ok(Matrix { names, bytes })
+    Ok(Matrix { names, bytes, problems: crate::query::problems(connection)? })
 }
 
 impl Matrix {
@@ -85,6 +87,7 @@ impl Matrix {
             &format!("Rows write, columns read; darker: more bytes (logarithmic, up to {most}); grey: a function's own."),
         );
         svg.text(x, top, "start", "");
+        svg.problems(&self.problems);
         svg.finish()
     }
 }

@@ -111,8 +111,8 @@ fn pages(profile: &Profile) -> Vec<u64> {
 /// Rows of pages that are drawn at most; more share rows.
 const ROWS: usize = 160;
 
-/// Accesses over address and time, and below it the footprint.
-pub fn picture(profile: &Profile) -> String {
+/// Accesses over address and time, and below it the footprint. `problems`: what was not understood.
+pub fn picture(profile: &Profile, problems: &[String]) -> String {
     let pages = pages(profile);
     let (columns, group) = (profile.moments.len().max(1), pages.len().div_ceil(ROWS).max(1));
     let rows = pages.len().div_ceil(group);
@@ -179,6 +179,7 @@ pub fn picture(profile: &Profile) -> String {
         "start",
         "Black: footprint, distinct bytes touched so far. Orange: distinct bytes touched in each part of the run.",
     );
+    svg.problems(problems);
     svg.finish()
 }
 

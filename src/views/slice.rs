@@ -22,6 +22,8 @@ pub struct Shown {
     pub direction: Direction,
     pub texts: BTreeMap<InstructionId, (String, String)>,
     pub functions: FunctionNames,
+    /// What was not understood.
+    problems: Vec<String>,
     code: Code,
     places: Places,
 }
@@ -204,7 +206,8 @@ pub fn slice(
         texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
     }
     let functions = FunctionNames::read(connection)?;
-    Ok(Shown { slice, criterion: words, direction, texts, functions, code, places })
+    let problems = crate::query::problems(connection)?;
+    Ok(Shown { slice, criterion: words, direction, texts, functions, problems, code, places })
 }
 
 impl Shown {
@@ -226,6 +229,7 @@ impl Shown {
             self.slice.instructions.iter().map(|(&i, s)| (s.depth, -s.last, i)).collect();
         order.sort_unstable();
         let mut graph = Graph::new(Level::Instruction);
+        graph.problems = self.problems.clone();
         let direction = match self.direction {
             Direction::Backward => "Where it came from",
             Direction::Forward => "Where it goes",
