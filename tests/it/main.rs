@@ -22,6 +22,7 @@ mod registers;
 mod replay;
 mod report;
 mod reports;
+mod said;
 mod rooms;
 mod schema;
 mod sqlite;
