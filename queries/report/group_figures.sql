@@ -1,6 +1,6 @@
 -- What goes from group to group of functions, for a run of one thread: distinct cells, and distinct cells of distinct writes for each entry
 -- into the reading group.
--- reads: communication_row, communication_kind, control_flow, function_symbol
+-- reads: communication_row, communication_kind, control_flow, function_symbol, system_call_access
 -- needs: TEMP TABLE group_of_call (call_id, node, entry: the call with which the group was entered), place (as flows_places.sql gives)
 -- duckdb-only: ASOF joins
 -- writer, reader (groups), via, addresses (cells), unique_bytes (bytes)
@@ -14,7 +14,9 @@ crossing AS (
     FROM (FROM ends WHERE write_seq IS NOT NULL) e ASOF JOIN control_flow f ON e.write_seq >= f.start_seq
     JOIN group_of_call w ON w.call_id = f.call_id
     WHERE w.node <> e.reader),
-unwritten AS (SELECT DISTINCT reader, entry, is_register, address, bytes FROM ends WHERE write_seq IS NULL),
+-- Where the trace has what the kernel wrote, a cell without a writing step may be the kernel's: unknown.
+unwritten AS (SELECT DISTINCT reader, entry, is_register, address, bytes FROM ends
+              WHERE write_seq IS NULL AND NOT EXISTS (FROM system_call_access WHERE is_write)),
 placed AS (
     SELECT c.*, CASE WHEN c.is_register THEN 'register' ELSE p.via END AS via
     FROM crossing c ASOF JOIN place p ON c.address >= p.start

@@ -633,9 +633,9 @@ fn outputs_are_complete_or_not_there() {
         }
         no(&["--to", export.name, "-o", db_text, "--force"], "is a database");
     }
-    no(&["--to", "csv", "-o", &path("nowhere/below"), "--force"], "cannot write");
+    no(&["--to", "csv", "-o", &path("fir.duckdb/below"), "--force"], "cannot write");
     no(&["--to", "csv", "-o", &path("t"), "--tables", "nothing"], "no table or view `nothing`");
-    no(&["--to", "callgrind", "-o", &path("nowhere/file")], "cannot write");
+    no(&["--to", "callgrind", "-o", &path("fir.duckdb/file")], "cannot write");
     let left: Vec<String> = std::fs::read_dir(&scratch.0)
         .unwrap()
         .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())

@@ -44,7 +44,8 @@ fn pictures_and_pages_say_what_was_not_understood() {
         for said in ["no decoder knows", "two stacks in one thread"] {
             assert!(text.contains(said), "{words:?}: {said}\n{text}");
         }
-        assert!(!text.contains("<this>"), "{words:?}: hostile text");
+        // In JSON it is text as any other.
+        assert!(!text.contains("<this>") || words.contains(&"json"), "{words:?}: hostile text");
         assert!(said(&output).contains("no decoder knows"), "{words:?}");
         assert!(!printed(&run(clean)).contains("no decoder"), "{words:?}");
     }
@@ -116,13 +117,16 @@ fn sums_are_exact_in_parquet() {
         let file = entry.unwrap().path();
         let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
         let doubles = |from: &str| -> i64 {
-            let sql = format!("SELECT count(*) FROM (DESCRIBE FROM {from}) WHERE column_type = 'DOUBLE'");
+            let sql =
+                format!("SELECT count(*) FROM (DESCRIBE FROM {from}) WHERE column_type = 'DOUBLE'");
             memory.query_row(&sql, [], |r| r.get(0)).unwrap()
         };
         let theirs = doubles(&format!("'{}'", file.display()));
         let ours = rows(
             &db,
-            &format!("SELECT count(*) FROM (DESCRIBE FROM \"{name}\") WHERE column_type = 'DOUBLE'"),
+            &format!(
+                "SELECT count(*) FROM (DESCRIBE FROM \"{name}\") WHERE column_type = 'DOUBLE'"
+            ),
         );
         assert_eq!(theirs.to_string(), ours[0], "{name}");
     }
@@ -145,26 +149,37 @@ fn unique_bytes_of_a_group_are_those_of_its_entries() {
         .map(|name| resolve_function(&connection, name.trim_matches('"')).unwrap().function_id)
         .collect();
     let groups = vec![("core".to_owned(), ids.clone())];
-    let selection =
-        Selection { groups, top: 10_000, min_bytes: Some(0), ..Selection::default() };
+    let selection = Selection { groups, top: 10_000, min_bytes: Some(0), ..Selection::default() };
     let graph = load(&connection, &selection).unwrap();
     // Calls come before what they call.
     let (mut entry, mut inside) = (vec![0u32], vec![false]);
-    for row in rows(&db, "SELECT function_id, coalesce(tail_of_call_id, parent_call_id, 0), kind = 'stub' FROM function_call ORDER BY call_id") {
+    for row in rows(
+        &db,
+        "SELECT function_id, coalesce(tail_of_call_id, parent_call_id, 0), kind = 'stub'
+         FROM function_call ORDER BY call_id",
+    ) {
         let fields: Vec<&str> = row.split(',').collect();
         let from: usize = fields[1].parse().unwrap();
-        let member = ids.iter().any(|id| id.to_string() == fields[0]) || fields[2] == "true" && inside[from];
+        let member =
+            ids.iter().any(|id| id.to_string() == fields[0]) || fields[2] == "true" && inside[from];
         entry.push(if member && inside[from] { entry[from] } else { entry.len() as u32 });
         inside.push(member);
     }
-    let intervals: Vec<(u64, usize)> = rows(&db, "SELECT start_seq, call_id FROM control_flow ORDER BY start_seq")
-        .iter()
-        .map(|r| r.split_once(',').map(|(a, b)| (a.parse().unwrap(), b.parse().unwrap())).unwrap())
-        .collect();
+    let intervals: Vec<(u64, usize)> =
+        rows(&db, "SELECT start_seq, call_id FROM control_flow ORDER BY start_seq")
+            .iter()
+            .map(|r| {
+                r.split_once(',').map(|(a, b)| (a.parse().unwrap(), b.parse().unwrap())).unwrap()
+            })
+            .collect();
     let call = |seq: u64| intervals[intervals.partition_point(|i| i.0 <= seq) - 1].1;
     let mut cells = std::collections::HashSet::new();
     let (mut other, mut last) = (0u64, 0u64);
-    for row in rows(&db, "SELECT write_seq, write_ordinal, read_seq, space = 'register', address, bytes FROM communication WHERE write_seq IS NOT NULL") {
+    for row in rows(
+        &db,
+        "SELECT write_seq, write_ordinal, read_seq, space = 'register', address, bytes
+         FROM communication WHERE write_seq IS NOT NULL",
+    ) {
         let f: Vec<&str> = row.split(',').collect();
         let (write, read): (u64, u64) = (f[0].parse().unwrap(), f[2].parse().unwrap());
         if inside[call(read)] && !inside[call(write)] {
