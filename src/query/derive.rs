@@ -55,7 +55,7 @@ pub(super) static CALLS: Walk = Walk {
 pub(super) static SAVES: Walk = Walk {
     before: &[query!("middle/part_access")],
     window: &[
-        query!("middle/window_access"),
+        query!("middle/part_run"),
         query!("middle/word_access"),
         query!("middle/window_store"),
         query!("middle/byte_read"),
@@ -68,15 +68,16 @@ pub(super) static SAVES: Walk = Walk {
 pub(super) static DATA: Walk = Walk {
     before: &[],
     window: &[
-        query!("middle/window_access"),
+        query!("middle/part_run"),
         query!("middle/word_access"),
-        query!("middle/transparent"),
+        query!("middle/ordinary_access"),
         query!("middle/byte_read"),
         query!("middle/located_read"),
+        query!("middle/register_read"),
         query!("middle/communication"),
         query!("high/window_sums"),
     ],
-    behind: &[query!("high/compact"), query!("high/function_edge")],
+    behind: &[query!("high/fed_sums"), query!("high/compact"), query!("high/function_edge")],
 };
 
 /// Adds up what the windows of [`DATA`] have given so far.

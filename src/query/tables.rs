@@ -28,17 +28,14 @@ pub(super) fn of_calls() -> Vec<Table> {
     ]
 }
 
-/// Communications of a window; detail `pairs` keeps what crosses call instances.
-pub(super) fn communication(full: bool) -> Table {
-    let crossing = if full { "" } else { "WHERE writer_call_id IS DISTINCT FROM reader_call_id" };
-    Table {
-        name: "communication",
-        stored: "SELECT * FROM communication
-                 WHERE read_seq >= getvariable('lo') AND read_seq < getvariable('hi')",
-        derived: format!(
-            "SELECT * EXCLUDE (writer_call_id, reader_call_id) FROM derived_communication {crossing}"
-        ),
-    }
+/// Communications of a window.
+pub(super) fn communication() -> Table {
+    Table::new(
+        "communication",
+        "SELECT * FROM communication
+         WHERE read_seq >= getvariable('lo') AND read_seq < getvariable('hi')",
+        "SELECT * FROM derived_communication",
+    )
 }
 
 /// Tables of a trace with steps that are sums over its windows.

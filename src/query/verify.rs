@@ -13,7 +13,7 @@ use super::tables;
 use duckdb::Connection;
 
 /// Steps of a window, unless another number is asked for.
-pub const WINDOW: i64 = 1 << 18;
+pub const WINDOW: i64 = 1 << 19;
 
 /// How far a verification is, in steps that were gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,8 +159,11 @@ pub fn verify(
     let mut run = Run { connection, first, end, window: window.max(1), done: 0, take };
     run.walk(&CALLS, |_, _| Ok(()))?;
     run.walk(&SAVES, |_, _| Ok(()))?;
-    let full = "SELECT value = 'full' FROM meta WHERE key = 'detail'";
-    let table = tables::communication(connection.query_row(full, [], |r| r.get(0))?);
+    // Detail `pairs` keeps what crosses call instances, `full` every communication.
+    connection.execute_batch(
+        "SET VARIABLE every = (SELECT value = 'full' FROM meta WHERE key = 'detail')",
+    )?;
+    let table = tables::communication();
     let mut communication = Verdict::new(table.name);
     run.walk(&DATA, |connection, number| {
         communication.add(compare(connection, &table)?);

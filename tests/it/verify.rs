@@ -109,6 +109,25 @@ fn fixtures_of_every_format() {
     }
 }
 
+/// A call that was made before the log told the stack pointer returns where it is known.
+#[test]
+fn a_call_without_stack_pointer_returns_with_one() {
+    let scratch = Scratch::new("verify-late");
+    let log = scratch.path("late.log");
+    let lines = [
+        r#"0, 0x1000, 0xeb000002, "bl #0x1010", lr -> 0x00001004"#,
+        r#"0, 0x1010, 0xe92d4010, "push {r4, lr}", store, 0x40800958, store, 0x4080095c, sp -> 0x40800958"#,
+        r#"0, 0x1014, 0xe8bd8010, "pop {r4, pc}", load, 0x40800958, load, 0x4080095c, r4 -> 0x00000000, sp -> 0x40800960"#,
+        r#"0, 0x1004, 0xe1a00000, "nop""#,
+    ];
+    std::fs::write(&log, lines.join("\n") + "\n").unwrap();
+    let (_, error, db) = build_in(&scratch, &[&log], &[]);
+    equal(&error, &db);
+    let sql = "SELECT ending FROM function_call WHERE call_seq = 2";
+    let ending: String = open(&db).query_row(sql, [], |r| r.get(0)).unwrap();
+    assert_eq!(ending, "return");
+}
+
 #[test]
 fn a_changed_database_is_told() {
     let scratch = Scratch::new("verify-changed");

@@ -1,44 +1,91 @@
 -- What a window adds to dataflow between call instances and between instructions, and to the bytes between functions.
--- reads: located_read, seen, held, alias, derived_call
--- flow_part: as dataflow; instruction_part: as instruction_edge; cell_part: writer_function_id, reader_function_id, via and the bytes of a word
--- seen: versions of bytes that call instances have read and may read again, so that they count once
+-- reads: located_read, register_read, unit_read, window_quiet, part_run, part_sum, own_read, seen, held, held_register, alias, access_code,
+-- derived_call, function_symbol
+-- flow_part: as dataflow; instruction_part: as instruction_edge; cell_part: writer_function_id, reader_function_id, via and the bytes of a word or cell
+-- part_count: part_id, thread_id, runs; seen: versions of bytes that call instances have read and may read again, so that they count once
 -- each: window
+CREATE OR REPLACE TEMP TABLE pair AS
+WITH initial AS (SELECT max(function_id) AS id FROM function_symbol WHERE kind = 'pseudo' AND name = '<initial registers>'),
+register_pair AS (
+    SELECT r.writer_call_id, r.call_id, r.writer_code, u.code_id, r.runs * u.bytes AS bytes, r.runs AS transfers
+    FROM (SELECT unit_id, writer_call_id, call_id, writer_code, count(*) AS runs FROM register_read GROUP BY ALL) r
+    JOIN (FROM unit_read WHERE NOT is_alone) u USING (unit_id)
+    UNION ALL
+    -- A write that feeds several pieces of a read is one transfer.
+    SELECT writer_call_id, call_id, writer_code, code_id, sum(bytes)::BIGINT, 1
+    FROM (SELECT r.base + u.slot AS read_id, r.write_id, r.writer_call_id, r.call_id, r.writer_code, u.code_id, u.bytes
+          FROM register_read r JOIN (FROM unit_read WHERE is_alone) u USING (unit_id) ANTI JOIN window_quiet q ON q.read_id = r.base + u.slot)
+    GROUP BY read_id, write_id, writer_call_id, call_id, writer_code, code_id),
+every AS (
+    SELECT writer_call_id, call_id, writer_code, code_id, via, source_id, (high - low)::BIGINT AS bytes, 1::BIGINT AS transfers
+    FROM located_read WHERE high - low = size
+    UNION ALL
+    SELECT any_value(writer_call_id), any_value(call_id), any_value(writer_code), any_value(code_id), via, source_id, sum(high - low)::BIGINT, 1
+    FROM located_read WHERE high - low < size GROUP BY read_id, write_id, via, source_id
+    UNION ALL
+    SELECT writer_call_id, call_id, writer_code, code_id, 'register', CASE WHEN writer_code IS NULL THEN (SELECT id FROM initial) END, bytes, transfers
+    FROM register_pair),
+summed AS (
+    SELECT writer_call_id, call_id, writer_code, code_id, via, source_id, sum(bytes)::BIGINT AS bytes, sum(transfers)::BIGINT AS transfers
+    FROM every GROUP BY ALL)
+SELECT s.writer_call_id, s.call_id AS reader_call_id, w.instruction_id AS writer_instruction_id, r.instruction_id AS reader_instruction_id,
+       coalesce(w.function_id, s.source_id) AS writer_function_id, r.function_id AS reader_function_id, s.via, s.bytes, s.transfers
+FROM summed s JOIN access_code r ON r.code_id = s.code_id LEFT JOIN access_code w ON w.code_id = s.writer_code;
 CREATE OR REPLACE TEMP TABLE version_read AS
-SELECT is_register, owner, word, write_id, reader_call_id AS call_id, writer_call_id, writer_function_id, reader_function_id, via,
-       bit_or((((1 << high) - 1) & ~((1 << low) - 1))::UTINYINT) AS mask
-FROM located_read GROUP BY ALL;
-CREATE OR REPLACE TEMP TABLE fresh AS
-SELECT v.writer_call_id, v.call_id AS reader_call_id, v.writer_function_id, v.reader_function_id, v.via,
-       sum(bit_count(v.mask & ~coalesce(s.mask, 0)::UTINYINT)) AS unique_bytes
-FROM version_read v LEFT JOIN seen s ON s.is_register = v.is_register AND s.owner = v.owner AND s.word = v.word
-    AND s.write_id = v.write_id AND s.call_id = v.call_id
-GROUP BY ALL;
+WITH every AS (
+    SELECT 0 AS thread_id, word AS place, coalesce(write_id, 0) AS write_id, call_id, writer_call_id, writer_code, code_id, source_id, via,
+           ((1 << high) - (1 << low))::UBIGINT AS mask
+    FROM located_read
+    UNION ALL
+    SELECT r.thread_id, r.cell, coalesce(r.write_id, 0), r.call_id, r.writer_call_id, r.writer_code, u.code_id,
+           CASE WHEN r.write_id IS NULL THEN (SELECT max(function_id) FROM function_symbol WHERE kind = 'pseudo' AND name = '<initial registers>') END,
+           'register', u.mask
+    FROM register_read r
+    JOIN (SELECT unit_id, min(code_id) AS code_id, bit_or(mask) AS mask FROM unit_read WHERE NOT is_alone GROUP BY unit_id) u USING (unit_id)
+    UNION ALL
+    SELECT r.thread_id, r.cell, coalesce(r.write_id, 0), r.call_id, r.writer_call_id, r.writer_code, u.code_id,
+           CASE WHEN r.write_id IS NULL THEN (SELECT max(function_id) FROM function_symbol WHERE kind = 'pseudo' AND name = '<initial registers>') END,
+           'register', u.mask
+    FROM register_read r JOIN (FROM unit_read WHERE is_alone) u USING (unit_id) ANTI JOIN window_quiet q ON q.read_id = r.base + u.slot),
+version AS (
+    SELECT thread_id, place, write_id, call_id, via, any_value(writer_call_id) AS writer_call_id, any_value(writer_code) AS writer_code,
+           any_value(code_id) AS code_id, any_value(source_id) AS source_id, bit_or(mask) AS mask
+    FROM every GROUP BY thread_id, place, write_id, call_id, via)
+SELECT v.thread_id, v.place, v.write_id, v.call_id, v.via, v.writer_call_id, v.writer_code, v.mask,
+       coalesce(w.function_id, v.source_id) AS writer_function_id, r.function_id AS reader_function_id
+FROM version v JOIN access_code r ON r.code_id = v.code_id LEFT JOIN access_code w ON w.code_id = v.writer_code;
 INSERT INTO flow_part
-SELECT d.*, f.unique_bytes::BIGINT, t.transfers
-FROM (SELECT writer_call_id, reader_call_id, writer_function_id, reader_function_id, via, sum(high - low)::BIGINT AS bytes FROM located_read GROUP BY ALL) d
-JOIN fresh f ON f.writer_call_id IS NOT DISTINCT FROM d.writer_call_id AND f.reader_call_id = d.reader_call_id
-    AND f.writer_function_id = d.writer_function_id AND f.via = d.via
-JOIN (SELECT writer_call_id, reader_call_id, writer_function_id, via, count(*) AS transfers
-      FROM (SELECT DISTINCT writer_call_id, reader_call_id, writer_function_id, via, write_id, read_id FROM located_read) GROUP BY ALL) t
-    ON t.writer_call_id IS NOT DISTINCT FROM d.writer_call_id AND t.reader_call_id = d.reader_call_id
-    AND t.writer_function_id = d.writer_function_id AND t.via = d.via;
+WITH every AS (
+    SELECT writer_call_id, reader_call_id, writer_function_id, reader_function_id, via, bytes, 0 AS unique_bytes, transfers FROM pair
+    UNION ALL
+    SELECT v.writer_call_id, v.call_id, v.writer_function_id, v.reader_function_id, v.via, 0,
+           bit_count(v.mask & ~coalesce(s.mask, 0::UBIGINT) & ~coalesce(o.mask, 0::UBIGINT)), 0
+    FROM version_read v
+    LEFT JOIN seen s ON s.thread_id = v.thread_id AND s.place = v.place AND s.write_id = v.write_id AND s.call_id = v.call_id
+    -- What the part that wrote it read of it, it has counted.
+    LEFT JOIN own_read o ON o.writer_code = CASE WHEN v.writer_call_id = v.call_id AND v.via = 'register' THEN v.writer_code END AND o.cell = v.place
+    UNION ALL
+    SELECT p.call_id, p.call_id, s.function_id, s.function_id, 'register', p.runs * s.bytes, p.runs * s.unique_bytes, p.runs * s.transfers
+    FROM (SELECT part_id, call_id, count(*) AS runs FROM part_run GROUP BY ALL) p JOIN part_sum s USING (part_id))
+SELECT writer_call_id, reader_call_id, writer_function_id, reader_function_id, via, sum(bytes)::BIGINT, sum(unique_bytes)::BIGINT, sum(transfers)::BIGINT
+FROM every GROUP BY ALL;
 INSERT INTO instruction_part
-SELECT writer_instruction_id, reader_instruction_id, writer_function_id, via, sum(bytes)::BIGINT, count(*)
-FROM (SELECT writer_instruction_id, reader_instruction_id, writer_function_id, via, write_id, read_id, sum(high - low) AS bytes FROM located_read GROUP BY ALL)
-GROUP BY ALL;
+SELECT writer_instruction_id, reader_instruction_id, writer_function_id, via, sum(bytes)::BIGINT, sum(transfers)::BIGINT FROM pair GROUP BY ALL;
 INSERT INTO cell_part
-SELECT writer_function_id, reader_function_id, via, is_register, owner, word, bit_or(mask) FROM version_read GROUP BY ALL;
+SELECT writer_function_id, reader_function_id, via, thread_id, place, bit_or(mask) FROM version_read GROUP BY ALL;
+INSERT INTO part_count SELECT part_id, thread_id, count(*) FROM part_run GROUP BY ALL;
 -- Versions that can be read again, by instances that can read again.
 CREATE OR REPLACE TEMP TABLE seen AS
 WITH every AS (
-    SELECT is_register, owner, word, write_id, call_id, mask FROM seen
-    UNION ALL SELECT is_register, owner, word, write_id, call_id, mask FROM version_read),
+    SELECT thread_id, place, write_id, call_id, mask FROM seen
+    UNION ALL SELECT thread_id, place, write_id, call_id, mask FROM version_read),
 live AS (
-    SELECT is_register, owner, word, writer.write_id AS write_id FROM held
+    SELECT word AS place, write_id FROM held
+    UNION SELECT cell, write_id FROM held_register
     -- Those that a restore will bring back.
-    UNION SELECT true, owner, word, writer.write_id FROM alias WHERE id >= getvariable('hi') * 65536)
-SELECT e.is_register, e.owner, e.word, e.write_id, e.call_id, bit_or(e.mask) AS mask
+    UNION SELECT cell, write_id FROM alias WHERE id >= getvariable('hi') * 65536)
+SELECT e.thread_id, e.place, e.write_id, e.call_id, bit_or(e.mask) AS mask
 FROM every e JOIN derived_call c USING (call_id)
-LEFT JOIN live l ON l.is_register = e.is_register AND l.owner = e.owner AND l.word = e.word AND l.write_id = e.write_id
+LEFT JOIN live l ON l.place = e.place AND l.write_id = e.write_id
 WHERE (c.ends_before IS NULL OR c.ends_before >= getvariable('hi')) AND (e.write_id = 0 OR l.write_id IS NOT NULL)
 GROUP BY ALL;

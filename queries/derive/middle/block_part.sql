@@ -1,7 +1,7 @@
 -- Parts of blocks: longest runs of steps of one function that follow one another. No call instance begins or ends within one.
 -- reads: block_step, block_access, instruction
 -- code: instructions as control sees them; next: the address behind
--- block_part: block_id, part, first_step, last_step, function_id, first_id, last_id (instructions), executed (the last one), call_index,
+-- block_part: part_id, block_id, first_step, last_step, function_id, first_id, last_id (instructions), executed (the last one), call_index,
 -- return_index (where it stores or loads a return address, among the addresses of a run), is_end (of the block)
 CREATE TEMP TABLE code AS
 SELECT instruction_id, address, ((address::HUGEINT + size) % 18446744073709551616)::UBIGINT AS next, function_id, class, target,
@@ -21,7 +21,7 @@ slot AS (
     SELECT block_id, step, arg_max(memory_index, ordinal) FILTER (is_write AND is_stack_relative) AS call_index,
            arg_max(memory_index, ordinal) FILTER (NOT is_write AND is_control) AS return_index
     FROM block_access WHERE space = 'memory' GROUP BY ALL)
-SELECT n.block_id, n.part::INTEGER AS part, min(n.step) AS first_step, max(n.step) AS last_step, any_value(n.function_id) AS function_id,
+SELECT row_number() OVER ()::INTEGER AS part_id, n.block_id, min(n.step) AS first_step, max(n.step) AS last_step, any_value(n.function_id) AS function_id,
        arg_min(n.instruction_id, n.step) AS first_id, arg_max(n.instruction_id, n.step) AS last_id, arg_max(n.executed, n.step) AS executed,
        arg_max(s.call_index, n.step) AS call_index, arg_max(s.return_index, n.step) AS return_index, bool_or(n.is_end) AS is_end
 FROM numbered n LEFT JOIN slot s USING (block_id, step) GROUP BY n.block_id, n.part;

@@ -1,19 +1,27 @@
--- Communications of a window: longest runs of adjacent bytes of one (write, read) pair.
--- reads: located_read
--- as the view communication, with writer_call_id, reader_call_id
+-- Communications of a window: longest runs of adjacent bytes of one (write, read) pair; at detail `pairs` those between call instances.
+-- reads: located_read, register_read, unit_read, part_run, fed, register_piece, access_code, quiet, meta
+-- as the view communication
 -- each: window
 CREATE OR REPLACE TEMP TABLE derived_communication AS
-WITH several AS (SELECT read_id FROM located_read GROUP BY read_id HAVING count(*) > 1),
-run AS (
-    SELECT read_id, write_id, is_register, address, high - low AS bytes, writer_call_id, reader_call_id
-    FROM located_read ANTI JOIN several USING (read_id)
+WITH piece AS (
+    SELECT read_id, write_id, false AS is_register, word * 8 + low AS address, high - low AS bytes, high - low = size AS is_whole
+    FROM located_read WHERE getvariable('every') OR writer_call_id IS DISTINCT FROM call_id
     UNION ALL
-    SELECT read_id, write_id, is_register, min(address), sum(bytes)::INTEGER, any_value(writer_call_id), any_value(reader_call_id)
-    FROM (SELECT *, high - low AS bytes,
-                 address::HUGEINT + bytes - sum(bytes) OVER (PARTITION BY read_id, is_register, write_id ORDER BY address) AS island
-          FROM located_read SEMI JOIN several USING (read_id))
+    SELECT r.base + u.slot, r.write_id, true, u.first, u.bytes, NOT u.is_alone
+    FROM (FROM register_read WHERE getvariable('every') OR writer_call_id IS DISTINCT FROM call_id) r JOIN unit_read u USING (unit_id)
+    ANTI JOIN window_quiet q ON q.read_id = r.base + u.slot
+    UNION ALL
+    SELECT p.base + i.slot, p.base + w.slot, true, i.first, i.bytes, false
+    FROM (FROM part_run WHERE getvariable('every')) p
+    JOIN (FROM register_piece WHERE fed_code NOT IN (FROM alias_code)) i USING (part_id) JOIN access_code w ON w.code_id = i.fed_code),
+run AS (
+    SELECT read_id, write_id, is_register, address, bytes FROM piece WHERE is_whole
+    UNION ALL
+    SELECT read_id, write_id, is_register, min(address), sum(bytes)::INTEGER
+    FROM (SELECT *, address::HUGEINT + bytes - sum(bytes) OVER (PARTITION BY read_id, is_register, write_id ORDER BY address) AS island
+          FROM piece WHERE NOT is_whole)
     GROUP BY read_id, write_id, is_register, island)
-SELECT CASE WHEN write_id > 0 THEN write_id // 65536 END AS write_seq, CASE WHEN write_id > 0 THEN (write_id % 65536)::USMALLINT END AS write_ordinal,
-       read_id // 65536 AS read_seq, (read_id % 65536)::USMALLINT AS read_ordinal, CASE WHEN is_register THEN 'register' ELSE 'memory' END AS space,
-       address, bytes::UINTEGER AS bytes, writer_call_id, reader_call_id
+SELECT write_id // 65536 AS write_seq, (write_id % 65536)::USMALLINT AS write_ordinal, read_id // 65536 AS read_seq,
+       (read_id % 65536)::USMALLINT AS read_ordinal, CASE WHEN is_register THEN 'register' ELSE 'memory' END AS space,
+       address::UBIGINT AS address, bytes::UINTEGER AS bytes
 FROM run;

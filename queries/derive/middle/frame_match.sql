@@ -5,10 +5,10 @@
 -- while: SELECT count(*) FROM cut_off
 CREATE OR REPLACE TEMP TABLE frame_match AS
 WITH RECURSIVE bracket AS (
-    SELECT seq, thread_id, token, coalesce(slot::HUGEINT, -1) AS slot, seq AS start_seq, CASE kind WHEN 'call' THEN 1 ELSE -1 END AS change
+    SELECT seq, thread_id, token, slot, seq AS start_seq, CASE kind WHEN 'call' THEN 1 ELSE -1 END AS change
     FROM transfer WHERE kind IN ('call', 'return')
     UNION ALL
-    SELECT d.end_seq, t.thread_id, t.token, coalesce(t.slot::HUGEINT, -1), NULL, -1
+    SELECT d.end_seq, t.thread_id, t.token, t.slot, NULL, -1
     FROM death d JOIN transfer t ON t.seq = d.start_seq WHERE t.kind = 'call'),
 summed AS (
     -- The return that ends a frame comes after the deaths that it causes, if they have the same token.
@@ -18,9 +18,24 @@ leveled AS (
     -- A return to which no call is left takes nothing away.
     SELECT *, total - least(0, min(total) OVER (PARTITION BY thread_id, token, slot ORDER BY seq, start_seq NULLS FIRST)) AS level
     FROM summed),
-before AS (
+slotted AS (
     SELECT *, lag(level, 1, 0) OVER (PARTITION BY thread_id, token, slot ORDER BY seq, start_seq NULLS FIRST) AS level_before
     FROM leveled),
+-- Where no call with its slot is left, one that was made when the slot was not known will do.
+unslotted AS (
+    SELECT *, sum(change) OVER (PARTITION BY thread_id, token ORDER BY seq, start_seq NULLS FIRST) AS sum_unslotted
+    FROM (SELECT seq, thread_id, token, start_seq, change FROM slotted
+          WHERE slot IS NULL OR (change = -1 AND start_seq IS NOT NULL AND level_before <= 0))),
+unslotted_level AS (
+    SELECT *, sum_unslotted - least(0, min(sum_unslotted) OVER (PARTITION BY thread_id, token ORDER BY seq, start_seq NULLS FIRST)) AS level
+    FROM unslotted),
+before AS (
+    SELECT seq, thread_id, token, slot::HUGEINT AS slot, start_seq, change, level, level_before FROM slotted
+    WHERE slot IS NOT NULL AND NOT (change = -1 AND start_seq IS NOT NULL AND level_before <= 0)
+    UNION ALL
+    SELECT seq, thread_id, token, -1, start_seq, change, level,
+           lag(level, 1, 0) OVER (PARTITION BY thread_id, token ORDER BY seq, start_seq NULLS FIRST)
+    FROM unslotted_level),
 returned AS (
     SELECT c.seq AS start_seq, r.seq AS end_seq, r.thread_id
     FROM (SELECT * FROM before WHERE change = -1 AND start_seq IS NOT NULL AND level_before > 0) r

@@ -1,14 +1,13 @@
--- The same by the words of eight bytes that an access touches.
--- reads: window_access
--- id, is_write, is_register, owner, word, low, high (from byte `low` of the word up to and without `high`), writer (write_id, call_id,
--- instruction_id; NULL: a read), call_id, instruction_id
+-- Accesses of a window to memory, by the words of eight bytes that they touch.
+-- reads: part_run, access_code
+-- id (seq * 65536 + ordinal), is_write, word, low, high (from byte `low` of the word up to and without `high`), size (of the access), code_id, call_id
 -- each: window
 CREATE OR REPLACE TEMP TABLE word_access AS
-WITH access AS (SELECT *, (address % 8)::INTEGER AS low, (address % 8)::INTEGER + size::INTEGER AS high FROM window_access)
-SELECT id, is_write, is_register, owner, address // 8 AS word, low, high,
-       CASE WHEN is_write THEN {write_id: id, call_id: call_id, instruction_id: instruction_id} END AS writer, call_id, instruction_id
-FROM access WHERE high <= 8
+WITH access AS (
+    SELECT p.base + m.slot AS id, m.is_write, p.address[m.memory_index + 1] AS address, m.size, m.code_id, p.call_id
+    FROM part_run p JOIN (FROM access_code WHERE NOT is_register) m USING (part_id)),
+placed AS (SELECT *, (address % 8)::INTEGER AS low, (address % 8)::INTEGER + size AS high FROM access)
+SELECT id, is_write, address // 8 AS word, low, high, size, code_id, call_id FROM placed WHERE high <= 8
 UNION ALL
-SELECT id, is_write, is_register, owner, (address // 8 + k) % 2305843009213693952, CASE WHEN k = 0 THEN low ELSE 0 END, least(high - 8 * k, 8),
-       CASE WHEN is_write THEN {write_id: id, call_id: call_id, instruction_id: instruction_id} END, call_id, instruction_id
-FROM access, unnest(range((high + 7) // 8)) AS t(k) WHERE high > 8;
+SELECT id, is_write, (address // 8 + k) % 2305843009213693952, CASE WHEN k = 0 THEN low ELSE 0 END, least(high - 8 * k, 8), size, code_id, call_id
+FROM placed, unnest(range((high + 7) // 8)) AS t(k) WHERE high > 8;
