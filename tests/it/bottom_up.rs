@@ -67,3 +67,40 @@ fn random_programs() {
         compare(&format!("seed {seed}"), &db);
     }
 }
+
+/// Registers that come back by `pop {..., pc}`, by pairs, and across exceptions.
+#[test]
+fn logs_of_other_instruction_sets() {
+    let scratch = Scratch::new("bottom-up-logs");
+    let db = scratch.path("db");
+    for (log, elf) in [
+        ("qemu/dexec-7.2-arm", "demo/demo-arm"),
+        ("qemu/dexec-7.2-thumb", "demo/demo-thumb"),
+        ("qemu/execlog-7.2-rv64", "demo/demo-rv64"),
+        ("qemu-system/a", "qemu-system/a"),
+        ("qemu-system/v", "qemu-system/v"),
+        ("qemu-system/smp", "qemu-system/smp"),
+    ] {
+        let elf = repository(&format!("tests/data/{elf}.elf"));
+        load(&repository(&format!("tests/data/{log}.log.xz")), &elf, &db, &[]);
+        compare(log, &db);
+    }
+}
+
+/// A program with its C library, where many registers are saved and restored.
+#[test]
+fn recordings_of_other_instruction_sets() {
+    let scratch = Scratch::new("bottom-up-recorded");
+    for (compiler, emulator) in [
+        ("arm-linux-gnueabi-gcc", "qemu-arm"),
+        ("aarch64-linux-gnu-gcc", "qemu-aarch64"),
+        ("riscv64-linux-gnu-gcc", "qemu-riscv64"),
+    ] {
+        let [elf, log, db] = ["elf", "log", "db"].map(|name| scratch.path(name));
+        if have(emulator) && compile(compiler, "recorded.c", &["-O2"], &elf) {
+            qemu(emulator, &elf, &log);
+            load(&log, &elf, &db, &[]);
+            compare(emulator, &db);
+        }
+    }
+}
