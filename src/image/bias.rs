@@ -1,9 +1,9 @@
 //! Where an image was loaded: by a mapping of its file, or from the addresses that were executed.
 
+use super::Image;
 use super::ranges::{self, Range};
-use super::{Image, dwarf};
 use goblin::elf::ProgramHeader;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// Images are mapped page by page.
 const PAGE: u64 = 4096;
@@ -79,15 +79,6 @@ pub fn guess_bias(image: &Image, executed: &[u64]) -> Option<u64> {
         extents
             .extend(function.ranges.iter().map(|&(start, end)| (start, end, entries.len() as u32)));
         entries.push(function.address);
-    }
-    if image.stripped {
-        let known: FxHashSet<u64> = entries.iter().copied().collect();
-        for (start, end) in dwarf::unwind_ranges(&image.file) {
-            if ranges::find(&code, start).is_some() && !known.contains(&start) {
-                extents.push((start, end, entries.len() as u32));
-                entries.push(start);
-            }
-        }
     }
     let extents = ranges::flatten(&extents);
 

@@ -153,30 +153,6 @@ fn inflate(packed: &[u8], kind: u32, size: u64) -> Option<Arc<[u8]>> {
     Some(data.into())
 }
 
-/// Ranges of code that `.eh_frame` lists, link-time addresses: functions, where there are no
-/// symbols.
-pub(super) fn unwind_ranges(file: &ElfFile) -> Vec<(u64, u64)> {
-    use gimli::UnwindSection;
-    let address = |name| file.section_named(name).map_or(0, |i| file.sections[i].sh_addr);
-    let Some(data) = section(file, ".eh_frame") else { return Vec::new() };
-    let mut frames = gimli::EhFrame::from(data);
-    frames.set_address_size(if file.ctx.container.is_big() { 8 } else { 4 });
-    let bases = gimli::BaseAddresses::default()
-        .set_eh_frame(address(".eh_frame"))
-        .set_text(address(".text"))
-        .set_got(address(".got"));
-    let mut found = Vec::new();
-    let mut entries = frames.entries(&bases);
-    while let Ok(Some(entry)) = entries.next() {
-        if let gimli::CieOrFde::Fde(partial) = entry
-            && let Ok(fde) = partial.parse(gimli::EhFrame::cie_from_offset)
-        {
-            found.push((fde.initial_address(), fde.initial_address().saturating_add(fde.len())));
-        }
-    }
-    found
-}
-
 /// What a variable's entry says, its declaration's entry included.
 #[derive(Default)]
 struct Entry {

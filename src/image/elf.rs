@@ -6,8 +6,8 @@ use super::ranges::{self, Range};
 use crate::event::Isa;
 use goblin::container::Ctx;
 use goblin::elf::section_header::{
-    SHF_COMPRESSED, SHF_TLS, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_REL,
-    SHT_RELA, SHT_SYMTAB,
+    SHF_COMPRESSED, SHF_TLS, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHT_DYNSYM, SHT_GNU_VERSYM,
+    SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB,
 };
 use goblin::elf::{
     Elf, Header, ProgramHeader, RelocSection, SectionHeader, Sym, Symtab, header, program_header,
@@ -56,18 +56,21 @@ pub(super) struct Symbol<'a> {
     pub unit: u32,
     /// Name of that STT_FILE symbol.
     pub file: Option<&'a [u8]>,
+    /// An older version, which only programs linked long ago mean by the name.
+    pub superseded: bool,
 }
 
 impl Symbol<'_> {
-    /// Order in which aliases are preferred: global before weak before local, then fewest leading
-    /// underscores, then byte order.
-    pub fn preference(&self) -> (u8, usize, &[u8]) {
+    /// Order in which aliases are preferred: names of today before superseded ones, global before
+    /// weak before local, then fewest leading underscores, then byte order.
+    pub fn preference(&self) -> (bool, u8, usize, &[u8]) {
         let bind = match self.bind {
             sym::STB_WEAK => 1,
             sym::STB_LOCAL => 2,
             _ => 0,
         };
-        (bind, self.name.iter().take_while(|&&c| c == b'_').count(), self.name)
+        let underscores = self.name.iter().take_while(|&&c| c == b'_').count();
+        (self.superseded, bind, underscores, self.name)
     }
 }
 
@@ -287,6 +290,18 @@ impl ElfFile {
         self.sections.iter().any(|s| s.sh_type == SHT_SYMTAB && s.sh_size > 0)
     }
 
+    /// Whether the entry of `.dynsym` (section `table`) is a superseded version: `.gnu.version`
+    /// hides it from linkers.
+    fn superseded(&self, table: usize) -> impl Fn(usize) -> bool + '_ {
+        let versions =
+            |s: &SectionHeader| s.sh_type == SHT_GNU_VERSYM && s.sh_link as usize == table;
+        let versions = self.sections.iter().position(versions).map_or(&[][..], |i| self.raw(i));
+        move |entry| {
+            let high = 2 * entry + usize::from(!self.big_endian());
+            versions.get(high).is_some_and(|high| high & 0x80 != 0)
+        }
+    }
+
     fn symtab(&self, index: usize) -> Symtab<'_> {
         let Some(section) = self.sections.get(index) else { return Symtab::default() };
         let size = Sym::size(self.ctx.container);
@@ -301,10 +316,11 @@ impl ElfFile {
             return Vec::new();
         };
         let strings = self.sections[index].sh_link as usize;
+        let superseded = self.superseded(index);
         let mut budget = self.data.len() * 8;
         let (mut unit, mut file) = (0, None);
         let mut symbols = Vec::new();
-        for symbol in &self.symtab(index) {
+        for (entry, symbol) in self.symtab(index).iter().enumerate() {
             let name = self.string(strings, symbol.st_name, MAX_NAME);
             if name.len() > budget {
                 break;
@@ -329,6 +345,7 @@ impl ElfFile {
                 0xffff => self.section_at(address),
                 number => Some(number as usize).filter(|&n| n < self.sections.len()),
             };
+            let (name, old) = unversioned(name);
             symbols.push(Symbol {
                 name,
                 address,
@@ -338,6 +355,7 @@ impl ElfFile {
                 section,
                 unit: if local { unit } else { 0 },
                 file: file.filter(|_| local),
+                superseded: old || superseded(entry),
             });
         }
         symbols
@@ -418,6 +436,15 @@ impl ElfFile {
             }
         }
         all
+    }
+}
+
+/// The name without its version, and whether that is a superseded one: `memcpy@@GLIBC_2.14` is
+/// the `memcpy` of today, `memcpy@GLIBC_2.2.5` is not.
+fn unversioned(name: &[u8]) -> (&[u8], bool) {
+    match memchr::memchr(b'@', name) {
+        Some(at) if at > 0 => (&name[..at], name.get(at + 1) != Some(&b'@')),
+        _ => (name, false),
     }
 }
 

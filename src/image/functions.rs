@@ -47,6 +47,7 @@ fn candidates<'a>(
     file: &ElfFile,
     symbols: &[Symbol<'a>],
     stubs: &[Stub],
+    bounds: &[Range],
 ) -> Vec<(Symbol<'a>, u64)> {
     let is_function = |s: &Symbol| matches!(s.kind, STT_FUNC | STT_GNU_IFUNC);
     let extent = |s: &Symbol| (s.address, s.address.saturating_add(s.size), 0);
@@ -71,8 +72,8 @@ fn candidates<'a>(
     let entries = |s: &Stub| (s.address, s.address.saturating_add(s.size), 0);
     let entries = ranges::flatten(&stubs.iter().map(entries).collect::<Vec<_>>());
     code.retain(|s| s.size > 0 || ranges::find(&entries, s.address).is_none());
-    let mut starts: Vec<u64> =
-        code.iter().map(|s| s.address).chain(stubs.iter().map(|s| s.address)).collect();
+    let mut starts: Vec<u64> = code.iter().map(|s| s.address).collect();
+    starts.extend(stubs.iter().map(|s| s.address).chain(bounds.iter().map(|b| b.0)));
     starts.sort_unstable();
     starts.dedup();
     code.into_iter()
@@ -84,6 +85,7 @@ fn candidates<'a>(
                 s.section.filter(|&n| file.sections.get(n).is_some_and(|h| contains(h, s.address)));
             let section = &file.sections[own.or_else(|| file.section_at(s.address))?];
             let end = section.sh_addr.saturating_add(section.sh_size);
+            let end = ranges::find(bounds, s.address).map_or(end, |b| b.1.min(end));
             let next = starts.get(starts.partition_point(|&start| start <= s.address));
             Some((s, next.map_or(end, |&next| next.min(end))))
         })
@@ -118,9 +120,15 @@ fn owner(
 }
 
 /// The functions of a file, sorted by entry. `stubs` are the entries of its procedure linkage
-/// table.
-pub(super) fn functions(file: &ElfFile, symbols: &[Symbol], stubs: Vec<Stub>) -> Vec<Function> {
-    let code = candidates(file, symbols, &stubs);
+/// table. Where not every function has a symbol, `bounds` say where those without a size end at
+/// the latest.
+pub(super) fn functions(
+    file: &ElfFile,
+    symbols: &[Symbol],
+    stubs: Vec<Stub>,
+    bounds: &[Range],
+) -> Vec<Function> {
+    let code = candidates(file, symbols, &stubs, bounds);
     let mut by_name: HashMap<&[u8], Vec<usize>> = HashMap::new();
     for (i, (symbol, _)) in code.iter().enumerate() {
         by_name.entry(symbol.name).or_default().push(i);

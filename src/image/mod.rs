@@ -5,8 +5,11 @@
 
 use crate::event::Isa;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 mod bias;
+mod bounds;
+mod debug_file;
 mod dwarf;
 mod elf;
 mod functions;
@@ -30,6 +33,9 @@ pub enum FunctionKind {
     Function,
     /// PLT stub, veneer, IFUNC resolver.
     Stub,
+    /// It has no symbol: its bounds are those of an entry of `.eh_frame`, its name is the file's
+    /// and its place there (`libc.so.6+0x27410`).
+    Unnamed,
 }
 
 /// A code symbol after the rules of "Functions and symbols": ranges do not overlap, aliases are
@@ -38,7 +44,7 @@ pub enum FunctionKind {
 pub struct Function {
     /// As shown: demangled, the chosen alias; without the `(file)` that tells equal names apart.
     pub name: String,
-    /// All names, mangled as in the symbol table.
+    /// All names, mangled as in the symbol table, without versions.
     pub names: Vec<String>,
     pub kind: FunctionKind,
     /// Source or object file from DWARF or STT_FILE.
@@ -107,38 +113,72 @@ pub struct Image {
     pub sections: Vec<Section>,
     /// Sorted by address, one for each address; they may lie inside one another.
     pub variables: Vec<Variable>,
-    /// No symbol table: functions are unknown, but those that a library exports.
+    /// No symbol table, neither its own nor that of a debug file: names are those of exported
+    /// functions and of `.gnu_debugdata`, if there are any.
     pub stripped: bool,
+    /// The separate file that symbols or DWARF are from.
+    pub debug_file: Option<PathBuf>,
     /// Lowest and highest link-time address of PT_LOAD, half open.
     pub load_range: (u64, u64),
     file: elf::ElfFile,
     dwarf: Option<dwarf::Debug>,
+    late: Option<LateDwarf>,
     /// Where ARM code begins (false) and Thumb code (true).
     thumb: Vec<(u64, bool)>,
 }
 
+/// DWARF of an installed debug file. That of a C library takes longer to unpack than most programs
+/// to run: it is read when a line is asked for, and describes no variables.
+struct LateDwarf {
+    file: elf::ElfFile,
+    read: OnceLock<Option<dwarf::Debug>>,
+}
+
+impl LateDwarf {
+    fn new(debug: debug_file::DebugFile) -> LateDwarf {
+        LateDwarf { file: debug.elf, read: OnceLock::new() }
+    }
+
+    fn get(&self) -> Option<&dwarf::Debug> {
+        self.read.get_or_init(|| dwarf::Debug::load(&self.file)).as_ref()
+    }
+}
+
 impl Image {
-    /// Reads the file. What is damaged in it is missing in the result; only a file that is no
-    /// program, or one for another processor, is an error.
+    /// Reads the file, and its debug file where symbols or DWARF were split off. What is damaged
+    /// in it is missing in the result; only a file that is no program, or one for another
+    /// processor, is an error.
     pub fn open(path: &Path) -> Result<Image, ImageError> {
-        Ok(Image::new(path, elf::ElfFile::open(path)?))
+        Image::open_with(path, Path::new(debug_file::ROOT))
     }
 
-    /// The image of a file's contents; `path` is for messages.
+    /// The same with debug files under another folder than the system's.
+    pub fn open_with(path: &Path, debug_root: &Path) -> Result<Image, ImageError> {
+        let file = elf::ElfFile::open(path)?;
+        let debug = debug_file::find(path, &file, debug_root);
+        Ok(Image::new(path, file, debug))
+    }
+
+    /// The image of a file's contents, or of an image that is no file, as the vdso; `path` is the
+    /// name that it has. No debug files are looked for.
     pub fn parse(path: &Path, contents: &[u8]) -> Result<Image, ImageError> {
-        Ok(Image::new(path, elf::ElfFile::parse(path, contents.into())?))
+        Ok(Image::new(path, elf::ElfFile::parse(path, contents.into())?, None))
     }
 
-    fn new(path: &Path, file: elf::ElfFile) -> Image {
-        let symbols = file.symbols();
+    fn new(path: &Path, file: elf::ElfFile, split: Option<debug_file::DebugFile>) -> Image {
+        let debug_elf = split.as_ref().map(|debug| &debug.elf);
+        let mini = debug_file::mini(&file, debug_elf);
+        let (symbols, complete) = debug_file::symbols(&file, debug_elf, mini.as_ref());
         // What DWARF says in an object file waits for relocations.
         let linked = Some(()).filter(|()| file.header.e_type != goblin::elf::header::ET_REL);
+        let beside = split.as_ref().filter(|debug| !debug.installed);
         let debug = linked
-            .and_then(|()| dwarf::Debug::load(&file))
+            .and_then(|()| dwarf::Debug::load(&file).or_else(|| dwarf::Debug::load(&beside?.elf)))
             .and_then(|dwarf| Some((dwarf.variables()?, dwarf)));
         let (described, dwarf) =
             debug.map_or((Vec::new(), None), |(variables, dwarf)| (variables, Some(dwarf)));
-        let mut functions = functions::functions(&file, &symbols, plt::stubs(&file, &symbols));
+        let stubs = plt::stubs(&file, &symbols);
+        let mut functions = bounds::functions(path, &file, &symbols, stubs, complete);
         if let Some(dwarf) = &dwarf {
             for function in functions.iter_mut().filter(|f| !f.name.contains("@plt")) {
                 if let Some((path, _)) = dwarf.line(function.address) {
@@ -163,10 +203,12 @@ impl Image {
             functions,
             sections,
             variables,
-            stripped: !file.has_symtab(),
+            stripped: !complete,
+            debug_file: split.as_ref().map(|debug| debug.path.clone()),
             load_range: (start, end),
             file,
             dwarf,
+            late: split.filter(|debug| debug.installed).map(LateDwarf::new),
             thumb,
         }
     }
@@ -187,8 +229,17 @@ impl Image {
     /// a compilation unit reads its line table, later ones are binary searches under a lock that
     /// nobody else holds in a single-threaded caller.
     pub fn line(&self, address: u64) -> Option<(String, u32)> {
-        let (file, line) = self.dwarf.as_ref()?.line(address)?;
+        let (file, line) = self.debug()?.line(address)?;
         Some((file, line?))
+    }
+
+    fn debug(&self) -> Option<&dwarf::Debug> {
+        self.dwarf.as_ref().or_else(|| self.late.as_ref()?.get())
+    }
+
+    /// Whether there is more code outside of every function than fills gaps between them.
+    pub fn has_code_outside_functions(&self) -> bool {
+        bounds::leave_gaps(&self.file, &self.functions)
     }
 
     /// An object file with addresses of our own making.

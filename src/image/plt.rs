@@ -25,7 +25,8 @@ enum Target {
     Header,
 }
 
-const SECTIONS: [&str; 5] = [".plt", ".plt.sec", ".plt.got", ".plt.bnd", ".iplt"];
+/// Sections that linkage tables are in.
+pub(super) const SECTIONS: [&str; 5] = [".plt", ".plt.sec", ".plt.got", ".plt.bnd", ".iplt"];
 
 /// The entries of every linkage table.
 pub(super) fn stubs(file: &ElfFile, symbols: &[Symbol]) -> Vec<Stub> {

@@ -439,7 +439,7 @@ impl Image {
     /// Local variables whose names begin so, of all functions.
     pub fn locals(&self, prefix: &str) -> Vec<Local> {
         let mut found = Vec::new();
-        if let Some(debug) = &self.dwarf {
+        if let Some(debug) = self.debug() {
             let mut headers = debug.dwarf.units();
             while let Ok(Some(header)) = headers.next() {
                 if let Ok(unit) = debug.dwarf.unit(header) {

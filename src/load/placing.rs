@@ -3,7 +3,7 @@
 use super::BuildError;
 use super::intake::{Intake, Records};
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::image::{self, Image, Loaded};
+use crate::image::{self, FunctionKind, Image, Loaded};
 
 /// Addresses of instructions that are enough to place an image by.
 const ENOUGH: usize = 20_000;
@@ -53,8 +53,8 @@ pub fn place(images: Vec<(Image, Option<u64>)>, intake: &mut Intake) -> Result<P
         if found.is_none() {
             intake.diagnostics.add(unknown_bias(&image));
         }
-        if image.stripped {
-            intake.diagnostics.add(stripped(&image));
+        if let Some(nameless) = nameless(&image) {
+            intake.diagnostics.add(nameless);
         }
         loaded.push(Loaded { image, bias: found.unwrap_or(0) });
     }
@@ -86,15 +86,39 @@ fn unknown_bias(image: &Image) -> Diagnostic {
     }
 }
 
-fn stripped(image: &Image) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        code: "stripped",
-        message: format!(
-            "{} has no symbol table: its functions are one, <unknown>",
-            image.path.display()
-        ),
-        position: String::new(),
-        remedy: "give the file as it was before strip",
+/// What is to be said of functions without names.
+fn nameless(image: &Image) -> Option<Diagnostic> {
+    if !image.stripped {
+        return None;
     }
+    let path = image.path.display();
+    let unnamed = image.functions.iter().filter(|f| f.kind == FunctionKind::Unnamed).count();
+    let unknown = image.has_code_outside_functions();
+    let (severity, code, message) = match (unknown, unnamed, image.functions.len()) {
+        (false, 0, _) => return None,
+        (false, unnamed, all) => (
+            Severity::Info,
+            "functions-without-names",
+            format!("{unnamed} of {all} functions of {path} have no names: bounds from .eh_frame"),
+        ),
+        (true, 0, 0) => (
+            Severity::Warning,
+            "stripped",
+            format!("{path} has no symbol table: its functions are one, <unknown>"),
+        ),
+        (true, _, known) => (
+            Severity::Warning,
+            "stripped",
+            format!(
+                "{path} has no symbol table: all but {known} of its functions are one, <unknown>"
+            ),
+        ),
+    };
+    Some(Diagnostic {
+        severity,
+        code,
+        message,
+        position: String::new(),
+        remedy: "install its debug symbols, or give the file as it was before strip",
+    })
 }

@@ -27,6 +27,7 @@ mod said;
 mod schema;
 mod sqlite;
 mod stream;
+mod symbols;
 mod through;
 mod verify;
 mod views;

@@ -182,15 +182,15 @@ impl<'a> Code<'a> {
     fn key(&self, process: usize, node: &Node) -> FunctionKey {
         let image = &self.graph.processes[process].images[node.image as usize];
         let elf = self.elf[process][node.image as usize];
-        if let Some(at) = self.space.function_at(node.address).filter(|at| Some(at.image) == elf) {
-            return FunctionKey::Elf(process, at);
-        }
-        match image
+        let function = self.space.function_at(node.address).filter(|at| Some(at.image) == elf);
+        let symbol = image
             .symbol_at(node.address)
-            .filter(|_| elf.is_none_or(|e| self.space.images()[e].image.stripped))
-        {
-            Some(symbol) => FunctionKey::Symbol(process, node.image, symbol as u32),
-            None => FunctionKey::Outside(process, node.image),
+            .filter(|_| elf.is_none_or(|e| self.space.images()[e].image.stripped));
+        let unnamed = |at| self.space.function(at).kind == FunctionKind::Unnamed;
+        match (function, symbol) {
+            (Some(at), symbol) if symbol.is_none() || !unnamed(at) => FunctionKey::Elf(process, at),
+            (_, Some(symbol)) => FunctionKey::Symbol(process, node.image, symbol as u32),
+            (_, None) => FunctionKey::Outside(process, node.image),
         }
     }
 
