@@ -20,6 +20,12 @@ pub enum Event {
         address: u64,
         bytes: u64,
     },
+    /// Memory is elsewhere from here on, with what it holds.
+    MemoryMove {
+        from: u64,
+        to: u64,
+        bytes: u64,
+    },
     /// The kernel begins a signal handler of the thread.
     SignalDelivered {
         thread: u32,
@@ -76,6 +82,8 @@ pub struct ImageMap {
     pub address: u64,
     pub bytes: u64,
     pub offset: u64,
+    /// Instructions may be executed there.
+    pub executable: bool,
     pub path: Option<Box<str>>,
 }
 
@@ -94,6 +102,7 @@ pub trait EventSink {
     fn system_call(&mut self, _: &SystemCall) {}
     fn image_map(&mut self, _: &ImageMap) {}
     fn image_unmap(&mut self, _address: u64, _bytes: u64) {}
+    fn memory_move(&mut self, _from: u64, _to: u64, _bytes: u64) {}
     fn signal_delivered(&mut self, _thread: u32, _number: u32) {}
     fn signal_ended(&mut self, _thread: u32) {}
     fn allocation(&mut self, _: &Allocation) {}
@@ -118,7 +127,7 @@ impl Event {
             | Event::SignalEnded { thread }
             | Event::Free { thread, .. }
             | Event::Marker { thread, .. } => change(thread),
-            Event::ImageMap(_) | Event::ImageUnmap { .. } => {}
+            Event::ImageMap(_) | Event::ImageUnmap { .. } | Event::MemoryMove { .. } => {}
         }
     }
 
@@ -130,6 +139,7 @@ impl Event {
             Event::SystemCall(call) => sink.system_call(call),
             Event::ImageMap(map) => sink.image_map(map),
             Event::ImageUnmap { address, bytes } => sink.image_unmap(*address, *bytes),
+            Event::MemoryMove { from, to, bytes } => sink.memory_move(*from, *to, *bytes),
             Event::SignalDelivered { thread, number } => sink.signal_delivered(*thread, *number),
             Event::SignalEnded { thread } => sink.signal_ended(*thread),
             Event::Allocation(allocation) => sink.allocation(allocation),
@@ -172,6 +182,8 @@ pub struct Carries {
     pub thumb: bool,
     /// What the kernel stored (system calls' results).
     pub kernel_stores: bool,
+    /// Which file is mapped where.
+    pub mappings: bool,
     /// Dependences between instances of instructions as records of the log.
     pub dependences: bool,
     /// Paths that functions ran.

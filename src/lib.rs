@@ -15,6 +15,7 @@
 //! | [`analysis`] | the streaming pass: calls, saved registers, last writers, sums |
 //! | [`store`] | the database: tables, one row struct each; SQLite |
 //! | [`load`] | `addfg build`: from records to rows |
+//! | [`record`] | `addfg record`: runs a program under the recorder |
 //! | [`query`] | the SQL that defines the derived tables, and `addfg verify` |
 //! | [`replay`] | the run once more, from the database: slices, loops, memory, the critical path |
 //! | [`graph`] | a level of the database as a graph, so small that a person can read it |
@@ -76,6 +77,7 @@ pub mod isa;
 pub mod load;
 pub mod paths;
 pub mod query;
+pub mod record;
 pub mod registers;
 pub mod render;
 pub mod replay;

@@ -42,7 +42,9 @@ enum {
     ADDFG_SIGNAL_END = 12,
     ADDFG_MARKER = 13,
     ADDFG_STACK = 14,
-    ADDFG_PROCESS = 15
+    ADDFG_PROCESS = 15,
+    ADDFG_PROTECT = 16,
+    ADDFG_MOVE = 17
 };
 
 /* How an access gets its address. */

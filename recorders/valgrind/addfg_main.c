@@ -42,7 +42,7 @@ static ULong begun;
 static UInt begun_block;
 static addfg_stream stream;
 static const HChar *stream_name;
-static Int stream_fd = -1;
+static Int stream_fd = -1, given_fd = -1;
 static Bool recording = False;
 static Bool first_block = True;
 
@@ -216,9 +216,12 @@ static void mapped(Addr a, SizeT length, Bool r, Bool w, Bool x)
 
 static void new_mem(Addr a, SizeT length, Bool r, Bool w, Bool x, ULong handle) { mapped(a, length, r, w, x); }
 
-static void changed_mem(Addr a, SizeT length, Bool r, Bool w, Bool x) { mapped(a, length, r, w, x); }
+static void changed_mem(Addr a, SizeT length, Bool r, Bool w, Bool x)
+{
+    EVENT(ADDFG_PROTECT, a, length, (r ? 4 : 0) | (w ? 2 : 0) | (x ? 1 : 0));
+}
 
-static void copied_mem(Addr from, Addr to, SizeT length) { EVENT(ADDFG_MAP, to, length, 6, 0, 0); }
+static void copied_mem(Addr from, Addr to, SizeT length) { EVENT(ADDFG_MOVE, from, to, length); }
 
 static void gone_mem(Addr a, SizeT length) { EVENT(ADDFG_UNMAP, a, length); }
 
@@ -301,6 +304,7 @@ static void forked(ThreadId tid)
 {
     recording = False;
     cursor = (ULong)(Addr)buffer;
+    VG_(close)(stream_fd);
 }
 
 static void before_fork(ThreadId tid) { flush_buffer(); }
@@ -633,12 +637,14 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
 static Bool option(const HChar *arg)
 {
     if (VG_STR_CLO(arg, "--stream", stream_name)) return True;
+    if (VG_INT_CLO(arg, "--stream-fd", given_fd)) return True;
     return False;
 }
 
 static void usage(void)
 {
     VG_(printf)("    --stream=FILE    where the recording goes [addfg.stream]\n");
+    VG_(printf)("    --stream-fd=N    an open descriptor for it, which the program does not have\n");
 }
 
 static void debug_usage(void) { VG_(printf)("    (none)\n"); }
@@ -662,7 +668,7 @@ static void debug_usage(void) { VG_(printf)("    (none)\n"); }
 static void begin(void)
 {
     if (!stream_name) stream_name = "addfg.stream";
-    Int fd = VG_(fd_open)(stream_name, VKI_O_WRONLY | VKI_O_CREAT | VKI_O_TRUNC, 0644);
+    Int fd = given_fd >= 0 ? given_fd : VG_(fd_open)(stream_name, VKI_O_WRONLY | VKI_O_CREAT | VKI_O_TRUNC, 0644);
     if (fd < 0) VG_(fmsg_bad_option)("--stream", "%s cannot be written\n", stream_name);
     /* Away from the numbers that the program uses, and closed on exec. */
     stream_fd = VG_(safe_fd)(fd);

@@ -2,7 +2,7 @@
 
 use super::data::Data;
 use super::flows::{self, FlowPlace};
-use super::memory::{Memory, Piece};
+use super::memory::{Memory, PAGE, Piece};
 use super::origin::{Packed, StackSide};
 use super::place::PlaceCode;
 use super::shadow::{AccessId, Cell, KERNEL_WRITE};
@@ -35,6 +35,40 @@ impl<O: Output> Data<O> {
         } else {
             self.kernel_read(access, Packed::named(source));
         }
+    }
+
+    /// What stood in memory is gone: a file or new memory is mapped there, or nothing any more.
+    pub fn forget(&mut self, address: u64, bytes: u64) {
+        let Some(last) = bytes.checked_sub(1).map(|n| address.saturating_add(n)) else { return };
+        for page in self.memory.touched(address, last) {
+            let base = self.memory.base(page);
+            let (from, to) = (address.max(base), last.min(base + (PAGE - 1)));
+            self.write_memory(page, (from, to - from + 1), Cell::EMPTY);
+        }
+    }
+
+    /// Memory lies elsewhere from here on; who wrote its bytes has written them there.
+    pub fn move_memory(&mut self, from: u64, to: u64, bytes: u64) {
+        let Some(last) = bytes.checked_sub(1).map(|n| from.saturating_add(n)) else { return };
+        self.forget(to, bytes);
+        let mut versions = Vec::new();
+        for page in self.memory.touched(from, last) {
+            let base = self.memory.base(page);
+            let start = from.max(base);
+            let len = last.min(base + (PAGE - 1)) - start + 1;
+            let (pools, words) = self.memory.shadow(page);
+            pools.visit(words, base, start - base, len, |_, address, n, cell| {
+                if cell.is_written() {
+                    versions.push((address, n, cell.unread()));
+                }
+            });
+        }
+        for (address, n, cell) in versions {
+            let there = to.wrapping_add(address - from);
+            let page = self.memory.mark(there, 1, false);
+            self.write_memory(page, (there, n), Cell { insn: cell.insn | Cell::SLOT, ..cell });
+        }
+        self.forget(from, bytes);
     }
 
     fn each_piece(&mut self, access: &KernelAccess, mut f: impl FnMut(&mut Self, Piece)) {

@@ -76,21 +76,59 @@ pub struct Memory {
     pools: Pools,
     /// Direct-mapped cache of the index: (page number + 1, page).
     cache: Box<[(u64, PageIndex); 1024]>,
+    /// By number.
     sections: Vec<SectionRange>,
+    /// (First and last address, number) of what each still has, by address, disjoint.
+    by_address: Vec<(u64, u64, u32)>,
     pub regions: Regions,
 }
 
 impl Memory {
-    /// `sections` sorted by address, disjoint.
+    /// `sections` are disjoint.
     pub fn new(sections: Vec<SectionRange>, partial: PartialWrites) -> Memory {
-        Memory {
+        let mut memory = Memory {
             index: FxHashMap::default(),
             pages: Vec::new(),
             pools: Pools::new(partial),
             cache: Box::new([(0, 0); 1024]),
-            sections,
+            sections: Vec::new(),
+            by_address: Vec::new(),
             regions: Regions::default(),
+        };
+        memory.add_sections(sections);
+        memory
+    }
+
+    /// More sections, disjoint, with the numbers that follow: their addresses are theirs from now
+    /// on.
+    pub fn add_sections(&mut self, sections: Vec<SectionRange>) {
+        for section in sections {
+            let (first, last) = (section.first, section.last);
+            let number = self.sections.len() as u32;
+            self.sections.push(section);
+            let left = self.by_address.iter().flat_map(|&(from, to, number)| {
+                let below = (from < first).then(|| (from, to.min(first.wrapping_sub(1)), number));
+                let above = (to > last).then(|| (from.max(last.wrapping_add(1)), to, number));
+                below.into_iter().chain(above)
+            });
+            self.by_address = left.collect();
+            self.by_address.push((first, last, number));
+            self.by_address.sort_unstable();
+            for page in self.touched(first, last) {
+                let number = self.pages[page as usize].number;
+                self.pages[page as usize].kind = self.kind(number);
+            }
         }
+    }
+
+    /// Pages that were touched and have bytes in [first, last].
+    pub fn touched(&self, first: u64, last: u64) -> Vec<PageIndex> {
+        let (from, to) = (first / PAGE, last / PAGE);
+        if to - from < self.pages.len() as u64 {
+            return (from..=to).filter_map(|number| self.index.get(&number).copied()).collect();
+        }
+        let numbers = (0..).zip(&self.pages);
+        numbers.filter(|(_, p)| (from..=to).contains(&p.number)).map(|(i, _)| i).collect()
     }
 
     #[inline]
@@ -167,11 +205,11 @@ impl Memory {
         ranges
     }
 
-    /// Index of the section that holds `address`.
+    /// The section that holds `address`, by the number of its name.
     fn section(&self, address: u64) -> Option<u32> {
-        let after = self.sections.partition_point(|s| s.first <= address);
-        let i = after.checked_sub(1)?;
-        (address <= self.sections[i].last).then_some(self.sections[i].name)
+        let after = self.by_address.partition_point(|s| s.0 <= address);
+        let (_, last, number) = self.by_address[after.checked_sub(1)?];
+        (address <= last).then(|| self.sections[number as usize].name)
     }
 
     /// A place that stands for all that surely have its `via`, as far as is known.
@@ -185,20 +223,27 @@ impl Memory {
 
     #[cold]
     fn touch(&mut self, number: u64) -> PageIndex {
-        let (first, last) = (number * PAGE, number * PAGE + (PAGE - 1));
-        let touches = self.sections.iter().any(|s| s.first <= last && s.last >= first);
-        let kind = if touches {
-            let whole = self.sections.iter().find(|s| s.first <= first && s.last >= last);
-            PageKind::Image { whole: whole.map(|s| s.name), region: None }
-        } else {
-            PageKind::Region(self.new_region(number))
-        };
+        let kind = self.kind(number);
         let id = self.pages.len() as PageIndex;
         let cells: Box<[Cell; WORDS]> =
             vec![Cell::EMPTY; WORDS].into_boxed_slice().try_into().expect("length is WORDS");
         self.pages.push(Page { number, cells, kind, stack: false });
         self.index.insert(number, id);
         id
+    }
+
+    /// What a page that is new, or has new sections, is.
+    fn kind(&mut self, number: u64) -> PageKind {
+        let (first, last) = (number * PAGE, number * PAGE + (PAGE - 1));
+        let at = self.by_address.partition_point(|s| s.1 < first);
+        match self.by_address.get(at) {
+            Some(&(from, to, number)) if from <= last => {
+                let whole = from <= first && to >= last;
+                let name = self.sections[number as usize].name;
+                PageKind::Image { whole: whole.then_some(name), region: None }
+            }
+            _ => PageKind::Region(self.new_region(number)),
+        }
     }
 
     /// A region for page `number`, joined with those of the pages beside it.

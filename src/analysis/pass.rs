@@ -14,7 +14,9 @@ use super::stack::{Arrival, CallKind, Ending, Point, Transfer};
 use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
 use super::{CodeMap, Details, Options, Output};
-use crate::event::{BlockDef, EventSink, InsnDef, MemShape, RunBatch, RunEnd, SystemCall};
+use crate::event::{
+    BlockDef, EventSink, ImageMap, InsnDef, MemShape, RunBatch, RunEnd, SystemCall,
+};
 use crate::id::{Seq, ThreadId};
 use crate::isa::{Decoded, FlowKind};
 
@@ -118,6 +120,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 
     pub fn output(&mut self) -> &mut O {
         &mut self.machine.data.output
+    }
+
+    /// More sections, disjoint, with the numbers that follow: their addresses are theirs from now
+    /// on.
+    pub fn add_sections(&mut self, sections: Vec<SectionRange>) {
+        self.machine.data.memory.add_sections(sections);
     }
 
     /// Sequence number of the next step.
@@ -385,5 +393,17 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
                 self.machine.expose(thread, self.seq.saturating_sub(1).max(1));
             }
         }
+    }
+
+    fn image_map(&mut self, map: &ImageMap) {
+        self.machine.data.forget(map.address, map.bytes);
+    }
+
+    fn image_unmap(&mut self, address: u64, bytes: u64) {
+        self.machine.data.forget(address, bytes);
+    }
+
+    fn memory_move(&mut self, from: u64, to: u64, bytes: u64) {
+        self.machine.data.move_memory(from, to, bytes);
     }
 }

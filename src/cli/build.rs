@@ -1,6 +1,6 @@
 use super::options::{self, Saves};
 use crate::diagnostics::Severity;
-use crate::load::{Detail, ElfInput, Options};
+use crate::load::{Detail, ElfInput, Options, Report};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -16,9 +16,6 @@ pub struct Args {
     /// seen by content
     #[arg(required = true)]
     traces: Vec<PathBuf>,
-    /// Program or library that ran; FILE@ADDRESS gives its load address (hexadecimal bias)
-    #[arg(long, value_name = "FILE[@ADDRESS]", value_parser = options::elf)]
-    elf: Vec<ElfInput>,
     /// Database to make [default: the first trace's stem with .duckdb, in the working directory]
     #[arg(short, long, value_name = "DB")]
     output: Option<PathBuf>,
@@ -28,33 +25,58 @@ pub struct Args {
     /// Layout file that describes the traces' lines (docs/layout.md)
     #[arg(long, value_name = "FILE")]
     layout: Option<PathBuf>,
-    /// How much is kept: sums; calls and dataflow between instances; every step, access and
-    /// communication between instances; and those inside one
-    #[arg(long, value_name = "DETAIL", default_value = "pairs")]
-    detail: Detail,
-    /// Whether registers that a function saves and restores keep their producer (transparent) or
-    /// are data like any (literal)
-    #[arg(long, value_name = "HOW", default_value = "transparent")]
-    saves: Saves,
-    /// Copying functions: what they copy keeps its producer (memcpy also means glibc's variants of
-    /// it)
-    #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
-    through: Vec<String>,
     /// Refuse a damaged trace instead of loading what can be read
     #[arg(long)]
     strict: bool,
-    /// Replace an existing database
-    #[arg(long)]
-    force: bool,
-    /// Memory above which the build ends, in MiB [default: three quarters of the machine's]
-    #[arg(long, value_name = "MIB")]
-    memory_limit: Option<u64>,
     /// Threads that parse [default: the machine's cores less one]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// What builds from files and from running programs have in common.
+#[derive(clap::Args)]
+pub struct How {
+    /// Program or library that ran; FILE@ADDRESS gives its load address (hexadecimal bias)
+    #[arg(long, value_name = "FILE[@ADDRESS]", value_parser = options::elf)]
+    pub elf: Vec<ElfInput>,
+    /// How much is kept: sums; calls and dataflow between instances; every step, access and
+    /// communication between instances; and those inside one
+    #[arg(long, value_name = "DETAIL", default_value = "pairs")]
+    pub detail: Detail,
+    /// Whether registers that a function saves and restores keep their producer (transparent) or
+    /// are data like any (literal)
+    #[arg(long, value_name = "HOW", default_value = "transparent")]
+    pub saves: Saves,
+    /// Copying functions: what they copy keeps its producer (memcpy also means glibc's variants of
+    /// it)
+    #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
+    pub through: Vec<String>,
+    /// Replace an existing database
+    #[arg(long)]
+    pub force: bool,
+    /// Memory above which the build ends, in MiB [default: three quarters of the machine's]
+    #[arg(long, value_name = "MIB")]
+    pub memory_limit: Option<u64>,
     /// Say nothing but errors
     #[arg(short, long)]
-    quiet: bool,
+    pub quiet: bool,
+}
+
+impl How {
+    /// The options of a build into this database.
+    pub fn options(self, output: PathBuf) -> Options {
+        Options {
+            elfs: self.elf,
+            detail: self.detail,
+            literal_saves: self.saves == Saves::Literal,
+            through: self.through,
+            force: self.force,
+            memory_limit: self.memory_limit.unwrap_or(0) << 20,
+            ..Options::new(output)
+        }
+    }
 }
 
 /// `dir/app.log.gz` -> `app.duckdb`.
@@ -77,8 +99,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "a database is no stream: name a file with -o, or leave it out"
     );
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let quiet = args.how.quiet;
     let options = Options {
-        elfs: args.elf,
         traces: args.traces,
         // Whoever gives a layout means the format that reads it.
         format: args.format.or_else(|| args.layout.is_some().then(|| "layout".to_owned())),
@@ -88,14 +110,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
             None => None,
         },
-        detail: args.detail,
-        literal_saves: args.saves == Saves::Literal,
-        through: args.through,
         strict: args.strict,
-        force: args.force,
-        memory_limit: args.memory_limit.unwrap_or(0) << 20,
         jobs: args.jobs.unwrap_or(cores.saturating_sub(1)).max(1),
-        ..Options::new(output.clone())
+        ..args.how.options(output.clone())
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = interrupted.clone();
@@ -106,15 +123,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             std::process::exit(130);
         }
     });
-    let bar = if args.quiet || !std::io::stderr().is_terminal() {
-        ProgressBar::hidden()
-    } else {
-        ProgressBar::new(0)
-    };
-    let style = "{bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left";
-    bar.set_style(
-        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
-    );
+    let bar = progress_bar(quiet);
     let report = crate::load::load(&options, &mut |done, total| {
         bar.set_length(total.max(done));
         bar.set_position(done);
@@ -122,21 +131,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     });
     bar.finish_and_clear();
     let report = report?;
-    for row in report.diagnostics.rows() {
-        let d = &row.first;
-        if args.quiet && d.severity != Severity::Error {
-            continue;
-        }
-        let at = if d.position.is_empty() { String::new() } else { format!("{}: ", d.position) };
-        let times = if row.count > 1 { format!(" ({} times)", row.count) } else { String::new() };
-        eprintln!(
-            "addfg: {}: {at}{}{times}; {}",
-            d.severity.name(),
-            crate::text::visible(&d.message),
-            d.remedy
-        );
-    }
-    if !args.quiet {
+    say_problems(&report, quiet);
+    if !quiet {
         eprintln!(
             "addfg: {}: {}{} calls of {} functions ({})",
             output.display(),
@@ -148,4 +144,35 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let lost = report.diagnostics.worst() == Some(Severity::Error);
     Ok(if lost { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// Shows how far a build is, if a person looks.
+pub fn progress_bar(quiet: bool) -> ProgressBar {
+    if quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = "{bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left";
+    let bar = ProgressBar::new(0);
+    bar.set_style(
+        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    bar
+}
+
+/// Says what was met; only errors if `quiet`.
+pub fn say_problems(report: &Report, quiet: bool) {
+    for row in report.diagnostics.rows() {
+        let d = &row.first;
+        if quiet && d.severity != Severity::Error {
+            continue;
+        }
+        let at = if d.position.is_empty() { String::new() } else { format!("{}: ", d.position) };
+        let times = if row.count > 1 { format!(" ({} times)", row.count) } else { String::new() };
+        eprintln!(
+            "addfg: {}: {at}{}{times}; {}",
+            d.severity.name(),
+            crate::text::visible(&d.message),
+            d.remedy
+        );
+    }
 }

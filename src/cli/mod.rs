@@ -21,6 +21,7 @@ mod options;
 mod output;
 mod paths;
 mod pictures;
+mod record;
 mod report;
 mod slice;
 mod sql;
@@ -41,6 +42,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Build(build::Args),
+    Record(record::Args),
     Info(info::Args),
     Sql(sql::Args),
     Graph(graph::Args),
@@ -67,6 +69,7 @@ enum Command {
 pub fn main() -> anyhow::Result<ExitCode> {
     match Cli::parse().command {
         Command::Build(args) => build::run(args),
+        Command::Record(args) => record::run(args),
         Command::Info(args) => info::run(args),
         Command::Sql(args) => sql::run(args),
         Command::Graph(args) => graph::run(args),

@@ -3,6 +3,7 @@
 use super::ranges::{self, Range};
 use super::{Function, Image, Section, Variable};
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 /// An image and the difference between its run-time and its link-time addresses (modulo 2^64).
 pub struct Loaded {
@@ -17,9 +18,11 @@ pub struct FunctionRef {
     pub function: usize,
 }
 
-/// The images of a process. Where two overlap, the one given first has the addresses.
+/// The images of a process. Where two of those that it begins with overlap, the one given first has
+/// the addresses; one that is mapped later takes them.
 ///
 /// All addresses are run-time addresses; look-ups are binary searches.
+#[derive(Default)]
 pub struct AddressSpace {
     images: Vec<Loaded>,
     /// Of the whole images, owner: image.
@@ -27,7 +30,8 @@ pub struct AddressSpace {
     /// Owner: index into `function_refs`.
     functions: Vec<Range>,
     function_refs: Vec<FunctionRef>,
-    names: HashMap<FunctionRef, String>,
+    /// Made when first asked for.
+    names: OnceLock<HashMap<FunctionRef, String>>,
     /// Owner: index into `section_refs`, (image, section).
     sections: Vec<Range>,
     section_refs: Vec<(usize, usize)>,
@@ -38,61 +42,75 @@ pub struct AddressSpace {
 
 impl AddressSpace {
     pub fn new(images: Vec<Loaded>) -> AddressSpace {
-        let mut space = AddressSpace {
-            images,
-            extents: Vec::new(),
-            functions: Vec::new(),
-            function_refs: Vec::new(),
-            names: HashMap::new(),
-            sections: Vec::new(),
-            section_refs: Vec::new(),
-            variables: Vec::new(),
-            variable_refs: Vec::new(),
-        };
-        for (index, Loaded { image, bias }) in space.images.iter().enumerate() {
-            let (start, end) = image.load_range;
+        let mut space = AddressSpace::default();
+        for loaded in images {
+            let (start, end) = loaded.image.load_range;
             // Addresses that an earlier image has are not this one's.
-            let own = without(&space.extents, shifted(start, end, *bias));
-            space.extents.extend(own.iter().map(|&(start, end)| (start, end, index as u32)));
-            space.extents.sort_unstable();
-            let add = |into: &mut Vec<Range>, found: Vec<Range>| {
-                for (start, end, owner) in found {
-                    for (start, end) in shifted(start, end, *bias) {
-                        into.extend(clip(&own, start, end).map(|(start, end)| (start, end, owner)));
-                    }
-                }
-            };
-            let mut code = Vec::new();
-            for (function, f) in image.functions.iter().enumerate() {
-                let owner = space.function_refs.len() as u32;
-                space.function_refs.push(FunctionRef { image: index, function });
-                code.extend(f.ranges.iter().map(|&(start, end)| (start, end, owner)));
-            }
-            add(&mut space.functions, code);
-            let base = space.section_refs.len() as u32;
-            space.section_refs.extend((0..image.sections.len()).map(|section| (index, section)));
-            // The addresses of .tbss are those of the sections behind it: it is no memory of its
-            // own.
-            let of_sections = image.sections.iter().enumerate().filter(|(_, s)| !(s.tls && s.zero));
-            let of_sections: Vec<Range> = of_sections
-                .map(|(i, s)| (s.address, s.address.saturating_add(s.size), base + i as u32))
-                .collect();
-            add(&mut space.sections, ranges::flatten(&of_sections));
-            let base = space.variable_refs.len() as u32;
-            space
-                .variable_refs
-                .extend((0..image.variables.len()).map(|variable| (index, variable)));
-            let of_variables = image.variables.iter().enumerate();
-            let of_variables: Vec<Range> = of_variables
-                .map(|(i, v)| (v.address, v.address.saturating_add(v.size), base + i as u32))
-                .collect();
-            add(&mut space.variables, ranges::flatten(&of_variables));
+            let own = without(&space.extents, shifted(start, end, loaded.bias));
+            space.add(loaded, &own);
         }
-        space.functions.sort_unstable();
-        space.sections.sort_unstable();
-        space.variables.sort_unstable();
-        space.names = space.unique_names();
+        space.sort();
         space
+    }
+
+    /// Maps one more image: it has all of its addresses from now on.
+    pub fn map(&mut self, loaded: Loaded) {
+        let (start, end) = loaded.image.load_range;
+        let own = shifted(start, end, loaded.bias);
+        for ranges in
+            [&mut self.extents, &mut self.functions, &mut self.sections, &mut self.variables]
+        {
+            let left = ranges.iter().flat_map(|&(from, to, owner)| {
+                outside(&own, vec![(from, to)]).into_iter().map(move |(from, to)| (from, to, owner))
+            });
+            *ranges = left.collect();
+        }
+        self.add(loaded, &own);
+        self.sort();
+        self.names = OnceLock::new();
+    }
+
+    /// Adds the ranges of an image, as far as they are its own.
+    fn add(&mut self, loaded: Loaded, own: &[(u64, u64)]) {
+        let (Loaded { image, bias }, index) = (&loaded, self.images.len());
+        self.extents.extend(own.iter().map(|&(start, end)| (start, end, index as u32)));
+        self.extents.sort_unstable();
+        let add = |into: &mut Vec<Range>, found: Vec<Range>| {
+            for (start, end, owner) in found {
+                for (start, end) in shifted(start, end, *bias) {
+                    into.extend(clip(own, start, end).map(|(start, end)| (start, end, owner)));
+                }
+            }
+        };
+        let mut code = Vec::new();
+        for (function, f) in image.functions.iter().enumerate() {
+            let owner = self.function_refs.len() as u32;
+            self.function_refs.push(FunctionRef { image: index, function });
+            code.extend(f.ranges.iter().map(|&(start, end)| (start, end, owner)));
+        }
+        add(&mut self.functions, code);
+        let base = self.section_refs.len() as u32;
+        self.section_refs.extend((0..image.sections.len()).map(|section| (index, section)));
+        // The addresses of .tbss are those of the sections behind it: it is no memory of its own.
+        let of_sections = image.sections.iter().enumerate().filter(|(_, s)| !(s.tls && s.zero));
+        let of_sections: Vec<Range> = of_sections
+            .map(|(i, s)| (s.address, s.address.saturating_add(s.size), base + i as u32))
+            .collect();
+        add(&mut self.sections, ranges::flatten(&of_sections));
+        let base = self.variable_refs.len() as u32;
+        self.variable_refs.extend((0..image.variables.len()).map(|variable| (index, variable)));
+        let of_variables = image.variables.iter().enumerate();
+        let of_variables: Vec<Range> = of_variables
+            .map(|(i, v)| (v.address, v.address.saturating_add(v.size), base + i as u32))
+            .collect();
+        add(&mut self.variables, ranges::flatten(&of_variables));
+        self.images.push(loaded);
+    }
+
+    fn sort(&mut self) {
+        self.functions.sort_unstable();
+        self.sections.sort_unstable();
+        self.variables.sort_unstable();
     }
 
     pub fn images(&self) -> &[Loaded] {
@@ -102,6 +120,13 @@ impl AddressSpace {
     /// The images again, to put them elsewhere.
     pub fn into_images(self) -> Vec<Loaded> {
         self.images
+    }
+
+    /// The file name of an image.
+    pub fn image_name(&self, image: usize) -> String {
+        let path = &self.images[image].image.path;
+        path.file_name()
+            .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
     }
 
     /// Index of the image whose segments span the address.
@@ -131,7 +156,7 @@ impl AddressSpace {
     /// The function's name as shown, which no other function of the process has: `name`, `name
     /// (file)`, and where that is not enough with more of the path, the image, or the address.
     pub fn display_name(&self, at: FunctionRef) -> &str {
-        &self.names[&at]
+        &self.names.get_or_init(|| self.unique_names())[&at]
     }
 
     /// Index of the image and its section at the address.
@@ -278,6 +303,13 @@ fn without(taken: &[Range], ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
         }
     }
     own
+}
+
+/// What of `ranges` lies in none of `taken`, in any order.
+fn outside(taken: &[(u64, u64)], ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    let mut taken: Vec<Range> = taken.iter().map(|&(start, end)| (start, end, 0)).collect();
+    taken.sort_unstable();
+    without(&taken, ranges)
 }
 
 fn clip(own: &[(u64, u64)], start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {

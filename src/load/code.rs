@@ -1,10 +1,13 @@
 //! Functions by address, as the pass asks for them.
 
+use super::BuildError;
 use super::names::FunctionNames;
 use crate::analysis::CodeMap;
 use crate::id::FunctionId;
 use crate::image::{AddressSpace, FunctionKind, FunctionRef};
 use rustc_hash::FxHashSet;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Where Linux puts helpers into every process of an ARM.
 const KERNEL_HELPERS: std::ops::RangeInclusive<u64> = 0xffff_0f00..=0xffff_ffff;
@@ -17,33 +20,32 @@ struct Trait {
     through: bool,
 }
 
+/// The images of the process, which may become more while the trace is read.
+pub type Space = Rc<RefCell<AddressSpace>>;
+
 /// Functions by address, numbered in order of first execution.
-pub struct Functions<'a> {
-    pub names: FunctionNames<'a>,
+pub struct Functions {
+    pub names: FunctionNames,
+    pub space: Space,
     kernel_helpers: bool,
-    /// Copying functions that keep producers.
-    through: FxHashSet<FunctionRef>,
+    pub through: Through,
     traits: Vec<Trait>,
 }
 
-impl<'a> Functions<'a> {
-    pub fn new(
-        space: &'a AddressSpace,
-        kernel_helpers: bool,
-        through: FxHashSet<FunctionRef>,
-    ) -> Self {
-        let names = FunctionNames::new(space);
-        Functions { names, kernel_helpers, through, traits: Vec::new() }
+impl Functions {
+    pub fn new(space: Space, kernel_helpers: bool, through: Through) -> Self {
+        let names = FunctionNames::default();
+        Functions { names, space, kernel_helpers, through, traits: Vec::new() }
     }
 }
 
-impl CodeMap for Functions<'_> {
+impl CodeMap for Functions {
     fn function_at(&mut self, address: u64) -> FunctionId {
-        let space = self.names.space();
+        let space = self.space.borrow();
         let mut kind = Trait { stub: false, through: false };
         let id = if let Some(at) = space.function_at(address) {
             kind.stub = space.function(at).kind == FunctionKind::Stub;
-            kind.through = self.through.contains(&at);
+            kind.through = self.through.functions.contains(&at);
             self.names.symbol(at)
         } else if self.kernel_helpers && KERNEL_HELPERS.contains(&address) {
             self.names.kernel_helper()
@@ -63,21 +65,41 @@ impl CodeMap for Functions<'_> {
     }
 }
 
-/// The functions that the names of `--through` mean: by any of their names, and glibc's variants of
-/// a name (`__memcpy_avx_unaligned` of `memcpy`). The name that means none is the error.
-pub fn through(space: &AddressSpace, names: &[String]) -> Result<FxHashSet<FunctionRef>, String> {
-    let mut found = FxHashSet::default();
-    for name in names {
-        let before = found.len();
-        let variant = format!("__{name}_");
-        found.extend(space.functions().filter(|&at| {
-            let all = &space.function(at).names;
-            space.display_name(at) == name
-                || all.iter().any(|n| n == name || n.starts_with(&variant))
-        }));
-        if found.len() == before {
-            return Err(name.clone());
+/// The copying functions that the names of `--through` mean: by any of their names, and glibc's
+/// variants of a name (`__memcpy_avx_unaligned` of `memcpy`).
+#[derive(Default)]
+pub struct Through {
+    /// Names that no image had a function for.
+    missing: Vec<String>,
+    wanted: Vec<String>,
+    functions: FxHashSet<FunctionRef>,
+}
+
+impl Through {
+    pub fn new(names: &[String]) -> Through {
+        let functions = FxHashSet::default();
+        Through { missing: names.to_vec(), wanted: names.to_vec(), functions }
+    }
+
+    /// Looks among the functions of the images from this one on.
+    pub fn look(&mut self, space: &AddressSpace, first_image: usize) {
+        for name in &self.wanted {
+            let before = self.functions.len();
+            let variant = format!("__{name}_");
+            let new = space.functions().filter(|at| at.image >= first_image);
+            self.functions.extend(new.filter(|&at| {
+                let all = &space.function(at).names;
+                space.display_name(at) == name
+                    || all.iter().any(|n| n == name || n.starts_with(&variant))
+            }));
+            if self.functions.len() > before {
+                self.missing.retain(|missing| missing != name);
+            }
         }
     }
-    Ok(found)
+
+    /// An error if a name meant none.
+    pub fn check(&self) -> Result<(), BuildError> {
+        self.missing.first().map_or(Ok(()), |name| Err(BuildError::Through(name.clone())))
+    }
 }

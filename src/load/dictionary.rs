@@ -5,7 +5,7 @@ use super::Options;
 use crate::analysis::place::SectionRange;
 use crate::diagnostics::Diagnostics;
 use crate::event::Carries;
-use crate::id::{FileId, ImageId, ProcessId, SectionId};
+use crate::id::{FileId, ImageId, ProcessId, SectionId, Seq};
 use crate::image::{AddressSpace, Loaded};
 use crate::store::table::{Table, fill};
 use crate::store::tables::{
@@ -171,9 +171,10 @@ pub fn diagnostics(connection: &Connection, diagnostics: &Diagnostics) -> Result
     fill(connection, rows)
 }
 
-/// An image section at run time.
+/// A section at run time.
 pub struct SectionRow {
-    pub image: usize,
+    /// None: of a file that is mapped and no image.
+    pub image: Option<usize>,
     pub name: String,
     pub first: u64,
     pub last: u64,
@@ -184,20 +185,35 @@ pub struct SectionRow {
 /// Sections of all images, by address, disjoint.
 pub fn sections(space: &AddressSpace) -> Vec<SectionRow> {
     let mut rows: Vec<SectionRow> = Vec::new();
-    for (image, Loaded { image: elf, bias }) in space.images().iter().enumerate() {
-        for s in elf.sections.iter().filter(|s| s.size > 0 && !(s.tls && s.zero)) {
-            let first = s.address.wrapping_add(*bias);
-            let Some(last) = first.checked_add(s.size - 1) else { continue };
-            rows.push(SectionRow {
-                image,
-                name: s.name.clone(),
-                first,
-                last,
-                writable: s.writable,
-                executable: s.executable,
-            });
-        }
+    for (image, loaded) in space.images().iter().enumerate() {
+        rows.extend(of_image(image, loaded));
     }
+    disjoint(rows)
+}
+
+/// Sections of one image, by address, disjoint.
+pub fn image_sections(space: &AddressSpace, image: usize) -> Vec<SectionRow> {
+    disjoint(of_image(image, &space.images()[image]).collect())
+}
+
+fn of_image(image: usize, loaded: &Loaded) -> impl Iterator<Item = SectionRow> {
+    let Loaded { image: elf, bias } = loaded;
+    elf.sections.iter().filter(|s| s.size > 0 && !(s.tls && s.zero)).filter_map(move |s| {
+        let first = s.address.wrapping_add(*bias);
+        let last = first.checked_add(s.size - 1)?;
+        Some(SectionRow {
+            image: Some(image),
+            name: s.name.clone(),
+            first,
+            last,
+            writable: s.writable,
+            executable: s.executable,
+        })
+    })
+}
+
+/// Where two overlap, the one that begins first has the addresses.
+fn disjoint(mut rows: Vec<SectionRow>) -> Vec<SectionRow> {
     rows.sort_by_key(|s| (s.first, s.last));
     let mut clipped: Vec<SectionRow> = Vec::new();
     for mut row in rows {
@@ -212,10 +228,11 @@ pub fn sections(space: &AddressSpace) -> Vec<SectionRow> {
     clipped
 }
 
-/// The sections as the pass asks for them.
-pub fn ranges(rows: &[SectionRow]) -> Vec<SectionRange> {
+/// The sections from number `from` on as the pass asks for them.
+pub fn ranges(rows: &[SectionRow], from: usize) -> Vec<SectionRange> {
     let first = |is: &dyn Fn(&SectionRow) -> bool| rows.iter().position(is).unwrap_or(0) as u32;
-    rows.iter()
+    rows[from..]
+        .iter()
         .map(|s| SectionRange {
             first: s.first,
             last: s.last,
@@ -226,9 +243,12 @@ pub fn ranges(rows: &[SectionRow]) -> Vec<SectionRange> {
 }
 
 /// `image`, `variable` and `section`.
+///
+/// `mapped`: last step before each image was mapped, where that is known.
 pub fn images(
     connection: &Connection,
     space: &AddressSpace,
+    mapped: &[Option<Seq>],
     sections: &[SectionRow],
     files: &mut Files,
 ) -> Result<(), StoreError> {
@@ -243,7 +263,7 @@ pub fn images(
             path: &elf.path.display().to_string(),
             bias: Some(*bias),
             stripped: Some(elf.stripped),
-            load_seq: None,
+            load_seq: mapped.get(i).copied().flatten().map(Seq::get),
             unload_seq: None,
         })?;
         for (v, variable_id) in elf.variables.iter().zip(&mut variable_ids) {
@@ -261,14 +281,16 @@ pub fn images(
     }
     images.finish()?;
     variables.finish()?;
-    let rows = sections.iter().enumerate().map(|(i, s)| Section {
-        section_id: SectionId::at(i),
-        image_id: ImageId::at(s.image),
-        name: &s.name,
-        address: s.first,
-        size: (s.last - s.first).saturating_add(1),
-        writable: s.writable,
-        executable: s.executable,
+    let rows = sections.iter().enumerate().filter_map(|(i, s)| {
+        Some(Section {
+            section_id: SectionId::at(i),
+            image_id: ImageId::at(s.image?),
+            name: &s.name,
+            address: s.first,
+            size: (s.last - s.first).saturating_add(1),
+            writable: s.writable,
+            executable: s.executable,
+        })
     });
     fill(connection, rows)
 }

@@ -14,7 +14,7 @@ use crate::analysis::summary::{FunctionFlow, InstructionFlow};
 use crate::analysis::{self, CallEdge, Summary};
 use crate::diagnostics::Diagnostics;
 use crate::event::{BlockDef, Isa};
-use crate::id::{BlockId, FunctionId, ImageId, InstructionId, ProcessId};
+use crate::id::{BlockId, FunctionId, ImageId, InstructionId, ProcessId, Seq};
 use crate::image::AddressSpace;
 use crate::isa;
 use crate::store::StoreError;
@@ -32,6 +32,8 @@ pub struct End<'a> {
     pub options: &'a Options,
     pub space: &'a AddressSpace,
     pub sections: &'a [SectionRow],
+    /// By image: the last step before it was mapped, if that was later than the first.
+    pub mapped: &'a [Option<Seq>],
     pub insns: &'a [Insn],
     pub defs: &'a [BlockDef],
     /// Executions of each block.
@@ -68,9 +70,10 @@ impl End<'_> {
         self.instructions(&mut files)?;
         let mut names = code.names;
         let functions = names.len();
-        let places = Places::new(self.sections, s, &mut names);
-        names.write(self.connection, &mut files)?;
-        dictionary::images(self.connection, self.space, self.sections, &mut files)?;
+        let places = Places::new(self.space, self.sections, s, &mut names);
+        names.write(self.space, self.connection, &mut files)?;
+        let (space, mapped) = (self.space, self.mapped);
+        dictionary::images(self.connection, space, mapped, self.sections, &mut files)?;
         files.write(self.connection)?;
         if self.low {
             self.blocks()?;

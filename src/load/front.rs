@@ -1,26 +1,26 @@
 //! Between the readers and the pass: decodes instructions, turns steps into runs, numbers what
 //! several inputs have as one.
 
-use super::code::Functions;
+use super::code::{Functions, Space};
 use super::events::EventRows;
+use super::maps::Maps;
 use super::rows::PassRows;
 use super::runs::{RunRows, Shape};
 use crate::analysis::pass::Pass;
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::event::{Carries, Isa, RunBatch, StepBatch};
-use crate::image::AddressSpace;
+use crate::event::{Carries, Event, Isa, RunBatch, StepBatch};
+use crate::image::Image;
 use crate::isa::elaborate::Elaborator;
 use crate::isa::resolve::resolve;
 use crate::isa::{self, Decoded, Decoder};
 use crate::store::table::Batch;
 use rustc_hash::FxHashMap;
-use std::rc::Rc;
 
 /// Sends to the writer's thread. That it has ended is seen when it is joined.
 pub type Send<'a> = Box<dyn FnMut(Batch) + 'a>;
 
 /// The pass as builds use it.
-pub type BuildPass<'a> = Pass<Functions<'a>, PassRows<Send<'a>>>;
+pub type BuildPass<'a> = Pass<Functions, PassRows<Send<'a>>>;
 
 /// The pass, and what keeps the runs that it is given.
 pub struct Target<'a> {
@@ -99,7 +99,8 @@ struct Undecoded {
 
 pub struct Front {
     isa: Isa,
-    space: Rc<AddressSpace>,
+    space: Space,
+    pub maps: Maps,
     big_endian: bool,
     decoder: Box<dyn Decoder>,
     elaborator: Option<Elaborator>,
@@ -114,10 +115,12 @@ pub struct Front {
 }
 
 impl Front {
-    pub fn new(isa: Isa, space: Rc<AddressSpace>) -> Self {
-        let big_endian = space.images().first().is_some_and(|i| i.image.big_endian_code);
+    /// `waiting`: images whose place only the trace tells.
+    pub fn new(isa: Isa, space: Space, waiting: Vec<Image>) -> Self {
+        let big_endian = space.borrow().images().first().is_some_and(|i| i.image.big_endian_code);
         Front {
             isa,
+            maps: Maps::new(isa, space.clone(), waiting),
             space,
             big_endian,
             decoder: isa::decoder(isa, big_endian),
@@ -137,6 +140,12 @@ impl Front {
     }
 
     pub fn runs(&mut self, mut batch: RunBatch, target: &mut Target) {
+        // First, so that code of an image has its functions.
+        for (_, event) in &batch.events {
+            if let Event::ImageMap(map) = event {
+                self.maps.map(map, &mut target.pass);
+            }
+        }
         self.define(&mut batch, &mut target.pass);
         if batch.thread.is_empty() {
             // A log without threads is of one.
@@ -167,7 +176,7 @@ impl Front {
     /// Gives the pass the definitions that a batch begins with.
     fn define(&mut self, batch: &mut RunBatch, pass: &mut BuildPass) {
         for def in std::mem::take(&mut batch.new_insns) {
-            let space = &self.space;
+            let space = self.space.borrow();
             let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
             let (resolved, decoded) = resolve(&def, self.isa, &mut *self.decoder, &code);
             match decoded.filter(|d| def.size == 0 || d.size == def.size) {
@@ -204,13 +213,13 @@ impl Front {
     pub fn steps(&mut self, batch: &mut StepBatch, carries: Carries, target: &mut Target) {
         let (isa, big_endian, space) = (self.isa, self.big_endian, self.space.clone());
         let elaborator = self.elaborator.get_or_insert_with(|| {
-            let code = move |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
+            let code = move |a: u64| space.borrow().bytes(a).map(|b| b[..b.len().min(16)].to_vec());
             Elaborator::new(isa, big_endian, carries, Box::new(code))
         });
         // Where the log does not say which code is Thumb, the ELF's mapping symbols do.
         if isa == Isa::Arm && !carries.thumb {
             for def in &mut batch.new_insns {
-                def.thumb = self.space.thumb(def.address).unwrap_or(def.thumb);
+                def.thumb = self.space.borrow().thumb(def.address).unwrap_or(def.thumb);
             }
         }
         let mut out = RunBatch::default();
@@ -235,6 +244,7 @@ impl Front {
     /// What was not understood, with how often.
     pub fn diagnostics(&self) -> Vec<(Diagnostic, u64)> {
         let mut list = self.problems.clone();
+        list.extend(self.maps.problems.iter().map(|problem| (problem.clone(), 1)));
         if self.undecoded.count > 0 {
             let undecoded = Diagnostic {
                 severity: Severity::Error,

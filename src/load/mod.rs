@@ -13,6 +13,7 @@ mod front;
 pub mod instructions;
 mod intake;
 mod limit;
+mod maps;
 mod names;
 mod options;
 mod places;
@@ -44,16 +45,32 @@ pub use tables::{Load, TableLoader};
 static TABLE_LOADERS: &[&dyn TableLoader] =
     &[&trace::csi::Csi, &trace::dcfg::Dcfg, &trace::wet::Wet, &trace::xray::Xray];
 
-/// Builds a database. `progress` is told of the bytes consumed and, first, of the bytes there are
+/// Builds a database of the options' traces. `progress` is told of the bytes consumed and, first, of the bytes there are
 /// (0: unknown); it returns true to interrupt.
 pub fn load(
     options: &Options,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Report, BuildError> {
     // Refuse before any work.
+    refuse_existing(options)?;
+    let inputs = options.traces.iter().map(|path| Input::open(path));
+    load_inputs(options, inputs.collect::<Result<_, _>>()?, progress)
+}
+
+/// An error if the database is there and not to be replaced.
+pub fn refuse_existing(options: &Options) -> Result<(), BuildError> {
     if options.output.exists() && !options.force {
         return Err(StoreError::Exists { path: options.output.display().to_string() }.into());
     }
+    Ok(())
+}
+
+/// Builds a database of these traces.
+pub fn load_inputs(
+    options: &Options,
+    inputs: Vec<Input>,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Report, BuildError> {
     let mut images = Vec::new();
     for elf in &options.elfs {
         images.push((Image::open(&elf.path)?, elf.bias));
@@ -63,8 +80,7 @@ pub fn load(
         return Err(BuildError::MixedElf(other.path.display().to_string()));
     }
     let (mut stepped, mut tabled) = (Vec::new(), Vec::new());
-    for path in &options.traces {
-        let input = Input::open(path)?;
+    for input in inputs {
         match trace::detect(&input, options.format.as_deref())? {
             Found::Steps(format) => stepped.push((input, format)),
             Found::Tables(format) => tabled.push((input, format)),

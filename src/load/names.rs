@@ -32,24 +32,15 @@ enum Known {
 }
 
 /// Rows of `function_symbol`, numbered from 1 as they are asked for.
-pub struct FunctionNames<'a> {
-    space: &'a AddressSpace,
+#[derive(Default)]
+pub struct FunctionNames {
     rows: Vec<Known>,
     /// Apart from `others`, because it is asked most.
     symbols: FxHashMap<FunctionRef, FunctionId>,
     others: FxHashMap<Known, FunctionId>,
 }
 
-impl<'a> FunctionNames<'a> {
-    pub fn new(space: &'a AddressSpace) -> Self {
-        let (symbols, others) = (FxHashMap::default(), FxHashMap::default());
-        FunctionNames { space, rows: Vec::new(), symbols, others }
-    }
-
-    pub fn space(&self) -> &'a AddressSpace {
-        self.space
-    }
-
+impl FunctionNames {
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -116,54 +107,47 @@ impl<'a> FunctionNames<'a> {
         self.other(Known::Pseudo(name))
     }
 
-    /// The file name of an image.
-    pub fn image_name(&self, image: usize) -> String {
-        let path = &self.space.images()[image].image.path;
-        path.file_name()
-            .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
-    }
-
     /// Fills `function_symbol` and `function_name`: these functions, then the other symbols. Gives
     /// their number.
-    pub fn write(&self, connection: &Connection, files: &mut Files) -> Result<usize, StoreError> {
-        let space = self.space;
+    pub fn write(
+        &self,
+        space: &AddressSpace,
+        connection: &Connection,
+        files: &mut Files,
+    ) -> Result<usize, StoreError> {
         let mut taken: FxHashSet<String> = FxHashSet::default();
         if self.rows.iter().any(|row| matches!(row, Known::Named { .. })) {
             taken.extend(space.functions().map(|at| space.display_name(at).to_owned()));
         }
-        let met = self.rows.iter().map(|known| self.row(known, &mut taken));
+        let met = self.rows.iter().map(|known| row(space, known, &mut taken));
         let rest = space.functions().filter(|at| !self.symbols.contains_key(at));
         let rest = rest.map(|at| Symbol::of(space, at));
         symbols::write(connection, files, met.chain(rest))
     }
+}
 
-    fn row<'s>(&'s self, known: &'s Known, taken: &mut FxHashSet<String>) -> Symbol<'s> {
-        let outside = |shown: String, image: Option<usize>| Symbol {
-            image: image.map(ImageId::at),
-            ..Symbol::made_up(shown, SymbolKind::Unknown)
-        };
-        match known {
-            Known::Symbol(at) => Symbol::of(self.space, *at),
-            Known::Named { name, file, .. } => Symbol {
-                names: vec![name],
-                file: file.as_deref(),
-                ..Symbol::made_up(unique(name, file.as_deref(), taken), SymbolKind::Function)
-            },
-            Known::Unknown(None) => outside("<unknown>".into(), None),
-            Known::Unknown(Some(i)) => {
-                outside(format!("<unknown {}>", self.image_name(*i)), Some(*i))
-            }
-            Known::Place(image, address) => Symbol {
-                address: Some(*address),
-                ..outside(
-                    format!("<unknown {} @{address:#x}>", self.image_name(*image)),
-                    Some(*image),
-                )
-            },
-            Known::Number(number) => outside(format!("<function {number}>"), None),
-            Known::KernelHelper => Symbol::made_up("<kernel helper>", SymbolKind::KernelHelper),
-            Known::Pseudo(name) => Symbol::made_up(name.as_str(), SymbolKind::Pseudo),
-        }
+/// A function as the database shows it.
+fn row<'s>(space: &'s AddressSpace, known: &'s Known, taken: &mut FxHashSet<String>) -> Symbol<'s> {
+    let outside = |shown: String, image: Option<usize>| Symbol {
+        image: image.map(ImageId::at),
+        ..Symbol::made_up(shown, SymbolKind::Unknown)
+    };
+    match known {
+        Known::Symbol(at) => Symbol::of(space, *at),
+        Known::Named { name, file, .. } => Symbol {
+            names: vec![name],
+            file: file.as_deref(),
+            ..Symbol::made_up(unique(name, file.as_deref(), taken), SymbolKind::Function)
+        },
+        Known::Unknown(None) => outside("<unknown>".into(), None),
+        Known::Unknown(Some(i)) => outside(format!("<unknown {}>", space.image_name(*i)), Some(*i)),
+        Known::Place(image, address) => Symbol {
+            address: Some(*address),
+            ..outside(format!("<unknown {} @{address:#x}>", space.image_name(*image)), Some(*image))
+        },
+        Known::Number(number) => outside(format!("<function {number}>"), None),
+        Known::KernelHelper => Symbol::made_up("<kernel helper>", SymbolKind::KernelHelper),
+        Known::Pseudo(name) => Symbol::made_up(name.as_str(), SymbolKind::Pseudo),
     }
 }
 

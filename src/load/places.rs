@@ -7,12 +7,14 @@ use crate::analysis::origin::{Origin, Source, StackSide};
 use crate::analysis::place::{Place, PlaceCode};
 use crate::analysis::summary::FunctionFlow;
 use crate::id::FunctionId;
+use crate::image::AddressSpace;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A place and who wrote there, or read, if it was no step.
 type Outside = (PlaceCode, Source);
 
 pub struct Places<'a> {
+    space: &'a AddressSpace,
     sections: &'a [SectionRow],
     summary: &'a Summary,
     pseudo: BTreeMap<Outside, FunctionId>,
@@ -22,11 +24,12 @@ impl<'a> Places<'a> {
     /// Adds the pseudo-functions of bytes that were read, or that were read by none of the
     /// functions, to these.
     pub fn new(
+        space: &'a AddressSpace,
         sections: &'a [SectionRow],
         summary: &'a Summary,
         names: &mut FunctionNames,
     ) -> Self {
-        let mut places = Places { sections, summary, pseudo: BTreeMap::new() };
+        let mut places = Places { space, sections, summary, pseudo: BTreeMap::new() };
         let ends = |f: &FunctionFlow| [(f.place, f.writer), (f.place, f.reader)];
         let of_functions = summary.function_flows.iter().flat_map(ends);
         let of_functions = of_functions.filter_map(|(place, end)| match end {
@@ -36,14 +39,14 @@ impl<'a> Places<'a> {
         let of_places = summary.flow_places.iter().filter_map(|p| Some((p.place, p.source?)));
         let wanted: BTreeSet<Outside> = of_functions.chain(of_places).collect();
         for (place, source) in wanted {
-            let name = places.name(place, source, names);
+            let name = places.name(place, source);
             places.pseudo.insert((place, source), names.pseudo(name));
         }
         places
     }
 
     /// Name of the pseudo-function that a source is for the bytes of a place.
-    fn name(&self, place: PlaceCode, source: Source, names: &FunctionNames) -> String {
+    fn name(&self, place: PlaceCode, source: Source) -> String {
         let side = match source {
             Source::Named(source) => return self.summary.sources.name(source).to_owned(),
             Source::Initial(side) => side,
@@ -52,10 +55,12 @@ impl<'a> Places<'a> {
             Place::Register => "<initial registers>".into(),
             Place::Section(s) => {
                 let section = &self.sections[s as usize];
-                if names.space().images().len() == 1 {
-                    format!("<image {}>", section.name)
-                } else {
-                    format!("<{} {}>", names.image_name(section.image), section.name)
+                match section.image {
+                    None => section.name.clone(),
+                    Some(_) if self.space.images().len() == 1 => {
+                        format!("<image {}>", section.name)
+                    }
+                    Some(image) => format!("<{} {}>", self.space.image_name(image), section.name),
                 }
             }
             Place::Region(r) if !self.summary.region_is_stack[r as usize] => "<input>".into(),

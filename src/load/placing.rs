@@ -15,6 +15,8 @@ const WAITING: usize = 64 << 20;
 /// Images at their addresses, and what was read of the trace to find them.
 pub struct Placed {
     pub images: Vec<Loaded>,
+    /// Images whose place the trace is going to tell.
+    pub waiting: Vec<Image>,
     pub early: Vec<Records>,
 }
 
@@ -33,7 +35,8 @@ pub fn place(images: Vec<(Image, Option<u64>)>, intake: &mut Intake) -> Result<P
         addresses.extend(new.iter().map(|i| i.address));
         let ends = matches!(records, Records::End);
         early.push(records);
-        if ends || (!guess && !addresses.is_empty()) || addresses.len() > ENOUGH {
+        let told = intake.carries().mappings;
+        if ends || told || (!guess && !addresses.is_empty()) || addresses.len() > ENOUGH {
             break;
         }
         waiting += early.last().map_or(0, size);
@@ -47,8 +50,12 @@ pub fn place(images: Vec<(Image, Option<u64>)>, intake: &mut Intake) -> Result<P
             most *= 2;
         }
     }
-    let mut loaded = Vec::new();
+    let (mut loaded, mut waiting) = (Vec::new(), Vec::new());
     for (image, bias) in images {
+        if intake.carries().mappings && image.pie && bias.is_none() {
+            waiting.push(image);
+            continue;
+        }
         let found = bias.or_else(|| guess_at(&image, &addresses));
         if found.is_none() {
             intake.diagnostics.add(unknown_bias(&image));
@@ -58,7 +65,7 @@ pub fn place(images: Vec<(Image, Option<u64>)>, intake: &mut Intake) -> Result<P
         }
         loaded.push(Loaded { image, bias: found.unwrap_or(0) });
     }
-    Ok(Placed { images: loaded, early })
+    Ok(Placed { images: loaded, waiting, early })
 }
 
 fn guess_at(image: &Image, addresses: &[u64]) -> Option<u64> {
@@ -76,7 +83,7 @@ fn size(records: &Records) -> usize {
     }
 }
 
-fn unknown_bias(image: &Image) -> Diagnostic {
+pub fn unknown_bias(image: &Image) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
         code: "bias-unknown",
@@ -87,7 +94,7 @@ fn unknown_bias(image: &Image) -> Diagnostic {
 }
 
 /// What is to be said of functions without names.
-fn nameless(image: &Image) -> Option<Diagnostic> {
+pub fn nameless(image: &Image) -> Option<Diagnostic> {
     if !image.stripped {
         return None;
     }

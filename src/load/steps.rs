@@ -1,7 +1,7 @@
 //! From steps to tables: three threads - the reader's, the pass's (the caller's) and the writer's,
 //! with batches of columns between them.
 
-use super::code::{self, Functions};
+use super::code::{Functions, Space, Through};
 use super::dictionary::{self, SectionRow, TraceFile};
 use super::events::EventRows;
 use super::finish::End;
@@ -24,6 +24,7 @@ use crate::store::table::Batch;
 use crate::store::writer::Writer;
 use crate::trace::StepFormat;
 use crate::trace::input::Input;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc;
 
@@ -41,13 +42,18 @@ pub fn build(
     let reader = Reader::spawn(inputs, reading)?;
     let mut intake = Intake::new(reader, options, isa, total, progress);
     let placed = placing::place(images, &mut intake)?;
-    let space = Rc::new(AddressSpace::new(placed.images));
+    let space: Space = Rc::new(RefCell::new(AddressSpace::new(placed.images)));
     let isa = intake.isa.ok_or(BuildError::NoIsa)?;
-    let sections = dictionary::sections(&space);
+    let mut through = Through::new(&options.through);
+    through.look(&space.borrow(), 0);
+    if !intake.carries().mappings {
+        through.check()?;
+    }
     let mut writer = Writer::create(&options.output, options.force)?;
     let rows = writer.sender().ok_or(StoreError::Stopped)?;
-    let mut front = Front::new(isa, space.clone());
-    let mut target = target(options, &space, &sections, isa, rows)?;
+    let mut front = Front::new(isa, space.clone(), placed.waiting);
+    let functions = Functions::new(space.clone(), isa == Isa::Arm, through);
+    let mut target = target(options, functions, &front.maps.sections, isa, rows);
     for records in placed.early {
         take(records, &mut front, &mut target, &intake);
     }
@@ -55,6 +61,9 @@ pub fn build(
         take(records, &mut front, &mut target, &intake);
     }
     front.release(&mut target);
+    for image in front.maps.unmapped() {
+        intake.diagnostics.add(placing::unknown_bias(&image));
+    }
     for (diagnostic, count) in front.diagnostics() {
         intake.diagnostics.add_counted(diagnostic, count);
     }
@@ -75,6 +84,8 @@ pub fn build(
         interleaved.into_iter().for_each(|d| intake.diagnostics.add(d));
     }
     let Pass { code, insns, defs, machine, .. } = pass;
+    code.through.check()?;
+    let space = space.borrow();
     fits(&code, &space, insns.iter().map(|i| i.def.address))?;
     // All senders go, so that the writer ends.
     drop(machine);
@@ -84,7 +95,8 @@ pub fn build(
         connection: &connection,
         options,
         space: &space,
-        sections: &sections,
+        sections: &front.maps.sections,
+        mapped: &front.maps.since,
         insns: &insns,
         defs: &defs,
         counts: &counts,
@@ -115,11 +127,11 @@ fn take<'a>(records: Records, front: &mut Front, target: &mut Target<'a>, intake
 /// The pass, with what its rows go to.
 fn target<'a>(
     options: &Options,
-    space: &'a AddressSpace,
+    functions: Functions,
     sections: &[SectionRow],
     isa: Isa,
     rows: mpsc::SyncSender<Batch>,
-) -> Result<Target<'a>, BuildError> {
+) -> Target<'a> {
     let registers = isa::registers(isa);
     let slot = match registers.link {
         Some(_) => FrameSlot::StackPointer,
@@ -136,7 +148,6 @@ fn target<'a>(
         mutation: options.mutation,
         superblock_after: options.superblock_after.unwrap_or(superblock::HOT),
     };
-    let through = code::through(space, &options.through).map_err(BuildError::Through)?;
     // A failed send means that the writer has ended: its error is taken when it is joined.
     let send = |rows: mpsc::SyncSender<Batch>| -> Send<'a> {
         Box::new(move |batch| {
@@ -147,13 +158,13 @@ fn target<'a>(
     let runs = low.then(|| RunRows::new(send(rows.clone())));
     let events = low.then(|| EventRows::new(send(rows.clone())));
     let pass = Pass::new(
-        Functions::new(space, isa == Isa::Arm, through),
+        functions,
         PassRows::new(send(rows)),
         pass_options,
-        dictionary::ranges(sections),
+        dictionary::ranges(sections, 0),
         Processor { register_bytes: registers.size, slot },
     );
-    Ok(Target { pass, runs, events })
+    Target { pass, runs, events }
 }
 
 /// An error if images were given and none of the executed instructions is in a function of them.

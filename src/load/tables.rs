@@ -159,7 +159,7 @@ pub fn build(
     traces.iter_mut().for_each(|t| t.carries = loaded.carries);
     dictionary::inputs(&connection, options, &traces, &space)?;
     dictionary::diagnostics(&connection, &diagnostics)?;
-    dictionary::images(&connection, &space, &dictionary::sections(&space), &mut files)?;
+    dictionary::images(&connection, &space, &[], &dictionary::sections(&space), &mut files)?;
     files.write(&connection)?;
     let limit = Limit::new(options.memory_limit).bytes();
     derived_within(&connection, Budget { calls: loaded.calls, limit })?;

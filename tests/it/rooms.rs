@@ -14,7 +14,7 @@ const ROOMS: &[&[&str]] = &[
     &["isa"],
     &["analysis"],
     &["store"],
-    &["load"],
+    &["load", "record"],
     &["query"],
     &["replay"],
     &["graph"],

@@ -14,6 +14,7 @@ const BEFORE: Carries = Carries {
     threads: false,
     thumb: true,
     kernel_stores: false,
+    mappings: false,
     dependences: false,
     paths: false,
 };

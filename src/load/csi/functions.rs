@@ -108,7 +108,7 @@ impl KnownFunctions {
     /// Numbers the paths of described functions, and fills `path_function` and `path_block_line`.
     pub fn describe<'s>(
         described: Vec<At<Described>>,
-        names: &mut FunctionNames<'s>,
+        names: &mut FunctionNames,
         space: &'s AddressSpace,
         load: &mut Load,
     ) -> Result<KnownFunctions, BuildError> {

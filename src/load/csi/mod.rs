@@ -29,13 +29,13 @@ impl TableLoader for Csi {
 /// Fills the tables.
 fn fill(inputs: Inputs, space: &AddressSpace, load: &mut Load) -> Result<Filled, BuildError> {
     let connection = load.connection;
-    let names = &mut FunctionNames::new(space);
+    let names = &mut FunctionNames::default();
     let known = &mut KnownFunctions::describe(inputs.functions, names, space, load)?;
     table::fill(connection, [Process { process_id: ProcessId::FIRST, pid: None, name: None }])?;
     let counted = Stacks { load, space, names, known }.fill(&inputs.stacks)?;
     known.write(connection, counted.calls > 0)?;
     counted.sums.write(connection)?;
-    names.write(connection, &mut load.files)?;
+    names.write(space, connection, &mut load.files)?;
     // What all formats with static control flow have.
     for (table, sql) in [
         ("basic_block", include_str!("../../../queries/derive/middle/path_basic_block.sql")),

@@ -43,7 +43,7 @@ pub struct Counted {
 pub struct Stacks<'b, 's, 'l> {
     pub load: &'b mut Load<'l>,
     pub space: &'s AddressSpace,
-    pub names: &'b mut FunctionNames<'s>,
+    pub names: &'b mut FunctionNames,
     pub known: &'b mut KnownFunctions,
 }
 

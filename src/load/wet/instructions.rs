@@ -25,7 +25,7 @@ struct Instruction {
 /// All instructions, in order of first mention.
 pub struct Instructions<'s> {
     space: &'s AddressSpace,
-    names: FunctionNames<'s>,
+    names: FunctionNames,
     list: Vec<Instruction>,
     /// The first instruction at each address.
     by_address: FxHashMap<u64, InstructionId>,
@@ -41,7 +41,7 @@ impl<'s> Instructions<'s> {
         let first = space.images().first();
         Instructions {
             space,
-            names: FunctionNames::new(space),
+            names: FunctionNames::default(),
             list: Vec::new(),
             by_address: FxHashMap::default(),
             by_number: FxHashMap::default(),
@@ -196,7 +196,7 @@ impl<'s> Instructions<'s> {
     /// Fills `function_symbol`, `function_name`, `instruction`, `instruction_number` and the
     /// temporary `numbered`.
     pub fn write(&self, connection: &Connection, files: &mut Files) -> Result<(), BuildError> {
-        self.names.write(connection, files)?;
+        self.names.write(self.space, connection, files)?;
         let listed = self.list.iter().map(|insn| {
             let decoded = insn.decoded.as_ref();
             let opcode = || self.space.bytes(insn.address)?.get(..usize::from(decoded?.size));

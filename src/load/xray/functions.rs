@@ -19,7 +19,7 @@ struct Map {
 pub struct Functions<'a> {
     space: &'a AddressSpace,
     maps: Vec<Map>,
-    names: FunctionNames<'a>,
+    names: FunctionNames,
     /// Ids of small numbers, None: not met yet.
     low: Vec<Option<FunctionId>>,
     high: FxHashMap<u32, FunctionId>,
@@ -40,7 +40,7 @@ impl<'a> Functions<'a> {
         Functions {
             space,
             maps: maps.filter(|map| !map.functions.is_empty()).collect(),
-            names: FunctionNames::new(space),
+            names: FunctionNames::default(),
             low: Vec::new(),
             high: FxHashMap::default(),
             numbers: Vec::new(),
@@ -96,7 +96,7 @@ impl<'a> Functions<'a> {
 
     /// Fills `function_symbol`, `function_name` and `trace_function`; gives how many were met.
     pub fn write(&self, load: &mut Load) -> Result<usize, BuildError> {
-        self.names.write(load.connection, &mut load.files)?;
+        self.names.write(self.space, load.connection, &mut load.files)?;
         table::fill(load.connection, self.numbers.iter().copied())?;
         if self.maps.is_empty() && !self.names.is_empty() {
             let (message, remedy) = if self.space.images().is_empty() {

@@ -21,7 +21,11 @@ mod kind {
     pub const SIGNAL: u8 = 11;
     pub const SIGNAL_END: u8 = 12;
     pub const MARKER: u8 = 13;
+    pub const MOVE: u8 = 17;
 }
+
+/// Bit of a mapping's protection.
+const EXECUTE: u64 = 1;
 
 /// Names of the first three descriptors, whatever they are open on.
 const STANDARD: [&str; 3] = ["stdin", "stdout", "stderr"];
@@ -68,6 +72,10 @@ impl Events {
             kind::MAP => Event::ImageMap(Box::new(map(&mut payload)?)),
             kind::UNMAP => {
                 Event::ImageUnmap { address: payload.number()?, bytes: payload.number()? }
+            }
+            kind::MOVE => {
+                let (from, to) = (payload.number()?, payload.number()?);
+                Event::MemoryMove { from, to, bytes: payload.number()? }
             }
             kind::SYSTEM_CALL => {
                 let call = self.call(&mut payload)?;
@@ -153,9 +161,9 @@ impl Events {
 
 fn map(payload: &mut Bytes) -> Result<ImageMap, Bad> {
     let (address, bytes) = (payload.number()?, payload.number()?);
-    let (_protection, offset) = (payload.number()?, payload.number()?);
+    let (protection, offset) = (payload.number()?, payload.number()?);
     let path = Some(payload.text()?).filter(|p| !p.is_empty());
-    Ok(ImageMap { address, bytes, offset, path })
+    Ok(ImageMap { address, bytes, offset, executable: protection & EXECUTE != 0, path })
 }
 
 fn name(isa: Isa, number: u64) -> Option<&'static str> {

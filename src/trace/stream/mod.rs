@@ -40,6 +40,7 @@ impl Format for Stream {
             accesses: true,
             threads: true,
             kernel_stores: true,
+            mappings: true,
             ..Carries::default()
         }
     }

@@ -1,0 +1,55 @@
+use super::build::{How, say_problems};
+use crate::diagnostics::Severity;
+use crate::load;
+use crate::record::recorder::Recorder;
+use crate::record::{self, Recording};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Runs a program under addfg's recorder and builds its database meanwhile
+///
+/// The program has this terminal: its input, output, signals and exit code are its own. Whatever
+/// ended it, what it did until then is in the database.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Database to make [default: the program's name with .duckdb, in the working directory]
+    #[arg(short, long, value_name = "DB")]
+    output: Option<PathBuf>,
+    /// Keep the recording, too: `addfg build FILE` makes other databases of it (docs/stream.md)
+    #[arg(long, value_name = "FILE")]
+    keep: Option<PathBuf>,
+    #[command(flatten)]
+    how: How,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let output = args.output.unwrap_or_else(|| record::default_output(&args.command));
+    let quiet = args.how.quiet;
+    let options = args.how.options(output.clone());
+    load::refuse_existing(&options)?;
+    let recorder = Recorder::find()?;
+    // The terminal interrupts the program, too: its recording is to be finished.
+    let _ = ctrlc::set_handler(|| {});
+    let (recording, input) = Recording::start(&recorder, &args.command, args.keep.as_deref())?;
+    let built = load::load_inputs(&options, vec![input], &mut |_, _| false);
+    let status = recording.finish()?;
+    let report = built?;
+    say_problems(&report, quiet);
+    if !quiet {
+        eprintln!(
+            "addfg: {}: {} steps, {} calls of {} functions; see them: addfg graph {0} -o {}",
+            output.display(),
+            report.steps,
+            report.calls,
+            report.functions,
+            output.with_extension("svg").display()
+        );
+    }
+    let code = record::exit_code(status);
+    let lost = report.diagnostics.worst() == Some(Severity::Error);
+    Ok(if lost && code == 0 { ExitCode::from(1) } else { ExitCode::from(code) })
+}

@@ -1,0 +1,148 @@
+//! `addfg record`: runs a program under addfg's recorder and hands its stream on while it runs.
+//!
+//! The recorder is a Valgrind tool of its own licence (`recorders/valgrind`); it is compiled on
+//! this machine when it is first needed ([`recorder`]) and coupled by the stream only.
+
+pub mod recorder;
+
+use crate::trace::TraceError;
+use crate::trace::input::Input;
+use recorder::Recorder;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::thread::JoinHandle;
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub enum RecordError {
+    #[error(
+        "{what} is not installed: it runs the recorded program; Debian: apt-get install {package}"
+    )]
+    Missing { what: &'static str, package: &'static str },
+    #[error(
+        "the recorder's sources (recorders/valgrind) are not where addfg is installed; give their folder in {variable}",
+        variable = recorder::FOLDER
+    )]
+    NoSources,
+    #[error("the recorder cannot be compiled with {script}:\n{output}")]
+    Compile { script: String, output: String },
+    #[error("{program}: {source}")]
+    Start { program: String, source: io::Error },
+    #[error("{path}: {source}")]
+    Io { path: String, source: io::Error },
+    #[error(transparent)]
+    Input(#[from] TraceError),
+}
+
+/// A program that is being recorded.
+pub struct Recording {
+    child: Child,
+    keeper: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Recording {
+    /// Starts a program with its arguments under the recorder: it has this process's standard
+    /// input, output, and signals of the terminal. Gives its stream, too. `keep`: a file for the
+    /// stream beside.
+    pub fn start(
+        recorder: &Recorder,
+        command: &[OsString],
+        keep: Option<&Path>,
+    ) -> Result<(Recording, Input), RecordError> {
+        let program = command.first().map_or_else(String::new, |p| p.to_string_lossy().into());
+        let start = |source| RecordError::Start { program: program.clone(), source };
+        let (stream, writer) = io::pipe().map_err(start)?;
+        let child = recorder.spawn(command, writer).map_err(start)?;
+        let mut recording = Recording { child, keeper: None };
+        let name = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let input = match keep {
+            None => Input::from_reader(&name, Box::new(stream)),
+            Some(path) => {
+                let failed = |source| RecordError::Io { path: path.display().to_string(), source };
+                let (reader, copy) = io::pipe().map_err(failed)?;
+                let file = File::create(path).map_err(failed)?;
+                let keep = move || keep_stream(stream, file, copy);
+                recording.keeper = Some(std::thread::spawn(keep));
+                Input::from_reader(&name, Box::new(reader))
+            }
+        };
+        match input {
+            Ok(input) => Ok((recording, input)),
+            // It ended before the first instruction: its own message says why.
+            Err(TraceError::Empty { .. }) => {
+                let status = recording.finish()?;
+                let source = io::Error::other(format!("it was not run ({status})"));
+                Err(start(source))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits for the program to end.
+    pub fn finish(mut self) -> Result<ExitStatus, RecordError> {
+        let kept = self.keeper.take().map_or(Ok(()), |keeper| {
+            keeper.join().unwrap_or_else(|_| Err(io::Error::other("the stream's copy stopped")))
+        });
+        let failed = |source| RecordError::Io { path: "the kept stream".into(), source };
+        let status = self.child.wait().map_err(failed)?;
+        kept.map_err(failed)?;
+        Ok(status)
+    }
+}
+
+/// Copies the stream into a file and to who builds from it, who may stop listening.
+fn keep_stream(mut from: PipeReader, mut file: File, copy: PipeWriter) -> io::Result<()> {
+    let (mut buffer, mut copy) = (vec![0; 1 << 16], Some(copy));
+    loop {
+        let n = from.read(&mut buffer)?;
+        if n == 0 {
+            return file.flush();
+        }
+        file.write_all(&buffer[..n])?;
+        if copy.as_mut().is_some_and(|copy| copy.write_all(&buffer[..n]).is_err()) {
+            copy = None;
+        }
+    }
+}
+
+impl Recorder {
+    /// Runs a command under the recorder, which writes its stream into the pipe.
+    fn spawn(&self, command: &[OsString], stream: PipeWriter) -> io::Result<Child> {
+        let descriptor = stream.as_raw_fd();
+        let mut valgrind = Command::new("valgrind");
+        valgrind
+            .env("VALGRIND_LIB", &self.folder)
+            .args(["-q", "--tool=addfg", "--vex-guest-chase=no"])
+            .arg(format!("--stream-fd={descriptor}"))
+            .arg("--")
+            .args(command);
+        // SAFETY: fcntl may be called between fork and exec; the descriptor is open there.
+        unsafe {
+            valgrind.pre_exec(move || match libc::fcntl(descriptor, libc::F_SETFD, 0) {
+                -1 => Err(io::Error::last_os_error()),
+                _ => Ok(()),
+            });
+        }
+        valgrind.spawn()
+    }
+}
+
+/// What a shell would have as exit code: the program's own, or 128 and the signal that ended it.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(1)
+}
+
+/// The database that a recorded program has if no other is asked for: `./app` -> `app.duckdb`.
+pub fn default_output(command: &[OsString]) -> PathBuf {
+    let name = command.first().and_then(|program| Path::new(program).file_name());
+    let mut name = name.map_or_else(|| "recording".into(), OsString::from);
+    name.push(".duckdb");
+    name.into()
+}
