@@ -5,7 +5,7 @@ use super::Options;
 use crate::analysis::place::SectionRange;
 use crate::diagnostics::Diagnostics;
 use crate::event::Carries;
-use crate::id::{FileId, ImageId, ProcessId, SectionId, Seq};
+use crate::id::{FileId, ImageId, ProcessId, SectionId};
 use crate::image::{AddressSpace, Loaded};
 use crate::store::table::{Table, fill};
 use crate::store::tables::{
@@ -14,6 +14,7 @@ use crate::store::tables::{
 use crate::store::{SCHEMA_VERSION, StoreError};
 use crate::trace::input::Input;
 use duckdb::Connection;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// A trace file as `input` describes it.
@@ -244,11 +245,11 @@ pub fn ranges(rows: &[SectionRow], from: usize) -> Vec<SectionRange> {
 
 /// `image`, `variable` and `section`.
 ///
-/// `mapped`: last step before each image was mapped, where that is known.
+/// `mapped`: steps before each image was mapped, by its index, where that is known.
 pub fn images(
     connection: &Connection,
     space: &AddressSpace,
-    mapped: &[Option<Seq>],
+    mapped: &FxHashMap<usize, u64>,
     sections: &[SectionRow],
     files: &mut Files,
 ) -> Result<(), StoreError> {
@@ -263,7 +264,7 @@ pub fn images(
             path: &elf.path.display().to_string(),
             bias: Some(*bias),
             stripped: Some(elf.stripped),
-            load_seq: mapped.get(i).copied().flatten().map(Seq::get),
+            load_seq: mapped.get(&i).copied(),
             unload_seq: None,
         })?;
         for (v, variable_id) in elf.variables.iter().zip(&mut variable_ids) {

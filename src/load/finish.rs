@@ -14,7 +14,7 @@ use crate::analysis::summary::{FunctionFlow, InstructionFlow};
 use crate::analysis::{self, CallEdge, Summary};
 use crate::diagnostics::Diagnostics;
 use crate::event::{BlockDef, Isa};
-use crate::id::{BlockId, FunctionId, ImageId, InstructionId, ProcessId, Seq};
+use crate::id::{BlockId, FunctionId, ImageId, InstructionId, ProcessId};
 use crate::image::AddressSpace;
 use crate::isa;
 use crate::store::StoreError;
@@ -25,6 +25,7 @@ use crate::store::tables::{
     Region, Register, Thread,
 };
 use duckdb::Connection;
+use rustc_hash::FxHashMap;
 
 /// Where rows go, and what they are made of.
 pub struct End<'a> {
@@ -32,8 +33,8 @@ pub struct End<'a> {
     pub options: &'a Options,
     pub space: &'a AddressSpace,
     pub sections: &'a [SectionRow],
-    /// By image: the last step before it was mapped, if that was later than the first.
-    pub mapped: &'a [Option<Seq>],
+    /// Steps before each image was mapped, by its index, if the trace told.
+    pub mapped: &'a FxHashMap<usize, u64>,
     pub insns: &'a [Insn],
     pub defs: &'a [BlockDef],
     /// Executions of each block.

@@ -1,26 +1,18 @@
 //! Between the readers and the pass: decodes instructions, turns steps into runs, numbers what
 //! several inputs have as one.
 
-use super::code::{Functions, Space};
+use super::code::Space;
 use super::events::EventRows;
 use super::maps::Maps;
-use super::rows::PassRows;
+use super::pass::{BuildPass, Send};
 use super::runs::{RunRows, Shape};
-use crate::analysis::pass::Pass;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{Carries, Event, Isa, RunBatch, StepBatch};
 use crate::image::Image;
 use crate::isa::elaborate::Elaborator;
 use crate::isa::resolve::resolve;
 use crate::isa::{self, Decoded, Decoder};
-use crate::store::table::Batch;
 use rustc_hash::FxHashMap;
-
-/// Sends to the writer's thread. That it has ended is seen when it is joined.
-pub type Send<'a> = Box<dyn FnMut(Batch) + 'a>;
-
-/// The pass as builds use it.
-pub type BuildPass<'a> = Pass<Functions, PassRows<Send<'a>>>;
 
 /// The pass, and what keeps the runs that it is given.
 pub struct Target<'a> {
@@ -28,6 +20,8 @@ pub struct Target<'a> {
     /// None: the low level is not kept.
     pub runs: Option<RunRows<Send<'a>>>,
     pub events: Option<EventRows<Send<'a>>>,
+    /// Steps before each image was mapped, by its index, if the trace told.
+    pub mapped: FxHashMap<usize, u64>,
 }
 
 impl Target<'_> {
@@ -46,14 +40,19 @@ impl Target<'_> {
                 }
             });
         }
-        if let Some(rows) = &mut self.events {
-            let steps = |block: &u32| u64::from(self.pass.blocks[*block as usize].steps);
-            let (mut next, mut done) = (seq, 0);
-            for (run, event) in &batch.events {
-                let run = (*run as usize).min(batch.block.len());
-                next += batch.block[done..run].iter().map(steps).sum::<u64>();
-                done = run;
-                rows.add(event, next - 1);
+        let steps = |block: &u32| u64::from(self.pass.blocks[*block as usize].steps);
+        let (mut before, mut done) = (seq - 1, 0);
+        for (run, event) in &batch.events {
+            let run = (*run as usize).min(batch.block.len());
+            before += batch.block[done..run].iter().map(steps).sum::<u64>();
+            done = run;
+            if let Some(rows) = &mut self.events {
+                rows.add(event, before);
+            }
+            if let Event::ImageMap(map) = event
+                && let Some(image) = self.pass.code.space.borrow().image_at(map.address)
+            {
+                self.mapped.entry(image).or_insert(before);
             }
         }
     }

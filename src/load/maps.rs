@@ -2,11 +2,10 @@
 
 use super::code::Space;
 use super::dictionary::{self, SectionRow};
-use super::front::BuildPass;
+use super::pass::BuildPass;
 use super::placing;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{ImageMap, Isa};
-use crate::id::Seq;
 use crate::image::{Image, Loaded};
 use rustc_hash::FxHashSet;
 use std::path::Path;
@@ -21,8 +20,6 @@ pub struct Maps {
     given_up: FxHashSet<Box<str>>,
     /// Sections by number.
     pub sections: Vec<SectionRow>,
-    /// By image: the last step before it was mapped; None: it was there from the beginning.
-    pub since: Vec<Option<Seq>>,
     pub problems: Vec<Diagnostic>,
 }
 
@@ -30,9 +27,8 @@ impl Maps {
     /// `waiting`: images whose place only the trace tells.
     pub fn new(isa: Isa, space: Space, waiting: Vec<Image>) -> Maps {
         let sections = dictionary::sections(&space.borrow());
-        let since = vec![None; space.borrow().images().len()];
         let given_up = FxHashSet::default();
-        Maps { isa, space, waiting, given_up, sections, since, problems: Vec::new() }
+        Maps { isa, space, waiting, given_up, sections, problems: Vec::new() }
     }
 
     /// A file is mapped before the next step of the pass.
@@ -82,7 +78,6 @@ impl Maps {
         };
         let space = self.space.borrow();
         pass.code.through.look(&space, first);
-        self.since.push(Seq::new(pass.next_seq() - 1));
         let from = self.sections.len();
         self.sections.extend(dictionary::image_sections(&space, first));
         pass.add_sections(dictionary::ranges(&self.sections, from));

@@ -16,6 +16,7 @@ mod limit;
 mod maps;
 mod names;
 mod options;
+mod pass;
 mod places;
 mod placing;
 mod reader;

@@ -5,8 +5,9 @@ use super::code::{Functions, Space, Through};
 use super::dictionary::{self, SectionRow, TraceFile};
 use super::events::EventRows;
 use super::finish::End;
-use super::front::{Front, Send, Target};
+use super::front::{Front, Target};
 use super::intake::{Intake, Progress, Records};
+use super::pass::Send;
 use super::placing;
 use super::reader::{Reader, Reading};
 use super::rows::PassRows;
@@ -24,6 +25,7 @@ use crate::store::table::Batch;
 use crate::store::writer::Writer;
 use crate::trace::StepFormat;
 use crate::trace::input::Input;
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc;
@@ -68,7 +70,7 @@ pub fn build(
         intake.diagnostics.add_counted(diagnostic, count);
     }
     traces.iter_mut().zip(&intake.carries).for_each(|(trace, carries)| trace.carries = *carries);
-    let Target { mut pass, runs, events } = target;
+    let Target { mut pass, runs, events, mapped } = target;
     let summary = pass.finish();
     let counts = pass.block_counts();
     pass.output().finish();
@@ -96,7 +98,7 @@ pub fn build(
         options,
         space: &space,
         sections: &front.maps.sections,
-        mapped: &front.maps.since,
+        mapped: &mapped,
         insns: &insns,
         defs: &defs,
         counts: &counts,
@@ -164,7 +166,7 @@ fn target<'a>(
         dictionary::ranges(sections, 0),
         Processor { register_bytes: registers.size, slot },
     );
-    Target { pass, runs, events }
+    Target { pass, runs, events, mapped: FxHashMap::default() }
 }
 
 /// An error if images were given and none of the executed instructions is in a function of them.

@@ -11,6 +11,7 @@ use crate::store::writer::Writer;
 use crate::trace::input::Input;
 use crate::trace::{Format, Listener};
 use duckdb::Connection;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A format whose records are calls, communications or control flow, and what fills the tables from
@@ -159,7 +160,8 @@ pub fn build(
     traces.iter_mut().for_each(|t| t.carries = loaded.carries);
     dictionary::inputs(&connection, options, &traces, &space)?;
     dictionary::diagnostics(&connection, &diagnostics)?;
-    dictionary::images(&connection, &space, &[], &dictionary::sections(&space), &mut files)?;
+    let (sections, untold) = (dictionary::sections(&space), FxHashMap::default());
+    dictionary::images(&connection, &space, &untold, &sections, &mut files)?;
     files.write(&connection)?;
     let limit = Limit::new(options.memory_limit).bytes();
     derived_within(&connection, Budget { calls: loaded.calls, limit })?;

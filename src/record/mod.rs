@@ -3,10 +3,12 @@
 //! The recorder is a Valgrind tool of its own licence (`recorders/valgrind`); it is compiled on
 //! this machine when it is first needed ([`recorder`]) and coupled by the stream only.
 
+mod error;
 pub mod recorder;
 
 use crate::trace::TraceError;
 use crate::trace::input::Input;
+pub use error::RecordError;
 use recorder::Recorder;
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,28 +18,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread::JoinHandle;
-use thiserror::Error;
-
-#[derive(Debug, Error)]
-pub enum RecordError {
-    #[error(
-        "{what} is not installed: it runs the recorded program; Debian: apt-get install {package}"
-    )]
-    Missing { what: &'static str, package: &'static str },
-    #[error(
-        "the recorder's sources (recorders/valgrind) are not where addfg is installed; give their folder in {variable}",
-        variable = recorder::FOLDER
-    )]
-    NoSources,
-    #[error("the recorder cannot be compiled with {script}:\n{output}")]
-    Compile { script: String, output: String },
-    #[error("{program}: {source}")]
-    Start { program: String, source: io::Error },
-    #[error("{path}: {source}")]
-    Io { path: String, source: io::Error },
-    #[error(transparent)]
-    Input(#[from] TraceError),
-}
 
 /// A program that is being recorded.
 pub struct Recording {
@@ -55,7 +35,7 @@ impl Recording {
         keep: Option<&Path>,
     ) -> Result<(Recording, Input), RecordError> {
         let program = command.first().map_or_else(String::new, |p| p.to_string_lossy().into());
-        let start = |source| RecordError::Start { program: program.clone(), source };
+        let start = |error| RecordError::Start { program: program.clone(), error };
         let (stream, writer) = io::pipe().map_err(start)?;
         let child = recorder.spawn(command, writer).map_err(start)?;
         let mut recording = Recording { child, keeper: None };
@@ -63,7 +43,7 @@ impl Recording {
         let input = match keep {
             None => Input::from_reader(&name, Box::new(stream)),
             Some(path) => {
-                let failed = |source| RecordError::Io { path: path.display().to_string(), source };
+                let failed = |error| RecordError::Io { path: path.display().to_string(), error };
                 let (reader, copy) = io::pipe().map_err(failed)?;
                 let file = File::create(path).map_err(failed)?;
                 let keep = move || keep_stream(stream, file, copy);
@@ -76,8 +56,7 @@ impl Recording {
             // It ended before the first instruction: its own message says why.
             Err(TraceError::Empty { .. }) => {
                 let status = recording.finish()?;
-                let source = io::Error::other(format!("it was not run ({status})"));
-                Err(start(source))
+                Err(start(io::Error::other(format!("it was not run ({status})"))))
             }
             Err(error) => Err(error.into()),
         }
@@ -88,7 +67,7 @@ impl Recording {
         let kept = self.keeper.take().map_or(Ok(()), |keeper| {
             keeper.join().unwrap_or_else(|_| Err(io::Error::other("the stream's copy stopped")))
         });
-        let failed = |source| RecordError::Io { path: "the kept stream".into(), source };
+        let failed = |error| RecordError::Io { path: "the recording".into(), error };
         let status = self.child.wait().map_err(failed)?;
         kept.map_err(failed)?;
         Ok(status)

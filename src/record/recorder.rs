@@ -1,12 +1,9 @@
 //! The recorder's program: found compiled in the cache folder, or compiled there.
 
-use super::RecordError;
+use super::error::{FOLDER, RecordError};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// Environment variable with the folder of the recorders' sources (`recorders` of a checkout).
-pub const FOLDER: &str = "ADDFG_RECORDERS";
 
 /// The sources of the recorder for valgrind.
 const SOURCES: [&str; 3] = ["valgrind/addfg_main.c", "valgrind/build.sh", "stream/addfg_stream.h"];
@@ -41,8 +38,7 @@ impl Recorder {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, RecordError> {
-    std::fs::read(path)
-        .map_err(|source| RecordError::Io { path: path.display().to_string(), source })
+    std::fs::read(path).map_err(|error| RecordError::Io { path: path.display().to_string(), error })
 }
 
 /// The folder of the sources: where [`FOLDER`] says, beside the installed program, in the checkout
@@ -71,7 +67,7 @@ fn cache() -> PathBuf {
 
 /// Compiles into a folder that is there when all is done only.
 fn compile(script: &Path, folder: &Path) -> Result<(), RecordError> {
-    let io = |source| RecordError::Io { path: folder.display().to_string(), source };
+    let io = |error| RecordError::Io { path: folder.display().to_string(), error };
     let part = folder.with_extension(format!("{}.part", std::process::id()));
     std::fs::create_dir_all(&part).map_err(io)?;
     let output = Command::new("sh").arg(script).arg(&part).output().map_err(io)?;

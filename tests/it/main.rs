@@ -18,6 +18,7 @@ mod naive;
 mod oracle;
 mod property;
 mod qemu;
+mod record;
 mod registers;
 mod replay;
 mod report;

@@ -1,0 +1,111 @@
+//! `addfg record`: programs with all that they have, run by one command.
+
+use crate::common::{Scratch, command, have, ok, printed, repository, rows, said, utf8};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Bytes from one function to another by memory.
+fn bytes(db: &Path, writer: &str, reader: &str) -> Vec<String> {
+    let sql = format!(
+        "SELECT bytes FROM function_dataflow
+         WHERE writer = '{writer}' AND reader = '{reader}' AND via <> 'register'"
+    );
+    rows(db, &sql)
+}
+
+/// The program compiled with shared libraries; None, said why, where it cannot be recorded here.
+fn program(scratch: &Scratch) -> Option<PathBuf> {
+    if !have("valgrind") || !have("gcc") || !have("pkg-config") {
+        return None;
+    }
+    let (source, to) = (repository("tests/programs/process.c"), scratch.path("process"));
+    let made = Command::new("gcc").args(["-O1", "-g"]).arg(source).arg("-o").arg(&to).status();
+    assert!(made.expect("gcc").success());
+    Some(to)
+}
+
+fn record(scratch: &Scratch, options: &[&str], program: &[&str]) -> Output {
+    let arguments = [&["record"], options, &["--"], program].concat();
+    let cache = scratch.path("cache");
+    command(&arguments).env("XDG_CACHE_HOME", cache).output().expect("addfg runs")
+}
+
+#[test]
+fn a_process_is_recorded_with_all_that_it_has() {
+    let scratch = Scratch::new("record-process");
+    let Some(program) = program(&scratch) else { return };
+    let text = scratch.write("text", "some words\n".repeat(200));
+    let (db, kept) = (scratch.path("p.duckdb"), scratch.path("p.stream"));
+    let run = [utf8(&program), utf8(&text)];
+    let output = record(&scratch, &["-o", utf8(&db), "--keep", utf8(&kept)], &run);
+    // Its own exit code, and what it prints without the recorder.
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let alone = Command::new(&program).arg(&text).output().expect("it runs");
+    assert_eq!(printed(&output), printed(&alone));
+    assert!(said(&output).contains("addfg graph"), "{}", said(&output));
+
+    // The file that it maps, memory that is moved, memory that is not what it was.
+    assert_eq!(bytes(&db, "<mmap: text>", "sum"), ["1000"]);
+    assert_eq!(bytes(&db, "fill", "read_moved"), ["600"]);
+    assert_eq!(bytes(&db, "fill_lost", "read_fresh"), [""; 0]);
+    assert_eq!(
+        rows(
+            &db,
+            "SELECT count(*) FROM function_call JOIN function_symbol USING (function_id) WHERE name = 'in_child'"
+        ),
+        ["0"]
+    );
+
+    // Images lie where their symbols say: as many as nm has, at one distance.
+    let loaded = "SELECT regexp_extract(path, '[^/]*$'), load_seq > 0 FROM image";
+    let loaded = rows(&db, loaded);
+    assert!(loaded.contains(&"process,false".into()), "{loaded:?}");
+    assert!(loaded.contains(&"libm.so.6,true".into()), "{loaded:?}");
+    let symbols = Command::new("nm").arg(&program).output().expect("nm");
+    let symbols = String::from_utf8(symbols.stdout).expect("UTF-8");
+    for name in ["main", "fill", "sum_file", "read_moved"] {
+        let line = symbols.lines().find(|l| l.ends_with(&format!(" {name}"))).expect("symbol");
+        let address = u64::from_str_radix(&line[..16], 16).expect("address");
+        let sql = format!(
+            "SELECT s.address - i.bias FROM function_symbol s JOIN image i USING (image_id)
+             WHERE s.name = '{name}'"
+        );
+        assert_eq!(rows(&db, &sql), [address.to_string()], "{name}");
+    }
+
+    // What was kept makes the same database.
+    let again = scratch.path("again.duckdb");
+    ok(&["build", utf8(&kept), "-o", utf8(&again)]);
+    let flows =
+        "SELECT count(*), sum(hash(f)) FROM (SELECT writer, reader, via, bytes, unique_bytes,
+                 transfers FROM function_dataflow) f";
+    assert_eq!(rows(&again, flows), rows(&db, flows));
+}
+
+#[test]
+fn a_killed_program_leaves_a_good_database() {
+    let scratch = Scratch::new("record-killed");
+    let Some(program) = program(&scratch) else { return };
+    let text = scratch.write("text", "some words\n".repeat(200));
+    let db = scratch.path("p.duckdb");
+    let run = [utf8(&program), utf8(&text), "kill"];
+    let output = record(&scratch, &["-o", utf8(&db)], &run);
+    assert_eq!(output.status.code(), Some(128 + 9), "{}", said(&output));
+    assert_eq!(bytes(&db, "fill", "read_moved"), ["600"]);
+    // It is not replaced without being told to, and the program does not run for nothing.
+    let output = record(&scratch, &["-o", utf8(&db)], &run);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("--force") && printed(&output).is_empty(), "{}", said(&output));
+}
+
+#[test]
+fn a_program_that_is_not_there_leaves_nothing() {
+    let scratch = Scratch::new("record-nothing");
+    if program(&scratch).is_none() {
+        return;
+    }
+    let db = scratch.path("p.duckdb");
+    let output = record(&scratch, &["-o", utf8(&db)], &[utf8(&scratch.path("no-such-program"))]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("it was not run") && !db.exists(), "{}", said(&output));
+}
