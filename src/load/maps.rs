@@ -57,6 +57,10 @@ impl Maps {
         let given = self.waiting.iter().position(|image| same_name(&image.path, path));
         let image = match given {
             Some(i) => self.waiting.swap_remove(i),
+            // A trace may name what never ends, or waits.
+            None if Path::new(path).metadata().is_ok_and(|m| !m.is_file()) => {
+                return Err(unreadable(map, format!("{path} is no file")));
+            }
             None => Image::open(Path::new(path)).map_err(|e| unreadable(map, e.to_string()))?,
         };
         if image.isa != self.isa {
