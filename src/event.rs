@@ -174,6 +174,9 @@ pub struct Carries {
     pub registers: bool,
     /// Register values are those before (true) or after (false) the instruction.
     pub registers_before: bool,
+    /// Steps list the value of every register that they wrote: of one that is not listed it is not
+    /// known any more.
+    pub written_values: bool,
     /// Values of memory accesses.
     pub values: bool,
     pub time: bool,

@@ -1,8 +1,11 @@
 -- Why a database has no steps, and what to do about it.
--- reads: meta, input
+-- reads: meta, input, basic_block, control_flow, instruction
 -- why
 SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'low_level')
             THEN 'an export to SQLite leaves them out; use the DuckDB file that it was made of'
+            WHEN max(value) IN ('pairs', 'full') AND EXISTS (SELECT 1 FROM basic_block)
+                 AND EXISTS (SELECT 1 FROM control_flow) AND NOT EXISTS (SELECT 1 FROM instruction)
+            THEN 'its trace has them as blocks of a program that was not given; build it with --elf FILE'
             WHEN max(value) IN ('pairs', 'full')
             THEN 'its trace (' || coalesce((SELECT string_agg(t.format, ', ')
                                             FROM (SELECT DISTINCT format FROM input WHERE role = 'trace' ORDER BY format) t), '?')

@@ -30,8 +30,18 @@ pub struct Contexts {
     pub of_call: BTreeMap<CallId, usize>,
 }
 
+/// What a call of a function that is in the chain of its caller belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recursion {
+    /// A context of its own: there are as many as calls are deep.
+    Unrolled,
+    /// The context of the function in that chain, as in the calling context trees of Ammons, Ball and
+    /// Larus (PLDI 1997): a chain has each function once.
+    Folded,
+}
+
 /// Finds the contexts. Needs the temporary table `merged`.
-pub fn contexts(connection: &Connection) -> Result<Contexts, GraphError> {
+pub fn contexts(connection: &Connection, recursion: Recursion) -> Result<Contexts, GraphError> {
     let mut found = Contexts { list: Vec::new(), of_call: BTreeMap::new() };
     let mut known: HashMap<(Option<usize>, FunctionId), usize> = HashMap::new();
     each(connection, report!("call_rows"), &[], |r| {
@@ -39,6 +49,11 @@ pub fn contexts(connection: &Connection) -> Result<Contexts, GraphError> {
             (r.get(0)?, r.get(1)?, r.get(2)?);
         let parent = caller.and_then(|c| found.of_call.get(&c).copied());
         let at = *known.entry((parent, function_id)).or_insert_with(|| {
+            if recursion == Recursion::Folded
+                && let Some(again) = in_chain(&found.list, parent, function_id)
+            {
+                return again;
+            }
             let depth = parent.map_or(0, |p| found.list[p].depth + 1);
             let none = (0, 0, 0);
             let (calls, steps_self, steps_total) = none;
@@ -59,6 +74,14 @@ pub fn contexts(connection: &Connection) -> Result<Contexts, GraphError> {
         }
     }
     Ok(found)
+}
+
+/// The context of a function in the chain that ends with another.
+fn in_chain(list: &[Context], mut at: Option<usize>, function: FunctionId) -> Option<usize> {
+    while let Some(i) = at.filter(|&i| list[i].function_id != function) {
+        at = list[i].parent;
+    }
+    at
 }
 
 /// Functions of a chain that are written out, the innermost first.
@@ -116,7 +139,7 @@ fn context_nodes(
     rows: &mut LevelRows,
 ) -> Result<(), GraphError> {
     let names = FunctionNames::read(connection)?;
-    let found = contexts(connection)?;
+    let found = contexts(connection, Recursion::Folded)?;
     let groups = found
         .of_call
         .iter()
@@ -151,7 +174,10 @@ fn thread_nodes(connection: &Connection, rows: &mut LevelRows) -> Result<(), Gra
     each(connection, report!("thread_names"), &[], |r| {
         let (thread, tid): (ThreadId, Option<i64>) = (r.get(0)?, r.get(1)?);
         let id = NodeId::Thread(thread);
-        let name = format!("thread {thread}{}", tid.map_or(String::new(), |t| format!(" ({t})")));
+        let process: Option<i64> = r.get(3)?;
+        let process = process.map_or(String::new(), |pid| format!("process {pid}, "));
+        let tid = tid.map_or(String::new(), |t| format!(" ({t})"));
+        let name = format!("{process}thread {thread}{tid}");
         let steps_self = r.get(2)?;
         let kind = NodeKind::Thread;
         rows.nodes.insert(id, Node { id, name, kind, steps_self, members: 1, ..Node::default() });

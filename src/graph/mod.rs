@@ -29,7 +29,7 @@ mod rows;
 mod selection;
 mod steps;
 
-pub use contexts::{Context, Contexts, contexts};
+pub use contexts::{Context, Contexts, Recursion, contexts};
 pub use error::GraphError;
 pub use facts::Facts;
 pub use level::{Inside, Level};

@@ -4,7 +4,7 @@
 //! that it cannot end the element that holds it, and the script shows it as text nodes only. A
 //! policy in the page forbids requests, whatever is in it.
 
-use crate::graph::{Context, GraphError, Stubs, Via};
+use crate::graph::{Context, GraphError, Recursion, Stubs, Via};
 use crate::query::each;
 use crate::text::visible;
 use duckdb::Connection;
@@ -278,7 +278,7 @@ fn tree(
         Err(GraphError::NoInstances) => return Ok(Value::Null),
         other => other?,
     }
-    let found = crate::graph::contexts(connection)?;
+    let found = crate::graph::contexts(connection, Recursion::Unrolled)?;
     let mut list = found.list;
     let mut unit = "steps";
     if !has_steps {

@@ -199,6 +199,8 @@ pub struct Steps {
     /// The log has flags, so a line without is an instruction that touches no register.
     flagged: bool,
     with_time: bool,
+    /// Every value that a line gives is listed, also one that is as before.
+    all_values: bool,
     known: FxHashMap<Key, u32>,
     flags: FxHashMap<Box<[(RegSpan, RegUse)]>, u32>,
     threads: FxHashMap<u32, Thread>,
@@ -206,6 +208,30 @@ pub struct Steps {
     /// Address of the last row's instruction.
     last: u64,
     pub count: u64,
+}
+
+/// Which values are listed.
+#[derive(Clone, Copy)]
+struct Listing {
+    file: &'static Registers,
+    all: bool,
+}
+
+impl Listing {
+    #[inline]
+    fn list(
+        self,
+        before: &mut Vec<(u16, u64)>,
+        span: RegSpan,
+        value: u64,
+        out: &mut Vec<(RegSpan, u64)>,
+    ) {
+        if self.all {
+            out.push((span, value));
+        } else {
+            change(before, self.file, span, value, out);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -222,6 +248,7 @@ impl Steps {
             registers_before,
             flagged,
             with_time,
+            all_values: false,
             known: FxHashMap::default(),
             flags: FxHashMap::default(),
             threads: FxHashMap::default(),
@@ -229,6 +256,12 @@ impl Steps {
             last: 0,
             count: 0,
         }
+    }
+
+    /// For a log in which a register that was written is known by its value only
+    /// ([`crate::event::Carries::written_values`]).
+    pub fn with_all_values(self, all_values: bool) -> Steps {
+        Steps { all_values, ..self }
     }
 
     /// Whether there is room for a CPU.
@@ -259,10 +292,11 @@ impl Steps {
         }
         batch.accesses.append(&mut lists.accesses);
         batch.access_end.push(batch.accesses.len() as u32);
+        let listing = Listing { file: self.file, all: self.all_values };
         let thread = self.threads.entry(record.cpu).or_default();
         if self.registers_before {
             for (span, value) in thread.waiting.drain(..) {
-                change(&mut thread.values, self.file, span, value, &mut batch.registers);
+                listing.list(&mut thread.values, span, value, &mut batch.registers);
             }
             thread.waiting.append(&mut lists.after);
         } else {
@@ -270,7 +304,7 @@ impl Steps {
             lists.before.append(&mut lists.after);
         }
         for (span, value) in lists.before.drain(..) {
-            change(&mut thread.values, self.file, span, value, &mut batch.registers);
+            listing.list(&mut thread.values, span, value, &mut batch.registers);
         }
         batch.register_end.push(batch.registers.len() as u32);
         self.last = record.pc;
@@ -290,12 +324,13 @@ impl Steps {
         };
         batch.accesses.append(&mut lists.accesses);
         *access_end = batch.accesses.len() as u32;
+        let listing = Listing { file: self.file, all: self.all_values };
         let thread = self.threads.entry(record.cpu).or_default();
         if self.registers_before {
             thread.waiting.append(&mut lists.after);
         } else {
             for (span, value) in lists.after.drain(..) {
-                change(&mut thread.values, self.file, span, value, &mut batch.registers);
+                listing.list(&mut thread.values, span, value, &mut batch.registers);
             }
             *register_end = batch.registers.len() as u32;
         }

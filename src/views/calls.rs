@@ -2,13 +2,14 @@
 
 use super::listing::{Listing, id};
 use super::{ViewError, report};
-use crate::graph::{FunctionNames, Stubs, contexts};
-use crate::id::FunctionId;
+use crate::graph::{FunctionNames, Recursion, Stubs, contexts};
+use crate::id::{FunctionId, ThreadId};
 use crate::query::{each, problems};
 use crate::render::svg::{Svg, shade};
 use crate::text::{human_count, percent, shorten, visible};
 use duckdb::Connection;
 use duckdb::types::Value;
+use std::collections::BTreeMap;
 
 /// What durations are given in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,11 @@ pub fn times(by: By, clock: Clock, function: Option<FunctionId>, limit: i64) -> 
         By::Stack => report!("stack_times"),
     };
     let seconds = Value::Boolean(clock == Clock::Seconds);
-    Listing::new(sql, [seconds, id(function), Value::BigInt(limit)])
+    let unit = match clock {
+        Clock::Seconds => "s",
+        Clock::Ticks => "ticks",
+    };
+    Listing::new(sql, [seconds, id(function), Value::BigInt(limit)]).timed_in(unit)
 }
 
 /// Functions with exclusive and inclusive steps.
@@ -74,7 +79,7 @@ pub fn tree(connection: &Connection, least: f64, stubs: Stubs) -> Result<Vec<Tre
     crate::query::unit(connection)?;
     crate::graph::prepare_merged(connection, stubs)?;
     let names = FunctionNames::read(connection)?;
-    let list = contexts(connection)?.list;
+    let list = contexts(connection, Recursion::Unrolled)?.list;
     let whole: i64 = list.iter().map(|c| c.steps_self).sum();
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); list.len()];
     let mut stack = Vec::new();
@@ -156,6 +161,36 @@ struct Bar {
     last: i64,
     /// From the top, over all threads.
     row: i32,
+    thread: ThreadId,
+}
+
+/// Names of threads, where there are several.
+fn thread_names(connection: &Connection) -> Result<BTreeMap<ThreadId, String>, ViewError> {
+    let mut names = BTreeMap::new();
+    each(connection, report!("thread_names"), &[], |r| {
+        let (thread, tid): (ThreadId, Option<i64>) = (r.get(0)?, r.get(1)?);
+        let process: Option<i64> = r.get(3)?;
+        let process = process.map_or(String::new(), |pid| format!("process {pid}, "));
+        let number = tid.map_or_else(|| thread.to_string(), |tid| tid.to_string());
+        names.insert(thread, format!("{process}thread {number}"));
+        Ok(())
+    })?;
+    if names.len() < 2 {
+        names.clear();
+    }
+    Ok(names)
+}
+
+/// Ticks of the trace's clock as time, where the trace says how many a second has.
+fn as_time(connection: &Connection, ticks: i64) -> Result<String, ViewError> {
+    let sql = "SELECT max(CAST(value AS DOUBLE)) FROM meta WHERE key = 'cycle_frequency'";
+    let frequency: Option<f64> = connection.query_row(sql, [], |r| r.get(0))?;
+    let Some(seconds) = frequency.filter(|f| *f > 0.0).map(|f| ticks as f64 / f) else {
+        return Ok(String::new());
+    };
+    let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
+    let (size, unit) = units.into_iter().find(|(size, _)| seconds >= *size).unwrap_or(units[3]);
+    Ok(format!(" ({:.2} {unit})", seconds / size))
 }
 
 /// Calls over the steps of the run, or its ticks where the trace has times: a row for each depth,
@@ -164,6 +199,7 @@ pub fn timeline(connection: &Connection) -> Result<String, ViewError> {
     let unit = crate::query::unit(connection)?;
     let names = FunctionNames::read(connection)?;
     let (mut bars, mut all): (Vec<Bar>, i64) = (Vec::new(), 0);
+    let threads = thread_names(connection)?;
     each(connection, report!("timeline"), &[&DRAWN], |r| {
         bars.push(Bar {
             function: r.get(0)?,
@@ -171,6 +207,7 @@ pub fn timeline(connection: &Connection) -> Result<String, ViewError> {
             first: r.get(2)?,
             last: r.get(3)?,
             row: r.get(4)?,
+            thread: r.get(6)?,
         });
         all = r.get(5)?;
         Ok(())
@@ -186,7 +223,9 @@ pub fn timeline(connection: &Connection) -> Result<String, ViewError> {
         let y = 10.0 + f64::from(bar.row) * ROW;
         let name = names.name(bar.function);
         let colour = shade(0.6, COLOURS[(bar.function.index() + 1) % COLOURS.len()]);
-        let tip = format!("{name}#{}: {unit} {} to {}", bar.instance, bar.first, bar.last);
+        let thread = threads.get(&bar.thread).map_or(String::new(), |name| format!(", {name}"));
+        let Bar { instance, first, last, .. } = bar;
+        let tip = format!("{name}#{instance}: {unit} {first} to {last}{thread}");
         svg.rect(x, y, width, ROW - 1.0, &colour, &tip);
         let fits = (width / 6.2) as usize;
         if fits >= 4 {
@@ -200,8 +239,23 @@ pub fn timeline(connection: &Connection) -> Result<String, ViewError> {
     } else {
         String::new()
     };
+    // Threads that overlap in time are one below the other, those that take turns are not.
+    let mut lanes: BTreeMap<i32, ThreadId> = BTreeMap::new();
+    for bar in bars.iter().rev() {
+        lanes.insert(bar.row, bar.thread);
+    }
+    let mut before = None;
+    for (row, thread) in lanes.into_iter().filter(|_| unit != "steps") {
+        if before.replace(thread) != Some(thread)
+            && let Some(name) = threads.get(&thread)
+        {
+            let y = 10.0 + f64::from(row) * ROW + ROW - 4.5;
+            svg.text(10.0 + WIDTH + 6.0, y, "start", name);
+        }
+    }
     let over = human_count(whole.saturating_add(1));
-    let text = format!("Calls over {over} {unit}, callers above.{more}");
+    let time = if unit == "steps" { String::new() } else { as_time(connection, whole)? };
+    let text = format!("Calls over {over} {unit}{time}, callers above.{more}");
     svg.text(10.0, 10.0 + f64::from(rows) * ROW + 14.0, "start", &text);
     svg.problems(&problems(connection)?);
     Ok(svg.finish())

@@ -11,6 +11,8 @@ pub struct Listing {
     params: Vec<Value>,
     /// What stands for `steps` in the names of columns.
     unit: &'static str,
+    /// Of the columns behind the first two, where these are durations.
+    clock: Option<&'static str>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -23,12 +25,17 @@ pub enum ListingError {
 
 impl Listing {
     pub fn new(sql: &str, params: impl Into<Vec<Value>>) -> Listing {
-        Listing { sql: sql.to_owned(), params: params.into(), unit: "steps" }
+        Listing { sql: sql.to_owned(), params: params.into(), unit: "steps", clock: None }
     }
 
     /// With columns of steps named after what the trace has instead ([`crate::query::unit`]).
     pub fn counting(self, unit: &'static str) -> Listing {
         Listing { unit, ..self }
+    }
+
+    /// With the unit behind the names of the columns that follow the first two.
+    pub fn timed_in(self, unit: &'static str) -> Listing {
+        Listing { clock: Some(unit), ..self }
     }
 
     /// Writes the rows; gives how many there were.
@@ -44,6 +51,9 @@ impl Listing {
         let mut names = rows.as_ref().map(|s| s.column_names()).unwrap_or_default();
         if self.unit != "steps" {
             names.iter_mut().for_each(|name| *name = name.replace("steps", self.unit));
+        }
+        if let Some(unit) = self.clock {
+            names.iter_mut().skip(2).for_each(|name| *name = format!("{name}_{unit}"));
         }
         let shown: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut report = RowWriter::new(&shown, format, out)?;

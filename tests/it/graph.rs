@@ -40,6 +40,48 @@ fn the_paper_s_figures() {
     insta::assert_snapshot!("instances", json::render(&load(&db, &instances).unwrap()));
 }
 
+/// However deep a recursion is, its calls are those of the contexts that it began in.
+#[test]
+fn a_recursion_is_in_the_contexts_that_it_began_in() {
+    let scratch = Scratch::new("graph-recursion");
+    let db = scratch.copy(&small(), "deep.duckdb");
+    change(
+        &db,
+        "DELETE FROM function_call; DELETE FROM folded_call; DELETE FROM dataflow_row;
+         INSERT INTO function_call (call_id, function_id, instance, parent_call_id, tail_of_call_id, thread_id, depth, kind, ending, call_seq,
+             return_seq, call_time, return_time, call_instruction_id, steps_self, steps_total)
+             SELECT i, 1 + (i > 1)::INT * (1 + i % 2), i, CASE WHEN i > 1 THEN i - 1 END, NULL, 1, i - 1, 'call', 'return', i, 60002 - i, NULL,
+             NULL, NULL, 2, 2 * (30002 - i) FROM range(1, 30002) t(i)",
+    );
+    let graph = load(&open(&db), &Selection { level: Level::Context, ..all() }).unwrap();
+    let nodes: Vec<_> = graph
+        .graph
+        .node_weights()
+        .map(|n| (n.name.as_str(), n.calls, n.steps_self, n.steps_total))
+        .collect();
+    assert_eq!(
+        nodes,
+        [
+            ("A", 1, Some(2), Some(60_002)),
+            ("B < A", 15_000, Some(30_000), Some(60_000)),
+            ("C < B < A", 15_000, Some(30_000), Some(30_000)),
+        ]
+    );
+    let mut calls: Vec<_> = graph
+        .edges()
+        .iter()
+        .filter_map(|(from, to, edge)| match edge.kind {
+            EdgeKind::Call { calls: count, .. } => {
+                Some((graph.graph[*from].id, graph.graph[*to].id, count))
+            }
+            _ => None,
+        })
+        .collect();
+    calls.sort_unstable();
+    let [a, b, c] = [0, 1, 2].map(NodeId::listed);
+    assert_eq!(calls, [(a, b, 1), (b, c, 15_000), (c, b, 14_999)]);
+}
+
 #[test]
 fn stubs_are_merged_without_loss() {
     let db = open(&small());

@@ -176,3 +176,48 @@ fn formats_are_listed_and_other_files_refused() {
     let none = "neither a DuckDB nor a SQLite database";
     refused(&["graph", utf8(&repository("Cargo.toml"))], &[none]);
 }
+
+/// Of a layout: a register that is written without its value is unknown then, and what an item is
+/// not asked to be where its `when` does not hold is told, as is an access in the wrong direction.
+#[test]
+fn a_layout_that_does_not_fit_is_told() {
+    let scratch = Scratch::new("layout-told");
+    let begin = "isa = \"arm\"\npattern = \"{pc} {opcode} {text} : {items}\"\n";
+    let layout = scratch.write(
+        "values.toml",
+        format!("{begin}[[item]]\nkind = \"write\"\npattern = \"{{name}}={{value}}\"\n"),
+    );
+    let log = scratch.write(
+        "values.log",
+        "8000 e3a00a09 mov : r0=00009000\n8004 e3a01005 mov : r1=00000005\n8008 e5801000 str : -\n\
+         800c e3a00a0a mov : -\n8010 e5801000 str : -\n8014 e3a00a0a mov : r0=0000a000\n8018 e5801000 str : -\n",
+    );
+    let built = |log: &Path, layout: &Path| {
+        build_in(&scratch, &[log], &["--detail", "full", "--layout", utf8(layout)])
+    };
+    let stores =
+        "SELECT seq, is_write, address FROM data_access WHERE space = 'memory' ORDER BY seq";
+    let (code, error, db) = built(&log, &layout);
+    assert!(code == 1 && error.contains("cannot compute what `str r1,[r0,"), "{code}: {error}");
+    assert_eq!(rows(&db, stores), ["3,true,36864", "7,true,40960"]);
+
+    let layout = scratch.write(
+        "when.toml",
+        format!(
+            "{begin}[[item]]\nkind = \"store\"\npattern = \"A={{address}}\"\nsize = 4\nwhen = {{ text = [\"str\", \"l\"] }}\n\
+             [[item]]\nkind = \"load\"\npattern = \"L={{address}}\"\nsize = 4\n"
+        ),
+    );
+    let log = scratch.write(
+        "when.log",
+        "8000 e5801000 str : A=9000\n8004 e5902000 ldr : A=9000\n8008 e5903000 pld : A=9000\n",
+    );
+    let (_, error, db) = built(&log, &layout);
+    assert!(
+        error.contains("says that `ldr r2,[r0") && error.contains("which only loads"),
+        "{error}"
+    );
+    assert!(error.contains("`A=9000` fits only items whose `when` does not hold"), "{error}");
+    let unused = rows(&db, "SELECT severity, message FROM diagnostic WHERE code = 'item-unused'");
+    assert_eq!(unused, ["info,[[item]] 2 of the layout file fits nothing in the log"]);
+}

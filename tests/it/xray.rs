@@ -673,12 +673,16 @@ fn every_command_says_what_an_xray_log_has_or_lacks() {
     assert!(graph.contains("function 4") && graph.contains("->"), "{graph}");
     assert!(ok(&["graph", db]).contains("No data: this trace (xray) has no accesses"));
     let times = ok(&["calls", db, "--times"]);
-    assert!(times.lines().count() == 6 && times.contains("p99"), "{times}");
+    assert!(times.lines().count() == 6 && times.contains("p99_s"), "{times}");
+    assert!(ok(&["calls", db, "--times=ticks"]).contains("p99_ticks"));
     let stacks = ok(&["calls", db, "--times", "--by-stack"]);
     assert!(stacks.contains("<function 1> > <function 2> > <function 3>"), "{stacks}");
     let tree = ok(&["calls", db, "--tree", "--min", "0"]);
     assert!(tree.contains("100.0 %") && tree.lines().count() == 6, "{tree}");
-    assert!(ok(&["calls", db, "--timeline"]).contains("ticks"));
+    let timeline = ok(&["calls", db, "--timeline"]);
+    for said in ["ticks (2.05 µs), callers above", ">thread 100<", ">thread -7<", ", thread -7"] {
+        assert!(timeline.contains(said), "{said}: {timeline}");
+    }
     for command in [
         &["calls", db][..],
         &["calls", db, "--functions"],

@@ -213,7 +213,14 @@ impl Elaborator {
 
     #[inline]
     fn change(&mut self, row: &Row) {
-        let registers = &mut self.threads[row.thread].registers;
+        let ThreadState { registers, pending, .. } = &mut self.threads[row.thread];
+        if self.carries.written_values
+            && let Some(step) = pending.filter(|step| step.executed)
+        {
+            let written = &self.dictionary.at(step.instruction).decoded.writes;
+            let listed = |w: RegSpan| row.changes.iter().any(|(span, _)| span.overlaps(w));
+            written.iter().filter(|w| !listed(w.span)).for_each(|w| registers.forget(w.span));
+        }
         for &(span, value) in row.changes {
             registers.set(span, value);
         }

@@ -38,6 +38,10 @@ pub const UNKNOWN_CONDITION: ProblemKind = ProblemKind::assumed(
 );
 pub const UNKNOWN_SIZE: ProblemKind =
     ProblemKind::assumed("access-size-unknown", "record with sizes of the accesses");
+pub const OTHER_DIRECTION: ProblemKind = ProblemKind::assumed(
+    "access-direction",
+    "correct what the log, or its layout file, says is a load or a store",
+);
 
 /// Kinds of problems with their number; a message is made for the first of each only.
 #[derive(Default)]

@@ -37,6 +37,14 @@ impl RegisterValues {
         (known & mask == mask).then(|| Self::word(&self.bytes, span.offset.into()) & mask)
     }
 
+    /// The bytes are not known any more.
+    pub fn forget(&mut self, span: RegSpan) {
+        let end = (usize::from(span.offset) + usize::from(span.size)).min(self.size);
+        if let Some(known) = self.known.get_mut(usize::from(span.offset)..end) {
+            known.fill(0);
+        }
+    }
+
     /// Sets up to 8 bytes; spans outside of the file change nothing.
     #[inline]
     pub fn set(&mut self, span: RegSpan, value: u64) {

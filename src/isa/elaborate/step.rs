@@ -2,7 +2,8 @@
 
 use super::dictionary::KnownInstruction;
 use super::problems::{
-    ProblemCounts, ProblemKind, TOO_MANY_ACCESSES, UNKNOWN_ADDRESS, UNKNOWN_CONDITION, UNKNOWN_SIZE,
+    OTHER_DIRECTION, ProblemCounts, ProblemKind, TOO_MANY_ACCESSES, UNKNOWN_ADDRESS,
+    UNKNOWN_CONDITION, UNKNOWN_SIZE,
 };
 use super::register_values::RegisterValues;
 use super::run::OpenRun;
@@ -101,6 +102,15 @@ impl StepAccesses<'_> {
         while let Some(first) = rest.first() {
             let Match { operand, count, size } = matching.next(rest);
             let size = if size > 0 { size } else { self.unknown_size() };
+            if matching.only_other(first.is_write) {
+                self.problem(OTHER_DIRECTION, |known| {
+                    let (says, does) =
+                        if first.is_write { ("stores", "loads") } else { ("loads", "stores") };
+                    format!(
+                        "the log says that {known} {says}, which only {does}; taken from the log"
+                    )
+                });
+            }
             let number = operand.and_then(|n| u8::try_from(n).ok());
             let operand = number.unwrap_or(MemShape::NO_OPERAND);
             let shape = MemShape { is_write: first.is_write, size, operand };
@@ -172,6 +182,11 @@ impl<'a> Matching<'a> {
             surplus[usize::from(operand.is_write)] -= 1;
         }
         Matching { operands, used: 0, surplus }
+    }
+
+    /// Whether the instruction is known to access memory, but only in the other direction.
+    fn only_other(&self, is_write: bool) -> bool {
+        !self.operands.is_empty() && self.operands.iter().all(|o| o.is_write != is_write)
     }
 
     /// Operands for an access in the direction of `first` that are not taken.

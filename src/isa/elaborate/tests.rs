@@ -9,6 +9,7 @@ const BEFORE: Carries = Carries {
     accesses: false,
     registers: true,
     registers_before: true,
+    written_values: false,
     values: false,
     time: false,
     threads: false,

@@ -94,6 +94,7 @@ impl StepFormat for Layout {
             accesses,
             registers,
             registers_before: before,
+            written_values: layout.has_item(&[Kind::Write]),
             values: registers || accesses,
             time: layout.has(Field::Time),
             threads: layout.has(Field::Cpu),
@@ -101,7 +102,8 @@ impl StepFormat for Layout {
             ..self.carries()
         };
         sink.begin(carries, layout.isa)?;
-        let steps = Steps::new(isa, before, layout.flags, carries.time);
+        let steps = Steps::new(isa, before, layout.flags, carries.time)
+            .with_all_values(carries.written_values);
         let mut reader = Reader::new(&layout, isa, steps, problems);
         each_line(input, sink, |line, sink| reader.line(line, sink))?;
         reader.finish(sink)

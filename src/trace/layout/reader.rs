@@ -15,6 +15,14 @@ use crate::trace::record::{Lists, Names, Opcode, Record, Steps, TOO_MANY_CPUS, o
 const UNKNOWN_REGISTER: ProblemKind =
     (Severity::Warning, "unknown-register", "restrict the item's pattern or give the right isa");
 
+const PASSED_OVER: ProblemKind = (
+    Severity::Warning,
+    "item-passed-over",
+    "say in a [[item]] of the layout file what it is where its `when` does not hold",
+);
+const ITEM_UNUSED: ProblemKind =
+    (Severity::Info, "item-unused", "compare its pattern with the log, if there should be such");
+
 pub struct Reader<'l> {
     isa: Isa,
     problems: Problems,
@@ -22,6 +30,8 @@ pub struct Reader<'l> {
     steps: Steps,
     lists: Lists,
     layout: &'l Description,
+    /// By item: something was one.
+    fitted: Vec<bool>,
     /// Memory for the fields of a line.
     captures: Vec<Option<&'static [u8]>>,
     first_bad: Option<(u64, String)>,
@@ -47,6 +57,7 @@ impl<'l> Reader<'l> {
             steps,
             lists: Lists::default(),
             layout,
+            fitted: vec![false; layout.items.len()],
             captures: vec![None; layout.fields.len()],
             first_bad: None,
         }
@@ -75,6 +86,11 @@ impl<'l> Reader<'l> {
             let (line, text) = self.first_bad.take().unwrap_or_else(none);
             let message = format!("no line fits the layout, first `{text}`");
             return Err(self.problems.malformed(line, message, "correct the layout file"));
+        }
+        for (number, _) in (1..).zip(&self.fitted).filter(|(_, fitted)| !**fitted) {
+            self.problems.add(sink, ITEM_UNUSED, Place::Line(1), || {
+                format!("[[item]] {number} of the layout file fits nothing in the log")
+            });
         }
         self.steps.finish(sink)
     }
@@ -185,7 +201,17 @@ impl<'l> Reader<'l> {
         while !rest.is_empty() {
             let taken = match self.item(rest, captures, &mut place) {
                 Found::Length(length) => length,
-                Found::Nothing => 0,
+                Found::Nothing => {
+                    if self.refused(rest, captures) {
+                        self.problems.add(sink, PASSED_OVER, Place::Line(line.number), || {
+                            format!(
+                                "`{}` fits only items whose `when` does not hold; passed over",
+                                excerpt(rest)
+                            )
+                        });
+                    }
+                    0
+                }
                 Found::Bad => {
                     good = false;
                     0
@@ -216,7 +242,7 @@ impl<'l> Reader<'l> {
         captures: &mut Captures<'a>,
         place: &mut usize,
     ) -> Found<'a> {
-        for item in &self.layout.items {
+        for (number, item) in self.layout.items.iter().enumerate() {
             if !item.when.is_empty() && !holds(&item.when, captures) {
                 continue;
             }
@@ -229,10 +255,17 @@ impl<'l> Reader<'l> {
                 _ => self.register(item.kind, length, captures, place),
             };
             if !matches!(found, Found::Nothing) {
+                self.fitted[number] = true;
                 return found;
             }
         }
         Found::Nothing
+    }
+
+    /// Whether an item that has a `when` would begin here, did it hold.
+    fn refused<'a>(&self, rest: &'a [u8], captures: &mut Captures<'a>) -> bool {
+        let mut restricted = self.layout.items.iter().filter(|item| !item.when.is_empty());
+        restricted.any(|item| item.pattern.matches(rest, Reach::Words, captures).is_some())
     }
 
     fn access<'a>(&mut self, item: &Item, length: usize, captures: &Captures<'a>) -> Found<'a> {
