@@ -16,6 +16,7 @@ mod installed;
 mod limits;
 mod naive;
 mod oracle;
+mod plugin;
 mod property;
 mod qemu;
 mod record;

@@ -59,6 +59,8 @@ struct Path {
 
 /// What has been defined, and what the next record is told by its difference from.
 pub struct Decoder {
+    /// Odd addresses are those of Thumb code.
+    arm: bool,
     events: Events,
     blocks: Vec<Block>,
     paths: Vec<Path>,
@@ -76,6 +78,7 @@ pub struct Decoder {
 impl Decoder {
     pub fn new(isa: Isa) -> Decoder {
         Decoder {
+            arm: isa == Isa::Arm,
             events: Events::new(isa),
             blocks: Vec::new(),
             paths: Vec::new(),
@@ -145,6 +148,7 @@ impl Decoder {
         let path = &self.paths[id as usize];
         let block = &self.blocks[path.block];
         let (dictionary, known) = (&mut self.instructions, &mut self.straight);
+        let arm = self.arm;
         let mut parts: Vec<BlockDef> = Vec::new();
         let mut accesses = block.accesses.iter().zip(made).peekable();
         for (i, instruction) in block.instructions[..path.steps].iter().enumerate() {
@@ -163,10 +167,12 @@ impl Decoder {
             let next = dictionary.len() as u32;
             let key = (instruction.address, instruction.code.clone());
             let insn = *dictionary.entry(key).or_insert_with(|| {
+                let thumb = arm && instruction.address & 1 == 1;
                 out.new_insns.push(InsnDef {
-                    address: instruction.address,
+                    address: instruction.address - u64::from(thumb),
                     bytes: instruction.code.to_vec(),
                     size: instruction.code.len() as u8,
+                    thumb,
                     ..InsnDef::default()
                 });
                 next

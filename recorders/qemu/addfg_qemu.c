@@ -1,0 +1,659 @@
+/* addfg's plugin for QEMU: writes the executed instructions and their memory accesses as a stream
+ * (docs/stream.md), with threads and system calls.
+ *
+ *     qemu-arm -plugin libaddfg.so,stream=app.stream ./app
+ *
+ * QEMU tells of each translated block when it begins and of each access when it is made. The
+ * accesses of one execution of a block make its shape; each shape that is met is a block of the
+ * stream: a conditional load that was not made is none of it.
+ *
+ * One thread has the turn and writes into the one buffer, so that the order of the stream is the
+ * order in which memory changed. It gives the turn up in system calls and after many blocks, and
+ * loses it when it waits (QEMU stops all others for what must be done alone).
+ *
+ * Copyright the addfg authors. GPL-2.0-or-later, as plugins are linked with QEMU.
+ */
+#define _GNU_SOURCE
+#include "plugin_api.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "addfg_stream.h"
+
+EXPORTED int qemu_plugin_version = 1;
+
+/* Runs wait here; a block that begins behind BUFFER has the buffer packed first. */
+#define BUFFER (1 << 20)
+#define SLACK (1 << 16)
+/* Accesses of one execution of a block; what is behind is not recorded, and said. */
+#define ACCESSES 4096
+/* Blocks of a turn while others wait, and how long one waits for a thread that does nothing. */
+#define TURN 100000
+#define WAIT_NS 2000000
+
+/* A shape: what each access is (instruction << 8 | write << 7 | log2 of its bytes). */
+typedef struct {
+    addfg_u32 path, count;
+    addfg_u32 *kind;
+} Shape;
+
+/* A translated block. It lives as long as the plugin: QEMU does not tell when it drops one. */
+typedef struct {
+    addfg_u32 instructions, shapes, room;
+    /* Its last instruction may be none: x86's reaches into the next page, and QEMU begins a block
+     * of its own with it, but lists what it had read. */
+    bool cut;
+    Shape *shape;
+    addfg_u64 *address;
+    addfg_u8 *size, *bytes;
+} Block;
+
+static addfg_stream stream;
+static int stream_fd = -1;
+static bool recording, bits32, merges, user_mode, arm;
+static addfg_u8 buffer[BUFFER + SLACK + 8 * ACCESSES];
+static addfg_u8 *cursor = buffer;
+
+/* The block that the thread with the turn executes, and its accesses until now. Their addresses
+ * stand in the buffer, behind the place of the run's path. */
+static Block *running;
+static addfg_u32 made, dropped;
+static addfg_u32 kind[ACCESSES];
+
+static void tell_maps(void);
+
+/* ---- threads ---- */
+
+typedef struct {
+    addfg_u32 number; /* in the stream; 0: it has not begun */
+    bool in_call;
+    pid_t task;
+    addfg_u64 argument[6]; /* of its system call */
+} Thread;
+
+#define THREADS 65536
+static Thread thread[THREADS];
+static addfg_u32 threads_begun, told;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn_free = PTHREAD_COND_INITIALIZER;
+#define NOBODY 0xffffffffu
+static _Atomic addfg_u32 owner = NOBODY;
+static _Atomic addfg_u32 waiting;
+static addfg_u32 blocks_left;
+/* Grows with each block: a thread whose turn it is and that does nothing is overtaken. */
+static _Atomic addfg_u64 progress;
+/* The thread whose turn it is writes into the stream, and may wait for the disk. */
+static _Atomic bool writing;
+
+static int write_all(void *context, const void *bytes, addfg_u32 length)
+{
+    const char *p = bytes;
+    while (length) {
+        ssize_t n = write(stream_fd, p, length);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return 1;
+        p += n;
+        length -= (addfg_u32)n;
+    }
+    return 0;
+}
+
+static void pack(void)
+{
+    writing = true;
+    addfg_flush(&stream, buffer, cursor);
+    cursor = buffer;
+    writing = false;
+    if (stream.failed && recording) {
+        fprintf(stderr, "addfg: the stream cannot be written any more: the recording ends here\n");
+        recording = false;
+    }
+}
+
+static void event(addfg_u32 what, const addfg_u64 *values, unsigned count, const char *text)
+{
+    addfg_u32 length = text ? (addfg_u32)strnlen(text, 4096) : 0;
+    if (cursor > buffer + BUFFER) pack();
+    addfg_u8 *head = cursor, *o = cursor + 8;
+    for (unsigned i = 0; i < count; i++) o = addfg__varint(o, values[i]);
+    if (text) {
+        o = addfg__varint(o, length);
+        addfg__copy(o, (const addfg_u8 *)text, length);
+        o += length;
+    }
+    addfg_u32 word = ADDFG_EVENT | what, bytes = (addfg_u32)(o - head - 8);
+    memcpy(head, &word, 4);
+    memcpy(head + 4, &bytes, 4);
+    cursor = o;
+}
+
+/* What follows is of this thread. */
+static void tell_thread(addfg_u32 vcpu)
+{
+    if (!threads_begun && user_mode) tell_maps();
+    if (!thread[vcpu].number) {
+        addfg_u64 start[2] = { ++threads_begun, told };
+        thread[vcpu].number = threads_begun;
+        event(ADDFG_THREAD_START, start, 2, NULL);
+    }
+    if (told != thread[vcpu].number) {
+        addfg_u64 number = told = thread[vcpu].number;
+        event(ADDFG_THREAD, &number, 1, NULL);
+    }
+}
+
+/* ---- runs ---- */
+
+static addfg_u32 new_shape(Block *b)
+{
+    writing = true;
+    addfg_access *access = malloc((made + 1) * sizeof *access);
+    addfg_u32 count = 0, fields = made;
+    for (addfg_u32 i = 0; i < made; i++) {
+        addfg_access a = { kind[i] >> 8, 1u << (kind[i] & 0x7f), kind[i] >> 7 & 1, ADDFG_FIELD, 0, 0 };
+        access[count++] = a;
+    }
+    addfg_u32 number = addfg_block(&stream, b->instructions, b->address, b->size, b->bytes, count, access);
+    free(access);
+    if (b->shapes == b->room) {
+        b->room = b->room ? b->room * 2 : 1;
+        b->shape = realloc(b->shape, b->room * sizeof *b->shape);
+    }
+    Shape *s = b->shape + b->shapes++;
+    s->path = addfg_path(&stream, number, b->instructions, count, fields);
+    s->count = made;
+    s->kind = malloc(made * sizeof *s->kind + 1);
+    memcpy(s->kind, kind, made * sizeof *kind);
+    writing = false;
+    return s->path;
+}
+
+/* The block that was running has ended. */
+static void end_run(void)
+{
+    Block *b = running;
+    if (!b) return;
+    running = NULL;
+    addfg_u32 i = 0, path;
+    while (i < b->shapes && (b->shape[i].count != made || memcmp(b->shape[i].kind, kind, made * sizeof *kind))) i++;
+    if (i < b->shapes) {
+        path = b->shape[i].path;
+        if (i) { /* the one met last is looked for first */
+            Shape s = b->shape[i];
+            b->shape[i] = b->shape[i - 1];
+            b->shape[i - 1] = s;
+        }
+    } else {
+        path = new_shape(b);
+    }
+    memcpy(cursor, &path, 4);
+    cursor += 4 + 8 * (size_t)made;
+    made = 0;
+    if (cursor > buffer + BUFFER) pack();
+}
+
+/* ---- turns ---- */
+
+static void give_turn(addfg_u32 vcpu)
+{
+    pthread_mutex_lock(&lock);
+    if (owner == vcpu) {
+        end_run();
+        owner = NOBODY;
+        pthread_cond_signal(&turn_free);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Whether a thread waits for something, rather than for a processor. */
+static bool sleeps(pid_t task)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", task);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return true;
+    ssize_t n = read(fd, line, sizeof line - 1);
+    close(fd);
+    line[n > 0 ? n : 0] = 0;
+    const char *name_end = strrchr(line, ')');
+    return name_end && name_end[1] == ' ' && name_end[2] == 'S';
+}
+
+static void take_turn(addfg_u32 vcpu)
+{
+    pthread_mutex_lock(&lock);
+    waiting++;
+    while (owner != NOBODY) {
+        addfg_u64 before = progress;
+        addfg_u32 whose = owner;
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += WAIT_NS;
+        if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+        int late = pthread_cond_timedwait(&turn_free, &lock, &until);
+        if (late && owner == whose && progress == before && !writing && sleeps(thread[whose].task) && !writing
+            && progress == before) {
+            end_run();
+            owner = NOBODY;
+        }
+    }
+    waiting--;
+    thread[vcpu].task = gettid();
+    owner = vcpu;
+    blocks_left = TURN;
+    writing = true;
+    tell_thread(vcpu);
+    writing = false;
+    pthread_mutex_unlock(&lock);
+}
+
+static void on_block(unsigned vcpu, void *data)
+{
+    if (!recording || vcpu >= THREADS) return;
+    if (owner == vcpu) {
+        Block *next = data, *b = running;
+        if (b && b->cut && !b->shapes) {
+            addfg_u32 last = b->instructions - 1;
+            if (next->address[0] == b->address[last] && next->size[0] > b->size[last]) b->instructions--;
+        }
+        end_run();
+        if (--blocks_left == 0) {
+            blocks_left = TURN;
+            if (waiting) {
+                give_turn(vcpu);
+                sched_yield();
+                take_turn(vcpu);
+            }
+        }
+    } else {
+        take_turn(vcpu);
+    }
+    atomic_store_explicit(&progress, progress + 1, memory_order_relaxed);
+    running = data;
+}
+
+static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+    if (owner != vcpu || !running) return;
+    addfg_u32 what = (addfg_u32)(uintptr_t)data << 8 | (addfg_u32)qemu_plugin_mem_is_store(info) << 7
+        | qemu_plugin_mem_size_shift(info);
+    addfg_u8 *field = cursor + 4 + 8 * (size_t)made;
+    if (merges && made && (what & 0x7f) == 3 && kind[made - 1] == what && addfg__get64(field - 8) + 8 == address) {
+        kind[made - 1] = what + 1; /* halves of a vector */
+        return;
+    }
+    if (made == ACCESSES) {
+        dropped++;
+        return;
+    }
+    addfg_u64 at = bits32 ? (addfg_u32)address : address;
+    kind[made++] = what;
+    memcpy(field, &at, 8);
+}
+
+/* Whether code of ARM is Thumb, which QEMU does not tell: it has instructions of two bytes, or all
+ * begin as Thumb's of four bytes do and the last is one of these that branch. What could be a
+ * branch in both is as the code near it. */
+static bool is_thumb(const Block *b)
+{
+    static addfg_u8 near[1 << 16]; /* by 64 bytes: 1 ARM, 2 Thumb */
+    const addfg_u8 *code = b->bytes, *last = code;
+    bool two = false, four = true;
+    for (addfg_u32 i = 0; i < b->instructions; code += b->size[i++]) {
+        two = two || b->size[i] == 2;
+        four = four && !two && code[1] >= 0xe8;
+        last = code;
+    }
+    addfg_u32 line = (addfg_u32)(b->address[0] >> 6);
+    if (!two && four) {
+        /* Its second half begins with 1, or it loads. */
+        bool call = last[1] >> 3 == 0x1e && last[3] & 0x80, load = last[1] <= 0xe9 || last[1] == 0xf8;
+        four = call || load;
+        for (addfg_u32 far = 0; four && (last[3] & 0x0e) == 0x0a; far++) {
+            addfg_u8 before = near[(line - far) & 0xffff], behind = near[(line + far) & 0xffff];
+            if (before || behind) return (before ? before : behind) == 2;
+            if (far == 64) return false;
+        }
+    }
+    near[line & 0xffff] = two || four ? 2 : 1;
+    return two || four;
+}
+
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+    if (!recording) return;
+    size_t count = qemu_plugin_tb_n_insns(tb), bytes = 0;
+    for (size_t i = 0; i < count; i++) bytes += qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
+    /* Helpers of ARM's kernel have no instructions: QEMU does them itself. */
+    while (count && !qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, count - 1))) count--;
+    if (!count) return;
+    Block *b = calloc(1, sizeof *b);
+    b->instructions = (addfg_u32)count;
+    b->address = malloc(count * sizeof *b->address);
+    b->size = malloc(count);
+    b->bytes = malloc(bytes);
+    addfg_u8 *o = b->bytes;
+    for (size_t i = 0; i < count; i++) {
+        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        b->address[i] = qemu_plugin_insn_vaddr(insn);
+        b->size[i] = (addfg_u8)qemu_plugin_insn_size(insn);
+        memcpy(o, qemu_plugin_insn_data(insn), b->size[i]);
+        o += b->size[i];
+        qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, (void *)i);
+    }
+    for (size_t i = 0; arm && i < count; i++) b->address[i] |= i ? b->address[0] & 1 : is_thumb(b);
+    addfg_u64 last = b->address[count - 1];
+    b->cut = merges && count > 1 && (last ^ (last + 15)) >> 12;
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
+}
+
+/* ---- the program's memory ---- */
+
+/* Where address 0 of the program is, once that is known. */
+static addfg_u64 guest_base;
+static bool guest_known;
+
+static bool guest_read(addfg_u64 address, void *to, size_t bytes)
+{
+    struct iovec local = { to, bytes }, remote = { (void *)(uintptr_t)(guest_base + address), bytes };
+    return guest_known && process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes;
+}
+
+/* What of the program's ELF file is needed: its first segment of code, and its interpreter. */
+typedef struct {
+    addfg_u64 address, offset;
+    char interpreter[256];
+} Program;
+
+static bool read_program(const char *path, Program *program)
+{
+    bool found = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    Elf64_Ehdr head;
+    if (fd < 0) return false;
+    if (pread(fd, &head, sizeof head, 0) == sizeof head && !memcmp(head.e_ident, ELFMAG, SELFMAG)) {
+        bool wide = head.e_ident[EI_CLASS] == ELFCLASS64;
+        Elf32_Ehdr narrow;
+        memcpy(&narrow, &head, sizeof narrow);
+        unsigned count = wide ? head.e_phnum : narrow.e_phnum;
+        addfg_u64 at = wide ? head.e_phoff : narrow.e_phoff;
+        for (unsigned i = 0; i < count; i++) {
+            Elf64_Phdr p;
+            Elf32_Phdr q;
+            if (wide ? pread(fd, &p, sizeof p, at + i * sizeof p) != sizeof p
+                     : pread(fd, &q, sizeof q, at + i * sizeof q) != sizeof q) break;
+            if (!wide) p = (Elf64_Phdr) { q.p_type, q.p_flags, q.p_offset, q.p_vaddr, 0, q.p_filesz, q.p_memsz, 0 };
+            if (p.p_type == PT_LOAD && p.p_flags & PF_X && (!found || p.p_vaddr < program->address)) {
+                found = true;
+                program->address = p.p_vaddr;
+                program->offset = p.p_offset;
+            }
+            size_t length = p.p_filesz < 255 ? p.p_filesz : 255;
+            if (p.p_type == PT_INTERP && pread(fd, program->interpreter, length, p.p_offset) < 0) break;
+        }
+    }
+    close(fd);
+    return found;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Tells which files are mapped at the beginning: those of the program and of its interpreter, which
+ * stand in this process. Later ones come by system calls. */
+static void tell_maps(void)
+{
+    bool tells = qemu_plugin_path_to_binary && qemu_plugin_start_code;
+    const char *binary = tells ? qemu_plugin_path_to_binary() : NULL;
+    char path[4096], interpreter[4096] = "", line[8192];
+    Program program = { 0 };
+    if (!binary || !realpath(binary, path) || !read_program(path, &program)) return;
+    addfg_u64 process[1] = { (addfg_u64)getpid() };
+    event(ADDFG_PROCESS, process, 1, path);
+    addfg_u64 page = 4095, own_loader = getauxval(AT_BASE);
+    for (int pass = 0; pass < 2; pass++) {
+        FILE *maps = fopen("/proc/self/maps", "re");
+        if (!maps) return;
+        while (fgets(line, sizeof line, maps)) {
+            addfg_u64 start, end, offset;
+            char prot[8], file[4096] = "";
+            if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %4095[^\n]", &start, &end, prot, &offset, file) < 5) continue;
+            bool its = !strcmp(file, path);
+            if (pass == 0) {
+                /* The kernel joins neighbours that have the same protection for QEMU. */
+                addfg_u64 inside = (program.offset & ~page) - offset;
+                if (its && !guest_known && inside < end - start) {
+                    guest_base = start + inside - (qemu_plugin_start_code() & ~page);
+                    guest_known = true;
+                }
+                continue;
+            }
+            bool named = *program.interpreter && *file == '/'
+                && !strncmp(base_name(file), base_name(program.interpreter), strlen(base_name(program.interpreter)));
+            if (named && start == own_loader) strcpy(interpreter, "-"); /* QEMU's own stands first */
+            if (named && offset == 0) snprintf(interpreter, sizeof interpreter, "%s", start == own_loader ? "-" : file);
+            if (!its && (!named || strcmp(interpreter, file))) continue;
+            /* QEMU executes none of it itself: what is not written may be code. */
+            bool write = prot[1] == 'w';
+            addfg_u64 values[4] = { start - guest_base, end - start, write ? 6 : 5, offset };
+            event(ADDFG_MAP, values, 4, file);
+        }
+        fclose(maps);
+        if (!guest_known) return;
+    }
+}
+
+/* ---- system calls ---- */
+
+/* Numbers of those whose effect on memory and maps is told. */
+typedef struct {
+    int read, write, pread, pwrite, readv, writev, recvfrom, sendto, getrandom, mmap, mmap2, munmap, exit_group;
+} Calls;
+
+static const Calls x86_64_calls = { 0, 1, 17, 18, 19, 20, 45, 44, 318, 9, -1, 11, 231 };
+static const Calls i386_calls = { 3, 4, 180, 181, 145, 146, 371, 369, 355, -1, 192, 91, 252 };
+static const Calls arm_calls = { 3, 4, 180, 181, 145, 146, 292, 290, 384, -1, 192, 91, 248 };
+/* AArch64 and RISC-V. */
+static const Calls common_calls = { 63, 64, 67, 68, 65, 66, 207, 206, 278, 222, -1, 215, 94 };
+static const Calls *calls;
+static addfg_u32 exit_code;
+
+/* What each descriptor was told to be open on. */
+#define DESCRIPTORS 1024
+static char *descriptor[DESCRIPTORS];
+
+static const char *file_of(addfg_u64 fd, char *path)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", (int)fd);
+    ssize_t length = readlink(link, path, 4095);
+    if (length < 0) return NULL;
+    path[length] = 0;
+    return path;
+}
+
+static void tell_descriptor(addfg_u64 fd)
+{
+    char path[4096];
+    if (fd >= DESCRIPTORS || !file_of(fd, path) || (descriptor[fd] && !strcmp(descriptor[fd], path))) return;
+    free(descriptor[fd]);
+    descriptor[fd] = strdup(path);
+    event(ADDFG_DESCRIPTOR, &fd, 1, path);
+}
+
+static bool of_descriptor(int64_t n)
+{
+    return n == calls->read || n == calls->write || n == calls->pread || n == calls->pwrite || n == calls->readv
+        || n == calls->writev || n == calls->recvfrom || n == calls->sendto;
+}
+
+static void kernel(bool writes, addfg_u64 address, addfg_u64 bytes)
+{
+    addfg_u64 values[2] = { address, bytes };
+    if (bytes) event(writes ? ADDFG_KERNEL_WRITE : ADDFG_KERNEL_READ, values, 2, NULL);
+}
+
+/* The vectors of a call of `done` bytes. */
+static void kernel_vectors(bool writes, const addfg_u64 *a, addfg_u64 done)
+{
+    unsigned word = bits32 ? 4 : 8;
+    for (addfg_u64 i = 0; i < a[2] && i < 1024 && done; i++) {
+        addfg_u64 at = 0, bytes = 0;
+        if (!guest_read(a[1] + 2 * word * i, &at, word) || !guest_read(a[1] + 2 * word * i + word, &bytes, word)) return;
+        if (bytes > done) bytes = done;
+        kernel(writes, at, bytes);
+        done -= bytes;
+    }
+}
+
+/* What a call that did not fail read and wrote. */
+static void tell_effect(int64_t n, const addfg_u64 *a, addfg_u64 result)
+{
+    char path[4096];
+    if (n == calls->read || n == calls->pread || n == calls->recvfrom) kernel(true, a[1], result);
+    else if (n == calls->write || n == calls->pwrite || n == calls->sendto) kernel(false, a[1], result);
+    else if (n == calls->readv) kernel_vectors(true, a, result);
+    else if (n == calls->writev) kernel_vectors(false, a, result);
+    else if (n == calls->getrandom) kernel(true, a[0], result);
+    else if (n == calls->munmap) event(ADDFG_UNMAP, a, 2, NULL);
+    else if (n == calls->mmap || n == calls->mmap2) {
+        addfg_u64 offset = n == calls->mmap2 ? a[5] << 12 : a[5];
+        addfg_u64 values[4] = { result, a[1], (a[2] & 1) << 2 | (a[2] & 2) | (a[2] >> 2 & 1), offset };
+        const char *file = a[3] & 0x20 ? NULL : file_of(a[4], path); /* MAP_ANONYMOUS */
+        event(ADDFG_MAP, values, 4, file ? file : "");
+    }
+}
+
+static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3,
+                    uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
+{
+    if (!recording || vcpu >= THREADS) return;
+    if (owner != vcpu) take_turn(vcpu);
+    end_run();
+    addfg_u64 values[8] = { (addfg_u64)number, 6, a1, a2, a3, a4, a5, a6 };
+    for (int i = 2; bits32 && i < 8; i++) values[i] = (addfg_u32)values[i];
+    memcpy(thread[vcpu].argument, values + 2, sizeof thread[vcpu].argument);
+    if (of_descriptor(number)) tell_descriptor(values[2]);
+    if (number == calls->exit_group) exit_code = (addfg_u32)a1 & 255;
+    event(ADDFG_SYSCALL, values, 8, NULL);
+    thread[vcpu].in_call = true;
+    give_turn(vcpu);
+}
+
+static void on_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
+{
+    if (!recording || vcpu >= THREADS || !thread[vcpu].in_call) return;
+    thread[vcpu].in_call = false;
+    take_turn(vcpu);
+    if (bits32) result = (int32_t)result;
+    bool failed = result < 0 && result >= -4095;
+    if (!failed) tell_effect(number, thread[vcpu].argument, bits32 ? (addfg_u32)result : (addfg_u64)result);
+    addfg_u64 values[2] = { failed, failed ? (addfg_u64)-result : bits32 ? (addfg_u32)result : (addfg_u64)result };
+    event(ADDFG_SYSCALL_END, values, 2, NULL);
+}
+
+/* ---- beginning and end ---- */
+
+static void on_thread_end(qemu_plugin_id_t id, unsigned vcpu)
+{
+    if (!recording || vcpu >= THREADS) return;
+    if (owner != vcpu) take_turn(vcpu);
+    end_run();
+    addfg_u64 number = thread[vcpu].number;
+    event(ADDFG_THREAD_END, &number, 1, NULL);
+    /* A later thread may have the same index. */
+    thread[vcpu].number = 0;
+    thread[vcpu].in_call = false;
+    give_turn(vcpu);
+}
+
+static void on_idle(qemu_plugin_id_t id, unsigned vcpu)
+{
+    if (recording) give_turn(vcpu);
+}
+
+static void on_end(qemu_plugin_id_t id, void *data)
+{
+    pthread_mutex_lock(&lock);
+    if (recording) {
+        end_run();
+        pack();
+        addfg_end(&stream, exit_code);
+        recording = false;
+        if (dropped) fprintf(stderr, "addfg: %u accesses of blocks with more than %d were left out\n", dropped, ACCESSES);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* A child process records nothing; the parent goes on. */
+static void in_child(void)
+{
+    recording = false;
+    pthread_mutex_init(&lock, NULL);
+}
+
+static const struct {
+    const char *name;
+    addfg_u16 machine;
+    addfg_u8 bits;
+    const Calls *calls;
+} targets[] = {
+    { "arm", EM_ARM, 32, &arm_calls },         { "aarch64", EM_AARCH64, 64, &common_calls },
+    { "riscv32", EM_RISCV, 32, &common_calls }, { "riscv64", EM_RISCV, 64, &common_calls },
+    { "i386", EM_386, 32, &i386_calls },       { "x86_64", EM_X86_64, 64, &x86_64_calls },
+};
+
+EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+{
+    const char *name = "addfg.stream";
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "stream=", 7)) {
+            fprintf(stderr, "addfg: unknown argument %s (stream=FILE is the only one)\n", argv[i]);
+            return 1;
+        }
+        name = argv[i] + 7;
+    }
+    size_t i = 0, known = sizeof targets / sizeof *targets;
+    while (i < known && strcmp(targets[i].name, info->target_name)) i++;
+    if (i == known) {
+        fprintf(stderr, "addfg: programs for %s are not recorded\n", info->target_name);
+        return 1;
+    }
+    stream_fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (stream_fd < 0) {
+        fprintf(stderr, "addfg: cannot write %s: %s\n", name, strerror(errno));
+        return 1;
+    }
+    bits32 = targets[i].bits == 32;
+    merges = targets[i].machine == EM_X86_64 || targets[i].machine == EM_386;
+    arm = targets[i].machine == EM_ARM;
+    calls = targets[i].calls;
+    pthread_atfork(NULL, NULL, in_child);
+    user_mode = !info->system_emulation;
+    addfg_begin(&stream, write_all, NULL, targets[i].machine, targets[i].bits);
+    recording = true;
+    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+    qemu_plugin_register_vcpu_exit_cb(id, on_thread_end);
+    qemu_plugin_register_vcpu_idle_cb(id, on_idle);
+    if (user_mode) {
+        qemu_plugin_register_vcpu_syscall_cb(id, on_call);
+        qemu_plugin_register_vcpu_syscall_ret_cb(id, on_return);
+    }
+    qemu_plugin_register_atexit_cb(id, on_end, NULL);
+    return 0;
+}

@@ -1,0 +1,108 @@
+//! The plugin for QEMU: its streams have the dataflow of QEMU's text logs, on every instruction
+//! set, and threads that the logs do not tell apart.
+
+use crate::common::{self, *};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Compiler, emulator, flags.
+type Target = (&'static str, &'static str, &'static [&'static str]);
+
+const TARGETS: [Target; 5] = [
+    ("gcc", "qemu-x86_64", &[]),
+    ("arm-linux-gnueabi-gcc", "qemu-arm", &["-marm"]),
+    ("arm-linux-gnueabi-gcc", "qemu-arm", &["-mthumb", "-march=armv7-a", "-mfloat-abi=softfp"]),
+    ("aarch64-linux-gnu-gcc", "qemu-aarch64", &[]),
+    ("riscv64-linux-gnu-gcc", "qemu-riscv64", &["-msmall-data-limit=0"]),
+];
+
+/// The plugin; None, said why, where it cannot be compiled.
+fn plugin(folder: &Path) -> Option<PathBuf> {
+    if !have("gcc") {
+        return None;
+    }
+    let to = folder.join("plugin");
+    let script = repository("recorders/qemu/build.sh");
+    let output = Command::new(script).arg(&to).output().expect("sh");
+    assert!(output.status.success(), "{}", said(&output));
+    Some(to.join("libaddfg.so"))
+}
+
+/// Records a run; false, said why, where QEMU was built without plugins.
+fn record(emulator: &str, plugin: &Path, elf: &Path, stream: &Path) -> bool {
+    let argument = format!("{},stream={}", utf8(plugin), utf8(stream));
+    // A processor without SVE, of which the decoder has no model.
+    let processor: &[&str] =
+        if emulator.ends_with("qemu-aarch64") { &["-cpu", "cortex-a72"] } else { &[] };
+    let mut qemu = Command::new(emulator);
+    let output = qemu.args(processor).args(["-plugin", &argument]).arg(elf).output().unwrap();
+    let without = said(&output).contains("unknown option");
+    if without {
+        skipped(&format!("the plugin: {emulator} was built without plugins"));
+    }
+    // The program may end with any code of its own.
+    assert!(without || output.status.code().is_some_and(|c| c < 128), "{}", said(&output));
+    !without
+}
+
+fn load(trace: &Path, elf: &Path, scratch: &Scratch) -> PathBuf {
+    let db = scratch.path("a.duckdb");
+    common::load(trace, elf, &db, &[]);
+    assert!(rows(&db, "SELECT * FROM diagnostic WHERE severity = 'error'").is_empty());
+    db
+}
+
+const CALLS: &str = "SELECT caller, callee, kind, calls, steps FROM call_graph ORDER BY ALL";
+/// Registers and stacks are the compiler's, not the program's.
+const DATA: &str = "SELECT writer, reader, via, bytes, transfers FROM function_dataflow
+                    WHERE via IN ('global', 'constant') ORDER BY ALL";
+
+#[test]
+fn streams_have_the_graph_of_text_logs() {
+    let scratch = Scratch::new("plugin");
+    let Some(plugin) = plugin(&scratch.0) else { return };
+    let (elf, log, stream) = (scratch.path("app"), scratch.path("log"), scratch.path("stream"));
+    for (compiler, emulator, flags) in TARGETS {
+        if !have(emulator)
+            || !compile(compiler, "bare.c", &[&BARE[..], flags].concat(), &elf)
+            || !record(emulator, &plugin, &elf, &stream)
+        {
+            continue;
+        }
+        qemu(emulator, &elf, &log);
+        let graph = |trace| {
+            let db = load(trace, &elf, &scratch);
+            (rows(&db, CALLS), rows(&db, DATA))
+        };
+        let found = graph(&stream);
+        assert!(found.0.len() > 3 && found.1.len() >= 4, "{found:?}");
+        assert_eq!(found, graph(&log), "{emulator} {flags:?}");
+    }
+}
+
+#[test]
+fn threads_have_numbers_and_their_bytes_one_producer() {
+    let scratch = Scratch::new("plugin-threads");
+    let Some(plugin) = plugin(&scratch.0) else { return };
+    let (elf, stream) = (scratch.path("app"), scratch.path("stream"));
+    for (compiler, emulator, flags) in TARGETS {
+        let flags = [&["-O2", "-static", "-pthread"], flags].concat();
+        if !have(emulator)
+            || !compile(compiler, "turns.c", &flags, &elf)
+            || !record(emulator, &plugin, &elf, &stream)
+        {
+            continue;
+        }
+        let db = load(&stream, &elf, &scratch);
+        assert_eq!(rows(&db, "SELECT count(*) FROM thread"), ["13"], "{emulator}");
+        // Each read but the first of each cell has what the same function wrote.
+        let own = "SELECT writer, bytes, unique_bytes FROM function_dataflow
+                   WHERE writer = reader AND writer IN ('add', 'work') AND via = 'global'
+                   ORDER BY ALL";
+        let (add, work) = (4 * (3 * 4 * 200 - 1), 4 * (3 * 4 * 20000 - 4));
+        let expected = [format!("add,{add},{add}"), format!("work,{work},{work}")];
+        assert_eq!(rows(&db, own), expected, "{emulator}");
+        let printed = "SELECT sum(bytes) FROM system_call_access WHERE source = '<write: stdout>'";
+        assert_eq!(rows(&db, printed), ["9"], "{emulator}");
+    }
+}
