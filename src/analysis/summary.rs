@@ -83,8 +83,8 @@ impl<O: Output> Machine<O> {
         all.map(row).collect()
     }
 
-    fn instruction_flows(&self) -> Vec<InstructionFlow> {
-        let edges = self.data.sums.edges().iter();
+    fn instruction_flows(&mut self) -> Vec<InstructionFlow> {
+        let edges = self.data.sums.take_edges();
         edges
             .map(|e| InstructionFlow {
                 writer: e.writer.origin(),
@@ -104,6 +104,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.count_segments();
         let machine = &mut self.machine;
         machine.count_unread();
+        machine.data.sums.close();
         let data = &mut machine.data;
         let regions = data.memory.ranges();
         let numbers = 0..data.memory.regions.len() as u32;

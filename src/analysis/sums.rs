@@ -105,6 +105,36 @@ const LINE: u64 = 64;
 /// Lines of a page that are kept without a bitmap of all of it.
 const FEW: usize = 3;
 
+/// What a function pair shared of a page: a range of its bytes, or more, for which there is a
+/// [`TouchedPage`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Shared(u32);
+
+impl Shared {
+    const PAGE: u32 = 1 << 31;
+    const OFFSET: u32 = PAGE.trailing_zeros();
+
+    /// Bytes `first..=last` of the page.
+    #[inline]
+    fn range(first: u32, last: u32) -> Shared {
+        Shared(first << Shared::OFFSET | last)
+    }
+
+    fn page(index: u32) -> Shared {
+        Shared(Shared::PAGE | index)
+    }
+
+    /// Index of the [`TouchedPage`], or the range.
+    #[inline]
+    fn get(self) -> Result<u32, (u32, u32)> {
+        if self.0 & Shared::PAGE != 0 {
+            Ok(self.0 & !Shared::PAGE)
+        } else {
+            Err((self.0 >> Shared::OFFSET, self.0 & (PAGE as u32 - 1)))
+        }
+    }
+}
+
 /// Addresses of a page that a function pair shared: some lines, or all of the page.
 struct TouchedPage {
     lines: [u8; FEW],
@@ -114,14 +144,16 @@ struct TouchedPage {
     masks: [u64; FEW],
 }
 
-/// Addresses that function pairs shared: a bit a byte. Most pairs share some bytes of a few pages,
-/// and some registers: so a whole page is kept only for the others.
+/// Addresses that function pairs shared: a bit a byte. Most pairs share a variable or an argument:
+/// one range of a page, kept in the index; some lines are kept for the others, and a whole page
+/// only where it is more.
 struct Touched {
-    index: FxHashMap<(PairIndex, u64), u32>,
+    /// By pair and page number, in 32-bit words: of a bucket 16 bytes, not 24.
+    index: FxHashMap<[u32; 3], Shared>,
     pages: Vec<TouchedPage>,
     whole: Vec<[u64; (PAGE / LINE) as usize]>,
-    /// Direct-mapped cache of the index: (pair, page number, page); there is no pair 0.
-    cache: Box<[(PairIndex, u64, u32); 1024]>,
+    /// Direct-mapped cache of the index: (pair, page number, what is shared); there is no pair 0.
+    cache: Box<[(PairIndex, u64, Shared); 1024]>,
 }
 
 impl Default for Touched {
@@ -130,16 +162,68 @@ impl Default for Touched {
             index: FxHashMap::default(),
             pages: Vec::new(),
             whole: Vec::new(),
-            cache: Box::new([(0, 0, 0); 1024]),
+            cache: Box::new([(0, 0, Shared(0)); 1024]),
         }
     }
 }
 
 impl Touched {
     /// Sets `len` bytes from `start` on, which lie in one page; gives how many were new.
+    #[inline]
     fn set(&mut self, pair: PairIndex, mark: Mark, start: u64, len: u64) -> u64 {
-        let page = self.page(pair, mark.page + start / PAGE);
-        let (mut at, end, mut new) = (start % PAGE, start % PAGE + len, 0);
+        let number = mark.page + start / PAGE;
+        let first = (start % PAGE) as u32;
+        let last = first + len as u32 - 1;
+        let slot = &self.cache[Touched::slot(pair, number)];
+        let shared = if (slot.0, slot.1) == (pair, number) {
+            slot.2
+        } else {
+            let key = Touched::key(pair, number);
+            let Some(&known) = self.index.get(&key) else {
+                self.put(pair, number, Shared::range(first, last));
+                return len;
+            };
+            self.cache[Touched::slot(pair, number)] = (pair, number, known);
+            known
+        };
+        match shared.get() {
+            Ok(page) => self.set_page(page, first, last),
+            Err((low, high)) if first >= low && last <= high => 0,
+            Err((low, high)) => self.widen(pair, number, (low, high), (first, last)),
+        }
+    }
+
+    fn slot(pair: PairIndex, number: u64) -> usize {
+        (pair.wrapping_mul(61) as usize ^ number as usize) & 1023
+    }
+
+    fn key(pair: PairIndex, number: u64) -> [u32; 3] {
+        [pair, (number >> 32) as u32, number as u32]
+    }
+
+    fn put(&mut self, pair: PairIndex, number: u64, shared: Shared) {
+        self.index.insert(Touched::key(pair, number), shared);
+        self.cache[Touched::slot(pair, number)] = (pair, number, shared);
+    }
+
+    /// More than the range that was shared so far.
+    #[cold]
+    fn widen(&mut self, pair: PairIndex, number: u64, old: (u32, u32), new: (u32, u32)) -> u64 {
+        if new.0 <= old.1 + 1 && old.0 <= new.1 + 1 {
+            let (first, last) = (old.0.min(new.0), old.1.max(new.1));
+            self.put(pair, number, Shared::range(first, last));
+            return u64::from((last - first) - (old.1 - old.0));
+        }
+        let page = self.pages.len() as u32;
+        self.pages.push(TouchedPage { lines: [0; FEW], used: 0, whole: None, masks: [0; FEW] });
+        self.put(pair, number, Shared::page(page));
+        self.set_page(page, old.0, old.1);
+        self.set_page(page, new.0, new.1)
+    }
+
+    /// Sets bytes `first..=last`; gives how many were new.
+    fn set_page(&mut self, page: u32, first: u32, last: u32) -> u64 {
+        let (mut at, end, mut new) = (u64::from(first), u64::from(last) + 1, 0);
         while at < end {
             let n = (LINE - at % LINE).min(end - at);
             let mask = (u64::MAX >> (LINE - n)) << (at % LINE);
@@ -149,19 +233,6 @@ impl Touched {
             at += n;
         }
         new
-    }
-
-    fn page(&mut self, pair: PairIndex, number: u64) -> u32 {
-        let slot = &mut self.cache[(pair.wrapping_mul(61) as usize ^ number as usize) & 1023];
-        if (slot.0, slot.1) != (pair, number) {
-            let pages = &mut self.pages;
-            let page = *self.index.entry((pair, number)).or_insert_with(|| {
-                pages.push(TouchedPage { lines: [0; FEW], used: 0, whole: None, masks: [0; FEW] });
-                pages.len() as u32 - 1
-            });
-            *slot = (pair, number, page);
-        }
-        slot.2
     }
 
     /// The bits of a line.
@@ -277,6 +348,13 @@ impl Sums {
         &mut self.place_sums[at as usize].sums
     }
 
+    /// Drops what only the run needs, which is more than the sums.
+    pub fn close(&mut self) {
+        self.touched = Touched::default();
+        self.pair_index = FxHashMap::default();
+        self.edge_index = FxHashMap::default();
+    }
+
     /// The sums of all pairs, as (writer, reader, place, sums).
     pub fn all_pairs(&self) -> impl Iterator<Item = (Packed, Packed, PlaceCode, PairSums)> + '_ {
         self.pairs.iter().flat_map(|pair| {
@@ -330,8 +408,9 @@ impl Sums {
         new
     }
 
-    pub fn edges(&self) -> &[InstructionEdge] {
-        &self.edges[1..]
+    /// The edges, which are gone then.
+    pub fn take_edges(&mut self) -> impl Iterator<Item = InstructionEdge> {
+        std::mem::take(&mut self.edges).into_iter().skip(1)
     }
 
     /// Bytes that an instruction wrote for nothing.

@@ -14,7 +14,7 @@ pub struct Args {
     #[command(flatten)]
     database: Database,
     /// Memory for tables, in MiB; what is more is spilled to disk
-    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    #[arg(long, value_name = "MIB", default_value_t = 640)]
     memory_limit: u64,
 }
 

@@ -60,8 +60,10 @@ pub(super) static SAVES: Walk = Walk {
         query!("middle/window_store"),
         query!("middle/byte_read"),
         query!("middle/save_window"),
+        query!("middle/save"),
+        query!("middle/save_left"),
     ],
-    behind: &[query!("middle/save_candidate"), query!("middle/save"), query!("middle/restore")],
+    behind: &[query!("middle/restore")],
 };
 
 /// Communications and their sums.

@@ -1,36 +1,20 @@
 -- What a window adds to dataflow between call instances and between instructions, and to the bytes between functions.
--- reads: located_read, register_read, unit_read, window_quiet, part_run, part_sum, own_read, seen, held, held_register, alias, access_code,
+-- reads: located_read, register_read, alone_read, unit_read, unit_sum, part_run, part_sum, own_read, seen, held, held_register, alias, access_code,
 -- derived_call, function_symbol
 -- flow_part: as dataflow; instruction_part: as instruction_edge; cell_part: writer_function_id, reader_function_id, via and the bytes of a word or cell
 -- part_count: part_id, thread_id, runs; seen: versions of bytes that call instances have read and may read again, so that they count once
 -- each: window
+SET VARIABLE initial = (SELECT max(function_id) FROM function_symbol WHERE kind = 'pseudo' AND name = '<initial registers>');
+-- A write that feeds several pieces of a read is one transfer.
 CREATE OR REPLACE TEMP TABLE pair AS
-WITH initial AS (SELECT max(function_id) AS id FROM function_symbol WHERE kind = 'pseudo' AND name = '<initial registers>'),
-register_pair AS (
-    SELECT r.writer_call_id, r.call_id, r.writer_code, u.code_id, r.runs * u.bytes AS bytes, r.runs AS transfers
-    FROM (SELECT unit_id, writer_call_id, call_id, writer_code, count(*) AS runs FROM register_read GROUP BY ALL) r
-    JOIN (FROM unit_read WHERE NOT is_alone) u USING (unit_id)
-    UNION ALL
-    -- A write that feeds several pieces of a read is one transfer.
-    SELECT writer_call_id, call_id, writer_code, code_id, sum(bytes)::BIGINT, 1
-    FROM (SELECT r.base + u.slot AS read_id, r.write_id, r.writer_call_id, r.call_id, r.writer_code, u.code_id, u.bytes
-          FROM register_read r JOIN (FROM unit_read WHERE is_alone) u USING (unit_id) ANTI JOIN window_quiet q ON q.read_id = r.base + u.slot)
-    GROUP BY read_id, write_id, writer_call_id, call_id, writer_code, code_id),
-every AS (
-    SELECT writer_call_id, call_id, writer_code, code_id, via, source_id, (high - low)::BIGINT AS bytes, 1::BIGINT AS transfers
-    FROM located_read WHERE high - low = size
-    UNION ALL
-    SELECT any_value(writer_call_id), any_value(call_id), any_value(writer_code), any_value(code_id), via, source_id, sum(high - low)::BIGINT, 1
-    FROM located_read WHERE high - low < size GROUP BY read_id, write_id, via, source_id
-    UNION ALL
-    SELECT writer_call_id, call_id, writer_code, code_id, 'register', CASE WHEN writer_code IS NULL THEN (SELECT id FROM initial) END, bytes, transfers
-    FROM register_pair),
-summed AS (
-    SELECT writer_call_id, call_id, writer_code, code_id, via, source_id, sum(bytes)::BIGINT AS bytes, sum(transfers)::BIGINT AS transfers
-    FROM every GROUP BY ALL)
-SELECT s.writer_call_id, s.call_id AS reader_call_id, w.instruction_id AS writer_instruction_id, r.instruction_id AS reader_instruction_id,
-       coalesce(w.function_id, s.source_id) AS writer_function_id, r.function_id AS reader_function_id, s.via, s.bytes, s.transfers
-FROM summed s JOIN access_code r ON r.code_id = s.code_id LEFT JOIN access_code w ON w.code_id = s.writer_code;
+SELECT writer_call_id, call_id, writer_code, code_id, via, source_id, (high - low)::BIGINT AS bytes FROM located_read WHERE high - low = size
+UNION ALL
+SELECT any_value(writer_call_id), any_value(call_id), any_value(writer_code), any_value(code_id), via, source_id, sum(high - low)::BIGINT
+FROM located_read WHERE high - low < size GROUP BY read_id, write_id, via, source_id
+UNION ALL
+SELECT any_value(writer_call_id), any_value(call_id), any_value(writer_code), any_value(code_id), 'register',
+       CASE WHEN write_id IS NULL THEN getvariable('initial') END, sum(bytes)::BIGINT
+FROM alone_read GROUP BY read_id, write_id;
 CREATE OR REPLACE TEMP TABLE version_read AS
 WITH every AS (
     SELECT 0 AS thread_id, word AS place, coalesce(write_id, 0) AS write_id, call_id, writer_call_id, writer_code, code_id, source_id, via,
@@ -38,15 +22,12 @@ WITH every AS (
     FROM located_read
     UNION ALL
     SELECT r.thread_id, r.cell, coalesce(r.write_id, 0), r.call_id, r.writer_call_id, r.writer_code, u.code_id,
-           CASE WHEN r.write_id IS NULL THEN (SELECT max(function_id) FROM function_symbol WHERE kind = 'pseudo' AND name = '<initial registers>') END,
-           'register', u.mask
-    FROM register_read r
-    JOIN (SELECT unit_id, min(code_id) AS code_id, bit_or(mask) AS mask FROM unit_read WHERE NOT is_alone GROUP BY unit_id) u USING (unit_id)
+           CASE WHEN r.write_id IS NULL THEN getvariable('initial') END, 'register', u.mask
+    FROM register_read r JOIN unit_sum u USING (unit_id)
     UNION ALL
-    SELECT r.thread_id, r.cell, coalesce(r.write_id, 0), r.call_id, r.writer_call_id, r.writer_code, u.code_id,
-           CASE WHEN r.write_id IS NULL THEN (SELECT max(function_id) FROM function_symbol WHERE kind = 'pseudo' AND name = '<initial registers>') END,
-           'register', u.mask
-    FROM register_read r JOIN (FROM unit_read WHERE is_alone) u USING (unit_id) ANTI JOIN window_quiet q ON q.read_id = r.base + u.slot),
+    SELECT thread_id, cell, coalesce(write_id, 0), call_id, writer_call_id, writer_code, code_id,
+           CASE WHEN write_id IS NULL THEN getvariable('initial') END, 'register', mask
+    FROM alone_read),
 version AS (
     SELECT thread_id, place, write_id, call_id, via, any_value(writer_call_id) AS writer_call_id, any_value(writer_code) AS writer_code,
            any_value(code_id) AS code_id, any_value(source_id) AS source_id, bit_or(mask) AS mask
@@ -55,8 +36,18 @@ SELECT v.thread_id, v.place, v.write_id, v.call_id, v.via, v.writer_call_id, v.w
        coalesce(w.function_id, v.source_id) AS writer_function_id, r.function_id AS reader_function_id
 FROM version v JOIN access_code r ON r.code_id = v.code_id LEFT JOIN access_code w ON w.code_id = v.writer_code;
 INSERT INTO flow_part
-WITH every AS (
-    SELECT writer_call_id, reader_call_id, writer_function_id, reader_function_id, via, bytes, 0 AS unique_bytes, transfers FROM pair
+WITH pair_sum AS (
+    SELECT writer_call_id, call_id, via, source_id, any_value(writer_code) AS writer_code, any_value(code_id) AS code_id, sum(bytes)::BIGINT AS bytes,
+           count(*) AS transfers
+    FROM pair GROUP BY writer_call_id, call_id, via, source_id
+    UNION ALL
+    SELECT r.writer_call_id, r.call_id, 'register', CASE WHEN r.write_id IS NULL THEN getvariable('initial') END, any_value(r.writer_code),
+           any_value(u.code_id), sum(u.bytes)::BIGINT, sum(u.transfers)::BIGINT
+    FROM register_read r JOIN unit_sum u USING (unit_id) GROUP BY r.writer_call_id, r.call_id, r.write_id IS NULL),
+every AS (
+    SELECT s.writer_call_id, s.call_id AS reader_call_id, coalesce(w.function_id, s.source_id) AS writer_function_id,
+           r.function_id AS reader_function_id, s.via, s.bytes, 0 AS unique_bytes, s.transfers
+    FROM pair_sum s JOIN access_code r ON r.code_id = s.code_id LEFT JOIN access_code w ON w.code_id = s.writer_code
     UNION ALL
     SELECT v.writer_call_id, v.call_id, v.writer_function_id, v.reader_function_id, v.via, 0,
            bit_count(v.mask & ~coalesce(s.mask, 0::UBIGINT) & ~coalesce(o.mask, 0::UBIGINT)), 0
@@ -70,7 +61,13 @@ WITH every AS (
 SELECT writer_call_id, reader_call_id, writer_function_id, reader_function_id, via, sum(bytes)::BIGINT, sum(unique_bytes)::BIGINT, sum(transfers)::BIGINT
 FROM every GROUP BY ALL;
 INSERT INTO instruction_part
-SELECT writer_instruction_id, reader_instruction_id, writer_function_id, via, sum(bytes)::BIGINT, sum(transfers)::BIGINT FROM pair GROUP BY ALL;
+WITH every AS (
+    SELECT writer_code, code_id, via, source_id, sum(bytes)::BIGINT AS bytes, count(*) AS transfers FROM pair GROUP BY ALL
+    UNION ALL
+    SELECT r.writer_code, u.code_id, 'register', CASE WHEN r.writer_code IS NULL THEN getvariable('initial') END, r.runs * u.bytes, r.runs
+    FROM (SELECT unit_id, writer_code, count(*) AS runs FROM register_read GROUP BY ALL) r JOIN (FROM unit_read WHERE NOT is_alone) u USING (unit_id))
+SELECT w.instruction_id, r.instruction_id, coalesce(w.function_id, e.source_id), e.via, sum(e.bytes)::BIGINT, sum(e.transfers)::BIGINT
+FROM every e JOIN access_code r ON r.code_id = e.code_id LEFT JOIN access_code w ON w.code_id = e.writer_code GROUP BY ALL;
 INSERT INTO cell_part
 SELECT writer_function_id, reader_function_id, via, thread_id, place, bit_or(mask) FROM version_read GROUP BY ALL;
 INSERT INTO part_count SELECT part_id, thread_id, count(*) FROM part_run GROUP BY ALL;

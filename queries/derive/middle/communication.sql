@@ -1,5 +1,5 @@
 -- Communications of a window: longest runs of adjacent bytes of one (write, read) pair; at detail `pairs` those between call instances.
--- reads: located_read, register_read, unit_read, part_run, fed, register_piece, access_code, quiet, meta
+-- reads: located_read, register_read, alone_read, unit_read, part_run, register_piece, alias_code, access_code
 -- as the view communication
 -- each: window
 CREATE OR REPLACE TEMP TABLE derived_communication AS
@@ -7,9 +7,12 @@ WITH piece AS (
     SELECT read_id, write_id, false AS is_register, word * 8 + low AS address, high - low AS bytes, high - low = size AS is_whole
     FROM located_read WHERE getvariable('every') OR writer_call_id IS DISTINCT FROM call_id
     UNION ALL
-    SELECT r.base + u.slot, r.write_id, true, u.first, u.bytes, NOT u.is_alone
-    FROM (FROM register_read WHERE getvariable('every') OR writer_call_id IS DISTINCT FROM call_id) r JOIN unit_read u USING (unit_id)
-    ANTI JOIN window_quiet q ON q.read_id = r.base + u.slot
+    SELECT r.base + u.slot, r.write_id, true, u.first, u.bytes, true
+    FROM (FROM register_read WHERE getvariable('every') OR writer_call_id IS DISTINCT FROM call_id) r
+    JOIN (FROM unit_read WHERE NOT is_alone) u USING (unit_id)
+    UNION ALL
+    SELECT read_id, write_id, true, first, bytes, false
+    FROM alone_read WHERE getvariable('every') OR writer_call_id IS DISTINCT FROM call_id
     UNION ALL
     SELECT p.base + i.slot, p.base + w.slot, true, i.first, i.bytes, false
     FROM (FROM part_run WHERE getvariable('every')) p

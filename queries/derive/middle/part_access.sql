@@ -61,12 +61,13 @@ SELECT address // 8 AS word, bit_or((1 << (address % 8)::INTEGER)::USMALLINT) AS
 -- What the writes up to the window left: by adjacent bytes of a word, from the first up to and without the last.
 CREATE TEMP TABLE held (word UBIGINT, low INTEGER, high INTEGER, write_id BIGINT, writer_call_id INTEGER, writer_code INTEGER);
 CREATE TEMP TABLE held_register (thread_id INTEGER, cell INTEGER, write_id BIGINT, writer_call_id INTEGER, writer_code INTEGER);
--- What the windows of `save_window` fill.
-CREATE TEMP TABLE frame_store (
+-- What the windows of saves fill: saves and restores of the run, and what a restore's write gives back.
+CREATE TEMP TABLE saved (
     store_id BIGINT, read_id BIGINT, read_code INTEGER, register_address INTEGER, size INTEGER, address UBIGINT, value UBIGINT,
     thread_id INTEGER, call_id INTEGER, ends_before BIGINT);
-CREATE TEMP TABLE live_store AS FROM frame_store;
-CREATE TEMP TABLE reload (read_id BIGINT, store_id BIGINT, write_id BIGINT, write_code INTEGER);
+CREATE TEMP TABLE restore (read_id BIGINT, store_id BIGINT, write_id BIGINT, write_code INTEGER);
+CREATE TEMP TABLE alias (id BIGINT, thread_id INTEGER, cell INTEGER, write_id BIGINT, writer_call_id INTEGER, writer_code INTEGER);
 CREATE TEMP TABLE exposure (store_id BIGINT, read_id BIGINT);
-CREATE TEMP TABLE stored_cell (
-    store_id BIGINT, call_id INTEGER, thread_id INTEGER, cell INTEGER, write_id BIGINT, writer_call_id INTEGER, writer_code INTEGER);
+-- Saves of the windows before that still lie in memory, and who wrote the registers.
+CREATE TEMP TABLE live_store AS SELECT *, NULL::BIGINT AS exposed_id FROM saved;
+CREATE TEMP TABLE live_cell (store_id BIGINT, cell INTEGER, write_id BIGINT, writer_call_id INTEGER, writer_code INTEGER);

@@ -2,7 +2,8 @@
 -- what the register had before the save. That depends on earlier saves only, so taking all for saves and looking again ends at
 -- the truth.
 -- reads: save_cell, save
--- save: store_id; origin: node, write_id, writer_call_id, writer_code (last write of the cell, restores seen through)
+-- save: store_id, those of before among them; origin: node, write_id, writer_call_id, writer_code (last write of the cell, restores seen through)
+-- each: window
 -- while: SELECT count(*) FROM save_changed
 CREATE OR REPLACE TEMP TABLE origin AS
 WITH RECURSIVE link AS (
