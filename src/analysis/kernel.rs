@@ -47,10 +47,18 @@ impl<O: Output> Data<O> {
         }
     }
 
+    /// A file or new memory is mapped.
+    pub fn map(&mut self, address: u64, bytes: u64) {
+        self.forget(address, bytes);
+        if let Some(more) = bytes.checked_sub(1) {
+            self.memory.map(address, address.saturating_add(more));
+        }
+    }
+
     /// Memory lies elsewhere from here on; who wrote its bytes has written them there.
     pub fn move_memory(&mut self, from: u64, to: u64, bytes: u64) {
         let Some(last) = bytes.checked_sub(1).map(|n| from.saturating_add(n)) else { return };
-        self.forget(to, bytes);
+        self.map(to, bytes);
         let mut versions = Vec::new();
         for page in self.memory.touched(from, last) {
             let base = self.memory.base(page);

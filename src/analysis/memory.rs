@@ -3,6 +3,7 @@
 use super::place::{Place, PlaceCode, Regions, SectionRange};
 use super::shadow::{Cell, PartialWrites, Pools, WORD};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Bytes of a page; also the page of DESIGN's stack rule.
 pub const PAGE: u64 = 4096;
@@ -80,6 +81,8 @@ pub struct Memory {
     sections: Vec<SectionRange>,
     /// (First and last address, number) of what each still has, by address, disjoint.
     by_address: Vec<(u64, u64, u32)>,
+    /// Pages with which a mapping begins, or what is behind one: a region does not go on there.
+    begins: BTreeSet<u64>,
     pub regions: Regions,
 }
 
@@ -93,6 +96,7 @@ impl Memory {
             cache: Box::new([(0, 0); 1024]),
             sections: Vec::new(),
             by_address: Vec::new(),
+            begins: BTreeSet::new(),
             regions: Regions::default(),
         };
         memory.add_sections(sections);
@@ -118,6 +122,19 @@ impl Memory {
                 let number = self.pages[page as usize].number;
                 self.pages[page as usize].kind = self.kind(number);
             }
+        }
+    }
+
+    /// Something is mapped: a region of its own.
+    pub fn map(&mut self, first: u64, last: u64) {
+        self.begins.extend([first / PAGE, (last / PAGE).saturating_add(1)]);
+        for page in self.touched(first, last) {
+            let number = self.pages[page as usize].number;
+            self.index.remove(&number);
+            let kind = self.kind(number);
+            self.index.insert(number, page);
+            self.pages[page as usize].kind = kind;
+            self.pages[page as usize].stack = false;
         }
     }
 
@@ -198,7 +215,9 @@ impl Memory {
             let is_stack = self.regions.is_stack(region);
             let (first, last) = (number * PAGE, number * PAGE + (PAGE - 1));
             match ranges.last_mut() {
-                Some(r) if r.last == first.wrapping_sub(1) => r.last = last,
+                Some(r) if r.last == first.wrapping_sub(1) && r.is_stack == is_stack => {
+                    r.last = last;
+                }
                 _ => ranges.push(Region { first, last, is_stack }),
             }
         }
@@ -249,7 +268,11 @@ impl Memory {
     /// A region for page `number`, joined with those of the pages beside it.
     fn new_region(&mut self, number: u64) -> u32 {
         let region = self.regions.add();
-        for near in [number.wrapping_sub(1), number.wrapping_add(1)] {
+        let (below, above) = (number.wrapping_sub(1), number.wrapping_add(1));
+        for (near, begins) in [(below, number), (above, above)] {
+            if self.begins.contains(&begins) {
+                continue;
+            }
             let page = self.index.get(&near).map(|&p| &self.pages[p as usize]);
             if let Some(other) = page.and_then(|p| p.kind.region()) {
                 self.regions.join(region, other);

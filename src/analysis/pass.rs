@@ -396,7 +396,7 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
     }
 
     fn image_map(&mut self, map: &ImageMap) {
-        self.machine.data.forget(map.address, map.bytes);
+        self.machine.data.map(map.address, map.bytes);
     }
 
     fn image_unmap(&mut self, address: u64, bytes: u64) {
