@@ -322,12 +322,16 @@ fn entries_and_exits_that_fit_to_nothing() {
         ",<function 9>,gap,1",
     ];
     assert_eq!(graph, edges);
-    // The recursive call counts once; what is open has no duration but time of its own.
+    // The recursive call counts once; what is open has no duration.
     let timing = rows(
         &db,
         "SELECT calls, sum, sum_self, sum_outermost FROM call_timing WHERE function = '<function 1>'",
     );
-    assert_eq!(timing, ["2,40,45,30"]);
+    assert_eq!(timing, ["2,40,20,30"]);
+    // Shares of the run count it to the last event of its thread, its own and all.
+    let functions = ok(&["calls", utf8(&db), "--functions", "--format", "csv"]);
+    let ticks = functions.lines().find_map(|l| l.strip_prefix("<function 1>,3,45,"));
+    assert!(ticks.is_some_and(|rest| rest.contains(",65,")), "{functions}");
     assert!(ok(&["verify", utf8(&db)]).contains("function_call"));
 }
 
