@@ -131,7 +131,7 @@ impl Image {
         // and how many.
         let sled_at = |address: u64| {
             let offset = self.narrow(address.wrapping_sub(first));
-            (offset % size == 0 && offset / size <= sleds.len() as u64)
+            (offset.is_multiple_of(size) && offset / size <= sleds.len() as u64)
                 .then_some((offset / size) as usize)
         };
         let mut found = vec![0; sleds.len()];

@@ -265,13 +265,13 @@ fn added<K: Ord, const N: usize>(mut rows: Vec<(K, [u64; N])>) -> Vec<(K, [u64; 
 fn access_row(block_id: BlockId, memory: u32, a: &access::Access) -> BlockAccess<'static> {
     let (space, register_address, memory_index, value_index) = match a.place {
         AccessPlace::Register(offset) => {
-            ("register", Some(u32::from(offset)), None, a.value.map(|v| memory + v as u32))
+            ("register", Some(u32::from(offset)), None, a.value.map(|v| memory + v))
         }
-        AccessPlace::Memory(m) => ("memory", None, Some(m as u32), Some(m as u32)),
+        AccessPlace::Memory(m) => ("memory", None, Some(m), Some(m)),
     };
     BlockAccess {
         block_id,
-        step: a.step as u32,
+        step: a.step,
         ordinal: a.ordinal,
         is_write: a.is_write,
         space,

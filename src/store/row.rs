@@ -24,7 +24,7 @@ pub trait SqlType {
 
 /// The cells of a column that is being filled.
 pub trait Cells: Default {
-    fn len(&self) -> usize;
+    fn rows(&self) -> usize;
     fn push_null(&mut self);
     /// What was filled; nothing is left.
     fn finish(&mut self) -> ArrayRef;
@@ -89,7 +89,7 @@ impl<A: ArrowPrimitiveType> Numbers<A> {
 
 impl<A: ArrowPrimitiveType> Cells for Numbers<A> {
     #[inline]
-    fn len(&self) -> usize {
+    fn rows(&self) -> usize {
         self.0.values.len()
     }
 
@@ -106,7 +106,7 @@ impl<A: ArrowPrimitiveType> Cells for Numbers<A> {
 
 impl Cells for Fixed<bool> {
     #[inline]
-    fn len(&self) -> usize {
+    fn rows(&self) -> usize {
         self.values.len()
     }
 
@@ -124,7 +124,7 @@ impl Cells for Fixed<bool> {
 macro_rules! built {
     ($($builder:ty),+) => {$(
         impl Cells for $builder {
-            fn len(&self) -> usize {
+            fn rows(&self) -> usize {
                 ArrayBuilder::len(self)
             }
 
@@ -187,7 +187,7 @@ impl<S: SqlType> Default for Buffer<S> {
 
 impl<S: SqlType> Buffer<S> {
     pub(super) fn rows(&self) -> usize {
-        self.cells.len()
+        self.cells.rows()
     }
 
     /// What was filled; nothing is left.

@@ -52,7 +52,7 @@ pub fn opcode(digits: &[u8], isa: Isa, thumb: bool) -> Option<Opcode> {
         Isa::Arm | Isa::Riscv32 | Isa::Riscv64 => size == 2 || size == 4,
         Isa::Aarch64 => size == 4,
     };
-    if digits.len() % 2 != 0 || !fits {
+    if !digits.len().is_multiple_of(2) || !fits {
         return None;
     }
     let mut bytes = [0; LONGEST_OPCODE];

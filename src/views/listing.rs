@@ -59,7 +59,7 @@ impl Listing {
         let mut report = RowWriter::new(&shown, format, out)?;
         while let Some(row) = rows.next()? {
             let values = (0..names.len())
-                .map(|i| Ok(Value::from(row.get_ref(i)?.to_owned())))
+                .map(|i| Ok(row.get_ref(i)?.to_owned()))
                 .collect::<duckdb::Result<Vec<_>>>()?;
             report.row(&values)?;
         }

@@ -34,10 +34,11 @@ fn naive(log: &str, function: &HashMap<u64, (String, bool)>) -> BTreeMap<(String
             continue;
         }
         for byte in address..address + size {
-            if (kind.contains('L') || kind.contains('M')) && !current.1 {
-                if let Some(w) = writer.get(&byte) {
-                    *sums.entry((w.to_string(), current.0.to_string())).or_default() += 1;
-                }
+            if (kind.contains('L') || kind.contains('M'))
+                && !current.1
+                && let Some(w) = writer.get(&byte)
+            {
+                *sums.entry((w.to_string(), current.0.to_string())).or_default() += 1;
             }
             if kind.contains('S') || kind.contains('M') {
                 writer.insert(byte, current.0);

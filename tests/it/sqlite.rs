@@ -168,7 +168,8 @@ fn every_table_comes_back_as_it_was() {
             let name = view.split_whitespace().next().expect("name");
             let sql = format!("SELECT * FROM {name}");
             let (mut a, mut b) = (duck_rows(&before, &sql, &[]), lite_rows(&stock, &sql, &[]));
-            (a.sort(), b.sort());
+            a.sort();
+            b.sort();
             assert_eq!(a, b, "{name}");
             views += 1;
         }
@@ -326,7 +327,8 @@ fn report_queries_agree() {
                 let (mut a, mut b) =
                     (duck_rows(&engine, sql, &chosen), lite_rows(&other, sql, &chosen));
                 // The engines put NULL at other ends.
-                (a.sort(), b.sort());
+                a.sort();
+                b.sort();
                 *seen.entry(name.as_str()).or_default() += usize::from(!a.is_empty());
                 assert_eq!(a, b, "{name} with {chosen:?} on {path}");
             }
@@ -351,7 +353,8 @@ fn differences_of_two_databases_agree() {
     let other = rusqlite::Connection::open(&one_lite).unwrap();
     other.execute_batch(&format!("ATTACH '{}' AS other", two_lite.display())).unwrap();
     let (mut a, mut b) = (duck_rows(&engine, &sql, &[]), lite_rows(&other, &sql, &[]));
-    (a.sort(), b.sort());
+    a.sort();
+    b.sort();
     assert!(a.len() > 50);
     assert_eq!(a, b);
     let text = |p: &PathBuf| p.to_str().unwrap().to_owned();

@@ -32,7 +32,7 @@ fn fixture(name: &str) -> PathBuf {
 
 /// Edges of a graph as `from to kind`, by name.
 fn edges(db: &Path, more: &[&str]) -> Vec<String> {
-    let mut arguments = vec!["graph", utf8(&db), "--format", "json"];
+    let mut arguments = vec!["graph", utf8(db), "--format", "json"];
     arguments.extend(more);
     let graph: serde_json::Value = serde_json::from_str(&ok(&arguments)).unwrap();
     let name = |id: &serde_json::Value| {
@@ -207,7 +207,7 @@ fn each_kind_of_damage_is_named_with_its_place() {
         ("0:12 2", "0:77 2", "unknown-instruction", 65),
     ] {
         assert!(good.contains(from), "{from:?}");
-        let path = scratch.write("damaged.wet", &good.replacen(from, to, 1));
+        let path = scratch.write("damaged.wet", good.replacen(from, to, 1));
         let (exit, error, db) = build_in(&scratch, &[&path], &[]);
         let found = rows(&db, "SELECT code, first_position FROM diagnostic");
         let place = format!("{code},{}:{line}", path.display());
@@ -271,7 +271,7 @@ fn an_elf_file_names_functions_and_tells_kinds_apart() {
     let other = repository("examples/fir/fir");
     let (code, error, _) = build_in(&scratch, &[&whole], &["--elf", other.to_str().unwrap()]);
     assert!(code == 2 && error.contains("fall in no function"), "{code}: {error}");
-    let path = scratch.write("other.wet", &file.replace(" demo.c main ", " demo.c mine "));
+    let path = scratch.write("other.wet", file.replace(" demo.c main ", " demo.c mine "));
     let (code, error, _) = build_in(&scratch, &[&path], &["--elf", elf]);
     assert!(code == 0 && error.contains("is in mine, the ELF file in main"), "{code}: {error}");
 }
@@ -352,7 +352,7 @@ fn every_command_says_what_it_can() {
     let other = scratch.path("other.duckdb");
     let changed = scratch.write(
         "changed.wet",
-        &before.replace(
+        before.replace(
             "SIZE 3\n    0:20 0\n    1:20 1\n    2:20 2\n",
             "SIZE 2\n    0:20 0\n    1:20 1\n",
         ),

@@ -105,7 +105,7 @@ pub fn write(
         out,
         "\"PROCESSES\": [[\"PROCESS_ID\", \"PROCESS_DATA\"],\n[{pid}, {{\"INSTR_COUNT\": {total},\n"
     )?;
-    write!(out, "\"INSTR_COUNT_PER_THREAD\": [{}],\n", list(&graph.instructions))?;
+    writeln!(out, "\"INSTR_COUNT_PER_THREAD\": [{}],", list(&graph.instructions))?;
     write!(out, "\"IMAGES\": [[\"IMAGE_ID\", \"LOAD_ADDR\", \"SIZE\", \"IMAGE_DATA\"]")?;
     let of = dictionary.image_of(run);
     let mut home = vec![None; index(SPECIALS)];
@@ -129,7 +129,7 @@ pub fn write(
         let (source, target, counts) = (source + 1, target + 1, list(&counts));
         write!(out, ",\n[{}, {source}, {target}, {}, [{counts}]]", i + 1, kind.number())?;
     }
-    Ok(write!(out, "]}}]]}}\n")?)
+    Ok(writeln!(out, "]}}]]}}")?)
 }
 
 /// Names of files and images, of types of edges and of special nodes.
@@ -197,7 +197,7 @@ fn write_blocks(
         let (length, count) = (b.length, executions[i]);
         write!(out, ",\n[{id}, \"{offset:#x}\", {size}, {length}, {last}, {count}]")?;
     }
-    Ok(write!(out, "],\n")?)
+    Ok(writeln!(out, "],")?)
 }
 
 fn write_routines(

@@ -16,7 +16,7 @@ pub fn write(
     pid: i64,
     run: Run,
 ) -> Result<(), ExportError> {
-    write!(out, "{{\"MAJOR_VERSION\": 1, \"MINOR_VERSION\": 0, \"PROCESSES\": [\n")?;
+    writeln!(out, "{{\"MAJOR_VERSION\": 1, \"MINOR_VERSION\": 0, \"PROCESSES\": [")?;
     write!(
         out,
         "[\"PROCESS_ID\", \"STRING_DICTIONARY\", \"TRANSITION_TABLE\", \"THREAD_DATA\"],\n[{pid}, {{}},\n"
@@ -57,7 +57,7 @@ pub fn write(
         chunk.finish(out)?;
         write!(out, "]]")?;
     }
-    Ok(write!(out, "]]]}}\n")?)
+    Ok(writeln!(out, "]]]}}")?)
 }
 
 /// A row of the trace data that is being made.

@@ -139,8 +139,9 @@ impl Runs {
     /// Writes the events that stand before the run at the front.
     fn emit_events(&mut self, out: &mut RunBatch) {
         let first = self.first;
-        while let Some((_, event)) = self.events.pop_front_if(|(run, _)| *run <= first) {
-            out.events.push((out.block.len() as u32, event));
+        while self.events.front().is_some_and(|(run, _)| *run <= first) {
+            let event = self.events.pop_front().map(|(_, event)| event);
+            out.events.extend(event.map(|event| (out.block.len() as u32, event)));
         }
     }
 

@@ -106,10 +106,10 @@ impl Free<'_> {
 
 impl KnownFunctions {
     /// Numbers the paths of described functions, and fills `path_function` and `path_block_line`.
-    pub fn describe<'s>(
+    pub fn describe(
         described: Vec<At<Described>>,
         names: &mut FunctionNames,
-        space: &'s AddressSpace,
+        space: &AddressSpace,
         load: &mut Load,
     ) -> Result<KnownFunctions, BuildError> {
         let mut free = Free { space, symbols: symbols(space), used: BTreeSet::new() };

@@ -118,11 +118,10 @@ impl Stacks<'_, '_, '_> {
         frame: &Frame,
         symbols: &BTreeMap<&str, Vec<FunctionRef>>,
     ) -> FunctionId {
-        let id = match symbols.get(frame.function.as_str()).map(Vec::as_slice) {
+        match symbols.get(frame.function.as_str()).map(Vec::as_slice) {
             Some([one]) => self.names.symbol(*one),
             _ => self.names.named(&frame.function, frame.file.as_deref()),
-        };
-        id
+        }
     }
 
     fn frame(&mut self, at: &At<Frame>, live: Live, rows: &mut Rows) -> Result<(), BuildError> {
@@ -132,7 +131,7 @@ impl Stacks<'_, '_, '_> {
             frame_id: live.call.get(),
             call_id: live.call,
             function_id: live.function,
-            file_id: frame.file.as_deref().and_then(|f| Some(self.load.files.id(f))),
+            file_id: frame.file.as_deref().map(|f| self.load.files.id(f)),
             line: frame.line,
             slots: frame.slots.as_ref().map(|s| s.len() as u32),
             next_slot: frame.next_slot,

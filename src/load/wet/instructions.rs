@@ -144,8 +144,8 @@ impl<'s> Instructions<'s> {
         let id = InstructionId::at(self.list.len());
         self.list.push(Instruction {
             address,
-            function: function,
-            file: path.and_then(|p| Some(load.files.id(p))),
+            function,
+            file: path.map(|p| load.files.id(p)),
             line: said.and_then(|s| s.line).or(found.as_ref().map(|f| f.1)),
             executions: 0,
             decoded: decoded.and_then(|(d, bytes)| d.decode(address, bytes, thumb)),

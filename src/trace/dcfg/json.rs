@@ -43,10 +43,8 @@ pub fn mend_end(text: &[u8]) -> Option<Vec<u8>> {
             _ if string => {}
             b'[' => open.push(b']'),
             b'{' => open.push(b'}'),
-            close @ (b']' | b'}') => {
-                if open.pop() != Some(close) {
-                    break;
-                }
+            close @ (b']' | b'}') if open.pop() != Some(close) => {
+                break;
             }
             b',' if open.last() == Some(&b']') => match &mut good {
                 Some((at, then)) if *then == open => *at = i,

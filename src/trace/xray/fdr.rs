@@ -220,13 +220,13 @@ impl Cursor {
 }
 
 /// Type and bytes of a custom (None) or typed event whose record stands at `at`.
-pub fn data<'a>(
-    bytes: &'a [u8],
+pub fn data(
+    bytes: &[u8],
     block_layout: Layout,
     version: u16,
     at: usize,
     length: usize,
-) -> (Option<u16>, &'a [u8]) {
+) -> (Option<u16>, &[u8]) {
     let record = &bytes[at..at + METADATA];
     let typed = block_layout.kind(record[0]) == Some(TYPED_EVENT);
     let place = if version >= 5 { 9 } else { 13 };

@@ -13,7 +13,7 @@ use tables::{A32, A64, RV64, T32};
 fn exception_returns_are_told_from_returns() {
     let kind = |isa, thumb, word: u32| {
         let bytes = match thumb && word > 0xffff {
-            true => (word << 16 | word >> 16).to_le_bytes(),
+            true => word.rotate_right(16).to_le_bytes(),
             false => word.to_le_bytes(),
         };
         Pcode::new(isa, false).decode(0x8000, &bytes, thumb).map(|d| d.flow.kind)
