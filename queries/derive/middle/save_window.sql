@@ -2,7 +2,7 @@
 -- reads: part_run, reload_code, window_store, window_cell, live_store, live_cell, byte_read
 -- known_store: as window_store, with those before that still lie in memory, and exposed_id (first read that is no restore, NULL: none so far)
 -- window_restore: read_id (the load), store_id, write_id (of the register), write_code
--- save_cell: cells that a candidate stores with their writer and, if that is a restore, the same cell of that store (next)
+-- save_cell: cells that a candidate stores with their writer and, if that is a restore, the same cell of that store (next); call_id 0: a save of before
 -- each: window
 CREATE OR REPLACE TEMP TABLE every_store AS
 SELECT *, NULL::BIGINT AS exposed_id, true AS is_new FROM window_store
@@ -33,7 +33,7 @@ WITH cell AS (
     SELECT row_number() OVER () AS node, *
     FROM (SELECT DISTINCT c.store_id, c.call_id, c.cell, c.write_id, c.writer_call_id, c.writer_code, r.store_id AS restored_id
           FROM window_cell c SEMI JOIN window_store s ON s.store_id = c.store_id LEFT JOIN window_restore r ON r.write_id = c.write_id
-          UNION ALL SELECT store_id, NULL, cell, write_id, writer_call_id, writer_code, NULL FROM live_cell))
+          UNION ALL SELECT store_id, 0, cell, write_id, writer_call_id, writer_code, NULL FROM live_cell))
 SELECT c.*, n.node AS next FROM cell c LEFT JOIN cell n ON n.store_id = c.restored_id AND n.cell = c.cell;
 -- To begin with, all are taken for saves that did not plainly store what their own instance wrote.
 CREATE OR REPLACE TEMP TABLE save AS
