@@ -87,7 +87,7 @@ fn callgrind(text: &str) -> Callgrind {
     let mut found = Callgrind::default();
     let mut names: HashMap<String, String> = HashMap::new();
     let (mut function, mut callee, mut calls) = (String::new(), String::new(), None);
-    let mut lines = text.lines();
+    let lines = text.lines();
     for line in lines {
         if let Some((key, value)) = line.split_once('=') {
             let (id, name) = value.split_once(' ').unwrap_or((value, ""));
