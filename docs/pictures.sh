@@ -16,7 +16,7 @@ jpeg=$part/jpeg.duckdb
 # One's own program: needs valgrind
 if command -v valgrind >/dev/null; then
     gcc -g -O1 -fno-inline -ffile-prefix-map="$PWD"=. -o "$part/words" examples/words/words.c
-    cp README.md "$part/text.txt"
+    cp LICENSE-APACHE "$part/text.txt"
     (cd "$part" && "$addfg" record --quiet -o words.duckdb -- ./words text.txt >/dev/null)
     "$addfg" graph "$part/words.duckdb" --focus main --depth 2 --min-bytes 64 --top 14 -o $images/words.svg
 fi
