@@ -41,13 +41,15 @@ SELECT sum(length(b)) FROM t WHERE a BETWEEN 100 AND 2000;
 SQL
 jpeg="$here/../examples/jpeg"
 if gcc -O2 -w -o encode "$jpeg/encode.c" -lm && ./encode image.jpg 512 &&
-    gcc -g -O2 -w -static -nostdlib -fno-stack-protector -ffunction-sections -Wl,--gc-sections -o decode "$jpeg/decode.c"; then
+    gcc -g -O1 -w -static -nostdlib -fno-stack-protector -fno-asynchronous-unwind-tables -ffunction-sections -Wl,--gc-sections \
+        -o decode "$jpeg/decode.c"; then
     programs=("JPEG, 512 x 512, 30 times|./decode image.jpg 30")
 else
     programs=()
 fi
 tool bzip2 bzip2 && programs+=("bzip2 of 4 MB|bzip2 -kfc text")
-tool python3 CPython && programs+=("CPython|python3 -S script.py")
+# Not what stands before it in the path and starts it.
+tool python3 CPython && programs+=("CPython|$(python3 -c "import sys; print(sys.executable)") -S script.py")
 tool lua5.4 Lua && programs+=("Lua|lua5.4 script.lua")
 tool sqlite3 SQLite && programs+=("SQLite|sqlite3 :memory: -init script.sql .quit")
 
