@@ -19,7 +19,7 @@ mkdir -p "$work"
 tool() { command -v "$1" > /dev/null || { echo "skipped: $2: $1 is not installed" >&2; return 1; }; }
 
 cd "$work"
-head -c 3000000 /dev/urandom | base64 > text
+head -c 300000 /dev/urandom | base64 > text
 cat > script.py <<'PY'
 words = {}
 for i in range(200000):
@@ -47,7 +47,7 @@ if gcc -O2 -w -o encode "$jpeg/encode.c" -lm && ./encode image.jpg 512 &&
 else
     programs=()
 fi
-tool bzip2 bzip2 && programs+=("bzip2 of 4 MB|bzip2 -kfc text")
+tool bzip2 bzip2 && programs+=("bzip2 of 400 kB|bzip2 -kfc text")
 # Not what stands before it in the path and starts it.
 tool python3 CPython && programs+=("CPython|$(python3 -c "import sys; print(sys.executable)") -S script.py")
 tool lua5.4 Lua && programs+=("Lua|lua5.4 script.lua")

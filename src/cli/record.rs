@@ -31,6 +31,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let quiet = args.how.quiet;
     let options = args.how.options(output.clone());
     load::refuse_existing(&options)?;
+    if let Some(kept) = args.keep.as_ref().filter(|kept| kept.exists() && !options.force) {
+        anyhow::bail!("{} exists; --force replaces it", kept.display());
+    }
     let recorder = Recorder::find()?;
     // The terminal interrupts the program, too: its recording is to be finished.
     let _ = ctrlc::set_handler(|| {});

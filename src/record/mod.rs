@@ -36,16 +36,18 @@ impl Recording {
     ) -> Result<(Recording, Input), RecordError> {
         let program = command.first().map_or_else(String::new, |p| p.to_string_lossy().into());
         let start = |error| RecordError::Start { program: program.clone(), error };
+        let kept = keep.map(|path| {
+            let failed = |error| RecordError::Io { path: path.display().to_string(), error };
+            File::create(path).and_then(|file| Ok((file, io::pipe()?))).map_err(failed)
+        });
+        let kept = kept.transpose()?;
         let (stream, writer) = io::pipe().map_err(start)?;
         let child = recorder.spawn(command, writer).map_err(start)?;
         let mut recording = Recording { child, keeper: None };
         let name = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-        let input = match keep {
+        let input = match kept {
             None => Input::from_reader(&name, Box::new(stream)),
-            Some(path) => {
-                let failed = |error| RecordError::Io { path: path.display().to_string(), error };
-                let (reader, copy) = io::pipe().map_err(failed)?;
-                let file = File::create(path).map_err(failed)?;
+            Some((file, (reader, copy))) => {
                 let keep = move || keep_stream(stream, file, copy);
                 recording.keeper = Some(std::thread::spawn(keep));
                 Input::from_reader(&name, Box::new(reader))
