@@ -19,7 +19,8 @@ pub struct Listing {
 pub enum ListingError {
     #[error(transparent)]
     Duckdb(#[from] duckdb::Error),
-    #[error(transparent)]
+    // Not transparent: who reads the chain finds that nobody listens any more.
+    #[error("the table cannot be written")]
     Io(#[from] std::io::Error),
 }
 

@@ -108,3 +108,17 @@ fn help() {
     let program = Path::new(env!("CARGO_BIN_EXE_addfg")).to_owned();
     trycmd::TestCases::new().register_bin("addfg", program).case("tests/cli/*.trycmd");
 }
+
+#[test]
+fn nobody_reading_any_more_is_no_error() {
+    let db = example("fir", "pairs");
+    for arguments in [&["info"][..], &["sql", "FROM opcode_line, range(100)"], &["graph"]] {
+        let (name, more) = arguments.split_first().expect("a command");
+        let mut command = command(&[&[name, utf8(&db)], more].concat());
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().expect("addfg runs");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("addfg ends");
+        assert_eq!((output.status.code(), said(&output).as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
