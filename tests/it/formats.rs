@@ -397,7 +397,9 @@ fn layouts_read_genuine_logs() {
         let mut gather = Gather { isa: Some(isa), ..Gather::default() };
         layout.read(Input::from_bytes(file, &bytes).unwrap(), &context, &mut gather).unwrap();
         assert!(gather.steps.len() >= steps, "{file}: {:#?}", gather.steps);
-        assert!(gather.diagnostics.is_empty(), "{file}: {:?}", gather.diagnostics);
+        // Five lines of a log need not have what every item of the layout is for.
+        let told = gather.diagnostics.iter().filter(|d| !d.contains("Info item-unused"));
+        assert_eq!(told.collect::<Vec<_>>(), [""; 0], "{file}");
         assert!(gather.steps.iter().any(|s| s.contains(" W0x")), "{file}");
         println!("{file}: {:#?}", gather.steps);
     }
