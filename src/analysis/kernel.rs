@@ -74,6 +74,7 @@ impl<O: Output> Data<O> {
         for (address, n, cell) in versions {
             let there = to.wrapping_add(address - from);
             let page = self.memory.mark(there, 1, false);
+            self.saves.copy(cell.write, n);
             self.write_memory(page, (there, n), Cell { insn: cell.insn | Cell::SLOT, ..cell });
         }
         self.forget(from, bytes);

@@ -65,8 +65,8 @@ impl<O: Output> Machine<O> {
                 OperationKind::Load { .. } => self.load(t, op, call, copies, run),
                 OperationKind::Store { .. } => self.store(t, op, call, copies, run),
             }
-            if self.data.saves.exposes() {
-                self.expose(t, seq);
+            if self.data.saves.has_met() {
+                self.settle(t, seq);
             }
         }
     }
@@ -167,17 +167,17 @@ impl<O: Output> Machine<O> {
         data.write_memory(page, (address, op.size.into()), new);
     }
 
-    /// The access before, of thread `t` or of the kernel, has read what live saves stored.
-    #[cold]
-    pub fn expose(&mut self, t: usize, seq: u64) {
-        for save in self.data.saves.take_read() {
-            let Some(call) = self.data.saves.mark_exposed(save, seq) else { continue };
+    /// The access before, of thread `t` or of the kernel, was the end of live saves.
+    #[inline(never)]
+    pub fn settle(&mut self, t: usize, seq: u64) {
+        while let Some((save, met)) = self.data.saves.next_met() {
+            let call = self.data.saves.call(save);
             let lives_in = |t: &usize| {
                 self.threads.get(*t).is_some_and(|thread| thread.calls.find(call).is_some())
             };
             let owner = std::iter::once(t).chain(0..self.threads.len()).find(lives_in);
             if let Some(owner) = owner {
-                self.data.expose(&mut self.threads[owner], save);
+                self.data.met(&mut self.threads[owner], save, met, seq);
             }
         }
     }
@@ -217,11 +217,13 @@ impl<O: Output> Data<O> {
         loop {
             let len = left.min(PAGE - at % PAGE);
             let base = at - at % PAGE;
-            let sums = &mut self.sums;
+            let (sums, saves) = (&mut self.sums, &mut self.saves);
             let (pools, words) = self.memory.shadow(page);
             pools.write(words, base, at % PAGE, len, new, |cell, n| {
                 if let Some(writer) = cell.dead_writer() {
                     sums.dead(writer, n);
+                } else if cell.is_saved() {
+                    saves.overwrite(cell.write, n);
                 }
             });
             left -= len;

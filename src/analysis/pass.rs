@@ -384,26 +384,33 @@ impl<O: Output> Machine<O> {
     }
 }
 
+impl<C: CodeMap, O: Output> Pass<C, O> {
+    /// An event, most likely of this thread, may have been the end of saves.
+    fn settle(&mut self, thread: usize) {
+        self.machine.settle(thread, self.seq.saturating_sub(1).max(1));
+    }
+}
+
 impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
     fn system_call(&mut self, call: &SystemCall) {
-        let thread = call.thread as usize;
         for access in &call.accesses {
             self.machine.data.kernel_access(access);
-            if self.machine.data.saves.exposes() {
-                self.machine.expose(thread, self.seq.saturating_sub(1).max(1));
-            }
+            self.settle(call.thread as usize);
         }
     }
 
     fn image_map(&mut self, map: &ImageMap) {
         self.machine.data.map(map.address, map.bytes);
+        self.settle(0);
     }
 
     fn image_unmap(&mut self, address: u64, bytes: u64) {
         self.machine.data.forget(address, bytes);
+        self.settle(0);
     }
 
     fn memory_move(&mut self, from: u64, to: u64, bytes: u64) {
         self.machine.data.move_memory(from, to, bytes);
+        self.settle(0);
     }
 }

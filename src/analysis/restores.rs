@@ -7,7 +7,7 @@ use super::flows::FlowHint;
 use super::mutation::Mutation;
 use super::origin::{Origin, Packed, Source, StackSide};
 use super::place::PlaceCode;
-use super::saves::{Load, Piece, Save, Store, holds, note_piece_reader};
+use super::saves::{Load, Met, Piece, Save, Store, holds, note_piece_reader};
 use super::shadow::{AccessId, Cell, Registers, access};
 use super::sums::EdgeHint;
 use super::{Communication, Output, SavedRegister};
@@ -50,6 +50,7 @@ impl<O: Output> Data<O> {
             restores: 0,
             last_restore: None,
             exposed: None,
+            left: store.register.size,
         };
         let index = self.saves.add(save);
         if let Some(frame) = thread.calls.top_mut() {
@@ -84,13 +85,12 @@ impl<O: Output> Data<O> {
     fn restored_save(&mut self, load: &Load) -> Option<u32> {
         let first = self.memory.byte(load.address);
         let index = *self.saves.by_store.get(&first.write).filter(|_| first.is_saved())?;
-        let Save { store, exposed, .. } = &self.saves.list[index as usize];
+        let store = &self.saves.list[index as usize].store;
         let values_agree =
             load.value.is_none() || store.value.is_none() || load.value == store.value;
         let same = store.call == load.call
             && store.register == load.register
             && store.address == load.address
-            && exposed.is_none()
             && values_agree;
         let all = same
             && (1..u64::from(load.register.size)).all(|i| {
@@ -130,12 +130,21 @@ impl<O: Output> Data<O> {
         }
     }
 
-    /// Something other than a restore has read what a save of an instance of `owner` stored: now
-    /// the save's read of the register counts.
+    /// The access at `seq` was the end of a save of an instance of `owner`.
+    pub fn met(&mut self, owner: &mut Thread, index: u32, met: Met, seq: u64) {
+        let Some(depth) = owner.calls.find(self.saves.call(index)) else { return };
+        if met == Met::Read {
+            self.saves.list[index as usize].exposed = Seq::new(seq);
+            self.expose(owner, depth, index);
+        }
+        self.drop_save(owner, depth, index);
+    }
+
+    /// Something other than a restore has read what a save stored: now its read of the register
+    /// counts.
     #[cold]
-    pub fn expose(&mut self, owner: &mut Thread, index: u32) {
+    fn expose(&mut self, owner: &mut Thread, depth: usize, index: u32) {
         let store = self.saves.list[index as usize].store;
-        let Some(depth) = owner.calls.find(store.call) else { return };
         let pieces = std::mem::take(&mut self.saves.list[index as usize].pieces);
         let mut fed_by: Vec<AccessId> = Vec::new();
         let mut rows: Vec<(Cell, Communication)> = Vec::new();
@@ -158,11 +167,37 @@ impl<O: Output> Data<O> {
         }
         self.note_exposed(owner, depth, &pieces);
         self.saves.list[index as usize].pieces = pieces;
+    }
+
+    /// A save ends before its instance, which is at `depth` of its thread's stack.
+    fn drop_save(&mut self, owner: &mut Thread, depth: usize, index: u32) {
         let activation = &mut owner.calls.frame_mut(depth).payload;
-        let list = &self.saves.list;
-        let live = activation.saves.iter().map(|&i| &list[i as usize]);
-        activation.save_mask =
-            live.filter(|s| s.exposed.is_none()).fold(0, |m, s| m | mask(s.store.register));
+        let Some(place) = activation.saves.iter().rposition(|&i| i == index) else { return };
+        activation.saves.remove(place);
+        let live = activation.saves.iter().map(|&i| &self.saves.list[i as usize]);
+        activation.save_mask = live.fold(0, |m, s| m | mask(s.store.register));
+        // What was pending before it is so for the saves behind it: of this instance, and of those
+        // that it has called since.
+        let pieces = std::mem::take(&mut self.saves.list[index as usize].pieces);
+        let store = self.saves.list[index as usize].store;
+        let same = mask(store.register);
+        let mut place = place;
+        for frame in &owner.calls.frames()[depth..] {
+            let saves = &frame.payload.saves[place.min(frame.payload.saves.len())..];
+            place = 0;
+            if frame.payload.save_mask & same == 0 {
+                continue;
+            }
+            for &behind in saves {
+                let behind = &mut self.saves.list[behind as usize].pieces;
+                for piece in behind.iter_mut().filter(|p| p.pending == store.access) {
+                    let mine = pieces.iter().find(|p| holds(p.span, piece.span.offset));
+                    piece.pending = mine.map_or(0, |p| p.pending);
+                }
+            }
+        }
+        self.saves.list[index as usize].pieces = pieces;
+        self.end_save(&mut owner.registers, index);
     }
 
     /// Adds what a piece of an exposed save fed to the sums and flows. `first`: it is a transfer of
@@ -229,7 +264,7 @@ impl<O: Output> Data<O> {
         }
     }
 
-    /// The instance of a save ends.
+    /// A save ends.
     pub fn end_save(&mut self, registers: &mut Registers, index: u32) {
         let save = &self.saves.list[index as usize];
         let store = &save.store;

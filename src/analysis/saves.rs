@@ -2,12 +2,15 @@
 //! does with them.
 //!
 //! A save's own read of its register counts late, if at all: when it is exposed. So a live save
-//! keeps a copy of the register's cells as they were.
+//! keeps a copy of the register's cells as they were. A save that is exposed, or whose bytes are all
+//! overwritten, can be neither restored nor exposed any more and is dropped: so an instance that
+//! lives long, as the loop of an interpreter does, has no more of them than its frame has room for.
 
 use super::shadow::{AccessId, Cell, Registers};
 use crate::event::RegSpan;
 use crate::id::{CallId, InstructionId, Seq};
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 
 /// Bytes of a register as they were when saved.
 #[derive(Clone, Debug)]
@@ -53,6 +56,17 @@ pub struct Save {
     pub(super) restores: u32,
     pub(super) last_restore: Option<Seq>,
     pub(super) exposed: Option<Seq>,
+    /// Bytes that stand where it stored them.
+    pub(super) left: u16,
+}
+
+/// What an access does to a live save.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Met {
+    /// It reads some of its bytes, and is no restore.
+    Read,
+    /// It overwrites the last of them.
+    Overwritten,
 }
 
 impl Save {
@@ -68,37 +82,68 @@ pub struct Saves {
     pub(super) list: Vec<Save>,
     pub(super) free: Vec<u32>,
     pub(super) by_store: FxHashMap<AccessId, u32>,
-    /// Those whose bytes the current access has read.
-    pub(super) read: Vec<u32>,
+    /// Those that the current access is the end of.
+    met: VecDeque<(u32, Met)>,
+    /// A store that no live save has made.
+    other: AccessId,
 }
 
 impl Saves {
     /// Something other than a restore read what `store` wrote.
     pub fn read(&mut self, store: AccessId) {
         if let Some(&save) = self.by_store.get(&store) {
-            self.read.push(save);
+            self.met.push_back((save, Met::Read));
         }
     }
 
-    /// Whether the access before exposes any save.
+    /// `bytes` of what `store` wrote, which may have been a save, are overwritten.
+    pub fn overwrite(&mut self, store: AccessId, bytes: u64) {
+        if store == self.other {
+            return;
+        }
+        let Some(&index) = self.by_store.get(&store) else {
+            self.other = store;
+            return;
+        };
+        let save = &mut self.list[index as usize];
+        save.left = save.left.saturating_sub(bytes as u16);
+        if save.left == 0 {
+            self.met.push_back((index, Met::Overwritten));
+        }
+    }
+
+    /// `bytes` of what `store` wrote, which may have been a save, stand elsewhere, too.
+    pub fn copy(&mut self, store: AccessId, bytes: u64) {
+        if let Some(&index) = self.by_store.get(&store) {
+            let save = &mut self.list[index as usize];
+            save.left = save.left.saturating_add(bytes as u16);
+        }
+    }
+
+    /// Whether the access before was the end of a save.
     #[inline]
-    pub fn exposes(&self) -> bool {
-        !self.read.is_empty()
+    pub fn has_met(&self) -> bool {
+        !self.met.is_empty()
     }
 
-    /// The saves whose bytes the access before has read.
-    pub fn take_read(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.read)
-    }
-
-    /// The instance of a save that step `seq` exposes; None if it was exposed before.
-    pub fn mark_exposed(&mut self, save: u32, seq: u64) -> Option<CallId> {
-        let save = &mut self.list[save as usize];
-        if save.exposed.is_some() {
-            return None;
+    /// The next save that the access before was the end of.
+    pub fn next_met(&mut self) -> Option<(u32, Met)> {
+        loop {
+            let (save, met) = self.met.pop_front()?;
+            // An access may read it in several parts.
+            if self.is_live(save) {
+                return Some((save, met));
+            }
         }
-        save.exposed = Seq::new(seq);
-        Some(save.store.call)
+    }
+
+    fn is_live(&self, save: u32) -> bool {
+        self.by_store.get(&self.list[save as usize].store.access) == Some(&save)
+    }
+
+    /// The instance of a save.
+    pub fn call(&self, save: u32) -> CallId {
+        self.list[save as usize].store.call
     }
 
     /// Room for the pieces of the save that is added next.
