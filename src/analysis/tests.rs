@@ -29,6 +29,7 @@ struct Rows {
     communications: Vec<Communication>,
     flows: Vec<Flow>,
     calls: Vec<Call>,
+    saved: Vec<SavedRegister>,
 }
 
 impl Output for Rows {
@@ -39,7 +40,9 @@ impl Output for Rows {
         self.calls.push(row);
     }
     fn interval(&mut self, _: Interval) {}
-    fn saved_register(&mut self, _: SavedRegister) {}
+    fn saved_register(&mut self, row: SavedRegister) {
+        self.saved.push(row);
+    }
     fn flow(&mut self, row: Flow) {
         self.flows.push(row);
     }
@@ -259,4 +262,65 @@ fn one_write_on_both_sides_of_another_is_one_transfer() {
         sums.collect::<Vec<_>>()
     };
     assert_eq!((of(0), of(1)), (vec![(9, 3)], vec![(3, 3)]));
+}
+
+/// A loop that spills what it was given keeps no more saves than there is room in its frame,
+/// whether it overwrites them or reads them otherwise.
+#[test]
+fn saves_that_can_not_be_restored_any_more_are_dropped() {
+    for read_otherwise in [false, true] {
+        let mut pass = empty_pass();
+        let register = RegSpan { offset: 8, size: 8 };
+        let access = RegAccess { span: register, control: false };
+        let operand = |is_write| MemOperand {
+            is_write,
+            size: 8,
+            address: Expr::Unknown,
+            guard: None,
+            stack_relative: true,
+            control: false,
+            data_register: is_write.then_some(register),
+        };
+        let code = [
+            (0x100, instruction(FlowKind::Call)),
+            (0x200, Decoded { writes: vec![access], ..instruction(FlowKind::Return) }),
+            (
+                0x104,
+                Decoded {
+                    reads: vec![access],
+                    memory: vec![operand(true)],
+                    ..instruction(FlowKind::Next)
+                },
+            ),
+            (0x108, Decoded { memory: vec![operand(false)], ..instruction(FlowKind::Next) }),
+            (0x10c, instruction(FlowKind::Jump)),
+        ];
+        for (i, (address, decoded)) in (0..).zip(code) {
+            let is_write = decoded.memory.first().map(|o| o.is_write);
+            pass.add_insn(InsnDef { address, ..InsnDef::default() }, decoded);
+            let mem = is_write.map(|is_write| MemShape { is_write, size: 8, operand: 0 });
+            pass.add_block(BlockDef {
+                steps: vec![BlockStep { insn: i, executed: true, mem: mem.iter().len() as u16 }],
+                mem: mem.into_iter().collect(),
+            });
+        }
+        for round in 0..100u64 {
+            // In turn at two places.
+            let place = 0x5000 + round % 2 * 8;
+            let block = if read_otherwise { vec![0, 1, 2, 3, 4] } else { vec![0, 1, 2, 4] };
+            let addresses = if read_otherwise { vec![place, place] } else { vec![place] };
+            pass.push(&RunBatch { block, addresses, ..RunBatch::default() });
+        }
+        let saves = &pass.machine.data.saves;
+        let live = saves.list.len() - saves.free.len();
+        assert_eq!((live, saves.by_store.len()), if read_otherwise { (0, 0) } else { (2, 2) });
+        assert!(saves.list.len() <= 3, "{}", saves.list.len());
+        pass.finish();
+        let saved = pass.output().saved.iter();
+        let exposed = saved.filter(|s| s.exposed.is_some()).count();
+        assert_eq!(
+            (pass.output().saved.len(), exposed),
+            (100, if read_otherwise { 100 } else { 0 })
+        );
+    }
 }
