@@ -38,7 +38,8 @@ CREATE TABLE system_call_access (
     system_call_id INTEGER NOT NULL, ordinal INTEGER NOT NULL, is_write BOOLEAN NOT NULL, address UBIGINT NOT NULL,
     bytes UBIGINT NOT NULL, source VARCHAR);
 CREATE TABLE mapping (
-    seq BIGINT, kind VARCHAR NOT NULL, address UBIGINT NOT NULL, bytes UBIGINT NOT NULL, file_offset UBIGINT, path VARCHAR);
+    seq BIGINT, kind VARCHAR NOT NULL, address UBIGINT NOT NULL, bytes UBIGINT NOT NULL, file_offset UBIGINT,
+    to_address UBIGINT, path VARCHAR);
 CREATE TABLE allocation (
     seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, address UBIGINT NOT NULL, bytes UBIGINT);
 CREATE TABLE signal_event (seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, number INTEGER);
@@ -191,12 +192,13 @@ COMMENT ON COLUMN system_call_access.is_write IS 'The kernel wrote, else read';
 COMMENT ON COLUMN system_call_access.address IS 'Address';
 COMMENT ON COLUMN system_call_access.bytes IS 'Bytes';
 COMMENT ON COLUMN system_call_access.source IS 'Where they come from or go to (<read: words.txt>), NULL: the kernel';
-COMMENT ON TABLE mapping IS 'Files and memory that are mapped and unmapped, where the trace tells';
+COMMENT ON TABLE mapping IS 'Files and memory that are mapped, unmapped and moved, where the trace tells';
 COMMENT ON COLUMN mapping.seq IS 'Last step before it, NULL: before the first';
-COMMENT ON COLUMN mapping.kind IS 'map or unmap';
+COMMENT ON COLUMN mapping.kind IS 'map, unmap or move';
 COMMENT ON COLUMN mapping.address IS 'First address';
 COMMENT ON COLUMN mapping.bytes IS 'Bytes';
 COMMENT ON COLUMN mapping.file_offset IS 'Map: offset into the file, in bytes';
+COMMENT ON COLUMN mapping.to_address IS 'Move: where the first address is from then on';
 COMMENT ON COLUMN mapping.path IS 'Map: the file, NULL: memory without one';
 COMMENT ON TABLE allocation IS 'Memory that the program asks its allocator for, where the trace tells';
 COMMENT ON COLUMN allocation.seq IS 'Last step before it, NULL: before the first';

@@ -6,6 +6,7 @@ use crate::id::InstructionId;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::replay::slice::Bounds;
+use crate::text::visible;
 use crate::views::slice::{self, Along, Direction, Shown};
 use duckdb::types::Value;
 use std::path::PathBuf;
@@ -91,6 +92,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         (list_steps(&found, args.format, &mut text)?, "steps")
     };
     write_output(None, &text)?;
+    for (what, names) in ["comes from", "goes to"].into_iter().zip(found.outside()) {
+        if !names.is_empty() {
+            let names = names.iter().map(|(name, bytes)| format!("{} ({bytes} B)", visible(name)));
+            eprintln!("addfg: {what} {}", names.collect::<Vec<_>>().join(", "));
+        }
+    }
     if usize::try_from(all).is_ok_and(|all| all > limit) {
         eprintln!(
             "addfg: {limit} of {all} {what} of the slice; --limit 0 lists all, --group sums them by instruction"

@@ -61,6 +61,16 @@ impl<F: FnMut(Batch)> EventRows<F> {
     }
 }
 
+impl<F: FnMut(Batch)> EventRows<F> {
+    /// Memory is unmapped or moved.
+    fn change(&mut self, kind: &str, (address, bytes): (u64, u64), to_address: Option<u64>) {
+        let (file_offset, path) = (None, None);
+        let row =
+            tables::Mapping { seq: self.seq, kind, address, bytes, file_offset, to_address, path };
+        push(&mut self.mappings, row, &mut self.send);
+    }
+}
+
 /// Pushes a row and sends the batch that it filled.
 fn push<C: Columns>(
     stream: &mut Stream<C>,
@@ -130,15 +140,18 @@ impl<F: FnMut(Batch)> EventSink for EventRows<F> {
             address: map.address,
             bytes: map.bytes,
             file_offset: Some(map.offset),
+            to_address: None,
             path: map.path.as_deref(),
         };
         push(&mut self.mappings, row, &mut self.send);
     }
 
     fn image_unmap(&mut self, address: u64, bytes: u64) {
-        let (seq, kind) = (self.seq, "unmap");
-        let row = tables::Mapping { seq, kind, address, bytes, file_offset: None, path: None };
-        push(&mut self.mappings, row, &mut self.send);
+        self.change("unmap", (address, bytes), None);
+    }
+
+    fn memory_move(&mut self, from: u64, to: u64, bytes: u64) {
+        self.change("move", (from, bytes), Some(to));
     }
 
     fn signal_delivered(&mut self, index: u32, number: u32) {

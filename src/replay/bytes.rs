@@ -65,31 +65,41 @@ impl<T: Copy + Default, const PAGE: usize> ByteMap<T, PAGE> {
     /// Takes the values from `address` to `last` away, those of untouched pages left out: `take` is
     /// told address and value, in order.
     pub fn take(&mut self, address: u64, last: u64, mut take: impl FnMut(u64, T)) {
-        let ((low, from), (high, to)) = (Self::split(address), Self::split(last));
-        // The range may be much larger than what was touched of it.
-        let touched: Vec<u64> = if high - low < self.index.len() as u64 {
-            (low..=high).filter(|n| self.index.contains_key(n)).collect()
-        } else {
-            let range = low..=high;
-            let mut list: Vec<u64> =
-                self.index.keys().copied().filter(|n| range.contains(n)).collect();
-            list.sort_unstable();
-            list
+        self.change(address, last, |at, value| take(at, std::mem::take(value)));
+        let whole = |n: &u64| {
+            let base = n * PAGE as u64;
+            base >= address && base + (PAGE as u64 - 1) <= last
         };
+        for number in self.touched(address, last).into_iter().filter(whole) {
+            self.free.extend(self.index.remove(&number));
+        }
         self.recent = None;
-        for number in touched {
+    }
+
+    /// Tells `take` of the values from `address` to `last`, those of untouched pages left out, by
+    /// address and in order.
+    pub fn change(&mut self, address: u64, last: u64, mut take: impl FnMut(u64, &mut T)) {
+        let ((low, from), (high, to)) = (Self::split(address), Self::split(last));
+        for number in self.touched(address, last) {
             let first = if number == low { from } else { 0 };
             let end = if number == high { to + 1 } else { PAGE };
             let base = number * PAGE as u64;
-            let page = self.page(number);
-            for (i, value) in page[first..end].iter_mut().enumerate() {
-                take(base + (first + i) as u64, std::mem::take(value));
-            }
-            if end - first == PAGE {
-                self.recent = None;
-                self.free.extend(self.index.remove(&number));
-            }
+            let values = self.page(number)[first..end].iter_mut();
+            values.zip(base + first as u64..).for_each(|(value, at)| take(at, value));
         }
+    }
+
+    /// Numbers of the pages from `address` to `last` that were touched, in order.
+    fn touched(&self, address: u64, last: u64) -> Vec<u64> {
+        let (low, high) = (Self::split(address).0, Self::split(last).0);
+        // The range may be much larger than what was touched of it.
+        if high - low < self.index.len() as u64 {
+            return (low..=high).filter(|n| self.index.contains_key(n)).collect();
+        }
+        let numbers = self.index.keys().copied();
+        let mut list: Vec<u64> = numbers.filter(|n| (low..=high).contains(n)).collect();
+        list.sort_unstable();
+        list
     }
 
     /// All touched pages with their first addresses, in no order.

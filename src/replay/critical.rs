@@ -1,8 +1,9 @@
 //! The critical path: the longest chain of steps each of which reads what the one before wrote.
 
+use super::cell::Bytes;
 use super::code::Code;
 use super::error::ReplayError;
-use super::resolve::{Bytes, Step};
+use super::resolve::Step;
 use super::writers::{Communication, Observer, observe};
 use crate::id::{CallId, FunctionId, InstructionId};
 use duckdb::Connection;

@@ -7,10 +7,11 @@
 use super::bytes::ByteMap;
 use super::code::{BlockAccess, Code};
 use super::error::ReplayError;
+use super::outside::{Outside, Outsides};
 use super::places::{ByPage, Places};
 use super::reuse::Order;
 use super::usage::{Traffic, Usage, Use};
-use super::window::Piece;
+use super::window::{Piece, Way};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -130,6 +131,13 @@ impl Tracker<'_> {
         self.profile.reuse[class] += 1;
     }
 
+    fn outside(&mut self, outside: &Outside) {
+        for address in self.usage.outside(outside) {
+            let at = self.name(address);
+            self.traffic[at].dead_bytes += 1;
+        }
+    }
+
     fn piece(&mut self, piece: &Piece) {
         for step in piece.steps() {
             let moment = ((piece.seq(step) - self.first) / self.length).clamp(0, TIMES - 1);
@@ -187,8 +195,12 @@ pub fn profile(
         now: 0,
         footprint: 0,
     };
+    let mut outsides = Outsides::new(code, connection, Way::Forwards);
     code.forwards(connection, (code.first, code.last), |piece| {
         tracker.piece(piece);
+        outsides.cover(piece)?;
+        let behind = outsides.behind(piece, piece.end_step - 1);
+        behind.iter().for_each(|outside| tracker.outside(outside));
         Ok(true)
     })?;
     Ok(tracker.finish())

@@ -11,11 +11,13 @@
 pub mod allocations;
 mod bytes;
 pub mod carried;
+mod cell;
 pub mod code;
 pub mod control;
 pub mod critical;
 mod error;
 pub mod memory;
+mod outside;
 mod places;
 mod resolve;
 mod reuse;
@@ -26,9 +28,11 @@ mod usage;
 mod window;
 pub mod writers;
 
+pub use cell::{Bytes, Cell, Space};
 pub use code::Code;
 pub use error::ReplayError;
+pub use outside::{Change, Outside};
 pub use places::{Places, Variable, places};
-pub use resolve::{Bytes, Cell, Space, Step};
+pub use resolve::Step;
 pub use usage::{Traffic, Volume};
 pub use window::Piece;

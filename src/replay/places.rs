@@ -56,6 +56,12 @@ pub fn places(connection: &Connection) -> Result<Places, ReplayError> {
         let variable = r.get::<_, Option<i32>>(4)?.and_then(|v| by_id.get(&v).copied());
         places.pieces.push(Piece { start: r.get(0)?, via: r.get(1)?, unwritten, variable });
     }
+    let mut statement =
+        connection.prepare(include_str!("../../queries/report/outside_names.sql"))?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        places.names.push(r.get(0)?);
+    }
     Ok(places)
 }
 
@@ -77,6 +83,11 @@ impl Places {
 
     pub fn name(&self, unwritten: usize) -> &str {
         self.names.get(unwritten).map_or("<input>", |n| n)
+    }
+
+    /// The number of a name; what the kernel reads and writes is numbered with the rest.
+    pub fn number(&self, name: &str) -> usize {
+        self.names.iter().position(|n| n == name).unwrap_or(1)
     }
 
     /// The smallest variable that covers an address, as an index.

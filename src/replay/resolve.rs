@@ -3,47 +3,14 @@
 //!
 //! Which stores are saves comes from the database; [`Saves`] says which loads restore them.
 
+use super::cell::{Bytes, Cell, Space};
 use super::code::{BlockAccess, Code, Place};
 use super::error::ReplayError;
-use super::saves::{Save, Saves, StoreId, Way};
-use super::window::Piece;
-use crate::id::{CallId, InstructionId, ProcessId, ThreadId};
+use super::outside::{Outside, Outsides};
+use super::saves::{Save, Saves, StoreId};
+use super::window::{Piece, Way};
+use crate::id::{CallId, InstructionId, ThreadId};
 use duckdb::Connection;
-
-/// Storage of its own: registers belong to a thread, memory to a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Space {
-    Memory(ProcessId),
-    Register(ThreadId),
-}
-
-impl Space {
-    pub fn is_register(self) -> bool {
-        matches!(self, Space::Register(_))
-    }
-}
-
-/// One byte of storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Cell {
-    pub space: Space,
-    pub address: u64,
-}
-
-/// Adjacent bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bytes {
-    pub first: Cell,
-    pub size: u32,
-}
-
-impl Bytes {
-    /// In order; they may go round the end of memory.
-    pub fn cells(self) -> impl Iterator<Item = Cell> {
-        let Cell { space, address } = self.first;
-        (0..u64::from(self.size)).map(move |i| Cell { space, address: address.wrapping_add(i) })
-    }
-}
 
 /// What an access is to the dataflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +45,8 @@ pub struct Step<'a> {
     pub effects: &'a [Effect],
     /// Registers that it saves and that are restored later, as they are before the step.
     pub saves: &'a [(StoreId, Bytes)],
+    /// What happens to memory behind it.
+    pub outside: &'a [Outside],
 }
 
 /// What is data beside what always is.
@@ -92,6 +61,7 @@ struct Resolver<'a> {
     code: &'a Code,
     flags: Flags,
     saves: Saves<'a>,
+    outsides: Outsides<'a>,
     effects: Vec<Effect>,
     saved: Vec<(StoreId, Bytes)>,
 }
@@ -157,7 +127,13 @@ impl Resolver<'_> {
             call: piece.call,
             effects: &self.effects,
             saves: &self.saved,
+            outside: self.outsides.behind(piece, step),
         }
+    }
+
+    fn cover(&mut self, piece: &Piece) -> Result<(), ReplayError> {
+        self.saves.cover(piece)?;
+        self.outsides.cover(piece)
     }
 
     /// Control accesses are no data, but what a call stores is.
@@ -178,7 +154,7 @@ impl Code {
     ) -> Result<(), ReplayError> {
         let mut resolver = self.resolver(connection, Way::Forwards, Flags::Ignored);
         self.forwards(connection, range, |piece| {
-            resolver.saves.cover(piece)?;
+            resolver.cover(piece)?;
             Ok(piece.steps().all(|step| take(&resolver.step(piece, step))))
         })
     }
@@ -193,7 +169,7 @@ impl Code {
     ) -> Result<(), ReplayError> {
         let mut resolver = self.resolver(connection, Way::Backwards, flags);
         self.backwards(connection, range, |piece| {
-            resolver.saves.cover(piece)?;
+            resolver.cover(piece)?;
             Ok(piece.steps().rev().all(|step| take(&resolver.step(piece, step))))
         })
     }
@@ -203,6 +179,7 @@ impl Code {
             code: self,
             flags,
             saves: Saves::new(connection, way),
+            outsides: Outsides::new(self, connection, way),
             effects: Vec::new(),
             saved: Vec::new(),
         }

@@ -7,7 +7,7 @@
 
 use super::code::{BlockAccess, Place};
 use super::error::ReplayError;
-use super::window::{Piece, WINDOW};
+use super::window::{Part, Piece, Way};
 use crate::id::CallId;
 use duckdb::{Connection, params};
 use rustc_hash::FxHashMap;
@@ -34,18 +34,9 @@ pub struct Save {
     pub exposed: bool,
 }
 
-/// Which way the run is gone through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    Forwards,
-    Backwards,
-}
-
 pub(super) struct Saves<'a> {
     connection: &'a Connection,
-    way: Way,
-    /// The part that is loaded: first and last step.
-    part: (i64, i64),
+    part: Part,
     /// By store.
     list: Vec<Save>,
     /// By the step that saves, where in the list.
@@ -60,8 +51,7 @@ impl<'a> Saves<'a> {
     pub(super) fn new(connection: &'a Connection, way: Way) -> Saves<'a> {
         Saves {
             connection,
-            way,
-            part: (0, -1),
+            part: Part::new(way),
             list: Vec::new(),
             by_step: FxHashMap::default(),
             order: Vec::new(),
@@ -71,22 +61,14 @@ impl<'a> Saves<'a> {
 
     /// Loads what a piece needs, and what its neighbours will.
     pub(super) fn cover(&mut self, piece: &Piece) -> Result<(), ReplayError> {
-        let (first, last) = (piece.seq(piece.first_step), piece.seq(piece.end_step));
-        if self.part.0 <= first && last <= self.part.1 {
-            return Ok(());
-        }
-        self.part = match self.way {
-            Way::Forwards => (first, last.saturating_add(WINDOW)),
-            Way::Backwards => (first.saturating_sub(WINDOW), last),
-        };
-        self.load()
+        self.part.cover(piece).map_or(Ok(()), |part| self.load(part))
     }
 
-    fn load(&mut self) -> Result<(), ReplayError> {
+    fn load(&mut self, (first, last): (i64, i64)) -> Result<(), ReplayError> {
         self.list.clear();
         let sql = include_str!("../../queries/report/replay_saves.sql");
         let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params![self.part.0, self.part.1])?;
+        let mut rows = statement.query(params![first, last])?;
         while let Some(r) = rows.next()? {
             self.list.push(Save {
                 call: r.get(0)?,

@@ -1,6 +1,7 @@
 //! What becomes of bytes of memory: read, read for the first time, overwritten unread.
 
 use super::bytes::ByteMap;
+use super::outside::{Change, Outside};
 
 /// Bytes that share a page of what is known of them.
 pub const PAGE: u64 = 4096;
@@ -93,6 +94,26 @@ impl Usage {
                 Use::Control => *state |= SEEN,
             }
         });
+    }
+
+    /// What happens beside the steps: what the kernel reads is not dead any more, what it writes
+    /// never is. Gives the addresses of bytes that are overwritten unread.
+    pub fn outside(&mut self, outside: &Outside) -> Vec<u64> {
+        let (mut dead, mut moved) = (Vec::new(), Vec::new());
+        self.states.change(outside.address, outside.last, |at, state| {
+            if *state & UNREAD != 0 {
+                match outside.change {
+                    Change::Read(_) => {}
+                    Change::Write(_) | Change::New => dead.push(at),
+                    Change::Move { to } => {
+                        moved.push(at.wrapping_sub(outside.address).wrapping_add(to))
+                    }
+                }
+            }
+            *state &= !UNREAD;
+        });
+        moved.into_iter().for_each(|at| self.leave_unread(at, 1));
+        dead
     }
 
     /// Marks bytes as written and not read, as a copy of such bytes is.

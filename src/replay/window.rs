@@ -51,6 +51,39 @@ fn steps(count: usize) -> i64 {
     count as i64
 }
 
+/// Which way the run is gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Forwards,
+    Backwards,
+}
+
+/// The part of the run that something is known of.
+pub(super) struct Part {
+    way: Way,
+    /// First and last step.
+    known: (i64, i64),
+}
+
+impl Part {
+    pub(super) fn new(way: Way) -> Part {
+        Part { way, known: (0, -1) }
+    }
+
+    /// The part to be loaded next, first and last step, if that which is known lacks a piece.
+    pub(super) fn cover(&mut self, piece: &Piece) -> Option<(i64, i64)> {
+        let (first, last) = (piece.seq(piece.first_step), piece.seq(piece.end_step));
+        if self.known.0 <= first && last <= self.known.1 {
+            return None;
+        }
+        self.known = match self.way {
+            Way::Forwards => (first, last.saturating_add(WINDOW)),
+            Way::Backwards => (first.saturating_sub(WINDOW), last),
+        };
+        Some(self.known)
+    }
+}
+
 /// Steps of a call instance that follow one another in their thread.
 struct Interval {
     start: i64,

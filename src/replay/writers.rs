@@ -2,9 +2,11 @@
 //! those inside a call included. A test compares them with those of databases that keep them all.
 
 use super::bytes::ByteMap;
+use super::cell::{Bytes, Space};
 use super::code::Code;
 use super::error::ReplayError;
-use super::resolve::{Bytes, Space, Step, What};
+use super::outside::{Change, Outside};
+use super::resolve::{Step, What};
 use super::saves::StoreId;
 use crate::id::{CallId, InstructionId, ThreadId};
 use duckdb::Connection;
@@ -138,7 +140,26 @@ impl Shadow {
                 }
             }
         }
+        step.outside.iter().for_each(|outside| self.outside(outside));
         observer.end(step)
+    }
+
+    /// No step writes what comes from outside; what is moved keeps its writers.
+    fn outside(&mut self, outside: &Outside) {
+        let &Outside { space, address, last, ref change, .. } = outside;
+        let memory = self.space(space);
+        match *change {
+            Change::Read(_) => {}
+            Change::Write(_) | Change::New => memory.take(address, last, |_, _| ()),
+            Change::Move { to } => {
+                let mut held = Vec::new();
+                memory.take(address, last, |at, writer| held.extend(writer.map(|w| (at, w))));
+                memory.take(to, to.saturating_add(last - address), |_, _| ());
+                for (at, writer) in held {
+                    memory.set(to.wrapping_add(at - address), 1, Some(writer));
+                }
+            }
+        }
     }
 }
 

@@ -7,11 +7,12 @@ use crate::graph::{
 };
 use crate::id::InstructionId;
 use crate::replay::control::ControlFlow;
-use crate::replay::slice::{Bounds, Criterion, Slice, Source, backward, forward};
+use crate::replay::slice::{Bounds, Criterion, Slice, SliceEdge, Source, backward, forward};
 use crate::replay::{Code, Places, places};
 use crate::text::{human_count, visible};
 use duckdb::types::Value;
 use duckdb::{Connection, params};
+use petgraph::graph::NodeIndex;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A slice with what it takes to show it.
@@ -223,6 +224,38 @@ impl Shown {
         self.texts.get(&instruction).map_or(("", ""), |(t, l)| (t, l))
     }
 
+    /// The pseudo-function that a source is.
+    fn name<'a>(&'a self, source: &'a Source) -> &'a str {
+        match source {
+            Source::Instruction(_) => "",
+            Source::Unwritten(number) => self.places.name(*number),
+            Source::Kernel(name) => name,
+        }
+    }
+
+    /// Where bytes come from that no step wrote, and what the kernel does with bytes, each with how
+    /// many.
+    pub fn outside(&self) -> [BTreeMap<&str, u64>; 2] {
+        let mut found = [BTreeMap::new(), BTreeMap::new()];
+        for ((from, _), edge) in &self.slice.data {
+            if !matches!(from, Source::Instruction(_)) {
+                *found[0].entry(self.name(from)).or_default() += edge.memory + edge.register;
+            }
+        }
+        for ((_, to), edge) in &self.slice.sinks {
+            *found[1].entry(&**to).or_default() += edge.memory;
+        }
+        found
+    }
+
+    fn add_data(&self, graph: &mut Graph, (from, to): (NodeIndex, NodeIndex), edge: &SliceEdge) {
+        let flow = |via, bytes: u64| Flow::of_bytes(via, i64::try_from(bytes).unwrap_or(i64::MAX));
+        let via = Via::of(self.places.at(false, edge.address).0);
+        let parts = [flow(Via::Register, edge.register), flow(via, edge.memory)];
+        let parts: Vec<Flow> = parts.into_iter().filter(|f| f.bytes > 0).collect();
+        graph.graph.add_edge(from, to, Edge::new(EdgeKind::Data(parts)));
+    }
+
     /// The slice by instruction: the `top` that are nearest to the criterion.
     pub fn graph(&self, top: usize) -> Graph {
         let mut order: Vec<(u32, i64, InstructionId)> =
@@ -241,7 +274,6 @@ impl Shown {
             order.len()
         ));
         let mut index = BTreeMap::new();
-        let mut sources = BTreeMap::new();
         for &(depth, _, id) in order.iter().take(top) {
             let sum = &self.slice.instructions[&id];
             let (text, line) = self.text(id);
@@ -269,36 +301,35 @@ impl Shown {
             }
             index.insert(id, at);
         }
+        let mut outside = BTreeMap::new();
+        let mut pseudo = |graph: &mut Graph, name: &str| {
+            *outside.entry(self.places.number(name)).or_insert_with(|| {
+                let id = NodeId::unwritten(self.places.number(name));
+                let (kind, name) = (NodeKind::Pseudo, name.to_owned());
+                graph.graph.add_node(Node { id, name, kind, ..Node::default() })
+            })
+        };
         let mut hidden = 0;
-        for (&(from, to), edge) in &self.slice.data {
-            let Some(&to) = index.get(&to) else {
-                hidden += 1;
-                continue;
+        for ((from, to), edge) in &self.slice.data {
+            let to = index.get(to).copied();
+            let from = match (from, to) {
+                (Source::Instruction(id), _) => index.get(id).copied(),
+                (source, Some(_)) => Some(pseudo(&mut graph, self.name(source))),
+                (_, None) => None,
             };
-            let from = match from {
-                Source::Instruction(id) => match index.get(&id) {
-                    Some(&at) => at,
-                    None => {
-                        hidden += 1;
-                        continue;
-                    }
-                },
-                Source::Unwritten(number) => *sources.entry(number).or_insert_with(|| {
-                    let name = self.places.name(number).to_owned();
-                    graph.graph.add_node(Node {
-                        id: NodeId::unwritten(number),
-                        name,
-                        kind: NodeKind::Pseudo,
-                        ..Node::default()
-                    })
-                }),
-            };
-            let flow =
-                |via, bytes: u64| Flow::of_bytes(via, i64::try_from(bytes).unwrap_or(i64::MAX));
-            let via = Via::of(self.places.at(false, edge.address).0);
-            let parts = [flow(Via::Register, edge.register), flow(via, edge.memory)];
-            let parts: Vec<Flow> = parts.into_iter().filter(|f| f.bytes > 0).collect();
-            graph.graph.add_edge(from, to, Edge::new(EdgeKind::Data(parts)));
+            match from.zip(to) {
+                Some(ends) => self.add_data(&mut graph, ends, edge),
+                None => hidden += 1,
+            }
+        }
+        for ((from, to), edge) in &self.slice.sinks {
+            match index.get(from) {
+                Some(&from) => {
+                    let to = pseudo(&mut graph, to);
+                    self.add_data(&mut graph, (from, to), edge);
+                }
+                None => hidden += 1,
+            }
         }
         for (from, to) in &self.slice.control {
             if let (Some(&a), Some(&b)) = (index.get(from), index.get(to)) {

@@ -1,6 +1,7 @@
 //! `addfg record`: programs with all that they have, run by one command.
 
-use crate::common::{Scratch, command, have, ok, printed, repository, rows, said, utf8};
+use crate::common::{Scratch, command, have, ok, open, printed, repository, rows, said, utf8};
+use crate::views;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -48,6 +49,8 @@ fn a_process_is_recorded_with_all_that_it_has() {
     assert_eq!(bytes(&db, "<mmap: text>", "sum"), ["1000"]);
     assert_eq!(bytes(&db, "fill", "read_moved"), ["600"]);
     assert_eq!(bytes(&db, "fill_lost", "read_fresh"), [""; 0]);
+    assert_eq!(bytes(&db, "<read: text>", "read_filled"), ["400"]);
+    assert_eq!(bytes(&db, "fill", "read_filled"), ["200"]);
     assert_eq!(
         rows(
             &db,
@@ -75,11 +78,28 @@ fn a_process_is_recorded_with_all_that_it_has() {
 
     // What was kept makes the same database.
     let again = scratch.path("again.duckdb");
-    ok(&["build", utf8(&kept), "-o", utf8(&again)]);
+    ok(&["build", utf8(&kept), "-o", utf8(&again), "--detail", "full"]);
     let flows =
         "SELECT count(*), sum(hash(f)) FROM (SELECT writer, reader, via, bytes, unique_bytes,
                  transfers FROM function_dataflow) f";
     assert_eq!(rows(&again, flows), rows(&db, flows));
+
+    // Going through the run again knows what the kernel did, too.
+    let connection = open(&again);
+    let (again_read, first) = (views::replayed(&connection), views::kept(&connection));
+    let differ = again_read.iter().zip(&first).find(|(a, b)| a != b);
+    assert!(again_read.len() == first.len() && differ.is_none(), "{differ:?}");
+    let slice = |at: &str, more: &[&str]| {
+        let all = ["slice", utf8(&again), "--at", at, "--group", "--limit", "0"];
+        let output = command(&[&all[..], more].concat()).output().expect("addfg runs");
+        (printed(&output), said(&output))
+    };
+    assert!(slice("process.c:38", &[]).0.contains(" fill "));
+    assert!(!slice("process.c:45", &[]).0.contains(" fill_lost "));
+    let (steps, sources) = slice("process.c:52", &[]);
+    assert!(steps.contains(" fill ") && sources.contains("<read: text> (400 B)"), "{sources}");
+    let (_, sinks) = slice("process.c:27", &["--forward"]);
+    assert!(sinks.contains("goes to <write: stdout>"), "{sinks}");
 }
 
 #[test]

@@ -46,6 +46,13 @@ APART static int read_fresh(const volatile unsigned char *bytes, long n)
     return total;
 }
 
+APART static int read_filled(const volatile unsigned char *bytes, long n)
+{
+    int total = 0;
+    for (long i = 0; i < n; i++) total += bytes[i];
+    return total;
+}
+
 APART static int in_child(int n) { return n + 1; }
 
 static unsigned char *map(void *where, int flags, int file)
@@ -63,8 +70,12 @@ int main(int arguments, char **argument)
 
     unsigned char *moved = map(0, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     fill(moved, 600);
-    moved = mremap(moved, 64 * PAGE, 4096 * PAGE, MREMAP_MAYMOVE);
+    unsigned char *place = map(0, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    moved = mremap(moved, 64 * PAGE, 64 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, place);
     total += read_moved(moved, 600);
+    fill(moved, 600);
+    if (read(file, moved, 400) != 400) return 102;
+    total += read_filled(moved, 600);
 
     unsigned char *lost = map(0, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     fill_lost(lost, 500);

@@ -2,11 +2,13 @@
 
 use super::found::{Bounds, Criterion, MOST_BYTES, Slice, SliceStep, Source, Why};
 use crate::id::{CallId, InstructionId, ProcessId, ThreadId};
+use crate::replay::cell::{Cell, Space};
 use crate::replay::code::Code;
 use crate::replay::control::ControlFlow;
 use crate::replay::error::ReplayError;
+use crate::replay::outside::Change;
 use crate::replay::places::Places;
-use crate::replay::resolve::{Cell, Flags, Space, Step, What};
+use crate::replay::resolve::{Flags, Step, What};
 use crate::replay::saves::StoreId;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
@@ -94,6 +96,7 @@ impl<'a> Decisions<'a> {
 
 struct Backward<'a> {
     slice: Slice,
+    places: &'a Places,
     bounds: Bounds,
     wanted: FxHashMap<Cell, Wanted>,
     /// By save: wants of the register that it saved; they go on before it.
@@ -119,6 +122,7 @@ impl Reason {
 
 impl Backward<'_> {
     fn step(&mut self, step: &Step) -> bool {
+        self.outside(step);
         self.still = self.still.filter(|which| which.contains(&step.instruction));
         let mut reason = Reason::default();
         if self.still.is_some() || self.criterion == Some(step.seq) {
@@ -149,6 +153,39 @@ impl Backward<'_> {
             }
         }
         self.goes_on()
+    }
+
+    /// Wanted bytes that no step made.
+    fn outside(&mut self, step: &Step) {
+        for outside in step.outside.iter().rev() {
+            let source = match &outside.change {
+                Change::Read(_) => continue,
+                Change::Write(name) => Some(Source::Kernel(name.clone())),
+                Change::New => None,
+                &Change::Move { to } => {
+                    let moved = outside.moved_cells_of(&self.wanted, to);
+                    let moved = moved.into_iter().filter_map(|cell| {
+                        let address = cell.address.wrapping_sub(to).wrapping_add(outside.address);
+                        Some((Cell { address, ..cell }, self.wanted.remove(&cell)?))
+                    });
+                    let moved: Vec<(Cell, Wanted)> = moved.collect();
+                    self.wanted.extend(moved);
+                    continue;
+                }
+            };
+            for cell in outside.cells_of(&self.wanted) {
+                let readers = self.wanted.remove(&cell).unwrap_or_default();
+                let source = source.clone().unwrap_or_else(|| unwritten(self.places, cell));
+                self.found(&source, &readers, cell);
+            }
+        }
+    }
+
+    /// Bytes that no instruction of the run made.
+    fn found(&mut self, source: &Source, readers: &[Reader], cell: Cell) {
+        for reader in readers {
+            self.slice.edge(source.clone(), reader.instruction, cell);
+        }
     }
 
     /// Whether anything is left to be found.
@@ -198,6 +235,11 @@ impl Backward<'_> {
     }
 }
 
+/// The pseudo-function of a byte that no step wrote.
+fn unwritten(places: &Places, cell: Cell) -> Source {
+    Source::Unwritten(places.at(cell.space.is_register(), cell.address).1)
+}
+
 /// The last execution of any of some instructions.
 fn last_of(
     code: &Code,
@@ -225,6 +267,7 @@ pub fn backward(
 ) -> Result<Option<Slice>, ReplayError> {
     let mut found = Backward {
         slice: Slice::default(),
+        places,
         bounds,
         wanted: FxHashMap::default(),
         asleep: FxHashMap::default(),
@@ -257,12 +300,8 @@ pub fn backward(
     // With control dependences, what a branch compares comes to it through the flags.
     let flags = if control.is_some() { Flags::Followed } else { Flags::Ignored };
     code.steps_back(connection, (code.first, start), flags, |step| found.step(step))?;
-    let mut slice = found.slice;
-    for (cell, readers) in found.wanted {
-        let (_, unwritten) = places.at(cell.space.is_register(), cell.address);
-        for reader in readers {
-            slice.edge(Source::Unwritten(unwritten), reader.instruction, cell);
-        }
+    for (cell, readers) in std::mem::take(&mut found.wanted) {
+        found.found(&unwritten(places, cell), &readers, cell);
     }
-    Ok(Some(slice))
+    Ok(Some(found.slice))
 }

@@ -2,9 +2,11 @@
 
 use super::found::{Bounds, Criterion, MOST_BYTES, Slice, SliceStep, Source, Why};
 use crate::id::{InstructionId, ProcessId};
+use crate::replay::cell::{Bytes, Cell, Space};
 use crate::replay::code::Code;
 use crate::replay::error::ReplayError;
-use crate::replay::resolve::{Bytes, Cell, Space, Step, What};
+use crate::replay::outside::Change;
+use crate::replay::resolve::{Step, What};
 use crate::replay::saves::StoreId;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
@@ -69,6 +71,7 @@ impl Forward<'_> {
             self.slice.join(joined, self.bounds.limit);
         }
         self.writes(step, reason.map(|r| r.0));
+        self.outside(step);
         self.still.is_some() || !self.affected.is_empty() || !self.kept.is_empty()
     }
 
@@ -131,6 +134,49 @@ impl Forward<'_> {
                         self.kept.get(&save).cloned()
                     };
                     self.affected.extend(kept.into_iter().flatten());
+                }
+            }
+        }
+    }
+}
+
+impl Forward<'_> {
+    /// What happens to bytes beside the steps.
+    fn outside(&mut self, step: &Step) {
+        for outside in step.outside {
+            let cells = outside.cells_of(&self.affected);
+            match &outside.change {
+                Change::Read(sink) => {
+                    for cell in cells {
+                        if let Some(&Dependence { writer: Some(writer), depth }) =
+                            self.affected.get(&cell)
+                            && depth < self.bounds.depth
+                        {
+                            self.slice.sink(writer, sink, cell);
+                        }
+                    }
+                }
+                Change::Write(_) | Change::New => {
+                    // Of the bytes that the criterion names the kernel is a writer as any.
+                    let named = |cell: &Cell| self.target.is_some_and(|t| t.contains(*cell));
+                    let (named, other): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(named);
+                    for cell in other {
+                        self.affected.remove(&cell);
+                    }
+                    for cell in named {
+                        self.affected.insert(cell, Dependence { writer: None, depth: 0 });
+                    }
+                }
+                &Change::Move { to } => {
+                    let moved = cells.into_iter().filter_map(|cell| {
+                        let address = cell.address.wrapping_sub(outside.address).wrapping_add(to);
+                        Some((Cell { address, ..cell }, self.affected.remove(&cell)?))
+                    });
+                    let moved: Vec<(Cell, Dependence)> = moved.collect();
+                    for cell in outside.moved_cells_of(&self.affected, to) {
+                        self.affected.remove(&cell);
+                    }
+                    self.affected.extend(moved);
                 }
             }
         }

@@ -1,8 +1,9 @@
 //! What a slice begins with and what it is made of.
 
 use crate::id::{CallId, InstructionId};
-use crate::replay::resolve::Cell;
+use crate::replay::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// What a slice begins with.
 #[derive(Clone, Debug)]
@@ -64,11 +65,13 @@ pub struct SliceInstruction {
 }
 
 /// Where an edge of the slice comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     Instruction(InstructionId),
     /// A pseudo-function: [`crate::replay::Places::name`].
     Unwritten(usize),
+    /// What the kernel wrote, by name.
+    Kernel(Rc<str>),
 }
 
 /// Bytes from one instruction to another.
@@ -80,6 +83,18 @@ pub struct SliceEdge {
     pub address: u64,
 }
 
+impl SliceEdge {
+    fn add(&mut self, cell: Cell) {
+        if cell.space.is_register() {
+            self.register += 1;
+        } else {
+            self.memory += 1;
+            let address = cell.address;
+            self.address = if self.memory == 1 { address } else { self.address.min(address) };
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Slice {
     /// The nearest to the criterion, in the order in which they were met.
@@ -89,6 +104,8 @@ pub struct Slice {
     pub instructions: BTreeMap<InstructionId, SliceInstruction>,
     /// From writer to reader.
     pub data: BTreeMap<(Source, InstructionId), SliceEdge>,
+    /// From a writer to what the kernel did with the bytes, by name.
+    pub sinks: BTreeMap<(InstructionId, Rc<str>), SliceEdge>,
     /// From the instruction that decides to the one that it lets run.
     pub control: BTreeSet<(InstructionId, InstructionId)>,
 }
@@ -108,13 +125,10 @@ impl Slice {
     }
 
     pub(super) fn edge(&mut self, from: Source, to: InstructionId, cell: Cell) {
-        let sum = self.data.entry((from, to)).or_default();
-        if cell.space.is_register() {
-            sum.register += 1;
-        } else {
-            sum.memory += 1;
-            let address = cell.address;
-            sum.address = if sum.memory == 1 { address } else { sum.address.min(address) };
-        }
+        self.data.entry((from, to)).or_default().add(cell);
+    }
+
+    pub(super) fn sink(&mut self, from: InstructionId, to: &Rc<str>, cell: Cell) {
+        self.sinks.entry((from, to.clone())).or_default().add(cell);
     }
 }

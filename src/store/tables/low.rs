@@ -161,6 +161,7 @@ tables! {
         address: u64 => UBIGINT,
         bytes: u64 => UBIGINT,
         file_offset: Option<u64> => UBIGINT,
+        to_address: Option<u64> => UBIGINT,
         path: Option<&'a str> => VARCHAR,
     }
 

@@ -1,0 +1,116 @@
+//! What happens to memory beside the steps: the kernel reads and writes it for system calls, it is
+//! mapped, unmapped and moved. See "Events" in `docs/semantics.md`.
+
+use super::cell::{Cell, Space};
+use super::code::Code;
+use super::error::ReplayError;
+use super::window::{Part, Piece, Way};
+use crate::id::{ProcessId, ThreadId};
+use duckdb::{Connection, params};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// What is done to bytes of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The kernel reads them; by the name of where they go to.
+    Read(Rc<str>),
+    /// The kernel writes them; by the name of where they come from.
+    Write(Rc<str>),
+    /// They are mapped or unmapped: nobody has written what is there.
+    New,
+    /// They are at another address, with what they hold.
+    Move { to: u64 },
+}
+
+/// Something that happens behind a step.
+#[derive(Clone, Debug)]
+pub struct Outside {
+    seq: i64,
+    pub space: Space,
+    pub address: u64,
+    /// Its last byte; it does not go round the end of memory.
+    pub last: u64,
+    pub change: Change,
+}
+
+impl Outside {
+    /// The bytes that something is known of.
+    pub fn cells_of<T>(&self, known: &FxHashMap<Cell, T>) -> Vec<Cell> {
+        cells_of(known, self.space, self.address, self.last)
+    }
+
+    /// The same of the bytes that they are moved to.
+    pub fn moved_cells_of<T>(&self, known: &FxHashMap<Cell, T>, to: u64) -> Vec<Cell> {
+        cells_of(known, self.space, to, to.saturating_add(self.last - self.address))
+    }
+}
+
+/// Bytes of a range that something is known of; the range may be much larger.
+fn cells_of<T>(known: &FxHashMap<Cell, T>, space: Space, first: u64, last: u64) -> Vec<Cell> {
+    if last - first < known.len() as u64 {
+        let all = (first..=last).map(|address| Cell { space, address });
+        return all.filter(|cell| known.contains_key(cell)).collect();
+    }
+    let range = first..=last;
+    let inside = |cell: &&Cell| cell.space == space && range.contains(&cell.address);
+    known.keys().filter(inside).copied().collect()
+}
+
+/// What happens in the part of the run that is being gone through.
+pub(super) struct Outsides<'a> {
+    code: &'a Code,
+    connection: &'a Connection,
+    part: Part,
+    /// By step.
+    list: Vec<Outside>,
+}
+
+impl<'a> Outsides<'a> {
+    pub(super) fn new(code: &'a Code, connection: &'a Connection, way: Way) -> Outsides<'a> {
+        Outsides { code, connection, part: Part::new(way), list: Vec::new() }
+    }
+
+    /// Loads what a piece needs, and what its neighbours will.
+    pub(super) fn cover(&mut self, piece: &Piece) -> Result<(), ReplayError> {
+        if let Some((first, last)) = self.part.cover(piece) {
+            self.list.clear();
+            let sql = include_str!("../../queries/report/replay_outside.sql");
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let mut rows = statement.query(params![first, last])?;
+            while let Some(r) = rows.next()? {
+                let kind: String = r.get(2)?;
+                let name = || -> duckdb::Result<Rc<str>> { Ok(r.get::<_, String>(6)?.into()) };
+                let change = match &kind[..] {
+                    "read" => Change::Read(name()?),
+                    "write" => Change::Write(name()?),
+                    "move" => Change::Move { to: r.get(5)? },
+                    _ => Change::New,
+                };
+                let (address, bytes): (u64, u64) = (r.get(3)?, r.get(4)?);
+                let Some(more) = bytes.checked_sub(1) else { continue };
+                let thread: Option<ThreadId> = r.get(1)?;
+                let process = thread.map_or(ProcessId::FIRST, |t| self.code.process(t));
+                self.list.push(Outside {
+                    seq: r.get(0)?,
+                    space: Space::Memory(process),
+                    address,
+                    last: address.saturating_add(more),
+                    change,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What happens behind a step of a piece: behind its last, if behind any.
+    pub(super) fn behind(&self, piece: &Piece, step: usize) -> &[Outside] {
+        if step + 1 < piece.end_step {
+            return &[];
+        }
+        let seq = piece.seq(step);
+        let from = self.list.partition_point(|o| o.seq < seq);
+        let to = from + self.list[from..].partition_point(|o| o.seq == seq);
+        &self.list[from..to]
+    }
+}
