@@ -69,7 +69,7 @@ fn streaming(bencher: Bencher, detail: &str) {
     recording.read(1, &mut null);
     let image = Image::open(&repository("examples/jpeg/jpeg")).expect("the shipped program");
     let isa = image.isa;
-    let space = AddressSpace::new(vec![Loaded { image, bias: 0 }]);
+    let space = AddressSpace::new(vec![Loaded { image: image.into(), bias: 0 }]);
     let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
     let mut decoder = isa::decoder(isa, false);
     let mut insns = Vec::new();

@@ -10,6 +10,12 @@
 /// a kind takes a variant here and a method with a default in [`EventSink`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
+    /// Another process begins: it has threads and memory of its own, and so has what follows.
+    ProcessStart,
+    /// What the process is that has begun last, or with which the trace began.
+    Process(Box<Process>),
+    /// The program did something here that the trace does not have.
+    Gap,
     ThreadStart(ThreadStart),
     ThreadEnd {
         thread: u32,
@@ -45,6 +51,13 @@ pub enum Event {
         thread: u32,
         text: Box<str>,
     },
+}
+
+/// A process by the system's number and its program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    pub pid: Option<u64>,
+    pub name: Option<Box<str>>,
 }
 
 /// A thread begins; numbers are the log's.
@@ -97,6 +110,9 @@ pub struct Allocation {
 
 /// Takes events; what a kind is not overridden for is not told.
 pub trait EventSink {
+    fn process_start(&mut self) {}
+    fn process(&mut self, _: &Process) {}
+    fn gap(&mut self) {}
     fn thread_start(&mut self, _: &ThreadStart) {}
     fn thread_end(&mut self, _thread: u32) {}
     fn system_call(&mut self, _: &SystemCall) {}
@@ -127,6 +143,7 @@ impl Event {
             | Event::SignalEnded { thread }
             | Event::Free { thread, .. }
             | Event::Marker { thread, .. } => change(thread),
+            Event::ProcessStart | Event::Process(_) | Event::Gap => {}
             Event::ImageMap(_) | Event::ImageUnmap { .. } | Event::MemoryMove { .. } => {}
         }
     }
@@ -134,6 +151,9 @@ impl Event {
     /// Calls the method of its kind.
     pub fn tell(&self, sink: &mut (impl EventSink + ?Sized)) {
         match self {
+            Event::ProcessStart => sink.process_start(),
+            Event::Process(process) => sink.process(process),
+            Event::Gap => sink.gap(),
             Event::ThreadStart(start) => sink.thread_start(start),
             Event::ThreadEnd { thread } => sink.thread_end(*thread),
             Event::SystemCall(call) => sink.system_call(call),

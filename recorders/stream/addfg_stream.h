@@ -44,7 +44,9 @@ enum {
     ADDFG_STACK = 14,
     ADDFG_PROCESS = 15,
     ADDFG_PROTECT = 16,
-    ADDFG_MOVE = 17
+    ADDFG_MOVE = 17,
+    ADDFG_EXEC = 18,
+    ADDFG_GAP = 19
 };
 
 /* How an access gets its address. */
@@ -82,6 +84,8 @@ typedef struct {
     addfg_write write;
     void *context;
     int failed;
+    addfg_u16 machine;
+    addfg_u8 bits;
     addfg_u32 blocks, paths, path_room, fields, field_room;
     addfg_path_state *path;
     addfg_u64 *last;
@@ -169,6 +173,16 @@ static void addfg__piece(addfg_stream *s, int kind, int flags, const addfg_bytes
         s->failed = s->write(s->context, head, 32) || (b->length && s->write(s->context, b->bytes, b->length));
 }
 
+static void addfg__header(addfg_stream *s)
+{
+    addfg_u8 head[16] = "addfg\r\n\x1a";
+    addfg_u16 version = ADDFG_VERSION;
+    __builtin_memcpy(head + 8, &version, 2);
+    __builtin_memcpy(head + 10, &s->machine, 2);
+    head[12] = s->bits;
+    s->failed = s->write(s->context, head, 16);
+}
+
 /* Begins a stream. `machine`: e_machine of the ELF files that ran; `bits`: 32 or 64. */
 static void addfg_begin(addfg_stream *s, addfg_write write, void *context, addfg_u16 machine, addfg_u8 bits)
 {
@@ -176,14 +190,21 @@ static void addfg_begin(addfg_stream *s, addfg_write write, void *context, addfg
     *s = empty;
     s->write = write;
     s->context = context;
+    s->machine = machine;
+    s->bits = bits;
     s->before = ADDFG_NO_PATH;
     addfg__crc_tables(s);
-    addfg_u8 head[16] = "addfg\r\n\x1a";
-    addfg_u16 version = ADDFG_VERSION;
-    __builtin_memcpy(head + 8, &version, 2);
-    __builtin_memcpy(head + 10, &machine, 2);
-    head[12] = bits;
-    s->failed = write(context, head, 16);
+    addfg__header(s);
+}
+
+/* Begins another stream with the blocks and paths of this one: a forked process has the code that
+ * was made for its parent. `known`: the payloads of all definitions written so far; none waits. */
+static inline void addfg_fork(addfg_stream *s, const addfg_bytes *known)
+{
+    s->steps = s->runs = s->since_reset = 0;
+    s->before = ADDFG_NO_PATH;
+    addfg__header(s);
+    if (known->length) addfg__piece(s, ADDFG_DEFINITIONS, 0, known, 0);
 }
 
 /* Defines a block; gives its number. The instructions' bytes stand one behind the other. Their

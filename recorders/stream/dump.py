@@ -16,8 +16,8 @@ def signed(v): return (v >> 1) ^ -(v & 1)
 M = (1 << 64) - 1
 KINDS = {1: "thread", 2: "thread_start", 3: "thread_end", 4: "map", 5: "unmap", 6: "syscall", 7: "kernel_read",
          8: "kernel_write", 9: "syscall_end", 10: "descriptor", 11: "signal", 12: "signal_end", 13: "marker",
-         14: "stack", 15: "process"}
-TEXT = {4: 4, 10: 1, 15: 1}  # numbers before the text
+         14: "stack", 15: "process", 16: "protect", 17: "move", 18: "exec", 19: "gap"}
+TEXT = {4: 4, 10: 1, 15: 1, 18: 0}  # numbers before the text
 
 def dump(data, out, events=True):
     assert data[:8] == b"addfg\r\n\x1a", "no stream"

@@ -23,6 +23,11 @@
 #include "pub_tool_options.h"
 #include "pub_tool_aspacemgr.h"
 #include "pub_tool_clientstate.h"
+#include "pub_tool_debuginfo.h"
+#include "pub_tool_guest.h"
+#include "pub_tool_threadstate.h"
+#include "pub_tool_transtab.h"
+#include <stddef.h>
 
 /* The core has it, the tools' headers do not. */
 extern Int VG_(safe_fd)(Int fd);
@@ -43,271 +48,14 @@ static UInt begun_block;
 static addfg_stream stream;
 static const HChar *stream_name;
 static Int stream_fd = -1, given_fd = -1;
+/* Each process of the tree writes a stream: what their names begin with; none: the first only. */
+static const HChar *each_name;
 static Bool recording = False;
 static Bool first_block = True;
 
-/* ---- blocks as they were translated ---- */
-
-typedef struct {
-    UInt number; /* of the stream's block */
-    UInt whole;  /* the path to its end */
-    UInt instructions, fields;
-    ULong *address;
-    UInt *accesses_before, *fields_before;
-} Block;
-
-static Block *blocks;
-static UInt block_count, block_room;
-
-/* ---- the stream ---- */
-
-static int write_all(void *context, const void *bytes, addfg_u32 length)
-{
-    const UChar *p = bytes;
-    while (length) {
-        Int n = VG_(write)(stream_fd, p, (Int)length);
-        if (n <= 0) return 1;
-        p += n;
-        length -= n;
-    }
-    return 0;
-}
-
-static void flush_buffer(void)
-{
-    if (recording) addfg_flush(&stream, buffer, (const UChar *)(Addr)cursor);
-    if (recording && stream.failed) {
-        VG_(umsg)("addfg: %s cannot be written any more: the recording ends here\n", stream_name);
-        recording = False;
-    }
-    cursor = (ULong)(Addr)buffer;
-    /* What the block that began last wrote is gone. */
-    begun = 0;
-}
-
-static VG_REGPARM(0) void buffer_full(void) { flush_buffer(); }
-
-/* ---- events ---- */
-
-static UChar *event_bytes(UInt kind, UInt most)
-{
-    if (cursor + most + 8 > (ULong)(Addr)buffer + BUFFER + SLACK) flush_buffer();
-    UInt word = ADDFG_EVENT | kind;
-    VG_(memcpy)((UChar *)(Addr)cursor, &word, 4);
-    return (UChar *)(Addr)cursor + 8;
-}
-
-static void event_end(UChar *end)
-{
-    UInt length = end - (UChar *)(Addr)cursor - 8;
-    VG_(memcpy)((UChar *)(Addr)cursor + 4, &length, 4);
-    cursor = (ULong)(Addr)end;
-}
-
-static void event(UInt kind, UInt n, const ULong *numbers, const HChar *text)
-{
-    if (!recording) return;
-    SizeT size = text ? VG_(strlen)(text) : 0;
-    if (size > 4096) size = 4096;
-    UChar *o = event_bytes(kind, n * 10 + size + 10);
-    for (UInt i = 0; i < n; i++) o = addfg__varint(o, numbers[i]);
-    if (text) {
-        o = addfg__varint(o, size);
-        VG_(memcpy)(o, text, size);
-        o += size;
-    }
-    event_end(o);
-}
-
-#define EVENT(kind, ...) do { const ULong numbers_[] = { __VA_ARGS__ }; \
-    event(kind, sizeof numbers_ / sizeof *numbers_, numbers_, NULL); } while (0)
-#define EVENT_TEXT(kind, text, ...) do { const ULong numbers_[] = { __VA_ARGS__ }; \
-    event(kind, sizeof numbers_ / sizeof *numbers_, numbers_, text); } while (0)
-
-/* ---- threads: Valgrind's numbers are used again, the stream's are not ---- */
-
-static UInt *thread_of;
-static UInt thread_room;
-static UInt threads = 0;
-static UInt current = 0;
-
-static UInt thread(ThreadId tid)
-{
-    while (tid >= thread_room) {
-        thread_of = VG_(realloc)("addfg.threads", thread_of, (thread_room + 64) * sizeof(UInt));
-        for (UInt i = 0; i < 64; i++) thread_of[thread_room++] = 0;
-    }
-    if (!thread_of[tid]) thread_of[tid] = ++threads;
-    return thread_of[tid];
-}
-
-static void start_client_code(ThreadId tid, ULong dispatched)
-{
-    UInt now = thread(tid);
-    if (now == current || !recording) return;
-    current = now;
-    EVENT(ADDFG_THREAD, now);
-    if (first_block) {
-        first_block = False;
-        EVENT(ADDFG_STACK, VG_(get_SP)(tid));
-    }
-}
-
-static void pre_thread_create(ThreadId parent, ThreadId child)
-{
-    if (child < thread_room) thread_of[child] = 0;
-    EVENT(ADDFG_THREAD_START, thread(child), parent ? thread(parent) : 0);
-}
-
-static void pre_thread_exit(ThreadId tid)
-{
-    EVENT(ADDFG_THREAD_END, thread(tid));
-}
-
-/* ---- a block that a signal left in the middle ---- */
-
-static void partial(ThreadId tid)
-{
-    if (!recording || !begun || begun_block >= block_count) return;
-    Block *b = blocks + begun_block;
-    UChar *at = (UChar *)(Addr)begun;
-    UInt from = 1, fields = cursor == begun ? 0 : (cursor - begun - 4) / 8;
-    if (cursor != begun) {
-        /* It ran to its end, or is behind an exit that it did not take. */
-        UInt path = addfg__get32(at);
-        if (path == b->whole && fields == b->fields) return;
-        from = stream.path[path].steps;
-    }
-    begun = 0;
-    Addr ip = VG_(get_IP)(tid);
-    for (UInt i = from; i < b->instructions; i++) {
-        if (b->address[i] != ip) continue;
-        UInt path = addfg_path(&stream, b->number, i, b->accesses_before[i], b->fields_before[i]);
-        VG_(memcpy)(at, &path, 4);
-        cursor = (ULong)(Addr)at + 4 + 8ULL * b->fields_before[i];
-        return;
-    }
-}
-
-static void pre_deliver_signal(ThreadId tid, Int signal, Bool alt_stack)
-{
-    partial(tid);
-    EVENT(ADDFG_SIGNAL, signal);
-}
-
-static void post_deliver_signal(ThreadId tid, Int signal)
-{
-    EVENT(ADDFG_SIGNAL_END, signal);
-}
-
-/* ---- memory ---- */
-
-static void mapped(Addr a, SizeT length, Bool r, Bool w, Bool x)
-{
-    const NSegment *s = VG_(am_find_nsegment)(a);
-    const HChar *name = s ? VG_(am_get_filename)(s) : NULL;
-    /* The page of this tool that programs run through is none of theirs. */
-    const NSegment *own = VG_(am_find_nsegment)((Addr)&mapped);
-    const HChar *tool = own ? VG_(am_get_filename)(own) : NULL;
-    if (name && tool && VG_(strcmp)(name, tool) == 0) return;
-    ULong offset = s && name ? s->offset + (a - s->start) : 0;
-    EVENT_TEXT(ADDFG_MAP, name ? name : "", a, length, (r ? 4 : 0) | (w ? 2 : 0) | (x ? 1 : 0), offset);
-}
-
-static void new_mem(Addr a, SizeT length, Bool r, Bool w, Bool x, ULong handle) { mapped(a, length, r, w, x); }
-
-static void changed_mem(Addr a, SizeT length, Bool r, Bool w, Bool x)
-{
-    EVENT(ADDFG_PROTECT, a, length, (r ? 4 : 0) | (w ? 2 : 0) | (x ? 1 : 0));
-}
-
-static void copied_mem(Addr from, Addr to, SizeT length) { EVENT(ADDFG_MOVE, from, to, length); }
-
-static void gone_mem(Addr a, SizeT length) { EVENT(ADDFG_UNMAP, a, length); }
-
-static void kernel_reads(CorePart part, ThreadId tid, const HChar *what, Addr a, SizeT size)
-{
-    if (part == Vg_CoreSysCall && size) EVENT(ADDFG_KERNEL_READ, a, size);
-}
-
-static void kernel_reads_text(CorePart part, ThreadId tid, const HChar *what, Addr a)
-{
-    if (part != Vg_CoreSysCall) return;
-    SizeT size = 0;
-    while (VG_(am_is_valid_for_client)(a + size, 1, VKI_PROT_READ) && ((const HChar *)a)[size]) size++;
-    EVENT(ADDFG_KERNEL_READ, a, size + 1);
-}
-
-static void kernel_writes(CorePart part, ThreadId tid, Addr a, SizeT size)
-{
-    if (!size) return;
-    if (part == Vg_CoreSysCall) EVENT(ADDFG_KERNEL_WRITE, a, size);
-    else if (part == Vg_CoreSignal) EVENT(ADDFG_KERNEL_WRITE, a, size);
-}
-
-/* ---- system calls ---- */
-
-static void pre_syscall(ThreadId tid, UInt number, UWord *args, UInt n)
-{
-    ULong numbers[2 + 8] = { number, n < 8 ? n : 8 };
-    for (UInt i = 0; i < n && i < 8; i++) numbers[2 + i] = args[i];
-    event(ADDFG_SYSCALL, 2 + (n < 8 ? n : 8), numbers, NULL);
-    if (number == __NR_execve) flush_buffer();
-}
-
-static Bool gives_descriptor(UInt number)
-{
-    switch (number) {
-#ifdef __NR_open
-    case __NR_open:
-#endif
-#ifdef __NR_creat
-    case __NR_creat:
-#endif
-#ifdef __NR_dup2
-    case __NR_dup2:
-#endif
-#ifdef __NR_socket
-    case __NR_socket:
-#endif
-#ifdef __NR_accept
-    case __NR_accept:
-#endif
-    case __NR_openat:
-    case __NR_dup:
-    case __NR_dup3:
-        return True;
-    default:
-        return False;
-    }
-}
-
-static void name_descriptor(ULong fd)
-{
-    HChar link[64], name[1024];
-    VG_(sprintf)(link, "/proc/self/fd/%llu", fd);
-    SSizeT n = VG_(readlink)(link, name, sizeof name - 1);
-    if (n <= 0) return;
-    name[n] = 0;
-    EVENT_TEXT(ADDFG_DESCRIPTOR, name, fd);
-}
-
-static void post_syscall(ThreadId tid, UInt number, UWord *args, UInt n, SysRes result)
-{
-    Bool error = sr_isError(result);
-    if (!error && gives_descriptor(number)) name_descriptor(sr_Res(result));
-    EVENT(ADDFG_SYSCALL_END, error, error ? sr_Err(result) : sr_Res(result));
-}
-
-/* A child does not write into its parent's stream. */
-static void forked(ThreadId tid)
-{
-    recording = False;
-    cursor = (ULong)(Addr)buffer;
-    VG_(close)(stream_fd);
-}
-
-static void before_fork(ThreadId tid) { flush_buffer(); }
+#include "check.h"
+#include "events.h"
+#include "part.h"
 
 /* ---- instrumentation ---- */
 
@@ -334,6 +82,10 @@ typedef struct {
     UChar *sizes, *bytes;
     addfg_access *access;
     Field *field;
+    /* Stores of the statement that is being done, with --check. */
+    UInt stores;
+    Bool done; /* it is: what it loads may have changed */
+    struct { IRExpr *address, *guard; UInt size; } store[4];
     /* Where paths leave: the statement that has their number, and the counts. */
     UInt exits, exit_room;
     struct { IRConst *number; UInt instructions, accesses, fields; } *exit;
@@ -459,6 +211,21 @@ static void note_access(Making *m, Bool is_write, IRExpr *address, UInt size, IR
         }
     }
     m->accesses++;
+    if (!checking) return;
+    if (!is_write) {
+        if (!m->done) check_before(m->out, address, size, m->address[m->instructions - 1], guard);
+        return;
+    }
+    tl_assert(m->stores < 4);
+    m->store[m->stores].address = address;
+    m->store[m->stores].guard = guard;
+    m->store[m->stores++].size = size;
+}
+
+static void stores_done(Making *m)
+{
+    for (UInt i = 0; i < m->stores; i++) check_behind(m->out, m->store[i].address, m->store[i].size, m->store[i].guard);
+    m->stores = 0;
 }
 
 /* The path from the block's beginning to here is what ran, if it is left now. */
@@ -513,6 +280,13 @@ static void instruction(Making *m, IRStmt *s)
     }
     VG_(memcpy)(m->bytes + m->bytes_length, (const UChar *)(Addr)(s->Ist.IMark.addr), size);
     m->bytes_length += size;
+}
+
+/* What it loads is checked before it stores. */
+static void check_swap(Making *m, IRCAS *cas)
+{
+    UInt size = sizeofIRType(typeOfIRExpr(m->out->tyenv, cas->dataLo)) * (cas->dataHi ? 2 : 1);
+    check_before(m->out, cas->addr, size, m->address[m->instructions - 1], NULL);
 }
 
 static void compare_and_swap(Making *m, IRCAS *cas)
@@ -579,6 +353,11 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
     if (guest != host) VG_(tool_panic)("host and guest words differ");
     Making m = { 0 };
     m.out = deepCopyIRSBExceptStmts(in);
+    hooks(m.out, layout, closure->nraddr);
+    if (!in_part) {
+        for (Int i = 0; i < in->stmts_used; i++) add(&m, in->stmts[i]);
+        return m.out;
+    }
     m.word = guest;
     m.end = archinfo->endness == VexEndnessBE ? Iend_BE : Iend_LE;
     m.sums = VG_(calloc)("addfg.sums", in->tyenv->types_used + 1, sizeof *m.sums);
@@ -596,11 +375,15 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
         if (s->tag == Ist_WrTmp) note_sum(&m, s->Ist.WrTmp.tmp, s->Ist.WrTmp.data);
         if (s->tag == Ist_Exit) may_leave(&m);
         Bool after = s->tag == Ist_CAS || s->tag == Ist_LLSC;
+        if (checking && s->tag == Ist_CAS) check_swap(&m, s->Ist.CAS.details);
         /* Before the access: it may fault, and its address may be what it loads over. */
         if (!after) accesses(&m, s);
         add(&m, s);
+        m.done = True;
         if (s->tag == Ist_CAS) compare_and_swap(&m, s->Ist.CAS.details);
         else if (after) accesses(&m, s);
+        stores_done(&m);
+        m.done = False;
     }
     if (m.instructions) {
         may_leave(&m);
@@ -638,13 +421,20 @@ static Bool option(const HChar *arg)
 {
     if (VG_STR_CLO(arg, "--stream", stream_name)) return True;
     if (VG_INT_CLO(arg, "--stream-fd", given_fd)) return True;
-    return False;
+    if (VG_STR_CLO(arg, "--stream-each", each_name)) return True;
+    if (VG_BOOL_CLO(arg, "--check", checking)) return True;
+    return part_option(arg);
 }
 
 static void usage(void)
 {
     VG_(printf)("    --stream=FILE    where the recording goes [addfg.stream]\n");
     VG_(printf)("    --stream-fd=N    an open descriptor for it, which the program does not have\n");
+    VG_(printf)("    --stream-each=PATH  with --trace-children=yes: a stream for each process, PATH.1 and so on\n");
+    VG_(printf)("    --check=yes      says where memory changed without the stream saying so; slow\n");
+    VG_(printf)("    --from=FUNCTION  record from its first call\n");
+    VG_(printf)("    --until=FUNCTION record until its first call in the part returns\n");
+    VG_(printf)("    --marked=yes     record what the program marks (addfg_mark.h)\n");
 }
 
 static void debug_usage(void) { VG_(printf)("    (none)\n"); }
@@ -667,20 +457,25 @@ static void debug_usage(void) { VG_(printf)("    (none)\n"); }
 
 static void begin(void)
 {
-    if (!stream_name) stream_name = "addfg.stream";
-    Int fd = given_fd >= 0 ? given_fd : VG_(fd_open)(stream_name, VKI_O_WRONLY | VKI_O_CREAT | VKI_O_TRUNC, 0644);
+    if (!stream_name) stream_name = each_name ? each_name : "addfg.stream";
+    Int fd = given_fd;
+    if (each_name) fd = open_own();
+    else if (fd < 0) fd = VG_(fd_open)(stream_name, VKI_O_WRONLY | VKI_O_CREAT | VKI_O_TRUNC, 0644);
     if (fd < 0) VG_(fmsg_bad_option)("--stream", "%s cannot be written\n", stream_name);
     /* Away from the numbers that the program uses, and closed on exec. */
     stream_fd = VG_(safe_fd)(fd);
     recording = True;
+    first_part();
+    check_begin();
     addfg_begin(&stream, write_all, NULL, MACHINE, BITS);
-    EVENT_TEXT(ADDFG_PROCESS, VG_(args_the_exename) ? VG_(args_the_exename) : "", VG_(getpid)());
-    for (ULong fd = 0; fd < 3; fd++) name_descriptor(fd);
+    new_process();
 }
 
 static void end(Int code)
 {
+    check_end();
     if (!recording) return;
+    no_part();
     flush_buffer();
     if (recording) addfg_end(&stream, code);
     VG_(close)(stream_fd);
@@ -696,6 +491,7 @@ static void pre_options(void)
     VG_(details_avg_translation_sizeB)(400);
     VG_(basic_tool_funcs)(begin, instrument, end);
     VG_(needs_command_line_options)(option, usage, debug_usage);
+    VG_(needs_client_requests)(client_request);
     VG_(needs_syscall_wrapper)(pre_syscall, post_syscall);
     VG_(track_start_client_code)(start_client_code);
     VG_(track_pre_thread_ll_create)(pre_thread_create);

@@ -87,8 +87,10 @@ pub struct Data<O> {
     pub sources: Sources,
     /// Writes of the kernel so far.
     pub kernel_writes: u64,
-    /// First stack pointer of the first thread.
+    /// First stack pointer of the process's first thread.
     pub first_sp: Option<u64>,
+    /// Of the first process, once there is another.
+    pub trace_first_sp: Option<u64>,
     pub scratch: ReadScratch,
     /// With [`Mutation::Intervals`]: the newest instance that has had an interval.
     pub(super) newest: Option<CallId>,
@@ -109,6 +111,7 @@ impl<O: Output> Data<O> {
             sources: Sources::default(),
             kernel_writes: 0,
             first_sp: None,
+            trace_first_sp: None,
             scratch: ReadScratch::default(),
             newest: None,
         }

@@ -10,6 +10,7 @@ use super::interleaving::Interleaving;
 use super::mutation::Mutation;
 use super::operations::{Machine, RunValues};
 use super::place::SectionRange;
+use super::shadow::Registers;
 use super::stack::{Arrival, CallKind, Ending, Point, Transfer};
 use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
@@ -52,6 +53,8 @@ pub struct Pass<C, O> {
     processor: Processor,
     /// Steps that were searched for the first stack pointer.
     searched: u64,
+    /// The first thread of the process.
+    first_thread: u32,
     /// Of the next step.
     pub(super) seq: u64,
     pub(super) signals: u64,
@@ -112,6 +115,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             machine: Machine::new(Data::new(output, options, sections)),
             processor,
             searched: 0,
+            first_thread: 0,
             seq: 1,
             signals: 0,
             interleaving: Interleaving::default(),
@@ -126,6 +130,15 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// on.
     pub fn add_sections(&mut self, sections: Vec<SectionRange>) {
         self.machine.data.memory.add_sections(sections);
+    }
+
+    /// What is pushed from here on is of another process, whose first stack pointer is to be found.
+    /// `first_thread`: the number of the thread that appears first in it.
+    pub fn next_process(&mut self, first_thread: u32) {
+        let data = &mut self.machine.data;
+        let found = data.first_sp.take();
+        data.trace_first_sp = data.trace_first_sp.or(found);
+        (self.searched, self.first_thread) = (0, first_thread);
     }
 
     /// Sequence number of the next step.
@@ -191,7 +204,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
     }
 
-    /// Looks for the stack pointer before the first stack-relative access of the trace's first
+    /// Looks for the stack pointer before the first stack-relative access of the process's first
     /// thread, in runs that have not been pushed. On which side of it an unwritten byte of the
     /// stack lies must not depend on when the byte is read: so this comes before the first push.
     /// Returns whether the search is over: found, or not among the first [`FIRST_SP_STEPS`].
@@ -206,7 +219,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             let start = self.searched;
             self.searched += u64::from(block.steps);
             // The first thread is the one that appears first.
-            if batch.thread.get(i).is_none_or(|t| *t == 0) {
+            if batch.thread.get(i).is_none_or(|t| *t == self.first_thread) {
                 let found = self.first_sp_in(b, here, FIRST_SP_STEPS - start);
                 self.machine.data.first_sp = found;
             }
@@ -392,6 +405,20 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 }
 
 impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
+    fn process_start(&mut self) {
+        self.machine.end();
+        self.machine.data.forget(0, u64::MAX);
+    }
+
+    fn gap(&mut self) {
+        self.process_start();
+        for thread in &mut self.machine.threads {
+            let (bytes, options) = (self.processor.register_bytes, &self.machine.data.options);
+            thread.registers = Registers::new(bytes, options.partial_writes());
+            thread.previous = None;
+        }
+    }
+
     fn system_call(&mut self, call: &SystemCall) {
         for access in &call.accesses {
             self.machine.data.kernel_access(access);

@@ -118,7 +118,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             region_is_stack,
             flow_places: std::mem::take(&mut machine.data.hand_out.places),
             sources: std::mem::take(&mut machine.data.sources),
-            first_sp: machine.data.first_sp,
+            first_sp: machine.data.trace_first_sp.or(machine.data.first_sp),
             steps: self.seq - 1,
             threads: machine
                 .threads

@@ -2,7 +2,7 @@ use super::build::{How, say_problems};
 use crate::diagnostics::Severity;
 use crate::load;
 use crate::record::recorder::Recorder;
-use crate::record::{self, Recording};
+use crate::record::{self, Part, Plan, Processes, Recording};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,6 +19,19 @@ pub struct Args {
     /// Keep the recording, too: `addfg build FILE` makes other databases of it (docs/stream.md)
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
+    /// Record the processes that come of the program, too (fork, exec): all in one database
+    #[arg(long)]
+    follow: bool,
+    /// Record from the first call of this function; what was before runs without being recorded
+    #[arg(long, value_name = "FUNCTION")]
+    from: Option<String>,
+    /// Record until the first call of this function, in what is recorded, has returned
+    #[arg(long, value_name = "FUNCTION")]
+    until: Option<String>,
+    /// Record what the program marks with ADDFG_BEGIN() and ADDFG_END()
+    /// (recorders/stream/addfg_mark.h)
+    #[arg(long, conflicts_with_all = ["from", "until"])]
+    marked: bool,
     #[command(flatten)]
     how: How,
     /// The program and its arguments
@@ -37,7 +50,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let recorder = Recorder::find()?;
     // The terminal interrupts the program, too: its recording is to be finished.
     let _ = ctrlc::set_handler(|| {});
-    let (recording, input) = Recording::start(&recorder, &args.command, args.keep.as_deref())?;
+    let plan = Plan {
+        command: args.command,
+        processes: if args.follow { Processes::All } else { Processes::First },
+        part: if args.marked {
+            Part::Marked
+        } else {
+            Part::Calls { from: args.from, until: args.until }
+        },
+        keep: args.keep,
+    };
+    let (recording, input) = Recording::start(&recorder, &plan)?;
     let built = load::load_inputs(&options, vec![input], &mut |_, _| false);
     let status = recording.finish()?;
     let report = built?;

@@ -3,11 +3,12 @@
 use super::ranges::{self, Range};
 use super::{Function, Image, Section, Variable};
 use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-/// An image and the difference between its run-time and its link-time addresses (modulo 2^64).
+/// An image and the difference between its run-time and its link-time addresses (modulo 2^64). One
+/// image may be loaded several times: its functions are those of the first.
 pub struct Loaded {
-    pub image: Image,
+    pub image: Arc<Image>,
     pub bias: u64,
 }
 
@@ -30,6 +31,8 @@ pub struct AddressSpace {
     /// Owner: index into `function_refs`.
     functions: Vec<Range>,
     function_refs: Vec<FunctionRef>,
+    /// By image: where its functions, sections and variables begin among the references.
+    first_refs: Vec<[u32; 3]>,
     /// Made when first asked for.
     names: OnceLock<HashMap<FunctionRef, String>>,
     /// Owner: index into `section_refs`, (image, section).
@@ -55,6 +58,23 @@ impl AddressSpace {
 
     /// Maps one more image: it has all of its addresses from now on.
     pub fn map(&mut self, loaded: Loaded) {
+        let own = self.clear(&loaded);
+        self.add(loaded, &own);
+        self.sort();
+        self.names = OnceLock::new();
+    }
+
+    /// An image is mapped again where it was: it has all of its addresses from now on.
+    pub fn map_again(&mut self, index: usize) {
+        let loaded = &self.images[index];
+        let loaded = Loaded { image: loaded.image.clone(), bias: loaded.bias };
+        let own = self.clear(&loaded);
+        self.claim(&loaded, index, &own);
+        self.sort();
+    }
+
+    /// Takes an image's addresses from all others.
+    fn clear(&mut self, loaded: &Loaded) -> Vec<(u64, u64)> {
         let (start, end) = loaded.image.load_range;
         let own = shifted(start, end, loaded.bias);
         for ranges in
@@ -65,14 +85,33 @@ impl AddressSpace {
             });
             *ranges = left.collect();
         }
-        self.add(loaded, &own);
-        self.sort();
-        self.names = OnceLock::new();
+        own
+    }
+
+    /// Adds an image, and its ranges as far as they are its own.
+    fn add(&mut self, loaded: Loaded, own: &[(u64, u64)]) {
+        let index = self.images.len();
+        let known = self.images.iter().position(|i| Arc::ptr_eq(&i.image, &loaded.image));
+        let functions = match known {
+            Some(known) => self.first_refs[known][0],
+            None => {
+                let of = |function| FunctionRef { image: index, function };
+                let first = self.function_refs.len() as u32;
+                self.function_refs.extend((0..loaded.image.functions.len()).map(of));
+                first
+            }
+        };
+        let (sections, variables) = (self.section_refs.len(), self.variable_refs.len());
+        self.section_refs.extend((0..loaded.image.sections.len()).map(|section| (index, section)));
+        self.variable_refs.extend((0..loaded.image.variables.len()).map(|v| (index, v)));
+        self.first_refs.push([functions, sections as u32, variables as u32]);
+        self.claim(&loaded, index, own);
+        self.images.push(loaded);
     }
 
     /// Adds the ranges of an image, as far as they are its own.
-    fn add(&mut self, loaded: Loaded, own: &[(u64, u64)]) {
-        let (Loaded { image, bias }, index) = (&loaded, self.images.len());
+    fn claim(&mut self, Loaded { image, bias }: &Loaded, index: usize, own: &[(u64, u64)]) {
+        let [functions, sections, variables] = self.first_refs[index];
         self.extents.extend(own.iter().map(|&(start, end)| (start, end, index as u32)));
         self.extents.sort_unstable();
         let add = |into: &mut Vec<Range>, found: Vec<Range>| {
@@ -83,28 +122,21 @@ impl AddressSpace {
             }
         };
         let mut code = Vec::new();
-        for (function, f) in image.functions.iter().enumerate() {
-            let owner = self.function_refs.len() as u32;
-            self.function_refs.push(FunctionRef { image: index, function });
+        for (owner, f) in (functions..).zip(&image.functions) {
             code.extend(f.ranges.iter().map(|&(start, end)| (start, end, owner)));
         }
         add(&mut self.functions, code);
-        let base = self.section_refs.len() as u32;
-        self.section_refs.extend((0..image.sections.len()).map(|section| (index, section)));
         // The addresses of .tbss are those of the sections behind it: it is no memory of its own.
-        let of_sections = image.sections.iter().enumerate().filter(|(_, s)| !(s.tls && s.zero));
+        let of_sections = (sections..).zip(&image.sections).filter(|(_, s)| !(s.tls && s.zero));
         let of_sections: Vec<Range> = of_sections
-            .map(|(i, s)| (s.address, s.address.saturating_add(s.size), base + i as u32))
+            .map(|(owner, s)| (s.address, s.address.saturating_add(s.size), owner))
             .collect();
         add(&mut self.sections, ranges::flatten(&of_sections));
-        let base = self.variable_refs.len() as u32;
-        self.variable_refs.extend((0..image.variables.len()).map(|variable| (index, variable)));
-        let of_variables = image.variables.iter().enumerate();
-        let of_variables: Vec<Range> = of_variables
-            .map(|(i, v)| (v.address, v.address.saturating_add(v.size), base + i as u32))
+        let of_variables: Vec<Range> = (variables..)
+            .zip(&image.variables)
+            .map(|(owner, v)| (v.address, v.address.saturating_add(v.size), owner))
             .collect();
         add(&mut self.variables, ranges::flatten(&of_variables));
-        self.images.push(loaded);
     }
 
     fn sort(&mut self) {

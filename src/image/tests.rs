@@ -234,8 +234,10 @@ fn check_functions(path: &Path) {
     let mut edges: BTreeSet<u64> =
         model.claims.iter().flat_map(|c| [c.0, c.1, c.0.midpoint(c.1)]).collect();
     edges.extend(edges.clone().iter().map(|e| e.wrapping_sub(1)));
-    let space =
-        AddressSpace::new(vec![Loaded { image: Image::open(path).unwrap(), bias: 0x1000_0000 }]);
+    let space = AddressSpace::new(vec![Loaded {
+        image: Image::open(path).unwrap().into(),
+        bias: 0x1000_0000,
+    }]);
     let mut compared = 0;
     for address in edges {
         if is_plt(&image, address) {
@@ -404,7 +406,8 @@ fn cold_parts_aliases_and_statics_of_one_name() {
     else {
         return;
     };
-    let space = AddressSpace::new(vec![Loaded { image: Image::open(&path).unwrap(), bias: 0 }]);
+    let space =
+        AddressSpace::new(vec![Loaded { image: Image::open(&path).unwrap().into(), bias: 0 }]);
     let image = &space.images()[0].image;
     let checked = image.functions.iter().find(|f| f.name == "alias_one").unwrap();
     assert_eq!(checked.names, ["alias_one", "checked", "_alias"]);
@@ -588,8 +591,8 @@ fn names_are_made_unique_and_kept_in_their_place() {
     second.functions = vec![function("g", None, 0), function("late", None, 0x90)];
     // The second overlaps the first's end.
     let space = AddressSpace::new(vec![
-        Loaded { image: first, bias: 0 },
-        Loaded { image: second, bias: 0xf0 },
+        Loaded { image: first.into(), bias: 0 },
+        Loaded { image: second.into(), bias: 0xf0 },
     ]);
     let name = |address| space.function_at(address).map(|f| space.display_name(f));
     assert_eq!(name(0), Some("f (a/x.c)"));
@@ -625,7 +628,8 @@ fn exercise(contents: &[u8]) {
     for &address in &addresses {
         let _ = (image.bytes(address), image.line(address), image.thumb(address));
     }
-    let space = AddressSpace::new(vec![Loaded { image, bias: 0xffff_ffff_ffff_f000 }]);
+    let space =
+        AddressSpace::new(vec![Loaded { image: image.into(), bias: 0xffff_ffff_ffff_f000 }]);
     for &address in &addresses {
         let address = address.wrapping_sub(4096);
         let _ = (space.section_at(address), space.bytes(address), space.line(address));

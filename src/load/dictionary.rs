@@ -14,7 +14,7 @@ use crate::store::tables::{
 use crate::store::{SCHEMA_VERSION, StoreError};
 use crate::trace::input::Input;
 use duckdb::Connection;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// A trace file as `input` describes it.
@@ -245,11 +245,12 @@ pub fn ranges(rows: &[SectionRow], from: usize) -> Vec<SectionRange> {
 
 /// `image`, `variable` and `section`.
 ///
-/// `mapped`: steps before each image was mapped, by its index, where that is known.
+/// `loads`: by image, the process that has it (None: several) and the steps before it was mapped,
+/// where that is known.
 pub fn images(
     connection: &Connection,
     space: &AddressSpace,
-    mapped: &FxHashMap<usize, u64>,
+    loads: impl Fn(usize) -> (Option<ProcessId>, Option<u64>),
     sections: &[SectionRow],
     files: &mut Files,
 ) -> Result<(), StoreError> {
@@ -258,13 +259,14 @@ pub fn images(
     let mut variable_ids = 1..;
     for (i, Loaded { image: elf, bias }) in space.images().iter().enumerate() {
         let image_id = ImageId::at(i);
+        let (process_id, load_seq) = loads(i);
         images.push(Image {
             image_id,
-            process_id: Some(ProcessId::FIRST),
+            process_id,
             path: &elf.path.display().to_string(),
             bias: Some(*bias),
             stripped: Some(elf.stripped),
-            load_seq: mapped.get(&i).copied(),
+            load_seq,
             unload_seq: None,
         })?;
         for (v, variable_id) in elf.variables.iter().zip(&mut variable_ids) {
@@ -282,7 +284,10 @@ pub fn images(
     }
     images.finish()?;
     variables.finish()?;
-    let rows = sections.iter().enumerate().filter_map(|(i, s)| {
+    // An image that is mapped again has its sections once.
+    let mut seen = FxHashSet::default();
+    let once = sections.iter().enumerate().filter(|(_, s)| seen.insert((s.image, s.first, s.last)));
+    let rows = once.filter_map(|(i, s)| {
         Some(Section {
             section_id: SectionId::at(i),
             image_id: ImageId::at(s.image?),

@@ -3,6 +3,7 @@
 use super::code::Functions;
 use super::derived::{self, Budget};
 use super::dictionary::{self, Files, SectionRow, TraceFile};
+use super::front::{Front, ProcessPart};
 use super::instructions::{self, Listed};
 use super::limit::Limit;
 use super::places::Places;
@@ -35,14 +36,16 @@ pub struct End<'a> {
     pub sections: &'a [SectionRow],
     /// Steps before each image was mapped, by its index, if the trace told.
     pub mapped: &'a FxHashMap<usize, u64>,
+    /// What the records told of processes, images and threads.
+    pub front: &'a Front,
     pub insns: &'a [Insn],
     pub defs: &'a [BlockDef],
     /// Executions of each block.
     pub counts: &'a [u64],
     pub summary: &'a Summary,
     pub isa: Isa,
-    /// The numbers that the log has for its threads, by index; None if it tells none apart.
-    pub threads: Option<&'a [u32]>,
+    /// The log tells threads apart.
+    pub threads: bool,
     /// The low level is kept.
     pub low: bool,
 }
@@ -73,8 +76,11 @@ impl End<'_> {
         let functions = names.len();
         let places = Places::new(self.space, self.sections, s, &mut names);
         names.write(self.space, self.connection, &mut files)?;
-        let (space, mapped) = (self.space, self.mapped);
-        dictionary::images(self.connection, space, mapped, self.sections, &mut files)?;
+        let loads = |image: usize| {
+            let process = self.front.maps.processes.get(image).copied().flatten();
+            (process.map(ProcessId::at), self.mapped.get(&image).copied())
+        };
+        dictionary::images(self.connection, self.space, loads, self.sections, &mut files)?;
         files.write(self.connection)?;
         if self.low {
             self.blocks()?;
@@ -93,11 +99,17 @@ impl End<'_> {
     /// Processes, threads, registers, regions of memory.
     fn machine(&self) -> Result<(), StoreError> {
         let s = self.summary;
-        fill(self.connection, [Process { process_id: ProcessId::FIRST, pid: None, name: None }])?;
+        let processes = self.front.processes.iter().enumerate().map(|(i, p)| Process {
+            process_id: ProcessId::at(i),
+            pid: p.named.pid,
+            name: p.named.name.as_deref(),
+        });
+        fill(self.connection, processes)?;
+        let logged = if self.threads { self.front.threads() } else { &[] };
         let threads = s.threads.iter().map(|t| Thread {
             thread_id: t.id,
-            process_id: ProcessId::FIRST,
-            tid: self.threads.and_then(|logged| logged.get(t.id.index())).map(|n| i64::from(*n)),
+            process_id: self.process_of(|p| p.first_thread, t.id.index()),
+            tid: logged.get(t.id.index()).map(|n| i64::from(*n)),
             steps: Some(t.steps),
         });
         fill(self.connection, threads)?;
@@ -117,6 +129,12 @@ impl End<'_> {
         fill(self.connection, regions)
     }
 
+    /// The process that has the thread or instruction at this index.
+    fn process_of(&self, first: impl Fn(&ProcessPart) -> usize, index: usize) -> ProcessId {
+        let after = self.front.processes.partition_point(|p| first(p) <= index);
+        ProcessId::at(after.saturating_sub(1))
+    }
+
     fn instructions(&self, files: &mut Files) -> Result<(), StoreError> {
         let mut executions = vec![0u64; self.insns.len()];
         for (def, &count) in self.defs.iter().zip(self.counts) {
@@ -124,30 +142,35 @@ impl End<'_> {
                 executions[step.insn as usize] += count;
             }
         }
-        let listed = self.insns.iter().zip(executions).map(|(insn, executions)| {
-            let (def, decoded) = (&insn.def, &insn.decoded);
-            let line = self.space.line(def.address);
-            let decoded_text = Some(decoded.text.as_str()).filter(|t| !t.is_empty());
-            let in_image = |size: u8| {
-                self.space.bytes(def.address).map(|b| &b[..b.len().min(usize::from(size))])
-            };
-            Listed {
-                process: ProcessId::FIRST,
-                image: self.space.image_at(def.address).map(ImageId::at),
-                address: def.address,
-                opcode: if def.bytes.is_empty() {
-                    in_image(decoded.size)
-                } else {
-                    Some(&def.bytes)
-                },
-                text: decoded_text.or(def.text.as_deref()),
-                decoded: Some(decoded),
-                function: insn.function,
-                file: line.as_ref().map(|(f, _)| files.id(f)),
-                line: line.map(|(_, l)| l),
-                executions,
-            }
-        });
+        let listed =
+            self.insns.iter().enumerate().zip(executions).map(|((i, insn), executions)| {
+                let (def, decoded) = (&insn.def, &insn.decoded);
+                // What lay there when it ran, which need not be what lies there at the end.
+                let image = self.front.images.get(i).copied().flatten();
+                let line = image
+                    .map(|image| &self.space.images()[image])
+                    .and_then(|at| at.image.line(def.address.wrapping_sub(at.bias)));
+                let decoded_text = Some(decoded.text.as_str()).filter(|t| !t.is_empty());
+                let in_image = |size: u8| {
+                    self.space.bytes(def.address).map(|b| &b[..b.len().min(usize::from(size))])
+                };
+                Listed {
+                    process: self.process_of(|p| p.first_instruction, i),
+                    image: image.map(ImageId::at),
+                    address: def.address,
+                    opcode: if def.bytes.is_empty() {
+                        in_image(decoded.size)
+                    } else {
+                        Some(&def.bytes)
+                    },
+                    text: decoded_text.or(def.text.as_deref()),
+                    decoded: Some(decoded),
+                    function: insn.function,
+                    file: line.as_ref().map(|(f, _)| files.id(f)),
+                    line: line.map(|(_, l)| l),
+                    executions,
+                }
+            });
         instructions::write(self.connection, listed)
     }
 

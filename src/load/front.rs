@@ -7,7 +7,7 @@ use super::maps::Maps;
 use super::pass::{BuildPass, Send};
 use super::runs::{RunRows, Shape};
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::event::{Carries, Event, Isa, RunBatch, StepBatch};
+use crate::event::{Carries, Event, Isa, Process, RunBatch, StepBatch};
 use crate::image::Image;
 use crate::isa::elaborate::Elaborator;
 use crate::isa::resolve::resolve;
@@ -61,9 +61,18 @@ impl Target<'_> {
 /// Threads by the numbers that the log has for them, dense in order of first appearance.
 #[derive(Default)]
 struct ThreadNumbers {
+    /// Those of the process.
     index: FxHashMap<u32, u32>,
     /// By index.
     logged: Vec<u32>,
+}
+
+/// A process as far as the trace tells of it.
+pub struct ProcessPart {
+    pub named: Process,
+    /// How many threads and instructions the processes before have.
+    pub first_thread: usize,
+    pub first_instruction: usize,
 }
 
 impl ThreadNumbers {
@@ -107,6 +116,9 @@ pub struct Front {
     insn_base: u32,
     block_base: u32,
     threads: ThreadNumbers,
+    pub processes: Vec<ProcessPart>,
+    /// By instruction: the image that it is of.
+    pub images: Vec<Option<usize>>,
     undecoded: Undecoded,
     problems: Vec<(Diagnostic, u64)>,
     /// Runs that wait for the first stack pointer; none once it is known or given up.
@@ -127,6 +139,12 @@ impl Front {
             insn_base: 0,
             block_base: 0,
             threads: ThreadNumbers::default(),
+            processes: vec![ProcessPart {
+                named: Process::default(),
+                first_thread: 0,
+                first_instruction: 0,
+            }],
+            images: Vec::new(),
             undecoded: Undecoded::default(),
             problems: Vec::new(),
             held: Some(Vec::new()),
@@ -141,8 +159,13 @@ impl Front {
     pub fn runs(&mut self, mut batch: RunBatch, target: &mut Target) {
         // First, so that code of an image has its functions.
         for (_, event) in &batch.events {
-            if let Event::ImageMap(map) = event {
-                self.maps.map(map, &mut target.pass);
+            match event {
+                Event::ImageMap(map) => self.maps.map(map, &mut target.pass),
+                Event::ProcessStart => self.next_process(target),
+                Event::Process(named) => {
+                    self.processes.last_mut().iter_mut().for_each(|p| p.named = (**named).clone());
+                }
+                _ => {}
             }
         }
         self.define(&mut batch, &mut target.pass);
@@ -172,10 +195,26 @@ impl Front {
         }
     }
 
+    /// Another process begins: a batch that says so has no runs of the one before.
+    fn next_process(&mut self, target: &mut Target) {
+        self.release(target);
+        self.held = Some(Vec::new());
+        self.maps.next_process();
+        self.threads.index.clear();
+        let first_thread = self.threads.logged.len();
+        target.pass.next_process(first_thread as u32);
+        self.processes.push(ProcessPart {
+            named: Process::default(),
+            first_thread,
+            first_instruction: target.pass.insns.len(),
+        });
+    }
+
     /// Gives the pass the definitions that a batch begins with.
     fn define(&mut self, batch: &mut RunBatch, pass: &mut BuildPass) {
         for def in std::mem::take(&mut batch.new_insns) {
             let space = self.space.borrow();
+            self.images.push(space.image_at(def.address));
             let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
             let (resolved, decoded) = resolve(&def, self.isa, &mut *self.decoder, &code);
             match decoded.filter(|d| def.size == 0 || d.size == def.size) {

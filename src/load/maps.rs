@@ -7,8 +7,9 @@ use super::placing;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{ImageMap, Isa};
 use crate::image::{Image, Loaded};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 /// What lies where, as far as the trace was read.
 pub struct Maps {
@@ -18,6 +19,12 @@ pub struct Maps {
     waiting: Vec<Image>,
     /// Files that could not be opened or placed.
     given_up: FxHashSet<Box<str>>,
+    /// Images by the name that the trace has for them.
+    opened: FxHashMap<Box<str>, Arc<Image>>,
+    /// The process that is mapped into, counted from 0.
+    process: usize,
+    /// By image: the process that has it; None: several.
+    pub processes: Vec<Option<usize>>,
     /// Sections by number.
     pub sections: Vec<SectionRow>,
     pub problems: Vec<Diagnostic>,
@@ -27,21 +34,37 @@ impl Maps {
     /// `waiting`: images whose place only the trace tells.
     pub fn new(isa: Isa, space: Space, waiting: Vec<Image>) -> Maps {
         let sections = dictionary::sections(&space.borrow());
-        let given_up = FxHashSet::default();
-        Maps { isa, space, waiting, given_up, sections, problems: Vec::new() }
+        let processes = vec![Some(0); space.borrow().images().len()];
+        Maps {
+            isa,
+            space,
+            waiting,
+            given_up: FxHashSet::default(),
+            opened: FxHashMap::default(),
+            process: 0,
+            processes,
+            sections,
+            problems: Vec::new(),
+        }
+    }
+
+    /// What is mapped from here on is of another process.
+    pub fn next_process(&mut self) {
+        self.process += 1;
     }
 
     /// A file is mapped before the next step of the pass.
     pub fn map(&mut self, map: &ImageMap, pass: &mut BuildPass) {
         let Some(path) = map.path.as_deref().filter(|path| is_file(path)) else { return };
         let known = self.space.borrow().image_at(map.address);
-        if known.is_some_and(|i| same_name(&self.space.borrow().images()[i].image.path, path)) {
+        let same = |i: &usize| same_name(&self.space.borrow().images()[*i].image.path, path);
+        if let Some(known) = known.filter(same) {
+            self.belongs(known);
             return;
         }
         if map.executable && !self.given_up.contains(path) {
             match self.image(map, path) {
-                Ok(Some(loaded)) => self.place(loaded, pass),
-                Ok(None) => {}
+                Ok(loaded) => self.place(loaded, pass),
                 Err(problem) => {
                     self.problems.push(problem);
                     self.given_up.insert(path.into());
@@ -52,8 +75,29 @@ impl Maps {
         }
     }
 
-    /// The image of an executable mapping; None if the file is no image.
-    fn image(&mut self, map: &ImageMap, path: &str) -> Result<Option<Loaded>, Diagnostic> {
+    /// The process has the image, too.
+    fn belongs(&mut self, image: usize) {
+        let of = &mut self.processes[image];
+        *of = of.filter(|process| *process == self.process);
+    }
+
+    /// The image of an executable mapping.
+    fn image(&mut self, map: &ImageMap, path: &str) -> Result<Loaded, Diagnostic> {
+        let image = match self.opened.get(path) {
+            Some(image) => image.clone(),
+            None => {
+                let image = Arc::new(self.open(map, path)?);
+                self.opened.insert(path.into(), image.clone());
+                image
+            }
+        };
+        match image.bias_of_mapping(map.address, map.offset) {
+            Some(bias) => Ok(Loaded { image, bias }),
+            None => Err(unreadable(map, format!("{path} is not the file that was mapped"))),
+        }
+    }
+
+    fn open(&mut self, map: &ImageMap, path: &str) -> Result<Image, Diagnostic> {
         let given = self.waiting.iter().position(|image| same_name(&image.path, path));
         let image = match given {
             Some(i) => self.waiting.swap_remove(i),
@@ -67,19 +111,21 @@ impl Maps {
             let message = format!("{path} has code of another instruction set than the trace");
             return Err(unreadable(map, message));
         }
-        match image.bias_of_mapping(map.address, map.offset) {
-            Some(bias) => Ok(Some(Loaded { image, bias })),
-            None => Err(unreadable(map, format!("{path} is not the file that was mapped"))),
-        }
+        self.problems.extend(placing::nameless(&image));
+        Ok(image)
     }
 
     fn place(&mut self, loaded: Loaded, pass: &mut BuildPass) {
-        self.problems.extend(placing::nameless(&loaded.image));
-        let first = {
-            let mut space = self.space.borrow_mut();
-            space.map(loaded);
-            space.images().len() - 1
-        };
+        let place = |of: &Loaded| Arc::ptr_eq(&of.image, &loaded.image) && of.bias == loaded.bias;
+        let known = self.space.borrow().images().iter().position(place);
+        let first = known.unwrap_or(self.space.borrow().images().len());
+        if known.is_some() {
+            self.space.borrow_mut().map_again(first);
+            self.belongs(first);
+        } else {
+            self.space.borrow_mut().map(loaded);
+            self.processes.push(Some(self.process));
+        }
         let space = self.space.borrow();
         pass.code.through.look(&space, first);
         let from = self.sections.len();

@@ -63,7 +63,7 @@ pub fn place(images: Vec<(Image, Option<u64>)>, intake: &mut Intake) -> Result<P
         if let Some(nameless) = nameless(&image) {
             intake.diagnostics.add(nameless);
         }
-        loaded.push(Loaded { image, bias: found.unwrap_or(0) });
+        loaded.push(Loaded { image: image.into(), bias: found.unwrap_or(0) });
     }
     Ok(Placed { images: loaded, waiting, early })
 }

@@ -99,12 +99,13 @@ pub fn build(
         space: &space,
         sections: &front.maps.sections,
         mapped: &mapped,
+        front: &front,
         insns: &insns,
         defs: &defs,
         counts: &counts,
         summary: &summary,
         isa,
-        threads: with_threads.then(|| front.threads()),
+        threads: with_threads,
         low: options.detail >= Detail::Pairs,
     };
     let functions = end.write(code, &traces, &intake.diagnostics)?;

@@ -6,12 +6,12 @@ use super::limit::Limit;
 use super::{BuildError, Detail, Options, Report};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::Carries;
+use crate::id::ProcessId;
 use crate::image::{self, AddressSpace, Image};
 use crate::store::writer::Writer;
 use crate::trace::input::Input;
 use crate::trace::{Format, Listener};
 use duckdb::Connection;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A format whose records are calls, communications or control flow, and what fills the tables from
@@ -131,7 +131,7 @@ pub fn build(
     let placed = images.iter().map(|(_, bias)| bias.is_some()).collect();
     let images = images
         .into_iter()
-        .map(|(image, bias)| image::Loaded { image, bias: bias.unwrap_or(0) })
+        .map(|(image, bias)| image::Loaded { image: image.into(), bias: bias.unwrap_or(0) })
         .collect();
     let mut writer = Writer::create(&options.output, options.force)?;
     // Nothing is sent: these formats append for themselves.
@@ -160,8 +160,8 @@ pub fn build(
     traces.iter_mut().for_each(|t| t.carries = loaded.carries);
     dictionary::inputs(&connection, options, &traces, &space)?;
     dictionary::diagnostics(&connection, &diagnostics)?;
-    let (sections, untold) = (dictionary::sections(&space), FxHashMap::default());
-    dictionary::images(&connection, &space, &untold, &sections, &mut files)?;
+    let (sections, loads) = (dictionary::sections(&space), |_| (Some(ProcessId::FIRST), None));
+    dictionary::images(&connection, &space, loads, &sections, &mut files)?;
     files.write(&connection)?;
     let limit = Limit::new(options.memory_limit).bytes();
     derived_within(&connection, Budget { calls: loaded.calls, limit })?;

@@ -4,49 +4,106 @@
 //! this machine when it is first needed ([`recorder`]) and coupled by the stream only.
 
 mod error;
+mod family;
 pub mod recorder;
 
 use crate::trace::TraceError;
 use crate::trace::input::Input;
 pub use error::RecordError;
+use family::{Family, Folder};
 use recorder::Recorder;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
+
+/// Which processes are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processes {
+    /// The one that is started, up to an `exec`.
+    First,
+    /// And all that come of it.
+    All,
+}
+
+/// The part of the run that is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// From the first call of a function (None: the beginning) until the first call of another one
+    /// in the part has returned (None: the end).
+    Calls { from: Option<String>, until: Option<String> },
+    /// What the program marks (`recorders/stream/addfg_mark.h`).
+    Marked,
+}
+
+impl Part {
+    fn options(&self) -> Vec<String> {
+        let option = |name, function: &Option<String>| {
+            function.as_ref().map(|function| format!("--{name}={function}"))
+        };
+        match self {
+            Part::Calls { from, until } => {
+                option("from", from).into_iter().chain(option("until", until)).collect()
+            }
+            Part::Marked => vec!["--marked=yes".into()],
+        }
+    }
+}
+
+/// What is to be recorded, and how.
+#[derive(Debug)]
+pub struct Plan {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    pub processes: Processes,
+    pub part: Part,
+    /// A file for the recording beside.
+    pub keep: Option<PathBuf>,
+}
 
 /// A program that is being recorded.
 pub struct Recording {
     child: Child,
+    /// How it ended, if its children are waited for as well.
+    ended: Option<mpsc::Receiver<ExitStatus>>,
     keeper: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Recording {
-    /// Starts a program with its arguments under the recorder: it has this process's standard
-    /// input, output, and signals of the terminal. Gives its stream, too. `keep`: a file for the
-    /// stream beside.
-    pub fn start(
-        recorder: &Recorder,
-        command: &[OsString],
-        keep: Option<&Path>,
-    ) -> Result<(Recording, Input), RecordError> {
-        let program = command.first().map_or_else(String::new, |p| p.to_string_lossy().into());
+    /// Starts a program under the recorder: it has this process's standard input, output, and
+    /// signals of the terminal. Gives its stream, too.
+    pub fn start(recorder: &Recorder, plan: &Plan) -> Result<(Recording, Input), RecordError> {
+        let program = plan.command.first().map_or_else(String::new, |p| p.to_string_lossy().into());
         let start = |error| RecordError::Start { program: program.clone(), error };
-        let kept = keep.map(|path| {
+        let kept = plan.keep.as_ref().map(|path| {
             let failed = |error| RecordError::Io { path: path.display().to_string(), error };
             File::create(path).and_then(|file| Ok((file, io::pipe()?))).map_err(failed)
         });
         let kept = kept.transpose()?;
         let (stream, writer) = io::pipe().map_err(start)?;
-        let child = recorder.spawn(command, writer).map_err(start)?;
-        let mut recording = Recording { child, keeper: None };
-        let name = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let folder = match plan.processes {
+            Processes::First => None,
+            Processes::All => Some(family::adopt().and_then(|()| Folder::new()).map_err(start)?),
+        };
+        let child = recorder.spawn(plan, writer, folder.as_ref()).map_err(start)?;
+        let mut recording = Recording { child, ended: None, keeper: None };
+        let stream: Box<dyn Read + Send> = match folder {
+            None => Box::new(stream),
+            Some(folder) => {
+                let (family, ended) = Family::new(stream, folder, recording.child.id());
+                recording.ended = Some(ended);
+                Box::new(family)
+            }
+        };
+        let words = plan.command.iter().map(|word| word.to_string_lossy());
+        let name = words.collect::<Vec<_>>().join(" ");
         let input = match kept {
-            None => Input::from_reader(&name, Box::new(stream)),
+            None => Input::from_reader(&name, stream),
             Some((file, (reader, copy))) => {
                 let keep = move || keep_stream(stream, file, copy);
                 recording.keeper = Some(std::thread::spawn(keep));
@@ -70,14 +127,15 @@ impl Recording {
             keeper.join().unwrap_or_else(|_| Err(io::Error::other("the stream's copy stopped")))
         });
         let failed = |error| RecordError::Io { path: "the recording".into(), error };
-        let status = self.child.wait().map_err(failed)?;
+        let ended = self.ended.take().and_then(|ended| ended.recv().ok());
+        let status = ended.map_or_else(|| self.child.wait(), Ok).map_err(failed)?;
         kept.map_err(failed)?;
         Ok(status)
     }
 }
 
 /// Copies the stream into a file and to who builds from it, who may stop listening.
-fn keep_stream(mut from: PipeReader, mut file: File, copy: PipeWriter) -> io::Result<()> {
+fn keep_stream(mut from: Box<dyn Read + Send>, mut file: File, copy: PipeWriter) -> io::Result<()> {
     let (mut buffer, mut copy) = (vec![0; 1 << 16], Some(copy));
     loop {
         let n = from.read(&mut buffer)?;
@@ -92,16 +150,22 @@ fn keep_stream(mut from: PipeReader, mut file: File, copy: PipeWriter) -> io::Re
 }
 
 impl Recorder {
-    /// Runs a command under the recorder, which writes its stream into the pipe.
-    fn spawn(&self, command: &[OsString], stream: PipeWriter) -> io::Result<Child> {
+    /// Runs a command under the recorder, which writes its stream into the pipe; those of other
+    /// processes into the folder.
+    fn spawn(&self, plan: &Plan, stream: PipeWriter, each: Option<&Folder>) -> io::Result<Child> {
         let descriptor = stream.as_raw_fd();
         let mut valgrind = Command::new("valgrind");
         valgrind
             .env("VALGRIND_LIB", &self.folder)
             .args(["-q", "--tool=addfg", "--vex-guest-chase=no"])
             .arg(format!("--stream-fd={descriptor}"))
-            .arg("--")
-            .args(command);
+            .args(plan.part.options());
+        if let Some(folder) = each {
+            let mut option = OsString::from("--stream-each=");
+            option.push(folder.prefix());
+            valgrind.arg("--trace-children=yes").arg(option);
+        }
+        valgrind.arg("--").args(&plan.command);
         // SAFETY: fcntl may be called between fork and exec; the descriptor is open there.
         unsafe {
             valgrind.pre_exec(move || match libc::fcntl(descriptor, libc::F_SETFD, 0) {

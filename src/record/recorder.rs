@@ -6,7 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The sources of the recorder for valgrind.
-const SOURCES: [&str; 3] = ["valgrind/addfg_main.c", "valgrind/build.sh", "stream/addfg_stream.h"];
+const SOURCES: [&str; 7] = [
+    "valgrind/addfg_main.c",
+    "valgrind/events.h",
+    "valgrind/part.h",
+    "valgrind/check.h",
+    "valgrind/build.sh",
+    "stream/addfg_stream.h",
+    "stream/addfg_mark.h",
+];
 
 /// A compiled recorder.
 #[derive(Clone, Debug)]

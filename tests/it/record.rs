@@ -14,12 +14,12 @@ fn bytes(db: &Path, writer: &str, reader: &str) -> Vec<String> {
     rows(db, &sql)
 }
 
-/// The program compiled with shared libraries; None, said why, where it cannot be recorded here.
-fn program(scratch: &Scratch) -> Option<PathBuf> {
+/// A program compiled with shared libraries; None, said why, where it cannot be recorded here.
+fn program(scratch: &Scratch, name: &str) -> Option<PathBuf> {
     if !have("valgrind") || !have("gcc") || !have("pkg-config") {
         return None;
     }
-    let (source, to) = (repository("tests/programs/process.c"), scratch.path("process"));
+    let (source, to) = (repository(&format!("tests/programs/{name}.c")), scratch.path(name));
     let made = Command::new("gcc").args(["-O1", "-g"]).arg(source).arg("-o").arg(&to).status();
     assert!(made.expect("gcc").success());
     Some(to)
@@ -34,7 +34,7 @@ fn record(scratch: &Scratch, options: &[&str], program: &[&str]) -> Output {
 #[test]
 fn a_process_is_recorded_with_all_that_it_has() {
     let scratch = Scratch::new("record-process");
-    let Some(program) = program(&scratch) else { return };
+    let Some(program) = program(&scratch, "process") else { return };
     let text = scratch.write("text", "some words\n".repeat(200));
     let (db, kept) = (scratch.path("p.duckdb"), scratch.path("p.stream"));
     let run = [utf8(&program), utf8(&text)];
@@ -105,7 +105,7 @@ fn a_process_is_recorded_with_all_that_it_has() {
 #[test]
 fn a_killed_program_leaves_a_good_database() {
     let scratch = Scratch::new("record-killed");
-    let Some(program) = program(&scratch) else { return };
+    let Some(program) = program(&scratch, "process") else { return };
     let text = scratch.write("text", "some words\n".repeat(200));
     let db = scratch.path("p.duckdb");
     let run = [utf8(&program), utf8(&text), "kill"];
@@ -121,11 +121,72 @@ fn a_killed_program_leaves_a_good_database() {
 #[test]
 fn a_program_that_is_not_there_leaves_nothing() {
     let scratch = Scratch::new("record-nothing");
-    if program(&scratch).is_none() {
+    if program(&scratch, "process").is_none() {
         return;
     }
     let db = scratch.path("p.duckdb");
     let output = record(&scratch, &["-o", utf8(&db)], &[utf8(&scratch.path("no-such-program"))]);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("it was not run") && !db.exists(), "{}", said(&output));
+}
+
+#[test]
+fn an_exec_ends_what_is_recorded_of_one_process() {
+    let scratch = Scratch::new("record-exec");
+    let Some(program) = program(&scratch, "family") else { return };
+    let db = scratch.path("p.duckdb");
+    let output = record(&scratch, &["-o", utf8(&db)], &[utf8(&program)]);
+    // The program that it became goes on, and gives its exit code.
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert_eq!(printed(&output), "160 100\nagain\n");
+    assert!(said(&output).contains("by exec") && said(&output).contains("--follow"));
+    assert_eq!(bytes(&db, "fill", "sum"), ["100"]);
+    assert_eq!(rows(&db, "SELECT count(*) FROM process"), ["1"]);
+}
+
+#[test]
+fn a_tree_of_processes_is_one_database() {
+    let scratch = Scratch::new("record-follow");
+    let Some(program) = program(&scratch, "family") else { return };
+    let (db, kept) = (scratch.path("p.duckdb"), scratch.path("p.stream"));
+    let options = ["--follow", "-o", utf8(&db), "--keep", utf8(&kept)];
+    let output = record(&scratch, &options, &[utf8(&program)]);
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert_eq!(printed(&output), "160 100\nagain\n");
+    // The parent, its child, what the parent became; each has a thread and steps.
+    let processes = "SELECT count(*), count(DISTINCT pid) FROM process";
+    assert_eq!(rows(&db, processes), ["3,2"]);
+    let steps = "SELECT process_id, count(*) FROM thread WHERE steps > 0 GROUP BY ALL ORDER BY 1";
+    assert_eq!(rows(&db, steps), ["1,1", "2,1", "3,1"]);
+    // Memory is each process's own: what the parent filled has no writer in the child.
+    assert_eq!(bytes(&db, "fill", "sum"), ["100"]);
+    assert_eq!(bytes(&db, "fill_in_child", "sum"), ["60"]);
+    assert_eq!(bytes(&db, "main", "<write: pipe 1>"), ["4"]);
+    assert_eq!(bytes(&db, "<read: pipe 1>", "main"), ["4"]);
+    // A function that several processes run is one.
+    let mains = "SELECT count(*), count(DISTINCT function_id) FROM function_call
+                 JOIN function_symbol USING (function_id) WHERE name = 'main'";
+    assert_eq!(rows(&db, mains), ["3,1"]);
+    let again = scratch.path("again.duckdb");
+    ok(&["build", utf8(&kept), "-o", utf8(&again)]);
+    let calls = "SELECT count(*), sum(hash(c)) FROM (SELECT call_id, function_id, thread_id,
+                 parent_call_id, kind, ending, call_seq, return_seq FROM function_call) c";
+    assert_eq!(rows(&again, calls), rows(&db, calls));
+}
+
+#[test]
+fn a_pipeline_of_a_shell_is_followed() {
+    let scratch = Scratch::new("record-shell");
+    if program(&scratch, "family").is_none() {
+        return;
+    }
+    let db = scratch.path("p.duckdb");
+    let run = ["sh", "-c", "printf abcdef | cat; exit 5"];
+    let options = ["--follow", "--detail", "summary", "-o", utf8(&db)];
+    let output = record(&scratch, &options, &run);
+    assert_eq!((output.status.code(), printed(&output).as_str()), (Some(5), "abcdef"));
+    let flows = "SELECT coalesce(sum(bytes), 0) FROM function_dataflow WHERE reader = ";
+    assert_eq!(rows(&db, &format!("{flows} '<write: pipe 1>'")), ["6"]);
+    assert_eq!(rows(&db, &format!("{flows} '<write: stdout>'")), ["6"]);
+    assert!(rows(&db, "SELECT name FROM process").iter().any(|name| name.ends_with("/cat")));
 }

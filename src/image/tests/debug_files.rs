@@ -238,7 +238,7 @@ fn the_c_library_is_named() {
     let image = bare(path);
     let unnamed = |f: &&Function| f.kind == FunctionKind::Unnamed;
     assert!(image.stripped && image.functions.iter().filter(unnamed).count() > 100);
-    let at = |image: Image| AddressSpace::new(vec![Loaded { image, bias: 0 }]);
+    let at = |image: Image| AddressSpace::new(vec![Loaded { image: image.into(), bias: 0 }]);
     let space = at(image);
     let image = &space.images()[0].image;
     let frames = Command::new("readelf").arg("--debug-dump=frames").arg(path).output();

@@ -24,7 +24,7 @@ fn is(variable: &Local, names: [&str; 2]) -> bool {
 
 /// The frames of all threads. Function names are those of the symbol table.
 pub fn stacks(core: &Core, space: &AddressSpace) -> Vec<Stack> {
-    let stopped = Stopped::new(core, space.images().iter().map(|l| (&l.image, l.bias)));
+    let stopped = Stopped::new(core, space.images().iter().map(|l| (&*l.image, l.bias)));
     let locals: Vec<Vec<Local>> = space.images().iter().map(|l| l.image.locals("__PT_")).collect();
     let base = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let stack = |registers| {

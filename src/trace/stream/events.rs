@@ -3,7 +3,8 @@
 //! on.
 
 use super::bytes::{Bad, Bytes};
-use crate::event::{Event, ImageMap, Isa, KernelAccess, SystemCall, ThreadStart};
+use super::descriptors::{Descriptors, Names};
+use crate::event::{Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart};
 use rustc_hash::FxHashMap;
 
 /// Kinds of events by their numbers in docs/stream.md.
@@ -21,14 +22,14 @@ mod kind {
     pub const SIGNAL: u8 = 11;
     pub const SIGNAL_END: u8 = 12;
     pub const MARKER: u8 = 13;
+    pub const PROCESS: u8 = 15;
     pub const MOVE: u8 = 17;
+    pub const EXEC: u8 = 18;
+    pub const GAP: u8 = 19;
 }
 
 /// Bit of a mapping's protection.
 const EXECUTE: u64 = 1;
-
-/// Names of the first three descriptors, whatever they are open on.
-const STANDARD: [&str; 3] = ["stdin", "stdout", "stderr"];
 
 /// A system call that has not returned.
 struct OpenCall {
@@ -42,12 +43,26 @@ pub struct Events {
     isa: Isa,
     thread: u32,
     open: FxHashMap<u32, OpenCall>,
-    descriptors: FxHashMap<u64, Box<str>>,
+    descriptors: Descriptors,
+    /// The program that this one is going to be, if the system does it.
+    exec: Option<Box<str>>,
 }
 
 impl Events {
-    pub fn new(isa: Isa) -> Events {
-        Events { isa, thread: 0, open: FxHashMap::default(), descriptors: FxHashMap::default() }
+    /// `names`: those of the processes before.
+    pub fn new(isa: Isa, names: Names) -> Events {
+        let descriptors = Descriptors::new(names);
+        Events { isa, thread: 0, open: FxHashMap::default(), descriptors, exec: None }
+    }
+
+    /// The names for the next process.
+    pub fn into_names(self) -> Names {
+        self.descriptors.into_names()
+    }
+
+    /// The program that was to be next when the process was last seen.
+    pub fn exec(&self) -> Option<&str> {
+        self.exec.as_deref()
     }
 
     /// The thread of the runs that follow.
@@ -87,6 +102,7 @@ impl Events {
                 return Ok(self.access(kind == kind::KERNEL_WRITE, address, bytes));
             }
             kind::SYSTEM_CALL_END => {
+                self.exec = None;
                 let (failed, result) = (payload.number()? != 0, payload.number()?);
                 let Some(OpenCall { mut call, .. }) = self.open.remove(&thread) else {
                     return Ok(None);
@@ -96,8 +112,8 @@ impl Events {
                 Event::SystemCall(Box::new(call))
             }
             kind::DESCRIPTOR => {
-                let (number, name) = (payload.number()?, payload.text()?);
-                self.descriptors.insert(number, name);
+                let (number, on) = (payload.number()?, payload.text()?);
+                self.descriptors.open(number, on);
                 return Ok(None);
             }
             kind::SIGNAL => Event::SignalDelivered { thread, number: payload.number32()? },
@@ -106,6 +122,16 @@ impl Events {
                 let text = payload.number()?.to_string().into();
                 Event::Marker { thread, text }
             }
+            kind::PROCESS => {
+                let (pid, name) = (payload.number()?, payload.text()?);
+                let name = Some(name).filter(|name| !name.is_empty());
+                Event::Process(Box::new(Process { pid: Some(pid), name }))
+            }
+            kind::EXEC => {
+                self.exec = Some(payload.text()?);
+                return Ok(None);
+            }
+            kind::GAP => Event::Gap,
             _ => return Ok(None),
         };
         Ok(Some(event))
@@ -133,7 +159,8 @@ impl Events {
             first = if i == 0 { Some(argument) } else { first };
         }
         let name = name(self.isa, number);
-        let file = first.filter(|_| name.is_some_and(of_descriptor)).map(|d| self.file(d));
+        let descriptor = first.filter(|_| name.is_some_and(of_descriptor));
+        let file = descriptor.map(|d| self.descriptors.name(d));
         let source = match (name, file) {
             (Some(name), Some(file)) => format!("<{}: {file}>", verb(name)),
             (Some(name), None) => format!("<{name}>"),
@@ -146,16 +173,6 @@ impl Events {
             ..SystemCall::default()
         };
         Ok(OpenCall { call, source: source.into() })
-    }
-
-    /// What a descriptor is open on, without the folder.
-    fn file(&self, descriptor: u64) -> String {
-        let standard = usize::try_from(descriptor).ok().and_then(|d| STANDARD.get(d));
-        match (standard, self.descriptors.get(&descriptor)) {
-            (Some(name), _) => (*name).to_owned(),
-            (None, Some(path)) => path.rsplit('/').next().unwrap_or(path).to_owned(),
-            (None, None) => format!("descriptor {descriptor}"),
-        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! address.
 
 mod bytes;
+mod descriptors;
 mod events;
 mod paths;
 mod piece;
@@ -13,7 +14,7 @@ mod piece;
 use super::input::{Input, Locator};
 use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::event::{Carries, Isa, RunBatch};
+use crate::event::{Carries, Event, Isa, RunBatch};
 use bytes::Bad;
 use paths::Decoder;
 use piece::{Header, Piece, PieceKind, Pieces, Trouble};
@@ -62,8 +63,9 @@ impl StepFormat for Stream {
         let (header, pieces) = Pieces::open(input)?;
         let isa = isa(&header, &name)?;
         sink.begin(self.carries(), Some(isa))?;
-        let mut reader = Reader { locator, sink, decoder: Decoder::new(isa), consumed: 0 };
-        let ended = reader.pieces(pieces)?;
+        let mut reader =
+            Reader { locator, sink, decoder: Decoder::new(isa), consumed: 0, several: false };
+        reader.pieces(pieces)?;
         if reader.decoder.runs() == 0 {
             return Err(TraceError::Malformed {
                 name,
@@ -71,11 +73,6 @@ impl StepFormat for Stream {
                 message: "no instruction in it".into(),
                 remedy: format!("record with `{}`", self.record()),
             });
-        }
-        if !ended {
-            let steps = reader.decoder.steps();
-            let message = format!("the recording has no end: it was cut after {steps} steps");
-            reader.problem("truncated", message, reader.consumed);
         }
         Ok(())
     }
@@ -106,31 +103,45 @@ struct Reader<'a> {
     sink: &'a mut dyn Sink,
     decoder: Decoder,
     consumed: u64,
+    /// There is more than one process.
+    several: bool,
+}
+
+/// How a stream was left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// At a piece that is no end.
+    Open,
+    /// Behind its end, or at a damage that was told.
+    Ended,
 }
 
 impl Reader<'_> {
-    /// Reads all pieces; whether it is said what the last one was: the end, or damage.
-    fn pieces(&mut self, pieces: Pieces) -> Result<bool, TraceError> {
+    /// Reads all pieces.
+    fn pieces(&mut self, pieces: Pieces) -> Result<(), TraceError> {
         let mut batch = RunBatch::default();
-        let ended = self.each_piece(pieces, &mut batch);
+        let left = self.each_piece(pieces, &mut batch);
         // Events may stand behind the last run.
         self.sink.runs(&mut batch)?;
-        ended
+        self.end(left?);
+        Ok(())
     }
 
-    fn each_piece(&mut self, pieces: Pieces, batch: &mut RunBatch) -> Result<bool, TraceError> {
-        let mut skipping = false;
+    fn each_piece(&mut self, pieces: Pieces, batch: &mut RunBatch) -> Result<Left, TraceError> {
+        let (mut skipping, mut left) = (false, Left::Open);
         for piece in pieces {
             let piece = match piece {
                 Ok(piece) => piece,
+                // Behind an end there may be anything.
+                Err(_) if left == Left::Ended => return Ok(left),
                 Err(Trouble::Input(error)) => {
                     self.sink.diagnostic(error.into_damage()?);
-                    return Ok(true);
+                    return Ok(Left::Ended);
                 }
                 Err(Trouble::Damaged { offset, message, resumes }) => {
                     self.problem("damaged-piece", message, offset);
                     if !resumes {
-                        return Ok(true);
+                        return Ok(Left::Ended);
                     }
                     skipping = true;
                     continue;
@@ -138,19 +149,25 @@ impl Reader<'_> {
                 Err(Trouble::Cut { offset }) => {
                     let message = "the recording ends within a piece".to_owned();
                     self.problem("truncated", message, offset);
-                    return Ok(true);
+                    return Ok(Left::Ended);
                 }
             };
             skipping &= !piece.resets;
-            batch.position = piece.offset;
             match piece.kind {
-                PieceKind::End => return Ok(true),
+                PieceKind::End => left = Left::Ended,
+                PieceKind::Header(header) => {
+                    self.several = true;
+                    self.end(std::mem::replace(&mut left, Left::Open));
+                    self.next_process(&header, batch)?;
+                }
+                _ if left == Left::Ended => return Ok(left),
                 // What is predicted is not known before it begins anew.
                 PieceKind::Records if skipping => {}
                 PieceKind::Records | PieceKind::Definitions => {
+                    batch.position = piece.offset;
                     if let Err(bad) = self.decode(&piece, batch) {
                         self.problem("damaged-piece", bad.to_string(), piece.offset);
-                        return Ok(true);
+                        return Ok(Left::Ended);
                     }
                 }
             }
@@ -160,7 +177,36 @@ impl Reader<'_> {
                 self.sink.runs(batch)?;
             }
         }
-        Ok(false)
+        Ok(left)
+    }
+
+    /// Another stream begins: what was gathered of the one before goes on first.
+    fn next_process(&mut self, header: &Header, batch: &mut RunBatch) -> Result<(), TraceError> {
+        self.sink.runs(batch)?;
+        let isa = isa(header, "the recording")?;
+        self.decoder = std::mem::replace(&mut self.decoder, Decoder::new(isa)).next(isa);
+        batch.events.push((0, Event::ProcessStart));
+        Ok(())
+    }
+
+    /// Says how a process's stream ended, if not by its end.
+    fn end(&mut self, left: Left) {
+        if left == Left::Ended || (self.several && self.decoder.exec().is_some()) {
+            return;
+        }
+        if let Some(program) = self.decoder.exec() {
+            self.sink.diagnostic(Diagnostic {
+                severity: Severity::Info,
+                code: "exec",
+                message: format!("the process became another program by exec: {program}"),
+                position: self.locator.at(self.consumed),
+                remedy: "`addfg record --follow` records that, too",
+            });
+            return;
+        }
+        let steps = self.decoder.steps();
+        let message = format!("the recording has no end: it was cut after {steps} steps");
+        self.problem("truncated", message, self.consumed);
     }
 
     fn decode(&mut self, piece: &Piece, batch: &mut RunBatch) -> Result<(), Bad> {

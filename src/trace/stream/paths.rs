@@ -1,6 +1,7 @@
 //! From definitions and records to blocks and runs.
 
 use super::bytes::{Bad, Bytes};
+use super::descriptors::Names;
 use super::events::Events;
 use crate::event::{BlockDef, BlockStep, InsnDef, Isa, MemShape, RunBatch};
 use rustc_hash::FxHashMap;
@@ -69,6 +70,9 @@ pub struct Decoder {
     before: Option<u32>,
     runs: u64,
     steps: u64,
+    /// Instructions and straight blocks of the processes before.
+    instructions_before: u32,
+    straight_before: u32,
     instructions: FxHashMap<(u64, Box<[u8]>), u32>,
     straight: FxHashMap<BlockDef, u32>,
     /// Straight blocks of paths with optional accesses, by which of them were made.
@@ -79,19 +83,39 @@ impl Decoder {
     pub fn new(isa: Isa) -> Decoder {
         Decoder {
             arm: isa == Isa::Arm,
-            events: Events::new(isa),
+            events: Events::new(isa, Names::default()),
             blocks: Vec::new(),
             paths: Vec::new(),
             last: Vec::new(),
             before: None,
             runs: 0,
             steps: 0,
+            instructions_before: 0,
+            straight_before: 0,
             instructions: FxHashMap::default(),
             straight: FxHashMap::default(),
             variants: FxHashMap::default(),
         }
     }
 
+    /// For the stream of the next process: definitions of its own, numbers that go on.
+    pub fn next(self, isa: Isa) -> Decoder {
+        Decoder {
+            instructions_before: self.instructions_before + self.instructions.len() as u32,
+            straight_before: self.straight_before + self.straight.len() as u32,
+            runs: self.runs,
+            steps: self.steps,
+            events: Events::new(isa, self.events.into_names()),
+            ..Decoder::new(isa)
+        }
+    }
+
+    /// The program that this one was going to be.
+    pub fn exec(&self) -> Option<&str> {
+        self.events.exec()
+    }
+
+    /// Runs so far, of all processes.
     pub fn runs(&self) -> u64 {
         self.runs
     }
@@ -164,7 +188,7 @@ impl Decoder {
                     mem += 1;
                 }
             }
-            let next = dictionary.len() as u32;
+            let next = self.instructions_before + dictionary.len() as u32;
             let key = (instruction.address, instruction.code.clone());
             let insn = *dictionary.entry(key).or_insert_with(|| {
                 let thumb = arm && instruction.address & 1 == 1;
@@ -180,7 +204,7 @@ impl Decoder {
             part.steps.push(BlockStep { insn, executed: true, mem });
         }
         let ids = parts.into_iter().map(|part| {
-            let next = known.len() as u32;
+            let next = self.straight_before + known.len() as u32;
             *known.entry(part).or_insert_with_key(|part| {
                 out.new_blocks.push(part.clone());
                 next

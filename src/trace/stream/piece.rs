@@ -26,6 +26,8 @@ pub enum PieceKind {
     Definitions,
     Records,
     End,
+    /// Another stream begins behind this one.
+    Header(Header),
 }
 
 pub struct Piece {
@@ -76,7 +78,7 @@ impl Pieces {
             remedy: remedy.into(),
         };
         let head = match input.head().first_chunk::<HEADER>() {
-            Some(head) if head.starts_with(&MAGIC) => *head,
+            Some(head) if head.starts_with(&MAGIC) => head,
             _ => {
                 return Err(malformed(
                     "it has no header of a stream".into(),
@@ -84,14 +86,8 @@ impl Pieces {
                 ));
             }
         };
-        let number = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
-        let version = number(8);
-        if version != VERSION {
-            let message =
-                format!("version {version} of the format; this addfg reads version {VERSION}");
-            return Err(malformed(message, "use the addfg that the recorder came with"));
-        }
-        let header = Header { machine: number(10), bits: head[12] };
+        let header = header(head)
+            .map_err(|message| malformed(message, "use the addfg that the recorder came with"))?;
         let mut pieces = Pieces {
             chunks: input.blocks(BLOCK),
             buffer: Vec::new(),
@@ -144,8 +140,26 @@ impl Pieces {
         self.offset + self.at as u64
     }
 
+    /// The header of the next process's stream, if it begins here.
+    fn next_header(&mut self, offset: u64) -> Result<Option<Piece>, Trouble> {
+        self.fill(HEADER)?;
+        if !self.buffer[self.at..].starts_with(&MAGIC) {
+            return Ok(None);
+        }
+        let Some(Some(head)) = self.bytes(HEADER)?.map(|b| b.first_chunk()) else {
+            return Ok(None);
+        };
+        let damaged = |message| Trouble::Damaged { offset, message, resumes: false };
+        let kind = PieceKind::Header(header(head).map_err(damaged)?);
+        let payload = Vec::new();
+        Ok(Some(Piece { kind, resets: true, payload, offset, consumed: self.consumed }))
+    }
+
     fn piece(&mut self) -> Result<Option<Piece>, Trouble> {
         let offset = self.place();
+        if let Some(header) = self.next_header(offset)? {
+            return Ok(Some(header));
+        }
         let Some(head) = self.bytes(PIECE_HEADER)? else { return Ok(None) };
         let mut header = [0; PIECE_HEADER];
         header.copy_from_slice(head);
@@ -186,6 +200,16 @@ impl Pieces {
             consumed: self.consumed,
         }))
     }
+}
+
+/// What a stream's first bytes say; an error if this reader is too old for it.
+fn header(head: &[u8; HEADER]) -> Result<Header, String> {
+    let number = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
+    let version = number(8);
+    if version != VERSION {
+        return Err(format!("version {version} of the format; this addfg reads version {VERSION}"));
+    }
+    Ok(Header { machine: number(10), bits: head[12] })
 }
 
 impl Iterator for Pieces {

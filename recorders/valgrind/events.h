@@ -1,0 +1,430 @@
+/* The buffer of runs and events, and what becomes an event: threads, signals, memory, system calls,
+ * processes. A part of addfg_main.c.
+ *
+ * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
+ */
+
+/* ---- blocks as they were translated ---- */
+
+typedef struct {
+    UInt number; /* of the stream's block */
+    UInt whole;  /* the path to its end */
+    UInt instructions, fields;
+    ULong *address;
+    UInt *accesses_before, *fields_before;
+} Block;
+
+static Block *blocks;
+static UInt block_count, block_room;
+
+/* ---- the stream ---- */
+
+static int write_all(void *context, const void *bytes, addfg_u32 length)
+{
+    const UChar *p = bytes;
+    while (length) {
+        Int n = VG_(write)(stream_fd, p, (Int)length);
+        if (n <= 0) return 1;
+        p += n;
+        length -= n;
+    }
+    return 0;
+}
+
+/* The definitions of all pieces, for forked processes. */
+static addfg_bytes known;
+
+static void flush_buffer(void)
+{
+    if (recording && each_name && stream.definitions.length) {
+        VG_(memcpy)(addfg__room(&known, stream.definitions.length), stream.definitions.bytes, stream.definitions.length);
+        known.length += stream.definitions.length;
+    }
+    if (recording) addfg_flush(&stream, buffer, (const UChar *)(Addr)cursor);
+    if (recording && stream.failed) {
+        VG_(umsg)("addfg: %s cannot be written any more: the recording ends here\n", stream_name);
+        recording = False;
+    }
+    cursor = (ULong)(Addr)buffer;
+    /* What the block that began last wrote is gone. */
+    begun = 0;
+}
+
+static VG_REGPARM(0) void buffer_full(void) { flush_buffer(); }
+
+/* ---- events ---- */
+
+static UChar *event_bytes(UInt kind, UInt most)
+{
+    if (cursor + most + 8 > (ULong)(Addr)buffer + BUFFER + SLACK) flush_buffer();
+    UInt word = ADDFG_EVENT | kind;
+    VG_(memcpy)((UChar *)(Addr)cursor, &word, 4);
+    return (UChar *)(Addr)cursor + 8;
+}
+
+static void event_end(UChar *end)
+{
+    UInt length = end - (UChar *)(Addr)cursor - 8;
+    VG_(memcpy)((UChar *)(Addr)cursor + 4, &length, 4);
+    cursor = (ULong)(Addr)end;
+}
+
+/* The part of the run that is recorded (part.h). */
+static Bool in_part = True;
+
+/* Without it what is in the part would not be understood. */
+static Bool always(UInt kind)
+{
+    switch (kind) {
+    case ADDFG_PROCESS:
+    case ADDFG_THREAD_START:
+    case ADDFG_THREAD_END:
+    case ADDFG_MAP:
+    case ADDFG_UNMAP:
+    case ADDFG_MOVE:
+    case ADDFG_PROTECT:
+    case ADDFG_DESCRIPTOR:
+    case ADDFG_EXEC:
+        return True;
+    default:
+        return False;
+    }
+}
+
+static void event(UInt kind, UInt n, const ULong *numbers, const HChar *text)
+{
+    if (!recording || !(in_part || always(kind))) return;
+    SizeT size = text ? VG_(strlen)(text) : 0;
+    if (size > 4096) size = 4096;
+    UChar *o = event_bytes(kind, n * 10 + size + 10);
+    for (UInt i = 0; i < n; i++) o = addfg__varint(o, numbers[i]);
+    if (text) {
+        o = addfg__varint(o, size);
+        VG_(memcpy)(o, text, size);
+        o += size;
+    }
+    event_end(o);
+}
+
+#define EVENT(kind, ...) do { const ULong numbers_[] = { __VA_ARGS__ }; \
+    event(kind, sizeof numbers_ / sizeof *numbers_, numbers_, NULL); } while (0)
+#define EVENT_TEXT(kind, text, ...) do { const ULong numbers_[] = { __VA_ARGS__ }; \
+    event(kind, sizeof numbers_ / sizeof *numbers_, numbers_, text); } while (0)
+
+/* ---- threads: Valgrind's numbers are used again, the stream's are not ---- */
+
+static UInt *thread_of;
+/* Where the kernel stores 0 when the thread ends; nobody announces that. 0: nowhere. */
+static Addr *cleared_by;
+/* Of the thread that the open system call makes. */
+static Addr clears;
+static UInt thread_room;
+static UInt threads = 0;
+static UInt current = 0;
+
+static UInt thread(ThreadId tid)
+{
+    while (tid >= thread_room) {
+        thread_of = VG_(realloc)("addfg.threads", thread_of, (thread_room + 64) * sizeof(UInt));
+        cleared_by = VG_(realloc)("addfg.threads", cleared_by, (thread_room + 64) * sizeof(Addr));
+        for (UInt i = 0; i < 64; i++, thread_room++) thread_of[thread_room] = cleared_by[thread_room] = 0;
+    }
+    if (!thread_of[tid]) thread_of[tid] = ++threads;
+    return thread_of[tid];
+}
+
+static void start_client_code(ThreadId tid, ULong dispatched)
+{
+    UInt now = thread(tid);
+    if (now == current || !recording || !in_part) return;
+    current = now;
+    EVENT(ADDFG_THREAD, now);
+    if (first_block) {
+        first_block = False;
+        EVENT(ADDFG_STACK, VG_(get_SP)(tid));
+    }
+}
+
+static void pre_thread_create(ThreadId parent, ThreadId child)
+{
+    if (child < thread_room) thread_of[child] = 0;
+    EVENT(ADDFG_THREAD_START, thread(child), parent ? thread(parent) : 0);
+    cleared_by[child] = clears;
+    clears = 0;
+}
+
+static void pre_thread_exit(ThreadId tid)
+{
+    UInt number = thread(tid);
+    if (cleared_by[tid]) {
+        EVENT(ADDFG_KERNEL_WRITE, cleared_by[tid], 4);
+        EVENT(ADDFG_SYSCALL_END, 0, 0);
+        check_cleared(cleared_by[tid], 4);
+    }
+    EVENT(ADDFG_THREAD_END, number);
+}
+
+/* ---- a block that a signal left in the middle ---- */
+
+static void partial(ThreadId tid)
+{
+    if (!recording || !begun || begun_block >= block_count) return;
+    Block *b = blocks + begun_block;
+    UChar *at = (UChar *)(Addr)begun;
+    UInt from = 1, fields = cursor == begun ? 0 : (cursor - begun - 4) / 8;
+    if (cursor != begun) {
+        /* It ran to its end, or is behind an exit that it did not take. */
+        UInt path = addfg__get32(at);
+        if (path == b->whole && fields == b->fields) return;
+        from = stream.path[path].steps;
+    }
+    begun = 0;
+    Addr ip = VG_(get_IP)(tid);
+    for (UInt i = from; i < b->instructions; i++) {
+        if (b->address[i] != ip) continue;
+        UInt path = addfg_path(&stream, b->number, i, b->accesses_before[i], b->fields_before[i]);
+        VG_(memcpy)(at, &path, 4);
+        cursor = (ULong)(Addr)at + 4 + 8ULL * b->fields_before[i];
+        return;
+    }
+}
+
+static void pre_deliver_signal(ThreadId tid, Int signal, Bool alt_stack)
+{
+    partial(tid);
+    EVENT(ADDFG_SIGNAL, signal);
+}
+
+static void post_deliver_signal(ThreadId tid, Int signal)
+{
+    EVENT(ADDFG_SIGNAL_END, signal);
+}
+
+/* ---- memory ---- */
+
+static void mapped(Addr a, SizeT length, Bool r, Bool w, Bool x)
+{
+    const NSegment *s = VG_(am_find_nsegment)(a);
+    const HChar *name = s ? VG_(am_get_filename)(s) : NULL;
+    /* The page of this tool that programs run through is none of theirs. */
+    const NSegment *own = VG_(am_find_nsegment)((Addr)&mapped);
+    const HChar *tool = own ? VG_(am_get_filename)(own) : NULL;
+    if (name && tool && VG_(strcmp)(name, tool) == 0) return;
+    ULong offset = s && name ? s->offset + (a - s->start) : 0;
+    EVENT_TEXT(ADDFG_MAP, name ? name : "", a, length, (r ? 4 : 0) | (w ? 2 : 0) | (x ? 1 : 0), offset);
+}
+
+static void new_mem(Addr a, SizeT length, Bool r, Bool w, Bool x, ULong handle)
+{
+    mapped(a, length, r, w, x);
+    check_mapped(a, length);
+}
+
+/* A process that goes on with its parent's memory. */
+static void all_mapped(void)
+{
+    Int n = 1024;
+    Addr *starts = VG_(malloc)("addfg.maps", n * sizeof *starts);
+    while ((n = VG_(am_get_segment_starts)(SkFileC | SkAnonC | SkShmC, starts, n)) < 0)
+        starts = VG_(realloc)("addfg.maps", starts, (n = -n) * sizeof *starts);
+    for (Int i = 0; i < n; i++) {
+        const NSegment *s = VG_(am_find_nsegment)(starts[i]);
+        if (s) mapped(s->start, s->end + 1 - s->start, s->hasR, s->hasW, s->hasX);
+    }
+    VG_(free)(starts);
+}
+
+static void changed_mem(Addr a, SizeT length, Bool r, Bool w, Bool x)
+{
+    EVENT(ADDFG_PROTECT, a, length, (r ? 4 : 0) | (w ? 2 : 0) | (x ? 1 : 0));
+}
+
+static void copied_mem(Addr from, Addr to, SizeT length)
+{
+    EVENT(ADDFG_MOVE, from, to, length);
+    check_moved(from, to, length);
+}
+
+static void gone_mem(Addr a, SizeT length)
+{
+    EVENT(ADDFG_UNMAP, a, length);
+    check_mapped(a, length);
+}
+
+static void kernel_reads(CorePart part, ThreadId tid, const HChar *what, Addr a, SizeT size)
+{
+    if (part == Vg_CoreSysCall && size) EVENT(ADDFG_KERNEL_READ, a, size);
+}
+
+static void kernel_reads_text(CorePart part, ThreadId tid, const HChar *what, Addr a)
+{
+    if (part != Vg_CoreSysCall) return;
+    SizeT size = 0;
+    while (VG_(am_is_valid_for_client)(a + size, 1, VKI_PROT_READ) && ((const HChar *)a)[size]) size++;
+    EVENT(ADDFG_KERNEL_READ, a, size + 1);
+}
+
+static void kernel_writes(CorePart part, ThreadId tid, Addr a, SizeT size)
+{
+    if (!size || !(part == Vg_CoreSysCall || part == Vg_CoreSignal)) return;
+    EVENT(ADDFG_KERNEL_WRITE, a, size);
+    check_delivered(a, size);
+}
+
+/* ---- system calls ---- */
+
+/* Nothing follows, if it is done. */
+static void before_exec(Addr file)
+{
+    Bool readable = VG_(am_is_valid_for_client)(file, 1, VKI_PROT_READ);
+    event(ADDFG_EXEC, 0, NULL, readable ? (const HChar *)file : "");
+    flush_buffer();
+}
+
+static void before_clone(const UWord *args)
+{
+#if defined(VGA_amd64)
+    UWord address = args[3];
+#else
+    UWord address = args[4];
+#endif
+    clears = args[0] & VKI_CLONE_CHILD_CLEARTID ? address : 0;
+}
+
+#ifdef __NR_clone3
+/* Its first argument: flags, a descriptor, the address, eight bytes each. */
+static void before_clone3(Addr arguments)
+{
+    if (!VG_(am_is_valid_for_client)(arguments, 24, VKI_PROT_READ)) return;
+    const ULong *of = (const ULong *)arguments;
+    clears = of[0] & VKI_CLONE_CHILD_CLEARTID ? of[2] : 0;
+}
+#endif
+
+static void pre_syscall(ThreadId tid, UInt number, UWord *args, UInt n)
+{
+    ULong numbers[2 + 8] = { number, n < 8 ? n : 8 };
+    for (UInt i = 0; i < n && i < 8; i++) numbers[2 + i] = args[i];
+    event(ADDFG_SYSCALL, 2 + (n < 8 ? n : 8), numbers, NULL);
+    if (number == __NR_clone) before_clone(args);
+#ifdef __NR_clone3
+    if (number == __NR_clone3) before_clone3(args[0]);
+#endif
+    if (number == __NR_execve) before_exec(args[0]);
+#ifdef __NR_execveat
+    if (number == __NR_execveat) before_exec(args[1]);
+#endif
+}
+
+/* Descriptors that a process begins with are looked for up to here. */
+#define DESCRIPTORS 128
+
+static void name_descriptor(ULong fd)
+{
+    HChar link[64], name[1024];
+    VG_(sprintf)(link, "/proc/self/fd/%llu", fd);
+    SSizeT n = VG_(readlink)(link, name, sizeof name - 1);
+    if (n <= 0) return;
+    name[n] = 0;
+    EVENT_TEXT(ADDFG_DESCRIPTOR, name, fd);
+}
+
+static void name_two(Addr pair)
+{
+    const Int *fd = (const Int *)pair;
+    name_descriptor(fd[0]);
+    name_descriptor(fd[1]);
+}
+
+/* Names the descriptors that a system call has made. */
+static void name_descriptors(UInt number, const UWord *args, ULong result)
+{
+    switch (number) {
+#ifdef __NR_open
+    case __NR_open:
+#endif
+#ifdef __NR_creat
+    case __NR_creat:
+#endif
+#ifdef __NR_dup2
+    case __NR_dup2:
+#endif
+#ifdef __NR_socket
+    case __NR_socket:
+#endif
+#ifdef __NR_accept
+    case __NR_accept:
+#endif
+#ifdef __NR_accept4
+    case __NR_accept4:
+#endif
+    case __NR_openat:
+    case __NR_dup:
+    case __NR_dup3:
+        return name_descriptor(result);
+    case __NR_fcntl:
+        if (args[1] == VKI_F_DUPFD || args[1] == VKI_F_DUPFD_CLOEXEC) name_descriptor(result);
+        return;
+#ifdef __NR_pipe
+    case __NR_pipe:
+#endif
+    case __NR_pipe2:
+        return name_two(args[0]);
+#ifdef __NR_socketpair
+    case __NR_socketpair:
+        return name_two(args[3]);
+#endif
+    }
+}
+
+static void post_syscall(ThreadId tid, UInt number, UWord *args, UInt n, SysRes result)
+{
+    Bool error = sr_isError(result);
+    if (!error) name_descriptors(number, args, sr_Res(result));
+    EVENT(ADDFG_SYSCALL_END, error, error ? sr_Err(result) : sr_Res(result));
+}
+
+/* ---- processes ---- */
+
+static void new_process(void)
+{
+    EVENT_TEXT(ADDFG_PROCESS, VG_(args_the_exename) ? VG_(args_the_exename) : "", VG_(getpid)());
+    for (ULong fd = 0; fd < DESCRIPTORS; fd++)
+        name_descriptor(fd);
+}
+
+/* A file that no other process of the tree has: the first gets number 1. */
+static Int open_own(void)
+{
+    HChar name[4096];
+    Int fd = -1;
+    for (UInt n = 1; fd < 0 && n < 100000; n++) {
+        VG_(snprintf)(name, sizeof name, "%s.%u", each_name, n);
+        fd = VG_(fd_open)(name, VKI_O_WRONLY | VKI_O_CREAT | VKI_O_EXCL, 0644);
+        if (fd < 0 || n > 1 || given_fd < 0) continue;
+        /* The first stream of all goes to who began the recording. */
+        VG_(close)(fd);
+        fd = given_fd;
+    }
+    return fd;
+}
+
+static void before_fork(ThreadId tid) { flush_buffer(); }
+
+/* A child does not write into its parent's stream. */
+static void forked(ThreadId tid)
+{
+    cursor = (ULong)(Addr)buffer;
+    begun = 0;
+    VG_(close)(stream_fd);
+    Int fd = recording && each_name ? open_own() : -1;
+    recording = fd >= 0;
+    if (!recording) return;
+    stream_fd = VG_(safe_fd)(fd);
+    for (UInt i = 0; i < thread_room; i++) thread_of[i] = 0;
+    threads = current = 0;
+    first_block = True;
+    addfg_fork(&stream, &known);
+    new_process();
+    all_mapped();
+}

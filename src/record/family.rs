@@ -1,0 +1,146 @@
+//! The streams of a tree of processes as one: the first process's while it runs, then, when all have
+//! ended, those that the others left as files, in the order in which they began.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, ErrorKind, PipeReader, Read, Seek, SeekFrom, Take};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::mpsc;
+
+/// Bytes that a stream and each of its pieces begin with (docs/stream.md).
+const HEADER: u64 = 16;
+const PIECE_HEADER: usize = 32;
+
+/// A folder for the streams of processes; it goes when nobody needs it any more.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> io::Result<Folder> {
+        let name = format!("addfg-record-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path)?;
+        Ok(Folder(path))
+    }
+
+    /// What the names of the streams begin with; `.1` and so on follows.
+    pub fn prefix(&self) -> PathBuf {
+        self.0.join("stream")
+    }
+
+    /// The streams but the first, which goes through a pipe.
+    fn streams(&self) -> VecDeque<PathBuf> {
+        let path = |n: &u32| self.0.join(format!("stream.{n}"));
+        (2..).take_while(|n| path(n).exists()).map(|n| path(&n)).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Reads all streams.
+pub struct Family {
+    first: Option<PipeReader>,
+    folder: Folder,
+    /// The process that the others descend from, and who is told how it ended.
+    root: u32,
+    ended: mpsc::Sender<ExitStatus>,
+    files: VecDeque<PathBuf>,
+    open: Option<Take<File>>,
+}
+
+impl Family {
+    pub fn new(
+        first: PipeReader,
+        folder: Folder,
+        root: u32,
+    ) -> (Family, mpsc::Receiver<ExitStatus>) {
+        let (ended, receiver) = mpsc::channel();
+        let (files, open) = (VecDeque::new(), None);
+        (Family { first: Some(first), folder, root, ended, files, open }, receiver)
+    }
+
+    /// Waits until no process of the tree is left.
+    fn wait(&self) -> io::Result<()> {
+        loop {
+            let mut status = 0;
+            // SAFETY: wait writes one int, which lives as long as the call.
+            let pid = unsafe { libc::wait(&raw mut status) };
+            if pid < 0 {
+                let error = io::Error::last_os_error();
+                match error.raw_os_error() {
+                    Some(libc::ECHILD) => return Ok(()),
+                    Some(libc::EINTR) => continue,
+                    _ => return Err(error),
+                }
+            }
+            if u32::try_from(pid) == Ok(self.root) {
+                // That nobody asks is no reason to stop.
+                let _ = self.ended.send(ExitStatus::from_raw(status));
+            }
+        }
+    }
+}
+
+impl Read for Family {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(first) = &mut self.first {
+            let n = first.read(buffer)?;
+            if n > 0 {
+                return Ok(n);
+            }
+            self.first = None;
+            self.wait()?;
+            self.files = self.folder.streams();
+        }
+        loop {
+            let n = self.open.as_mut().map_or(Ok(0), |open| open.read(buffer))?;
+            if n > 0 || buffer.is_empty() {
+                return Ok(n);
+            }
+            let Some(path) = self.files.pop_front() else { return Ok(0) };
+            self.open = whole(&path)?;
+            std::fs::remove_file(&path)?;
+        }
+    }
+}
+
+/// The whole pieces of a stream; None if it has not even begun. A process that is killed may leave a
+/// part of one at the end.
+fn whole(path: &Path) -> io::Result<Option<Take<File>>> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    if size < HEADER {
+        return Ok(None);
+    }
+    let mut end = HEADER;
+    let mut head = [0; PIECE_HEADER];
+    loop {
+        file.seek(SeekFrom::Start(end))?;
+        match file.read_exact(&mut head) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
+            read => read?,
+        }
+        let length = u32::from_le_bytes([head[12], head[13], head[14], head[15]]);
+        let next = end + PIECE_HEADER as u64 + u64::from(length);
+        if next > size {
+            break;
+        }
+        end = next;
+    }
+    file.rewind()?;
+    Ok(Some(file.take(end)))
+}
+
+/// Makes processes whose parents have ended children of this one, so that it can wait for them.
+pub fn adopt() -> io::Result<()> {
+    // SAFETY: changes an attribute of this process only.
+    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
