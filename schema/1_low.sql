@@ -38,8 +38,8 @@ CREATE TABLE system_call_access (
     system_call_id INTEGER NOT NULL, ordinal INTEGER NOT NULL, is_write BOOLEAN NOT NULL, address UBIGINT NOT NULL,
     bytes UBIGINT NOT NULL, source VARCHAR);
 CREATE TABLE mapping (
-    seq BIGINT, kind VARCHAR NOT NULL, address UBIGINT NOT NULL, bytes UBIGINT NOT NULL, file_offset UBIGINT,
-    to_address UBIGINT, path VARCHAR);
+    seq BIGINT, process_id INTEGER NOT NULL, kind VARCHAR NOT NULL, address UBIGINT NOT NULL, bytes UBIGINT NOT NULL,
+    file_offset UBIGINT, to_address UBIGINT, path VARCHAR);
 CREATE TABLE allocation (
     seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, address UBIGINT NOT NULL, bytes UBIGINT);
 CREATE TABLE signal_event (seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, number INTEGER);
@@ -194,7 +194,8 @@ COMMENT ON COLUMN system_call_access.bytes IS 'Bytes';
 COMMENT ON COLUMN system_call_access.source IS 'Where they come from or go to (<read: words.txt>), NULL: the kernel';
 COMMENT ON TABLE mapping IS 'Files and memory that are mapped, unmapped and moved, where the trace tells';
 COMMENT ON COLUMN mapping.seq IS 'Last step before it, NULL: before the first';
-COMMENT ON COLUMN mapping.kind IS 'map, unmap or move';
+COMMENT ON COLUMN mapping.process_id IS 'The process';
+COMMENT ON COLUMN mapping.kind IS 'map, unmap, move, or gap: what memory and registers hold is not known any more';
 COMMENT ON COLUMN mapping.address IS 'First address';
 COMMENT ON COLUMN mapping.bytes IS 'Bytes';
 COMMENT ON COLUMN mapping.file_offset IS 'Map: offset into the file, in bytes';

@@ -1,7 +1,7 @@
 //! What a trace tells of beside steps, as rows of its tables.
 
 use crate::event::{Allocation, Event, EventSink, ImageMap, SystemCall, ThreadStart};
-use crate::id::{Seq, ThreadId};
+use crate::id::{ProcessId, Seq, ThreadId};
 use crate::store::row::{Columns, Row};
 use crate::store::table::{Batch, Stream};
 use crate::store::tables::{
@@ -15,6 +15,7 @@ pub struct EventRows<F> {
     /// The last step before the event.
     seq: Option<Seq>,
     calls: u32,
+    process: ProcessId,
     threads: Stream<ThreadEvents>,
     system_calls: Stream<SystemCalls>,
     accesses: Stream<SystemCallAccesses>,
@@ -30,6 +31,7 @@ impl<F: FnMut(Batch)> EventRows<F> {
             send,
             seq: None,
             calls: 0,
+            process: ProcessId::FIRST,
             threads: Stream::default(),
             system_calls: Stream::default(),
             accesses: Stream::default(),
@@ -62,11 +64,18 @@ impl<F: FnMut(Batch)> EventRows<F> {
 }
 
 impl<F: FnMut(Batch)> EventRows<F> {
-    /// Memory is unmapped or moved.
+    /// Memory is unmapped or moved, or all of it not known any more.
     fn change(&mut self, kind: &str, (address, bytes): (u64, u64), to_address: Option<u64>) {
-        let (file_offset, path) = (None, None);
-        let row =
-            tables::Mapping { seq: self.seq, kind, address, bytes, file_offset, to_address, path };
+        let row = tables::Mapping {
+            seq: self.seq,
+            process_id: self.process,
+            kind,
+            address,
+            bytes,
+            file_offset: None,
+            to_address,
+            path: None,
+        };
         push(&mut self.mappings, row, &mut self.send);
     }
 }
@@ -86,6 +95,14 @@ fn thread(index: u32) -> ThreadId {
 }
 
 impl<F: FnMut(Batch)> EventSink for EventRows<F> {
+    fn process_start(&mut self) {
+        self.process = ProcessId::at(self.process.index() + 1);
+    }
+
+    fn gap(&mut self) {
+        self.change("gap", (0, u64::MAX), None);
+    }
+
     fn thread_start(&mut self, start: &ThreadStart) {
         let row = tables::ThreadEvent {
             seq: self.seq,
@@ -136,6 +153,7 @@ impl<F: FnMut(Batch)> EventSink for EventRows<F> {
     fn image_map(&mut self, map: &ImageMap) {
         let row = tables::Mapping {
             seq: self.seq,
+            process_id: self.process,
             kind: "map",
             address: map.address,
             bytes: map.bytes,

@@ -195,7 +195,7 @@ pub fn profile(
         now: 0,
         footprint: 0,
     };
-    let mut outsides = Outsides::new(code, connection, Way::Forwards);
+    let mut outsides = Outsides::new(connection, Way::Forwards);
     code.forwards(connection, (code.first, code.last), |piece| {
         tracker.piece(piece);
         outsides.cover(piece)?;

@@ -2,10 +2,9 @@
 //! mapped, unmapped and moved. See "Events" in `docs/semantics.md`.
 
 use super::cell::{Cell, Space};
-use super::code::Code;
 use super::error::ReplayError;
 use super::window::{Part, Piece, Way};
-use crate::id::{ProcessId, ThreadId};
+use crate::id::ProcessId;
 use duckdb::{Connection, params};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -21,13 +20,16 @@ pub enum Change {
     New,
     /// They are at another address, with what they hold.
     Move { to: u64 },
+    /// Something was done that the trace does not have: what memory and registers hold is not known
+    /// any more.
+    Gap,
 }
 
 /// Something that happens behind a step.
 #[derive(Clone, Debug)]
 pub struct Outside {
     seq: i64,
-    pub space: Space,
+    process: ProcessId,
     pub address: u64,
     /// Its last byte; it does not go round the end of memory.
     pub last: u64,
@@ -35,14 +37,21 @@ pub struct Outside {
 }
 
 impl Outside {
+    pub fn space(&self) -> Space {
+        Space::Memory(self.process)
+    }
+
     /// The bytes that something is known of.
     pub fn cells_of<T>(&self, known: &FxHashMap<Cell, T>) -> Vec<Cell> {
-        cells_of(known, self.space, self.address, self.last)
+        if self.change == Change::Gap {
+            return known.keys().copied().collect();
+        }
+        cells_of(known, self.space(), self.address, self.last)
     }
 
     /// The same of the bytes that they are moved to.
     pub fn moved_cells_of<T>(&self, known: &FxHashMap<Cell, T>, to: u64) -> Vec<Cell> {
-        cells_of(known, self.space, to, to.saturating_add(self.last - self.address))
+        cells_of(known, self.space(), to, to.saturating_add(self.last - self.address))
     }
 }
 
@@ -59,7 +68,6 @@ fn cells_of<T>(known: &FxHashMap<Cell, T>, space: Space, first: u64, last: u64) 
 
 /// What happens in the part of the run that is being gone through.
 pub(super) struct Outsides<'a> {
-    code: &'a Code,
     connection: &'a Connection,
     part: Part,
     /// By step.
@@ -67,8 +75,8 @@ pub(super) struct Outsides<'a> {
 }
 
 impl<'a> Outsides<'a> {
-    pub(super) fn new(code: &'a Code, connection: &'a Connection, way: Way) -> Outsides<'a> {
-        Outsides { code, connection, part: Part::new(way), list: Vec::new() }
+    pub(super) fn new(connection: &'a Connection, way: Way) -> Outsides<'a> {
+        Outsides { connection, part: Part::new(way), list: Vec::new() }
     }
 
     /// Loads what a piece needs, and what its neighbours will.
@@ -85,15 +93,14 @@ impl<'a> Outsides<'a> {
                     "read" => Change::Read(name()?),
                     "write" => Change::Write(name()?),
                     "move" => Change::Move { to: r.get(5)? },
+                    "gap" => Change::Gap,
                     _ => Change::New,
                 };
                 let (address, bytes): (u64, u64) = (r.get(3)?, r.get(4)?);
                 let Some(more) = bytes.checked_sub(1) else { continue };
-                let thread: Option<ThreadId> = r.get(1)?;
-                let process = thread.map_or(ProcessId::FIRST, |t| self.code.process(t));
                 self.list.push(Outside {
                     seq: r.get(0)?,
-                    space: Space::Memory(process),
+                    process: r.get(1)?,
                     address,
                     last: address.saturating_add(more),
                     change,

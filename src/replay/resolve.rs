@@ -179,7 +179,7 @@ impl Code {
             code: self,
             flags,
             saves: Saves::new(connection, way),
-            outsides: Outsides::new(self, connection, way),
+            outsides: Outsides::new(connection, way),
             effects: Vec::new(),
             saved: Vec::new(),
         }

@@ -104,7 +104,7 @@ impl Usage {
             if *state & UNREAD != 0 {
                 match outside.change {
                     Change::Read(_) => {}
-                    Change::Write(_) | Change::New => dead.push(at),
+                    Change::Write(_) | Change::New | Change::Gap => dead.push(at),
                     Change::Move { to } => {
                         moved.push(at.wrapping_sub(outside.address).wrapping_add(to))
                     }

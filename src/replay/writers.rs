@@ -146,9 +146,10 @@ impl Shadow {
 
     /// No step writes what comes from outside; what is moved keeps its writers.
     fn outside(&mut self, outside: &Outside) {
-        let &Outside { space, address, last, ref change, .. } = outside;
-        let memory = self.space(space);
+        let &Outside { address, last, ref change, .. } = outside;
+        let memory = self.space(outside.space());
         match *change {
+            Change::Gap => *self = Shadow::default(),
             Change::Read(_) => {}
             Change::Write(_) | Change::New => memory.take(address, last, |_, _| ()),
             Change::Move { to } => {

@@ -134,7 +134,7 @@ fn hostile(scratch: &Scratch) -> (PathBuf, PathBuf) {
     let (db, sqlite) = (fixture(scratch), scratch.path("small.sqlite"));
     let calls = "INSERT INTO system_call VALUES (1, 50, 1, 0, 'read', 8);
          INSERT INTO system_call_access VALUES (1, 0, true, 18446744073709551608, 8, '<read: a>'), (1, 1, false, 4096, 1, NULL);
-         INSERT INTO mapping VALUES (50, 'move', 4096, 4096, NULL, 8192, NULL)";
+         INSERT INTO mapping VALUES (50, 1, 'move', 4096, 4096, NULL, 8192, NULL)";
     duckdb::Connection::open(&db).and_then(|db| db.execute_batch(calls)).expect("events");
     to_sqlite(&db, &sqlite);
     (db, sqlite)

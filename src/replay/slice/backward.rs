@@ -161,7 +161,7 @@ impl Backward<'_> {
             let source = match &outside.change {
                 Change::Read(_) => continue,
                 Change::Write(name) => Some(Source::Kernel(name.clone())),
-                Change::New => None,
+                Change::New | Change::Gap => None,
                 &Change::Move { to } => {
                     let moved = outside.moved_cells_of(&self.wanted, to);
                     let moved = moved.into_iter().filter_map(|cell| {

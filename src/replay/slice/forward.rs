@@ -156,7 +156,7 @@ impl Forward<'_> {
                         }
                     }
                 }
-                Change::Write(_) | Change::New => {
+                Change::Write(_) | Change::New | Change::Gap => {
                     // Of the bytes that the criterion names the kernel is a writer as any.
                     let named = |cell: &Cell| self.target.is_some_and(|t| t.contains(*cell));
                     let (named, other): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(named);

@@ -157,6 +157,7 @@ tables! {
 
     Mapping<'a>, Mappings = "mapping" {
         seq: Option<Seq> => BIGINT,
+        process_id: ProcessId => INTEGER,
         kind: &'a str => VARCHAR,
         address: u64 => UBIGINT,
         bytes: u64 => UBIGINT,
