@@ -32,6 +32,10 @@ pub struct Args {
     /// (recorders/stream/addfg_mark.h)
     #[arg(long, conflicts_with_all = ["from", "until"])]
     marked: bool,
+    /// Run it under QEMU with these options before the program's (qemu-arm, "qemu-aarch64 -cpu
+    /// cortex-a72"): programs of other processors, or a firmware
+    #[arg(long, value_name = "EMULATOR", conflicts_with_all = ["follow", "from", "until", "marked"])]
+    qemu: Option<String>,
     #[command(flatten)]
     how: How,
     /// The program and its arguments
@@ -47,7 +51,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(kept) = args.keep.as_ref().filter(|kept| kept.exists() && !options.force) {
         anyhow::bail!("{} exists; --force replaces it", kept.display());
     }
-    let recorder = Recorder::find()?;
+    let recorder = match &args.qemu {
+        Some(emulator) => Recorder::qemu(emulator)?,
+        None => Recorder::valgrind()?,
+    };
     // The terminal interrupts the program, too: its recording is to be finished.
     let _ = ctrlc::set_handler(|| {});
     let plan = Plan {

@@ -12,9 +12,9 @@ pub enum RecordError {
     #[error(
         "{what} is not installed: it runs the recorded program; Debian: apt-get install {package}"
     )]
-    Missing { what: &'static str, package: &'static str },
+    Missing { what: String, package: &'static str },
     #[error(
-        "the recorder's sources (recorders/valgrind) are not where addfg is installed; give their folder in {variable}",
+        "the recorders' sources (recorders) are not where addfg is installed; give their folder in {variable}",
         variable = FOLDER
     )]
     NoSources,

@@ -1,7 +1,8 @@
 //! `addfg record`: runs a program under addfg's recorder and hands its stream on while it runs.
 //!
-//! The recorder is a Valgrind tool of its own licence (`recorders/valgrind`); it is compiled on
-//! this machine when it is first needed ([`recorder`]) and coupled by the stream only.
+//! The recorders, a Valgrind tool and a plugin for QEMU, have a licence of their own (`recorders`);
+//! they are compiled on this machine when first needed ([`recorder`]) and coupled by the stream
+//! only.
 
 mod error;
 mod family;
@@ -154,26 +155,39 @@ impl Recorder {
     /// processes into the folder.
     fn spawn(&self, plan: &Plan, stream: PipeWriter, each: Option<&Folder>) -> io::Result<Child> {
         let descriptor = stream.as_raw_fd();
-        let mut valgrind = Command::new("valgrind");
-        valgrind
-            .env("VALGRIND_LIB", &self.folder)
-            .args(["-q", "--tool=addfg", "--vex-guest-chase=no"])
-            .arg(format!("--stream-fd={descriptor}"))
-            .args(plan.part.options());
-        if let Some(folder) = each {
-            let mut option = OsString::from("--stream-each=");
-            option.push(folder.prefix());
-            valgrind.arg("--trace-children=yes").arg(option);
-        }
-        valgrind.arg("--").args(&plan.command);
+        let mut command = match self {
+            Recorder::Valgrind { folder } => {
+                let mut valgrind = Command::new("valgrind");
+                valgrind
+                    .env("VALGRIND_LIB", folder)
+                    .args(["-q", "--tool=addfg", "--vex-guest-chase=no"])
+                    .arg(format!("--stream-fd={descriptor}"))
+                    .args(plan.part.options());
+                if let Some(folder) = each {
+                    let mut option = OsString::from("--stream-each=");
+                    option.push(folder.prefix());
+                    valgrind.arg("--trace-children=yes").arg(option);
+                }
+                valgrind.arg("--");
+                valgrind
+            }
+            Recorder::Qemu { plugin, emulator } => {
+                let mut qemu = Command::new(&emulator[0]);
+                let mut option = plugin.clone().into_os_string();
+                option.push(format!(",stream=/dev/fd/{descriptor}"));
+                qemu.arg("-plugin").arg(option).args(&emulator[1..]);
+                qemu
+            }
+        };
+        command.args(&plan.command);
         // SAFETY: fcntl may be called between fork and exec; the descriptor is open there.
         unsafe {
-            valgrind.pre_exec(move || match libc::fcntl(descriptor, libc::F_SETFD, 0) {
+            command.pre_exec(move || match libc::fcntl(descriptor, libc::F_SETFD, 0) {
                 -1 => Err(io::Error::last_os_error()),
                 _ => Ok(()),
             });
         }
-        valgrind.spawn()
+        command.spawn()
     }
 }
 

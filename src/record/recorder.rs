@@ -1,26 +1,37 @@
-//! The recorder's program: found compiled in the cache folder, or compiled there.
+//! The recorders' programs: found compiled in the cache folder, or compiled there.
 
 use super::error::{FOLDER, RecordError};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The sources of the recorder for valgrind.
-const SOURCES: [&str; 7] = [
+/// The sources of a recorder, the script that compiles them first.
+type Sources = &'static [&'static str];
+
+const VALGRIND: Sources = &[
+    "valgrind/build.sh",
     "valgrind/addfg_main.c",
     "valgrind/events.h",
     "valgrind/part.h",
     "valgrind/check.h",
-    "valgrind/build.sh",
     "stream/addfg_stream.h",
     "stream/addfg_mark.h",
 ];
+const QEMU: Sources =
+    &["qemu/build.sh", "qemu/addfg_qemu.c", "qemu/plugin_api.h", "stream/addfg_stream.h"];
 
 /// A compiled recorder.
 #[derive(Clone, Debug)]
-pub struct Recorder {
-    /// What valgrind takes as `VALGRIND_LIB`.
-    pub folder: PathBuf,
+pub enum Recorder {
+    Valgrind {
+        /// What valgrind takes as `VALGRIND_LIB`.
+        folder: PathBuf,
+    },
+    Qemu {
+        plugin: PathBuf,
+        /// The emulator and its arguments.
+        emulator: Vec<String>,
+    },
 }
 
 impl Recorder {
@@ -28,21 +39,47 @@ impl Recorder {
     ///
     /// # Errors
     /// valgrind or its headers are not installed; the sources are not found; the compiler fails.
-    pub fn find() -> Result<Recorder, RecordError> {
-        let missing = RecordError::Missing { what: "valgrind", package: "valgrind gcc pkg-config" };
-        let version = Command::new("valgrind").arg("--version").output().map_err(|_| missing)?;
-        let sources = sources().ok_or(RecordError::NoSources)?;
-        let mut hash = DefaultHasher::new();
-        version.stdout.hash(&mut hash);
-        for file in SOURCES {
-            read(&sources.join(file))?.hash(&mut hash);
-        }
-        let folder = cache().join(format!("recorder-{:016x}", hash.finish()));
-        if !folder.exists() {
-            compile(&sources.join("valgrind/build.sh"), &folder)?;
-        }
-        Ok(Recorder { folder })
+    pub fn valgrind() -> Result<Recorder, RecordError> {
+        let version = version("valgrind", "valgrind gcc pkg-config")?;
+        Ok(Recorder::Valgrind { folder: compiled(VALGRIND, &version)? })
     }
+
+    /// The plugin for an emulator of QEMU; compiles it if need be. `emulator`: its name or path, with
+    /// arguments between blanks.
+    ///
+    /// # Errors
+    /// It is not installed; the sources are not found; the compiler fails.
+    pub fn qemu(emulator: &str) -> Result<Recorder, RecordError> {
+        let emulator: Vec<String> = emulator.split_whitespace().map(String::from).collect();
+        let name = emulator.first().map_or("", String::as_str);
+        let package =
+            if name.contains("qemu-system") { "qemu-system gcc" } else { "qemu-user gcc" };
+        let version = version(name, package)?;
+        let plugin = compiled(QEMU, &version)?.join("libaddfg.so");
+        Ok(Recorder::Qemu { plugin, emulator })
+    }
+}
+
+/// What a program says of itself; Debian has it in `package`.
+fn version(program: &str, package: &'static str) -> Result<Vec<u8>, RecordError> {
+    let output = Command::new(program).arg("--version").output();
+    let missing = |_| RecordError::Missing { what: program.to_owned(), package };
+    Ok(output.map_err(missing)?.stdout)
+}
+
+/// The folder with what the sources are compiled to for this version of their host.
+fn compiled(files: Sources, version: &[u8]) -> Result<PathBuf, RecordError> {
+    let sources = sources(files).ok_or(RecordError::NoSources)?;
+    let mut hash = DefaultHasher::new();
+    version.hash(&mut hash);
+    for file in files {
+        read(&sources.join(file))?.hash(&mut hash);
+    }
+    let folder = cache().join(format!("recorder-{:016x}", hash.finish()));
+    if !folder.exists() {
+        compile(&sources.join(files[0]), &folder)?;
+    }
+    Ok(folder)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, RecordError> {
@@ -51,7 +88,7 @@ fn read(path: &Path) -> Result<Vec<u8>, RecordError> {
 
 /// The folder of the sources: where [`FOLDER`] says, beside the installed program, in the checkout
 /// that the program was built in.
-fn sources() -> Option<PathBuf> {
+fn sources(files: Sources) -> Option<PathBuf> {
     let said = std::env::var_os(FOLDER).map(PathBuf::from);
     let program = std::env::current_exe().ok();
     let installed = program
@@ -62,7 +99,7 @@ fn sources() -> Option<PathBuf> {
     said.into_iter()
         .chain(installed)
         .chain([checkout])
-        .find(|folder| SOURCES.iter().all(|file| folder.join(file).is_file()))
+        .find(|folder| files.iter().all(|file| folder.join(file).is_file()))
 }
 
 fn cache() -> PathBuf {

@@ -106,3 +106,69 @@ fn threads_have_numbers_and_their_bytes_one_producer() {
         assert_eq!(rows(&db, printed), ["9"], "{emulator}");
     }
 }
+
+/// One command for a program of another processor: the bytes that this one's have.
+#[test]
+fn a_program_of_another_processor_is_recorded_by_one_command() {
+    let scratch = Scratch::new("plugin-record");
+    let text = scratch.write("text", "some words\n".repeat(4));
+    for (compiler, emulator, _) in &TARGETS[..2] {
+        let (elf, db) = (scratch.path("app"), scratch.path(emulator));
+        if !have("gcc") || !have(emulator) || !compile(compiler, "words.c", &["-O1"], &elf) {
+            continue;
+        }
+        let output = command(&["record", "-o", utf8(&db), "--qemu", emulator, "--", utf8(&elf)])
+            .arg(&text)
+            .env("XDG_CACHE_HOME", scratch.path("cache"))
+            .output()
+            .expect("addfg runs");
+        if said(&output).contains("unknown option") {
+            skipped(&format!("record --qemu: {emulator} was built without plugins"));
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        assert_eq!(printed(&output), "8\n", "{emulator}");
+        let outside = "SELECT writer, reader, bytes FROM function_dataflow
+                       WHERE writer = '<read: text>' OR reader = '<write: stdout>' ORDER BY ALL";
+        assert_eq!(rows(&db, outside), ["<read: text>,count,44", "show,<write: stdout>,2"]);
+    }
+}
+
+/// A whole machine: calls, exceptions and bytes of QEMU's text log. The processor's own stores at an
+/// exception are in that alone.
+#[test]
+fn a_firmware_has_the_graph_of_its_text_log() {
+    let scratch = Scratch::new("plugin-firmware");
+    let (elf, log, db) = (scratch.path("fw"), scratch.path("log"), scratch.path("fw.duckdb"));
+    let layout = [
+        "-mcpu=cortex-m3",
+        "-mthumb",
+        "-mfloat-abi=soft",
+        "-fno-unwind-tables",
+        "-Wl,--section-start=.vectors=0,-Ttext=0x100,-Tdata=0x20000000,-Tbss=0x20001000",
+        "-Wl,-e,reset,--build-id=none",
+    ];
+    if !have("gcc")
+        || !have("qemu-system-arm")
+        || !compile("arm-linux-gnueabi-gcc", "firmware.c", &[&BARE[..], &layout].concat(), &elf)
+    {
+        return;
+    }
+    let machine = ["-M", "lm3s6965evb", "-nographic", "-semihosting"];
+    let emulator = format!("qemu-system-arm {} -kernel", machine.join(" "));
+    let output = command(&["record", "-o", utf8(&db), "--elf", utf8(&elf), "--qemu", &emulator])
+        .args(["--", utf8(&elf)])
+        .env("XDG_CACHE_HOME", scratch.path("cache"))
+        .output()
+        .expect("addfg runs");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let mut qemu = Command::new("qemu-system-arm");
+    qemu.args(machine).args(["-singlestep", "-d", "nochain,cpu,in_asm", "-D"]).arg(&log);
+    assert!(qemu.arg("-kernel").arg(&elf).output().expect("QEMU runs").status.success());
+    let text = load(&log, &elf, &scratch);
+    let data = "SELECT writer, reader, via, bytes, unique_bytes, transfers FROM function_dataflow
+                WHERE writer <> '<exception frame>' ORDER BY ALL";
+    assert_eq!(rows(&db, CALLS).len(), 4);
+    assert_eq!(rows(&db, CALLS), rows(&text, CALLS));
+    assert_eq!(rows(&db, data), rows(&text, data));
+}

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::Mutex;
 
 /// Tool, Debian's package, what is tested with it.
-pub const TOOLS: [(&str, &str, &str); 26] = [
+pub const TOOLS: [(&str, &str, &str); 27] = [
     ("valgrind", "valgrind", "recordings by lackey; counts of callgrind"),
     ("callgrind_annotate", "valgrind", "exports for callgrind"),
     ("pkg-config", "pkg-config", "the recorder for valgrind"),
@@ -26,6 +26,7 @@ pub const TOOLS: [(&str, &str, &str); 26] = [
     ("qemu-arm", "qemu-user", "recordings on ARM and Thumb"),
     ("qemu-aarch64", "qemu-user", "recordings on AArch64"),
     ("qemu-riscv64", "qemu-user", "recordings on RISC-V"),
+    ("qemu-system-arm", "qemu-system-arm", "recordings of a whole machine"),
     ("arm-linux-gnueabi-gcc", "gcc-arm-linux-gnueabi", "programs for ARM and Thumb"),
     ("arm-linux-gnueabi-g++", "g++-arm-linux-gnueabi", "C++ programs for ARM"),
     ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", "programs for AArch64"),
