@@ -159,7 +159,8 @@ pub fn verify(
     connection.execute_batch("SET preserve_insertion_order = false")?;
     let bounds = "SELECT min(start_seq), max(start_seq + steps) FROM block_run
                   JOIN (SELECT block_id, count(*) AS steps FROM block_step GROUP BY ALL) USING (block_id)";
-    let (first, end): (i64, i64) = connection.query_row(bounds, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let (first, end): (i64, i64) =
+        connection.query_row(bounds, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
     if end - first < SHORT {
         connection.execute_batch("SET threads = 1")?;
     }
