@@ -71,7 +71,7 @@ fn check(seed: u64, steps: usize, threads: usize) {
         (Detail::Full, true, several),
         (Detail::Pairs, true, one),
     ] {
-        build(&options(&scratch, detail, literal, None), &mut |_, _| false).unwrap();
+        build(&options(&scratch, detail, literal, None), &mut |_| false).unwrap();
         let found = differences(&db, window);
         let case =
             format!("seed {seed}, {steps} steps, {threads} threads, {detail:?}, literal {literal}");
@@ -164,12 +164,12 @@ fn a_pass_without_any_one_rule_is_found_out() {
             break;
         }
         record(&scratch, seed, 2500, 2);
-        build(&options(&scratch, Detail::Full, false, None), &mut |_, _| false).unwrap();
+        build(&options(&scratch, Detail::Full, false, None), &mut |_| false).unwrap();
         assert_eq!(differences(&db, i64::from(u32::MAX)), [""; 0], "seed {seed}");
         let (read, stored) = read_and_stored(&db);
         left.retain(|mutation| {
             let options = options(&scratch, Detail::Full, false, Some(*mutation));
-            build(&options, &mut |_, _| false).unwrap();
+            build(&options, &mut |_| false).unwrap();
             let (same, other) = read_and_stored(&db);
             assert_eq!(same, read, "{mutation:?}, seed {seed}: other steps");
             other == stored

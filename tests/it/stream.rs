@@ -137,7 +137,7 @@ proptest! {
 }
 
 /// The recorder, compiled once; None, said why, where that cannot be done here.
-fn recorder() -> Option<PathBuf> {
+pub fn recorder() -> Option<PathBuf> {
     if !have("valgrind") || !have("gcc") || !have("pkg-config") {
         return None;
     }
@@ -168,7 +168,7 @@ fn valgrind(recorder: &Path, arguments: &[&str], program: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn compile(source: &str, flags: &[&str], to: &Path) {
+pub fn compile(source: &str, flags: &[&str], to: &Path) {
     let source = repository("tests/programs").join(source);
     let output = Command::new("gcc").args(flags).arg(source).arg("-o").arg(to).output();
     let output = output.expect("gcc");
