@@ -48,7 +48,7 @@ pub static DATABASE: LazyLock<PathBuf> = LazyLock::new(|| {
         mutation: None,
         superblock_after: None,
     };
-    build(&options, &mut |_, _| false).expect("the shipped recording builds");
+    build(&options, &mut |_| false).expect("the shipped recording builds");
     output
 });
 

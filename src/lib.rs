@@ -44,7 +44,7 @@
 //!     detail: Detail::Instance,
 //!     ..Options::new(output.clone())
 //! };
-//! let report = load::load(&options, &mut |_done, _total| false)?;
+//! let report = load::load(&options, &mut |_progressed| false)?;
 //! assert_eq!(report.steps, 401);
 //!
 //! let connection = addfg::store::open::open(&output, false)?;

@@ -3,7 +3,7 @@
  *
  *     ADDFG_BEGIN();      `addfg record --marked` records from here
  *     decode(image);
- *     ADDFG_END();        to here, as often as that happens
+ *     ADDFG_END();        to here, as often as the program comes by
  *
  * Copyright the addfg authors. MIT or Apache-2.0, as you like.
  */

@@ -257,7 +257,7 @@ static void first_instruction(Making *m)
     add(m, IRStmt_Store(m->end, word(m, (ULong)(Addr)&begun_block), IRExpr_Const(IRConst_U32(block_count))));
 }
 
-static void instruction(Making *m, IRStmt *s)
+static void instruction(Making *m, Addr address, UInt size)
 {
     if (!m->instructions) first_instruction(m);
     if (m->instructions == m->instruction_room) {
@@ -269,8 +269,7 @@ static void instruction(Making *m, IRStmt *s)
         m->sizes = VG_(realloc)("addfg.block", m->sizes, n);
     }
     UInt i = m->instructions++;
-    UInt size = s->Ist.IMark.len;
-    m->address[i] = s->Ist.IMark.addr;
+    m->address[i] = address;
     m->accesses_before[i] = m->accesses;
     m->fields_before[i] = m->fields;
     m->sizes[i] = (UChar)size;
@@ -278,8 +277,22 @@ static void instruction(Making *m, IRStmt *s)
         m->bytes_room = m->bytes_room ? m->bytes_room * 2 : 512;
         m->bytes = VG_(realloc)("addfg.block", m->bytes, m->bytes_room);
     }
-    VG_(memcpy)(m->bytes + m->bytes_length, (const UChar *)(Addr)(s->Ist.IMark.addr), size);
+    VG_(memcpy)(m->bytes + m->bytes_length, (const UChar *)address, size);
     m->bytes_length += size;
+}
+
+/* Longer than any: a request to valgrind, which is several instructions that do nothing. */
+#define LONGEST 15
+#define OF_REQUEST 4
+
+static void instructions(Making *m, IRStmt *s)
+{
+    Addr address = s->Ist.IMark.addr;
+    UInt left = s->Ist.IMark.len;
+    Bool request = left > LONGEST;
+    for (; request && left > OF_REQUEST; left -= OF_REQUEST, address += OF_REQUEST)
+        instruction(m, address, OF_REQUEST);
+    instruction(m, address, left);
 }
 
 /* What it loads is checked before it stores. */
@@ -368,7 +381,7 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
         IRStmt *s = in->stmts[i];
         if (!s || s->tag == Ist_NoOp) continue;
         if (s->tag == Ist_IMark) {
-            instruction(&m, s);
+            instructions(&m, s);
             add(&m, s);
             continue;
         }

@@ -124,9 +124,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     });
     let bar = progress_bar(quiet);
-    let report = crate::load::load(&options, &mut |done, total| {
-        bar.set_length(total.max(done));
-        bar.set_position(done);
+    let report = crate::load::load(&options, &mut |so_far| {
+        bar.set_length(so_far.total.max(so_far.bytes));
+        bar.set_position(so_far.bytes);
         interrupted.load(Ordering::Relaxed)
     });
     bar.finish_and_clear();

@@ -3,9 +3,12 @@ use crate::diagnostics::Severity;
 use crate::load;
 use crate::record::recorder::Recorder;
 use crate::record::{self, Part, Plan, Processes, Recording};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 /// Runs a program under addfg's recorder and builds its database meanwhile
 ///
@@ -68,15 +71,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         keep: args.keep,
     };
     let (recording, input) = Recording::start(&recorder, &plan)?;
-    let built = load::load_inputs(&options, vec![input], &mut |_, _| false);
+    let (began, mut bytes) = (Instant::now(), 0);
+    let bar = bar(quiet);
+    let built = load::load_inputs(&options, vec![input], &mut |so_far| {
+        bytes = so_far.bytes;
+        bar.set_message(pace(so_far.steps, bytes, began.elapsed()));
+        false
+    });
+    bar.finish_and_clear();
     let status = recording.finish()?;
     let report = built?;
     say_problems(&report, quiet);
     if !quiet {
         eprintln!(
-            "addfg: {}: {} steps, {} calls of {} functions; see them: addfg graph {0} -o {}",
+            "addfg: {}: {}, {} calls of {} functions; see them: addfg graph {0} -o {}",
             output.display(),
-            report.steps,
+            pace(report.steps, bytes, began.elapsed()),
             report.calls,
             report.functions,
             output.with_extension("svg").display()
@@ -85,4 +95,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let code = record::exit_code(status);
     let lost = report.diagnostics.worst() == Some(Severity::Error);
     Ok(if lost && code == 0 { ExitCode::from(1) } else { ExitCode::from(code) })
+}
+
+/// Steps, steps a second, bytes of the recording.
+fn pace(steps: u64, bytes: u64, time: Duration) -> String {
+    let rate = steps as f64 / 1e6 / time.as_secs_f64().max(1e-3);
+    let seconds = time.as_secs_f64();
+    format!("{steps} steps in {seconds:.1} s ({rate:.1} M/s, {})", HumanBytes(bytes))
+}
+
+/// Shows how far the recording is, if a person looks and the program does not write there.
+fn bar(quiet: bool) -> ProgressBar {
+    if quiet || !std::io::stderr().is_terminal() || std::io::stdout().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {msg}");
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar
 }

@@ -73,6 +73,32 @@ impl AddressSpace {
         self.sort();
     }
 
+    /// Nothing of an image is there any more.
+    pub fn unmap(&mut self, index: usize) {
+        let Loaded { image, bias } = &self.images[index];
+        let own = shifted(image.load_range.0, image.load_range.1, *bias);
+        self.extents.retain(|range| range.2 as usize != index);
+        // One image at two places has its functions once.
+        let first = self.first_refs[index][0];
+        let functions = first..first + image.functions.len() as u32;
+        self.functions.retain(|&(start, _, owner)| {
+            !functions.contains(&owner) || !own.iter().any(|o| (o.0..o.1).contains(&start))
+        });
+        let sections = &self.section_refs;
+        self.sections.retain(|range| sections[range.2 as usize].0 != index);
+        let variables = &self.variable_refs;
+        self.variables.retain(|range| variables[range.2 as usize].0 != index);
+    }
+
+    /// Nothing is there: another process begins.
+    pub fn unmap_all(&mut self) {
+        for ranges in
+            [&mut self.extents, &mut self.functions, &mut self.sections, &mut self.variables]
+        {
+            ranges.clear();
+        }
+    }
+
     /// Takes an image's addresses from all others.
     fn clear(&mut self, loaded: &Loaded) -> Vec<(u64, u64)> {
         let (start, end) = loaded.image.load_range;

@@ -6,8 +6,11 @@ use duckdb::Connection;
 
 /// Of tables that are not committed DuckDB takes the number of rows for 0 and would join the wrong
 /// way round: all is written so that the right side is the small one.
-const SETTINGS: &str =
-    "SET threads = 2; SET disabled_optimizers = 'join_order,build_side_probe_side';";
+const SETTINGS: &str = "SET disabled_optimizers = 'join_order,build_side_probe_side';";
+
+/// Call instances from which on a second thread gains more than it costs to cut every statement
+/// into tasks.
+const MANY_CALLS: u64 = 10_000;
 
 /// Memory that DuckDB may take for what is derived. Most of it goes through rows in their order or
 /// waits on disk, beside the database; what is joined of stub instances does not.
@@ -53,7 +56,9 @@ pub fn whole_flows(connection: &Connection, budget: Budget) -> Result<(), StoreE
 
 fn set(connection: &Connection, budget: Budget) -> Result<(), StoreError> {
     let bytes = budget.bytes();
-    Ok(connection.execute_batch(&format!("SET memory_limit = '{bytes}B'; {SETTINGS}"))?)
+    let threads = if budget.calls < MANY_CALLS { 1 } else { 2 };
+    let sql = format!("SET threads = {threads}; SET memory_limit = '{bytes}B'; {SETTINGS}");
+    Ok(connection.execute_batch(&sql)?)
 }
 
 /// Runs statements that fill a table.

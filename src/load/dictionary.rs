@@ -172,6 +172,15 @@ pub fn diagnostics(connection: &Connection, diagnostics: &Diagnostics) -> Result
     fill(connection, rows)
 }
 
+/// When an image was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loading {
+    /// Steps before it was mapped.
+    pub load: u64,
+    /// Steps before it was unmapped and not mapped again.
+    pub unload: Option<u64>,
+}
+
 /// A section at run time.
 pub struct SectionRow {
     /// None: of a file that is mapped and no image.
@@ -245,12 +254,12 @@ pub fn ranges(rows: &[SectionRow], from: usize) -> Vec<SectionRange> {
 
 /// `image`, `variable` and `section`.
 ///
-/// `loads`: by image, the process that has it (None: several) and the steps before it was mapped,
-/// where that is known.
+/// `loads`: by image, the process that has it (None: several) and when it was mapped, where that is
+/// known.
 pub fn images(
     connection: &Connection,
     space: &AddressSpace,
-    loads: impl Fn(usize) -> (Option<ProcessId>, Option<u64>),
+    loads: impl Fn(usize) -> (Option<ProcessId>, Option<Loading>),
     sections: &[SectionRow],
     files: &mut Files,
 ) -> Result<(), StoreError> {
@@ -259,15 +268,15 @@ pub fn images(
     let mut variable_ids = 1..;
     for (i, Loaded { image: elf, bias }) in space.images().iter().enumerate() {
         let image_id = ImageId::at(i);
-        let (process_id, load_seq) = loads(i);
+        let (process_id, loading) = loads(i);
         images.push(Image {
             image_id,
             process_id,
             path: &elf.path.display().to_string(),
             bias: Some(*bias),
             stripped: Some(elf.stripped),
-            load_seq,
-            unload_seq: None,
+            load_seq: loading.map(|l| l.load),
+            unload_seq: loading.and_then(|l| l.unload),
         })?;
         for (v, variable_id) in elf.variables.iter().zip(&mut variable_ids) {
             variables.push(Variable {

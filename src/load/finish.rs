@@ -2,7 +2,7 @@
 
 use super::code::Functions;
 use super::derived::{self, Budget};
-use super::dictionary::{self, Files, SectionRow, TraceFile};
+use super::dictionary::{self, Files, Loading, SectionRow, TraceFile};
 use super::front::{Front, ProcessPart};
 use super::instructions::{self, Listed};
 use super::limit::Limit;
@@ -34,8 +34,8 @@ pub struct End<'a> {
     pub options: &'a Options,
     pub space: &'a AddressSpace,
     pub sections: &'a [SectionRow],
-    /// Steps before each image was mapped, by its index, if the trace told.
-    pub mapped: &'a FxHashMap<usize, u64>,
+    /// When each image was mapped, by its index, if the trace told.
+    pub mapped: &'a FxHashMap<usize, Loading>,
     /// What the records told of processes, images and threads.
     pub front: &'a Front,
     pub insns: &'a [Insn],

@@ -2,8 +2,9 @@
 //! several inputs have as one.
 
 use super::code::Space;
+use super::dictionary::Loading;
 use super::events::EventRows;
-use super::maps::Maps;
+use super::maps::{self, Maps};
 use super::pass::{BuildPass, Send};
 use super::runs::{RunRows, Shape};
 use crate::diagnostics::{Diagnostic, Severity};
@@ -20,8 +21,8 @@ pub struct Target<'a> {
     /// None: the low level is not kept.
     pub runs: Option<RunRows<Send<'a>>>,
     pub events: Option<EventRows<Send<'a>>>,
-    /// Steps before each image was mapped, by its index, if the trace told.
-    pub mapped: FxHashMap<usize, u64>,
+    /// When each image was mapped, by its index, if the trace told.
+    pub mapped: FxHashMap<usize, Loading>,
 }
 
 impl Target<'_> {
@@ -49,10 +50,21 @@ impl Target<'_> {
             if let Some(rows) = &mut self.events {
                 rows.add(event, before);
             }
-            if let Event::ImageMap(map) = event
-                && let Some(image) = self.pass.code.space.borrow().image_at(map.address)
-            {
-                self.mapped.entry(image).or_insert(before);
+            match event {
+                Event::ImageMap(map) => {
+                    if let Some(image) = maps::mapped(&self.pass.code.space.borrow(), map) {
+                        let new = Loading { load: before, unload: None };
+                        self.mapped.entry(image).or_insert(new).unload = None;
+                    }
+                }
+                Event::ImageUnmap { address, bytes } => {
+                    let space = self.pass.code.space.borrow();
+                    for image in maps::unmapped(&space, *address, *bytes) {
+                        let unload = self.mapped.get_mut(&image).map(|l| &mut l.unload);
+                        unload.into_iter().for_each(|at| *at = at.or(Some(before)));
+                    }
+                }
+                _ => {}
             }
         }
     }
@@ -158,9 +170,17 @@ impl Front {
 
     pub fn runs(&mut self, mut batch: RunBatch, target: &mut Target) {
         // First, so that code of an image has its functions.
-        for (_, event) in &batch.events {
+        let events = std::mem::take(&mut batch.events);
+        for (at, event) in &events {
             match event {
-                Event::ImageMap(map) => self.maps.map(map, &mut target.pass),
+                Event::ImageMap(map) => {
+                    self.define_before(*at, &mut batch, &mut target.pass);
+                    self.maps.map(map, &mut target.pass);
+                }
+                Event::ImageUnmap { address, bytes } => {
+                    self.define_before(*at, &mut batch, &mut target.pass);
+                    self.maps.unmap(*address, *bytes);
+                }
                 Event::ProcessStart => self.next_process(target),
                 Event::Process(named) => {
                     self.processes.last_mut().iter_mut().for_each(|p| p.named = (**named).clone());
@@ -168,7 +188,9 @@ impl Front {
                 _ => {}
             }
         }
-        self.define(&mut batch, &mut target.pass);
+        batch.events = events;
+        let (insns, blocks) = (batch.new_insns.len(), batch.new_blocks.len());
+        self.define(&mut batch, (insns, blocks), &mut target.pass);
         if batch.thread.is_empty() {
             // A log without threads is of one.
             if !batch.block.is_empty() {
@@ -210,9 +232,27 @@ impl Front {
         });
     }
 
-    /// Gives the pass the definitions that a batch begins with.
-    fn define(&mut self, batch: &mut RunBatch, pass: &mut BuildPass) {
-        for def in std::mem::take(&mut batch.new_insns) {
+    /// Gives the pass the definitions that the runs before this one need: what lies where their
+    /// code is changes there.
+    fn define_before(&mut self, run: u32, batch: &mut RunBatch, pass: &mut BuildPass) {
+        let Some(&last) = batch.block[..run as usize].iter().max() else { return };
+        let known = pass.blocks.len() - self.block_base as usize;
+        let blocks = (last as usize + 1).saturating_sub(known).min(batch.new_blocks.len());
+        let steps = batch.new_blocks[..blocks].iter().flat_map(|block| &block.steps);
+        let Some(last) = steps.map(|step| step.insn).max() else { return };
+        let known = pass.insns.len() - self.insn_base as usize;
+        let insns = (last as usize + 1).saturating_sub(known).min(batch.new_insns.len());
+        self.define(batch, (insns, blocks), pass);
+    }
+
+    /// Gives the pass the first so many definitions of a batch.
+    fn define(
+        &mut self,
+        batch: &mut RunBatch,
+        (insns, blocks): (usize, usize),
+        pass: &mut BuildPass,
+    ) {
+        for def in batch.new_insns.drain(..insns) {
             let space = self.space.borrow();
             self.images.push(space.image_at(def.address));
             let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
@@ -229,7 +269,7 @@ impl Front {
                 }
             }
         }
-        for mut def in std::mem::take(&mut batch.new_blocks) {
+        for mut def in batch.new_blocks.drain(..blocks) {
             for step in &mut def.steps {
                 step.insn += self.insn_base;
                 // A log with all accesses does not say that the count of a repeated instruction

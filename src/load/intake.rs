@@ -3,7 +3,7 @@
 
 use super::limit::Limit;
 use super::reader::{Message, Reader};
-use super::{BuildError, Options};
+use super::{BuildError, Options, Progressed};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
 use crate::trace::Claim;
@@ -16,8 +16,8 @@ pub enum Records {
     End,
 }
 
-/// Told of the bytes consumed and of the bytes there are (0: unknown); true to interrupt.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
+/// Told how far the build is; true to interrupt.
+pub type Progress<'a> = &'a mut dyn FnMut(Progressed) -> bool;
 
 pub struct Intake<'a> {
     reader: Reader,
@@ -28,7 +28,7 @@ pub struct Intake<'a> {
     /// Bytes that there are, 0: unknown.
     total: u64,
     /// Steps that were read, for the person.
-    steps: u64,
+    pub steps: u64,
     /// The instruction set, of the ELF files or, without any, of the first input that tells.
     pub isa: Option<Isa>,
     elf: bool,
@@ -147,7 +147,8 @@ impl<'a> Intake<'a> {
 
     fn advance(&mut self, bytes: u64) -> Result<(), BuildError> {
         self.consumed += bytes;
-        if (self.progress)(self.consumed, self.total) {
+        let (bytes, total, steps) = (self.consumed, self.total, self.steps);
+        if (self.progress)(Progressed { bytes, total, steps }) {
             return Err(BuildError::Interrupted(self.options.output.display().to_string()));
         }
         Ok(())

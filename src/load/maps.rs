@@ -6,10 +6,13 @@ use super::pass::BuildPass;
 use super::placing;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{ImageMap, Isa};
-use crate::image::{Image, Loaded};
+use crate::image::{AddressSpace, Image, Loaded};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 use std::sync::Arc;
+
+/// What images are mapped in.
+const PAGE: u64 = 4096;
 
 /// What lies where, as far as the trace was read.
 pub struct Maps {
@@ -51,6 +54,7 @@ impl Maps {
     /// What is mapped from here on is of another process.
     pub fn next_process(&mut self) {
         self.process += 1;
+        self.space.borrow_mut().unmap_all();
     }
 
     /// A file is mapped before the next step of the pass.
@@ -73,6 +77,12 @@ impl Maps {
         } else if !map.executable && map.bytes > 0 {
             self.file(map, path, pass);
         }
+    }
+
+    /// Nothing lies there any more.
+    pub fn unmap(&mut self, address: u64, bytes: u64) {
+        let gone: Vec<usize> = unmapped(&self.space.borrow(), address, bytes).collect();
+        gone.into_iter().for_each(|image| self.space.borrow_mut().unmap(image));
     }
 
     /// The process has the image, too.
@@ -154,6 +164,33 @@ impl Maps {
     pub fn unmapped(&mut self) -> Vec<Image> {
         std::mem::take(&mut self.waiting)
     }
+}
+
+/// The image that a mapping is of: the last that was placed so.
+pub fn mapped(space: &AddressSpace, map: &ImageMap) -> Option<usize> {
+    let path = map.path.as_deref()?;
+    let holds = |of: &Loaded| {
+        let (start, end) = of.image.load_range;
+        (start..end).contains(&map.address.wrapping_sub(of.bias)) && same_name(&of.image.path, path)
+    };
+    space.images().iter().rposition(holds)
+}
+
+/// The images of which all is unmapped. The loader unmaps parts of one while it places it.
+pub fn unmapped(
+    space: &AddressSpace,
+    address: u64,
+    bytes: u64,
+) -> impl Iterator<Item = usize> + '_ {
+    let whole = move |of: &Loaded| {
+        let (start, end) = of.image.load_range;
+        let first = start.wrapping_add(of.bias).checked_sub(address);
+        first.is_some_and(|first| {
+            first < PAGE && bytes.checked_sub(first).is_some_and(|left| left >= end - start)
+        })
+    };
+    let images = space.images().iter().enumerate();
+    images.filter(move |(_, of)| whole(of)).map(|(image, _)| image)
 }
 
 /// Whether a mapping's name is that of a file, and not of what the kernel or a device puts there.

@@ -39,18 +39,17 @@ pub use derived::derived;
 pub use dictionary::Files;
 pub use error::BuildError;
 pub use names::FunctionNames;
-pub use options::{Detail, ElfInput, Options, Report};
+pub use options::{Detail, ElfInput, Options, Progressed, Report};
 pub use tables::{Load, TableLoader};
 
 /// What fills the tables from the records of each of [`trace::TABLE_FORMATS`].
 static TABLE_LOADERS: &[&dyn TableLoader] =
     &[&trace::csi::Csi, &trace::dcfg::Dcfg, &trace::wet::Wet, &trace::xray::Xray];
 
-/// Builds a database of the options' traces. `progress` is told of the bytes consumed and, first, of the bytes there are
-/// (0: unknown); it returns true to interrupt.
+/// Builds a database of the options' traces. `progress` returns true to interrupt.
 pub fn load(
     options: &Options,
-    progress: &mut dyn FnMut(u64, u64) -> bool,
+    progress: &mut dyn FnMut(Progressed) -> bool,
 ) -> Result<Report, BuildError> {
     // Refuse before any work.
     refuse_existing(options)?;
@@ -70,7 +69,7 @@ pub fn refuse_existing(options: &Options) -> Result<(), BuildError> {
 pub fn load_inputs(
     options: &Options,
     inputs: Vec<Input>,
-    progress: &mut dyn FnMut(u64, u64) -> bool,
+    progress: &mut dyn FnMut(Progressed) -> bool,
 ) -> Result<Report, BuildError> {
     let mut images = Vec::new();
     for elf in &options.elfs {

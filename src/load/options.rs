@@ -85,3 +85,14 @@ pub struct Report {
     pub functions: usize,
     pub diagnostics: Diagnostics,
 }
+
+/// How far a build is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progressed {
+    /// Bytes that were read of the traces.
+    pub bytes: u64,
+    /// Bytes that there are, 0: unknown.
+    pub total: u64,
+    /// Steps that were read, 0: unknown.
+    pub steps: u64,
+}

@@ -57,10 +57,10 @@ pub fn build(
     let functions = Functions::new(space.clone(), isa == Isa::Arm, through);
     let mut target = target(options, functions, &front.maps.sections, isa, rows);
     for records in placed.early {
-        take(records, &mut front, &mut target, &intake);
+        take(records, &mut front, &mut target, &mut intake);
     }
     while let Some(records) = intake.next()? {
-        take(records, &mut front, &mut target, &intake);
+        take(records, &mut front, &mut target, &mut intake);
     }
     front.release(&mut target);
     for image in front.maps.unmapped() {
@@ -119,10 +119,13 @@ pub fn build(
     })
 }
 
-fn take<'a>(records: Records, front: &mut Front, target: &mut Target<'a>, intake: &Intake) {
+fn take<'a>(records: Records, front: &mut Front, target: &mut Target<'a>, intake: &mut Intake) {
     match records {
         Records::Steps(mut batch) => front.steps(&mut batch, intake.carries(), target),
-        Records::Runs(batch) => front.runs(batch, target),
+        Records::Runs(batch) => {
+            front.runs(batch, target);
+            intake.steps = target.pass.next_seq() - 1;
+        }
         Records::End => front.end_of_input(target),
     }
 }

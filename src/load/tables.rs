@@ -3,7 +3,7 @@
 use super::derived::{Budget, derived_within};
 use super::dictionary::{self, Files, TraceFile};
 use super::limit::Limit;
-use super::{BuildError, Detail, Options, Report};
+use super::{BuildError, Detail, Options, Progressed, Report};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::Carries;
 use crate::id::ProcessId;
@@ -56,7 +56,7 @@ pub struct Load<'a> {
     diagnostics: Diagnostics,
     /// What ends the build, met where no error can be given.
     failed: Option<BuildError>,
-    progress: &'a mut dyn FnMut(u64, u64) -> bool,
+    progress: &'a mut dyn FnMut(Progressed) -> bool,
 }
 
 impl Load<'_> {
@@ -110,7 +110,8 @@ impl Listener for Load<'_> {
 
     fn progress(&mut self, bytes: u64) {
         self.consumed += bytes;
-        if (self.progress)(self.consumed, self.total) {
+        let (bytes, total) = (self.consumed, self.total);
+        if (self.progress)(Progressed { bytes, total, steps: 0 }) {
             self.failed.get_or_insert(BuildError::Interrupted(self.output.clone()));
         }
         if let Err(error) = self.limit.check(|| format!("{} bytes", self.consumed)) {
@@ -124,7 +125,7 @@ pub fn build(
     images: Vec<(Image, Option<u64>)>,
     inputs: Vec<Input>,
     format: &'static dyn TableLoader,
-    progress: &mut dyn FnMut(u64, u64) -> bool,
+    progress: &mut dyn FnMut(Progressed) -> bool,
 ) -> Result<Report, BuildError> {
     let mut traces: Vec<_> = inputs.iter().map(|i| TraceFile::of(i, format.name())).collect();
     let total = inputs.iter().map(Input::size).sum::<Option<u64>>().unwrap_or(0);

@@ -39,7 +39,9 @@ impl Verdict {
 
 /// Rows and the sum of their hashes: equal for equal multisets, and else for none that chance
 /// makes.
-fn digest(connection: &Connection, rows: &str) -> duckdb::Result<(i64, Option<String>)> {
+pub type Digest = (i64, Option<String>);
+
+pub(super) fn digest(connection: &Connection, rows: &str) -> duckdb::Result<Digest> {
     let sql = format!("SELECT count(*), sum(hash(t)::HUGEINT)::VARCHAR FROM ({rows}) t");
     connection.query_row(&sql, [], |r| Ok((r.get(0)?, r.get(1)?)))
 }

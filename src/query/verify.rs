@@ -7,13 +7,17 @@
 //! have read, so that each window alone gives exactly its rows. Memory is that of a window; what
 //! grows with the program or its calls lies in temporary tables, which DuckDB spills.
 
-use super::compare::{Verdict, compare};
+use super::compare::{Digest, Verdict, compare, digest};
 use super::derive::{CALLS, COMPACT, DATA, EVENTS, SAVES, Walk, run_all};
 use super::tables;
 use duckdb::Connection;
 
 /// Steps of a window, unless another number is asked for.
 pub const WINDOW: i64 = 1 << 19;
+
+/// Steps up to which a second thread costs more than it takes over: there are hundreds of
+/// statements, each of which would be cut into tasks.
+const SHORT: i64 = 1 << 16;
 
 /// How far a verification is, in steps that were gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +159,11 @@ pub fn verify(
     connection.execute_batch("SET preserve_insertion_order = false")?;
     let bounds = "SELECT min(start_seq), max(start_seq + steps) FROM block_run
                   JOIN (SELECT block_id, count(*) AS steps FROM block_step GROUP BY ALL) USING (block_id)";
-    let (first, end) = connection.query_row(bounds, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let (first, end): (i64, i64) =
+        connection.query_row(bounds, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    if end - first < SHORT {
+        connection.execute_batch("SET threads = 1")?;
+    }
     let mut run = Run { connection, first, end, window: window.max(1), done: 0, take };
     run.walk(&CALLS, |_, _| Ok(()))?;
     run.walk(&SAVES, |_, _| Ok(()))?;
@@ -192,3 +200,12 @@ const ORDER: [&str; 8] = [
     "instruction_edge",
     "call_edge",
 ];
+
+/// Rows and the sum of their hashes of each table that is compared, as the build stored them:
+/// databases whose steps are the same and of which one was verified need no more than that.
+#[doc(hidden)]
+pub fn stored(connection: &Connection) -> duckdb::Result<Vec<Digest>> {
+    connection.execute_batch(&format!("SET VARIABLE lo = 0; SET VARIABLE hi = {}", i64::MAX))?;
+    let tables = tables::of_windows().into_iter().chain(tables::of_calls());
+    tables.chain([tables::communication()]).map(|t| digest(connection, t.stored)).collect()
+}

@@ -5,7 +5,7 @@
 //! affinities. Its integers are signed: unsigned ones of 2^63 and above are stored as their two's
 //! complement, which `printf('0x%x', address)` shows as it is.
 
-use super::{SCHEMA, SCHEMA_VERSION};
+use super::{EMPTY, SCHEMA};
 use duckdb::Connection;
 use duckdb::arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Int64Array, StringArray, UInt64Array,
@@ -32,6 +32,8 @@ pub enum SqliteError {
     Duckdb(#[from] duckdb::Error),
     #[error("database")]
     Arrow(#[from] duckdb::arrow::error::ArrowError),
+    #[error("a file for the schema")]
+    Io(#[from] std::io::Error),
     #[error("column {column} of table {table} has a value that is no {type_name}: {value}")]
     Value { table: String, column: String, type_name: String, value: String },
 }
@@ -278,16 +280,29 @@ impl Values {
     }
 }
 
+/// Makes the schema in a catalog of DuckDB: a copy, for its statements would take longer than all
+/// the rest of a small file.
+fn copy_empty(connection: &Connection, catalog: &str) -> Result<(), SqliteError> {
+    let path = std::env::temp_dir().join(format!(
+        "addfg-{}-{:?}.empty",
+        std::process::id(),
+        std::thread::current().id()
+    ));
+    std::fs::write(&path, zstd::decode_all(EMPTY)?)?;
+    let copied = connection.execute_batch(&format!(
+        "ATTACH '{}' AS empty_schema (READ_ONLY); COPY FROM DATABASE empty_schema TO {} (SCHEMA);
+         DETACH empty_schema;",
+        path.display().to_string().replace('\'', "''"),
+        quoted(catalog)
+    ));
+    std::fs::remove_file(&path)?;
+    Ok(copied?)
+}
+
 /// Makes the schema in a catalog of DuckDB and fills it from a SQLite file. What the file has
 /// beside addfg's tables is not looked at.
 pub fn read(connection: &Connection, catalog: &str, path: &Path) -> Result<(), SqliteError> {
-    debug_assert!(SCHEMA_VERSION > 0);
-    let before: String = connection.query_row("SELECT current_database()", [], |r| r.get(0))?;
-    connection.execute_batch(&format!("USE {}", quoted(catalog)))?;
-    for schema in SCHEMA {
-        connection.execute_batch(schema)?;
-    }
-    connection.execute_batch(&format!("USE {}", quoted(&before)))?;
+    copy_empty(connection, catalog)?;
     let sqlite =
         rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     for (table, columns) in tables(connection, catalog)? {

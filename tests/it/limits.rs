@@ -54,11 +54,11 @@ fn every_format_keeps_to_the_memory_limit() {
         let scratch = Scratch::new("limit");
         let mut options = options(&scratch, trace);
         options.memory_limit = 1 << 20;
-        let result = load(&options, &mut |_, _| false);
+        let result = load(&options, &mut |_| false);
         assert!(matches!(result, Err(BuildError::Memory { .. })), "{trace}: {result:?}");
         left_nothing(&scratch);
         options.memory_limit = 0;
-        load(&options, &mut |_, _| false).unwrap_or_else(|e| panic!("{trace}: {e}"));
+        load(&options, &mut |_| false).unwrap_or_else(|e| panic!("{trace}: {e}"));
     }
 }
 
@@ -66,7 +66,7 @@ fn every_format_keeps_to_the_memory_limit() {
 fn every_format_can_be_interrupted() {
     for trace in GOOD {
         let scratch = Scratch::new("interrupt");
-        let result = load(&options(&scratch, trace), &mut |_, _| true);
+        let result = load(&options(&scratch, trace), &mut |_| true);
         assert!(matches!(result, Err(BuildError::Interrupted(_))), "{trace}: {result:?}");
         left_nothing(&scratch);
     }
@@ -87,10 +87,10 @@ fn a_program_that_waits_to_be_placed_is_bounded_too() {
     let path = position_independent(&fixture("elf/x86_64"), &scratch);
     let mut options = options(&scratch, "lackey/good.log");
     options.elfs = vec![ElfInput { path, bias: None }];
-    let result = load(&options, &mut |_, _| true);
+    let result = load(&options, &mut |_| true);
     assert!(matches!(result, Err(BuildError::Interrupted(_))), "{result:?}");
     options.memory_limit = 1 << 20;
-    let result = load(&options, &mut |_, _| false);
+    let result = load(&options, &mut |_| false);
     assert!(matches!(result, Err(BuildError::Memory { .. })), "{result:?}");
     left_nothing(&scratch);
 }
@@ -101,7 +101,7 @@ fn inputs_of_two_instruction_sets_are_refused() {
     let scratch = Scratch::new("two-isas");
     let mut options = options(&scratch, "qemu/good-x86_64.log");
     options.traces.push(fixture("qemu/good-riscv64.log"));
-    let result = load(&options, &mut |_, _| false);
+    let result = load(&options, &mut |_| false);
     assert!(matches!(result, Err(BuildError::MixedIsa(..))), "{result:?}");
     left_nothing(&scratch);
 }

@@ -20,6 +20,7 @@ mod plugin;
 mod property;
 mod qemu;
 mod record;
+mod recorder;
 mod registers;
 mod replay;
 mod report;

@@ -16,15 +16,16 @@ const TARGETS: [Target; 5] = [
     ("riscv64-linux-gnu-gcc", "qemu-riscv64", &["-msmall-data-limit=0"]),
 ];
 
-/// The plugin; None, said why, where it cannot be compiled.
-fn plugin(folder: &Path) -> Option<PathBuf> {
+/// The plugin, compiled once; None, said why, where it cannot be.
+fn plugin() -> Option<PathBuf> {
     if !have("gcc") {
         return None;
     }
-    let to = folder.join("plugin");
-    let script = repository("recorders/qemu/build.sh");
-    let output = Command::new(script).arg(&to).output().expect("sh");
-    assert!(output.status.success(), "{}", said(&output));
+    let to = shared("plugin", |to| {
+        let script = repository("recorders/qemu/build.sh");
+        let output = Command::new(script).arg(to).output().expect("sh");
+        assert!(output.status.success(), "{}", said(&output));
+    });
     Some(to.join("libaddfg.so"))
 }
 
@@ -60,7 +61,7 @@ const DATA: &str = "SELECT writer, reader, via, bytes, transfers FROM function_d
 #[test]
 fn streams_have_the_graph_of_text_logs() {
     let scratch = Scratch::new("plugin");
-    let Some(plugin) = plugin(&scratch.0) else { return };
+    let Some(plugin) = plugin() else { return };
     let (elf, log, stream) = (scratch.path("app"), scratch.path("log"), scratch.path("stream"));
     for (compiler, emulator, flags) in TARGETS {
         if !have(emulator)
@@ -83,7 +84,7 @@ fn streams_have_the_graph_of_text_logs() {
 #[test]
 fn threads_have_numbers_and_their_bytes_one_producer() {
     let scratch = Scratch::new("plugin-threads");
-    let Some(plugin) = plugin(&scratch.0) else { return };
+    let Some(plugin) = plugin() else { return };
     let (elf, stream) = (scratch.path("app"), scratch.path("stream"));
     for (compiler, emulator, flags) in TARGETS {
         let flags = [&["-O2", "-static", "-pthread"], flags].concat();

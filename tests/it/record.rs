@@ -1,6 +1,8 @@
 //! `addfg record`: programs with all that they have, run by one command.
 
-use crate::common::{Scratch, command, have, ok, open, printed, repository, rows, said, utf8};
+use crate::common::{
+    Scratch, command, have, ok, open, printed, repository, rows, said, shared, utf8,
+};
 use crate::views;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -25,9 +27,10 @@ fn program(scratch: &Scratch, name: &str) -> Option<PathBuf> {
     Some(to)
 }
 
-fn record(scratch: &Scratch, options: &[&str], program: &[&str]) -> Output {
+fn record(options: &[&str], program: &[&str]) -> Output {
     let arguments = [&["record"], options, &["--"], program].concat();
-    let cache = scratch.path("cache");
+    // The recorder is compiled by the first.
+    let cache = shared("cache", |cache| std::fs::create_dir(cache).expect("folder"));
     command(&arguments).env("XDG_CACHE_HOME", cache).output().expect("addfg runs")
 }
 
@@ -38,7 +41,7 @@ fn a_process_is_recorded_with_all_that_it_has() {
     let text = scratch.write("text", "some words\n".repeat(200));
     let (db, kept) = (scratch.path("p.duckdb"), scratch.path("p.stream"));
     let run = [utf8(&program), utf8(&text)];
-    let output = record(&scratch, &["-o", utf8(&db), "--keep", utf8(&kept)], &run);
+    let output = record(&["-o", utf8(&db), "--keep", utf8(&kept)], &run);
     // Its own exit code, and what it prints without the recorder.
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     let alone = Command::new(&program).arg(&text).output().expect("it runs");
@@ -109,11 +112,11 @@ fn a_killed_program_leaves_a_good_database() {
     let text = scratch.write("text", "some words\n".repeat(200));
     let db = scratch.path("p.duckdb");
     let run = [utf8(&program), utf8(&text), "kill"];
-    let output = record(&scratch, &["-o", utf8(&db)], &run);
+    let output = record(&["-o", utf8(&db)], &run);
     assert_eq!(output.status.code(), Some(128 + 9), "{}", said(&output));
     assert_eq!(bytes(&db, "fill", "read_moved"), ["600"]);
     // It is not replaced without being told to, and the program does not run for nothing.
-    let output = record(&scratch, &["-o", utf8(&db)], &run);
+    let output = record(&["-o", utf8(&db)], &run);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("--force") && printed(&output).is_empty(), "{}", said(&output));
 }
@@ -125,7 +128,7 @@ fn a_program_that_is_not_there_leaves_nothing() {
         return;
     }
     let db = scratch.path("p.duckdb");
-    let output = record(&scratch, &["-o", utf8(&db)], &[utf8(&scratch.path("no-such-program"))]);
+    let output = record(&["-o", utf8(&db)], &[utf8(&scratch.path("no-such-program"))]);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("it was not run") && !db.exists(), "{}", said(&output));
 }
@@ -135,7 +138,7 @@ fn an_exec_ends_what_is_recorded_of_one_process() {
     let scratch = Scratch::new("record-exec");
     let Some(program) = program(&scratch, "family") else { return };
     let db = scratch.path("p.duckdb");
-    let output = record(&scratch, &["-o", utf8(&db)], &[utf8(&program)]);
+    let output = record(&["-o", utf8(&db)], &[utf8(&program)]);
     // The program that it became goes on, and gives its exit code.
     assert_eq!(output.status.code(), Some(4), "{}", said(&output));
     assert_eq!(printed(&output), "160 100\nagain\n");
@@ -150,7 +153,7 @@ fn a_tree_of_processes_is_one_database() {
     let Some(program) = program(&scratch, "family") else { return };
     let (db, kept) = (scratch.path("p.duckdb"), scratch.path("p.stream"));
     let options = ["--follow", "-o", utf8(&db), "--keep", utf8(&kept)];
-    let output = record(&scratch, &options, &[utf8(&program)]);
+    let output = record(&options, &[utf8(&program)]);
     assert_eq!(output.status.code(), Some(4), "{}", said(&output));
     assert_eq!(printed(&output), "160 100\nagain\n");
     // The parent, its child, what the parent became; each has a thread and steps.
@@ -183,7 +186,7 @@ fn a_pipeline_of_a_shell_is_followed() {
     let db = scratch.path("p.duckdb");
     let run = ["sh", "-c", "printf abcdef | cat; exit 5"];
     let options = ["--follow", "--detail", "summary", "-o", utf8(&db)];
-    let output = record(&scratch, &options, &run);
+    let output = record(&options, &run);
     assert_eq!((output.status.code(), printed(&output).as_str()), (Some(5), "abcdef"));
     let flows = "SELECT coalesce(sum(bytes), 0) FROM function_dataflow WHERE reader = ";
     assert_eq!(rows(&db, &format!("{flows} '<write: pipe 1>'")), ["6"]);

@@ -1,7 +1,7 @@
 //! addfg's own recordings: what the recorder for valgrind writes against lackey's log of the same
 //! program, and damage of every kind.
 
-use crate::common::{Scratch, have, ok, repository, rows};
+use crate::common::{Scratch, example, have, ok, repository, rows, shared};
 use addfg::diagnostics::Diagnostic;
 use addfg::event::{BlockDef, Carries, InsnDef, Isa, RunBatch, StepBatch};
 use addfg::trace::input::Input;
@@ -85,12 +85,8 @@ fn a_stream_is_recognised_and_read() {
 
 /// Steps of the shipped recording of the same program by lackey.
 fn rows_of_fir() -> usize {
-    let scratch = Scratch::new("stream-fir");
-    let database = scratch.path("fir.duckdb");
-    let (log, elf) = (repository("examples/fir/fir.log.xz"), repository("examples/fir/fir"));
-    let text = |p: &Path| p.to_str().expect("UTF-8").to_owned();
-    ok(&["build", &text(&log), "--elf", &text(&elf), "-o", &text(&database)]);
-    rows(&database, "SELECT count(*) FROM opcode_line")[0].parse().expect("a number")
+    let sql = "SELECT count(*) FROM opcode_line";
+    rows(&example("fir", "pairs"), sql)[0].parse().expect("a number")
 }
 
 #[test]
@@ -140,15 +136,11 @@ proptest! {
     }
 }
 
-/// Compiles the recorder into the folder; None, said why, where that cannot be done here.
-fn recorder(folder: &Path) -> Option<PathBuf> {
+/// The recorder, compiled once; None, said why, where that cannot be done here.
+pub fn recorder() -> Option<PathBuf> {
     if !have("valgrind") || !have("gcc") || !have("pkg-config") {
         return None;
     }
-    let to = folder.join("recorder");
-    let script = repository("recorders/valgrind/build.sh");
-    let output = Command::new(script).arg(&to).output().expect("sh");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // lackey runs from the same folder, so that the program's environment is the same.
     let tool = "lackey-amd64-linux";
     let lackey =
@@ -160,8 +152,12 @@ fn recorder(folder: &Path) -> Option<PathBuf> {
         println!("skipped: valgrind's tools are in none of the folders where they mostly are");
         return None;
     };
-    std::os::unix::fs::symlink(lackey, to.join(tool)).expect("link");
-    Some(to)
+    Some(shared("recorder", |to| {
+        let script = repository("recorders/valgrind/build.sh");
+        let output = Command::new(script).arg(to).output().expect("sh");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::os::unix::fs::symlink(lackey, to.join(tool)).expect("link");
+    }))
 }
 
 fn valgrind(recorder: &Path, arguments: &[&str], program: &Path) {
@@ -172,7 +168,7 @@ fn valgrind(recorder: &Path, arguments: &[&str], program: &Path) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn compile(source: &str, flags: &[&str], to: &Path) {
+pub fn compile(source: &str, flags: &[&str], to: &Path) {
     let source = repository("tests/programs").join(source);
     let output = Command::new("gcc").args(flags).arg(source).arg("-o").arg(to).output();
     let output = output.expect("gcc");
@@ -184,7 +180,7 @@ fn compile(source: &str, flags: &[&str], to: &Path) {
 #[test]
 fn the_recorder_records_what_lackey_does() {
     let scratch = Scratch::new("stream-lackey");
-    let Some(recorder) = recorder(&scratch.0) else { return };
+    let Some(recorder) = recorder() else { return };
     for flags in [&["-O1", "-g", "-static"][..], &["-O3", "-mavx2", "-g", "-static"]] {
         let program = scratch.path("program");
         compile("recorded.c", flags, &program);
@@ -235,7 +231,7 @@ fn the_recorder_records_what_lackey_does() {
 #[test]
 fn threads_are_told_apart() {
     let scratch = Scratch::new("stream-threads");
-    let Some(recorder) = recorder(&scratch.0) else { return };
+    let Some(recorder) = recorder() else { return };
     let program = scratch.path("threads");
     compile("two_threads.c", &["-O1", "-g", "-static", "-pthread"], &program);
     let stream = scratch.path("a.stream");
@@ -262,7 +258,7 @@ fn threads_are_told_apart() {
 #[test]
 fn what_the_kernel_reads_and_writes_is_named() {
     let scratch = Scratch::new("stream-kernel");
-    let Some(recorder) = recorder(&scratch.0) else { return };
+    let Some(recorder) = recorder() else { return };
     let program = scratch.path("words");
     compile("words.c", &["-O1", "-g", "-static"], &program);
     let (words, stream) = (scratch.path("words.txt"), scratch.path("a.stream"));

@@ -8,7 +8,7 @@ use addfg::replay::{Code, critical::critical_path};
 use duckdb::Connection;
 use std::collections::{BTreeMap, HashMap};
 
-mod callgrind;
+pub mod callgrind;
 mod graphs;
 mod memory;
 mod pictures;

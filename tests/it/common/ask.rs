@@ -4,7 +4,9 @@ use addfg::render::rows::RowFormat;
 use addfg::views::listing::Listing;
 use duckdb::Connection;
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
@@ -29,18 +31,41 @@ pub fn open(db: &Path) -> Connection {
     addfg::store::open::open(db, false).unwrap_or_else(|e| panic!("{}: {e}", db.display()))
 }
 
+/// A database as it was when it was opened: path, inode, bytes, nanoseconds of its last change.
+type Version = (PathBuf, u64, u64, i64);
+
+fn version(db: &Path) -> Version {
+    let found = db.metadata().unwrap_or_else(|e| panic!("{}: {e}", db.display()));
+    (db.to_owned(), found.ino(), found.size(), found.mtime() * 1_000_000_000 + found.mtime_nsec())
+}
+
+thread_local! {
+    /// What was asked last: a test asks one database many questions.
+    static LAST: RefCell<Option<(Version, Connection)>> = const { RefCell::new(None) };
+}
+
+/// Closes what this thread keeps open: so that another process may write it, and before the thread
+/// ends, for DuckDB's own data of a thread may end before ours.
+pub fn close_last() {
+    LAST.take();
+}
+
 /// Asks a database. Those that nobody writes stay open for all tests.
 fn ask<T>(db: &Path, question: impl FnOnce(&Connection) -> T) -> T {
     static OPEN: Mutex<BTreeMap<PathBuf, Connection>> = Mutex::new(BTreeMap::new());
-    if !db.starts_with(shared_folder()) {
-        return question(&open(db));
-    }
-    let connection = {
+    if db.starts_with(shared_folder()) {
         let mut all = OPEN.lock().expect("no panic within");
         let kept = all.entry(db.to_owned()).or_insert_with(|| open(db));
-        kept.try_clone().expect("another connection")
-    };
-    question(&connection)
+        let connection = kept.try_clone().expect("another connection");
+        drop(all);
+        return question(&connection);
+    }
+    let version = version(db);
+    let kept = LAST.take().filter(|last| last.0 == version);
+    let (version, connection) = kept.unwrap_or_else(|| (version, open(db)));
+    let answer = question(&connection);
+    LAST.set(Some((version, connection)));
+    answer
 }
 
 fn answer(db: &Path, sql: &str, format: RowFormat) -> String {

@@ -51,6 +51,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        close_last();
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,10 +1,12 @@
 //! The program, run as a process.
 
+use super::close_last;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 /// The program with arguments.
 pub fn command(arguments: &[&str]) -> Command {
+    close_last();
     let mut command = Command::new(env!("CARGO_BIN_EXE_addfg"));
     command.args(arguments);
     command

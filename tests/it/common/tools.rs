@@ -13,6 +13,7 @@ pub const TOOLS: [(&str, &str, &str); 27] = [
     ("valgrind", "valgrind", "recordings by lackey; counts of callgrind"),
     ("callgrind_annotate", "valgrind", "exports for callgrind"),
     ("pkg-config", "pkg-config", "the recorder for valgrind"),
+    ("strace", "strace", "bytes of system calls of recorded programs"),
     ("gcc", "gcc", "programs that are recorded"),
     ("g++", "g++", "programs that are recorded"),
     ("clang-19", "clang-19", "programs that are recorded; XRay"),

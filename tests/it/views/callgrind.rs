@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 /// What callgrind writes with names and positions in full: by name, its own instructions and
 /// inclusive ones; by pair of names, calls.
 #[derive(Default)]
-struct Callgrind {
+pub struct Callgrind {
     own: BTreeMap<String, i64>,
-    inclusive: BTreeMap<String, i64>,
-    calls: BTreeMap<(String, String), i64>,
+    pub inclusive: BTreeMap<String, i64>,
+    pub calls: BTreeMap<(String, String), i64>,
 }
 
-fn read_callgrind(text: &str) -> Callgrind {
+pub fn read_callgrind(text: &str) -> Callgrind {
     let mut found = Callgrind::default();
     let (mut function, mut callee) = (String::new(), String::new());
     let mut call = None;
@@ -47,13 +47,13 @@ struct Both {
 
 /// The name of a function in the database, by any of its names; several functions of one name are
 /// one to callgrind.
-struct Names {
+pub struct Names {
     canonical: HashMap<String, String>,
     places: Vec<(u64, u64, String)>,
 }
 
 impl Names {
-    fn new(db: &Path) -> Names {
+    pub fn new(db: &Path) -> Names {
         let mut canonical: HashMap<String, String> = HashMap::new();
         let sql = "SELECT s.symbol, n.name FROM function_symbol s JOIN function_name n USING (function_id) WHERE s.symbol IS NOT NULL";
         for row in rows(db, sql) {
@@ -70,7 +70,7 @@ impl Names {
         Names { canonical, places: rows(db, sql).iter().map(place).collect() }
     }
 
-    fn of(&self, n: &str) -> String {
+    pub fn of(&self, n: &str) -> String {
         let n = n.split('\'').next().unwrap_or(n);
         // Symbols without a type or size have no name for callgrind, but an address.
         let address = n.strip_prefix("0x").and_then(|d| u64::from_str_radix(d, 16).ok());

@@ -1,0 +1,243 @@
+//! The recorder for valgrind held to what others say of the same run: memory itself, callgrind,
+//! strace; parts of a run, and libraries that come and go.
+
+use crate::common::{Scratch, have, ok, rows, utf8};
+use crate::stream::{compile, recorder};
+use crate::views::callgrind::{Names, read_callgrind};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Runs a program under the recorder; gives its stream.
+fn record(recorder: &Path, options: &[&str], program: &[&str]) -> (PathBuf, Output) {
+    // Beside the program.
+    let stream = PathBuf::from(format!("{}.stream", program[0]));
+    let mut command = Command::new("valgrind");
+    command.env("VALGRIND_LIB", recorder).args(["-q", "--vex-guest-chase=no", "--tool=addfg"]);
+    command.arg(format!("--stream={}", utf8(&stream))).args(options).args(program);
+    (stream, command.output().expect("valgrind"))
+}
+
+fn build(stream: &Path, more: &[&str]) -> PathBuf {
+    let db = stream.with_extension("duckdb");
+    ok(&[&["build", utf8(stream), "--force", "-o", utf8(&db)], more].concat());
+    db
+}
+
+/// Every byte that is loaded is what was last stored there or delivered by the kernel: nothing
+/// else changes memory than what the stream tells.
+#[test]
+fn all_that_is_loaded_was_stored_or_delivered() {
+    let scratch = Scratch::new("recorder-check");
+    let Some(recorder) = recorder() else { return };
+    let text = scratch.write("text", "some words\n".repeat(200));
+    for (source, flags, exit) in [
+        ("process.c", &["-O1"][..], 3),
+        ("two_threads.c", &["-O1", "-pthread"], 0),
+        ("signal.c", &["-O1"], 0),
+        ("recorded.c", &["-O3", "-mavx2"], 0),
+        ("atomics.c", &["-O1", "-pthread"], 0),
+    ] {
+        let program = scratch.path("program");
+        compile(source, flags, &program);
+        let run = [utf8(&program), utf8(&text)];
+        let (_, output) = record(&recorder, &["--check=yes"], &run);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("loads, 0 differ"), "{source}: {said}");
+        assert!(exit == 0 || output.status.code() == Some(exit), "{source}: {:?}", output.status);
+    }
+}
+
+/// (callgrind's, ours) by what is counted.
+type Counts<K> = BTreeMap<K, (i64, i64)>;
+
+/// Functions that jump to others, or begin or end in the middle: callgrind counts what a function
+/// jumps to for it, and does not see the ends of threads.
+fn equal<K: Ord + std::fmt::Debug>(what: &str, counts: &Counts<K>, least: usize) {
+    let same = counts.values().filter(|(theirs, ours)| theirs == ours).count();
+    let differ: Vec<_> = counts.iter().filter(|(_, (theirs, ours))| theirs != ours).collect();
+    println!("{what}: {same} of {} are equal; {differ:?}", counts.len());
+    assert!(same >= least && differ.is_empty(), "{what}: {differ:?}");
+}
+
+#[test]
+fn call_trees_of_threads_are_callgrinds() {
+    let scratch = Scratch::new("recorder-callgrind");
+    let Some(recorder) = recorder() else { return };
+    let program = scratch.path("threads");
+    compile("thread_tree.c", &["-O1", "-g", "-static", "-pthread"], &program);
+    let (stream, _) = record(&recorder, &[], &[utf8(&program)]);
+    let db = build(&stream, &["--elf", utf8(&program), "--detail", "instance"]);
+    let out = scratch.path("callgrind.out");
+    let ran = Command::new("valgrind")
+        .args(["--tool=callgrind", "--separate-threads=yes", "--compress-strings=no"])
+        .args(["--compress-pos=no", "--dump-instr=yes", "--dump-line=no"])
+        .arg(format!("--callgrind-out-file={}", utf8(&out)))
+        .arg(&program)
+        .output();
+    assert!(ran.is_ok_and(|o| o.status.success()));
+    let names = Names::new(&db);
+    let own = "'work', 'outer', 'inner', 'leaf', 'main', 'again'";
+    for thread in 1..=3 {
+        let text = std::fs::read_to_string(scratch.path(&format!("callgrind.out-{thread:02}")));
+        let theirs = read_callgrind(&text.expect("a file for each thread"));
+        let (mut inclusive, mut calls) = (Counts::default(), Counts::default());
+        for (name, steps) in &theirs.inclusive {
+            inclusive.entry(names.of(name)).or_insert((0, 0)).0 += steps;
+        }
+        for ((from, to), n) in &theirs.calls {
+            calls.entry((names.of(from), names.of(to))).or_insert((0, 0)).0 += n;
+        }
+        let sql = format!(
+            "SELECT name, sum(steps_total) FROM function_call JOIN function_symbol
+             USING (function_id) JOIN thread USING (thread_id)
+             WHERE tid = {thread} AND name IN ({own}) GROUP BY name"
+        );
+        for row in rows(&db, &sql) {
+            let (name, steps) = row.split_once(',').expect("two columns");
+            inclusive.entry(name.into()).or_insert((0, 0)).1 += steps.parse::<i64>().expect("n");
+        }
+        let sql = format!(
+            "SELECT a.name, b.name, count(*) FROM function_call c
+             JOIN function_call p ON p.call_id = c.parent_call_id
+             JOIN function_symbol a ON a.function_id = p.function_id
+             JOIN function_symbol b ON b.function_id = c.function_id
+             JOIN thread t ON t.thread_id = c.thread_id
+             WHERE t.tid = {thread} AND a.name IN ({own}) AND b.name IN ({own})
+             GROUP BY ALL"
+        );
+        for row in rows(&db, &sql) {
+            let [from, to, n] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
+            let key = (from.to_owned(), to.to_owned());
+            calls.entry(key).or_insert((0, 0)).1 += n.parse::<i64>().expect("n");
+        }
+        let of_program = |name: &str| own.contains(&format!("'{name}'"));
+        inclusive.retain(|name, _| of_program(name) && name != "main");
+        calls.retain(|(from, to), _| of_program(from) && of_program(to));
+        let least = if thread == 1 { 1 } else { 4 };
+        equal(&format!("inclusive steps of thread {thread}"), &inclusive, least);
+        equal(&format!("calls of thread {thread}"), &calls, least - 1);
+    }
+}
+
+/// Bytes that `read` and `write` gave, by call.
+#[test]
+fn bytes_of_system_calls_are_straces() {
+    let scratch = Scratch::new("recorder-strace");
+    if !have("strace") {
+        return;
+    }
+    let Some(recorder) = recorder() else { return };
+    let program = scratch.path("words");
+    compile("words.c", &["-O1", "-g", "-static"], &program);
+    let text = scratch.write("text", "how many words are these\n".repeat(3000));
+    let log = scratch.path("strace.log");
+    let ran = Command::new("strace")
+        .args(["-e", "trace=read,write", "-o", utf8(&log), utf8(&program), utf8(&text)])
+        .output();
+    if !ran.is_ok_and(|output| output.status.success()) {
+        println!("skipped: strace may not trace here");
+        return;
+    }
+    let mut theirs: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for line in std::fs::read_to_string(&log).expect("log").lines() {
+        let call = line.split('(').next().unwrap_or("");
+        let result = line.rsplit("= ").next().and_then(|n| n.trim().parse::<u64>().ok());
+        if let Some(result) = result.filter(|_| call == "read" || call == "write") {
+            let sums = theirs.entry(call.into()).or_default();
+            *sums = (sums.0 + 1, sums.1 + result);
+        }
+    }
+    let (stream, _) = record(&recorder, &[], &[utf8(&program), utf8(&text)]);
+    let db = build(&stream, &["--elf", utf8(&program)]);
+    let sql = "SELECT s.name, count(*), sum(result), sum(a.bytes) FROM system_call s
+               JOIN (SELECT system_call_id, sum(bytes) AS bytes FROM system_call_access
+                     GROUP BY system_call_id
+                     UNION ALL SELECT system_call_id, 0 FROM system_call WHERE result = 0) a
+               USING (system_call_id) WHERE s.name IN ('read', 'write') GROUP BY ALL ORDER BY 1";
+    let theirs: Vec<String> =
+        theirs.iter().map(|(call, (n, bytes))| format!("{call},{n},{bytes},{bytes}")).collect();
+    assert!(theirs.len() == 2, "{theirs:?}");
+    assert_eq!(rows(&db, sql), theirs);
+}
+
+/// A part of a run: from a function, until another one returns, between marks.
+#[test]
+fn parts_of_a_run() {
+    let scratch = Scratch::new("recorder-parts");
+    let Some(recorder) = recorder() else { return };
+    if !Path::new("/usr/include/valgrind/valgrind.h").exists() {
+        println!("skipped: valgrind/valgrind.h is not where it mostly is");
+        return;
+    }
+    let program = scratch.path("parts");
+    compile("parts.c", &["-O1", "-g", "-static"], &program);
+    let part = |options: &[&str]| {
+        let (stream, output) = record(&recorder, options, &[utf8(&program)]);
+        // The program is what it is.
+        assert_eq!(output.status.code(), Some(64), "{output:?}");
+        build(&stream, &["--elf", utf8(&program)])
+    };
+    let calls = "SELECT name, count(*), min_by(c.kind, call_id) FROM function_call c
+                 JOIN function_symbol USING (function_id) GROUP BY name ORDER BY name";
+    let global = "SELECT writer, reader, bytes FROM function_dataflow WHERE via = 'global'
+                  ORDER BY ALL";
+    // One call, with the one in it. Nobody has written what it reads.
+    let db = part(&["--from=decode", "--until=decode"]);
+    assert_eq!(rows(&db, calls), ["decode,2,root", "look,128,call"]);
+    assert_eq!(rows(&db, global), ["<image .bss>,look,128"]);
+    // Until another one returns: what was between has its caller.
+    let db = part(&["--from=decode", "--until=show"]);
+    let expected = ["decode,2,root", "look,128,call", "main,1,tail", "show,1,call"];
+    assert_eq!(rows(&db, calls), expected);
+    let flows = rows(&db, global);
+    assert!(flows.contains(&"decode,show,64".into()), "{flows:?}");
+    // Twice; what was between the marks of the first part has no part in the second.
+    let db = part(&["--marked=yes"]);
+    let expected = ["decode,1,call", "look,64,call", "main,2,root", "show,1,call"];
+    assert_eq!(rows(&db, calls), expected);
+    let flows = rows(&db, global);
+    assert!(flows.contains(&"<image .bss>,show,68".into()), "{flows:?}");
+    assert!(!flows.iter().any(|flow| flow.starts_with("decode,")), "{flows:?}");
+    assert_eq!(rows(&db, "SELECT text FROM marker"), ["7"]);
+    // A function that is not called.
+    let (_, output) = record(&recorder, &["--from=nothing"], &[utf8(&program)]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("nothing was not called"), "{said}");
+}
+
+/// Code that was unloaded keeps its names when another library takes its place.
+#[test]
+fn a_library_takes_the_place_of_another() {
+    let scratch = Scratch::new("recorder-unload");
+    let Some(recorder) = recorder() else { return };
+    let library = |name: &str, more: &str| {
+        let source = format!("{more}int {name}(int n) {{ return n + 1; }}\n");
+        let source = scratch.write(&format!("{name}.c"), source);
+        let to = scratch.path(&format!("{name}.so"));
+        let flags = ["-shared", "-fPIC", "-g", "-O1", "-o", utf8(&to), utf8(&source)];
+        assert!(Command::new("gcc").args(flags).status().is_ok_and(|s| s.success()));
+        to
+    };
+    // The second has other code where the first has its function.
+    let first = library("first", "");
+    let second = library("second", "int before(int n) { return n * 3; }\n");
+    let program = scratch.path("unload");
+    compile("unload.c", &["-O1", "-g"], &program);
+    let run = [utf8(&program), utf8(&first), "first", utf8(&second), "second"];
+    let (stream, output) = record(&recorder, &[], &run);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "6\n");
+    let db = build(&stream, &[]);
+    let ran = "SELECT s.name, i.path LIKE '%' || s.name || '.so', p.steps_self > 1
+               FROM function_profile p JOIN function_symbol s USING (function_id)
+               JOIN image i USING (image_id) WHERE s.name IN ('first', 'second', 'before')
+               ORDER BY 1";
+    assert_eq!(rows(&db, ran), ["first,true,true", "second,true,true"]);
+    let lines = "SELECT DISTINCT regexp_extract(f.path, '[^/]*$') FROM instruction n
+                 JOIN image i USING (image_id) JOIN source_file f USING (file_id)
+                 WHERE i.path LIKE '%/first.so' OR i.path LIKE '%/second.so' ORDER BY 1";
+    assert_eq!(rows(&db, lines), ["first.c", "second.c"]);
+    let images = "SELECT i.bias = j.bias, i.unload_seq <= j.load_seq, j.unload_seq > j.load_seq
+                  FROM image i, image j WHERE i.path LIKE '%/first.so' AND j.path LIKE '%/second.so'";
+    assert_eq!(rows(&db, images), ["true,true,true"]);
+}
