@@ -89,7 +89,7 @@ COMMENT ON COLUMN image.image_id IS 'Dense from 1, in the order of the command l
 COMMENT ON COLUMN image.process_id IS 'Process that it is loaded in';
 COMMENT ON COLUMN image.path IS 'As given on the command line';
 COMMENT ON COLUMN image.bias IS 'Run-time minus link-time address, modulo 2^64';
-COMMENT ON COLUMN image.stripped IS 'It has no symbol table';
+COMMENT ON COLUMN image.stripped IS 'Neither it nor its debug file has a symbol table';
 COMMENT ON COLUMN image.load_seq IS 'First step at which it is loaded, NULL: from the start';
 COMMENT ON COLUMN image.unload_seq IS 'Last step at which it is loaded, NULL: to the end';
 COMMENT ON TABLE section IS 'Loaded image sections at run-time addresses, disjoint';
@@ -140,7 +140,7 @@ COMMENT ON COLUMN instruction.size IS 'Bytes, NULL if not known';
 COMMENT ON COLUMN instruction.function_id IS 'Function whose range holds it';
 COMMENT ON COLUMN instruction.file_id IS 'Source file';
 COMMENT ON COLUMN instruction.line IS 'Source line';
-COMMENT ON COLUMN instruction.class IS 'What it does to control: next, jump, call, return, syscall, trap, unknown';
+COMMENT ON COLUMN instruction.class IS 'What it does to control: next, jump, call, return, exception_return, syscall, trap, unknown';
 COMMENT ON COLUMN instruction.target IS 'Target of a direct transfer, NULL if indirect or none';
 COMMENT ON COLUMN instruction.conditional IS 'May fall through instead; NULL if not known';
 COMMENT ON COLUMN instruction.repeats IS 'May be followed by itself (rep); NULL if not known';

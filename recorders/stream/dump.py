@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """dump.py STREAM: prints a stream (docs/stream.md) as lackey would, with events between `#`s.
 
-A second reader, written from the document alone, so that the tests have something to compare with."""
+A second reader, written from the document alone, with which tests/it/stream.rs compares the one in Rust."""
 import struct, sys, zlib
 
 def varint(b, i):

@@ -134,8 +134,8 @@ fn check(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The edges to show: those asked for, else data, calls, and control dependences where the trace
-/// recorded them.
+/// The edges to show: those asked for, else data, calls, control dependences where the trace
+/// recorded them, and of blocks without instructions what there is, executed control flow.
 fn show(args: &Args, facts: Facts) -> anyhow::Result<BTreeSet<Show>> {
     let of_calls =
         matches!(args.level, Level::Instance | Level::Context | Level::Thread | Level::Step);
@@ -144,6 +144,7 @@ fn show(args: &Args, facts: Facts) -> anyhow::Result<BTreeSet<Show>> {
     if show.is_empty() {
         show.extend([Show::Data, Show::Calls]);
         show.extend(recorded.then_some(Show::Control));
+        show.extend((facts.only_blocks && args.level == Level::Block).then_some(Show::Jumps));
     }
     let parts = args.level.inside().is_some() || !args.expand.is_empty();
     for what in [Show::Control, Show::Jumps, Show::Carried] {

@@ -16,6 +16,8 @@ pub struct Facts {
     pub dependences: bool,
     /// Paths inside functions.
     pub paths: bool,
+    /// A recorded control-flow graph without instructions.
+    pub only_blocks: bool,
     /// Functions that are stubs.
     pub stubs: bool,
 }
@@ -31,6 +33,7 @@ impl Facts {
                 "control" => facts.control = true,
                 "dependences" => facts.dependences = true,
                 "paths" => facts.paths = true,
+                "only_blocks" => facts.only_blocks = true,
                 "stubs" => facts.stubs = true,
                 _ => {}
             }

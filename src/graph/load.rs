@@ -9,7 +9,7 @@ use super::level::Level;
 use super::model::{Graph, NodeId, NodeKind};
 use super::rows::{DataRow, LevelRows};
 use super::selection::{Focus, Selection, Show, Strategy, Stubs};
-use super::{contexts, functions, groups, instances, parts, steps};
+use super::{contexts, functions, groups, instances, parts, recorded, steps};
 use crate::query::{problems, unit};
 use crate::text::visible;
 use duckdb::Connection;
@@ -41,6 +41,7 @@ pub fn load_with(
         Level::Instance => instances::read(connection, selection)?,
         Level::Context | Level::Thread => contexts::read(connection, selection)?,
         Level::Step => steps::read(connection, selection)?,
+        Level::Block if facts.only_blocks => recorded::read(connection, selection)?,
         _ if selection.has_parts() => parts::read(connection, facts, selection)?,
         _ => functions::read(connection, facts, selection)?,
     };

@@ -3,7 +3,7 @@
 //! counted ([`Graph::left_out`]).
 //!
 //! `model`, `level` and `selection` are the words; `rows` reads what queries give; `functions`,
-//! `instances`, `contexts`, `parts`, `steps` and `bottom_up` read a level each; `grouping`,
+//! `instances`, `contexts`, `parts`, `recorded`, `steps` and `bottom_up` read a level each; `grouping`,
 //! `choice` and `edges` make few of many; `load` goes through it all. `resolve`, `names`, `merged`
 //! and `facts` are what views and exports ask for, too.
 
@@ -24,6 +24,7 @@ mod merged;
 mod model;
 mod names;
 mod parts;
+mod recorded;
 mod resolve;
 mod rows;
 mod selection;

@@ -368,29 +368,32 @@ impl ElfFile {
         symbol.st_value.wrapping_add(section.map_or(0, |s| s.sh_addr))
     }
 
+    /// The sections of relocations that apply, with their records.
+    fn relocation_sections(
+        &self,
+        applies: impl Fn(&SectionHeader) -> bool,
+    ) -> impl Iterator<Item = (&SectionHeader, RelocSection<'_>)> {
+        self.sections.iter().enumerate().filter_map(move |(index, section)| {
+            let with_addend = section.sh_type == SHT_RELA;
+            if !with_addend && section.sh_type != SHT_REL || !applies(section) {
+                return None;
+            }
+            let (from, size) = (section.sh_offset as usize, self.raw(index).len());
+            let records = RelocSection::parse(&self.data, from, size, with_addend, self.ctx);
+            Some((section, records.ok()?))
+        })
+    }
+
     /// Words of a section that relocations set, by address: where they point to. In an object file
     /// those of the section's own relocations, else the dynamic ones.
     pub fn targets(&self, index: usize) -> std::collections::BTreeMap<u64, u64> {
         let mut all = std::collections::BTreeMap::new();
         let Some(of) = self.sections.get(index) else { return all };
         let object = self.header.e_type == header::ET_REL;
-        for (number, section) in self.sections.iter().enumerate() {
-            let applies =
-                if object { section.sh_info as usize == index } else { section.is_alloc() };
-            if !matches!(section.sh_type, SHT_REL | SHT_RELA) || !applies {
-                continue;
-            }
-            let size = self.raw(number).len();
-            let with_addend = section.sh_type == SHT_RELA;
-            let Ok(records) = RelocSection::parse(
-                &self.data,
-                section.sh_offset as usize,
-                size,
-                with_addend,
-                self.ctx,
-            ) else {
-                continue;
-            };
+        let applies = |section: &SectionHeader| {
+            if object { section.sh_info as usize == index } else { section.is_alloc() }
+        };
+        for (section, records) in self.relocation_sections(applies) {
             let table = self.symtab(section.sh_link as usize);
             for record in &records {
                 let address =
@@ -411,21 +414,7 @@ impl ElfFile {
     /// the record).
     pub fn relocations(&self) -> Vec<(u64, u32, &[u8], Option<i64>)> {
         let mut all = Vec::new();
-        for (index, section) in self.sections.iter().enumerate() {
-            if !matches!(section.sh_type, SHT_REL | SHT_RELA) || !section.is_alloc() {
-                continue;
-            }
-            let with_addend = section.sh_type == SHT_RELA;
-            let size = self.raw(index).len();
-            let Ok(records) = RelocSection::parse(
-                &self.data,
-                section.sh_offset as usize,
-                size,
-                with_addend,
-                self.ctx,
-            ) else {
-                continue;
-            };
+        for (section, records) in self.relocation_sections(SectionHeader::is_alloc) {
             let table = self.symtab(section.sh_link as usize);
             let strings =
                 self.sections.get(section.sh_link as usize).map_or(0, |s| s.sh_link as usize);

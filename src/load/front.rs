@@ -174,10 +174,12 @@ impl Front {
         for (at, event) in &events {
             match event {
                 Event::ImageMap(map) => {
-                    self.define_before(*at, &mut batch, &mut target.pass);
+                    if map.executable && map.path.is_some() {
+                        self.define_before(*at, &mut batch, &mut target.pass);
+                    }
                     self.maps.map(map, &mut target.pass);
                 }
-                Event::ImageUnmap { address, bytes } => {
+                Event::ImageUnmap { address, bytes } if self.maps.holds(*address, *bytes) => {
                     self.define_before(*at, &mut batch, &mut target.pass);
                     self.maps.unmap(*address, *bytes);
                 }

@@ -79,6 +79,11 @@ impl Maps {
         }
     }
 
+    /// An image lies there, with nothing of it elsewhere.
+    pub fn holds(&self, address: u64, bytes: u64) -> bool {
+        unmapped(&self.space.borrow(), address, bytes).next().is_some()
+    }
+
     /// Nothing lies there any more.
     pub fn unmap(&mut self, address: u64, bytes: u64) {
         let gone: Vec<usize> = unmapped(&self.space.borrow(), address, bytes).collect();

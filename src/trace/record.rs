@@ -6,7 +6,7 @@ use super::number::{hex, hex_digits, without_prefix};
 use super::problems::Kind;
 use super::reader::Sink;
 use crate::diagnostics::Severity;
-use crate::event::{Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, StepBatch};
+use crate::event::{Carries, Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, StepBatch};
 use crate::registers::{Registers, registers};
 use rustc_hash::FxHashMap;
 
@@ -20,6 +20,21 @@ pub const TOO_MANY_CPUS: Kind =
 const NAMES: usize = 1 << 12;
 /// Bytes of an opcode at most.
 pub const LONGEST_OPCODE: usize = 16;
+
+/// What a line can say of an instruction.
+pub fn all() -> Carries {
+    Carries {
+        steps: true,
+        opcodes: true,
+        accesses: true,
+        registers: true,
+        values: true,
+        time: true,
+        threads: true,
+        thumb: true,
+        ..Carries::default()
+    }
+}
 
 /// An instruction set by one of its names.
 pub fn isa_named(name: &str) -> Option<Isa> {

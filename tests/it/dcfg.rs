@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+mod without_program;
+
 fn sample(name: &str) -> PathBuf {
     repository("tests/data/dcfg").join(name)
 }

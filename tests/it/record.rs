@@ -3,7 +3,7 @@
 use crate::common::{
     Scratch, command, have, ok, open, printed, repository, rows, said, shared, utf8,
 };
-use crate::views;
+use crate::{stream, views};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -79,7 +79,12 @@ fn a_process_is_recorded_with_all_that_it_has() {
         assert_eq!(rows(&db, &sql), [address.to_string()], "{name}");
     }
 
-    // What was kept makes the same database.
+    // What was kept is as another reader reads it, its events too, and makes the same database.
+    if let Some(events) = stream::second_reader(&kept) {
+        for kind in ["map", "unmap", "protect", "move", "kernel_read", "kernel_write"] {
+            assert!(events.iter().any(|e| e.starts_with(&format!("{kind} 0x"))), "{kind}");
+        }
+    }
     let again = scratch.path("again.duckdb");
     ok(&["build", utf8(&kept), "-o", utf8(&again), "--detail", "full"]);
     let flows =

@@ -83,6 +83,49 @@ fn a_stream_is_recognised_and_read() {
     assert_eq!(read(&fixture("damaged.stream")).0.problems, ["damaged-piece"]);
 }
 
+/// What the reader that was written from the document alone says between the steps. Its steps are
+/// those of the reader in Rust. None, said why, without Python.
+pub fn second_reader(stream: &Path) -> Option<Vec<String>> {
+    if !have("python3") {
+        return None;
+    }
+    let script = repository("recorders/stream/dump.py");
+    let output = Command::new("python3").arg(script).arg(stream).output().expect("python3");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let hex = |digits: &str| u64::from_str_radix(digits, 16).expect("an address");
+    let (mut steps, mut events) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        if let Some(event) = line.strip_prefix("# ") {
+            events.push(event.to_owned());
+            continue;
+        }
+        let (address, size) = line[3..].split_once(',').expect("an address and a size");
+        match &line[..3] {
+            "I  " => steps.push((hex(address), Vec::new())),
+            kind => {
+                let access = (kind == " S ", hex(address), size.parse().expect("a size"));
+                steps.last_mut().expect("a step").1.push(access);
+            }
+        }
+    }
+    let (gathered, result) = read(&std::fs::read(stream).expect("stream"));
+    assert!(result.is_ok() && gathered.problems.is_empty(), "{:?}", gathered.problems);
+    let ours: Vec<_> = gathered.steps.into_iter().map(|(_, at, accesses)| (at, accesses)).collect();
+    assert_eq!(steps.len(), ours.len());
+    let other = steps.iter().zip(&ours).position(|(a, b)| a != b);
+    assert_eq!(other.map(|at| (&steps[at], &ours[at])), None, "step {other:?}");
+    Some(events)
+}
+
+#[test]
+fn a_second_reader_reads_the_same() {
+    let stream = repository("tests/formats/stream/good.stream");
+    let Some(events) = second_reader(&stream) else { return };
+    let kinds: Vec<&str> = events.iter().filter_map(|e| e.split(' ').next()).collect();
+    assert!(kinds.contains(&"process") && kinds.last() == Some(&"end"), "{kinds:?}");
+}
+
 /// Steps of the shipped recording of the same program by lackey.
 fn rows_of_fir() -> usize {
     let sql = "SELECT count(*) FROM opcode_line";

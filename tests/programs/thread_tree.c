@@ -1,4 +1,5 @@
-/* Threads whose calls make a tree each, of a size of its own. */
+/* Threads whose calls make a tree each, of a size of its own. Both are there before one works, so that
+ * valgrind does not give one the number of the other. */
 #include <pthread.h>
 
 #define APART __attribute__((noinline, noipa))
@@ -14,17 +15,23 @@ APART static int inner(int n)
 }
 APART static int again(int n) { return n > 0 ? again(n - 1) + 1 : leaf(n); }
 APART static int outer(int n) { return inner(n) + inner(2 * n) + again(n); }
-APART static void *work(void *size)
+APART static void work(int size) { total += outer(size); }
+
+static pthread_barrier_t both;
+
+static void *begin(void *size)
 {
-    total += outer((int)(long)size);
+    pthread_barrier_wait(&both);
+    work((int)(long)size);
     return 0;
 }
 
 int main(void)
 {
     pthread_t a, b;
-    pthread_create(&a, 0, work, (void *)5);
-    pthread_create(&b, 0, work, (void *)9);
+    pthread_barrier_init(&both, 0, 2);
+    pthread_create(&a, 0, begin, (void *)5);
+    pthread_create(&b, 0, begin, (void *)9);
     pthread_join(a, 0);
     pthread_join(b, 0);
     total += outer(3);

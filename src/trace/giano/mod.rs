@@ -14,6 +14,7 @@ use super::input::Input;
 use super::lines::each_line;
 use super::problems::Problems;
 use super::reader::{Context, Format, Sink, StepFormat};
+use super::record;
 use crate::event::Carries;
 use facts::{Facts, version};
 use line::{Items, Parsed};
@@ -35,17 +36,7 @@ impl Format for Giano {
         "a simulator that writes the lines of docs/giano.md (the paper's modified Giano)"
     }
     fn carries(&self) -> Carries {
-        Carries {
-            steps: true,
-            opcodes: true,
-            accesses: true,
-            registers: true,
-            values: true,
-            time: true,
-            threads: true,
-            thumb: true,
-            ..Carries::default()
-        }
+        record::all()
     }
     fn help(&self) -> &'static str {
         "# giano 1 isa=arm values=after\n\

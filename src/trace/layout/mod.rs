@@ -13,7 +13,7 @@ use super::input::Input;
 use super::lines::each_line;
 use super::problems::Problems;
 use super::reader::{Context, Format, Sink, StepFormat};
-use super::record::Steps;
+use super::record::{self, Steps};
 use crate::event::Carries;
 use description::{Description, Kind};
 use pattern::Field;
@@ -32,17 +32,7 @@ impl Format for Layout {
         "any simulator; then addfg build app.log --layout FILE (docs/layout.md)"
     }
     fn carries(&self) -> Carries {
-        Carries {
-            steps: true,
-            opcodes: true,
-            accesses: true,
-            registers: true,
-            values: true,
-            time: true,
-            threads: true,
-            thumb: true,
-            ..Carries::default()
-        }
+        record::all()
     }
     fn help(&self) -> &'static str {
         "A layout file (TOML) says how the log's lines look:\n\
