@@ -73,6 +73,10 @@ impl Flows {
         };
         found.unwrap_or_else(|| {
             let function = function();
+            if self.list.capacity() == 0 {
+                // Of many live instances most have no more.
+                self.list.reserve_exact(2);
+            }
             self.list.push(Entry { writer, function, place, bytes: 0, unique: 0, transfers: 0 });
             let new = self.list.len() - 1;
             if new == Flows::LINEAR {

@@ -34,13 +34,12 @@ impl<O: Output> Data<O> {
         let mut pieces = self.saves.spare_pieces();
         thread.registers.visit_pending(register, |readers, span, cell, pending| {
             let key = u64::from(span.offset);
-            pieces.push(Piece {
-                span,
-                cell: *cell,
-                pending,
-                readers: readers.of(cell, key),
-                seen: readers.has_read(cell, key, call),
-            });
+            let readers = (readers.of(cell, key), readers.has_read(cell, key, call));
+            let piece = Piece { span, cell: *cell, pending, readers: readers.0, seen: readers.1 };
+            // Mostly all words of a register are of one version.
+            if !pieces.last_mut().is_some_and(|last| last.goes_on(&piece)) {
+                pieces.push(piece);
+            }
         });
         thread.registers.set_pending(register, store.access);
         let save = Save {

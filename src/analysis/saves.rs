@@ -24,6 +24,21 @@ pub struct Piece {
     pub(super) seen: bool,
 }
 
+impl Piece {
+    /// Takes in the piece behind it, if it is the same but for its place.
+    pub(super) fn goes_on(&mut self, next: &Piece) -> bool {
+        let same = next.span.offset == self.span.offset + self.span.size
+            && Cell { pair: 0, ..next.cell } == Cell { pair: 0, ..self.cell }
+            && (next.pending, next.seen) == (self.pending, self.seen)
+            && self.readers.is_empty()
+            && next.readers.is_empty();
+        if same {
+            self.span.size += next.span.size;
+        }
+        same
+    }
+}
+
 /// A store that may be a save.
 #[derive(Clone, Copy, Debug)]
 pub struct Store {
@@ -149,7 +164,7 @@ impl Saves {
     /// Room for the pieces of the save that is added next.
     pub(super) fn spare_pieces(&mut self) -> Vec<Piece> {
         let next = self.free.last().map(|&i| &mut self.list[i as usize].pieces);
-        let mut pieces = next.map(std::mem::take).unwrap_or_default();
+        let mut pieces = next.map_or_else(|| Vec::with_capacity(1), std::mem::take);
         pieces.clear();
         pieces
     }
