@@ -68,6 +68,11 @@ fn acts(c: char) -> bool {
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
+/// A path without its folders.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// The text with such characters written as escapes (`\n`, `\u{1b}`).
 pub fn visible(text: &str) -> std::borrow::Cow<'_, str> {
     if !text.chars().any(acts) {

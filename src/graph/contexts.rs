@@ -9,6 +9,7 @@ use super::rows::{self, LevelRows, Numbers, fill, report};
 use super::selection::{Selection, Show};
 use crate::id::{CallId, FunctionId, ThreadId};
 use crate::query::each;
+use crate::text::file_name;
 use duckdb::Connection;
 use std::collections::{BTreeMap, HashMap};
 
@@ -174,8 +175,8 @@ fn thread_nodes(connection: &Connection, rows: &mut LevelRows) -> Result<(), Gra
     each(connection, report!("thread_names"), &[], |r| {
         let (thread, tid): (ThreadId, Option<i64>) = (r.get(0)?, r.get(1)?);
         let id = NodeId::Thread(thread);
-        let process: Option<i64> = r.get(3)?;
-        let process = process.map_or(String::new(), |pid| format!("process {pid}, "));
+        let process: Option<String> = r.get(3)?;
+        let process = process.map_or(String::new(), |of| format!("process {}, ", file_name(&of)));
         let tid = tid.map_or(String::new(), |t| format!(" ({t})"));
         let name = format!("{process}thread {thread}{tid}");
         let steps_self = r.get(2)?;

@@ -6,7 +6,7 @@ use crate::graph::{FunctionNames, Recursion, Stubs, contexts};
 use crate::id::{FunctionId, ThreadId};
 use crate::query::{each, problems};
 use crate::render::svg::{Svg, shade};
-use crate::text::{human_count, percent, shorten, visible};
+use crate::text::{file_name, human_count, percent, shorten, visible};
 use duckdb::Connection;
 use duckdb::types::Value;
 use std::collections::BTreeMap;
@@ -169,8 +169,8 @@ fn thread_names(connection: &Connection) -> Result<BTreeMap<ThreadId, String>, V
     let mut names = BTreeMap::new();
     each(connection, report!("thread_names"), &[], |r| {
         let (thread, tid): (ThreadId, Option<i64>) = (r.get(0)?, r.get(1)?);
-        let process: Option<i64> = r.get(3)?;
-        let process = process.map_or(String::new(), |pid| format!("process {pid}, "));
+        let process: Option<String> = r.get(3)?;
+        let process = process.map_or(String::new(), |of| format!("process {}, ", file_name(&of)));
         let number = tid.map_or_else(|| thread.to_string(), |tid| tid.to_string());
         names.insert(thread, format!("{process}thread {number}"));
         Ok(())

@@ -175,6 +175,8 @@ fn a_tree_of_processes_is_one_database() {
     let mains = "SELECT count(*), count(DISTINCT function_id) FROM function_call
                  JOIN function_symbol USING (function_id) WHERE name = 'main'";
     assert_eq!(rows(&db, mains), ["3,1"]);
+    let drawn = ok(&["graph", utf8(&db), "--level", "thread", "--format", "json", "-o", "-"]);
+    assert!(drawn.contains("process family "), "{drawn}");
     let again = scratch.path("again.duckdb");
     ok(&["build", utf8(&kept), "-o", utf8(&again)]);
     let calls = "SELECT count(*), sum(hash(c)) FROM (SELECT call_id, function_id, thread_id,
