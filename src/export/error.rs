@@ -22,6 +22,8 @@ pub enum ExportError {
     Database { path: String },
     #[error("{format} makes {what}: name one with -o instead of -")]
     NoStream { format: &'static str, what: &'static str },
+    #[error("{processes} processes: a graph without its program is written of one; give --elf")]
+    Processes { processes: i64 },
     #[error("there is no table or view `{name}`; there are {known}")]
     NoTable { name: String, known: String },
     #[error(

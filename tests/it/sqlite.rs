@@ -116,6 +116,7 @@ fn fixture(scratch: &Scratch) -> PathBuf {
              INSERT INTO basic_block (basic_block_id, kind, number, function_id, address, file_id, line, executions) VALUES
                  (1, 'block', 4, 1, 18446744073709551600, 1, 7, 3), (2, 'block', 5, 2, 18446744073709551600, NULL, NULL, 2);
              INSERT INTO cfg_edge VALUES (1, 7, 1, 1, 2, 'branch', 'X', 3), (2, 8, 1, 1, 1, 'bypass', NULL, 0), (3, 9, 1, 2, 1, 'return', NULL, 2);
+             INSERT INTO cfg_edge_thread VALUES (1, 1, 3);
              INSERT INTO loop VALUES (1, NULL, 1, 1, NULL, 0, 1, 3, 12), (2, NULL, 2, 2, 1, 1, NULL, NULL, NULL);
              INSERT INTO loop_block VALUES (1, 1, true), (1, 2, false), (2, 2, true);
              INSERT INTO path_function VALUES (2, 18446744073709551615, true, 'x:1');

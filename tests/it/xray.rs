@@ -176,6 +176,34 @@ fn concatenated_logs_and_one_file_a_thread_are_one_run() {
     }
 }
 
+/// Logs of two processes of a program, the same thread numbers in both.
+#[test]
+fn logs_of_two_processes_are_two_processes() {
+    use Op::*;
+    let scratch = Scratch::new("xray-processes");
+    let of = |pid, ops| V5.log(&[Buffer { pid, ..buffer(7, 100, ops) }]);
+    let logs = [
+        of(9, vec![Enter(1, 0), Enter(2, 5), Exit(2, 5), Exit(1, 5)]),
+        of(10, vec![Enter(1, 2), Enter(3, 5), Exit(3, 5), Exit(1, 5)]),
+    ];
+    let db = build(&scratch, &logs, 0);
+    assert_eq!(problems(&db), [""; 0]);
+    let calls = "SELECT p.pid, t.tid, s.name, q.name, c.ending FROM function_call c
+                 JOIN function_symbol s USING (function_id) JOIN thread t USING (thread_id)
+                 JOIN process p USING (process_id) LEFT JOIN function_call o ON o.call_id = c.parent_call_id
+                 LEFT JOIN function_symbol q ON q.function_id = o.function_id ORDER BY ALL";
+    let wanted = [
+        "9,7,<function 1>,,return",
+        "9,7,<function 2>,<function 1>,return",
+        "10,7,<function 1>,,return",
+        "10,7,<function 3>,<function 1>,return",
+    ];
+    assert_eq!(rows(&db, calls), wanted);
+    // Lanes and rows of a timeline are told apart.
+    let lanes = ok(&["calls", utf8(&db), "--timeline"]);
+    assert!(lanes.contains("process 9") && lanes.contains("process 10"), "{lanes}");
+}
+
 /// The buffers of a program that forked are in its log and in its child's.
 #[test]
 fn what_a_forked_program_had_written_is_counted_once() {

@@ -2,11 +2,14 @@
 
 use super::super::error::ExportError;
 use super::super::rows::each;
+use super::blocks::Executed;
 use super::edge_type::EdgeType;
 use super::graph::{Block, FlowGraph, SPECIALS, index, number};
+use super::output::Output;
 use super::routines::{Routine, routines};
 use super::walk::Run;
-use crate::id::InstructionId;
+use crate::id::{FunctionId, InstructionId};
+use duckdb::Connection;
 use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -30,17 +33,61 @@ struct Dictionary {
     symbols: BTreeMap<i32, Vec<Symbol>>,
 }
 
-/// First address, address of the last instruction, address behind it.
-fn ends(run: Run, block: &Block) -> (u64, u64, u64) {
-    let (first, last) = (run.code.instruction(block.first), run.code.instruction(block.last));
-    (first.address, last.address, last.address.wrapping_add(last.size.into()))
+/// Where a block is.
+pub struct Place {
+    /// 0: in none.
+    pub image: i32,
+    pub function: Option<FunctionId>,
+    /// First address, address of the last instruction, address behind it.
+    pub first: u64,
+    pub last: u64,
+    pub end: u64,
+}
+
+/// An instruction with its line.
+struct Line {
+    image: i32,
+    address: u64,
+    size: u64,
+    /// File and line.
+    line: (i32, i32),
+}
+
+/// What of a graph's code is known.
+#[derive(Default)]
+pub struct Described {
+    /// By block.
+    pub places: Vec<Place>,
+    lines: Vec<Line>,
+}
+
+impl Described {
+    pub fn of_run(run: Run, graph: &FlowGraph) -> Described {
+        let place = |b: &Block| {
+            let (first, last) = (run.code.instruction(b.first), run.code.instruction(b.last));
+            Place {
+                image: run.executed[b.first.index()].image,
+                function: first.function,
+                first: first.address,
+                last: last.address,
+                end: last.address.wrapping_add(last.size.into()),
+            }
+        };
+        let line = |(i, executed): (usize, &Executed)| {
+            let instruction = run.code.instruction(InstructionId::at(i));
+            let (address, size) = (instruction.address, instruction.size.into());
+            Some(Line { image: executed.image, address, size, line: executed.line? })
+        };
+        let lines = run.executed.iter().enumerate().filter_map(line).collect();
+        Described { places: graph.blocks.iter().map(place).collect(), lines }
+    }
 }
 
 impl Dictionary {
-    fn read(run: Run, graph: &FlowGraph) -> Result<Dictionary, ExportError> {
+    fn read(connection: &Connection, described: &Described) -> Result<Dictionary, ExportError> {
         let mut images: Vec<Image> = Vec::new();
         let sql = include_str!("../../../queries/report/dcfg_images.sql");
-        each::<ExportError>(run.connection, sql, &[], |r| {
+        each::<ExportError>(connection, sql, &[], |r| {
             let (first, last): (u64, u64) = (r.get(2)?, r.get(3)?);
             let load_address = first & !0xfff;
             let size = (last - load_address).saturating_add(1);
@@ -48,23 +95,22 @@ impl Dictionary {
             Ok(())
         })?;
         let mut found = Dictionary { images, files: Vec::new(), symbols: BTreeMap::new() };
-        let of = found.image_of(run);
-        let outside: Vec<_> =
-            graph.blocks.iter().filter(|b| of(b) == 0).map(|b| ends(run, b)).collect();
+        let of = found.image_of();
+        let outside: Vec<&Place> = described.places.iter().filter(|p| of(p) == 0).collect();
         if let (Some(first), Some(last)) =
-            (outside.iter().map(|e| e.0).min(), outside.iter().map(|e| e.2).max())
+            (outside.iter().map(|p| p.first).min(), outside.iter().map(|p| p.end).max())
         {
             let load_address = first & !0xfff;
             let size = last.wrapping_sub(load_address);
             found.images.push(Image { id: 0, path: "[unknown]".into(), load_address, size });
         }
         let sql = "SELECT file_id, path FROM source_file ORDER BY file_id";
-        each::<ExportError>(run.connection, sql, &[], |r| {
+        each::<ExportError>(connection, sql, &[], |r| {
             found.files.push((r.get(0)?, r.get(1)?));
             Ok(())
         })?;
         let sql = include_str!("../../../queries/report/dcfg_symbols.sql");
-        each::<ExportError>(run.connection, sql, &[], |r| {
+        each::<ExportError>(connection, sql, &[], |r| {
             let symbol = (r.get(1)?, r.get(2)?, r.get(3)?);
             found.symbols.entry(r.get(0)?).or_default().push(symbol);
             Ok(())
@@ -73,12 +119,9 @@ impl Dictionary {
     }
 
     /// The image of a block, 0 if it is in none.
-    fn image_of<'a>(&self, run: Run<'a>) -> impl Fn(&Block) -> i32 + use<'a> {
+    fn image_of(&self) -> impl Fn(&Place) -> i32 + use<> {
         let known: HashSet<i32> = self.images.iter().map(|i| i.id).collect();
-        move |b| {
-            let image = run.executed[b.first.index()].image;
-            if known.contains(&image) { image } else { 0 }
-        }
+        move |place| if known.contains(&place.image) { place.image } else { 0 }
     }
 
     /// Images have their names among those of the source files, behind them.
@@ -94,11 +137,11 @@ fn list(counts: &[u64]) -> String {
 /// Writes the graph of a process.
 pub fn write(
     out: &mut impl Write,
-    run: Run,
+    to: &Output,
     graph: &FlowGraph,
-    pid: i64,
+    described: &Described,
 ) -> Result<(), ExportError> {
-    let dictionary = Dictionary::read(run, graph)?;
+    let (dictionary, pid) = (Dictionary::read(to.connection, described)?, to.pid);
     write_names(out, &dictionary)?;
     let total: u64 = graph.instructions.iter().sum();
     write!(
@@ -107,16 +150,13 @@ pub fn write(
     )?;
     writeln!(out, "\"INSTR_COUNT_PER_THREAD\": [{}],", list(&graph.instructions))?;
     write!(out, "\"IMAGES\": [[\"IMAGE_ID\", \"LOAD_ADDR\", \"SIZE\", \"IMAGE_DATA\"]")?;
-    let of = dictionary.image_of(run);
+    let of = dictionary.image_of();
     let mut home = vec![None; index(SPECIALS)];
-    home.extend(graph.blocks.iter().map(|b| {
-        let function = run.code.instruction(b.first).function;
-        Some((of(b), function))
-    }));
+    home.extend(described.places.iter().map(|p| Some((of(p), p.function))));
     let routines = routines(graph, home);
     for image in &dictionary.images {
-        write_image(out, run, &dictionary, image)?;
-        write_blocks(out, run, graph, image, &of)?;
+        write_image(out, described, &dictionary, image)?;
+        write_blocks(out, graph, described, image, &of)?;
         write_routines(out, &routines, image)?;
     }
     write!(
@@ -125,7 +165,7 @@ pub fn write(
     )?;
     for (i, ((source, target, kind), counts)) in graph.edges.iter().zip(&graph.counts).enumerate() {
         let mut counts = counts.clone();
-        counts.resize(run.threads, 0);
+        counts.resize(to.threads, 0);
         let (source, target, counts) = (source + 1, target + 1, list(&counts));
         write!(out, ",\n[{}, {source}, {target}, {}, [{counts}]]", i + 1, kind.number())?;
     }
@@ -156,7 +196,7 @@ fn write_names(out: &mut impl Write, dictionary: &Dictionary) -> Result<(), Expo
 /// An image with its symbols and source lines.
 fn write_image(
     out: &mut impl Write,
-    run: Run,
+    described: &Described,
     dictionary: &Dictionary,
     image: &Image,
 ) -> Result<(), ExportError> {
@@ -170,15 +210,15 @@ fn write_image(
         }
         write!(out, "]")?;
     }
-    write_lines(out, run, image)
+    write_lines(out, described, image)
 }
 
 fn write_blocks(
     out: &mut impl Write,
-    run: Run,
     graph: &FlowGraph,
+    described: &Described,
     image: &Image,
-    image_of: &dyn Fn(&Block) -> i32,
+    image_of: &dyn Fn(&Place) -> i32,
 ) -> Result<(), ExportError> {
     let mut executions = vec![0u64; graph.blocks.len()];
     for (edge, counts) in graph.edges.iter().zip(&graph.counts) {
@@ -190,8 +230,9 @@ fn write_blocks(
         out,
         ",\n\"BASIC_BLOCKS\": [[\"NODE_ID\", \"ADDR_OFFSET\", \"SIZE\", \"NUM_INSTRS\", \"LAST_INSTR_OFFSET\", \"COUNT\"]"
     )?;
-    for (i, b) in graph.blocks.iter().enumerate().filter(|(_, b)| image_of(b) == image.id) {
-        let (first, last, end) = ends(run, b);
+    let blocks = graph.blocks.iter().zip(&described.places).enumerate();
+    for (i, (b, place)) in blocks.filter(|(_, (_, place))| image_of(place) == image.id) {
+        let &Place { first, last, end, .. } = place;
         let (id, offset) = (number(i) + SPECIALS + 1, first.wrapping_sub(image.load_address));
         let (size, last) = (end.wrapping_sub(first), last.wrapping_sub(first));
         let (length, count) = (b.length, executions[i]);
@@ -213,14 +254,14 @@ fn write_routines(
 }
 
 /// Source lines of the executed instructions: a row for each stretch of one line.
-fn write_lines(out: &mut impl Write, run: Run, image: &Image) -> Result<(), ExportError> {
-    let mut found: Vec<(u64, u64, (i32, i32))> = Vec::new();
-    for (i, executed) in run.executed.iter().enumerate().filter(|(_, e)| e.image == image.id) {
-        if let Some(line) = executed.line {
-            let instruction = run.code.instruction(InstructionId::at(i));
-            found.push((instruction.address, instruction.size.into(), line));
-        }
-    }
+fn write_lines(
+    out: &mut impl Write,
+    described: &Described,
+    image: &Image,
+) -> Result<(), ExportError> {
+    let here = described.lines.iter().filter(|l| l.image == image.id);
+    let mut found: Vec<(u64, u64, (i32, i32))> =
+        here.map(|l| (l.address, l.size, l.line)).collect();
     if found.is_empty() {
         return Ok(());
     }

@@ -2,8 +2,9 @@
 
 use super::super::error::ExportError;
 use super::codes::{Bits, Codes, LONGEST_STRETCH};
-use super::graph::{Block, END, Edge, FlowGraph, index};
-use super::walk::{Event, Run};
+use super::graph::{Edge, FlowGraph, index};
+use super::output::Output;
+use super::walk::Event;
 use std::io::Write;
 
 /// Edges of a chunk of the trace: its sequence is kept until it is complete.
@@ -11,11 +12,11 @@ const CHUNK: u64 = 1 << 20;
 
 pub fn write(
     out: &mut impl Write,
+    to: &Output,
     graph: &FlowGraph,
-    codes: &Codes,
-    pid: i64,
-    run: Run,
+    walk: impl Fn(usize, &mut dyn FnMut(Event)) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
+    let (codes, pid) = (&Codes::new(graph), to.pid);
     writeln!(out, "{{\"MAJOR_VERSION\": 1, \"MINOR_VERSION\": 0, \"PROCESSES\": [")?;
     write!(
         out,
@@ -29,7 +30,7 @@ pub fn write(
         }
     }
     write!(out, "],\n[[\"THREAD_ID\", \"TRACE_DATA\"]")?;
-    for thread in 0..run.threads {
+    for thread in 0..to.threads {
         write!(
             out,
             ",\n[{thread}, [[\"PRECEDING_INSTR_COUNT\", \"INSTR_COUNT\", \"EDGE_COUNT\", "
@@ -37,7 +38,7 @@ pub fn write(
         write!(out, "\"FIRST_EDGE_ID\", \"EDGE_ID_SEQUENCE\"]")?;
         let mut chunk = Chunk::default();
         let mut failed = None;
-        let take = |event: Event| {
+        let mut take = |event: Event| {
             let done = match event {
                 Event::Begin { thread: t, preceding } if t == thread => chunk.begin(out, preceding),
                 Event::Edge { thread: t, edge } if t == thread => {
@@ -49,8 +50,7 @@ pub fn write(
                 failed.get_or_insert(e);
             }
         };
-        let block = |b: Block| graph.block_ids.get(&b).copied().unwrap_or(END);
-        run.walk(block, take, |_| {})?;
+        walk(thread, &mut take)?;
         if let Some(e) = failed {
             return Err(e.into());
         }
