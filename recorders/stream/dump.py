@@ -24,6 +24,12 @@ def dump(data, out, events=True):
     blocks, paths, last, nexts = [], [], [], []
     at, before = 16, None
     while at < len(data):
+        if data[at:at + 8] == data[:8]:
+            # Another process.
+            blocks, paths, last, nexts, before = [], [], [], [], None
+            if events: out.write("# stream\n")
+            at += 16
+            continue
         crc, kind, flags, length, _, steps = struct.unpack_from("<4xIBB2xIQQ", data, at)
         assert data[at:at + 4] == b"ADFG"
         b = data[at + 32:at + 32 + length]

@@ -273,6 +273,44 @@ static void kernel_writes(CorePart part, ThreadId tid, Addr a, SizeT size)
 
 /* ---- system calls ---- */
 
+/* Records that are written before a thread waits, at least: a process that waits may be killed. */
+#define WORTH_WRITING 4096
+
+static Bool waits(UInt number)
+{
+    switch (number) {
+#ifdef __NR_poll
+    case __NR_poll:
+#endif
+#ifdef __NR_select
+    case __NR_select:
+#endif
+#ifdef __NR_epoll_wait
+    case __NR_epoll_wait:
+#endif
+#ifdef __NR_pause
+    case __NR_pause:
+#endif
+#ifdef __NR_accept
+    case __NR_accept:
+#endif
+#ifdef __NR_accept4
+    case __NR_accept4:
+#endif
+    case __NR_ppoll:
+    case __NR_pselect6:
+    case __NR_epoll_pwait:
+    case __NR_nanosleep:
+    case __NR_clock_nanosleep:
+    case __NR_rt_sigsuspend:
+    case __NR_wait4:
+    case __NR_waitid:
+        return True;
+    default:
+        return False;
+    }
+}
+
 /* Nothing follows, if it is done. */
 static void before_exec(Addr file)
 {
@@ -306,6 +344,7 @@ static void pre_syscall(ThreadId tid, UInt number, UWord *args, UInt n)
     ULong numbers[2 + 8] = { number, n < 8 ? n : 8 };
     for (UInt i = 0; i < n && i < 8; i++) numbers[2 + i] = args[i];
     event(ADDFG_SYSCALL, 2 + (n < 8 ? n : 8), numbers, NULL);
+    if (waits(number) && cursor > (ULong)(Addr)buffer + WORTH_WRITING) flush_buffer();
     if (number == __NR_clone) before_clone(args);
 #ifdef __NR_clone3
     if (number == __NR_clone3) before_clone3(args[0]);
@@ -391,6 +430,7 @@ static void new_process(void)
     EVENT_TEXT(ADDFG_PROCESS, VG_(args_the_exename) ? VG_(args_the_exename) : "", VG_(getpid)());
     for (ULong fd = 0; fd < DESCRIPTORS; fd++)
         name_descriptor(fd);
+    flush_buffer();
 }
 
 /* A file that no other process of the tree has: the first gets number 1. */

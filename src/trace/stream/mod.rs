@@ -205,6 +205,16 @@ impl Reader<'_> {
             return;
         }
         let steps = self.decoder.steps();
+        if self.several {
+            self.sink.diagnostic(Diagnostic {
+                severity: Severity::Warning,
+                code: "truncated",
+                message: format!("a process was killed: its recording was cut after {steps} steps"),
+                position: self.locator.at(self.consumed),
+                remedy: LOST,
+            });
+            return;
+        }
         let message = format!("the recording has no end: it was cut after {steps} steps");
         self.problem("truncated", message, self.consumed);
     }
