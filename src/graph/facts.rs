@@ -16,7 +16,7 @@ pub struct Facts {
     pub dependences: bool,
     /// Paths inside functions.
     pub paths: bool,
-    /// A recorded control-flow graph without instructions.
+    /// A recorded control-flow graph of code, without its instructions.
     pub only_blocks: bool,
     /// Functions that are stubs.
     pub stubs: bool,

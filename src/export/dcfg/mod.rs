@@ -6,6 +6,7 @@
 
 use super::error::ExportError;
 use super::options::Options;
+use crate::graph::Facts;
 use crate::replay::Code;
 use blocks::Leaders;
 use duckdb::Connection;
@@ -37,7 +38,7 @@ pub fn write(connection: &Connection, _: &Options, folder: &Path) -> Result<(), 
     let (pid, threads, by_thread): (i64, usize, bool) =
         connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
     let threads = threads.max(1);
-    if recorded::is_recorded(connection)? {
+    if Facts::find(connection)?.only_blocks {
         let mut found = Recorded::read(connection, threads)?;
         found.find_successors()?;
         let to = Output { folder, connection, threads, pid };

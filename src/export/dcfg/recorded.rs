@@ -26,12 +26,6 @@ pub struct Recorded<'a> {
     threads: usize,
 }
 
-/// Whether a database has a graph and no instructions.
-pub fn is_recorded(connection: &Connection) -> duckdb::Result<bool> {
-    let sql = "SELECT EXISTS (FROM cfg_edge) AND NOT EXISTS (FROM instruction)";
-    connection.query_row(sql, [], |r| r.get(0))
-}
-
 impl<'a> Recorded<'a> {
     /// Reads all but the trace.
     pub fn read(connection: &'a Connection, threads: usize) -> Result<Self, ExportError> {
