@@ -48,10 +48,10 @@ fn naive(log: &str, function: &HashMap<u64, (String, bool)>) -> BTreeMap<(String
     sums
 }
 
-fn compare(name: &str, log: &Path, elf: &Path) {
+fn compare(name: &str, log: &Path, elf: &Path, ways: &[&str]) {
     let scratch = Scratch::new(&format!("naive-{name}"));
     let text = read_log(log);
-    for saves in ["literal", "transparent"] {
+    for &saves in ways {
         let db = scratch.path("a.duckdb");
         load(log, elf, &db, &["--saves", saves]);
         let sql = "SELECT i.address, i.class = 'return', s.name FROM instruction i JOIN function_symbol s USING (function_id)";
@@ -110,10 +110,11 @@ fn compare(name: &str, log: &Path, elf: &Path) {
 fn shipped_examples() {
     for name in ["fir", "jpeg"] {
         let [log, elf] = example_files(name);
-        compare(name, &log, &elf);
+        compare(name, &log, &elf, &["literal", "transparent"]);
     }
 }
 
+/// With literal saves the oracle has compared all of these, to the instance, but two.
 #[test]
 fn recorded_programs() {
     if !have("valgrind") || !have("gcc") {
@@ -136,7 +137,9 @@ fn recorded_programs() {
         ("signal", &["-O2"]),
     ] {
         if let Some([elf, log]) = recording(&format!("{program}.c"), "gcc", flags) {
-            compare(program, &log, &elf);
+            let of_the_oracle = !matches!(program, "floats" | "atomics");
+            let ways = ["transparent", "literal"];
+            compare(program, &log, &elf, if of_the_oracle { &ways[..1] } else { &ways });
         }
     }
 }

@@ -64,7 +64,7 @@ fn check(seed: u64, steps: usize, threads: usize) {
     let (program, list) = record(&scratch, seed, steps, threads);
     let db = scratch.path("db");
     // In several windows and in one: each detail and each way of saves is gone through both ways.
-    let (several, one) = (i64::try_from(steps / 4).unwrap().max(700), i64::from(u32::MAX));
+    let (several, one) = (i64::try_from(steps / 3).unwrap().max(700), i64::from(u32::MAX));
     for (detail, literal, window) in [
         (Detail::Pairs, false, several),
         (Detail::Full, false, one),
