@@ -41,6 +41,7 @@ impl Verdict {
 /// makes.
 pub type Digest = (i64, Option<String>);
 
+/// The digest of a query's rows.
 pub(super) fn digest(connection: &Connection, rows: &str) -> duckdb::Result<Digest> {
     let sql = format!("SELECT count(*), sum(hash(t)::HUGEINT)::VARCHAR FROM ({rows}) t");
     connection.query_row(&sql, [], |r| Ok((r.get(0)?, r.get(1)?)))

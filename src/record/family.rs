@@ -1,6 +1,7 @@
 //! The streams of a tree of processes as one: the first process's while it runs, then, when all have
 //! ended, those that the others left as files, in the order in which they began.
 
+use crate::trace::stream::{HEADER, PIECE_HEADER, piece_length};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, Read, Seek, SeekFrom, Take};
@@ -8,37 +9,25 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::mpsc;
-
-/// Bytes that a stream and each of its pieces begin with (docs/stream.md).
-const HEADER: u64 = 16;
-const PIECE_HEADER: usize = 32;
+use tempfile::TempDir;
 
 /// A folder for the streams of processes; it goes when nobody needs it any more.
-pub struct Folder(PathBuf);
+pub struct Folder(TempDir);
 
 impl Folder {
     pub fn new() -> io::Result<Folder> {
-        let name = format!("addfg-record-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path)?;
-        Ok(Folder(path))
+        tempfile::Builder::new().prefix("addfg-record-").tempdir().map(Folder)
     }
 
     /// What the names of the streams begin with; `.1` and so on follows.
     pub fn prefix(&self) -> PathBuf {
-        self.0.join("stream")
+        self.0.path().join("stream")
     }
 
     /// The streams but the first, which goes through a pipe.
     fn streams(&self) -> VecDeque<PathBuf> {
-        let path = |n: &u32| self.0.join(format!("stream.{n}"));
+        let path = |n: &u32| self.0.path().join(format!("stream.{n}"));
         (2..).take_while(|n| path(n).exists()).map(|n| path(&n)).collect()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -114,10 +103,10 @@ impl Read for Family {
 fn whole(path: &Path) -> io::Result<Option<Take<File>>> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
-    if size < HEADER {
+    let mut end = HEADER as u64;
+    if size < end {
         return Ok(None);
     }
-    let mut end = HEADER;
     let mut head = [0; PIECE_HEADER];
     loop {
         file.seek(SeekFrom::Start(end))?;
@@ -125,8 +114,7 @@ fn whole(path: &Path) -> io::Result<Option<Take<File>>> {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
             read => read?,
         }
-        let length = u32::from_le_bytes([head[12], head[13], head[14], head[15]]);
-        let next = end + PIECE_HEADER as u64 + u64::from(length);
+        let next = end + piece_length(&head);
         if next > size {
             break;
         }

@@ -12,7 +12,7 @@ use duckdb::arrow::array::{
 };
 use duckdb::types::ValueRef;
 use rusqlite::types::ValueRef as Sqlite;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -283,20 +283,14 @@ impl Values {
 /// Makes the schema in a catalog of DuckDB: a copy, for its statements would take longer than all
 /// the rest of a small file.
 fn copy_empty(connection: &Connection, catalog: &str) -> Result<(), SqliteError> {
-    let path = std::env::temp_dir().join(format!(
-        "addfg-{}-{:?}.empty",
-        std::process::id(),
-        std::thread::current().id()
-    ));
-    std::fs::write(&path, zstd::decode_all(EMPTY)?)?;
-    let copied = connection.execute_batch(&format!(
+    let mut empty = tempfile::NamedTempFile::new()?;
+    empty.write_all(&zstd::decode_all(EMPTY)?)?;
+    Ok(connection.execute_batch(&format!(
         "ATTACH '{}' AS empty_schema (READ_ONLY); COPY FROM DATABASE empty_schema TO {} (SCHEMA);
          DETACH empty_schema;",
-        path.display().to_string().replace('\'', "''"),
+        empty.path().display().to_string().replace('\'', "''"),
         quoted(catalog)
-    ));
-    std::fs::remove_file(&path)?;
-    Ok(copied?)
+    ))?)
 }
 
 /// Makes the schema in a catalog of DuckDB and fills it from a SQLite file. What the file has

@@ -224,23 +224,17 @@ impl Shown {
         self.texts.get(&instruction).map_or(("", ""), |(t, l)| (t, l))
     }
 
-    /// The pseudo-function that a source is.
-    fn name<'a>(&'a self, source: &'a Source) -> &'a str {
-        match source {
-            Source::Instruction(_) => "",
-            Source::Unwritten(number) => self.places.name(*number),
-            Source::Kernel(name) => name,
-        }
-    }
-
     /// Where bytes come from that no step wrote, and what the kernel does with bytes, each with how
     /// many.
     pub fn outside(&self) -> [BTreeMap<&str, u64>; 2] {
         let mut found = [BTreeMap::new(), BTreeMap::new()];
         for ((from, _), edge) in &self.slice.data {
-            if !matches!(from, Source::Instruction(_)) {
-                *found[0].entry(self.name(from)).or_default() += edge.memory + edge.register;
-            }
+            let name = match from {
+                Source::Instruction(_) => continue,
+                Source::Unwritten(number) => self.places.name(*number),
+                Source::Kernel(name) => name,
+            };
+            *found[0].entry(name).or_default() += edge.memory + edge.register;
         }
         for ((_, to), edge) in &self.slice.sinks {
             *found[1].entry(&**to).or_default() += edge.memory;
@@ -302,10 +296,10 @@ impl Shown {
             index.insert(id, at);
         }
         let mut outside = BTreeMap::new();
-        let mut pseudo = |graph: &mut Graph, name: &str| {
-            *outside.entry(self.places.number(name)).or_insert_with(|| {
-                let id = NodeId::unwritten(self.places.number(name));
-                let (kind, name) = (NodeKind::Pseudo, name.to_owned());
+        let mut pseudo = |graph: &mut Graph, number: usize| {
+            *outside.entry(number).or_insert_with(|| {
+                let id = NodeId::unwritten(number);
+                let (kind, name) = (NodeKind::Pseudo, self.places.name(number).to_owned());
                 graph.graph.add_node(Node { id, name, kind, ..Node::default() })
             })
         };
@@ -314,8 +308,9 @@ impl Shown {
             let to = index.get(to).copied();
             let from = match (from, to) {
                 (Source::Instruction(id), _) => index.get(id).copied(),
-                (source, Some(_)) => Some(pseudo(&mut graph, self.name(source))),
                 (_, None) => None,
+                (Source::Unwritten(number), _) => Some(pseudo(&mut graph, *number)),
+                (Source::Kernel(name), _) => Some(pseudo(&mut graph, self.places.number(name))),
             };
             match from.zip(to) {
                 Some(ends) => self.add_data(&mut graph, ends, edge),
@@ -325,7 +320,7 @@ impl Shown {
         for ((from, to), edge) in &self.slice.sinks {
             match index.get(from) {
                 Some(&from) => {
-                    let to = pseudo(&mut graph, to);
+                    let to = pseudo(&mut graph, self.places.number(to));
                     self.add_data(&mut graph, (from, to), edge);
                 }
                 None => hidden += 1,

@@ -90,10 +90,17 @@ impl<'a> Recorded<'a> {
             if let (Some(thread), Some(count)) =
                 (r.get::<_, Option<ThreadId>>(4)?, r.get::<_, Option<u64>>(5)?)
             {
+                let steps = count.saturating_mul(self.graph.length(edge.0));
                 let counts = &mut self.graph.counts[index(id)];
                 counts.resize(self.threads, 0);
-                counts[thread.index()] += count;
-                self.graph.instructions[thread.index()] += count * self.graph.length(edge.0);
+                // The database may be anybody's: its threads need not be dense.
+                let of_thread = counts.get_mut(thread.index());
+                if let Some((n, all)) =
+                    of_thread.zip(self.graph.instructions.get_mut(thread.index()))
+                {
+                    *n = n.saturating_add(count);
+                    *all = all.saturating_add(steps);
+                }
             }
             Ok(())
         })

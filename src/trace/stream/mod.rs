@@ -11,6 +11,8 @@ mod events;
 mod paths;
 mod piece;
 
+pub use piece::{HEADER, PIECE_HEADER, piece_length};
+
 use super::input::{Input, Locator};
 use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::{Diagnostic, Severity};

@@ -6,12 +6,18 @@ use crate::trace::input::{Chunks, Input};
 pub const MAGIC: [u8; 8] = *b"addfg\r\n\x1a";
 const VERSION: u16 = 1;
 const PIECE_MAGIC: [u8; 4] = *b"ADFG";
-const HEADER: usize = 16;
-const PIECE_HEADER: usize = 32;
+pub const HEADER: usize = 16;
+pub const PIECE_HEADER: usize = 32;
 /// Bytes of a piece at most: recorders write a megabyte or two.
 const LONGEST: usize = 256 << 20;
 /// Bytes that are asked of the input at a time.
 const BLOCK: usize = 1 << 20;
+
+/// Bytes of a piece, its header among them.
+pub fn piece_length(header: &[u8; PIECE_HEADER]) -> u64 {
+    let payload = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
+    PIECE_HEADER as u64 + u64::from(payload)
+}
 
 /// What the file begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
