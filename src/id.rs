@@ -88,6 +88,8 @@ ids! {
     FunctionId,
     /// `instruction.instruction_id`
     InstructionId,
+    /// Who wrote or read, as the pass tells them apart: an instruction, or no more than its function.
+    ActorId,
     /// Block of the packed low level.
     BlockId,
     /// `function_call.call_id`
@@ -128,3 +130,16 @@ pub struct AccessRef {
     pub seq: Seq,
     pub ordinal: u16,
 }
+
+macro_rules! actors {
+    ($($id:ty),+) => {$(
+        impl From<$id> for ActorId {
+            #[inline]
+            fn from(id: $id) -> ActorId {
+                ActorId(id.0)
+            }
+        }
+    )+};
+}
+
+actors!(FunctionId, InstructionId);

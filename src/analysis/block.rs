@@ -1,7 +1,7 @@
 //! What is known of a block before it runs: how it ends, and the segments that it consists of.
 
 use super::access::{Access, AccessPlace, Insn, SaveRule, accesses};
-use super::segment::{self, Segment};
+use super::segment::{self, Purpose, Segment};
 use crate::event::{BlockDef, InsnDef};
 use crate::id::InstructionId;
 use crate::isa::FlowKind;
@@ -89,18 +89,18 @@ pub struct Prepared {
 
 impl Prepared {
     /// `insns`: the dictionary of instructions.
-    pub fn new(def: &BlockDef, insns: &[Insn], saves: SaveRule) -> Prepared {
+    pub fn new(def: &BlockDef, insns: &[Insn], purpose: Purpose) -> Prepared {
         let mut list = Vec::new();
         accesses(def, |i| &insns[i as usize].decoded, |a| list.push(a));
-        let segments = segment::cut(def, insns, &list, segment::Cut::AtFunctions, saves);
-        let hazard_mask = match saves {
+        let segments = segment::cut(def, insns, &list, segment::Cut::AtFunctions, purpose);
+        let hazard_mask = match purpose.saves {
             SaveRule::Literal => 0,
             SaveRule::Transparent => segments.iter().fold(0, |m, s| m | s.hazard_mask),
         };
         let save_mask = segments.iter().fold(0, |m, s| m | s.save_mask);
         let careful = match hazard_mask {
             0 => Vec::new(),
-            _ => segment::cut(def, insns, &list, segment::Cut::AtRestores, saves),
+            _ => segment::cut(def, insns, &list, segment::Cut::AtRestores, purpose),
         };
         Prepared {
             steps: def.steps.len() as u32,

@@ -23,7 +23,7 @@ impl Copying {
     /// False if a save or nobody wrote some of what was gathered, which makes it an ordinary
     /// access.
     fn check(&mut self) -> bool {
-        let known = |c: &Cell| c.is_written() && c.insn & Cell::SAVE == 0;
+        let known = |c: &Cell| c.is_written() && c.actor & Cell::SAVE == 0;
         let all = self.gathered.iter().all(|(_, c)| known(c));
         if !all {
             self.gathered.clear();
@@ -102,7 +102,7 @@ impl<O: Output> Data<O> {
         let mut at = address;
         for (n, cell) in copying.gathered.drain(..) {
             // A copy is no dead write of its producer.
-            let copy = Cell { insn: cell.insn | Cell::SLOT, ..cell.unread() };
+            let copy = Cell { actor: cell.actor | Cell::SLOT, ..cell.unread() };
             let page = self.memory.page(at);
             self.write_memory(page, (at, n), copy);
             at = at.wrapping_add(n);

@@ -1,7 +1,7 @@
 //! The state that accesses change: of a thread, and of all threads together.
 
 use super::access::SaveRule;
-use super::flows::{FlowRows, Flows, HandOut};
+use super::flows::{Flows, HandOut};
 use super::memory::Memory;
 use super::mutation::Mutation;
 use super::origin::Sources;
@@ -98,14 +98,13 @@ pub struct Data<O> {
 
 impl<O: Output> Data<O> {
     pub fn new(output: O, options: Options, sections: Vec<SectionRange>) -> Data<O> {
-        let rows = if options.gives_instances() { FlowRows::Give } else { FlowRows::Leave };
         Data {
             options,
             output,
             numbers: Numbers::default(),
             memory: Memory::new(sections, options.partial_writes()),
-            sums: Sums::default(),
-            hand_out: HandOut::new(rows),
+            sums: Sums::new(options.actors()),
+            hand_out: HandOut::default(),
             saves: Saves::default(),
             ended: CallSet::default(),
             sources: Sources::default(),

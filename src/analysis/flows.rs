@@ -137,16 +137,9 @@ pub fn writer(call: Packed, function: Packed) -> Origin<(CallId, FunctionId)> {
     }
 }
 
-/// Whether flows are rows of their own, or only add to the sums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowRows {
-    Give,
-    Leave,
-}
-
 /// Hands out the flows into instances.
+#[derive(Default)]
 pub struct HandOut {
-    rows: FlowRows,
     /// Scratch.
     list: Vec<Entry>,
     numbers: FxHashMap<FlowPlace, u32>,
@@ -155,16 +148,6 @@ pub struct HandOut {
 }
 
 impl HandOut {
-    pub fn new(rows: FlowRows) -> HandOut {
-        HandOut {
-            rows,
-            list: Vec::new(),
-            numbers: FxHashMap::default(),
-            places: Vec::new(),
-            last: None,
-        }
-    }
-
     /// The number of a place.
     pub fn number(&mut self, place: FlowPlace) -> u32 {
         if let Some((last, number)) = self.last
@@ -193,15 +176,12 @@ impl HandOut {
     ) -> u64 {
         let bytes_in = flows.bytes_in(reader.0);
         for e in &flows.list {
-            let pair = sums.pair(e.function, Packed::step(reader.1));
-            let sums = sums.of_pair(pair, e.place);
+            let sums = sums.functions(e.function, Packed::step(reader.1), e.place);
             sums.bytes += e.bytes;
             sums.unique += e.unique;
             sums.transfers += e.transfers;
         }
-        if self.rows == FlowRows::Give {
-            self.give(flows, reader, memory, output);
-        }
+        self.give(flows, reader, memory, output);
         flows.clear();
         flows.parted = false;
         bytes_in

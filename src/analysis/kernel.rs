@@ -28,7 +28,7 @@ impl<O: Output> Data<O> {
             self.kernel_writes += 1;
             let write = KERNEL_WRITE | self.kernel_writes;
             // Nobody wrote for nothing if it is not read.
-            let new = Cell { write, call: Packed::named(source), insn: Cell::SLOT, ..Cell::EMPTY };
+            let new = Cell { write, call: Packed::named(source), actor: Cell::SLOT, ..Cell::EMPTY };
             self.each_piece(access, |data, piece| {
                 data.write_memory(piece.page, (piece.address, piece.len), new);
             });
@@ -73,9 +73,9 @@ impl<O: Output> Data<O> {
         }
         for (address, n, cell) in versions {
             let there = to.wrapping_add(address - from);
-            let page = self.memory.mark(there, 1, false);
+            let page = self.memory.mark(&mut 0, (there, 1), false);
             self.saves.copy(cell.write, n);
-            self.write_memory(page, (there, n), Cell { insn: cell.insn | Cell::SLOT, ..cell });
+            self.write_memory(page, (there, n), Cell { actor: cell.actor | Cell::SLOT, ..cell });
         }
         self.forget(from, bytes);
     }
@@ -83,7 +83,7 @@ impl<O: Output> Data<O> {
     fn each_piece(&mut self, access: &KernelAccess, mut f: impl FnMut(&mut Self, Piece)) {
         let mut pieces = Vec::new();
         self.memory.pieces(access.address, access.bytes, |memory: &mut Memory, piece| {
-            memory.mark(piece.address, 1, false);
+            memory.mark(&mut 0, (piece.address, 1), false);
             pieces.push(piece);
         });
         pieces.into_iter().for_each(|piece| f(self, piece));
@@ -102,7 +102,7 @@ impl<O: Output> Data<O> {
             pools.visit(words, base, piece.start(), piece.len, |_, address, n, cell| {
                 let above = place.is_region() && address >= first_sp;
                 let side = if above { StackSide::Above } else { StackSide::Below };
-                let function = sums.function(cell.instruction(side));
+                let function = sums.function(cell.actor(side));
                 let entry = taken.entry((cell.writer(side), place)).or_default();
                 entry.function = Some(function);
                 entry.bytes += n;
@@ -111,20 +111,19 @@ impl<O: Output> Data<O> {
                     fed_by.push(version);
                     entry.transfers += 1;
                 }
-                let pair = sums.pair(function, sink);
+                let pair = sums.pair(function, sink, place);
                 sums.touch(pair, place, mark, address - base, n);
                 if cell.is_saved() {
                     saves.read(cell.write);
                 }
-                cell.insn |= if cell.is_written() { Cell::SLOT } else { 0 };
+                cell.actor |= if cell.is_written() { Cell::SLOT } else { 0 };
             });
         });
         let mut taken: Vec<_> = taken.into_iter().collect();
         taken.sort_unstable_by_key(|(key, _)| *key);
         for ((writer, place), Taken { function, bytes, transfers }) in taken {
             let Some(function) = function else { continue };
-            let pair = self.sums.pair(function, sink);
-            let sums = self.sums.of_pair(pair, place);
+            let sums = self.sums.functions(function, sink, place);
             sums.bytes += bytes;
             sums.unique += bytes;
             sums.transfers += transfers;

@@ -8,6 +8,10 @@ use std::collections::BTreeSet;
 /// Bytes of a page; also the page of DESIGN's stack rule.
 pub const PAGE: u64 = 4096;
 const WORDS: usize = (PAGE / WORD) as usize;
+/// Places of the cache of pages.
+const CACHED: usize = 4096;
+/// How many accesses before they come cells are asked for.
+const AHEAD: usize = 32;
 
 /// What a page of memory is to `via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +80,7 @@ pub struct Memory {
     pages: Vec<Page>,
     pools: Pools,
     /// Direct-mapped cache of the index: (page number + 1, page).
-    cache: Box<[(u64, PageIndex); 1024]>,
+    cache: Box<[(u64, PageIndex); CACHED]>,
     /// By number.
     sections: Vec<SectionRange>,
     /// (First and last address, number) of what each still has, by address, disjoint.
@@ -93,7 +97,7 @@ impl Memory {
             index: FxHashMap::default(),
             pages: Vec::new(),
             pools: Pools::new(partial),
-            cache: Box::new([(0, 0); 1024]),
+            cache: Box::new([(0, 0); CACHED]),
             sections: Vec::new(),
             by_address: Vec::new(),
             begins: BTreeSet::new(),
@@ -151,7 +155,7 @@ impl Memory {
     #[inline]
     pub fn page(&mut self, address: u64) -> PageIndex {
         let number = address / PAGE;
-        let slot = &mut self.cache[number as usize & 1023];
+        let slot = &mut self.cache[number as usize % CACHED];
         if slot.0 == number + 1 {
             return slot.1;
         }
@@ -159,7 +163,7 @@ impl Memory {
             Some(&p) => p,
             None => self.touch(number),
         };
-        self.cache[number as usize & 1023] = (number + 1, page);
+        self.cache[number as usize % CACHED] = (number + 1, page);
         page
     }
 
@@ -173,6 +177,24 @@ impl Memory {
             address = address.wrapping_add(len);
             left -= len;
         }
+    }
+
+    /// Takes the addresses of a run from the front of those to come, and asks the processor for the
+    /// cells of some further on: they are mostly in no near cache, and to wait for each is what a
+    /// pass over a large memory would do most.
+    #[inline]
+    pub fn take_addresses<'a>(&self, addresses: &mut &'a [u64], n: usize) -> &'a [u64] {
+        let (here, rest) = addresses.split_at(n);
+        let soon = addresses.get(AHEAD..AHEAD + n);
+        soon.into_iter().flatten().for_each(|&address| {
+            let number = address / PAGE;
+            let (known, page) = self.cache[number as usize % CACHED];
+            if known == number + 1 {
+                prefetch(&self.pages[page as usize].cells[(address % PAGE / WORD) as usize]);
+            }
+        });
+        *addresses = rest;
+        here
     }
 
     /// Cells of a page, with what is split of them.
@@ -282,13 +304,22 @@ impl Memory {
     }
 
     /// Notes an access for `via`: the regions of its first and last byte get numbers, and know if
-    /// it was stack relative. Gives the page of its first byte.
+    /// it was stack relative. Gives the page of its first byte, which mostly is `hint` already.
     #[inline]
-    pub fn mark(&mut self, address: u64, size: u32, stack_relative: bool) -> PageIndex {
-        let page = self.page(address);
+    pub fn mark(
+        &mut self,
+        hint: &mut PageIndex,
+        (address, size): (u64, u32),
+        stack_relative: bool,
+    ) -> PageIndex {
+        let number = address / PAGE;
+        if self.pages.get(*hint as usize).is_none_or(|page| page.number != number) {
+            *hint = self.page(address);
+        }
+        let page = *hint;
         self.mark_page(page, address, stack_relative);
         let last = address.wrapping_add(u64::from(size.max(1)) - 1);
-        if last / PAGE != address / PAGE {
+        if last / PAGE != number {
             let page = self.page(last);
             self.mark_page(page, last, stack_relative);
         }
@@ -328,4 +359,17 @@ impl Memory {
             },
         }
     }
+}
+
+/// Asks the processor to load what will be needed.
+#[inline]
+fn prefetch(cell: &Cell) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: it reads nothing that a program could see.
+        unsafe { _mm_prefetch(std::ptr::from_ref(cell).cast(), _MM_HINT_T0) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = cell;
 }

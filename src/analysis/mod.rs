@@ -7,6 +7,7 @@
 //! prepare code so that what is the same at each run is counted once.
 
 pub mod access;
+mod again;
 pub mod block;
 mod copies;
 mod data;
@@ -38,7 +39,9 @@ use crate::event::RegSpan;
 use crate::id::{AccessRef, CallId, FunctionId, Seq};
 use access::SaveRule;
 use origin::Origin;
+use segment::{Order, Purpose};
 use shadow::PartialWrites;
+use sums::Actors;
 
 pub use memory::Region;
 pub use mutation::Mutation;
@@ -57,13 +60,12 @@ pub trait CodeMap {
     fn is_through(&self, function: FunctionId) -> bool;
 }
 
-/// Which rows are asked for; sums by function and instruction are always made. Each has those
-/// before it.
+/// Which rows are asked for beside sums. Each has those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Details {
-    /// None.
+    /// None; sums by function only.
     Sums,
-    /// Calls, intervals, saves and dataflow between instances.
+    /// Calls, intervals, saves, dataflow between instances; sums by instruction, too.
     Instances,
     /// Communications that cross call instances.
     Crossing,
@@ -92,6 +94,15 @@ impl Options {
     #[inline]
     fn gives_communications(&self) -> bool {
         self.details >= Details::Crossing
+    }
+
+    fn actors(&self) -> Actors {
+        if self.gives_instances() { Actors::Instructions } else { Actors::Functions }
+    }
+
+    fn purpose(&self) -> Purpose {
+        let order = if self.gives_communications() { Order::AsMade } else { Order::ByKind };
+        Purpose { saves: self.saves, actors: self.actors(), order }
     }
 
     fn partial_writes(&self) -> PartialWrites {

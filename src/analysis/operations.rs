@@ -55,8 +55,14 @@ impl<O: Output> Machine<O> {
             self.inside(t, segment, call, run);
         }
         self.restored.clear();
-        self.copying.clear();
         let copies = segment.copies;
+        if copies {
+            self.copying.clear();
+        }
+        for read in &segment.reads {
+            let thread = &mut self.threads[t];
+            self.data.read_for_sums(thread, *read, (call, segment.actor()), &mut segment.met);
+        }
         for op in &mut segment.operations {
             let seq = run.seq + u64::from(op.step);
             match op.kind {
@@ -69,25 +75,36 @@ impl<O: Output> Machine<O> {
                 self.settle(t, seq);
             }
         }
+        for write in &segment.writes {
+            if write.loaded && self.is_restored(write.step, write.span) {
+                continue;
+            }
+            let id = access_id(run.seq + u64::from(write.step), write.ordinal);
+            let reader = if write.seen { call.get() } else { 0 };
+            let new = Cell { reader, ..Cell::written(id, call, write.actor) };
+            self.threads[t].registers.write(write.span, new);
+        }
     }
 
     /// What the registers hand on inside the segment, the same each time.
     #[inline]
     fn inside(&mut self, t: usize, segment: &mut Segment, call: CallId, run: &RunValues) {
-        let (thread, writer) = (&mut self.threads[t], Packed::step(call));
-        let Some(frame) = thread.calls.top_mut() else { return };
-        let function = Packed::step(frame.function);
-        let flows = &mut frame.payload.flows;
-        let flow = flows.entry(&mut FlowHint::default(), writer, PlaceCode::REGISTER, || function);
-        flow.bytes += segment.static_bytes;
-        flow.unique += segment.static_unique;
-        flow.transfers += segment.static_transfers;
         // Each thread has registers of its own. From the 64th on nobody remembers.
         let bit = 1u64.checked_shl(t as u32).unwrap_or(0);
         if segment.threads & bit == 0 {
             segment.threads |= bit;
             self.data.touch_inside(&self.threads[t], segment);
         }
+        if !self.data.options.gives_instances() {
+            return;
+        }
+        let Some(frame) = self.threads[t].calls.top_mut() else { return };
+        let (writer, function) = (Packed::step(call), Packed::step(frame.function));
+        let flows = &mut frame.payload.flows;
+        let flow = flows.entry(&mut FlowHint::default(), writer, PlaceCode::REGISTER, || function);
+        flow.bytes += segment.static_bytes;
+        flow.unique += segment.static_unique;
+        flow.transfers += segment.static_transfers;
         if self.data.gives_local() {
             self.data.give_inside(segment, run.seq);
         }
@@ -97,7 +114,7 @@ impl<O: Output> Machine<O> {
     fn read(&mut self, t: usize, op: &mut Operation, call: CallId, seq: u64) {
         let Some(span) = op.register else { return };
         let OperationKind::Read { extent } = op.kind else { return };
-        let read = Read { call, access: access_id(seq, op.ordinal), insn: op.insn, extent };
+        let read = Read { call, access: access_id(seq, op.ordinal), actor: op.actor, extent };
         self.data.read_register(&mut self.threads[t], span, read, &mut op.hints);
     }
 
@@ -107,14 +124,20 @@ impl<O: Output> Machine<O> {
             return;
         };
         // Of a register that is written again in part, the rest is left.
-        if loaded && self.restored.iter().any(|&(s, r)| s == op.step && r.contains(span)) {
+        if loaded && self.is_restored(op.step, span) {
             return;
         }
         let reader = if seen { call.get() } else { 0 };
-        let new = Cell { reader, ..Cell::written(access_id(seq, op.ordinal), call, op.insn) };
+        let new = Cell { reader, ..Cell::written(access_id(seq, op.ordinal), call, op.actor) };
         let registers = &mut self.threads[t].registers;
         registers.write(span, new);
         self.copying.fill_low(registers, span);
+    }
+
+    /// A load of this step gave the register its old writers again.
+    #[inline]
+    fn is_restored(&self, step: u32, span: RegSpan) -> bool {
+        self.restored.iter().any(|&(s, r)| s == step && r.contains(span))
     }
 
     #[inline]
@@ -122,7 +145,8 @@ impl<O: Output> Machine<O> {
         let (thread, data) = (&mut self.threads[t], &mut self.data);
         let address = run.addresses[op.mem as usize];
         let seq = run.seq + u64::from(op.step);
-        let page = data.memory.mark(address, op.size, op.stack_relative);
+        let page = &mut op.hints.page;
+        let page = data.memory.mark(page, (address, op.size), op.stack_relative);
         let control = op.kind == OperationKind::Load { control: true };
         if control && !data.without(Mutation::ReturnLoads) {
             return;
@@ -137,7 +161,7 @@ impl<O: Output> Machine<O> {
             return;
         }
         let access = access_id(seq, op.ordinal);
-        let read = Read { call, access, insn: op.insn, extent: Extent::Whole };
+        let read = Read { call, access, actor: op.actor, extent: Extent::Whole };
         data.read_memory(thread, page, (address, op.size.into()), read, &mut op.hints);
     }
 
@@ -146,21 +170,22 @@ impl<O: Output> Machine<O> {
         let (thread, data) = (&mut self.threads[t], &mut self.data);
         let address = run.addresses[op.mem as usize];
         let seq = run.seq + u64::from(op.step);
-        let page = data.memory.mark(address, op.size, op.stack_relative);
+        let page = &mut op.hints.page;
+        let page = data.memory.mark(page, (address, op.size), op.stack_relative);
         if copies && data.copy_store(thread, &mut self.copying, op, address) {
             return;
         }
         let access = access_id(seq, op.ordinal);
-        let mut new = Cell::written(access, call, op.insn);
+        let mut new = Cell::written(access, call, op.actor);
         if let (Some(register), OperationKind::Store { read }) = (op.register, op.kind) {
-            let (insn, value) = (op.insn, run.value(op));
-            let store = Store { call, register, address, access, read, insn, value };
+            let (actor, value) = (op.actor, run.value(op));
+            let store = Store { call, register, address, access, read, actor, value };
             if data.is_save(thread, &store, op.stack_relative) {
                 data.save(thread, store);
-                new.insn |= Cell::SAVE | Cell::SLOT;
+                new.actor |= Cell::SAVE | Cell::SLOT;
             } else {
                 let access = access_id(seq, read);
-                let read = Read { call, access, insn, extent: Extent::Whole };
+                let read = Read { call, access, actor, extent: Extent::Whole };
                 data.read_register(thread, register, read, &mut op.hints);
             }
         }
@@ -188,7 +213,7 @@ impl<O: Output> Data<O> {
     #[cold]
     fn touch_inside(&mut self, thread: &Thread, segment: &Segment) {
         let function = Packed::step(segment.function);
-        let pair = self.sums.pair(function, function);
+        let pair = self.sums.pair(function, function, PlaceCode::REGISTER);
         for s in &segment.statics {
             let (start, len) = (u64::from(s.register.offset), u64::from(s.register.size));
             self.sums.touch(pair, PlaceCode::REGISTER, thread.mark, start, len);

@@ -3,7 +3,7 @@
 //! One word for it everywhere: [`Origin`]. Where memory counts it is packed into 32 bits by
 //! [`Packed`], and nowhere else.
 
-use crate::id::{CallId, FunctionId, InstructionId};
+use crate::id::{ActorId, CallId, FunctionId, InstructionId};
 use rustc_hash::FxHashMap;
 
 /// Who wrote a byte last: a step, known by its access, instruction, call instance or function, or a
@@ -91,7 +91,7 @@ macro_rules! writers {
     )+};
 }
 
-writers!(CallId, FunctionId, InstructionId);
+writers!(ActorId, CallId, FunctionId, InstructionId);
 
 /// An [`Origin`] in 32 bits: an id as it is, sources above all ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

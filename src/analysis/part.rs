@@ -4,7 +4,7 @@ use super::Communication;
 use super::origin::{Origin, Packed, Source, StackSide};
 use super::place::PlaceCode;
 use super::shadow::{AccessId, Cell, access};
-use super::sums::PairIndex;
+use super::sums::EdgeIndex;
 use crate::id::AccessRef;
 
 /// The part of a read that one write fed.
@@ -14,7 +14,7 @@ pub struct Part {
     pub(super) address: u64,
     pub(super) len: u64,
     pub(super) unique: u64,
-    pub(super) pair: PairIndex,
+    pub(super) edge: EdgeIndex,
 }
 
 /// Scratch, so that nothing is allocated per record.

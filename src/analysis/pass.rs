@@ -174,7 +174,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     }
 
     fn prepare(&self, def: &BlockDef) -> Prepared {
-        Prepared::new(def, &self.insns, self.machine.data.options.saves)
+        Prepared::new(def, &self.insns, self.machine.data.options.purpose())
     }
 
     /// Makes a superblock of `unit` and the block `next` behind it, unless control may leave the
@@ -274,7 +274,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             i += found.runs;
             let run = Run {
                 unit: found.unit,
-                addresses: take(&mut rest.addresses, mem),
+                addresses: self.machine.data.memory.take_addresses(&mut rest.addresses, mem),
                 values: take(&mut rest.values, mem),
                 times: take(&mut rest.time, steps),
                 end: batch.end.get(i - 1).copied(),

@@ -12,7 +12,7 @@ pub enum Place {
 }
 
 /// A [`Place`] in 32 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PlaceCode(u32);
 
 impl PlaceCode {

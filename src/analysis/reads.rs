@@ -1,25 +1,26 @@
 //! What a data read does: its bytes' last writers, by version, go into the sums, the flows of the
 //! reading instance and the rows of communications.
 
+use super::again::Met;
 use super::data::{Data, Thread};
 use super::memory::{PAGE, PageIndex};
 use super::mutation::Mutation;
 use super::origin::{Packed, StackSide};
 use super::part::Part;
 use super::place::PlaceCode;
-use super::segment::{Extent, Hints};
-use super::shadow::{AccessId, Cell, access};
+use super::segment::{Extent, Hints, RegisterRead};
+use super::shadow::{AccessId, Cell, WORD, access};
 use super::sums::Mark;
 use super::{Communication, Output};
 use crate::event::RegSpan;
-use crate::id::{CallId, InstructionId};
+use crate::id::{ActorId, CallId};
 
 /// A data read.
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
     pub call: CallId,
     pub access: AccessId,
-    pub insn: InstructionId,
+    pub actor: ActorId,
     pub extent: Extent,
 }
 
@@ -73,8 +74,75 @@ impl<O: Output> Data<O> {
             start: u64::from(span.offset),
             len: u64::from(span.size),
         };
-        if read.extent != Extent::Whole || !self.read_version(thread, &bytes, &read, hints) {
-            self.read_parts(thread, &bytes, &read, hints);
+        if read.extent == Extent::Whole
+            && let Some(cells) = thread.registers.aligned(span)
+            && let Some(again) = hints.read_again(cells, WORD, bytes.place, read.call)
+        {
+            self.read_again(thread, &bytes, &read, again, hints);
+            return;
+        }
+        self.read_other(thread, &bytes, &read, hints);
+    }
+
+    /// A data read of register bytes of which only the function's sums are asked.
+    #[inline]
+    pub fn read_for_sums(
+        &mut self,
+        thread: &mut Thread,
+        RegisterRead { span, extent }: RegisterRead,
+        (call, actor): (CallId, ActorId),
+        met: &mut Met,
+    ) {
+        let registers = &mut thread.registers;
+        if !registers.is_pending(span)
+            && extent == Extent::Whole
+            && let Some(cells) = registers.aligned(span)
+            && met.read(cells, span, (call, thread.mark), &mut self.sums)
+        {
+            return;
+        }
+        let read = Read { call, access: 0, actor, extent };
+        self.read_other_for_sums(thread, span, read, met);
+    }
+
+    #[inline(never)]
+    fn read_other_for_sums(
+        &mut self,
+        thread: &mut Thread,
+        span: RegSpan,
+        read: Read,
+        met: &mut Met,
+    ) {
+        let hints = &mut Hints::default();
+        self.read_register(thread, span, read, hints);
+        met.note(hints, &mut self.sums);
+    }
+
+    /// The operation has read again what it read before.
+    #[inline]
+    fn read_again(
+        &mut self,
+        thread: &mut Thread,
+        bytes: &Bytes,
+        read: &Read,
+        (cell, unique): (Cell, u64),
+        hints: &mut Hints,
+    ) {
+        if self.options.gives_instances() {
+            let (address, len) = (bytes.base + bytes.start, bytes.len);
+            let (side, edge) = (StackSide::Below, hints.edge.last());
+            let part = Part { cell, side, address, len, unique, edge };
+            self.count_flow(thread, &part, true, read, bytes.place, hints);
+            self.give(&part, read, bytes.space);
+        }
+    }
+
+    /// The operation reads something else than before.
+    #[inline(never)]
+    fn read_other(&mut self, thread: &mut Thread, bytes: &Bytes, read: &Read, hints: &mut Hints) {
+        hints.flush(bytes.len, &mut self.sums);
+        if read.extent != Extent::Whole || !self.read_version(thread, bytes, read, hints) {
+            self.read_parts(thread, bytes, read, hints);
         }
     }
 
@@ -93,9 +161,14 @@ impl<O: Output> Data<O> {
             return;
         }
         let bytes = self.bytes(page, address, size);
-        if !self.read_version(thread, &bytes, &read, hints) {
-            self.read_parts(thread, &bytes, &read, hints);
+        let (pools, words) = self.memory.shadow(page);
+        if let Some((cells, unit)) = pools.whole(words, bytes.start, size)
+            && let Some(again) = hints.read_again(cells, unit, bytes.place, read.call)
+        {
+            self.read_again(thread, &bytes, &read, again, hints);
+            return;
         }
+        self.read_other(thread, &bytes, &read, hints);
     }
 
     #[inline]
@@ -121,6 +194,7 @@ impl<O: Output> Data<O> {
         read: Read,
         hints: &mut Hints,
     ) {
+        hints.flush(size, &mut self.sums);
         self.scratch.crossing = true;
         let (mut at, mut left) = (address, size);
         while left > 0 {
@@ -161,9 +235,9 @@ impl<O: Output> Data<O> {
         let (pools, words) = shadow!(self, thread, space);
         let Some((cells, unit)) = pools.whole(words, start, len) else { return false };
         let first = cells[0];
-        // A split word has all bits of `insn` set.
-        if first.insn & Cell::SAVE != 0
-            || cells.iter().any(|c| c.write != first.write || c.insn != first.insn)
+        // A split word has all bits of `actor` set.
+        if first.actor & Cell::SAVE != 0
+            || cells.iter().any(|c| c.write != first.write || c.actor != first.actor)
         {
             return false;
         }
@@ -172,10 +246,7 @@ impl<O: Output> Data<O> {
             Some(side) => side,
             None => return false,
         };
-        let writer = first.instruction(side);
-        let edge = self.sums.edge(&mut hints.edge, writer, read.insn, place);
-        edge.bytes += len;
-        edge.transfers += 1;
+        let edge = self.sums.edge(&mut hints.edge, first.actor(side), read.actor, place);
         let pair = edge.pair;
         let call = read.call.get();
         let (mut unique, mut others, mut uncounted) = (0, false, false);
@@ -198,9 +269,13 @@ impl<O: Output> Data<O> {
                 unique = len;
             }
         }
-        let part = Part { cell: first, side, address: base + start, len, unique, pair };
-        self.count_flow(thread, &part, true, read, place, hints);
-        self.give(&part, read, space);
+        self.sums.add(edge, len, unique, 1);
+        hints.read_first(&first, place);
+        if self.options.gives_instances() {
+            let part = Part { cell: first, side, address: base + start, len, unique, edge };
+            self.count_flow(thread, &part, true, read, place, hints);
+            self.give(&part, read, space);
+        }
         true
     }
 
@@ -230,12 +305,11 @@ impl<O: Output> Data<O> {
         let many = read.extent != Extent::Whole || parts.len() > 1;
         for part in &parts {
             let first = !many || self.is_first(part, bytes.place);
-            self.count_flow(thread, part, first, read, bytes.place, hints);
-            let writer = part.cell.instruction(part.side);
-            let edge = self.sums.edge(&mut hints.edge, writer, read.insn, bytes.place);
-            edge.bytes += part.len;
-            edge.transfers += u64::from(first);
-            self.give(part, read, bytes.space);
+            self.sums.add(part.edge, part.len, part.unique, u64::from(first));
+            if self.options.gives_instances() {
+                self.count_flow(thread, part, first, read, bytes.place, hints);
+                self.give(part, read, bytes.space);
+            }
         }
         if !self.without(Mutation::Exposure) {
             let saved = parts.iter().filter(|p| p.cell.is_saved());
@@ -270,16 +344,16 @@ impl<O: Output> Data<O> {
                     p
                 }
                 _ => {
-                    let writer = cell.instruction(side);
-                    let pair = sums.edge(&mut hints.edge, writer, read.insn, place).pair;
-                    parts.push(Part { cell: *cell, side, address, len: n, unique, pair });
+                    let writer = cell.actor(side);
+                    let edge = sums.edge(&mut hints.edge, writer, read.actor, place);
+                    parts.push(Part { cell: *cell, side, address, len: n, unique, edge });
                     let last = parts.len() - 1;
                     &mut parts[last]
                 }
             };
-            if cell.pair != part.pair {
-                cell.pair = part.pair;
-                sums.touch(part.pair, place, mark, address - base, n);
+            if cell.pair != part.edge.pair {
+                cell.pair = part.edge.pair;
+                sums.touch(part.edge.pair, place, mark, address - base, n);
             }
         });
     }
@@ -307,7 +381,7 @@ impl<O: Output> Data<O> {
         hints: &mut Hints,
     ) {
         let Some(frame) = thread.calls.top_mut() else { return };
-        let (sums, writer) = (&self.sums, part.cell.instruction(part.side));
+        let (sums, writer) = (&self.sums, part.cell.actor(part.side));
         let activation = &mut frame.payload;
         let flow =
             activation.flows.entry(&mut hints.flow, part.writer(), place, || sums.function(writer));

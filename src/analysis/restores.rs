@@ -214,27 +214,26 @@ impl<O: Output> Data<O> {
         let read_before = |b: &u16| piece.seen || save.read_otherwise & save.bit(*b) != 0;
         let bytes = span.offset..span.offset + span.size;
         let unique = bytes.filter(|b| !read_before(b)).count() as u64;
-        let (place, insn, len) = (PlaceCode::REGISTER, save.store.insn, u64::from(span.size));
+        let (place, reader, len) = (PlaceCode::REGISTER, save.store.actor, u64::from(span.size));
         // If the version is still there, the instance has read it now.
         owner.registers.visit(span, |readers, key, _, c| {
             if c.write == cell.write {
                 readers.note(c, key, call, &|_| true);
             }
         });
-        let writer = cell.instruction(StackSide::Below);
-        let writer_function = self.sums.function(writer);
-        let frame = owner.calls.frame_mut(depth);
-        let pair = self.sums.pair(writer_function, Packed::step(frame.function));
-        self.sums.touch(pair, place, owner.mark, u64::from(span.offset), len);
-        let flows = &mut frame.payload.flows;
-        let hint = &mut FlowHint::default();
+        let writer = cell.actor(StackSide::Below);
+        let edge = self.sums.edge(&mut EdgeHint::default(), writer, reader, place);
+        self.sums.touch(edge.pair, place, owner.mark, u64::from(span.offset), len);
+        self.sums.add(edge, len, unique, u64::from(first));
+        if !self.options.gives_instances() {
+            return;
+        }
+        let (writer_function, hint) = (self.sums.function(writer), &mut FlowHint::default());
+        let flows = &mut owner.calls.frame_mut(depth).payload.flows;
         let flow = flows.entry(hint, cell.writer(StackSide::Below), place, || writer_function);
         flow.bytes += len;
         flow.unique += unique;
         flow.transfers += u64::from(first);
-        let edge = self.sums.edge(&mut EdgeHint::default(), writer, insn, place);
-        edge.bytes += len;
-        edge.transfers += u64::from(first);
     }
 
     /// What an exposed save is to others of the same versions: its instance has read them.

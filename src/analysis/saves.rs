@@ -8,7 +8,7 @@
 
 use super::shadow::{AccessId, Cell, Registers};
 use crate::event::RegSpan;
-use crate::id::{CallId, InstructionId, Seq};
+use crate::id::{ActorId, CallId, Seq};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -48,7 +48,7 @@ pub struct Store {
     pub access: AccessId,
     /// Ordinal of its read of the register.
     pub read: u16,
-    pub insn: InstructionId,
+    pub actor: ActorId,
     pub value: Option<u64>,
 }
 

@@ -4,9 +4,11 @@
 
 use super::access::{Access, AccessPlace, Insn, SaveRule, mask};
 use super::flows::FlowHint;
-use super::sums::EdgeHint;
+use super::memory::PageIndex;
+use super::again::{Again, Met};
+use super::sums::{Actors, EdgeHint};
 use crate::event::{BlockDef, RegSpan};
-use crate::id::{FunctionId, InstructionId};
+use crate::id::{ActorId, FunctionId, InstructionId};
 
 /// What the pass does for one access, or part of one, of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +17,7 @@ pub struct Operation {
     pub stack_relative: bool,
     pub ordinal: u16,
     pub step: u32,
-    pub insn: InstructionId,
+    pub actor: ActorId,
     /// Of memory: index among the run's addresses.
     pub mem: u32,
     pub size: u32,
@@ -38,6 +40,34 @@ pub enum OperationKind {
     Load { control: bool },
     /// `read`: ordinal of the register read that is left to it, if it may be a save.
     Store { read: u16 },
+}
+
+impl OperationKind {
+    fn turn(self) -> u8 {
+        match self {
+            OperationKind::Read { .. } => 0,
+            OperationKind::Load { .. } | OperationKind::Store { .. } => 1,
+            OperationKind::Write { .. } => 2,
+        }
+    }
+}
+
+/// An [`OperationKind::Read`] of which only the function's sums are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterRead {
+    pub span: RegSpan,
+    pub extent: Extent,
+}
+
+/// An [`OperationKind::Write`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterWrite {
+    pub step: u32,
+    pub actor: ActorId,
+    pub span: RegSpan,
+    pub ordinal: u16,
+    pub loaded: bool,
+    pub seen: bool,
 }
 
 /// What of an access is read at once.
@@ -66,6 +96,8 @@ pub enum Copied {
 pub struct Hints {
     pub edge: EdgeHint,
     pub flow: FlowHint,
+    pub page: PageIndex,
+    pub again: Again,
 }
 
 /// A communication inside a segment.
@@ -76,8 +108,8 @@ pub struct Static {
     pub read_step: u32,
     pub read_ordinal: u16,
     pub register: RegSpan,
-    pub write_insn: InstructionId,
-    pub read_insn: InstructionId,
+    pub writer: ActorId,
+    pub reader: ActorId,
     /// First communication of its (write access, read access).
     pub first: bool,
     /// Bytes of the version that nothing read before.
@@ -90,7 +122,12 @@ pub struct Segment {
     pub first_step: u32,
     pub steps: u32,
     pub function: FunctionId,
+    /// Register reads that are not among the operations, and what they met last.
+    pub reads: Vec<RegisterRead>,
+    pub met: Met,
     pub operations: Vec<Operation>,
+    /// Register writes that are not among the operations.
+    pub writes: Vec<RegisterWrite>,
     pub statics: Vec<Static>,
     pub static_bytes: u64,
     pub static_unique: u64,
@@ -109,6 +146,39 @@ pub struct Segment {
     pub copies: bool,
 }
 
+impl Segment {
+    /// Takes from the operations what needs less: writes, and where actors are functions reads.
+    fn part(&mut self, actors: Actors) {
+        let mut operations = Vec::new();
+        for op in std::mem::take(&mut self.operations) {
+            match (op.kind, op.register) {
+                (OperationKind::Write { loaded, seen }, Some(span)) => {
+                    let Operation { step, actor, ordinal, .. } = op;
+                    let write = RegisterWrite { step, actor, span, ordinal, loaded, seen };
+                    self.writes.push(write);
+                }
+                (OperationKind::Read { extent }, Some(span)) if actors == Actors::Functions => {
+                    self.reads.push(RegisterRead { span, extent });
+                }
+                _ => operations.push(op),
+            }
+        }
+        operations.shrink_to_fit();
+        self.operations = operations;
+    }
+
+    /// Who reads and writes in it, where actors are functions.
+    #[inline]
+    pub fn actor(&self) -> ActorId {
+        self.function.into()
+    }
+
+    /// What is kept for it, roughly: places of all its lists.
+    pub fn size(&self) -> usize {
+        self.operations.len() + self.statics.len() + (self.reads.len() + self.writes.len()) / 4
+    }
+}
+
 /// Where a block is cut into segments, beside where its function changes and around each step of a
 /// copying function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,13 +188,32 @@ pub enum Cut {
     AtRestores,
 }
 
+/// In which order a segment's operations are gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As the steps make them: rows come in order of their reads.
+    AsMade,
+    /// Register reads, memory, register writes, each in lists of their own as far as nothing more is
+    /// to be kept of them. No sum depends on it: what is read here the segment has not written, and
+    /// only its last writes are left to it.
+    ByKind,
+}
+
+/// What segments are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purpose {
+    pub saves: SaveRule,
+    pub actors: Actors,
+    pub order: Order,
+}
+
 /// The segments of a block with these accesses.
 pub fn cut(
     def: &BlockDef,
     insns: &[Insn],
     list: &[Access],
     cut: Cut,
-    saves: SaveRule,
+    purpose: Purpose,
 ) -> Vec<Segment> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut rest = list;
@@ -139,13 +228,16 @@ pub fn cut(
         if !ends && !may_restore {
             continue;
         }
-        let saves = if *copies { SaveRule::Transparent } else { saves };
-        let mut builder = Builder::new(def, &rest[..here], saves, *function);
+        let saves = if *copies { SaveRule::Transparent } else { purpose.saves };
+        let purpose = Purpose { saves, ..purpose };
+        let mut builder = Builder::new(def, &rest[..here], purpose, *function);
         builder.segment.first_step = first;
         builder.segment.steps = step as u32 + 1 - first;
         let mut segment = builder.build();
         if *copies {
             mark_copies(&mut segment, &decoded.text);
+        } else if purpose.order == Order::ByKind {
+            segment.part(purpose.actors);
         }
         segments.push(segment);
         rest = &rest[here..];
@@ -207,7 +299,7 @@ fn mark_copies(segment: &mut Segment, text: &str) {
 struct Write {
     step: u32,
     ordinal: u16,
-    insn: InstructionId,
+    actor: ActorId,
     span: RegSpan,
     loaded: bool,
 }
@@ -216,7 +308,7 @@ struct Write {
 struct Builder<'a> {
     def: &'a BlockDef,
     list: &'a [Access],
-    saves: SaveRule,
+    purpose: Purpose,
     segment: Segment,
     writes: Vec<Write>,
     /// By register byte: index + 1 into `writes`, 0 for live-in.
@@ -229,7 +321,7 @@ impl<'a> Builder<'a> {
     fn new(
         def: &'a BlockDef,
         list: &'a [Access],
-        saves: SaveRule,
+        purpose: Purpose,
         function: FunctionId,
     ) -> Builder<'a> {
         let end = |a: &Access| match a.place {
@@ -241,7 +333,10 @@ impl<'a> Builder<'a> {
             first_step: 0,
             steps: 0,
             function,
+            reads: Vec::new(),
+            met: Met::new(function),
             operations: Vec::new(),
+            writes: Vec::new(),
             statics: Vec::new(),
             static_bytes: 0,
             static_unique: 0,
@@ -254,7 +349,7 @@ impl<'a> Builder<'a> {
             copies: false,
         };
         let (last, seen) = (vec![0; bytes], vec![false; bytes]);
-        Builder { def, list, saves, segment, writes: Vec::new(), last, seen }
+        Builder { def, list, purpose, segment, writes: Vec::new(), last, seen }
     }
 
     fn build(mut self) -> Segment {
@@ -272,12 +367,22 @@ impl<'a> Builder<'a> {
         let stores = |o: &&Operation| matches!(o.kind, OperationKind::Store { .. });
         self.segment.stored_bytes =
             self.segment.operations.iter().filter(stores).map(|o| u64::from(o.size)).sum();
-        self.segment.operations.sort_by_key(|o| (o.step, o.ordinal));
+        match self.purpose.order {
+            Order::AsMade => self.segment.operations.sort_by_key(|o| (o.step, o.ordinal)),
+            Order::ByKind => {
+                self.segment.operations.sort_by_key(|o| (o.kind.turn(), o.step, o.ordinal));
+            }
+        }
         self.segment
     }
 
-    fn insn(&self, step: u32) -> InstructionId {
-        InstructionId::at(self.def.steps[step as usize].insn as usize)
+    fn actor(&self, step: u32) -> ActorId {
+        match self.purpose.actors {
+            Actors::Functions => self.segment.function.into(),
+            Actors::Instructions => {
+                InstructionId::at(self.def.steps[step as usize].insn as usize).into()
+            }
+        }
     }
 
     fn operation(&self, a: &Access, kind: OperationKind) -> Operation {
@@ -286,7 +391,7 @@ impl<'a> Builder<'a> {
             stack_relative: a.stack_relative,
             ordinal: a.ordinal,
             step: a.step,
-            insn: self.insn(a.step),
+            actor: self.actor(a.step),
             mem: 0,
             size: a.size,
             register: None,
@@ -296,7 +401,7 @@ impl<'a> Builder<'a> {
     }
 
     fn memory(&mut self, a: &Access, mem: u32) {
-        let transparent = self.saves == SaveRule::Transparent;
+        let transparent = self.purpose.saves == SaveRule::Transparent;
         let mut register = a.data_register.filter(|_| transparent);
         let mut kind = OperationKind::Load { control: a.is_control };
         if a.is_write {
@@ -325,8 +430,8 @@ impl<'a> Builder<'a> {
         let loaded = self.list[..i]
             .iter()
             .any(|l| l.step == a.step && may_restore(l) && l.data_register == Some(span));
-        let (step, ordinal, insn) = (a.step, a.ordinal, self.insn(a.step));
-        self.writes.push(Write { step, ordinal, insn, span, loaded });
+        let (step, ordinal, actor) = (a.step, a.ordinal, self.actor(a.step));
+        self.writes.push(Write { step, ordinal, actor, span, loaded });
         let bytes = span.offset as usize..(span.offset + span.size) as usize;
         self.last[bytes.clone()].fill(self.writes.len() as u32);
         self.seen[bytes].fill(false);
@@ -362,6 +467,7 @@ impl<'a> Builder<'a> {
 
     /// A read of what a write of the segment left in these bytes.
     fn inside(&mut self, a: &Access, register: RegSpan, writer: usize, first: bool) {
+        let reader = self.actor(a.step);
         let write = &self.writes[writer];
         let seen =
             &mut self.seen[register.offset as usize..(register.offset + register.size) as usize];
@@ -380,8 +486,8 @@ impl<'a> Builder<'a> {
             read_step: a.step,
             read_ordinal: a.ordinal,
             register,
-            write_insn: write.insn,
-            read_insn: InstructionId::at(self.def.steps[a.step as usize].insn as usize),
+            writer: write.actor,
+            reader,
             first,
             unique,
         });
@@ -406,7 +512,7 @@ impl<'a> Builder<'a> {
                     stack_relative: false,
                     ordinal: write.ordinal,
                     step: write.step,
-                    insn: write.insn,
+                    actor: write.actor,
                     mem: 0,
                     size: u32::from(register.size),
                     register: Some(register),

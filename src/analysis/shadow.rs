@@ -6,7 +6,7 @@
 
 use super::origin::{Packed, StackSide};
 use crate::event::RegSpan;
-use crate::id::{AccessRef, CallId, InstructionId, Seq};
+use crate::id::{AccessRef, ActorId, CallId, Seq};
 use rustc_hash::FxHashMap;
 
 /// Bytes of a word: four, because 4-byte objects are as common as pointers and a pointer is but two
@@ -42,9 +42,8 @@ pub struct Cell {
     pub write: AccessId,
     /// Call instance of the last write, or its source if no step made it.
     pub call: Packed,
-    /// Instruction of the last write, with [`Cell::SLOT`] and [`Cell::SAVE`]; [`Cell::SPLIT`] marks
-    /// a split word.
-    pub insn: u32,
+    /// Who wrote last, with [`Cell::SLOT`] and [`Cell::SAVE`]; [`Cell::SPLIT`] marks a split word.
+    pub actor: u32,
     /// The call instance that read this version last, 0 if none, with [`Cell::MORE`] if live
     /// earlier ones stand in [`Readers`].
     pub reader: u32,
@@ -54,21 +53,21 @@ pub struct Cell {
 }
 
 impl Cell {
-    pub const EMPTY: Cell = Cell { write: 0, call: Packed::NONE, insn: 0, reader: 0, pair: 0 };
+    pub const EMPTY: Cell = Cell { write: 0, call: Packed::NONE, actor: 0, reader: 0, pair: 0 };
     /// Not a dead write if unread: a return address, a save, what a copy or the kernel wrote.
     pub const SLOT: u32 = 1 << 31;
     /// Written by a save: look it up before reading.
     pub const SAVE: u32 = 1 << 30;
-    /// In `insn`: this word is split, `write` is the index of its bytes.
+    /// In `actor`: this word is split, `write` is the index of its bytes.
     pub const SPLIT: u32 = u32::MAX;
     /// In `reader`: there are more readers.
     pub const MORE: u32 = 1 << 31;
-    const INSN: u32 = !(Cell::SLOT | Cell::SAVE);
+    const ACTOR: u32 = !(Cell::SLOT | Cell::SAVE);
 
     /// A version that a step writes.
     #[inline]
-    pub fn written(write: AccessId, call: CallId, insn: InstructionId) -> Cell {
-        Cell { write, call: Packed::step(call), insn: insn.get(), reader: 0, pair: 0 }
+    pub fn written(write: AccessId, call: CallId, actor: ActorId) -> Cell {
+        Cell { write, call: Packed::step(call), actor: actor.get(), reader: 0, pair: 0 }
     }
 
     #[inline]
@@ -79,7 +78,7 @@ impl Cell {
     /// Written by a save that may be live.
     #[inline]
     pub fn is_saved(&self) -> bool {
-        self.insn & Cell::SAVE != 0 && self.write != 0
+        self.actor & Cell::SAVE != 0 && self.write != 0
     }
 
     /// Its last write, if a step or the kernel made one, is dead if it ends now.
@@ -88,20 +87,19 @@ impl Cell {
         self.reader == 0 && self.write != 0
     }
 
-    /// The instruction whose write is dead if it is not read.
+    /// Whose write is dead if it is not read.
     #[inline]
-    pub fn dead_writer(&self) -> Option<InstructionId> {
-        if self.insn & Cell::SLOT != 0 { None } else { InstructionId::new(self.insn & Cell::INSN) }
+    pub fn dead_writer(&self) -> Option<ActorId> {
+        if self.actor & Cell::SLOT != 0 { None } else { ActorId::new(self.actor & Cell::ACTOR) }
     }
 
-    /// Instruction or source of the last write; where there was none, `side` of the first stack
-    /// pointer.
+    /// Actor or source of the last write; where there was none, `side` of the first stack pointer.
     #[inline]
-    pub fn instruction(&self, side: StackSide) -> Packed {
+    pub fn actor(&self, side: StackSide) -> Packed {
         if self.write == 0 {
             Packed::initial(side)
         } else if self.call.is_step() {
-            Packed::raw(self.insn & Cell::INSN)
+            Packed::raw(self.actor & Cell::ACTOR)
         } else {
             self.call
         }
@@ -245,7 +243,7 @@ impl Pools {
     }
 
     fn split(&mut self, cell: &mut Cell, key: u64) -> usize {
-        if cell.insn == Cell::SPLIT {
+        if cell.actor == Cell::SPLIT {
             return cell.write as usize;
         }
         let bytes = [*cell; WORD as usize];
@@ -266,13 +264,13 @@ impl Pools {
                 self.split.len() - 1
             }
         };
-        *cell = Cell { write: index as u64, insn: Cell::SPLIT, ..Cell::EMPTY };
+        *cell = Cell { write: index as u64, actor: Cell::SPLIT, ..Cell::EMPTY };
         index
     }
 
     /// The cell of a byte of a word.
     pub fn byte(&self, word: &Cell, byte: u64) -> Cell {
-        if word.insn == Cell::SPLIT {
+        if word.actor == Cell::SPLIT {
             self.split[word.write as usize][byte as usize]
         } else {
             *word
@@ -293,7 +291,7 @@ impl Pools {
             return words.get_mut(from as usize..to as usize).map(|words| (words, WORD));
         }
         let (word, byte) = (&words[(start / WORD) as usize], start % WORD);
-        if word.insn != Cell::SPLIT {
+        if word.actor != Cell::SPLIT {
             return None;
         }
         let bytes = &mut self.split[word.write as usize];
@@ -319,7 +317,7 @@ impl Pools {
             let high = (end - (at - low)).min(WORD);
             let cell = &mut words[(at / WORD) as usize];
             let word_key = base.wrapping_add(at - low);
-            if low == 0 && high == WORD && cell.insn != Cell::SPLIT {
+            if low == 0 && high == WORD && cell.actor != Cell::SPLIT {
                 f(&mut self.readers, word_key, WORD, cell);
             } else {
                 let slot = self.split(cell, word_key);
@@ -366,7 +364,7 @@ impl Pools {
         new: Cell,
         dead: &mut impl FnMut(&Cell, u64),
     ) {
-        if cell.insn != Cell::SPLIT {
+        if cell.actor != Cell::SPLIT {
             if cell.is_unread() {
                 dead(cell, WORD);
             } else {
@@ -414,7 +412,7 @@ impl Pools {
     /// Visits every written and unread cell, for the dead bytes at the end.
     pub fn unread(&self, words: &[Cell], mut f: impl FnMut(&Cell, u64)) {
         for cell in words {
-            if cell.insn == Cell::SPLIT {
+            if cell.actor == Cell::SPLIT {
                 self.split[cell.write as usize]
                     .iter()
                     .filter(|byte| byte.is_unread())
@@ -432,8 +430,8 @@ pub struct Registers {
     pools: Pools,
     /// Per byte: store of the live save of its version, 0 if none.
     pending: Vec<AccessId>,
-    /// Per word: whether `pending` may have anything there.
-    pending_words: Vec<bool>,
+    /// A bit a word: `pending` may have anything there.
+    pending_words: Vec<u64>,
 }
 
 impl Registers {
@@ -443,7 +441,7 @@ impl Registers {
             cells: vec![Cell::EMPTY; bytes.div_ceil(WORD as usize)],
             pools: Pools::new(partial),
             pending: vec![0; bytes.next_multiple_of(WORD as usize)],
-            pending_words: vec![false; bytes.div_ceil(WORD as usize)],
+            pending_words: vec![0; bytes.div_ceil(64 * WORD as usize) + 1],
         }
     }
 
@@ -473,6 +471,13 @@ impl Registers {
         });
     }
 
+    /// The cells of a register that consists of whole words.
+    #[inline]
+    pub fn aligned(&mut self, span: RegSpan) -> Option<&mut [Cell]> {
+        let aligned = (u64::from(span.offset) | u64::from(span.size)).is_multiple_of(WORD);
+        if aligned { self.cells.get_mut(words(span)) } else { None }
+    }
+
     #[inline]
     pub fn write(&mut self, span: RegSpan, new: Cell) {
         let (start, size) = (u64::from(span.offset), u64::from(span.size));
@@ -481,7 +486,8 @@ impl Registers {
             let words = (start / WORD) as usize..((start + size) / WORD) as usize;
             let cells = &mut self.cells[words];
             // Neither split nor with readers in the pool.
-            let simple = cells.iter().all(|c| c.insn != Cell::SPLIT && c.reader & Cell::MORE == 0);
+            let simple =
+                cells.iter().all(|c| c.actor != Cell::SPLIT && c.reader & Cell::MORE == 0);
             if simple {
                 cells.iter_mut().for_each(|c| *c = Cell { pair: c.pair, ..new });
             }
@@ -493,7 +499,7 @@ impl Registers {
         if self.is_pending(span) {
             self.pending[bytes(span)].fill(0);
             if aligned {
-                self.pending_words[words(span)].fill(false);
+                words(span).for_each(|w| self.pending_words[w / 64] &= !(1 << (w % 64)));
             }
         }
     }
@@ -501,7 +507,12 @@ impl Registers {
     /// Whether a live save may be pending for any byte of a register.
     #[inline]
     pub fn is_pending(&self, span: RegSpan) -> bool {
-        self.pending_words[words(span)].iter().any(|p| *p)
+        let words = words(span);
+        let (first, shift) = (words.start / 64, words.start % 64);
+        // Of the words from the first on, 64 or as many as the two places of the list hold.
+        let (low, high) = (self.pending_words[first], self.pending_words.get(first + 1));
+        let both = u128::from(low) | u128::from(high.copied().unwrap_or(0)) << 64;
+        words.len() > 64 || both >> shift & ((1 << words.len()) - 1) != 0
     }
 
     /// The live saves of the version of each byte of a register, 0 for none.
@@ -512,7 +523,7 @@ impl Registers {
     /// `store` saved the version of these bytes.
     pub fn set_pending(&mut self, span: RegSpan, store: AccessId) {
         self.pending[bytes(span)].fill(store);
-        self.pending_words[words(span)].fill(true);
+        words(span).for_each(|w| self.pending_words[w / 64] |= 1 << (w % 64));
     }
 
     /// The save of `store` has ended: these bytes have the one before.

@@ -6,7 +6,7 @@ use super::operations::Machine;
 use super::origin::{Origin, Packed, Sources};
 use super::pass::Pass;
 use super::place::PlaceCode;
-use super::sums::{CallEdge, EdgeHint, FunctionSums, PairSums};
+use super::sums::{Actors, CallEdge, EdgeHint, FunctionSums, PairSums};
 use super::{CodeMap, Output};
 use crate::id::{FunctionId, InstructionId, ThreadId};
 
@@ -42,6 +42,7 @@ pub struct Summary {
     /// By function.
     pub functions: Vec<FunctionSums>,
     pub function_flows: Vec<FunctionFlow>,
+    /// None where sums are by function only.
     pub instruction_flows: Vec<InstructionFlow>,
     pub call_edges: Vec<CallEdge>,
     /// The touched pages outside of sections.
@@ -84,11 +85,11 @@ impl<O: Output> Machine<O> {
     }
 
     fn instruction_flows(&mut self) -> Vec<InstructionFlow> {
-        let edges = self.data.sums.take_edges();
+        let edges = self.data.sums.take_instruction_edges();
         edges
             .map(|e| InstructionFlow {
                 writer: e.writer.origin(),
-                reader: e.reader,
+                reader: InstructionId::at(e.reader.index()),
                 place: e.place,
                 bytes: e.bytes,
                 transfers: e.transfers,
@@ -134,16 +135,31 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 
     /// Adds what was counted once for each segment, as often as the segment ran.
     fn count_segments(&mut self) {
+        let actors = self.machine.data.options.actors();
         let sums = &mut self.machine.data.sums;
         let blocks = self.blocks.iter().chain(&self.superblocks.prepared);
         for segment in blocks.flat_map(|b| b.all_segments()).filter(|s| s.count > 0) {
+            let mut met = segment.met;
+            met.flush(sums);
+            for op in &segment.operations {
+                let mut hints = op.hints;
+                hints.flush(op.size.into(), sums);
+            }
             sums.functions[segment.function.index()].written_bytes +=
                 segment.stored_bytes * segment.count;
+            if actors == Actors::Functions {
+                let (function, place) = (Packed::step(segment.function), PlaceCode::REGISTER);
+                let sums = sums.functions(function, function, place);
+                sums.bytes += segment.static_bytes * segment.count;
+                sums.unique += segment.static_unique * segment.count;
+                sums.transfers += segment.static_transfers * segment.count;
+                continue;
+            }
             for s in &segment.statics {
-                let (hint, writer) = (&mut EdgeHint::default(), Packed::step(s.write_insn));
-                let edge = sums.edge(hint, writer, s.read_insn, PlaceCode::REGISTER);
-                edge.bytes += u64::from(s.register.size) * segment.count;
-                edge.transfers += u64::from(s.first) * segment.count;
+                let (hint, writer) = (&mut EdgeHint::default(), Packed::step(s.writer));
+                let edge = sums.edge(hint, writer, s.reader, PlaceCode::REGISTER);
+                let bytes = u64::from(s.register.size) * segment.count;
+                sums.add(edge, bytes, 0, u64::from(s.first) * segment.count);
             }
         }
     }

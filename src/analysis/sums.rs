@@ -5,7 +5,7 @@ use super::memory::PAGE;
 use super::origin::Packed;
 use super::place::PlaceCode;
 use super::stack::{CallKind, Ended};
-use crate::id::{FunctionId, InstructionId};
+use crate::id::{ActorId, FunctionId};
 use rustc_hash::FxHashMap;
 use std::num::NonZeroU32;
 
@@ -38,28 +38,30 @@ pub struct CallEdge {
     pub steps: u64,
 }
 
-/// A pair of functions.
-struct Pair {
+/// What data flow is added up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actors {
+    Functions,
+    /// And by functions.
+    Instructions,
+}
+
+/// Sums of a pair of functions at a place.
+struct FunctionEdge {
     /// Function or source.
     writer: Packed,
     /// Function, or the kernel by the name of what it did with the bytes.
     reader: Packed,
-    /// Its sums by place: index of the newest.
-    sums: u32,
-}
-
-/// Sums of a pair at a place.
-struct PlaceSums {
     place: PlaceCode,
     /// Index of the next one of the same pair.
     next: u32,
     sums: PairSums,
 }
 
-/// No more sums.
+/// No more edges.
 const LAST: u32 = u32::MAX;
 
-/// Index of a [`Pair`], from 1.
+/// A pair of functions: index of its first [`FunctionEdge`], from 1.
 pub type PairIndex = u32;
 
 /// Sums of an instruction pair by place.
@@ -67,7 +69,7 @@ pub type PairIndex = u32;
 pub struct InstructionEdge {
     /// Instruction or source.
     pub writer: Packed,
-    pub reader: InstructionId,
+    pub reader: ActorId,
     pub place: PlaceCode,
     /// The pair of their functions.
     pub pair: PairIndex,
@@ -75,9 +77,28 @@ pub struct InstructionEdge {
     pub transfers: u64,
 }
 
+/// Sums by actors: index of a [`FunctionEdge`] or [`InstructionEdge`], with the pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EdgeIndex {
+    edge: u32,
+    pub pair: PairIndex,
+}
+
 /// The last two edges that a reading operation met, the last first: mostly its next is one of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EdgeHint([u32; 2]);
+pub struct EdgeHint([EdgeIndex; 2]);
+
+impl EdgeHint {
+    #[inline]
+    pub fn last(&self) -> EdgeIndex {
+        self.0[0]
+    }
+
+    #[inline]
+    pub fn pair(&self) -> PairIndex {
+        self.0[0].pair
+    }
+}
 
 /// Where addresses that pairs shared are marked.
 #[derive(Clone, Copy, Debug)]
@@ -264,45 +285,51 @@ impl Touched {
 
 /// The sums of a pass.
 pub struct Sums {
+    actors: Actors,
     /// Function of each instruction.
     function_of: Vec<FunctionId>,
     /// By function.
     pub functions: Vec<FunctionSums>,
-    pair_index: FxHashMap<(Packed, Packed), PairIndex>,
-    pairs: Vec<Pair>,
-    place_sums: Vec<PlaceSums>,
-    touched: Touched,
-    edge_index: FxHashMap<(Packed, InstructionId, PlaceCode), u32>,
+    pairs: FxHashMap<(Packed, Packed), PairIndex>,
     /// The first one is nobody's.
-    edges: Vec<InstructionEdge>,
+    function_edges: Vec<FunctionEdge>,
+    touched: Touched,
+    instruction_index: FxHashMap<(Packed, ActorId, PlaceCode), u32>,
+    /// The first one is nobody's.
+    instruction_edges: Vec<InstructionEdge>,
     calls: FxHashMap<(Option<FunctionId>, FunctionId, CallKind), (u64, u64)>,
 }
 
-impl Default for Sums {
-    fn default() -> Sums {
-        let nobody = InstructionEdge {
+impl Sums {
+    pub fn new(actors: Actors) -> Sums {
+        let nobody = FunctionEdge {
             writer: Packed::NONE,
-            reader: InstructionId::FIRST,
+            reader: Packed::NONE,
+            place: PlaceCode::REGISTER,
+            next: LAST,
+            sums: PairSums::default(),
+        };
+        let nothing = InstructionEdge {
+            writer: Packed::NONE,
+            reader: ActorId::FIRST,
             place: PlaceCode::REGISTER,
             pair: 0,
             bytes: 0,
             transfers: 0,
         };
         Sums {
+            actors,
             function_of: Vec::new(),
             functions: Vec::new(),
-            pair_index: FxHashMap::default(),
-            pairs: Vec::new(),
-            place_sums: Vec::new(),
+            pairs: FxHashMap::default(),
+            function_edges: vec![nobody],
             touched: Touched::default(),
-            edge_index: FxHashMap::default(),
-            edges: vec![nobody],
+            instruction_index: FxHashMap::default(),
+            instruction_edges: vec![nothing],
             calls: FxHashMap::default(),
         }
     }
-}
 
-impl Sums {
     /// The next instruction of the dictionary is of `function`.
     pub fn add_instruction(&mut self, function: FunctionId) {
         if self.functions.len() <= function.index() {
@@ -312,56 +339,69 @@ impl Sums {
     }
 
     #[inline]
-    pub fn function_of(&self, instruction: InstructionId) -> FunctionId {
-        self.function_of[instruction.index()]
+    fn function_of(&self, actor: ActorId) -> FunctionId {
+        match self.actors {
+            Actors::Functions => FunctionId::at(actor.index()),
+            Actors::Instructions => self.function_of[actor.index()],
+        }
     }
 
-    /// Function of an instruction; a source as it is.
+    /// Function of an actor; a source as it is.
     #[inline]
     pub fn function(&self, writer: Packed) -> Packed {
-        match writer.writer::<InstructionId>() {
-            Some(instruction) => Packed::step(self.function_of(instruction)),
+        match writer.writer::<ActorId>() {
+            Some(actor) => Packed::step(self.function_of(actor)),
             None => writer,
         }
     }
 
-    pub fn pair(&mut self, writer: Packed, reader: Packed) -> PairIndex {
-        let pairs = &mut self.pairs;
-        *self.pair_index.entry((writer, reader)).or_insert_with(|| {
-            pairs.push(Pair { writer, reader, sums: LAST });
-            pairs.len() as PairIndex
-        })
+    /// The edge between two functions at a place.
+    fn function_edge(&mut self, writer: Packed, reader: Packed, place: PlaceCode) -> EdgeIndex {
+        let new = self.function_edges.len() as u32;
+        let pair = *self.pairs.entry((writer, reader)).or_insert(new);
+        let next = match self.function_edges.get_mut(pair as usize) {
+            Some(first) if first.place == place => return EdgeIndex { edge: pair, pair },
+            Some(first) => {
+                let next = first.next;
+                let mut at = next;
+                while at != LAST {
+                    let edge = &self.function_edges[at as usize];
+                    if edge.place == place {
+                        return EdgeIndex { edge: at, pair };
+                    }
+                    at = edge.next;
+                }
+                self.function_edges[pair as usize].next = new;
+                next
+            }
+            None => LAST,
+        };
+        let sums = PairSums::default();
+        self.function_edges.push(FunctionEdge { writer, reader, place, next, sums });
+        EdgeIndex { edge: new, pair }
     }
 
-    pub fn of_pair(&mut self, pair: PairIndex, place: PlaceCode) -> &mut PairSums {
-        let pair = &mut self.pairs[pair as usize - 1];
-        let mut at = pair.sums;
-        while at != LAST && self.place_sums[at as usize].place != place {
-            at = self.place_sums[at as usize].next;
-        }
-        if at == LAST {
-            let (next, sums) = (pair.sums, PairSums::default());
-            at = self.place_sums.len() as u32;
-            pair.sums = at;
-            self.place_sums.push(PlaceSums { place, next, sums });
-        }
-        &mut self.place_sums[at as usize].sums
+    /// The pair of two functions that share something at a place.
+    pub fn pair(&mut self, writer: Packed, reader: Packed, place: PlaceCode) -> PairIndex {
+        self.function_edge(writer, reader, place).pair
+    }
+
+    /// The sums of two functions at a place.
+    pub fn functions(&mut self, writer: Packed, reader: Packed, place: PlaceCode) -> &mut PairSums {
+        let edge = self.function_edge(writer, reader, place).edge;
+        &mut self.function_edges[edge as usize].sums
     }
 
     /// Drops what only the run needs, which is more than the sums.
     pub fn close(&mut self) {
         self.touched = Touched::default();
-        self.pair_index = FxHashMap::default();
-        self.edge_index = FxHashMap::default();
+        self.pairs = FxHashMap::default();
+        self.instruction_index = FxHashMap::default();
     }
 
     /// The sums of all pairs, as (writer, reader, place, sums).
     pub fn all_pairs(&self) -> impl Iterator<Item = (Packed, Packed, PlaceCode, PairSums)> + '_ {
-        self.pairs.iter().flat_map(|pair| {
-            let at = |at: u32| self.place_sums.get(at as usize);
-            let all = std::iter::successors(at(pair.sums), move |s| at(s.next));
-            all.map(|s| (pair.writer, pair.reader, s.place, s.sums))
-        })
+        self.function_edges.iter().skip(1).map(|e| (e.writer, e.reader, e.place, e.sums))
     }
 
     /// Counts the addresses of `len` bytes from `start` on, which lie in one page, that the pair
@@ -370,8 +410,16 @@ impl Sums {
     pub fn touch(&mut self, pair: PairIndex, place: PlaceCode, mark: Mark, start: u64, len: u64) {
         let new = self.touched.set(pair, mark, start, len);
         if new != 0 {
-            self.of_pair(pair, place).addresses += new;
+            self.add_addresses(pair, place, new);
         }
+    }
+
+    #[inline(never)]
+    fn add_addresses(&mut self, pair: PairIndex, place: PlaceCode, new: u64) {
+        let FunctionEdge { writer, reader, place: first, .. } = self.function_edges[pair as usize];
+        let edge =
+            if first == place { pair } else { self.function_edge(writer, reader, place).edge };
+        self.function_edges[edge as usize].sums.addresses += new;
     }
 
     /// The edge from `writer`; the hint is set to it.
@@ -380,42 +428,72 @@ impl Sums {
         &mut self,
         hint: &mut EdgeHint,
         writer: Packed,
-        reader: InstructionId,
+        reader: ActorId,
         place: PlaceCode,
-    ) -> &mut InstructionEdge {
-        let edges = &self.edges;
-        let is = |i: u32| {
-            let edge = &edges[i as usize];
-            edge.writer == writer && edge.place == place && edge.reader == reader
+    ) -> EdgeIndex {
+        let is = |known: EdgeIndex| match self.actors {
+            Actors::Functions => {
+                let edge = &self.function_edges[known.edge as usize];
+                (edge.writer, edge.place, edge.reader) == (writer, place, Packed::step(reader))
+            }
+            Actors::Instructions => {
+                let edge = &self.instruction_edges[known.edge as usize];
+                (edge.writer, edge.place, edge.reader) == (writer, place, reader)
+            }
         };
-        if !is(hint.0[0]) {
-            let found = if is(hint.0[1]) { hint.0[1] } else { self.look_up(writer, reader, place) };
-            hint.0 = [found, hint.0[0]];
+        let [last, before] = hint.0;
+        if is(last) {
+            return last;
         }
-        &mut self.edges[hint.0[0] as usize]
+        let found = if is(before) { before } else { self.look_up(writer, reader, place) };
+        hint.0 = [found, last];
+        found
     }
 
     #[inline(never)]
-    fn look_up(&mut self, writer: Packed, reader: InstructionId, place: PlaceCode) -> u32 {
-        if let Some(&known) = self.edge_index.get(&(writer, reader, place)) {
-            return known;
+    fn look_up(&mut self, writer: Packed, reader: ActorId, place: PlaceCode) -> EdgeIndex {
+        if self.actors == Actors::Functions {
+            return self.function_edge(writer, Packed::step(reader), place);
+        }
+        if let Some(&edge) = self.instruction_index.get(&(writer, reader, place)) {
+            return EdgeIndex { edge, pair: self.instruction_edges[edge as usize].pair };
         }
         let function = Packed::step(self.function_of(reader));
-        let pair = self.pair(self.function(writer), function);
-        let new = self.edges.len() as u32;
-        self.edges.push(InstructionEdge { writer, reader, place, pair, bytes: 0, transfers: 0 });
-        self.edge_index.insert((writer, reader, place), new);
-        new
+        let pair = self.pair(self.function(writer), function, place);
+        let edge = self.instruction_edges.len() as u32;
+        let new = InstructionEdge { writer, reader, place, pair, bytes: 0, transfers: 0 };
+        self.instruction_edges.push(new);
+        self.instruction_index.insert((writer, reader, place), edge);
+        EdgeIndex { edge, pair }
     }
 
-    /// The edges, which are gone then.
-    pub fn take_edges(&mut self) -> impl Iterator<Item = InstructionEdge> {
-        std::mem::take(&mut self.edges).into_iter().skip(1)
-    }
-
-    /// Bytes that an instruction wrote for nothing.
+    /// Adds to an edge. Those of instructions have no unique bytes; those of functions get all
+    /// their sums so where [`Actors`] are functions.
     #[inline]
-    pub fn dead(&mut self, writer: InstructionId, bytes: u64) {
+    pub fn add(&mut self, edge: EdgeIndex, bytes: u64, unique: u64, transfers: u64) {
+        match self.actors {
+            Actors::Functions => {
+                let sums = &mut self.function_edges[edge.edge as usize].sums;
+                sums.bytes += bytes;
+                sums.unique += unique;
+                sums.transfers += transfers;
+            }
+            Actors::Instructions => {
+                let sums = &mut self.instruction_edges[edge.edge as usize];
+                sums.bytes += bytes;
+                sums.transfers += transfers;
+            }
+        }
+    }
+
+    /// The edges between instructions, which are gone then.
+    pub fn take_instruction_edges(&mut self) -> impl Iterator<Item = InstructionEdge> {
+        std::mem::take(&mut self.instruction_edges).into_iter().skip(1)
+    }
+
+    /// Bytes that were written for nothing.
+    #[inline]
+    pub fn dead(&mut self, writer: ActorId, bytes: u64) {
         let function = self.function_of(writer);
         self.functions[function.index()].dead_bytes += bytes;
     }

@@ -4,6 +4,7 @@
 //! of several straight pieces, and change no result.)
 
 use super::block::Prepared;
+use super::segment::Segment;
 use crate::event::RunBatch;
 use crate::isa::FlowKind;
 
@@ -40,6 +41,8 @@ struct Successor {
 
 #[derive(Default)]
 struct Node {
+    /// The joined successor that came last, and the superblock of both: mostly it comes again.
+    favourite: Option<(u32, u32)>,
     successors: Vec<Successor>,
     /// The blocks that it consists of; empty for a block.
     members: Vec<u32>,
@@ -76,7 +79,15 @@ impl Superblocks {
             if batch.thread.get(at) != thread || batch.end.get(at - 1).is_some_and(|e| e.linked) {
                 break;
             }
-            let successors = &mut self.node(found.unit).successors;
+            let node = self.node(found.unit);
+            if let Some((block, joined)) = node.favourite
+                && block == next
+            {
+                found.unit = Unit::Superblock(joined);
+                found.runs += 1;
+                continue;
+            }
+            let successors = &mut node.successors;
             let place = successors.iter().position(|s| s.block == next).unwrap_or(successors.len());
             if place == SUCCESSORS_MAX {
                 break;
@@ -90,6 +101,7 @@ impl Superblocks {
                 found.hot = s.times == self.after;
                 break;
             };
+            node.favourite = Some((next, joined));
             found.unit = Unit::Superblock(joined);
             found.runs += 1;
         }
@@ -133,9 +145,9 @@ impl Superblocks {
         let (new, next) = (self.list.len() as u32, members.last().copied());
         if let Some(s) = self.node(unit).successors.iter_mut().find(|s| Some(s.block) == next) {
             s.joined = Some(new);
-            let size = prepared.all_segments().map(|s| s.operations.len() + s.statics.len());
+            let size = prepared.all_segments().map(Segment::size);
             self.size += size.sum::<usize>();
-            self.list.push(Node { successors: Vec::new(), members });
+            self.list.push(Node { members, ..Node::default() });
             self.prepared.push(prepared);
         }
     }

@@ -1,0 +1,167 @@
+//! Reads of what the same operation read before: the most frequent thing that a program does, so it
+//! costs a comparison of cells and a count, which is added to the sums when something else is read.
+
+use super::place::PlaceCode;
+use super::segment::Hints;
+use super::shadow::Cell;
+use super::sums::{EdgeIndex, Mark, Sums};
+use crate::event::RegSpan;
+use crate::id::{CallId, FunctionId};
+
+/// What an operation read whole the last time, and how often since its sums were added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Again {
+    /// [`Cell::actor`] of a step's ordinary write; 0 if it was anything else.
+    actor: u32,
+    place: PlaceCode,
+    times: u32,
+    unique: u32,
+}
+
+/// Times after which they are added up, so that nothing overflows.
+const MOST: u32 = 1 << 24;
+
+impl Hints {
+    /// Whether these cells, of `unit` bytes each at `place`, are one version by the writer that the
+    /// operation met last, whom nobody else has read since `call` did; counts them then, and gives
+    /// the version and how many of its bytes `call` had not read yet.
+    #[inline]
+    pub fn read_again(
+        &mut self,
+        cells: &mut [Cell],
+        unit: u64,
+        place: PlaceCode,
+        call: CallId,
+    ) -> Option<(Cell, u64)> {
+        let again = &mut self.again;
+        let (&first, rest) = cells.split_first()?;
+        let known = first.actor == again.actor
+            && first.actor != 0
+            && first.pair == self.edge.pair()
+            && place == again.place
+            && rest.iter().all(|c| *c == first)
+            && again.times < MOST;
+        if !known {
+            return None;
+        }
+        let mut unique = 0;
+        if first.reader & !Cell::MORE != call.get() {
+            if first.reader != 0 {
+                return None;
+            }
+            cells.iter_mut().for_each(|c| c.reader = call.get());
+            unique = unit * cells.len() as u64;
+        }
+        again.times += 1;
+        again.unique += unique as u32;
+        Some((first, unique))
+    }
+
+    /// The operation reads something else, of `size` bytes before: what was counted goes into the
+    /// sums.
+    #[inline]
+    pub fn flush(&mut self, size: u64, sums: &mut Sums) {
+        let Again { times, unique, .. } = std::mem::take(&mut self.again);
+        if times > 0 {
+            let times = u64::from(times);
+            sums.add(self.edge.last(), times * size, unique.into(), times);
+        }
+    }
+
+    /// The operation has read one version whole: `cell`, by the writer of its last edge.
+    #[inline]
+    pub fn read_first(&mut self, cell: &Cell, place: PlaceCode) {
+        let ordinary = cell.is_written() && cell.actor & (Cell::SLOT | Cell::SAVE) == 0;
+        let actor = if ordinary { cell.actor } else { 0 };
+        self.again = Again { actor, place, ..Again::default() };
+    }
+}
+
+/// Bytes of registers that the reads of a segment had of one function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Source {
+    /// [`Cell::actor`] of the function's writes.
+    actor: u32,
+    /// 0 if it is not known yet.
+    edge: EdgeIndex,
+    times: u32,
+    bytes: u64,
+    unique: u64,
+}
+
+impl Source {
+    fn flush(&mut self, sums: &mut Sums) {
+        if self.times > 0 {
+            sums.add(self.edge, self.bytes, self.unique, self.times.into());
+            *self = Source { actor: self.actor, edge: self.edge, ..Source::default() };
+        }
+    }
+}
+
+/// The functions that a segment's register reads met: its own, and the last other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Met([Source; 2]);
+
+impl Met {
+    pub fn new(own: FunctionId) -> Met {
+        Met([Source { actor: own.get(), ..Source::default() }, Source::default()])
+    }
+
+    /// Whether the cells of a register are one version that one of both functions wrote and nobody
+    /// else has read since `call` did; counts them then.
+    #[inline]
+    pub fn read(
+        &mut self,
+        cells: &mut [Cell],
+        span: RegSpan,
+        (call, mark): (CallId, Mark),
+        sums: &mut Sums,
+    ) -> bool {
+        let [own, other] = &mut self.0;
+        let Some((&first, rest)) = cells.split_first() else { return false };
+        let source = if first.actor == own.actor { own } else { other };
+        let known = first.actor == source.actor
+            && source.edge.pair != 0
+            && source.times < MOST
+            && rest.iter().all(|c| *c == first);
+        if !known {
+            return false;
+        }
+        let size = u64::from(span.size);
+        if first.reader & !Cell::MORE != call.get() {
+            if first.reader != 0 {
+                return false;
+            }
+            cells.iter_mut().for_each(|c| c.reader = call.get());
+            source.unique += size;
+        }
+        if first.pair != source.edge.pair {
+            cells.iter_mut().for_each(|c| c.pair = source.edge.pair);
+            let (pair, start) = (source.edge.pair, u64::from(span.offset));
+            sums.touch(pair, PlaceCode::REGISTER, mark, start, size);
+        }
+        source.times += 1;
+        source.bytes += size;
+        true
+    }
+
+    /// An operation with these hints has read something else.
+    pub fn note(&mut self, hints: &Hints, sums: &mut Sums) {
+        let Again { actor, .. } = hints.again;
+        if actor == 0 {
+            return;
+        }
+        let [own, other] = &mut self.0;
+        if actor == own.actor {
+            own.edge = hints.edge.last();
+        } else {
+            other.flush(sums);
+            *other = Source { actor, edge: hints.edge.last(), ..Source::default() };
+        }
+    }
+
+    /// What was counted goes into the sums.
+    pub fn flush(&mut self, sums: &mut Sums) {
+        self.0.iter_mut().for_each(|source| source.flush(sums));
+    }
+}
