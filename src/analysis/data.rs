@@ -7,6 +7,7 @@ use super::mutation::Mutation;
 use super::origin::Sources;
 use super::part::ReadScratch;
 use super::place::SectionRange;
+use super::recent::Recent;
 use super::saves::Saves;
 use super::shadow::{PartialWrites, Registers};
 use super::stack::{Numbers, Stack};
@@ -34,6 +35,8 @@ pub type Calls = Stack<End, Activation>;
 pub struct Thread {
     pub calls: Calls,
     pub registers: Registers,
+    /// What the registers do not have yet.
+    pub recent: Recent,
     /// Where addresses of its registers are marked.
     pub mark: Mark,
     pub previous: Option<Previous>,
@@ -45,6 +48,7 @@ impl Thread {
         Thread {
             calls: Stack::new(id),
             registers: Registers::new(register_bytes, partial),
+            recent: Recent::default(),
             mark: Mark::registers(id.index()),
             previous: None,
             steps: 0,
@@ -92,6 +96,8 @@ pub struct Data<O> {
     /// Of the first process, once there is another.
     pub trace_first_sp: Option<u64>,
     pub scratch: ReadScratch,
+    /// Versions of registers that were recent.
+    recent_versions: u64,
     /// With [`Mutation::Intervals`]: the newest instance that has had an interval.
     pub(super) newest: Option<CallId>,
 }
@@ -112,7 +118,19 @@ impl<O: Output> Data<O> {
             first_sp: None,
             trace_first_sp: None,
             scratch: ReadScratch::default(),
+            recent_versions: 0,
             newest: None,
+        }
+    }
+
+    /// The thread's registers are to be what they are: something else than the instance on top needs
+    /// them.
+    #[inline]
+    pub fn settle(&mut self, thread: &mut Thread) {
+        let Thread { calls, registers, recent, .. } = thread;
+        if let Some(top) = calls.top().filter(|_| !recent.is_empty()) {
+            let writer = (top.call, top.function.into());
+            recent.settle(registers, writer, &mut self.recent_versions);
         }
     }
 

@@ -23,6 +23,7 @@ mod part;
 pub mod pass;
 pub mod place;
 mod reads;
+mod recent;
 mod restores;
 mod saves;
 pub mod segment;

@@ -9,12 +9,13 @@ use super::mutation::Mutation;
 use super::origin::{Origin, Packed};
 use super::place::PlaceCode;
 use super::reads::Read;
+use super::recent::ReadSet;
 use super::saves::{Load, Store};
 use super::segment::{Extent, Operation, OperationKind, Segment};
 use super::shadow::{Cell, access, access_id};
 use super::{Communication, Output};
 use crate::event::RegSpan;
-use crate::id::CallId;
+use crate::id::{CallId, FunctionId};
 
 /// What a run of a block says beside its template.
 #[derive(Clone, Copy)]
@@ -58,28 +59,72 @@ impl<O: Output> Machine<O> {
         let copies = segment.copies;
         if copies {
             self.copying.clear();
+            self.data.settle(&mut self.threads[t]);
         }
-        for read in &segment.reads {
-            let thread = &mut self.threads[t];
-            self.data.read_for_sums(thread, *read, (call, segment.actor()), &mut segment.met);
-        }
-        for op in &mut segment.operations {
+        self.read_registers(t, segment, call);
+        let Segment { operations, read_set, .. } = segment;
+        for op in operations {
             let seq = run.seq + u64::from(op.step);
             match op.kind {
                 OperationKind::Read { .. } => self.read(t, op, call, seq),
                 OperationKind::Write { .. } => self.write(t, op, call, seq),
                 OperationKind::Load { .. } => self.load(t, op, call, copies, run),
-                OperationKind::Store { .. } => self.store(t, op, call, copies, run),
+                OperationKind::Store { .. } => self.store(t, (op, &mut *read_set), call, copies, run),
             }
             if self.data.saves.has_met() {
                 self.settle(t, seq);
             }
         }
-        for write in &segment.writes {
+        self.write_registers(t, segment, call, run.seq);
+    }
+
+    /// The reads that are not among the operations.
+    #[inline]
+    fn read_registers(&mut self, t: usize, segment: &mut Segment, call: CallId) {
+        let (thread, data, actor) = (&mut self.threads[t], &mut self.data, segment.actor());
+        let Segment { reads, in_set, read_set, met, function, .. } = segment;
+        let (set, others) = reads.split_at(*in_set);
+        if !set.is_empty() {
+            if read_set.read_all(&mut thread.recent) {
+                if !read_set.is_touched(t, None) {
+                    set.iter().for_each(|read| data.touch_own(thread, *function, read.span));
+                }
+            } else {
+                for read in set {
+                    if !data.read_recent(t, thread, read.span, (*function, read_set)) {
+                        data.read_for_sums(thread, *read, (call, actor), met);
+                    }
+                }
+            }
+        }
+        for read in others {
+            if thread.recent.has(read.span) {
+                data.settle(thread);
+            }
+            data.read_for_sums(thread, *read, (call, actor), met);
+        }
+    }
+
+    /// The writes that are not among the operations.
+    #[inline]
+    fn write_registers(&mut self, t: usize, segment: &Segment, call: CallId, seq: u64) {
+        let mut rest = &segment.writes[..];
+        if let Some((in_set, set)) = &segment.write_set
+            && self.restored.is_empty()
+        {
+            if !self.threads[t].recent.write_all(set) {
+                self.data.settle(&mut self.threads[t]);
+                self.threads[t].recent.write_all(set);
+            }
+            rest = &rest[*in_set..];
+        } else if segment.write_set.is_some() || !self.threads[t].recent.is_empty() {
+            self.data.settle(&mut self.threads[t]);
+        }
+        for write in rest {
             if write.loaded && self.is_restored(write.step, write.span) {
                 continue;
             }
-            let id = access_id(run.seq + u64::from(write.step), write.ordinal);
+            let id = access_id(seq + u64::from(write.step), write.ordinal);
             let reader = if write.seen { call.get() } else { 0 };
             let new = Cell { reader, ..Cell::written(id, call, write.actor) };
             self.threads[t].registers.write(write.span, new);
@@ -166,7 +211,14 @@ impl<O: Output> Machine<O> {
     }
 
     #[inline]
-    fn store(&mut self, t: usize, op: &mut Operation, call: CallId, copies: bool, run: &RunValues) {
+    fn store(
+        &mut self,
+        t: usize,
+        (op, read_set): (&mut Operation, &mut ReadSet),
+        call: CallId,
+        copies: bool,
+        run: &RunValues,
+    ) {
         let (thread, data) = (&mut self.threads[t], &mut self.data);
         let address = run.addresses[op.mem as usize];
         let seq = run.seq + u64::from(op.step);
@@ -180,10 +232,11 @@ impl<O: Output> Machine<O> {
         if let (Some(register), OperationKind::Store { read }) = (op.register, op.kind) {
             let (actor, value) = (op.actor, run.value(op));
             let store = Store { call, register, address, access, read, actor, value };
+            let function = thread.calls.top().map_or(FunctionId::FIRST, |top| top.function);
             if data.is_save(thread, &store, op.stack_relative) {
                 data.save(thread, store);
                 new.actor |= Cell::SAVE | Cell::SLOT;
-            } else {
+            } else if !data.read_recent(t, thread, register, (function, read_set)) {
                 let access = access_id(seq, read);
                 let read = Read { call, access, actor, extent: Extent::Whole };
                 data.read_register(thread, register, read, &mut op.hints);
@@ -209,15 +262,40 @@ impl<O: Output> Machine<O> {
 }
 
 impl<O: Output> Data<O> {
+    /// A read of a register, if what it finds is recent.
+    #[inline]
+    fn read_recent(
+        &mut self,
+        t: usize,
+        thread: &mut Thread,
+        span: RegSpan,
+        (function, set): (FunctionId, &mut ReadSet),
+    ) -> bool {
+        if set.read(&mut thread.recent, span) {
+            if !set.is_touched(t, Some(span)) {
+                self.touch_own(thread, function, span);
+            }
+            return true;
+        }
+        if thread.recent.has(span) {
+            self.settle(thread);
+        }
+        false
+    }
+
+    /// A function hands itself a register.
+    #[cold]
+    fn touch_own(&mut self, thread: &Thread, function: FunctionId, span: RegSpan) {
+        let function = Packed::step(function);
+        let pair = self.sums.pair(function, function, PlaceCode::REGISTER);
+        let (start, len) = (u64::from(span.offset), u64::from(span.size));
+        self.sums.touch(pair, PlaceCode::REGISTER, thread.mark, start, len);
+    }
+
     /// First time that a segment runs in a thread: the register bytes that it hands to itself.
     #[cold]
     fn touch_inside(&mut self, thread: &Thread, segment: &Segment) {
-        let function = Packed::step(segment.function);
-        let pair = self.sums.pair(function, function, PlaceCode::REGISTER);
-        for s in &segment.statics {
-            let (start, len) = (u64::from(s.register.offset), u64::from(s.register.size));
-            self.sums.touch(pair, PlaceCode::REGISTER, thread.mark, start, len);
-        }
+        segment.statics.iter().for_each(|s| self.touch_own(thread, segment.function, s.register));
     }
 
     fn give_inside(&mut self, segment: &Segment, run_seq: u64) {

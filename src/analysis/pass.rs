@@ -4,14 +4,14 @@
 
 use super::access::{self, AccessPlace, Insn};
 use super::block::Prepared;
-use super::data::{Data, Thread};
+use super::data::{Activation, Data, Thread};
 use super::ender::Ender;
 use super::interleaving::Interleaving;
 use super::mutation::Mutation;
 use super::operations::{Machine, RunValues};
 use super::place::SectionRange;
 use super::shadow::Registers;
-use super::stack::{Arrival, CallKind, Ending, Point, Transfer};
+use super::stack::{Arrival, CallKind, Ending, Frame, Point, Transfer};
 use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
 use super::{CodeMap, Details, Options, Output};
@@ -371,7 +371,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 impl<O: Output> Machine<O> {
     #[inline]
     fn transfer(&mut self, t: usize, transfer: Transfer<End>, here: Arrival) {
-        let Thread { calls, registers, .. } = &mut self.threads[t];
+        let thread = &mut self.threads[t];
+        let goes_on = |top: &Frame<End, Activation>| top.function == here.function;
+        if transfer != Transfer::None || !thread.calls.top().is_some_and(goes_on) {
+            self.data.settle(thread);
+        }
+        let Thread { calls, registers, .. } = thread;
         let without_tails = self.data.without(Mutation::Tails);
         let mut ender = Ender { data: &mut self.data, registers };
         match transfer {
@@ -391,7 +396,9 @@ impl<O: Output> Machine<O> {
 
     /// Ends what is alive.
     pub(super) fn end(&mut self) {
-        for Thread { calls, registers, .. } in &mut self.threads {
+        for thread in &mut self.threads {
+            self.data.settle(thread);
+            let Thread { calls, registers, .. } = thread;
             calls.end_all(&mut Ender { data: &mut self.data, registers });
         }
     }

@@ -22,6 +22,7 @@ impl<O: Output> Data<O> {
     /// frame.
     pub fn is_save(&self, thread: &mut Thread, store: &Store, stack_relative: bool) -> bool {
         !self.saves_are_literal()
+            && !thread.recent.has(store.register)
             && in_frame(thread, store.address, u64::from(store.register.size), stack_relative)
             && (is_foreign(&mut thread.registers, store.call, store.register)
                 || self.without(Mutation::OwnStores))
@@ -66,6 +67,7 @@ impl<O: Output> Data<O> {
             return false;
         }
         let Some(index) = self.restored_save(load) else { return false };
+        self.settle(thread);
         if !self.without(Mutation::OldWriters) {
             let pieces = std::mem::take(&mut self.saves.list[index as usize].pieces);
             for piece in &pieces {

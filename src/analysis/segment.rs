@@ -5,6 +5,7 @@
 use super::access::{Access, AccessPlace, Insn, SaveRule, mask};
 use super::flows::FlowHint;
 use super::memory::PageIndex;
+use super::recent::{ReadSet, WriteSet};
 use super::again::{Again, Met};
 use super::sums::{Actors, EdgeHint};
 use crate::event::{BlockDef, RegSpan};
@@ -124,10 +125,15 @@ pub struct Segment {
     pub function: FunctionId,
     /// Register reads that are not among the operations, and what they met last.
     pub reads: Vec<RegisterRead>,
+    /// The first of them, so many, as a set.
+    pub in_set: usize,
+    pub read_set: ReadSet,
     pub met: Met,
     pub operations: Vec<Operation>,
     /// Register writes that are not among the operations.
     pub writes: Vec<RegisterWrite>,
+    /// The first of them, so many, as a set, if it may be used.
+    pub write_set: Option<(usize, WriteSet)>,
     pub statics: Vec<Static>,
     pub static_bytes: u64,
     pub static_unique: u64,
@@ -165,6 +171,10 @@ impl Segment {
         }
         operations.shrink_to_fit();
         self.operations = operations;
+        if actors == Actors::Functions {
+            self.in_set = self.read_set.take(&mut self.reads);
+            self.write_set = WriteSet::of(&mut self.writes);
+        }
     }
 
     /// Who reads and writes in it, where actors are functions.
@@ -334,9 +344,12 @@ impl<'a> Builder<'a> {
             steps: 0,
             function,
             reads: Vec::new(),
+            in_set: 0,
+            read_set: ReadSet::default(),
             met: Met::new(function),
             operations: Vec::new(),
             writes: Vec::new(),
+            write_set: None,
             statics: Vec::new(),
             static_bytes: 0,
             static_unique: 0,

@@ -20,6 +20,10 @@ pub type AccessId = u64;
 /// Marks the writes that no step made.
 pub const KERNEL_WRITE: AccessId = 1 << 63;
 
+/// Marks writes of registers whose step is not known, as nothing asks for it: see
+/// [`Recent`](super::recent::Recent).
+pub const RECENT_WRITE: AccessId = 1 << 62;
+
 #[inline]
 pub fn access_id(seq: u64, ordinal: u16) -> AccessId {
     seq << 16 | u64::from(ordinal)
@@ -28,7 +32,7 @@ pub fn access_id(seq: u64, ordinal: u16) -> AccessId {
 /// The access of a step.
 #[inline]
 pub fn access(id: AccessId) -> Option<AccessRef> {
-    if id >= KERNEL_WRITE {
+    if id >= RECENT_WRITE {
         return None;
     }
     let seq = Seq::new(id >> 16)?;

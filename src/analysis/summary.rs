@@ -153,6 +153,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 sums.bytes += segment.static_bytes * segment.count;
                 sums.unique += segment.static_unique * segment.count;
                 sums.transfers += segment.static_transfers * segment.count;
+                let (bytes, unique, transfers) = segment.read_set.sums();
+                sums.bytes += bytes;
+                sums.unique += unique;
+                sums.transfers += transfers;
                 continue;
             }
             for s in &segment.statics {
