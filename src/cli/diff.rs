@@ -39,10 +39,10 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let db = args.database.open()?;
-    // Says what is wrong with it, in words, if anything is.
-    let other = crate::query::problems(&crate::store::open::open(&args.other, false)?)?;
-    let list = diff::differences(&db, &args.other)?;
+    let second = Database { db: args.other, trust: args.database.trust };
+    let db = args.database.open_with(&second)?;
+    let other = crate::query::problems(&*second.open_silently()?)?;
+    let list = diff::differences(&db)?;
     if args.picture.is_some() || args.output.is_some() {
         let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
         let mut graph = diff::graph(&list, args.top.max(2));

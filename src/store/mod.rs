@@ -1,5 +1,6 @@
 //! The database: schema, columnar writers, and what makes it complete or refused.
 
+pub mod catalog;
 mod ids;
 pub mod open;
 pub mod row;

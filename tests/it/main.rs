@@ -9,6 +9,7 @@ mod csi;
 mod dcfg;
 mod export;
 mod fir;
+mod foreign;
 mod formats;
 mod graph;
 mod inputs;
