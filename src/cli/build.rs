@@ -1,4 +1,5 @@
 use super::options::{self, Saves};
+use super::say::say;
 use crate::diagnostics::Severity;
 use crate::load::{Detail, ElfInput, Options, Report};
 use anyhow::Context;
@@ -6,8 +7,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Loads traces and ELF files into a new database
 #[derive(clap::Args)]
@@ -114,26 +113,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         jobs: args.jobs.unwrap_or(cores.saturating_sub(1)).max(1),
         ..args.how.options(output.clone())
     };
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = interrupted.clone();
-    // A second interrupt ends the process as usual; without a handler the first one would leave a
-    // part of a file.
-    let _ = ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
     let bar = progress_bar(quiet);
     let report = crate::load::load(&options, &mut |so_far| {
         bar.set_length(so_far.total.max(so_far.bytes));
         bar.set_position(so_far.bytes);
-        interrupted.load(Ordering::Relaxed)
+        false
     });
     bar.finish_and_clear();
     let report = report?;
     say_problems(&report, quiet);
     if !quiet {
-        eprintln!(
+        say!(
             "addfg: {}: {}{} calls of {} functions ({})",
             output.display(),
             if report.steps > 0 { format!("{} steps, ", report.steps) } else { String::new() },
@@ -168,7 +158,7 @@ pub fn say_problems(report: &Report, quiet: bool) {
         }
         let at = if d.position.is_empty() { String::new() } else { format!("{}: ", d.position) };
         let times = if row.count > 1 { format!(" ({} times)", row.count) } else { String::new() };
-        eprintln!(
+        say!(
             "addfg: {}: {at}{}{times}; {}",
             d.severity.name(),
             crate::text::visible(&d.message),

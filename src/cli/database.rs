@@ -1,5 +1,6 @@
 //! The database that a command asks.
 
+use super::say::say;
 use crate::store::open::{self, Opening, Reach, Trust};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -42,7 +43,7 @@ impl Database {
 
     pub fn say_problems(&self, reading: &Reading) -> anyhow::Result<()> {
         for problem in crate::query::problems(reading)? {
-            eprintln!("addfg: {}: {problem}", self.db.display());
+            say!("addfg: {}: {problem}", self.db.display());
         }
         Ok(())
     }

@@ -2,6 +2,7 @@ use super::database::Database;
 use super::options;
 use super::output::write_output;
 use super::pictures;
+use super::say::say;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::views::diff;
@@ -89,7 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     report.finish()?;
     if left > 0 {
-        eprintln!("addfg: {left} smaller differences are not listed; --limit 0 lists all");
+        say!("addfg: {left} smaller differences are not listed; --limit 0 lists all");
     }
     write_output(None, &text)
 }

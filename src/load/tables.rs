@@ -9,7 +9,7 @@ use crate::event::Carries;
 use crate::id::ProcessId;
 use crate::image::{self, AddressSpace, Image};
 use crate::store::writer::Writer;
-use crate::trace::input::Input;
+use crate::trace::input::{Input, Witness};
 use crate::trace::{Format, Listener};
 use duckdb::Connection;
 use std::sync::Arc;
@@ -123,10 +123,11 @@ impl Listener for Load<'_> {
 pub fn build(
     options: &Options,
     images: Vec<(Image, Option<u64>)>,
-    inputs: Vec<Input>,
+    mut inputs: Vec<Input>,
     format: &'static dyn TableLoader,
     progress: &mut dyn FnMut(Progressed) -> bool,
 ) -> Result<Report, BuildError> {
+    let witnesses: Vec<_> = inputs.iter_mut().filter_map(Input::witness).collect();
     let mut traces: Vec<_> = inputs.iter().map(|i| TraceFile::of(i, format.name())).collect();
     let total = inputs.iter().map(Input::size).sum::<Option<u64>>().unwrap_or(0);
     let placed = images.iter().map(|(_, bias)| bias.is_some()).collect();
@@ -166,6 +167,7 @@ pub fn build(
     files.write(&connection)?;
     let limit = Limit::new(options.memory_limit).bytes();
     derived_within(&connection, Budget { calls: loaded.calls, limit })?;
+    witnesses.iter().try_for_each(Witness::check)?;
     writer.commit(connection)?;
     let Filled { steps, calls, functions, .. } = loaded;
     Ok(Report { format: format.name(), steps, calls, functions, diagnostics })

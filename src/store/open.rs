@@ -43,6 +43,23 @@ pub fn is_duckdb(path: &Path) -> bool {
         && head[8..] == *b"DUCK"
 }
 
+/// The rule of what a build replaces: databases that an addfg made.
+pub fn only_databases(path: &Path) -> Option<&'static str> {
+    let ours = || {
+        let connection =
+            config(AccessMode::ReadOnly).and_then(|c| Connection::open_with_flags(path, c)).ok()?;
+        duckdb_version(&connection)
+    };
+    let empty = path.metadata().is_ok_and(|found| found.len() == 0);
+    (!empty && (!is_duckdb(path) || ours().is_none()))
+        .then_some("is no database of addfg that can be read; --force replaces only those")
+}
+
+/// The rule of what a picture, a page or an export replaces: all but databases.
+pub fn no_databases(path: &Path) -> Option<&'static str> {
+    (is_duckdb(path) || sqlite::is_sqlite(path)).then_some("is a database: -o names the output")
+}
+
 /// What a connection may do to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {

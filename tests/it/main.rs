@@ -8,6 +8,7 @@ mod bottom_up;
 mod csi;
 mod dcfg;
 mod export;
+mod files;
 mod fir;
 mod foreign;
 mod formats;
