@@ -52,10 +52,14 @@ pub struct How {
     /// it)
     #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
     pub through: Vec<String>,
+    /// Take ELF files that do not fit the trace, too
+    #[arg(long)]
+    pub force_elf: bool,
     /// Replace an existing database
     #[arg(long)]
     pub force: bool,
-    /// Memory above which the build ends, in MiB [default: three quarters of the machine's]
+    /// Memory above which the build ends, in MiB [default: three quarters of what is
+    /// available]
     #[arg(long, value_name = "MIB")]
     pub memory_limit: Option<u64>,
     /// Say nothing but errors
@@ -72,6 +76,7 @@ impl How {
             literal_saves: self.saves == Saves::Literal,
             through: self.through,
             force: self.force,
+            force_elf: self.force_elf,
             memory_limit: self.memory_limit.unwrap_or(0) << 20,
             ..Options::new(output)
         }

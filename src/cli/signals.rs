@@ -2,7 +2,7 @@
 
 use super::say::say;
 use crate::files;
-use signal_hook::consts::{SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGABRT, SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 /// Removes what is not whole, and ends the process. Nothing else is torn down: other threads run
@@ -62,10 +62,16 @@ pub fn hand_on(program: u32) {
 /// Limits that writing meets are errors of writing; reading what is no longer there ends addfg with
 /// a message.
 pub fn make_faults_errors() {
-    // SAFETY: to ignore a signal is always allowed. The handler of SIGBUS runs in the thread that
-    // read a mapped file, in our own code or a copy of bytes, which holds no lock; it never returns.
+    // SAFETY: to ignore a signal is always allowed. The handlers run in the thread that
+    // read a mapped file, in our own code or a copy of bytes, or that gave up: neither holds a lock
+    // of the allocator. They never return.
     unsafe {
         libc::signal(SIGXFSZ, libc::SIG_IGN);
+        // By Rust and by DuckDB, when memory cannot be had.
+        let _ = signal_hook::low_level::register(SIGABRT, || {
+            say!("addfg: ended for want of memory, or by a defect; files are as they were");
+            end(2)
+        });
         let _ = signal_hook::low_level::register(SIGBUS, || {
             say!(
                 "addfg: a file became shorter, or could not be read, while it was read; files are as they were"

@@ -9,6 +9,7 @@ mod dictionary;
 mod error;
 mod events;
 mod finish;
+mod fit;
 mod front;
 pub mod instructions;
 mod intake;

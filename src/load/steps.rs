@@ -89,7 +89,10 @@ pub fn build(
     let Pass { code, insns, defs, machine, .. } = pass;
     code.through.check()?;
     let space = space.borrow();
-    fits(&code, &space, insns.iter().map(|i| i.def.address))?;
+    if !options.force_elf {
+        fits(&code, &space, insns.iter().map(|i| i.def.address))?;
+        front.fits.check(&space)?;
+    }
     // All senders go, so that the writer ends.
     drop(machine);
     let connection = writer.join()?;

@@ -101,7 +101,14 @@ impl Load<'_> {
     }
 }
 
+/// Memory for DuckDB, in bytes, where tables are filled from others: what grows with the input.
+const POOL: std::ops::RangeInclusive<u64> = 64 << 20..=1 << 30;
+
 impl Listener for Load<'_> {
+    fn memory(&self) -> u64 {
+        self.limit.left()
+    }
+
     fn diagnostic(&mut self, diagnostic: Diagnostic) {
         if let Err(error) = self.problem(diagnostic) {
             self.failed.get_or_insert(error);
@@ -138,13 +145,16 @@ pub fn build(
     let mut writer = Writer::create(&options.output, options.force)?;
     // Nothing is sent: these formats append for themselves.
     let connection = writer.join()?;
+    let limit = Limit::new(options.memory_limit);
+    let pool = (limit.bytes() / 4).clamp(*POOL.start(), *POOL.end());
+    connection.execute_batch(&format!("SET memory_limit = '{pool}B'"))?;
     let mut load = Load {
         connection: &connection,
         space: Arc::new(AddressSpace::new(images)),
         placed,
         detail: options.detail,
         files: Files::default(),
-        limit: Limit::new(options.memory_limit),
+        limit,
         strict: options.strict,
         output: options.output.display().to_string(),
         consumed: 0,
@@ -165,8 +175,7 @@ pub fn build(
     let (sections, loads) = (dictionary::sections(&space), |_| (Some(ProcessId::FIRST), None));
     dictionary::images(&connection, &space, loads, &sections, &mut files)?;
     files.write(&connection)?;
-    let limit = Limit::new(options.memory_limit).bytes();
-    derived_within(&connection, Budget { calls: loaded.calls, limit })?;
+    derived_within(&connection, Budget { calls: loaded.calls, limit: limit.bytes() })?;
     witnesses.iter().try_for_each(Witness::check)?;
     writer.commit(connection)?;
     let Filled { steps, calls, functions, .. } = loaded;

@@ -16,6 +16,7 @@ mod graph;
 mod inputs;
 mod installed;
 mod limits;
+mod memory;
 mod naive;
 mod oracle;
 mod plugin;

@@ -172,11 +172,13 @@ impl Input {
     /// The whole input as one chunk and, behind a damaged compressed one, the error that ended it;
     /// Malformed if it is longer than `limit` bytes.
     pub fn whole(self, limit: usize) -> Result<(Chunk, Option<TraceError>), TraceError> {
-        let too_long = |name: &str| TraceError::Malformed {
+        let too_long = |name: &str| {
+            TraceError::Malformed {
             name: name.to_string(),
             position: format!("byte {limit}"),
             message: format!("longer than {limit} bytes, the limit for this format"),
-            remedy: "record a shorter run".into(),
+            remedy: "record a shorter run; a plain file needs less memory than a compressed one or a pipe".into(),
+        }
         };
         match self.source {
             Source::Mapped(map) if map.len() > limit => Err(too_long(&self.name)),
