@@ -43,6 +43,7 @@ pub static DATABASE: LazyLock<PathBuf> = LazyLock::new(|| {
         through: Vec::new(),
         strict: false,
         force: true,
+        force_elf: false,
         memory_limit: 0,
         jobs: 1,
         mutation: None,

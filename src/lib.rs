@@ -7,7 +7,7 @@
 //!
 //! | room | what it does |
 //! |---|---|
-//! | [`id`], [`diagnostics`], [`text`], [`event`] | ids, problems met, text for people, the words that readers speak |
+//! | [`id`], [`diagnostics`], [`text`], [`files`], [`event`] | ids, problems met, text for people, files that are whole or not there, the words that readers speak |
 //! | [`registers`] | the registers of each instruction set, and their names |
 //! | [`trace`] | parses logs, one file a format: bytes to records, and nothing more |
 //! | [`image`] | what ELF and DWARF know: functions, sections, variables, lines |
@@ -70,6 +70,7 @@ pub mod cli;
 pub mod diagnostics;
 pub mod event;
 pub mod export;
+pub mod files;
 pub mod graph;
 pub mod id;
 pub mod image;

@@ -7,7 +7,7 @@ fn main() -> ExitCode {
             if addfg::cli::is_closed_pipe(&error) {
                 return ExitCode::SUCCESS;
             }
-            eprintln!("addfg: {error:#}");
+            addfg::cli::say_error(&error);
             ExitCode::from(2)
         }
     }

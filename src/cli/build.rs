@@ -1,4 +1,5 @@
 use super::options::{self, Saves};
+use super::say::say;
 use crate::diagnostics::Severity;
 use crate::load::{Detail, ElfInput, Options, Report};
 use anyhow::Context;
@@ -6,8 +7,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Loads traces and ELF files into a new database
 #[derive(clap::Args)]
@@ -53,10 +52,14 @@ pub struct How {
     /// it)
     #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
     pub through: Vec<String>,
+    /// Take ELF files that do not fit the trace, too
+    #[arg(long)]
+    pub force_elf: bool,
     /// Replace an existing database
     #[arg(long)]
     pub force: bool,
-    /// Memory above which the build ends, in MiB [default: three quarters of the machine's]
+    /// Memory above which the build ends, in MiB [default: three quarters of what is
+    /// available]
     #[arg(long, value_name = "MIB")]
     pub memory_limit: Option<u64>,
     /// Say nothing but errors
@@ -73,6 +76,7 @@ impl How {
             literal_saves: self.saves == Saves::Literal,
             through: self.through,
             force: self.force,
+            force_elf: self.force_elf,
             memory_limit: self.memory_limit.unwrap_or(0) << 20,
             ..Options::new(output)
         }
@@ -114,26 +118,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         jobs: args.jobs.unwrap_or(cores.saturating_sub(1)).max(1),
         ..args.how.options(output.clone())
     };
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = interrupted.clone();
-    // A second interrupt ends the process as usual; without a handler the first one would leave a
-    // part of a file.
-    let _ = ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
     let bar = progress_bar(quiet);
     let report = crate::load::load(&options, &mut |so_far| {
         bar.set_length(so_far.total.max(so_far.bytes));
         bar.set_position(so_far.bytes);
-        interrupted.load(Ordering::Relaxed)
+        false
     });
     bar.finish_and_clear();
     let report = report?;
     say_problems(&report, quiet);
     if !quiet {
-        eprintln!(
+        say!(
             "addfg: {}: {}{} calls of {} functions ({})",
             output.display(),
             if report.steps > 0 { format!("{} steps, ", report.steps) } else { String::new() },
@@ -168,7 +163,7 @@ pub fn say_problems(report: &Report, quiet: bool) {
         }
         let at = if d.position.is_empty() { String::new() } else { format!("{}: ", d.position) };
         let times = if row.count > 1 { format!(" ({} times)", row.count) } else { String::new() };
-        eprintln!(
+        say!(
             "addfg: {}: {at}{}{times}; {}",
             d.severity.name(),
             crate::text::visible(&d.message),

@@ -1,5 +1,6 @@
 use super::database::Database;
 use super::output::write_output;
+use super::say::say;
 use crate::graph::{Stubs, resolve_function};
 use crate::id::FunctionId;
 use crate::render::rows::{RowFormat, RowWriter};
@@ -72,7 +73,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let list = if let Some(wanted) = args.times {
         let clock = calls::clock(&db)?;
         if wanted == Unit::Seconds && clock == Clock::Ticks {
-            eprintln!("addfg: the trace does not say how many ticks a second has: these are ticks");
+            say!("addfg: the trace does not say how many ticks a second has: these are ticks");
         }
         let clock = if wanted == Unit::Ticks { Clock::Ticks } else { clock };
         let by = if args.by_stack { calls::By::Stack } else { calls::By::Function };

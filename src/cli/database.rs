@@ -1,5 +1,7 @@
 //! The database that a command asks.
 
+use super::say::say;
+use crate::store::open::{self, Opening, Reach, Trust};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -8,27 +10,53 @@ use std::rc::Rc;
 pub struct Database {
     /// Database that `addfg build` made
     pub db: PathBuf,
+    /// Go on where the database defines views that addfg did not make
+    #[arg(long)]
+    pub trust: bool,
 }
 
 impl Database {
     /// Says on standard error what was lost or not understood when it was built.
     pub fn open(&self) -> anyhow::Result<Reading> {
         let reading = self.open_silently()?;
-        for problem in crate::query::problems(&reading)? {
-            eprintln!("addfg: {}: {problem}", self.db.display());
-        }
+        self.say_problems(&reading)?;
         Ok(reading)
     }
 
     /// For commands that say it themselves.
     pub fn open_silently(&self) -> anyhow::Result<Reading> {
-        let connection = Rc::new(crate::store::open::open(&self.db, false)?);
+        self.open_to_write(Reach::Nothing)
+    }
+
+    /// For commands that have DuckDB write files, silently, too.
+    pub fn open_to_write(&self, reach: Reach) -> anyhow::Result<Reading> {
+        let opening = Opening { trust: self.trust(), reach, ..Opening::READ };
+        Ok(self.reading(open::open_as(&self.db, opening)?))
+    }
+
+    /// With another one in it, called `other`.
+    pub fn open_with(&self, other: &Database) -> anyhow::Result<Reading> {
+        let reading = self.reading(open::open_both(&self.db, &other.db, self.trust())?);
+        self.say_problems(&reading)?;
+        Ok(reading)
+    }
+
+    pub fn say_problems(&self, reading: &Reading) -> anyhow::Result<()> {
+        for problem in crate::query::problems(reading)? {
+            say!("addfg: {}: {problem}", self.db.display());
+        }
+        Ok(())
+    }
+
+    pub fn trust(&self) -> Trust {
+        if self.trust { Trust::Anything } else { Trust::Schema }
+    }
+
+    fn reading(&self, connection: duckdb::Connection) -> Reading {
         let mut spilled = self.db.clone().into_os_string();
         spilled.push(".tmp");
-        Ok(Reading {
-            connection,
-            spilled: crate::store::open::is_duckdb(&self.db).then(|| spilled.into()),
-        })
+        let spilled = open::is_duckdb(&self.db).then(|| spilled.into());
+        Reading { connection: Rc::new(connection), spilled }
     }
 }
 

@@ -2,6 +2,7 @@ use super::database::Database;
 use super::options;
 use super::output::write_output;
 use super::pictures;
+use super::say::say;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::views::diff;
@@ -39,10 +40,10 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let db = args.database.open()?;
-    // Says what is wrong with it, in words, if anything is.
-    let other = crate::query::problems(&crate::store::open::open(&args.other, false)?)?;
-    let list = diff::differences(&db, &args.other)?;
+    let second = Database { db: args.other, trust: args.database.trust };
+    let db = args.database.open_with(&second)?;
+    let other = crate::query::problems(&*second.open_silently()?)?;
+    let list = diff::differences(&db)?;
     if args.picture.is_some() || args.output.is_some() {
         let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
         let mut graph = diff::graph(&list, args.top.max(2));
@@ -89,7 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     report.finish()?;
     if left > 0 {
-        eprintln!("addfg: {left} smaller differences are not listed; --limit 0 lists all");
+        say!("addfg: {left} smaller differences are not listed; --limit 0 lists all");
     }
     write_output(None, &text)
 }

@@ -1,6 +1,8 @@
 use super::database::Database;
 use super::options;
+use super::say::say;
 use crate::export::{self, Export, Made, Options, Overwrite};
+use crate::store::open::Reach;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,23 +40,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let stem = args.database.db.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let output = args.output.unwrap_or_else(|| export.file.replace('*', &stem).into());
     let options = Options { tables: args.tables, arrows: (args.arrows > 0).then_some(args.arrows) };
-    let db = if args.quiet { args.database.open_silently()? } else { args.database.open()? };
+    let part = crate::files::part(&output);
+    let db = args.database.open_to_write(Reach::Folder(&part))?;
+    if !args.quiet {
+        args.database.say_problems(&db)?;
+    }
     if output.as_os_str() == "-" {
         let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         export::stream(&db, export, &options, &mut out)?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
-    // Without a handler an interrupt would leave a part of a file.
-    let unfinished = export::part(&output);
-    let _ = ctrlc::set_handler(move || {
-        export::remove(&unfinished);
-        std::process::exit(130);
-    });
     let overwrite = if args.force { Overwrite::Replace } else { Overwrite::Refuse };
     export::write(&db, export, &options, &output, overwrite)?;
     if !args.quiet {
-        eprintln!("addfg: wrote {}{}", output.display(), if folder { " (folder)" } else { "" });
+        say!("addfg: wrote {}{}", output.display(), if folder { " (folder)" } else { "" });
     }
     Ok(ExitCode::SUCCESS)
 }

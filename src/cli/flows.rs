@@ -1,4 +1,5 @@
 use super::database::Database;
+use super::say::say;
 use crate::graph::resolve_function;
 use crate::render::rows::RowFormat;
 use crate::text::human_count;
@@ -54,19 +55,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         );
         let rows = flows::grouped(&db, pair, limit)?.write(&db, args.format, &mut out)?;
         if dependences && rows == args.limit {
-            eprintln!("addfg: the first {rows}; --limit 0 lists all, --group sums them");
+            say!("addfg: the first {rows}; --limit 0 lists all, --group sums them");
         }
     } else if dependences {
         let rows = flows::dependences(&db, pair, limit)?.write(&db, args.format, &mut out)?;
         if rows == args.limit {
-            eprintln!("addfg: the first {rows}; --limit 0 lists all, --group sums them");
+            say!("addfg: the first {rows}; --limit 0 lists all, --group sums them");
         }
     } else {
         let found = flows::communications(&db, pair, limit)?;
         let rows = found.listing.write(&db, args.format, &mut out)?;
         if rows == args.limit && found.transfers > limit {
             let all = human_count(found.transfers);
-            eprintln!(
+            say!(
                 "addfg: the first {rows} of {all} transfers; --limit 0 lists all, --group sums them"
             );
         }

@@ -1,4 +1,5 @@
 use super::database::Database;
+use super::say::say;
 use crate::graph::resolve_function;
 use crate::render::rows::RowFormat;
 use crate::views::instances::instances;
@@ -31,7 +32,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let rows = list.write(&db, args.format, &mut out)?;
     if rows == args.limit {
-        eprintln!("addfg: the first {rows} calls; --limit 0 lists all");
+        say!("addfg: the first {rows} calls; --limit 0 lists all");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,6 +2,7 @@ use super::database::Database;
 use super::options::{self, OwnAllocator};
 use super::output::write_output;
 use super::pictures;
+use super::say::say;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::replay::Volume;
 use crate::replay::allocations::Site;
@@ -177,7 +178,7 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut dyn Write) -> any
         write_each(&heap, &mut report)?;
         report.finish()?;
         if usize::try_from(found.count).is_ok_and(|all| all > found.each.len()) {
-            eprintln!(
+            say!(
                 "addfg: the first {} of {} allocations; --limit 0 lists all",
                 found.each.len(),
                 found.count
@@ -187,23 +188,23 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut dyn Write) -> any
         let rows = write_sites(&heap, limit, &mut report)?;
         report.finish()?;
         if rows > limit {
-            eprintln!("addfg: {limit} of {rows} rows; --limit 0 lists all");
+            say!("addfg: {limit} of {rows} rows; --limit 0 lists all");
         }
     }
     if found.calls == 0 {
-        eprintln!(
+        say!(
             "addfg: no call of malloc, operator new or the like is in this run; names come from the symbols of --elf FILE, and --allocator \
              tells of others"
         );
     }
     if found.unknown > 0 {
-        eprintln!(
+        say!(
             "addfg: {} calls of allocation functions left out: the trace does not tell their arguments or results",
             found.unknown
         );
     }
     if found.overlapped > 0 {
-        eprintln!(
+        say!(
             "addfg: {} allocations end, unfreed, where a later one takes their place: calls that freed them are not in the run",
             found.overlapped
         );

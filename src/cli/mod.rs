@@ -23,6 +23,8 @@ mod paths;
 mod pictures;
 mod record;
 mod report;
+mod say;
+mod signals;
 mod slice;
 mod sql;
 mod verify;
@@ -67,7 +69,12 @@ enum Command {
 }
 
 pub fn main() -> anyhow::Result<ExitCode> {
-    match Cli::parse().command {
+    let command = Cli::parse().command;
+    signals::make_faults_errors();
+    if !matches!(command, Command::Record(_)) {
+        signals::end_on_signals();
+    }
+    match command {
         Command::Build(args) => build::run(args),
         Command::Record(args) => record::run(args),
         Command::Info(args) => info::run(args),
@@ -98,6 +105,11 @@ pub fn main() -> anyhow::Result<ExitCode> {
             output::write_output(None, &text)
         }
     }
+}
+
+/// Says an error with its causes on standard error.
+pub fn say_error(error: &anyhow::Error) {
+    say::say!("addfg: {error:#}");
 }
 
 /// Whether an error is that nobody reads standard output any more: no error.

@@ -1,5 +1,7 @@
 //! Where reports go.
 
+use crate::files;
+use crate::store::open::no_databases;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,7 +10,7 @@ use std::process::ExitCode;
 pub fn write_output(path: Option<&Path>, text: &[u8]) -> anyhow::Result<ExitCode> {
     match path.filter(|p| p.as_os_str() != "-") {
         Some(path) => {
-            std::fs::write(path, text).map_err(|e| anyhow::anyhow!("{}: {e}", path.display()))?;
+            files::write(path, text, no_databases)?;
         }
         None => {
             let mut out = std::io::stdout().lock();

@@ -2,6 +2,7 @@ use super::database::Database;
 use super::options;
 use super::output::write_output;
 use super::pictures;
+use super::say::say;
 use crate::graph::resolve_function;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter};
@@ -71,9 +72,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let list = paths::executed(found.function_id, listing::limit(args.limit));
     let rows = list.write(&db, args.format, &mut text)?;
     if rows == 0 {
-        eprintln!("addfg: no frame of {shown} holds a path; --all lists those that it has");
+        say!("addfg: no frame of {shown} holds a path; --all lists those that it has");
     } else if rows == args.limit {
-        eprintln!("addfg: the first {rows} paths; --limit 0 lists all");
+        say!("addfg: the first {rows} paths; --limit 0 lists all");
     }
     write_output(None, &text)
 }
@@ -106,7 +107,7 @@ fn list_all(args: &Args, function: &PathFunction, shown: &str) -> anyhow::Result
     }
     report.finish()?;
     if args.number.is_none() && total > limit {
-        eprintln!("addfg: the first {limit} of {total} paths; --limit 0 lists all");
+        say!("addfg: the first {limit} of {total} paths; --limit 0 lists all");
     }
     Ok(ExitCode::SUCCESS)
 }

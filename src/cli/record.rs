@@ -1,5 +1,8 @@
 use super::build::{How, say_problems};
+use super::say::say;
+use super::signals;
 use crate::diagnostics::Severity;
+use crate::files::{self, Kind, Output};
 use crate::load;
 use crate::record::recorder::Recorder;
 use crate::record::{self, Part, Plan, Processes, Recording};
@@ -51,15 +54,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let quiet = args.how.quiet;
     let options = args.how.options(output.clone());
     load::refuse_existing(&options)?;
-    if let Some(kept) = args.keep.as_ref().filter(|kept| kept.exists() && !options.force) {
-        anyhow::bail!("{} exists; --force replaces it", kept.display());
-    }
+    let rule = if options.force { record::only_recordings } else { files::nothing };
     let recorder = match &args.qemu {
         Some(emulator) => Recorder::qemu(emulator)?,
         None => Recorder::valgrind()?,
     };
-    // The terminal interrupts the program, too: its recording is to be finished.
-    let _ = ctrlc::set_handler(|| {});
     let plan = Plan {
         command: args.command,
         processes: if args.follow { Processes::All } else { Processes::First },
@@ -68,9 +67,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         } else {
             Part::Calls { from: args.from, until: args.until }
         },
-        keep: args.keep,
+        keep: match &args.keep {
+            Some(path) => Some(Output::begin(path, Kind::File, rule)?),
+            None => None,
+        },
     };
-    let (recording, input) = Recording::start(&recorder, &plan)?;
+    let (recording, input) = Recording::start(&recorder, plan)?;
+    signals::hand_on(recording.program());
     let (began, mut bytes) = (Instant::now(), 0);
     let bar = bar(quiet);
     let built = load::load_inputs(&options, vec![input], &mut |so_far| {
@@ -83,7 +86,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let report = built?;
     say_problems(&report, quiet);
     if !quiet {
-        eprintln!(
+        say!(
             "addfg: {}: {}, {} calls of {} functions; see them: addfg graph {0} -o {}",
             output.display(),
             pace(report.steps, bytes, began.elapsed()),

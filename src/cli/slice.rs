@@ -2,6 +2,7 @@ use super::database::Database;
 use super::options;
 use super::output::write_output;
 use super::pictures;
+use super::say::say;
 use crate::id::InstructionId;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter};
@@ -95,11 +96,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for (what, names) in ["comes from", "goes to"].into_iter().zip(found.outside()) {
         if !names.is_empty() {
             let names = names.iter().map(|(name, bytes)| format!("{} ({bytes} B)", visible(name)));
-            eprintln!("addfg: {what} {}", names.collect::<Vec<_>>().join(", "));
+            say!("addfg: {what} {}", names.collect::<Vec<_>>().join(", "));
         }
     }
     if usize::try_from(all).is_ok_and(|all| all > limit) {
-        eprintln!(
+        say!(
             "addfg: {limit} of {all} {what} of the slice; --limit 0 lists all, --group sums them by instruction"
         );
     }
@@ -119,7 +120,7 @@ fn dependences(db: &duckdb::Connection, args: &Args) -> anyhow::Result<ExitCode>
     let rows = list.write(db, args.format, &mut text)?;
     write_output(None, &text)?;
     if i64::try_from(rows) == Ok(most) {
-        eprintln!("addfg: the nearest {rows} of the slice; --limit 0 lists all");
+        say!("addfg: the nearest {rows} of the slice; --limit 0 lists all");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,18 @@
+use super::database::Database;
 use crate::render::rows::RowFormat;
+use crate::store::open::{Mode, Opening, Reach, open_as};
 use crate::views::listing::Listing;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Runs ad-hoc SQL (DuckDB's) on a database, read-only unless --write
+///
+/// Without --write and --files it changes nothing: not the database, and no other file.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Database that `addfg build` made
-    db: PathBuf,
+    #[command(flatten)]
+    database: Database,
     /// The query [default: from -f, else from standard input]
     query: Option<String>,
     /// File with the query
@@ -17,6 +21,9 @@ pub struct Args {
     /// Allow changes to the database
     #[arg(long)]
     write: bool,
+    /// Let the query read and write other files (COPY, ATTACH, read_csv, ...)
+    #[arg(long)]
+    files: bool,
     #[arg(long, default_value = "table")]
     format: RowFormat,
 }
@@ -32,7 +39,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             text
         }
     };
-    let connection = crate::store::open::open(&args.db, args.write)?;
+    let opening = Opening {
+        mode: if args.write { Mode::Write } else { Mode::Read },
+        trust: args.database.trust(),
+        reach: if args.files { Reach::Everything } else { Reach::Nothing },
+    };
+    let connection = open_as(&args.database.db, opening)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     Listing::new(&sql, []).write(&connection, args.format, &mut out)?;
     Ok(ExitCode::SUCCESS)

@@ -16,10 +16,8 @@ pub enum ExportError {
     Io(#[from] std::io::Error),
     #[error("cannot write {path}")]
     File { path: String, source: std::io::Error },
-    #[error("{path} exists; --force replaces it")]
-    Exists { path: String },
-    #[error("{path} is a database: -o names the export")]
-    Database { path: String },
+    #[error(transparent)]
+    Made(#[from] crate::files::FileError),
     #[error("{format} makes {what}: name one with -o instead of -")]
     NoStream { format: &'static str, what: &'static str },
     #[error("{processes} processes: a graph without its program is written of one; give --elf")]

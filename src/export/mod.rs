@@ -4,9 +4,12 @@
 //! DuckDB itself, which spills to disk: no export needs memory in proportion to the trace. A file
 //! gets its name when it is complete.
 
+use crate::files::{self, Kind, Output};
+use crate::store::open::{is_duckdb, no_databases};
+use crate::store::sqlite;
 use duckdb::Connection;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 mod callgrind;
 mod calls;
@@ -153,30 +156,6 @@ pub fn find(name: &str) -> Option<&'static Export> {
     EXPORTS.iter().find(|e| e.name == name)
 }
 
-/// The name under which a file or folder is written until it is complete.
-pub fn part(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    name.into()
-}
-
-/// Removes what is left of an unfinished export.
-pub fn remove(part: &Path) {
-    // SQLite keeps a journal beside the file while it writes.
-    let mut journal = part.as_os_str().to_owned();
-    journal.push("-journal");
-    let _ = std::fs::remove_file(journal);
-    let _ = if part.is_dir() { std::fs::remove_dir_all(part) } else { std::fs::remove_file(part) };
-}
-
-struct Part(PathBuf);
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        remove(&self.0);
-    }
-}
-
 /// Writes an export to a file or folder. What is there is replaced only where that is wanted, and
 /// only when the new one is complete; of a folder the files of the same names are replaced.
 pub fn write(
@@ -195,42 +174,39 @@ pub fn write(
         stream(connection, export, options, &mut out)?;
         return out.flush().map_err(failed);
     }
+    let kind = if matches!(export.made, Made::Folder(_)) { Kind::Folder } else { Kind::File };
     // An export of its own kind is replaced, a database with what is in it is not.
-    let kept = crate::store::open::is_duckdb(path)
-        || (crate::store::sqlite::is_sqlite(path) && export.name != "sqlite");
-    if path.is_file() && kept {
-        return Err(ExportError::Database { path: name() });
-    }
-    if path.exists() && overwrite == Overwrite::Refuse {
-        return Err(ExportError::Exists { path: name() });
-    }
+    let rule: files::Rule = match (overwrite, export.name) {
+        (Overwrite::Refuse, "sqlite") => |path| only_exports(path).or(files::nothing(path)),
+        (Overwrite::Refuse, _) => |path| no_databases(path).or(files::nothing(path)),
+        (Overwrite::Replace, "sqlite") => only_exports,
+        (Overwrite::Replace, _) => no_databases,
+    };
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
-    let temporary = Part(part(path));
-    remove(&temporary.0);
+    let output = Output::begin(path, kind, rule)?;
     prepare(connection)?;
     match export.made {
         Made::Stream(make) => {
-            let file = std::fs::File::create(&temporary.0).map_err(failed)?;
+            let file = std::fs::File::create(output.part()).map_err(failed)?;
             let mut out = std::io::BufWriter::with_capacity(1 << 16, file);
             make(connection, options, &mut out)?;
             out.flush().map_err(failed)?;
         }
-        Made::File(make) => make(connection, options, &temporary.0)?,
+        Made::File(make) => make(connection, options, output.part())?,
         Made::Folder(make) => {
-            std::fs::create_dir(&temporary.0).map_err(failed)?;
-            make(connection, options, &temporary.0)?;
-            if path.is_dir() {
-                for entry in std::fs::read_dir(&temporary.0).map_err(failed)? {
-                    let entry = entry.map_err(failed)?;
-                    std::fs::rename(entry.path(), path.join(entry.file_name())).map_err(failed)?;
-                }
-                return Ok(());
-            }
+            std::fs::create_dir(output.part()).map_err(failed)?;
+            make(connection, options, output.part())?;
         }
     }
-    std::fs::rename(&temporary.0, path).map_err(failed)
+    Ok(output.finish()?)
+}
+
+/// An export to SQLite is replaced by another.
+fn only_exports(path: &Path) -> Option<&'static str> {
+    let other = || is_duckdb(path) || (sqlite::is_sqlite(path) && sqlite::version(path).is_none());
+    (path.is_file() && other()).then_some("is a database: -o names the export")
 }
 
 /// Writes an export to standard output, say.

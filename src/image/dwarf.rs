@@ -21,7 +21,7 @@ const MAX_SPELLING: usize = 1024;
 /// Dimensions and parameters looked at, in all.
 const MAX_CHILDREN: u64 = 1 << 24;
 /// No decompressed section is larger than this, in bytes.
-const MAX_SECTION: u64 = 1 << 32;
+const MAX_SECTION: u64 = 1 << 30;
 
 /// The debugging information of a file.
 pub(super) struct Debug {

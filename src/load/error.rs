@@ -17,6 +17,10 @@ pub enum BuildError {
          For a position-independent program give the load address: --elf FILE@ADDRESS"
     )]
     WrongElf { first: u64, elf: String },
+    #[error(
+        "{what}: most likely it is another program, or another build of the one that was recorded. Give the file that ran; --force-elf goes on"
+    )]
+    OtherElf { what: String },
     #[error("--elf files are for different instruction sets: {0}")]
     MixedElf(String),
     #[error("the log is of an instruction set that the ELF file is not for ({0})")]

@@ -4,6 +4,7 @@
 use super::code::Space;
 use super::dictionary::Loading;
 use super::events::EventRows;
+use super::fit::Fits;
 use super::maps::{self, Maps};
 use super::pass::{BuildPass, Send};
 use super::runs::{RunRows, Shape};
@@ -12,7 +13,7 @@ use crate::event::{Carries, Event, Isa, Process, RunBatch, StepBatch};
 use crate::image::Image;
 use crate::isa::elaborate::Elaborator;
 use crate::isa::resolve::resolve;
-use crate::isa::{self, Decoded, Decoder};
+use crate::isa::{self, Decoded, Decoder, FlowKind};
 use rustc_hash::FxHashMap;
 
 /// The pass, and what keeps the runs that it is given.
@@ -132,6 +133,7 @@ pub struct Front {
     /// By instruction: the image that it is of.
     pub images: Vec<Option<usize>>,
     undecoded: Undecoded,
+    pub fits: Fits,
     problems: Vec<(Diagnostic, u64)>,
     /// Runs that wait for the first stack pointer; none once it is known or given up.
     held: Option<Vec<RunBatch>>,
@@ -158,6 +160,7 @@ impl Front {
             }],
             images: Vec::new(),
             undecoded: Undecoded::default(),
+            fits: Fits::default(),
             problems: Vec::new(),
             held: Some(Vec::new()),
         }
@@ -257,9 +260,12 @@ impl Front {
         for def in batch.new_insns.drain(..insns) {
             let space = self.space.borrow();
             self.images.push(space.image_at(def.address));
+            let image = self.images.last().copied().flatten();
             let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
             let (resolved, decoded) = resolve(&def, self.isa, &mut *self.decoder, &code);
-            match decoded.filter(|d| def.size == 0 || d.size == def.size) {
+            let decoded = decoded.filter(|d| def.size == 0 || d.size == def.size);
+            self.fits.instruction(image, &def, decoded.as_ref(), space.bytes(def.address));
+            match decoded {
                 Some(decoded) => pass.add_insn(resolved, decoded),
                 None => {
                     if self.undecoded.count == 0 {
@@ -278,6 +284,15 @@ impl Front {
                 // was zero: then it has none.
                 let repeats = pass.insns[step.insn as usize].decoded.flow.repeats;
                 step.executed &= !repeats || step.mem > 0 || self.elaborator.is_some();
+            }
+            if self.elaborator.is_none() {
+                self.fits.block(&def, |insn| {
+                    let decoded = &pass.insns[insn as usize].decoded;
+                    let known =
+                        decoded.flow.kind != FlowKind::Unknown && decoded.unmodelled.is_none();
+                    let image = self.images.get(insn as usize).copied().flatten()?;
+                    known.then_some((image, !decoded.memory.is_empty()))
+                });
             }
             pass.add_block(def);
         }

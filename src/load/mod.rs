@@ -9,6 +9,7 @@ mod dictionary;
 mod error;
 mod events;
 mod finish;
+mod fit;
 mod front;
 pub mod instructions;
 mod intake;
@@ -30,8 +31,9 @@ mod tables;
 mod wet;
 pub mod xray;
 
+use crate::files::{self, Kind};
 use crate::image::{Image, ImageError};
-use crate::store::StoreError;
+use crate::store::{StoreError, writer};
 use crate::trace::input::Input;
 use crate::trace::{self, Found};
 
@@ -57,12 +59,10 @@ pub fn load(
     load_inputs(options, inputs.collect::<Result<_, _>>()?, progress)
 }
 
-/// An error if the database is there and not to be replaced.
+/// An error if something is there that is not to be replaced.
 pub fn refuse_existing(options: &Options) -> Result<(), BuildError> {
-    if options.output.exists() && !options.force {
-        return Err(StoreError::Exists { path: options.output.display().to_string() }.into());
-    }
-    Ok(())
+    let rule = writer::rule(options.force);
+    Ok(files::check(&options.output, Kind::File, rule).map_err(StoreError::from)?)
 }
 
 /// Builds a database of these traces.

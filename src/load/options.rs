@@ -42,7 +42,9 @@ pub struct Options {
     pub through: Vec<String>,
     pub strict: bool,
     pub force: bool,
-    /// Bytes of resident memory above which the build ends; 0: three quarters of the machine's.
+    /// Whether ELF files are taken that do not fit the trace.
+    pub force_elf: bool,
+    /// Bytes of resident memory above which the build ends; 0: three quarters of what is available.
     pub memory_limit: u64,
     pub jobs: usize,
     /// A rule of the pass to leave out, for tests.
@@ -68,6 +70,7 @@ impl Options {
             through: Vec::new(),
             strict: false,
             force: false,
+            force_elf: false,
             memory_limit: 0,
             jobs: 1,
             mutation: None,

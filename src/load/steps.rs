@@ -24,7 +24,7 @@ use crate::store::StoreError;
 use crate::store::table::Batch;
 use crate::store::writer::Writer;
 use crate::trace::StepFormat;
-use crate::trace::input::Input;
+use crate::trace::input::{Input, Witness};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -34,9 +34,10 @@ use std::sync::mpsc;
 pub fn build(
     options: &Options,
     images: Vec<(Image, Option<u64>)>,
-    inputs: Vec<(Input, &'static dyn StepFormat)>,
+    mut inputs: Vec<(Input, &'static dyn StepFormat)>,
     progress: Progress,
 ) -> Result<Report, BuildError> {
+    let witnesses: Vec<_> = inputs.iter_mut().filter_map(|(i, _)| i.witness()).collect();
     let isa = images.first().map(|(image, _)| image.isa);
     let total = inputs.iter().map(|(i, _)| i.size()).sum::<Option<u64>>().unwrap_or(0);
     let mut traces: Vec<_> = inputs.iter().map(|(i, f)| TraceFile::of(i, f.name())).collect();
@@ -88,7 +89,10 @@ pub fn build(
     let Pass { code, insns, defs, machine, .. } = pass;
     code.through.check()?;
     let space = space.borrow();
-    fits(&code, &space, insns.iter().map(|i| i.def.address))?;
+    if !options.force_elf {
+        fits(&code, &space, insns.iter().map(|i| i.def.address))?;
+        front.fits.check(&space)?;
+    }
     // All senders go, so that the writer ends.
     drop(machine);
     let connection = writer.join()?;
@@ -109,6 +113,7 @@ pub fn build(
         low: options.detail >= Detail::Pairs,
     };
     let functions = end.write(code, &traces, &intake.diagnostics)?;
+    witnesses.iter().try_for_each(Witness::check)?;
     writer.commit(connection)?;
     Ok(Report {
         format: traces.first().map_or("", |t| t.format),

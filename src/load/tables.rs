@@ -9,7 +9,7 @@ use crate::event::Carries;
 use crate::id::ProcessId;
 use crate::image::{self, AddressSpace, Image};
 use crate::store::writer::Writer;
-use crate::trace::input::Input;
+use crate::trace::input::{Input, Witness};
 use crate::trace::{Format, Listener};
 use duckdb::Connection;
 use std::sync::Arc;
@@ -101,7 +101,14 @@ impl Load<'_> {
     }
 }
 
+/// Memory for DuckDB, in bytes, where tables are filled from others: what grows with the input.
+const POOL: std::ops::RangeInclusive<u64> = 64 << 20..=1 << 30;
+
 impl Listener for Load<'_> {
+    fn memory(&self) -> u64 {
+        self.limit.left()
+    }
+
     fn diagnostic(&mut self, diagnostic: Diagnostic) {
         if let Err(error) = self.problem(diagnostic) {
             self.failed.get_or_insert(error);
@@ -123,10 +130,11 @@ impl Listener for Load<'_> {
 pub fn build(
     options: &Options,
     images: Vec<(Image, Option<u64>)>,
-    inputs: Vec<Input>,
+    mut inputs: Vec<Input>,
     format: &'static dyn TableLoader,
     progress: &mut dyn FnMut(Progressed) -> bool,
 ) -> Result<Report, BuildError> {
+    let witnesses: Vec<_> = inputs.iter_mut().filter_map(Input::witness).collect();
     let mut traces: Vec<_> = inputs.iter().map(|i| TraceFile::of(i, format.name())).collect();
     let total = inputs.iter().map(Input::size).sum::<Option<u64>>().unwrap_or(0);
     let placed = images.iter().map(|(_, bias)| bias.is_some()).collect();
@@ -137,13 +145,16 @@ pub fn build(
     let mut writer = Writer::create(&options.output, options.force)?;
     // Nothing is sent: these formats append for themselves.
     let connection = writer.join()?;
+    let limit = Limit::new(options.memory_limit);
+    let pool = (limit.bytes() / 4).clamp(*POOL.start(), *POOL.end());
+    connection.execute_batch(&format!("SET memory_limit = '{pool}B'"))?;
     let mut load = Load {
         connection: &connection,
         space: Arc::new(AddressSpace::new(images)),
         placed,
         detail: options.detail,
         files: Files::default(),
-        limit: Limit::new(options.memory_limit),
+        limit,
         strict: options.strict,
         output: options.output.display().to_string(),
         consumed: 0,
@@ -164,8 +175,8 @@ pub fn build(
     let (sections, loads) = (dictionary::sections(&space), |_| (Some(ProcessId::FIRST), None));
     dictionary::images(&connection, &space, loads, &sections, &mut files)?;
     files.write(&connection)?;
-    let limit = Limit::new(options.memory_limit).bytes();
-    derived_within(&connection, Budget { calls: loaded.calls, limit })?;
+    derived_within(&connection, Budget { calls: loaded.calls, limit: limit.bytes() })?;
+    witnesses.iter().try_for_each(Witness::check)?;
     writer.commit(connection)?;
     let Filled { steps, calls, functions, .. } = loaded;
     Ok(Report { format: format.name(), steps, calls, functions, diagnostics })

@@ -25,5 +25,7 @@ pub enum RecordError {
     #[error("{path}: {error}")]
     Io { path: String, error: io::Error },
     #[error(transparent)]
+    File(#[from] crate::files::FileError),
+    #[error(transparent)]
     Input(#[from] TraceError),
 }

@@ -8,8 +8,9 @@ mod error;
 mod family;
 pub mod recorder;
 
-use crate::trace::TraceError;
+use crate::files::Output;
 use crate::trace::input::Input;
+use crate::trace::{self, Format, TraceError};
 pub use error::RecordError;
 use family::{Family, Folder};
 use recorder::Recorder;
@@ -57,14 +58,13 @@ impl Part {
 }
 
 /// What is to be recorded, and how.
-#[derive(Debug)]
 pub struct Plan {
     /// The program and its arguments.
     pub command: Vec<OsString>,
     pub processes: Processes,
     pub part: Part,
     /// A file for the recording beside.
-    pub keep: Option<PathBuf>,
+    pub keep: Option<Output>,
 }
 
 /// A program that is being recorded.
@@ -72,18 +72,21 @@ pub struct Recording {
     child: Child,
     /// How it ended, if its children are waited for as well.
     ended: Option<mpsc::Receiver<ExitStatus>>,
-    keeper: Option<JoinHandle<io::Result<()>>>,
+    keeper: Option<JoinHandle<Result<(), RecordError>>>,
 }
 
 impl Recording {
     /// Starts a program under the recorder: it has this process's standard input, output, and
     /// signals of the terminal. Gives its stream, too.
-    pub fn start(recorder: &Recorder, plan: &Plan) -> Result<(Recording, Input), RecordError> {
+    pub fn start(recorder: &Recorder, plan: Plan) -> Result<(Recording, Input), RecordError> {
         let program = plan.command.first().map_or_else(String::new, |p| p.to_string_lossy().into());
         let start = |error| RecordError::Start { program: program.clone(), error };
-        let kept = plan.keep.as_ref().map(|path| {
-            let failed = |error| RecordError::Io { path: path.display().to_string(), error };
-            File::create(path).and_then(|file| Ok((file, io::pipe()?))).map_err(failed)
+        let mut plan = plan;
+        let kept = plan.keep.take().map(|output| {
+            let path = output.part().display().to_string();
+            let file = File::create(output.part());
+            let made = file.and_then(|file| Ok((output, file, io::pipe()?)));
+            made.map_err(|error| RecordError::Io { path, error })
         });
         let kept = kept.transpose()?;
         let (stream, writer) = io::pipe().map_err(start)?;
@@ -91,7 +94,7 @@ impl Recording {
             Processes::First => None,
             Processes::All => Some(family::adopt().and_then(|()| Folder::new()).map_err(start)?),
         };
-        let child = recorder.spawn(plan, writer, folder.as_ref()).map_err(start)?;
+        let child = recorder.spawn(&plan, writer, folder.as_ref()).map_err(start)?;
         let mut recording = Recording { child, ended: None, keeper: None };
         let stream: Box<dyn Read + Send> = match folder {
             None => Box::new(stream),
@@ -105,8 +108,13 @@ impl Recording {
         let name = words.collect::<Vec<_>>().join(" ");
         let input = match kept {
             None => Input::from_reader(&name, stream),
-            Some((file, (reader, copy))) => {
-                let keep = move || keep_stream(stream, file, copy);
+            Some((output, file, (reader, copy))) => {
+                let path = output.part().display().to_string();
+                let keep = move || {
+                    keep_stream(stream, file, copy)
+                        .map_err(|error| RecordError::Io { path, error })?;
+                    Ok(output.finish()?)
+                };
                 recording.keeper = Some(std::thread::spawn(keep));
                 Input::from_reader(&name, Box::new(reader))
             }
@@ -125,15 +133,34 @@ impl Recording {
     /// Waits for the program to end.
     pub fn finish(mut self) -> Result<ExitStatus, RecordError> {
         let kept = self.keeper.take().map_or(Ok(()), |keeper| {
-            keeper.join().unwrap_or_else(|_| Err(io::Error::other("the stream's copy stopped")))
+            let stopped = || io::Error::other("the stream's copy stopped");
+            keeper.join().unwrap_or_else(|_| {
+                Err(RecordError::Io { path: "the recording".into(), error: stopped() })
+            })
         });
         let failed = |error| RecordError::Io { path: "the recording".into(), error };
         let ended = self.ended.take().and_then(|ended| ended.recv().ok());
         let status = ended.map_or_else(|| self.child.wait(), Ok).map_err(failed)?;
-        kept.map_err(failed)?;
+        kept?;
         Ok(status)
     }
+
+    /// The process that was started.
+    pub fn program(&self) -> u32 {
+        self.child.id()
+    }
 }
+
+/// The rule of what `--keep` replaces: recordings.
+pub fn only_recordings(path: &Path) -> Option<&'static str> {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    let recording = read.is_ok() && (head.is_empty() || trace::stream::Stream.sniff(&head));
+    (!recording).then_some("is no recording; --force replaces only those")
+}
+
+/// Bytes by which a recording is known.
+const HEAD: u64 = 64 << 10;
 
 /// Copies the stream into a file and to who builds from it, who may stop listening.
 fn keep_stream(mut from: Box<dyn Read + Send>, mut file: File, copy: PipeWriter) -> io::Result<()> {
@@ -184,7 +211,11 @@ impl Recorder {
         unsafe {
             command.pre_exec(move || match libc::fcntl(descriptor, libc::F_SETFD, 0) {
                 -1 => Err(io::Error::last_os_error()),
-                _ => Ok(()),
+                _ => {
+                    // The program is not to inherit what addfg ignores.
+                    libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
+                    Ok(())
+                }
             });
         }
         command.spawn()

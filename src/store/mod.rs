@@ -1,5 +1,6 @@
 //! The database: schema, columnar writers, and what makes it complete or refused.
 
+pub mod catalog;
 mod ids;
 pub mod open;
 pub mod row;
@@ -34,8 +35,8 @@ pub const EMPTY: &[u8] = include_bytes!("empty.duckdb.zst");
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("{path} exists; --force replaces it")]
-    Exists { path: String },
+    #[error(transparent)]
+    File(#[from] crate::files::FileError),
     #[error("cannot write {path}")]
     Io { path: String, source: std::io::Error },
     #[error("database: {0}")]

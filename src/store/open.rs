@@ -1,6 +1,6 @@
 //! Opening a database that was built before.
 
-use super::{SCHEMA_VERSION, sqlite};
+use super::{SCHEMA_VERSION, catalog, sqlite};
 use duckdb::{AccessMode, Config, Connection};
 use std::io::Read;
 use std::path::Path;
@@ -17,6 +17,10 @@ pub enum OpenError {
     Unreadable { path: String, message: String },
     #[error("{path} is a database, but none of addfg: it has no table meta with a schema version")]
     NotAddfg { path: String },
+    #[error(
+        "{path} is not as addfg made it: {difference}. What it shows may be made up; --trust goes on (it cannot reach other files)"
+    )]
+    Catalog { path: String, difference: String },
     #[error(
         "{path} is an export to SQLite, which addfg only reads: change the DuckDB file, or use sqlite3"
     )]
@@ -39,10 +43,89 @@ pub fn is_duckdb(path: &Path) -> bool {
         && head[8..] == *b"DUCK"
 }
 
-/// What becomes of a DuckDB connection for reading, whatever the file is.
+/// The rule of what a build replaces: databases that an addfg made.
+pub fn only_databases(path: &Path) -> Option<&'static str> {
+    let ours = || {
+        let connection =
+            config(AccessMode::ReadOnly).and_then(|c| Connection::open_with_flags(path, c)).ok()?;
+        duckdb_version(&connection)
+    };
+    let empty = path.metadata().is_ok_and(|found| found.len() == 0);
+    (!empty && (!is_duckdb(path) || ours().is_none()))
+        .then_some("is no database of addfg that can be read; --force replaces only those")
+}
+
+/// The rule of what a picture, a page or an export replaces: all but databases.
+pub fn no_databases(path: &Path) -> Option<&'static str> {
+    (is_duckdb(path) || sqlite::is_sqlite(path)).then_some("is a database: -o names the output")
+}
+
+/// What a connection may do to the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Read,
+    Write,
+}
+
+/// Which databases are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Those whose tables and views are the ones of `schema/`.
+    Schema,
+    /// Those that define others, too.
+    Anything,
+}
+
+/// Which other files a connection may read and write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach<'a> {
+    Nothing,
+    /// Those in this folder, which need not be there yet.
+    Folder(&'a Path),
+    /// All that the user may.
+    Everything,
+}
+
+/// How a database is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'a> {
+    pub mode: Mode,
+    pub trust: Trust,
+    pub reach: Reach<'a>,
+}
+
+impl Opening<'static> {
+    /// Only read, only if it is as addfg makes it, and no other file with it.
+    pub const READ: Opening<'static> =
+        Opening { mode: Mode::Read, trust: Trust::Schema, reach: Reach::Nothing };
+}
+
+/// Settings that a confined connection may change: those of addfg's own queries.
+const OWN_SETTINGS: &str =
+    "'threads', 'memory_limit', 'preserve_insertion_order', 'asof_loop_join_threshold'";
+
+fn text(path: &Path) -> String {
+    path.display().to_string().replace('\'', "''")
+}
+
+/// What becomes of a DuckDB connection, whatever the file is.
 fn config(mode: AccessMode) -> duckdb::Result<Config> {
     // Nothing is fetched from the network for a query.
     Config::default().access_mode(mode)?.threads(2)?.enable_autoload_extension(false)
+}
+
+/// Takes away from a connection what its database or a query could do to other files: COPY, ATTACH,
+/// extensions, logs, secrets. It cannot be taken back.
+fn confine(connection: &Connection, reach: Reach) -> duckdb::Result<()> {
+    let folders = match reach {
+        Reach::Everything => return Ok(()),
+        Reach::Folder(folder) => format!("SET allowed_directories = ['{}'];", text(folder)),
+        Reach::Nothing => String::new(),
+    };
+    connection.execute_batch(&format!(
+        "{folders} SET allowed_configs = [{OWN_SETTINGS}]; SET allow_persistent_secrets = false;
+         SET enable_external_access = false; SET lock_configuration = true;"
+    ))
 }
 
 /// Whether a file has a schema version that this addfg reads.
@@ -56,8 +139,37 @@ fn check(name: &str, version: Option<String>) -> Result<(), OpenError> {
     }
 }
 
-/// Opens for reading only, or for writing too. An export to SQLite is read into memory.
+/// Opens for reading only, or for writing too, what addfg made.
 pub fn open(path: &Path, write: bool) -> Result<Connection, OpenError> {
+    let mode = if write { Mode::Write } else { Mode::Read };
+    open_as(path, Opening { mode, ..Opening::READ })
+}
+
+/// Opens a database. An export to SQLite is read into memory.
+pub fn open_as(path: &Path, opening: Opening) -> Result<Connection, OpenError> {
+    let connection = open_free(path, opening)?;
+    confine(&connection, opening.reach).map_err(|e| unreadable(path, &e))?;
+    Ok(connection)
+}
+
+/// Opens a database for reading, and a second one in it under the name `other`.
+pub fn open_both(path: &Path, other: &Path, trust: Trust) -> Result<Connection, OpenError> {
+    let opening = Opening { trust, ..Opening::READ };
+    // Says what is wrong with it, if anything is.
+    open_as(other, opening)?;
+    let connection = open_free(path, opening)?;
+    attach(&connection, other)?;
+    confine(&connection, opening.reach).map_err(|e| unreadable(path, &e))?;
+    Ok(connection)
+}
+
+fn unreadable(path: &Path, error: &dyn std::error::Error) -> OpenError {
+    let message = explained(error).lines().next().unwrap_or_default().to_owned();
+    OpenError::Unreadable { path: path.display().to_string(), message }
+}
+
+/// Opens a database, of which nothing has been run but what reads its version.
+fn open_free(path: &Path, opening: Opening) -> Result<Connection, OpenError> {
     let name = path.display().to_string();
     if path.is_dir() {
         return Err(OpenError::Folder { path: name });
@@ -65,60 +177,67 @@ pub fn open(path: &Path, write: bool) -> Result<Connection, OpenError> {
     if !path.exists() {
         return Err(OpenError::Missing { path: name });
     }
-    let unreadable = |message: String| OpenError::Unreadable {
-        path: name.clone(),
-        message: message.lines().next().unwrap_or_default().to_owned(),
-    };
     if sqlite::is_sqlite(path) {
-        if write {
+        if opening.mode == Mode::Write {
             return Err(OpenError::SqliteWrite { path: name });
         }
         check(&name, sqlite::version(path))?;
-        let temporary = std::env::temp_dir()
-            .join(format!("addfg-{}.tmp", std::process::id()))
-            .display()
-            .to_string();
-        let connection = config(AccessMode::Automatic)
-            .and_then(|c| {
-                Connection::open_in_memory_with_flags(c.with("temp_directory", temporary)?)
-            })
-            .map_err(|e| unreadable(e.to_string()))?;
-        sqlite::read(&connection, "memory", path).map_err(|e| unreadable(explained(&e)))?;
-        return Ok(connection);
+        return in_memory(path);
     }
     if !is_duckdb(path) {
         return Err(OpenError::NotDuckdb { path: name });
     }
-    let mode = if write { AccessMode::ReadWrite } else { AccessMode::ReadOnly };
+    let mode = match opening.mode {
+        Mode::Read => AccessMode::ReadOnly,
+        Mode::Write => AccessMode::ReadWrite,
+    };
     let connection = config(mode)
         .and_then(|c| Connection::open_with_flags(path, c))
-        .map_err(|e| unreadable(e.to_string()))?;
-    check(
-        &name,
-        connection
-            .query_row("SELECT value FROM meta WHERE key = 'schema_version'", [], |row| row.get(0))
-            .ok(),
-    )?;
+        .map_err(|e| unreadable(path, &e))?;
+    check(&name, duckdb_version(&connection))?;
+    if opening.trust == Trust::Schema {
+        let difference = connection
+            .query_row("SELECT current_database()", [], |r| r.get::<_, String>(0))
+            .and_then(|database| catalog::difference(&connection, &database));
+        if let Some(difference) = difference.map_err(|e| unreadable(path, &e))? {
+            return Err(OpenError::Catalog { path: name, difference });
+        }
+    }
     Ok(connection)
 }
 
-/// Opens a second database under the name `other`. It was opened and closed before: it is one of
-/// ours.
-pub fn attach(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let name = path.display().to_string();
-    let unreadable = |message: String| OpenError::Unreadable { path: name.clone(), message };
+/// The schema version of a DuckDB file that has a table for it: a view is not asked.
+fn duckdb_version(connection: &Connection) -> Option<String> {
+    let table = "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'main' AND table_name = 'meta' AND NOT temporary";
+    connection.query_row(table, [], |_| Ok(())).ok()?;
+    let sql = "SELECT value FROM main.meta WHERE key = 'schema_version'";
+    connection.query_row(sql, [], |row| row.get(0)).ok()
+}
+
+/// Reads an export to SQLite.
+fn in_memory(path: &Path) -> Result<Connection, OpenError> {
+    let temporary = std::env::temp_dir().join(format!("addfg-{}.tmp", std::process::id()));
+    let temporary = temporary.display().to_string();
+    let connection = config(AccessMode::Automatic)
+        .and_then(|c| Connection::open_in_memory_with_flags(c.with("temp_directory", temporary)?))
+        .map_err(|e| unreadable(path, &e))?;
+    sqlite::read(&connection, "memory", path).map_err(|e| unreadable(path, &e))?;
+    Ok(connection)
+}
+
+/// Opens a second database under the name `other`.
+fn attach(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let sqlite = sqlite::is_sqlite(path);
     let sql = if sqlite {
         "ATTACH ':memory:' AS other (READ_WRITE)".to_owned()
     } else {
-        format!("ATTACH IF NOT EXISTS '{}' AS other (READ_ONLY)", name.replace('\'', "''"))
+        format!("ATTACH IF NOT EXISTS '{}' AS other (READ_ONLY)", text(path))
     };
-    connection.execute_batch(&sql).map_err(|e| unreadable(e.to_string()))?;
+    connection.execute_batch(&sql).map_err(|e| unreadable(path, &e))?;
     if sqlite {
-        sqlite::read(connection, "other", path).map_err(|e| unreadable(explained(&e)))
-    } else {
-        Ok(())
+        sqlite::read(connection, "other", path).map_err(|e| unreadable(path, &e))?;
     }
+    Ok(())
 }
 
 /// An error with its causes.

@@ -223,6 +223,9 @@ pub fn version(path: &Path) -> Option<String> {
     let sqlite =
         rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
             .ok()?;
+    // Of a table: a view may be anything.
+    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'meta'";
+    sqlite.query_row(sql, [], |_| Ok(())).ok()?;
     sqlite.query_row("SELECT value FROM meta WHERE key = 'schema_version'", [], |r| r.get(0)).ok()
 }
 

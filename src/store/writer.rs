@@ -1,9 +1,10 @@
 //! A new database: written under another name by a thread of its own, renamed when complete.
 
 use super::table::{Batch, Tables};
-use super::{EMPTY, SCHEMA, StoreError};
+use super::{EMPTY, SCHEMA, StoreError, open};
+use crate::files::{self, Kind, Output, Rule};
 use duckdb::{Config, Connection};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -30,32 +31,23 @@ const COMMIT: &str = "SET wal_autocheckpoint = '1KB'; COMMIT; CHECKPOINT;";
 
 /// A database that is being built.
 pub struct Writer {
-    path: PathBuf,
-    temporary: PathBuf,
+    output: Option<Output>,
     sender: Option<mpsc::SyncSender<Batch>>,
     thread: Option<JoinHandle<Result<Connection, StoreError>>>,
-    done: bool,
 }
 
 impl Writer {
-    /// Begins a database beside `path`. An existing file is replaced only with `force`, and only
+    /// Begins a database beside `path`. An existing database is replaced only with `force`, and only
     /// when the new one is complete.
     pub fn create(path: &Path, force: bool) -> Result<Writer, StoreError> {
-        if path.exists() && !force {
-            return Err(StoreError::Exists { path: path.display().to_string() });
-        }
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let temporary = PathBuf::from(name);
-        let mut writer =
-            Writer { path: path.to_owned(), temporary, sender: None, thread: None, done: false };
-        writer.remove();
+        let output = Output::begin(path, Kind::File, rule(force))?;
         // Here, so that a place that cannot be written is known before the trace is read.
         let io = |source| StoreError::Io { path: path.display().to_string(), source };
-        std::fs::write(&writer.temporary, zstd::decode_all(EMPTY).map_err(io)?).map_err(io)?;
+        std::fs::write(output.part(), zstd::decode_all(EMPTY).map_err(io)?).map_err(io)?;
+        let mut writer = Writer { output: Some(output), sender: None, thread: None };
         let (sender, receiver) = mpsc::sync_channel::<Batch>(4);
         writer.sender = Some(sender);
-        let temporary = writer.temporary.clone();
+        let temporary = crate::files::part(path);
         let work = move || {
             // There, because it takes a while and the first rows come later.
             let connection = begin(&temporary)?;
@@ -85,34 +77,23 @@ impl Writer {
     pub fn commit(mut self, connection: Connection) -> Result<(), StoreError> {
         connection.execute_batch(COMMIT)?;
         connection.close().map_err(|(_, e)| e)?;
-        std::fs::rename(&self.temporary, &self.path)
-            .map_err(|source| StoreError::Io { path: self.path.display().to_string(), source })?;
-        self.done = true;
-        Ok(())
-    }
-
-    fn remove(&self) {
-        let _ = std::fs::remove_file(&self.temporary);
-        for suffix in [".wal", ".tmp"] {
-            let mut log = self.temporary.as_os_str().to_owned();
-            log.push(suffix);
-            let log = PathBuf::from(log);
-            let _ =
-                if log.is_dir() { std::fs::remove_dir_all(log) } else { std::fs::remove_file(log) };
-        }
+        Ok(self.output.take().ok_or(StoreError::Stopped)?.finish()?)
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
         self.sender = None;
+        // Before its file is removed.
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        if !self.done {
-            self.remove();
-        }
     }
+}
+
+/// Which files a build replaces.
+pub fn rule(force: bool) -> Rule {
+    if force { open::only_databases } else { files::nothing }
 }
 
 /// What a file is made with, and opened again.

@@ -12,6 +12,10 @@ pub enum TraceError {
     UnknownFormat { name: String, seen: String },
     #[error("{name}: empty file; nothing was recorded")]
     Empty { name: String },
+    #[error(
+        "{name} changed while it was read (it had {before} bytes and has {after}): let its writer end, and build again"
+    )]
+    Changed { name: String, before: u64, after: u64 },
     #[error("{name}:{position}: {message}; {remedy}")]
     Malformed { name: String, position: String, message: String, remedy: String },
     /// The receiving side ended; its own error says why.

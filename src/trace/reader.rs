@@ -50,6 +50,10 @@ pub trait Listener {
     /// Bytes of the input, compressed as it is, that were consumed since the last call.
     fn progress(&mut self, bytes: u64);
     fn claim(&mut self, _: Claim) {}
+    /// Bytes of memory that may be taken.
+    fn memory(&self) -> u64 {
+        u64::MAX
+    }
 }
 
 /// Where the rows of a [`StepFormat`] go.

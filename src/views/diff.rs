@@ -4,7 +4,6 @@ use super::{ViewError, report};
 use crate::graph::{Change, Edge, EdgeKind, Flow, Graph, Level, Node, NodeId, NodeKind, Via};
 use duckdb::Connection;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
@@ -36,10 +35,9 @@ fn change(before: Option<i64>, after: Option<i64>) -> Change {
     }
 }
 
-/// Everything that both or one of two databases have, by name. `other` is a database that was
-/// opened and closed before: it is one of ours.
-pub fn differences(connection: &Connection, other: &Path) -> Result<Vec<Difference>, ViewError> {
-    crate::store::open::attach(connection, other)?;
+/// Everything that both or one of two databases have, by name: that of the connection and the one
+/// in it that is called `other` ([`crate::store::open::open_both`]).
+pub fn differences(connection: &Connection) -> Result<Vec<Difference>, ViewError> {
     let mut statement = connection.prepare(report!("diff"))?;
     let rows = statement.query_map([], |r| {
         Ok(Difference {

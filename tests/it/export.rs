@@ -6,6 +6,7 @@
 
 use crate::common::*;
 use addfg::export::{EXPORTS, Made};
+use addfg::store::open::{Opening, Reach, open_as};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -509,7 +510,8 @@ fn tables_come_back_from_parquet_and_csv() {
     let scratch = Scratch::new("export-tables");
     for db in databases() {
         let (parquet, csv) = (export(&scratch, &db, "parquet"), export(&scratch, &db, "csv"));
-        let connection = open(&db);
+        let opening = Opening { reach: Reach::Everything, ..Opening::READ };
+        let connection = open_as(&db, opening).unwrap();
         let count = |sql: &str| {
             connection
                 .query_row(sql, [], |r| r.get::<_, i64>(0))
@@ -582,7 +584,8 @@ print(json.dumps({f[:-8]: [pq.read_table(os.path.join(sys.argv[1], f)).num_rows,
     let two = ["--tables", "opcode_line,data_access", "--quiet"];
     ok(&[&["export", db, "--to", "parquet", "-o", folder], &two[..]].concat());
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 2);
-    let connection = open(Path::new(db));
+    let opening = Opening { reach: Reach::Everything, ..Opening::READ };
+    let connection = open_as(Path::new(db), opening).unwrap();
     let sql = format!("SELECT count(*) FROM '{folder}/opcode_line.parquet'");
     let steps: i64 = connection.query_row(&sql, [], |r| r.get(0)).unwrap();
     assert_eq!(steps, 401);

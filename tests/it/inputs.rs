@@ -72,6 +72,31 @@ fn wrong_elf_is_refused() {
     assert!(error.contains("fir.c is not an ELF file"), "{error}");
 }
 
+/// It was built with exit code 0, all its instructions but a few undecoded.
+#[test]
+fn an_elf_of_another_program_or_build_is_refused() {
+    let folder = Scratch::new("other-elf");
+    let example = |name: &str| repository(&format!("examples/{name}"));
+    let output = folder.path("out.duckdb");
+    // The same program with its code a byte further.
+    let mut other = std::fs::read(example("fir/fir")).unwrap();
+    other[0x1000..0x110d].rotate_right(1);
+    let other = folder.write("other-fir", other);
+    for (log, elf, words) in [
+        ("jpeg/jpeg.log.xz", example("fir/fir"), "are not in"),
+        ("fir/fir.log.xz", example("jpeg/jpeg"), "are not in"),
+        ("fir/fir.log.xz", other, "are not in"),
+    ] {
+        let log = example(log);
+        let arguments = ["build", utf8(&log), "--elf", utf8(&elf), "-o", utf8(&output)];
+        refused(&arguments, &[words, "another build", "--force-elf"]);
+        assert!(!output.exists());
+        let forced = addfg(&[&arguments[..], &["--force-elf", "--detail", "summary"]].concat());
+        assert_eq!(forced.status.code(), Some(1), "{}", said(&forced));
+        std::fs::remove_file(&output).unwrap();
+    }
+}
+
 #[test]
 fn truncated_and_damaged_logs_load_up_to_the_damage() {
     let folder = Scratch::new("damaged");

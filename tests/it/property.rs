@@ -37,6 +37,7 @@ fn options(
         through: Vec::new(),
         strict: true,
         force: true,
+        force_elf: false,
         memory_limit: 0,
         jobs: 1,
         mutation,

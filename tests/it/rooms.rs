@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// The rooms in their order; those of a line do not use each other.
 const ROOMS: &[&[&str]] = &[
-    &["id", "diagnostics", "text", "paths"],
+    &["id", "diagnostics", "text", "paths", "files"],
     &["event"],
     &["registers"],
     &["trace", "image"],

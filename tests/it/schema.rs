@@ -1,6 +1,7 @@
 //! The empty database that builds begin with is what the statements of `schema/` make.
 
 use crate::common::*;
+use addfg::store::catalog::lines;
 use addfg::store::{EMPTY, writer};
 use duckdb::{AccessMode, Config, Connection};
 use std::path::Path;
@@ -30,8 +31,16 @@ fn catalog(path: &Path) -> Vec<String> {
     lines
 }
 
-/// After a change of `schema/`: `ADDFG_WRITE_EMPTY=1 cargo test --release --test it schema` writes
-/// the file anew.
+/// After a change of `schema/`, this writes both files anew.
+const WRITE: &str = "ADDFG_WRITE_EMPTY=1 cargo test --release --test it schema";
+
+/// What opening a database compares.
+fn defined(path: &Path) -> String {
+    let config = Config::default().access_mode(AccessMode::ReadOnly).expect("a setting");
+    let connection = Connection::open_with_flags(path, config).expect("opens");
+    lines(&connection, "made").expect("tables and views")
+}
+
 #[test]
 fn the_empty_database_is_current() {
     let scratch = Scratch::new("schema");
@@ -40,13 +49,16 @@ fn the_empty_database_is_current() {
     if std::env::var_os("ADDFG_WRITE_EMPTY").is_some() {
         let bytes = zstd::encode_all(&*std::fs::read(&made).unwrap(), 19).expect("compresses");
         std::fs::write(repository("src/store/empty.duckdb.zst"), &bytes).expect("writes");
+        std::fs::write(repository("src/store/catalog.txt"), defined(&made)).expect("writes");
         println!("src/store/empty.duckdb.zst has {} bytes", bytes.len());
         return;
     }
+    let listed = std::fs::read_to_string(repository("src/store/catalog.txt")).unwrap();
+    assert!(listed == defined(&made), "src/store/catalog.txt is of another schema: {WRITE}");
     std::fs::write(&kept, zstd::decode_all(EMPTY).expect("decompresses")).unwrap();
     let (made, kept) = (catalog(&made), catalog(&kept));
     assert!(made.len() > 600, "{} lines", made.len());
     let differs = made.iter().zip(&kept).find(|(a, b)| a != b);
-    let what = "src/store/empty.duckdb.zst is of another schema: ADDFG_WRITE_EMPTY=1 cargo test --release --test it schema";
-    assert!(differs.is_none() && made.len() == kept.len(), "{what}\n{differs:?}");
+    let what = "src/store/empty.duckdb.zst is of another schema";
+    assert!(differs.is_none() && made.len() == kept.len(), "{what}: {WRITE}\n{differs:?}");
 }

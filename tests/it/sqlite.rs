@@ -2,6 +2,7 @@
 //! view command opens it.
 
 use crate::common::*;
+use addfg::store::open::Trust;
 use duckdb::types::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -354,8 +355,7 @@ fn differences_of_two_databases_agree() {
     let (one, two) = (example("fir", "pairs"), example("jpeg", "pairs"));
     let (one_lite, two_lite) = (example_sqlite("fir"), example_sqlite("jpeg"));
     let sql = std::fs::read_to_string(repository("queries/report/diff.sql")).unwrap();
-    let engine = open(&one);
-    addfg::store::open::attach(&engine, &two).unwrap();
+    let engine = addfg::store::open::open_both(&one, &two, Trust::Schema).unwrap();
     let other = rusqlite::Connection::open(&one_lite).unwrap();
     other.execute_batch(&format!("ATTACH '{}' AS other", two_lite.display())).unwrap();
     let (mut a, mut b) = (duck_rows(&engine, &sql, &[]), lite_rows(&other, &sql, &[]));

@@ -92,7 +92,9 @@ impl Inputs {
 
     fn file(&mut self, input: Input, load: &mut Load) -> Result<(), BuildError> {
         let (name, locator) = (input.name().to_owned(), input.locator());
-        let (chunk, damage) = input.whole(LIMIT)?;
+        let left = usize::try_from((load.memory() / 2).max(1 << 20)).unwrap_or(usize::MAX);
+        let limit = if input.is_mapped() { LIMIT } else { LIMIT.min(left) };
+        let (chunk, damage) = input.whole(limit)?;
         if let Some(damage) = damage {
             load.problem(damage.into_damage()?)?;
         }

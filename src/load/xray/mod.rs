@@ -98,7 +98,8 @@ fn fill(inputs: Vec<Input>, load: &mut Load) -> Result<Filled, BuildError> {
     let file_names: Vec<String> = inputs.iter().map(|i| i.name().to_owned()).collect();
     let mut chunks = Vec::new();
     for input in inputs {
-        let limit = if input.is_mapped() { usize::MAX } else { MOST_IN_MEMORY };
+        let left = usize::try_from((load.memory() / 2).max(1 << 20)).unwrap_or(usize::MAX);
+        let limit = if input.is_mapped() { usize::MAX } else { MOST_IN_MEMORY.min(left) };
         let (chunk, error) = input.whole(limit)?;
         if let Some(error) = error {
             load.problem(error.into_damage()?)?;

@@ -12,25 +12,33 @@ use serde_json::Value;
 
 /// Bytes of a graph at most; it is kept in memory.
 const LARGEST: usize = 1 << 30;
-/// Cells of a graph at most: each takes 32 bytes of memory, whatever it has in the file.
-const CELLS: usize = 1 << 26;
 /// Instructions of a block at most.
 const LONGEST: u64 = u32::MAX as u64;
+
+/// Bytes of memory that are not worth a refusal: the limit is looked at again.
+const LITTLE: u64 = 64 << 20;
 
 /// Reads a whole DCFG.
 pub fn read_graph(input: Input, listener: &mut impl Listener) -> Result<Graph, TraceError> {
     let name = input.name().to_owned();
-    let (bytes, damage) = input.whole(LARGEST)?;
+    let left = listener.memory();
+    let most = usize::try_from((left / 4).max(LITTLE)).unwrap_or(usize::MAX);
+    let mapped = input.is_mapped();
+    let (bytes, damage) = input.whole(if mapped { LARGEST } else { LARGEST.min(most) })?;
     listener.progress(bytes.consumed);
     if let Some(damage) = damage {
         listener.diagnostic(damage.into_damage()?);
     }
-    let cells = memchr::memchr2_iter(b',', b'[', &bytes).count();
-    if cells > CELLS {
+    let needed = needed(&bytes);
+    if needed > left.max(LITTLE) {
         return Err(TraceError::Malformed {
             name,
             position: "1".into(),
-            message: format!("{cells} cells in one document; at most {CELLS} are read"),
+            message: format!(
+                "the document takes {} MiB of memory; {} MiB are left for it",
+                needed >> 20,
+                left >> 20
+            ),
             remedy: "record a smaller part of the run".into(),
         });
     }
@@ -39,6 +47,16 @@ pub fn read_graph(input: Input, listener: &mut impl Listener) -> Result<Graph, T
         let remedy = "give a DCFG as its document describes it".to_owned();
         TraceError::Malformed { name: name.clone(), position: "1".into(), message, remedy }
     })
+}
+
+/// Bytes of memory that a document takes at most: 32 for each cell, and as many again for the room
+/// that an array has, as many for a text, and for an object a node of a tree, whatever is in it.
+fn needed(bytes: &[u8]) -> u64 {
+    const OBJECT: u64 = 704;
+    let cells = memchr::memchr2_iter(b',', b'[', bytes).count() as u64;
+    let texts = memchr::memchr_iter(b'"', bytes).count() as u64 / 2;
+    let objects = memchr::memchr_iter(b'{', bytes).count() as u64;
+    64 * cells + 32 * texts + OBJECT * objects + bytes.len() as u64
 }
 
 /// The JSON document; of a damaged one what stands before the damage.

@@ -4,15 +4,18 @@
 //! (gzip, bzip2, xz, zstd, seen by content, several members one after the other included) becomes
 //! chunks of its own memory, decompressed in a thread beside the reader's. A damaged or truncated
 //! compressed file gives all that could be read of it, then an error with the position in the
-//! decompressed data. A mapped file must not be shortened while it is read.
+//! decompressed data. A mapped file must not be shortened while it is read: the system then ends the
+//! process by SIGBUS, of which the command line makes a message; [`Witness`] sees other changes.
 
 mod chunks;
 mod locator;
 mod stream;
+mod witness;
 
 pub use chunks::{Chunk, Chunks, LONGEST_LINE};
 pub use locator::{Locator, Place};
 pub use stream::HEAD;
+pub use witness::Witness;
 
 use super::error::TraceError;
 use chunks::Cut;
@@ -31,6 +34,7 @@ pub struct Input {
     name: String,
     size: Option<u64>,
     fingerprint: Option<u64>,
+    witness: Option<Witness>,
     source: Source,
 }
 
@@ -69,6 +73,7 @@ impl Input {
             // Files that cannot be mapped (some of /proc and of network file systems) can be read.
             Err(_) => return Input::from_reader(&name, Box::new(file)),
         };
+        let witness = file.try_clone().and_then(|file| Witness::new(&name, file)).ok();
         let size = Some(map.len() as u64);
         let fingerprint = Some(fingerprint(&map));
         let source = match Compression::of(&map) {
@@ -80,7 +85,7 @@ impl Input {
                 Source::Stream(Stream::open(&name, Box::new(file), Some(compression))?)
             }
         };
-        Ok(Input { name, size, fingerprint, source })
+        Ok(Input { name, size, fingerprint, witness, source })
     }
 
     /// An input from any source of bytes, which may be compressed.
@@ -98,6 +103,7 @@ impl Input {
             name: name.to_string(),
             size: None,
             fingerprint: None,
+            witness: None,
             source: Source::Stream(stream),
         })
     }
@@ -137,6 +143,11 @@ impl Input {
         self.fingerprint
     }
 
+    /// What tells afterwards whether the file changed; None for a pipe, and the second time.
+    pub fn witness(&mut self) -> Option<Witness> {
+        self.witness.take()
+    }
+
     /// Turns byte offsets of this input into positions for messages.
     pub fn locator(&self) -> Locator {
         let map = match &self.source {
@@ -161,11 +172,13 @@ impl Input {
     /// The whole input as one chunk and, behind a damaged compressed one, the error that ended it;
     /// Malformed if it is longer than `limit` bytes.
     pub fn whole(self, limit: usize) -> Result<(Chunk, Option<TraceError>), TraceError> {
-        let too_long = |name: &str| TraceError::Malformed {
+        let too_long = |name: &str| {
+            TraceError::Malformed {
             name: name.to_string(),
             position: format!("byte {limit}"),
             message: format!("longer than {limit} bytes, the limit for this format"),
-            remedy: "record a shorter run".into(),
+            remedy: "record a shorter run; a plain file needs less memory than a compressed one or a pipe".into(),
+        }
         };
         match self.source {
             Source::Mapped(map) if map.len() > limit => Err(too_long(&self.name)),

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// Bytes of [`super::Input::head`] at most.
 pub const HEAD: usize = 64 << 10;
 
+/// Bytes that room is made for before they are read.
+const LARGEST_PIECE: usize = 16 << 20;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
     Gzip,
@@ -162,7 +165,8 @@ impl Stream {
             }
             None if left == 0 => Ok(0),
             None => {
-                buffer.reserve(left);
+                // What is asked for may be a limit, and not what is there.
+                buffer.reserve(left.min(LARGEST_PIECE));
                 (&mut self.reader).take(left as u64).read_to_end(buffer)
             }
         };

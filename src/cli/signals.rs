@@ -1,0 +1,82 @@
+//! What ends addfg from outside: signals, and files that become shorter while they are read.
+
+use super::say::say;
+use crate::files;
+use signal_hook::consts::{SIGABRT, SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator::Signals;
+
+/// Removes what is not whole, and ends the process. Nothing else is torn down: other threads run
+/// on until then.
+fn end(code: i32) -> ! {
+    files::remove_unfinished();
+    // SAFETY: it ends the process.
+    unsafe { libc::_exit(code) }
+}
+
+/// Whether who started addfg wants a signal to be ignored, as `nohup` does.
+fn ignored(signal: i32) -> bool {
+    // SAFETY: sigaction fills the structure, for which zeros are valid.
+    unsafe {
+        let mut found: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut found) == 0
+            && found.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Calls `on` for each signal that asks addfg to end, in a thread of its own.
+fn each(mut on: impl FnMut(i32) + Send + 'static) {
+    let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignored(*signal));
+    let Ok(mut signals) = Signals::new(wanted) else { return };
+    // Without the thread the signals would do nothing at all; a process has one to spare.
+    std::thread::spawn(move || signals.forever().for_each(&mut on));
+}
+
+/// For all commands: what is unfinished is removed; exit code 128 and the signal.
+pub fn end_on_signals() {
+    each(|signal| {
+        say!("addfg: interrupted; files are as they were");
+        end(128 + signal)
+    });
+}
+
+/// While a program is recorded: an interrupt of the terminal is the program's, too, and other
+/// signals are handed to it, so that it ends and its recording is finished; the second of those
+/// ends addfg.
+pub fn hand_on(program: u32) {
+    let mut handed = false;
+    each(move |signal| {
+        if signal == SIGINT {
+            return;
+        }
+        if handed {
+            end(128 + signal);
+        }
+        handed = true;
+        if let Ok(program) = libc::pid_t::try_from(program) {
+            // SAFETY: kill takes numbers.
+            unsafe { libc::kill(program, signal) };
+        }
+    });
+}
+
+/// Limits that writing meets are errors of writing; reading what is no longer there ends addfg with
+/// a message.
+pub fn make_faults_errors() {
+    // SAFETY: to ignore a signal is always allowed. The handlers run in the thread that
+    // read a mapped file, in our own code or a copy of bytes, or that gave up: neither holds a lock
+    // of the allocator. They never return.
+    unsafe {
+        libc::signal(SIGXFSZ, libc::SIG_IGN);
+        // By Rust and by DuckDB, when memory cannot be had.
+        let _ = signal_hook::low_level::register(SIGABRT, || {
+            say!("addfg: ended for want of memory, or by a defect; files are as they were");
+            end(2)
+        });
+        let _ = signal_hook::low_level::register(SIGBUS, || {
+            say!(
+                "addfg: a file became shorter, or could not be read, while it was read; files are as they were"
+            );
+            end(2)
+        });
+    }
+}

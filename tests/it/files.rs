@@ -1,0 +1,227 @@
+//! Files that are there, and builds that are ended from outside: what was there before stays, or
+//! the new file is whole.
+
+use crate::common::*;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+fn names(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name());
+    let mut names: Vec<_> = names.map(|n| n.to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Arguments of a build of the recording of `fir`.
+fn build<'a>(log: &'a str, output: &'a str, elf: &'a str) -> [&'a str; 6] {
+    ["build", log, "--elf", elf, "-o", output]
+}
+
+fn fir() -> [PathBuf; 2] {
+    [repository("examples/fir/fir.log.xz"), repository("examples/fir/fir")]
+}
+
+#[test]
+fn force_replaces_databases_of_addfg_only() {
+    let [log, elf] = fir();
+    let scratch = Scratch::new("force");
+    let kept = scratch.write("kept", "a file of somebody");
+    let other = scratch.path("other.duckdb");
+    duckdb::Connection::open(&other).unwrap().execute_batch("CREATE TABLE t (a INTEGER)").unwrap();
+    let own_log = scratch.copy(&log, "own.log.xz");
+    let pipe = scratch.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let before = fs::read(&other).unwrap();
+    for (output, words) in [
+        (&kept, "no database of addfg"),
+        (&other, "no database of addfg"),
+        (&own_log, "no database of addfg"),
+        (&pipe, "device or a pipe"),
+        (&scratch.0, "is a folder"),
+        (&PathBuf::from("/dev/null"), "device or a pipe"),
+    ] {
+        let arguments = build(utf8(&own_log), utf8(output), utf8(&elf));
+        refused(&[&arguments[..], &["--force"]].concat(), &[words]);
+    }
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "a file of somebody");
+    assert!(fs::read(&other).unwrap() == before);
+    assert!(fs::read(&own_log).unwrap() == fs::read(&log).unwrap());
+    // Through a link, the file that it leads to.
+    let (real, link) =
+        (scratch.copy(&example("jpeg", "summary"), "real.duckdb"), scratch.path("link"));
+    symlink("real.duckdb", &link).unwrap();
+    ok(&[&build(utf8(&log), utf8(&link), utf8(&elf))[..], &["--force"]].concat());
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(csv(&real, "SELECT count(*) AS n FROM opcode_line"), "n\n401\n");
+    assert_eq!(
+        names(&scratch.0),
+        ["kept", "link", "other.duckdb", "own.log.xz", "pipe", "real.duckdb"]
+    );
+}
+
+#[test]
+fn no_output_goes_over_a_database() {
+    let scratch = Scratch::new("over");
+    let db = scratch.copy(&example("fir", "pairs"), "db.duckdb");
+    let before = fs::read(&db).unwrap();
+    let name = utf8(&db);
+    for command in [
+        &["graph", name, "-o", name][..],
+        &["graph", name, "--format", "json", "-o", name],
+        &["report", name, "-o", name],
+        &["matrix", name, "-o", name],
+        &["memory", name, "-o", name],
+        &["calls", name, "--tree", "-o", name],
+        &["export", name, "--to", "callgrind", "-o", name, "--force"],
+        &["export", name, "--to", "sqlite", "-o", name, "--force"],
+        &["export", name, "--to", "csv", "-o", name, "--force"],
+    ] {
+        let output = addfg(command);
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {}", said(&output));
+        assert!(fs::read(&db).unwrap() == before, "{command:?}");
+    }
+    assert_eq!(names(&scratch.0), ["db.duckdb"]);
+}
+
+/// A build that waits for more of its log, which comes through a pipe.
+fn waiting(scratch: &Scratch, output: &str) -> Child {
+    let [_, elf] = fir();
+    let mut command = command(&build("-", output, utf8(&elf)));
+    let mut child =
+        command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("addfg runs");
+    let log = lackey_log();
+    use std::io::Write;
+    child.stdin.as_mut().unwrap().write_all(&log[..log.len() / 2]).unwrap();
+    // A head of 64 KiB is waited for.
+    child.stdin.as_mut().unwrap().write_all(&b"==1== \n".repeat(3_000_000)).unwrap();
+    let begun = || names(&scratch.0).iter().any(|name| name.ends_with(".part"));
+    for _ in 0..1000 {
+        if begun() {
+            return child;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("no build began");
+}
+
+fn lackey_log() -> Vec<u8> {
+    let packed = fs::read(&fir()[0]).unwrap();
+    let mut log = Vec::new();
+    std::io::Read::read_to_end(&mut liblzma::read::XzDecoder::new(&packed[..]), &mut log).unwrap();
+    log
+}
+
+#[test]
+fn signals_leave_nothing() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let scratch = Scratch::new("signal");
+        let mut child = waiting(&scratch, utf8(&scratch.path("db")));
+        // SAFETY: a child that has not been waited for.
+        unsafe { libc::kill(child.id().try_into().unwrap(), signal) };
+        let output = child.wait().unwrap();
+        assert_eq!(output.code(), Some(128 + signal));
+        assert_eq!(names(&scratch.0), [""; 0]);
+    }
+}
+
+#[test]
+fn the_next_build_removes_what_a_killed_one_left() {
+    let [log, elf] = fir();
+    let scratch = Scratch::new("killed");
+    let db = scratch.path("db");
+    let mut child = waiting(&scratch, utf8(&db));
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    assert!(names(&scratch.0)[0].ends_with(".part"));
+    ok(&build(utf8(&log), utf8(&db), utf8(&elf)));
+    assert_eq!(names(&scratch.0), ["db"]);
+}
+
+#[test]
+fn of_four_builds_into_one_file_one_wins() {
+    let [log, elf] = fir();
+    let scratch = Scratch::new("four");
+    let db = scratch.path("db");
+    let spawn = |_| {
+        let mut command = command(&build(utf8(&log), utf8(&db), utf8(&elf)));
+        command.stderr(Stdio::piped()).spawn().expect("addfg runs")
+    };
+    let children: Vec<Child> = (0..4).map(spawn).collect();
+    let ended = children.into_iter().map(|child| child.wait_with_output().unwrap());
+    let (won, lost): (Vec<_>, Vec<_>) = ended.partition(|output| output.status.success());
+    assert_eq!(won.len(), 1);
+    for output in lost {
+        assert_eq!(output.status.code(), Some(2));
+        assert!(said(&output).contains("exists; --force replaces it"), "{}", said(&output));
+    }
+    assert_eq!(names(&scratch.0), ["db"]);
+    assert_eq!(csv(&db, "SELECT count(*) AS n FROM opcode_line"), "n\n401\n");
+}
+
+/// A log that becomes shorter under a build (it was SIGBUS), and one that is written again.
+#[test]
+fn a_log_that_changes_while_it_is_read_is_refused() {
+    let [_, elf] = fir();
+    let scratch = Scratch::new("changes");
+    let plain = lackey_log();
+    // Long enough to be changed meanwhile.
+    let long = [&plain[..], &plain.repeat(6_000)].concat();
+    for shorter in [true, false] {
+        let log = scratch.write("log", &long);
+        let db = scratch.path("db");
+        let mut command = command(&build(utf8(&log), utf8(&db), utf8(&elf)));
+        let child = command.stderr(Stdio::piped()).spawn().expect("addfg runs");
+        while !names(&scratch.0).iter().any(|name| name.ends_with(".part")) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if shorter {
+            fs::OpenOptions::new().write(true).open(&log).unwrap().set_len(4096).unwrap();
+        } else {
+            use std::io::Write;
+            fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(b"\n").unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
+        let words = if shorter { "shorter" } else { "changed while it was read" };
+        assert_eq!(output.status.code(), Some(2), "{:?} {}", output.status, said(&output));
+        assert!(said(&output).contains(words), "{}", said(&output));
+        assert_eq!(names(&scratch.0), ["log"]);
+    }
+}
+
+#[test]
+fn full_standard_error_is_no_panic() {
+    let [log, elf] = fir();
+    let scratch = Scratch::new("stderr");
+    let db = scratch.path("db");
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let run = |arguments: &[&str]| command(arguments).stderr(full()).status().unwrap().code();
+    assert_eq!(run(&build(utf8(&log), utf8(&db), utf8(&elf))), Some(0));
+    assert_eq!(run(&build(utf8(&log), utf8(&db), utf8(&elf))), Some(2));
+    assert_eq!(run(&["flows", utf8(&db), "produce", "fir", "--limit", "1"]), Some(0));
+}
+
+/// What is longer than the process may write is an error of writing, not the end of the process.
+#[test]
+fn a_limit_of_file_sizes_leaves_the_old_file() {
+    let scratch = Scratch::new("fsize");
+    let db = scratch.copy(&example("fir", "pairs"), "db");
+    let page = scratch.write("page.html", "old");
+    let mut command = command(&["report", utf8(&db), "-o", utf8(&page)]);
+    // SAFETY: setrlimit may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            let limit = libc::rlimit { rlim_cur: 10_000, rlim_max: 10_000 };
+            libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
+            Ok(())
+        });
+    }
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{:?}", output.status);
+    assert!(said(&output).contains("cannot write"), "{}", said(&output));
+    assert_eq!(fs::read_to_string(&page).unwrap(), "old");
+    assert_eq!(names(&scratch.0), ["db", "page.html"]);
+}

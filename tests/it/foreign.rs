@@ -1,0 +1,133 @@
+//! Databases that a stranger made: nothing in them is run, and no other file is read or written.
+
+use crate::common::*;
+use duckdb::Connection;
+use std::path::{Path, PathBuf};
+
+const SECRET: &str = "the contents of another file";
+
+/// A database that was built, changed by these statements; `$F` is the scratch folder.
+fn changed(scratch: &Scratch, name: &str, statements: &str) -> PathBuf {
+    let db = scratch.copy(&example("fir", "pairs"), name);
+    let folder = utf8(&scratch.0).to_owned();
+    let connection = Connection::open(&db).expect("opens");
+    connection.execute_batch(&statements.replace("$F", &folder)).expect(statements);
+    connection.close().expect("closes");
+    db
+}
+
+/// Files of a folder with their contents.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+    let mut files: Vec<_> =
+        paths.map(|p| (p.clone(), std::fs::read(p).unwrap_or_default())).collect();
+    files.sort();
+    files
+}
+
+/// What a hostile file may define in place of what addfg makes, and what is said of it.
+const HOSTILE: [(&str, &str); 8] = [
+    ("DROP VIEW call_graph; CREATE VIEW call_graph AS SELECT content AS caller FROM read_text('$F/secret')", "view call_graph"),
+    ("ALTER TABLE meta RENAME TO m2; CREATE VIEW meta AS SELECT key, CASE WHEN key = 'isa' THEN (SELECT content FROM read_text('$F/secret'))
+      ELSE value END AS value FROM m2", "no table meta"),
+    ("ALTER TABLE input RENAME TO i2; CREATE VIEW input AS SELECT * REPLACE ((SELECT content FROM read_text('$F/secret')) AS path) FROM i2",
+     "table input"),
+    ("CREATE VIEW logs AS FROM enable_logging(storage = 'file', storage_path = '$F/log')", "view logs"),
+    ("CREATE VIEW profile AS FROM enable_profiling(format = 'json', save_location = '$F/profile.json')", "view profile"),
+    ("CREATE SCHEMA own; CREATE TABLE own.t (a INTEGER, b INTEGER GENERATED ALWAYS AS (a + 1))", "own.t"),
+    ("CREATE SEQUENCE s", "sequence s"),
+    ("CREATE TYPE mood AS ENUM ('x')", "type mood"),
+];
+
+#[test]
+fn a_database_with_other_views_is_refused_and_reaches_no_file() {
+    for (i, (statements, named)) in HOSTILE.iter().enumerate() {
+        let scratch = Scratch::new("foreign");
+        scratch.write("secret", SECRET);
+        let db = changed(&scratch, &format!("evil{i}.duckdb"), statements);
+        let (db, page) = (utf8(&db), scratch.path("page.html"));
+        let before = contents(&scratch.0);
+        for command in [
+            &["info", db][..],
+            &["graph", db],
+            &["calls", db],
+            &["report", db, "-o", utf8(&page)],
+            &["export", db, "--to", "csv", "-o", utf8(&scratch.path("out"))],
+            &["sql", db, "SELECT 1"],
+            &["diff", utf8(&example("fir", "pairs")), db],
+        ] {
+            if *named == "no table meta" {
+                refused(command, &["none of addfg"]);
+                continue;
+            }
+            refused(command, &[named, "--trust"]);
+            let output = addfg(&[command, &["--trust"]].concat());
+            assert!(output.status.code().is_some(), "{command:?}");
+            let all = printed(&output) + &said(&output);
+            assert!(!all.contains(SECRET), "{command:?}: {all}");
+            let _ = std::fs::remove_dir_all(scratch.path("out"));
+            let written = std::fs::read(&page).unwrap_or_default();
+            assert!(!String::from_utf8_lossy(&written).contains(SECRET));
+            let _ = std::fs::remove_file(&page);
+        }
+        assert!(contents(&scratch.0) == before, "{statements}");
+    }
+}
+
+#[test]
+fn views_of_ones_own_are_shown_on_demand() {
+    let scratch = Scratch::new("own-view");
+    let db =
+        changed(&scratch, "db.duckdb", "CREATE VIEW mine AS SELECT count(*) AS n FROM call_graph");
+    refused(&["sql", utf8(&db), "FROM mine"], &["addfg makes no view mine", "--trust"]);
+    assert!(ok(&["sql", utf8(&db), "FROM mine", "--trust"]).contains('n'));
+    assert_eq!(
+        ok(&["graph", utf8(&db), "--trust"]),
+        ok(&["graph", utf8(&example("fir", "pairs"))])
+    );
+}
+
+/// Statements that write, read or change something outside the query.
+const OUTSIDE: [&str; 16] = [
+    "COPY (SELECT 1) TO '$F/out.csv'",
+    "COPY (SELECT 1) TO '$F/out.parquet' (FORMAT parquet)",
+    "EXPORT DATABASE '$F/all'",
+    "ATTACH '$F/new.duckdb' AS n",
+    "FROM read_text('$F/secret')",
+    "FROM read_csv('$F/secret', header = false)",
+    "FROM '$F/secret.csv'",
+    "FROM glob('$F/*')",
+    "INSTALL httpfs",
+    "LOAD '$F/secret'",
+    "CREATE PERSISTENT SECRET s (TYPE http)",
+    "SET temp_directory = '$F/tmp'",
+    "SET log_query_path = '$F/log'",
+    "CALL enable_logging(storage = 'file', storage_path = '$F/log')",
+    "CALL enable_profiling(format = 'json', save_location = '$F/profile.json')",
+    "SET lock_configuration = false",
+];
+
+#[test]
+fn sql_writes_and_reads_no_other_file() {
+    let scratch = Scratch::new("sql-outside");
+    scratch.write("secret", SECRET);
+    scratch.write("secret.csv", "a\n1\n");
+    let db = scratch.copy(&example("fir", "pairs"), "db.duckdb");
+    let before = contents(&scratch.0);
+    for sql in OUTSIDE {
+        let sql = sql.replace("$F", utf8(&scratch.0));
+        for more in [&[][..], &["--trust"]] {
+            let output = addfg(&[&["sql", utf8(&db), &sql], more].concat());
+            let all = printed(&output) + &said(&output);
+            assert!(!all.contains(SECRET), "{sql}: {all}");
+        }
+    }
+    for sql in ["DELETE FROM meta", "CREATE TABLE t (a INTEGER)", "DROP VIEW call_graph"] {
+        refused(&["sql", utf8(&db), sql], &["read-only"]);
+    }
+    assert!(contents(&scratch.0) == before);
+    let out = scratch.path("out.csv");
+    let copy = format!("COPY (SELECT 1 AS one) TO '{}'", utf8(&out));
+    ok(&["sql", utf8(&db), &copy, "--files"]);
+    assert_eq!(std::fs::read_to_string(out).unwrap(), "one\n1\n");
+}

@@ -1,0 +1,86 @@
+//! What builds may take of memory, whatever their inputs say.
+
+use crate::common::xray::{Buffer, Op, Style};
+use crate::common::*;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Output;
+
+/// Runs the program in an address space of so many MiB.
+fn within(mib: u64, arguments: &[&str]) -> Output {
+    let mut command = command(arguments);
+    // SAFETY: setrlimit may be called between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            let limit = libc::rlimit { rlim_cur: mib << 20, rlim_max: mib << 20 };
+            libc::setrlimit(libc::RLIMIT_AS, &limit);
+            Ok(())
+        });
+    }
+    command.output().expect("addfg runs")
+}
+
+fn compressed(path: &Path, pieces: impl Iterator<Item = Vec<u8>>) {
+    use std::io::Write;
+    let file = std::fs::File::create(path).unwrap();
+    let mut packed = zstd::Encoder::new(file, 3).unwrap();
+    pieces.for_each(|piece| packed.write_all(&piece).unwrap());
+    packed.finish().unwrap();
+}
+
+/// Small files that become large, or that claim to: each took 4 to 12 GB.
+#[test]
+fn four_gib_of_addresses_are_enough() {
+    let scratch = Scratch::new("bombs");
+    let megabyte = |text: &str| text.repeat((1 << 20) / text.len()).into_bytes();
+    let objects =
+        std::iter::once(b"{\"MAJOR_VERSION\":1,\"MINOR_VERSION\":0,\"PROCESSES\":[{}".to_vec())
+            .chain((0..60).map(|_| megabyte(",{\"a\":1}")));
+    compressed(&scratch.path("objects.zst"), objects);
+    let zeros = |head: Vec<u8>| std::iter::once(head).chain((0..3 << 10).map(|_| vec![0; 1 << 20]));
+    let style = Style { version: 5, big: false, high: false };
+    compressed(&scratch.path("xray.zst"), zeros(style.header(1)));
+    compressed(
+        &scratch.path("line.zst"),
+        zeros(b"==1== Lackey, an example Valgrind tool\nI  04000000,3\n".to_vec()),
+    );
+    for name in ["objects.zst", "xray.zst", "line.zst"] {
+        let (input, db) = (scratch.path(name), scratch.path("db"));
+        let elf = repository("examples/fir/fir");
+        let arguments = ["build", utf8(&input), "--elf", utf8(&elf), "-o", utf8(&db)];
+        let output = within(4096, &arguments);
+        let said = said(&output);
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{name}: {:?} {said}", output.status);
+        assert!(!said.contains("want of memory") && !said.contains("panic"), "{name}: {said}");
+        let _ = std::fs::remove_file(db);
+    }
+}
+
+#[test]
+fn the_address_space_is_a_limit() {
+    let scratch = Scratch::new("addresses");
+    let (log, elf) = (repository("examples/jpeg/jpeg.log.xz"), repository("examples/jpeg/jpeg"));
+    let db = scratch.path("db");
+    let arguments = ["build", utf8(&log), "--elf", utf8(&elf), "-o", utf8(&db)];
+    let output = within(4096, &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    std::fs::remove_file(&db).unwrap();
+    let output = within(400, &arguments);
+    assert_eq!(output.status.code(), Some(2), "{:?} {}", output.status, said(&output));
+    assert!(!db.exists());
+}
+
+/// It failed in the 38 MiB that DuckDB was given.
+#[test]
+fn a_log_of_many_functions_is_loaded() {
+    let scratch = Scratch::new("many-functions");
+    let style = Style { version: 5, big: false, high: false };
+    let functions = 1..400_001;
+    let ops = functions.flat_map(|f| [Op::Enter(f, 1), Op::Exit(f, 1)]).collect();
+    let buffer = Buffer { pid: 1, tid: 1, wall: 0, cpu: 0, tsc: 1, ops };
+    let log = scratch.write("log.xray", style.log(&[buffer]));
+    let db = scratch.path("db");
+    let output = addfg(&["build", utf8(&log), "-o", utf8(&db)]);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", said(&output));
+    assert_eq!(csv(&db, "SELECT count(*) AS n FROM function_symbol"), "n\n400000\n");
+}
