@@ -66,7 +66,7 @@ COMMENT ON COLUMN function_edge.bytes IS 'Bytes read, each read counted; NULL wh
 COMMENT ON COLUMN function_edge.unique_bytes IS 'Distinct (byte, write) pairs per reading instance, summed';
 COMMENT ON COLUMN function_edge.addresses IS 'Distinct bytes of storage';
 COMMENT ON COLUMN function_edge.transfers IS 'Distinct (write access, read access) pairs; dependences of instances where the trace has those';
-COMMENT ON TABLE instruction_edge IS 'Dataflow between instructions by via';
+COMMENT ON TABLE instruction_edge IS 'Dataflow between instructions by via; none at detail summary';
 COMMENT ON COLUMN instruction_edge.writer_instruction_id IS 'Instruction that wrote, NULL if no step wrote';
 COMMENT ON COLUMN instruction_edge.reader_instruction_id IS 'Instruction that read';
 COMMENT ON COLUMN instruction_edge.writer_function_id IS 'Function of the writer, or the pseudo-function';

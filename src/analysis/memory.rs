@@ -1,6 +1,7 @@
 //! Shadow memory of a process: pages of cells, made when first touched, and where each lies.
 
 use super::place::{Place, PlaceCode, Regions, SectionRange};
+use super::prefetch::prefetch;
 use super::shadow::{Cell, PartialWrites, Pools, WORD};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -317,7 +318,10 @@ impl Memory {
             *hint = self.page(address);
         }
         let page = *hint;
-        self.mark_page(page, address, stack_relative);
+        let here = &self.pages[page as usize];
+        if (stack_relative && !here.stack) || matches!(here.kind, PageKind::Image { whole: None, .. }) {
+            self.mark_page(page, address, stack_relative);
+        }
         let last = address.wrapping_add(u64::from(size.max(1)) - 1);
         if last / PAGE != number {
             let page = self.page(last);
@@ -326,7 +330,7 @@ impl Memory {
         page
     }
 
-    #[inline]
+    #[inline(never)]
     fn mark_page(&mut self, page: PageIndex, address: u64, stack_relative: bool) {
         let here = &self.pages[page as usize];
         if (stack_relative && !here.stack)
@@ -359,17 +363,4 @@ impl Memory {
             },
         }
     }
-}
-
-/// Asks the processor to load what will be needed.
-#[inline]
-fn prefetch(cell: &Cell) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: it reads nothing that a program could see.
-        unsafe { _mm_prefetch(std::ptr::from_ref(cell).cast(), _MM_HINT_T0) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = cell;
 }

@@ -22,6 +22,7 @@ pub mod origin;
 mod part;
 pub mod pass;
 pub mod place;
+mod prefetch;
 mod reads;
 mod recent;
 mod restores;

@@ -339,12 +339,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// What control did between the thread's last step and the one at `address`.
     #[inline]
     fn transfer(&mut self, t: usize, address: u64, here: Arrival) {
-        let thread = &self.machine.threads[t];
         let left_out = self.machine.data.options.mutation;
         let stub = self.code.is_stub(here.function) && left_out != Some(Mutation::StubKinds);
         let kind = if stub { CallKind::Stub } else { CallKind::Call };
+        let thread = &mut self.machine.threads[t];
         let transfer = match &thread.previous {
-            Some(previous) => classify(previous, address, kind, &thread.calls, left_out),
+            Some(previous) => classify(previous, address, kind, &mut thread.calls, left_out),
             None => Transfer::None,
         };
         match transfer {

@@ -213,10 +213,12 @@ struct New<T> {
 pub struct Stack<T: Token, P> {
     thread: ThreadId,
     frames: Vec<Frame<T, P>>,
-    /// Depths of the frames with a key, outermost first.
+    /// Depths of the frames with a key, outermost first: of the first so many frames. Nearly every
+    /// instance ends on top of the stack, and is never looked for.
     index: FxHashMap<T::Key, Vec<u32>>,
+    indexed: usize,
     /// Live instances by function.
-    live: FxHashMap<FunctionId, u32>,
+    live: Vec<u32>,
     /// The interval of the instance on top, if it has begun, and its start.
     interval: Option<(IntervalId, Point)>,
     /// The last step.
@@ -231,7 +233,8 @@ impl<T: Token + Default, P: Default> Stack<T, P> {
             thread,
             frames: Vec::new(),
             index: FxHashMap::default(),
-            live: FxHashMap::default(),
+            indexed: 0,
+            live: Vec::new(),
             interval: None,
             last: Point::default(),
             spare: Vec::new(),
@@ -266,14 +269,30 @@ impl<T: Token + Default, P: Default> Stack<T, P> {
         self.frames.binary_search_by_key(&call, |f| f.call).ok()
     }
 
-    /// Depths of the live instances with a key, the newest first.
-    pub fn with_key(&self, key: T::Key) -> impl Iterator<Item = usize> + '_ {
-        self.index.get(&key).into_iter().flatten().rev().map(|&depth| depth as usize)
+    /// The newest live instance with a key of which `is` holds: its depth.
+    pub fn newest(&mut self, key: T::Key, is: impl Fn(&Frame<T, P>) -> bool) -> Option<usize> {
+        let has_key = |frame: &Frame<T, P>| frame.token.keys().contains(&Some(key));
+        match self.frames.last() {
+            Some(top) if has_key(top) && is(top) => return Some(self.frames.len() - 1),
+            _ => self.index_all(),
+        }
+        let depths = self.index.get(&key)?.iter().rev().map(|&depth| depth as usize);
+        let mut depths = depths.filter(|&depth| is(&self.frames[depth]));
+        depths.next()
+    }
+
+    fn index_all(&mut self) {
+        for (depth, frame) in self.frames.iter().enumerate().skip(self.indexed) {
+            for key in frame.token.keys().into_iter().flatten() {
+                self.index.entry(key).or_default().push(depth as u32);
+            }
+        }
+        self.indexed = self.frames.len();
     }
 
     /// Live instances of a function.
     pub fn live(&self, function: FunctionId) -> u32 {
-        self.live.get(&function).copied().unwrap_or(0)
+        self.live.get(function.index()).copied().unwrap_or(0)
     }
 
     /// The instance on top ran: so many steps, of which this is the last.
@@ -380,13 +399,12 @@ impl<T: Token + Default, P: Default> Stack<T, P> {
         self.close_interval(ledger);
         let numbers = ledger.numbers();
         let (call, instance) = numbers.call(here.function);
-        let live = self.live.entry(here.function).or_insert(0);
-        *live += 1;
-        let outermost = *live == 1;
-        let depth = self.frames.len() as u32;
-        for key in new.token.keys().into_iter().flatten() {
-            self.index.entry(key).or_default().push(depth);
+        let function = here.function.index();
+        if self.live.len() <= function {
+            self.live.resize(function + 1, 0);
         }
+        self.live[function] += 1;
+        let outermost = self.live[function] == 1;
         self.frames.push(Frame {
             call,
             function: here.function,
@@ -407,10 +425,13 @@ impl<T: Token + Default, P: Default> Stack<T, P> {
     fn pop(&mut self, ending: Ending, ledger: &mut impl Ledger<P>) {
         self.close_interval(ledger);
         let Some(mut frame) = self.frames.pop() else { return };
-        for key in frame.token.keys().into_iter().flatten() {
-            self.index.entry(key).or_default().pop();
+        if self.indexed > self.frames.len() {
+            self.indexed = self.frames.len();
+            for key in frame.token.keys().into_iter().flatten() {
+                self.index.entry(key).or_default().pop();
+            }
         }
-        if let Some(live) = self.live.get_mut(&frame.function) {
+        if let Some(live) = self.live.get_mut(frame.function.index()) {
             *live -= 1;
         }
         let steps_total = frame.steps_self + frame.steps_below;
@@ -563,9 +584,13 @@ mod tests {
         stack.transfer(Transfer::None, here(1), &mut notes);
         stack.transfer(call(10), here(2), &mut notes);
         stack.transfer(call(10), here(3), &mut notes);
-        assert_eq!(stack.with_key(10).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(stack.newest(10, |_| true), Some(2));
+        let third = stack.frames()[2].call;
+        assert_eq!(stack.newest(10, |frame| frame.call != third), Some(1));
         stack.end(2, Ending::Return, here(4).at, &mut notes);
-        assert_eq!(stack.with_key(10).collect::<Vec<_>>(), [1]);
-        assert_eq!(stack.live(FunctionId::FIRST), 2);
+        assert_eq!(stack.newest(10, |_| true), Some(1));
+        stack.end(1, Ending::Return, here(5).at, &mut notes);
+        assert_eq!(stack.newest(10, |_| true), None);
+        assert_eq!(stack.live(FunctionId::FIRST), 1);
     }
 }

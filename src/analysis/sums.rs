@@ -297,8 +297,14 @@ pub struct Sums {
     instruction_index: FxHashMap<(Packed, ActorId, PlaceCode), u32>,
     /// The first one is nobody's.
     instruction_edges: Vec<InstructionEdge>,
-    calls: FxHashMap<(Option<FunctionId>, FunctionId, CallKind), (u64, u64)>,
+    call_index: FxHashMap<CallKey, u32>,
+    calls: Vec<(CallKey, u64, u64)>,
+    /// Direct-mapped cache of the index, by callee.
+    last_calls: Box<[u32; 1024]>,
 }
+
+/// Caller, callee and kind.
+type CallKey = (Option<FunctionId>, FunctionId, CallKind);
 
 impl Sums {
     pub fn new(actors: Actors) -> Sums {
@@ -326,7 +332,9 @@ impl Sums {
             touched: Touched::default(),
             instruction_index: FxHashMap::default(),
             instruction_edges: vec![nothing],
-            calls: FxHashMap::default(),
+            call_index: FxHashMap::default(),
+            calls: Vec::new(),
+            last_calls: Box::new([0; 1024]),
         }
     }
 
@@ -507,13 +515,21 @@ impl Sums {
         if ended.outermost {
             sums.steps_total += call.steps_total;
         }
-        let edge = self.calls.entry((ended.caller, call.function, call.kind)).or_default();
-        edge.0 += 1;
-        edge.1 += call.steps_total;
+        let key = (ended.caller, call.function, call.kind);
+        let last = &mut self.last_calls[call.function.index() % 1024];
+        if self.calls.get(*last as usize).is_none_or(|(known, ..)| *known != key) {
+            *last = *self.call_index.entry(key).or_insert_with(|| {
+                self.calls.push((key, 0, 0));
+                self.calls.len() as u32 - 1
+            });
+        }
+        let (_, calls, steps) = &mut self.calls[*last as usize];
+        *calls += 1;
+        *steps += call.steps_total;
     }
 
     pub fn call_edges(&self) -> Vec<CallEdge> {
-        let edge = |(&(caller, callee, kind), &(calls, steps)): (&_, &_)| CallEdge {
+        let edge = |&((caller, callee, kind), calls, steps): &(CallKey, u64, u64)| CallEdge {
             caller,
             callee,
             kind,

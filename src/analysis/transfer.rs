@@ -71,14 +71,14 @@ pub fn classify<P: Default>(
     previous: &Previous,
     address: u64,
     kind: CallKind,
-    stack: &Stack<End, P>,
+    stack: &mut Stack<End, P>,
     left_out: Option<Mutation>,
 ) -> Transfer<End> {
     let Previous { last, slot, linked } = previous;
     let without = |rule| left_out == Some(rule);
     // The newest open signal that was interrupted there.
-    let resumed = || {
-        let interrupted = stack.with_key(Back::Resume(address)).next();
+    let resumed = |stack: &mut Stack<End, P>| {
+        let interrupted = stack.newest(Back::Resume(address), |_| true);
         interrupted.filter(|_| !without(Mutation::SignalEnds))
     };
     // 1
@@ -98,14 +98,12 @@ pub fn classify<P: Default>(
         let same = |s: Option<u64>| {
             s.is_none() || slot.is_none() || s == *slot || without(Mutation::Slots)
         };
-        let found = stack
-            .with_key(Back::Return(address))
-            .find(|&depth| same(stack.frames()[depth].token.frame_top()));
+        let found = stack.newest(Back::Return(address), |frame| same(frame.token.frame_top()));
         let unwinds = |depth: &usize| depth + 1 != stack.frames().len();
         if let Some(depth) = found.filter(|d| !(unwinds(d) && without(Mutation::Unwinding))) {
             return Transfer::Return { depth };
         }
-        if let Some(depth) = resumed() {
+        if let Some(depth) = resumed(stack) {
             return Transfer::Return { depth };
         }
     }
@@ -114,7 +112,7 @@ pub fn classify<P: Default>(
         return Transfer::None;
     }
     // 5
-    match resumed() {
+    match resumed(stack) {
         Some(depth) => Transfer::Return { depth },
         None => Transfer::Signal { token: End::Resume(resumes(last)) },
     }

@@ -33,4 +33,8 @@ pub enum GraphError {
          (valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes or QEMU record steps)"
     )]
     NoInstances,
+    #[error(
+        "this database sums data by function (detail summary): build it with --detail instance or more, or leave data out (--show calls,jumps)"
+    )]
+    OnlyFunctions,
 }

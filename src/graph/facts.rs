@@ -18,6 +18,8 @@ pub struct Facts {
     pub paths: bool,
     /// A recorded control-flow graph of code, without its instructions.
     pub only_blocks: bool,
+    /// Data edges between functions only, not between their instructions: detail summary.
+    pub only_functions: bool,
     /// Functions that are stubs.
     pub stubs: bool,
 }
@@ -34,6 +36,7 @@ impl Facts {
                 "dependences" => facts.dependences = true,
                 "paths" => facts.paths = true,
                 "only_blocks" => facts.only_blocks = true,
+                "only_functions" => facts.only_functions = true,
                 "stubs" => facts.stubs = true,
                 _ => {}
             }

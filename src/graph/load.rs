@@ -33,6 +33,10 @@ pub fn load_with(
     if (needs_calls || one_call.is_some()) && !facts.instances {
         return Err(GraphError::NoInstances);
     }
+    let of_instructions = matches!(selection.level, Level::Line | Level::Instruction);
+    if of_instructions && facts.only_functions && selection.shows(Show::Data) {
+        return Err(GraphError::OnlyFunctions);
+    }
     if !selection.has_functions() || selection.strategy == Strategy::BottomUp {
         // Order is ours: every list is sorted here.
         connection.execute_batch("SET preserve_insertion_order = false; SET threads = 1")?;

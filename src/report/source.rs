@@ -5,6 +5,7 @@
 
 use super::functions::{Functions, text};
 use super::options::{Options, ReportError};
+use crate::graph::Facts;
 use crate::id::FunctionId;
 use crate::query::each;
 use crate::text::visible;
@@ -63,6 +64,11 @@ pub(super) fn source(
     }
     if files.is_empty() {
         return Ok(Value::Null);
+    }
+    if Facts::find(connection)?.only_functions {
+        notes.push(
+            "Data of source lines: detail summary sums it by function, so lines show none.".into(),
+        );
     }
     let mut flows: Vec<Value> = Vec::new();
     let mut gone = 0;

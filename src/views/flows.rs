@@ -7,6 +7,7 @@
 use super::ViewError;
 use super::listing::{Listing, id};
 use super::report;
+use crate::graph::{Facts, GraphError};
 use crate::id::FunctionId;
 use duckdb::types::Value;
 use duckdb::{Connection, params};
@@ -26,6 +27,9 @@ pub fn has_dependences(connection: &Connection) -> duckdb::Result<bool> {
 
 /// Sums by pair of instructions, the largest first.
 pub fn grouped(connection: &Connection, pair: Pair, limit: i64) -> Result<Listing, ViewError> {
+    if Facts::find(connection)?.only_functions {
+        return Err(GraphError::OnlyFunctions.into());
+    }
     let sql = if has_dependences(connection)? {
         report!("flows_dependence_group")
     } else {

@@ -2,7 +2,7 @@
 //! and a pass that leaves out any one rule is found out.
 
 use crate::common::program::{Program, Random, Step, naive};
-use crate::common::{Scratch, top_agrees};
+use crate::common::{Scratch, example, rows, top_agrees};
 use addfg::analysis::Mutation;
 use addfg::load::{Detail, ElfInput, Options, load as build};
 use proptest::prelude::*;
@@ -60,10 +60,24 @@ fn differences(db: &Path, window: i64) -> Vec<String> {
         .collect()
 }
 
+/// What every detail sums up.
+fn sums(db: &Path) -> Vec<String> {
+    let tables = ["function_edge", "function_profile", "call_edge"];
+    let rows_of = |table: &&str| {
+        rows(db, &format!("SELECT '{table}', t::VARCHAR FROM {table} t ORDER BY ALL"))
+    };
+    tables.iter().flat_map(rows_of).collect()
+}
+
 fn check(seed: u64, steps: usize, threads: usize) {
     let scratch = Scratch::new(&format!("property-{seed}-{steps}-{threads}"));
     let (program, list) = record(&scratch, seed, steps, threads);
     let db = scratch.path("db");
+    // `summary` adds up functions where the others add up instructions and instances.
+    let summaries = [false, true].map(|literal| {
+        build(&options(&scratch, Detail::Summary, literal, None), &mut |_| false).unwrap();
+        sums(&db)
+    });
     // In several windows and in one: each detail and each way of saves is gone through both ways.
     let (several, one) = (i64::try_from(steps / 3).unwrap().max(700), i64::from(u32::MAX));
     for (detail, literal, window) in [
@@ -77,6 +91,7 @@ fn check(seed: u64, steps: usize, threads: usize) {
         let case =
             format!("seed {seed}, {steps} steps, {threads} threads, {detail:?}, literal {literal}");
         assert!(found.is_empty(), "{case}: {}", found.join("\n"));
+        assert_eq!(sums(&db), summaries[usize::from(literal)], "{case}");
     }
     let connection = addfg::store::open::open(&db, false).unwrap();
     [3, 30].into_iter().for_each(|top| top_agrees(&connection, top));
@@ -88,6 +103,16 @@ fn check(seed: u64, steps: usize, threads: usize) {
     let stored: BTreeMap<(String, String), u64> =
         statement.query_map([], row).unwrap().map(Result::unwrap).collect();
     assert_eq!(stored, naive(&program, &list), "seed {seed}, {steps} steps, {threads} threads");
+}
+
+/// A program with more registers, strings and calls than random ones have.
+#[test]
+fn a_summary_has_the_sums_of_all_details() {
+    let [summary, instance, pairs] =
+        ["summary", "instance", "pairs"].map(|detail| sums(&example("jpeg", detail)));
+    assert!(summary.len() > 100);
+    assert_eq!(summary, instance);
+    assert_eq!(summary, pairs);
 }
 
 /// Few, unless PROPTEST_CASES says otherwise.

@@ -207,12 +207,12 @@ impl<'a, T: Take> Walk<'a, T> {
                 let token = Entry { back_to: None, called: false, trapped: true };
                 return self.stack.transfer(Transfer::Signal { token }, here, &mut self.clerk);
             }
-            EdgeKind::Return => self.stack.with_key(Key::Address(address)).next().or_else(|| {
+            EdgeKind::Return => self.stack.newest(Key::Address(address), |_| true).or_else(|| {
                 // Without an address only the newest call can be meant.
                 let top = self.stack.top()?.token;
                 (top.called && top.back_to.is_none()).then(|| self.stack.frames().len() - 1)
             }),
-            EdgeKind::TrapReturn => self.stack.with_key(Key::Trap).next(),
+            EdgeKind::TrapReturn => self.stack.newest(Key::Trap, |_| true),
             _ => None,
         };
         if let Some(depth) = ends {

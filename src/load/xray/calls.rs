@@ -310,7 +310,7 @@ impl Thread {
         let tail = event.kind == Kind::TailExit;
         let ending = if tail { Ending::Tail } else { Ending::Return };
         self.left = None;
-        let depth = stack.with_key(function).next().or_else(|| {
+        let depth = stack.newest(function, |_| true).or_else(|| {
             let chained = tail && stack.top()?.token.chain == Some(function);
             clerk.common.counts.chained += u64::from(chained);
             chained.then(|| stack.frames().len() - 1)

@@ -1,0 +1,213 @@
+//! Registers that the instance on top of a thread's stack has written itself since control came to
+//! it. Nearly all that a program reads of registers is such, and it is alike: one function handed it
+//! to itself. Where no more is asked than sums of functions, a segment's reads and writes of them are
+//! a few operations on sets of bytes, and cells are written when something else needs them.
+
+use super::segment::{Extent, RegisterRead, RegisterWrite};
+use super::shadow::{Cell, RECENT_WRITE, Registers};
+use crate::event::RegSpan;
+use crate::id::{ActorId, CallId};
+
+/// Register bytes, a bit each: the first of the register file, which are the general registers.
+type Bytes = u128;
+
+/// The bytes of a register; None if it lies further on.
+#[inline]
+fn bytes(span: RegSpan) -> Option<Bytes> {
+    let end = u32::from(span.offset) + u32::from(span.size);
+    (end <= Bytes::BITS && span.size > 0)
+        .then(|| (Bytes::MAX >> (Bytes::BITS - u32::from(span.size))) << span.offset)
+}
+
+/// The bytes of a register but for its first.
+fn inner(span: RegSpan) -> Bytes {
+    bytes(span).unwrap_or(0) & !(1 << span.offset)
+}
+
+/// Bit of the byte behind a register.
+fn end(span: RegSpan) -> Bytes {
+    1u128.checked_shl((span.offset + span.size).into()).unwrap_or(0)
+}
+
+/// What the instance on top has written, and its cells do not say yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recent {
+    written: Bytes,
+    /// Of these, what it has read since.
+    read: Bytes,
+    /// Bytes with which a version begins.
+    begins: Bytes,
+}
+
+/// What a segment reads of registers that is not its own, as sets: reads of one whole access each.
+#[derive(Clone, Debug, Default)]
+pub struct ReadSet {
+    all: Bytes,
+    inner: Bytes,
+    bytes: u64,
+    transfers: u64,
+    /// Times that all of it was recent.
+    hits: u64,
+    /// Sums of those reads and of single ones that were recent.
+    single_bytes: u64,
+    single_transfers: u64,
+    unique: u64,
+    /// What was counted as shared addresses, in the registers of the thread that ran last.
+    touched: Bytes,
+    thread: usize,
+}
+
+/// What a segment leaves in registers, as sets.
+#[derive(Clone, Debug, Default)]
+pub struct WriteSet {
+    all: Bytes,
+    /// What was read inside the segment.
+    seen: Bytes,
+    begins: Bytes,
+    inner: Bytes,
+    /// Those that may lie within a version, which would have two parts then.
+    narrow: Vec<RegSpan>,
+}
+
+impl ReadSet {
+    /// Takes the reads that it stands for to the front, and gives their number.
+    pub fn take(&mut self, reads: &mut [RegisterRead]) -> usize {
+        let fits = |r: &RegisterRead| r.extent == Extent::Whole && bytes(r.span).is_some();
+        // Stable: the parts of an access stay together.
+        reads.sort_by_key(|r| !fits(r));
+        let taken = reads.iter().take_while(|r| fits(r));
+        taken.fold(0, |n, r| {
+            self.all |= bytes(r.span).unwrap_or(0);
+            self.inner |= inner(r.span);
+            self.bytes += u64::from(r.span.size);
+            self.transfers += 1;
+            n + 1
+        })
+    }
+
+    /// Reads all of it, if all is recent and of one version each.
+    #[inline]
+    pub fn read_all(&mut self, recent: &mut Recent) -> bool {
+        if self.all & !recent.written | recent.begins & self.inner != 0 {
+            return false;
+        }
+        self.unique += u64::from((self.all & !recent.read).count_ones());
+        recent.read |= self.all;
+        self.hits += 1;
+        true
+    }
+
+    /// Reads a register, if it is recent and of one version.
+    #[inline]
+    pub fn read(&mut self, recent: &mut Recent, span: RegSpan) -> bool {
+        let Some(all) = bytes(span).filter(|all| all & !recent.written == 0) else { return false };
+        if recent.begins & inner(span) != 0 {
+            return false;
+        }
+        self.unique += u64::from((all & !recent.read).count_ones());
+        recent.read |= all;
+        self.single_bytes += u64::from(span.size);
+        self.single_transfers += 1;
+        true
+    }
+
+    /// Whether thread `t` is known to have shared these bytes with itself.
+    #[inline]
+    pub fn is_touched(&mut self, t: usize, span: Option<RegSpan>) -> bool {
+        if t != self.thread {
+            (self.thread, self.touched) = (t, 0);
+        }
+        let new = span.map_or(self.all, |span| bytes(span).unwrap_or(0)) & !self.touched;
+        self.touched |= new;
+        new == 0
+    }
+
+    /// Bytes, unique bytes and transfers so far.
+    pub fn sums(&self) -> (u64, u64, u64) {
+        let bytes = self.bytes * self.hits + self.single_bytes;
+        (bytes, self.unique, self.transfers * self.hits + self.single_transfers)
+    }
+}
+
+impl WriteSet {
+    /// Takes the writes that may be recent to the front, and gives their number and set; None if a
+    /// version among them has several parts.
+    pub fn of(writes: &mut [RegisterWrite]) -> Option<(usize, WriteSet)> {
+        let mut set = WriteSet::default();
+        writes.sort_by_key(|w| (bytes(w.span).is_none(), w.step, w.ordinal, w.span.offset));
+        let count = writes.partition_point(|w| bytes(w.span).is_some());
+        for (i, w) in writes[..count].iter().enumerate() {
+            set.all |= bytes(w.span)?;
+            set.inner |= inner(w.span);
+            set.seen |= if w.seen { bytes(w.span)? } else { 0 };
+            let same = |o: &&RegisterWrite| (o.step, o.ordinal) == (w.step, w.ordinal);
+            let goes_on = |o: &&RegisterWrite| o.span.offset + o.span.size == w.span.offset;
+            match writes[..i].last().filter(same) {
+                Some(before) if goes_on(&before) => set.inner |= 1 << w.span.offset,
+                Some(_) => return None,
+                None => set.begins |= 1 << w.span.offset,
+            }
+            set.begins |= end(w.span);
+            if w.span.offset % 8 != 0 {
+                set.narrow.push(w.span);
+            }
+        }
+        set.begins &= !set.inner;
+        Some((count, set))
+    }
+}
+
+impl Recent {
+    /// The instance on top has written some byte of it.
+    #[inline]
+    pub fn has(&self, span: RegSpan) -> bool {
+        bytes(span).is_some_and(|all| all & self.written != 0)
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.written == 0
+    }
+
+    /// Writes all of a set, unless a version would have two parts then.
+    #[inline]
+    pub fn write_all(&mut self, set: &WriteSet) -> bool {
+        let parts = |span: &RegSpan| {
+            let edges = 1 << span.offset | end(*span);
+            (edges & self.begins) == 0 && edges & !self.written == 0
+        };
+        if set.narrow.iter().any(parts) {
+            return false;
+        }
+        self.written |= set.all;
+        self.read = self.read & !set.all | set.seen;
+        self.begins = self.begins & !set.inner | set.begins;
+        true
+    }
+
+    /// What is recent becomes what cells say; it is of `call`, whose function is `actor`. `versions`
+    /// numbers them.
+    pub fn settle(
+        &mut self,
+        registers: &mut Registers,
+        (call, actor): (CallId, ActorId),
+        versions: &mut u64,
+    ) {
+        let mut left = std::mem::take(&mut self.written);
+        while left != 0 {
+            let start = left.trailing_zeros();
+            // To the end of what is written, of the version, or of what was read of it.
+            let from = |set: Bytes| set >> start;
+            let same_read = if from(self.read) & 1 != 0 { !from(self.read) } else { from(self.read) };
+            let ends = !from(left) | from(self.begins) & !1 | same_read;
+            let len = ends.trailing_zeros().min(Bytes::BITS - start);
+            *versions += from(self.begins) as u64 & 1;
+            let span = RegSpan { offset: start as u16, size: len as u16 };
+            let reader = if from(self.read) & 1 != 0 { call.get() } else { 0 };
+            let write = RECENT_WRITE | *versions;
+            registers.write(span, Cell { reader, ..Cell::written(write, call, actor) });
+            left &= !bytes(span).unwrap_or(left);
+        }
+        (self.read, self.begins) = (0, 0);
+    }
+}
