@@ -12,6 +12,8 @@ mod files;
 mod fir;
 mod foreign;
 mod formats;
+#[path = "../../fuzz/mod.rs"]
+mod fuzz;
 mod graph;
 mod inputs;
 mod installed;
