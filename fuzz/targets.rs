@@ -25,48 +25,53 @@ pub struct Target {
     pub corpus: fn() -> Corpus,
     /// Takes an input that came of the one with this name.
     pub run: fn(&str, &[u8]),
-    /// It is given an input for so many that others are given.
-    pub cost: u64,
+    /// Its share of the inputs, in thousandths: the fast ones have more.
+    pub share: u64,
 }
 
 macro_rules! steps {
-    ($name:literal) => {
+    ($name:literal, $share:literal) => {
         Target {
             name: $name,
             corpus: || files($name, |name| !name.ends_with(".toml")),
             run: |name, input| read(step_format($name), name, input, None),
-            cost: 1,
+            share: $share,
         }
     };
 }
 
 pub const TARGETS: &[Target] = &[
-    steps!("lackey"),
-    steps!("qemu"),
-    steps!("execlog"),
-    steps!("giano"),
-    steps!("layout"),
+    steps!("lackey", 20),
+    steps!("qemu", 20),
+    steps!("execlog", 90),
+    steps!("giano", 20),
+    steps!("layout", 20),
     Target {
         name: "stream",
         corpus: || files("stream", |_| true),
         run: |name, input| read(step_format("stream"), name, &summed(input), None),
-        cost: 1,
+        share: 90,
     },
-    Target { name: "layout file", corpus: layouts, run: layout, cost: 1 },
-    Target { name: "csi", corpus: || files("csi", |_| true), run: csi, cost: 1 },
-    Target { name: "dcfg", corpus: || files("dcfg", |n| n.contains("dcfg")), run: graph, cost: 1 },
+    Target { name: "layout file", corpus: layouts, run: layout, share: 40 },
+    Target { name: "csi", corpus: || files("csi", |_| true), run: csi, share: 150 },
+    Target {
+        name: "dcfg",
+        corpus: || files("dcfg", |n| n.contains("dcfg")),
+        run: graph,
+        share: 90,
+    },
     Target {
         name: "dcfg trace",
         corpus: || files("dcfg", |n| n.contains("trace")),
         run: trace,
-        cost: 1,
+        share: 20,
     },
-    Target { name: "wet", corpus: || files("wet", |_| true), run: wet, cost: 1 },
-    Target { name: "xray", corpus: || files("xray", |_| true), run: xray, cost: 1 },
-    Target { name: "elf and dwarf", corpus: elves, run: elf, cost: 1 },
-    Target { name: "decoders", corpus: || files("elf", |_| true), run: decode, cost: 1 },
-    Target { name: "sql", corpus: queries, run: sql, cost: 10 },
-    Target { name: "packed low level", corpus: blobs, run: packed, cost: 100 },
+    Target { name: "wet", corpus: || files("wet", |_| true), run: wet, share: 90 },
+    Target { name: "xray", corpus: || files("xray", |_| true), run: xray, share: 170 },
+    Target { name: "elf and dwarf", corpus: elves, run: elf, share: 150 },
+    Target { name: "decoders", corpus: || files("elf", |_| true), run: decode, share: 19 },
+    Target { name: "sql", corpus: queries, run: sql, share: 10 },
+    Target { name: "packed low level", corpus: blobs, run: packed, share: 1 },
 ];
 
 /// The fixtures of a format, which are small and ours.
