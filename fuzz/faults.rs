@@ -112,7 +112,7 @@ fn kills() {
         let began = Instant::now();
         assert!(job.command().status().expect("runs").success());
         let whole = began.elapsed().as_micros() as u64;
-        let (faults, mut done) = (asked(4), 0);
+        let (faults, mut done) = (asked(2), 0);
         for _ in 0..faults {
             let mut child = job.command().spawn().expect("runs");
             let moment = random.below(whole * 11 / 10 + 1);
@@ -171,7 +171,7 @@ fn full_disks() {
     let Some(shim) = shim(&scratch) else { return };
     let full = libc::ENOSPC.to_string();
     for job in jobs(&scratch) {
-        let (faults, mut done) = (asked(4), 0);
+        let (faults, mut done) = (asked(2), 0);
         for n in 1..=faults {
             let bytes = 1 + job.new.len() as u64 * n / (faults + 1);
             let fault =
@@ -195,7 +195,7 @@ fn errors_of_writing_and_reading() {
             if reads && job.name == "build" {
                 continue;
             }
-            let (faults, mut done, mut at) = (asked(3), 0, 1);
+            let (faults, mut done, mut at) = (asked(2), 0, 1);
             for _ in 0..faults {
                 let mut fault =
                     vec![("ADDFG_FAIL_AT", at.to_string()), ("ADDFG_FAIL_ERROR", error.clone())];
