@@ -21,6 +21,7 @@ mod limits;
 mod memory;
 mod naive;
 mod oracle;
+mod overview;
 mod plugin;
 mod property;
 mod qemu;
