@@ -18,10 +18,10 @@ if command -v valgrind >/dev/null; then
     gcc -g -O1 -fno-inline -ffile-prefix-map="$PWD"=. -o "$part/words" examples/words/words.c
     cp LICENSE-APACHE "$part/text.txt"
     (cd "$part" && "$addfg" record --quiet -o words.duckdb -- ./words text.txt >/dev/null)
-    "$addfg" graph "$part/words.duckdb" --focus main --depth 2 --min-bytes 64 --top 14 -o $images/words.svg
+    "$addfg" graph "$part/words.duckdb" -o $images/words.svg
 fi
 
-"$addfg" graph "$fir" -o $images/fir.svg
+"$addfg" graph "$fir" --all -o $images/fir.svg
 "$addfg" graph "$jpeg" -o $images/jpeg.svg
 "$addfg" graph "$jpeg" --focus stbi__jpeg_decode_block -o $images/jpeg-focus.svg
 

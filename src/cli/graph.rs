@@ -13,15 +13,18 @@ use std::process::ExitCode;
 
 /// Draws the dataflow and call graph
 ///
-/// Solid edges are calls with their counts, dashed ones data with bytes and what they go through.
-/// What is not drawn is said in the picture.
+/// A picture (svg, png, pdf) without further options is an overview: at most a dozen functions, where
+/// data comes from and where it ends; the functions that are not drawn are counted with their callers.
+/// With --all, other options, or as text (dot, json, graphml) it is the graph itself: solid edges are
+/// calls with their counts, dashed ones data with bytes and what they go through. What is not drawn is
+/// said in the picture.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// What a node is
-    #[arg(long, default_value = "function", value_name = "LEVEL")]
-    level: Level,
+    /// What a node is [default: function]
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<Level>,
     /// Edges to show; in parts of functions (instruction, block, line, loop) also control
     /// dependences, executed control flow (jumps), and what loops carry from one iteration to a
     /// later one [default: data,calls and, where the trace recorded them, control]
@@ -47,8 +50,12 @@ pub struct Args {
     #[arg(long, default_value_t = 1, value_name = "N", requires = "focus")]
     depth: u32,
     /// Nodes at most, those with the largest share of steps or bytes; the rest is one node (others)
-    #[arg(long, value_name = "N", default_value_t = 24)]
-    top: usize,
+    /// [default: 24]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// Draw the graph itself where a picture would be an overview
+    #[arg(long)]
+    all: bool,
     /// Leave out data edges with fewer bytes; 0 draws all edges [default: the smallest, so that two
     /// a node remain]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
@@ -72,6 +79,24 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
+impl Args {
+    fn level(&self) -> Level {
+        self.level.unwrap_or(Level::Function)
+    }
+
+    /// Whether nothing is asked for but a picture.
+    fn is_plain(&self) -> bool {
+        let Args { level, show, expand, group, range, focus, top, min_bytes, via, .. } = self;
+        !self.all
+            && show.is_empty()
+            && expand.is_empty()
+            && group.is_empty()
+            && via.is_empty()
+            && (level, range, focus, top, min_bytes) == (&None, &None, &None, &None, &None)
+            && (self.stubs, self.strategy) == (Stubs::Fold, Strategy::TopDown)
+    }
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let renderer = pictures::renderer(args.format, args.output.as_deref())?;
     let db = args.database.open()?;
@@ -81,6 +106,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let focus = args.focus.as_ref().map(|name| resolve_function(&db, name)).transpose()?;
     check(&args)?;
     let facts = Facts::find(&db)?;
+    if matches!(renderer.made, Made::Drawn)
+        && args.is_plain()
+        && let Some(overview) = graph::overview(&db, facts)?
+    {
+        return pictures::draw_overview(&overview, renderer, args.output);
+    }
     let show = show(&args, facts)?;
     let functions = |names: &[String]| -> Result<Vec<FunctionId>, graph::GraphError> {
         names.iter().map(|name| Ok(resolve_function(&db, name)?.function_id)).collect()
@@ -91,7 +122,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         groups.push((group.name.clone(), functions(&group.functions)?));
     }
     let selection = Selection {
-        level: args.level,
+        level: args.level(),
         show,
         expand,
         inside: args.inside,
@@ -103,7 +134,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             instance: found.instance,
             depth: args.depth,
         }),
-        top: args.top.max(1),
+        top: args.top.unwrap_or(24).max(1),
         min_bytes: args.min_bytes,
         stubs: args.stubs,
         strategy: args.strategy,
@@ -114,7 +145,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Refuses options that do not go together.
 fn check(args: &Args) -> anyhow::Result<()> {
-    let level = args.level;
+    let level = args.level();
     anyhow::ensure!(
         !matches!(level, Level::File | Level::Image | Level::Thread) || args.focus.is_none(),
         "--focus names a function: use it with another level than {}",
@@ -138,15 +169,15 @@ fn check(args: &Args) -> anyhow::Result<()> {
 /// recorded them, and of blocks without instructions what there is, executed control flow.
 fn show(args: &Args, facts: Facts) -> anyhow::Result<BTreeSet<Show>> {
     let of_calls =
-        matches!(args.level, Level::Instance | Level::Context | Level::Thread | Level::Step);
+        matches!(args.level(), Level::Instance | Level::Context | Level::Thread | Level::Step);
     let recorded = facts.control && !of_calls;
     let mut show: BTreeSet<Show> = args.show.iter().copied().collect();
     if show.is_empty() {
         show.extend([Show::Data, Show::Calls]);
         show.extend(recorded.then_some(Show::Control));
-        show.extend((facts.only_blocks && args.level == Level::Block).then_some(Show::Jumps));
+        show.extend((facts.only_blocks && args.level() == Level::Block).then_some(Show::Jumps));
     }
-    let parts = args.level.inside().is_some() || !args.expand.is_empty();
+    let parts = args.level().inside().is_some() || !args.expand.is_empty();
     for what in [Show::Control, Show::Jumps, Show::Carried] {
         anyhow::ensure!(
             parts || !show.contains(&what) || what == Show::Control && recorded,
@@ -163,7 +194,7 @@ fn flame_graph(
     renderer: &Renderer,
     db: &duckdb::Connection,
 ) -> anyhow::Result<ExitCode> {
-    let plain = args.level == Level::Function
+    let plain = args.level() == Level::Function
         && args.focus.is_none()
         && args.expand.is_empty()
         && args.group.is_empty();

@@ -109,7 +109,7 @@ pub fn main() -> anyhow::Result<ExitCode> {
 
 /// Says an error with its causes on standard error.
 pub fn say_error(error: &anyhow::Error) {
-    say::say!("addfg: {error:#}");
+    say::say!("addfg: {}", crate::store::open::explained(error.as_ref()));
 }
 
 /// Whether an error is that nobody reads standard output any more: no error.

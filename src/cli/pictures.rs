@@ -1,7 +1,7 @@
 //! What commands that draw graphs have in common: the format by name or ending, and the file.
 
 use super::output::write_output;
-use crate::graph::Graph;
+use crate::graph::{Graph, Overview};
 use crate::render::{self, Made, RENDERERS, Renderer, layout};
 use crate::store::{open::is_duckdb, sqlite::is_sqlite};
 use std::path::{Path, PathBuf};
@@ -18,12 +18,31 @@ pub fn draw(
         Made::Drawn => render::dot::render_for_layout(graph),
         Made::Stacks => anyhow::bail!("{} draws calling contexts, not this graph", renderer.name),
     };
-    match layout::draw(&dot, renderer.name) {
+    let beside = || render::dot::render(graph);
+    write_picture(layout::draw(&dot, renderer.name), output, beside)
+}
+
+/// Draws the overview; where no picture can be made, its DOT is written beside it.
+pub fn draw_overview(
+    overview: &Overview,
+    renderer: &Renderer,
+    output: Option<PathBuf>,
+) -> anyhow::Result<ExitCode> {
+    let beside = || render::overview::dot(overview, 0);
+    write_picture(render::overview::draw(overview, renderer.name), output, beside)
+}
+
+fn write_picture(
+    picture: Result<Vec<u8>, layout::LayoutError>,
+    output: Option<PathBuf>,
+    dot: impl Fn() -> String,
+) -> anyhow::Result<ExitCode> {
+    match picture {
         Ok(picture) => write_output(output.as_deref(), &picture),
         Err(error) => match output.filter(|o| o.as_os_str() != "-") {
             Some(output) => {
                 let beside = output.with_extension("dot");
-                write_output(Some(&beside), render::dot::render(graph).as_bytes())?;
+                write_output(Some(&beside), dot().as_bytes())?;
                 Err(anyhow::Error::new(error)
                     .context(format!("wrote {} instead of a picture", beside.display())))
             }

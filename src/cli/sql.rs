@@ -39,6 +39,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             text
         }
     };
+    let blank = |c: char| c == ';' || c.is_whitespace();
+    anyhow::ensure!(
+        !sql.chars().all(blank),
+        "there is no query: give one, a file with -f, or a pipe"
+    );
     let opening = Opening {
         mode: if args.write { Mode::Write } else { Mode::Read },
         trust: args.database.trust(),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// A query of `queries/report`.
 macro_rules! report {
     ($name:literal) => {
-        include_str!(concat!("../../queries/report/", $name, ".sql"))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/queries/report/", $name, ".sql"))
     };
 }
 pub(super) use report;

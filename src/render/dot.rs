@@ -14,12 +14,12 @@ use graphviz_rust::printer::{DotPrinter, PrinterContext};
 use petgraph::graph::NodeIndex;
 use std::collections::{BTreeMap, BTreeSet};
 
-const FONT: &str = "Helvetica,Arial,sans-serif";
-const GREY: &str = "#777777";
+pub(super) const FONT: &str = "Helvetica,Arial,sans-serif";
+pub(super) const GREY: &str = "#777777";
 const CARRIED: &str = "#d6006c";
 const CONTROL: &str = "#8250df";
 /// What was not understood.
-const PROBLEM: &str = "#cf222e";
+pub(super) const PROBLEM: &str = "#cf222e";
 /// Characters of such a line.
 const PROBLEM_TEXT: usize = 160;
 /// What only other instances have.
@@ -33,7 +33,7 @@ const TEXT: usize = 10;
 /// From so many edges on, lines are straight and the layout searches less: it would take minutes.
 const LARGE: usize = 400;
 
-fn colour(via: Via) -> &'static str {
+pub(super) fn colour(via: Via) -> &'static str {
     match via {
         Via::Register => "#7a3fa0",
         Via::Stack => "#1f6fb4",
@@ -66,6 +66,11 @@ fn was(edge: &Edge, shown: impl Fn(i64) -> String) -> String {
 
 /// A quoted string without an escape sequence or entity of Graphviz's.
 fn quoted(text: &str) -> Id {
+    Id::Plain(quoted_text(text))
+}
+
+/// [`quoted`] as text.
+pub(super) fn quoted_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in visible(text).chars() {
@@ -77,11 +82,11 @@ fn quoted(text: &str) -> Id {
         }
     }
     out.push('"');
-    Id::Plain(out)
+    out
 }
 
 /// Text within an HTML-like label; for nothing a space, since Graphviz takes no empty elements.
-fn html(text: &str) -> String {
+pub(super) fn html(text: &str) -> String {
     if text.is_empty() {
         return "&#160;".into();
     }

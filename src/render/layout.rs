@@ -32,6 +32,11 @@ pub fn draw(dot: &str, format: &str) -> Result<Vec<u8>, LayoutError> {
     }
 }
 
+/// [`draw`] with options of `dot`'s.
+pub fn draw_with(dot: &str, format: &str, more: &[&str]) -> Result<Vec<u8>, LayoutError> {
+    run(dot, format, more)
+}
+
 fn run(dot: &str, format: &str, more: &[&str]) -> Result<Vec<u8>, LayoutError> {
     let dot = dot.to_owned();
     let child = Command::new("dot")

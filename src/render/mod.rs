@@ -3,10 +3,12 @@
 
 use crate::graph::Graph;
 
+mod crossings;
 pub mod dot;
 pub mod graphml;
 pub mod json;
 pub mod layout;
+pub mod overview;
 pub mod rows;
 pub mod svg;
 mod value;

@@ -240,10 +240,26 @@ fn attach(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// An error with its causes.
-fn explained(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |e| e.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+/// An error with its causes, and what to do where DuckDB found the file damaged. Each is said once:
+/// some errors have the text of their cause, and behind a message of DuckDB's stands a number that
+/// is always the same.
+pub fn explained(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |e| e.source()).map(ToString::to_string);
+    let mut text = String::new();
+    for cause in causes.filter(|cause| !cause.starts_with("Error code ")) {
+        if !text.contains(&cause) {
+            text.push_str(if text.is_empty() { "" } else { ": " });
+            text.push_str(cause.trim_end());
+        }
+    }
+    if text.is_empty() {
+        text = "DuckDB refuses it without a reason".to_owned();
+    }
+    let damaged = ["Corrupt database file", "Could not read enough bytes"];
+    if damaged.iter().any(|words| text.contains(words)) {
+        text.push_str("; the database is damaged: copy it again, or build it again");
+    }
+    text
 }
 
 /// Why a database keeps no steps, and what to do about it.

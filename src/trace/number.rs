@@ -120,6 +120,11 @@ pub fn number(text: &[u8]) -> Option<u64> {
     if without_prefix(text).len() < text.len() { hex(text) } else { decimal(text) }
 }
 
+/// The number of a source line; None beyond what its column holds: no file has so many.
+pub fn source_line(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|line| i32::try_from(*line).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

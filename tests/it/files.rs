@@ -193,6 +193,25 @@ fn a_log_that_changes_while_it_is_read_is_refused() {
 }
 
 #[test]
+fn hostile_names_do_not_act_on_the_terminal() {
+    let scratch = Scratch::new("names");
+    let name = "x\u{1b}[2J\naddfg: all is well\u{7}";
+    let path = scratch.path(name);
+    for command in [
+        &["build", utf8(&path)][..],
+        &["info", utf8(&path)],
+        &["graph", utf8(&path)],
+        &["graph", utf8(&example("fir", "pairs")), "--focus", name],
+        &["report", utf8(&example("fir", "pairs")), "--source", name],
+    ] {
+        let error = said(&addfg(command));
+        let bad = |c: char| c.is_control() && c != '\n';
+        assert!(!error.contains(bad), "{error:?}");
+        assert_eq!(error.lines().filter(|line| line.starts_with("addfg:")).count(), 1, "{error:?}");
+    }
+}
+
+#[test]
 fn full_standard_error_is_no_panic() {
     let [log, elf] = fir();
     let scratch = Scratch::new("stderr");

@@ -55,7 +55,11 @@ fn a_database_with_other_views_is_refused_and_reaches_no_file() {
             &["export", db, "--to", "csv", "-o", utf8(&scratch.path("out"))],
             &["sql", db, "SELECT 1"],
             &["diff", utf8(&example("fir", "pairs")), db],
-        ] {
+        ]
+        .into_iter()
+        // All commands open databases by one function: each with the first file, some with each.
+        .step_by(if i == 0 { 1 } else { 3 })
+        {
             if *named == "no table meta" {
                 refused(command, &["none of addfg"]);
                 continue;

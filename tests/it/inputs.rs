@@ -97,6 +97,46 @@ fn an_elf_of_another_program_or_build_is_refused() {
     }
 }
 
+/// "a number for path_frame.line does not fit INTEGER" ended the build.
+#[test]
+fn a_line_beyond_all_columns_loses_a_record_only() {
+    let folder = Scratch::new("lines");
+    let number = "2147483648";
+    for (name, from, to) in [
+        ("csi/good.frames", "main:20:", "main:2147483648:"),
+        ("csi/good.debug_PT", "|13\n", "|2147483648\n"),
+        ("wet/good-comprehensive.wet", " sum.c sum 3", " sum.c sum 2147483648"),
+    ] {
+        let text = std::fs::read_to_string(repository("tests/formats").join(name)).unwrap();
+        let damaged = text.replacen(from, to, 1);
+        assert!(damaged.contains(number), "{name}");
+        let (log, db) = (folder.write("log", damaged), folder.path("out.duckdb"));
+        let output = addfg(&["build", utf8(&log), "-o", utf8(&db), "--force"]);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{name}: {}", said(&output));
+    }
+}
+
+/// They ended in "Error code 1: Unknown error code".
+#[test]
+fn messages_of_duckdb_say_what_to_do() {
+    let folder = Scratch::new("duckdb-says");
+    let db = folder.copy(&example("fir", "pairs"), "db.duckdb");
+    let mut bytes = std::fs::read(&db).unwrap();
+    bytes[80_000..240_000].fill(0);
+    let damaged = folder.write("damaged.duckdb", &bytes);
+    let cut = folder.write("cut.duckdb", &bytes[..70_000]);
+    for (arguments, words) in [
+        (&["sql", utf8(&db), "SELEC 1"][..], "syntax error"),
+        (&["sql", utf8(&db), "FROM nothing"], "does not exist"),
+        (&["sql", utf8(&db), " ; "], "there is no query"),
+        (&["info", utf8(&damaged)], "build it again"),
+        (&["graph", utf8(&cut)], "build it again"),
+    ] {
+        let said = refused(arguments, &[words]);
+        assert!(!said.contains("Error code"), "{said}");
+    }
+}
+
 #[test]
 fn truncated_and_damaged_logs_load_up_to_the_damage() {
     let folder = Scratch::new("damaged");

@@ -12,6 +12,8 @@ mod files;
 mod fir;
 mod foreign;
 mod formats;
+#[path = "../../fuzz/mod.rs"]
+mod fuzz;
 mod graph;
 mod inputs;
 mod installed;
@@ -19,6 +21,7 @@ mod limits;
 mod memory;
 mod naive;
 mod oracle;
+mod overview;
 mod plugin;
 mod property;
 mod qemu;

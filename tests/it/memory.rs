@@ -37,13 +37,12 @@ fn four_gib_of_addresses_are_enough() {
         std::iter::once(b"{\"MAJOR_VERSION\":1,\"MINOR_VERSION\":0,\"PROCESSES\":[{}".to_vec())
             .chain((0..60).map(|_| megabyte(",{\"a\":1}")));
     compressed(&scratch.path("objects.zst"), objects);
-    let zeros = |head: Vec<u8>| std::iter::once(head).chain((0..3 << 10).map(|_| vec![0; 1 << 20]));
+    let zeros =
+        |head: Vec<u8>, mib| std::iter::once(head).chain((0..mib).map(|_| vec![0; 1 << 20]));
     let style = Style { version: 5, big: false, high: false };
-    compressed(&scratch.path("xray.zst"), zeros(style.header(1)));
-    compressed(
-        &scratch.path("line.zst"),
-        zeros(b"==1== Lackey, an example Valgrind tool\nI  04000000,3\n".to_vec()),
-    );
+    compressed(&scratch.path("xray.zst"), zeros(style.header(1), 1800));
+    let line = b"==1== Lackey, an example Valgrind tool\nI  04000000,3\n".to_vec();
+    compressed(&scratch.path("line.zst"), zeros(line, 200));
     for name in ["objects.zst", "xray.zst", "line.zst"] {
         let (input, db) = (scratch.path(name), scratch.path("db"));
         let elf = repository("examples/fir/fir");

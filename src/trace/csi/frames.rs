@@ -2,6 +2,8 @@
 //! `~~function:line:file:slot:{paths}:current:{calls}:{blocks}`, innermost frame first, `?` for
 //! what is missing.
 
+use crate::trace::number::source_line;
+
 /// A frame of a stopped program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
@@ -96,7 +98,7 @@ pub fn frame(line: &str, offset: u64) -> Option<Frame> {
     }
     let line = match unknown(line) {
         // gdb has line 0 where it knows none.
-        Some(n) => Some(n.parse().ok()?).filter(|&n| n > 0),
+        Some(n) => Some(source_line(n)?).filter(|&n| n > 0),
         None => None,
     };
     Some(Frame {

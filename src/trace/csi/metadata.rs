@@ -2,6 +2,7 @@
 //! numbers of its edges.
 
 use crate::paths::{Block, BlockKind, Edge, Function};
+use crate::trace::number::source_line;
 use rustc_hash::FxHashMap;
 
 /// One function's description.
@@ -58,7 +59,7 @@ pub(super) fn block(text: &str) -> Option<Block> {
             "EXIT" if at == 0 => block.kind = BlockKind::Exit,
             "NULL" => {}
             "-1" => block.lines.push(None),
-            line => block.lines.push(Some(u32::try_from(decimal(line)?).ok()?)),
+            line => block.lines.push(Some(decimal(line).and_then(|_| source_line(line))?)),
         }
     }
     (any && (block.kind != BlockKind::Exit || block.lines.is_empty())).then_some(block)

@@ -1,5 +1,6 @@
 //! The lines of both kinds of WET traces.
 
+use crate::trace::number::source_line;
 use crate::trace::number::{decimal, hex, without_prefix};
 
 /// No instruction runs so often; a larger instance number is damage.
@@ -89,10 +90,10 @@ pub fn source(rest: &str) -> (Option<&str>, Option<&str>, Option<u32>) {
     let rest = rest.trim();
     let (rest, line) = match rest.rsplit_once(char::is_whitespace) {
         Some((before, last)) if last.bytes().all(|b| b.is_ascii_digit()) => {
-            (before.trim_end(), last.parse().ok())
+            (before.trim_end(), source_line(last))
         }
         _ if !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()) => {
-            ("", rest.parse().ok())
+            ("", source_line(rest))
         }
         _ => (rest, None),
     };

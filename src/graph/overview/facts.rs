@@ -1,0 +1,220 @@
+//! What the overview reads: functions with what rules say of each.
+
+use super::never;
+use crate::graph::model::NodeId;
+use crate::graph::rows::{CallRow, Numbers, calls, report};
+use crate::id::FunctionId;
+use crate::query::each;
+use crate::text::file_name;
+use duckdb::Connection;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Functions that may become boxes.
+const CANDIDATES: usize = 64;
+/// Steps a call below which a function is a helper.
+const SMALL: i64 = 60;
+
+/// What a function does with files, where system calls do not say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileUse {
+    Plain,
+    Reads,
+    Writes,
+}
+
+#[derive(Clone, Debug)]
+pub struct Weighed {
+    pub id: FunctionId,
+    pub name: String,
+    pub kind: String,
+    pub image: Option<String>,
+    image_id: Option<i32>,
+    pub calls: i64,
+    pub steps: i64,
+    total: i64,
+    pub role: FileUse,
+    /// Whether it may be a box.
+    pub candidate: bool,
+}
+
+pub struct Functions {
+    pub list: Vec<Weighed>,
+    pub at: HashMap<i64, usize>,
+    pub steps: i64,
+    /// Whether the recording names files by its system calls.
+    pub system_calls: bool,
+    pub calls: Vec<CallRow>,
+    /// Where the program as its author knows it begins.
+    pub main: Option<usize>,
+}
+
+impl Functions {
+    pub fn read(connection: &Connection) -> duckdb::Result<Functions> {
+        let mut list = Vec::new();
+        each(connection, report!("overview_functions"), &[], |r| {
+            list.push(Weighed {
+                id: r.get(0)?,
+                name: r.get(1)?,
+                kind: r.get(2)?,
+                image: r.get(3)?,
+                image_id: r.get(4)?,
+                calls: r.get(5)?,
+                steps: r.get(6)?,
+                total: r.get(7)?,
+                role: FileUse::Plain,
+                candidate: false,
+            });
+            Ok(())
+        })?;
+        let at =
+            list.iter().enumerate().map(|(i, f): (usize, &Weighed)| (i64::from(f.id.get()), i));
+        let at = at.collect();
+        let steps = list.iter().map(|f| f.steps).sum();
+        let system_calls =
+            connection.query_row("SELECT EXISTS (FROM system_call)", [], |r| r.get(0))?;
+        let calls = calls(connection, report!("graph_calls"), &[], Numbers::Functions)?;
+        let mut found = Functions { list, at, steps, system_calls, calls, main: None };
+        found.find_roles();
+        found.main = found.find_main();
+        Ok(found)
+    }
+
+    pub fn index(&self, id: NodeId) -> Option<usize> {
+        let NodeId::Function(id) = id else { return None };
+        self.at.get(&i64::from(id.get())).copied()
+    }
+
+    fn find_roles(&mut self) {
+        if self.system_calls {
+            return;
+        }
+        for f in self.list.iter_mut().filter(|f| f.kind == "function") {
+            if never::reads_files(&f.name) {
+                f.role = FileUse::Reads;
+            } else if never::writes_files(&f.name) {
+                f.role = FileUse::Writes;
+            }
+        }
+    }
+
+    /// `main`; of Rust the one that the C function `main` leads to.
+    fn find_main(&self) -> Option<usize> {
+        let c = self.list.iter().position(|f| f.name == "main" && f.kind == "function")?;
+        let rust = |f: &Weighed| {
+            f.name.ends_with("::main") && f.calls > 0 && f.image == self.list[c].image
+        };
+        let runs = self.list.iter().any(|f| f.name.contains("lang_start"));
+        let own = if runs { self.list.iter().position(rust) } else { None };
+        Some(own.unwrap_or(c))
+    }
+
+    /// The file of the program: where `main` is, else the first that is no run-time system's.
+    pub fn program(&self) -> Option<&str> {
+        let main = self.main.map(|m| &self.list[m]).filter(|f| f.image.is_some());
+        let first = || {
+            let own = |f: &&Weighed| f.image.as_deref().is_some_and(|i| !never::is_system(i));
+            self.list.iter().filter(own).min_by_key(|f| f.image_id)
+        };
+        main.or_else(first).and_then(|f| f.image.as_deref())
+    }
+
+    fn is_system(&self, f: &Weighed) -> bool {
+        f.image.as_deref().is_some_and(never::is_system) || never::is_system_name(&f.name)
+    }
+
+    /// Callers of each function, what calls a stub counted as calling what the stub calls.
+    fn callers(&self) -> BTreeMap<usize, BTreeSet<usize>> {
+        let mut direct: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for row in &self.calls {
+            if let (Some(a), Some(b)) = (self.index(row.caller), self.index(row.callee))
+                && a != b
+            {
+                direct.entry(b).or_default().insert(a);
+            }
+        }
+        let through = |callers: &BTreeSet<usize>| -> BTreeSet<usize> {
+            let stub = |i: usize| self.list[i].kind == "stub";
+            let behind = callers.iter().filter(|&&c| stub(c)).filter_map(|c| direct.get(c));
+            callers.iter().copied().filter(|&c| !stub(c)).chain(behind.flatten().copied()).collect()
+        };
+        direct.iter().map(|(&f, callers)| (f, through(callers))).collect()
+    }
+
+    /// Marks what may be a box. `data`: share of the traffic of each function.
+    pub fn choose(&mut self, data: &BTreeMap<usize, f64>) {
+        let callers = self.callers();
+        let none = BTreeSet::new();
+        let mut below: BTreeMap<usize, i64> = BTreeMap::new();
+        for row in &self.calls {
+            if let (Some(a), Some(b)) = (self.index(row.caller), self.index(row.callee))
+                && never::allocates(&self.list[b].name)
+            {
+                *below.entry(a).or_default() += row.steps.unwrap_or(0);
+            }
+        }
+        let share = |n: i64| if self.steps > 0 { n as f64 / self.steps as f64 } else { 0.0 };
+        let mut weighed = Vec::new();
+        for (i, f) in self.list.iter().enumerate() {
+            let by = callers.get(&i).unwrap_or(&none);
+            let fits = matches!(f.kind.as_str(), "function" | "unknown")
+                && !never::never_kept(&f.name, f.image.as_deref())
+                && (f.name != "main" || self.main == Some(i))
+                && !(never::reads_files(&f.name) || never::writes_files(&f.name))
+                && below.get(&i).copied().unwrap_or(0) * 2 <= f.total.max(1);
+            let of_program = |&&c: &&usize| !self.is_system(&self.list[c]);
+            let library = self.is_system(f) && by.iter().find(of_program).is_none();
+            let small = f.steps < SMALL * f.calls.max(1)
+                && (by.len() >= 3 || share(f.steps) < 0.05)
+                && self.main != Some(i)
+                // What is called a few times is no helper, it leads on.
+                && f.calls > 8;
+            let weight =
+                share(f.steps).max(data.get(&i).copied().unwrap_or(0.0)).max(0.05 * share(f.total));
+            let weight = if self.main == Some(i) { 2.0 } else { weight };
+            if f.role == FileUse::Plain && fits && !library && !small {
+                weighed.push((weight, i));
+            }
+        }
+        weighed.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        for &(_, i) in weighed.iter().take(CANDIDATES) {
+            self.list[i].candidate = true;
+        }
+        self.list.iter_mut().for_each(|f| f.candidate |= f.role != FileUse::Plain);
+    }
+}
+
+/// Where bytes that no step wrote come from, or go to, as a box.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outside {
+    Input(String),
+    Output(String),
+    Constants,
+}
+
+/// The place that a pseudo-function stands for; None for what no picture needs. `reads`: as what data
+/// comes from.
+pub fn outside(name: &str, system_calls: bool, is_source: bool) -> Option<Outside> {
+    let inner = name.strip_prefix('<')?.strip_suffix('>')?;
+    let (call, file) = inner.split_once(": ").unwrap_or((inner, ""));
+    let base = file_name(file);
+    let code = base.contains(".so") || file.starts_with("/etc/ld") || file.starts_with("/proc/");
+    if !is_source {
+        let writes =
+            call.starts_with("write") || call.starts_with("pwrite") || call.starts_with("send");
+        let named = if base.is_empty() { "output" } else { base };
+        return writes.then(|| Outside::Output(named.to_owned()));
+    }
+    if ["read", "pread64", "readv", "recv", "recvfrom", "recvmsg", "mmap"].contains(&call) {
+        if code {
+            return None;
+        }
+        return Some(Outside::Input(if base.is_empty() { call } else { base }.to_owned()));
+    }
+    match inner {
+        "input" => (!system_calls).then(|| Outside::Input("input".into())),
+        _ if inner.contains(" .rodata") || inner.contains(" .data") || inner.contains(" .text") => {
+            Some(Outside::Constants)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,386 @@
+//! Functions that are not kept, folded into their nearest kept callers by calling context.
+
+use super::facts::{FileUse, Functions, Outside, outside};
+use crate::graph::error::GraphError;
+use crate::graph::facts::Facts;
+use crate::graph::merged::prepare_instances;
+use crate::graph::model::{NodeId, Via};
+use crate::graph::rows::{self, DataRow, Numbers, fill, report};
+use crate::graph::selection::{Selection, Stubs};
+use crate::query::each;
+use duckdb::Connection;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A chain of functions that may be boxes, each at most once.
+struct Chain {
+    parent: Option<usize>,
+    /// None: of start-up, before any function that may be a box.
+    function: Option<usize>,
+    steps: i64,
+    calls: i64,
+    /// Sum of steps times when they were, for the mean.
+    when: f64,
+}
+
+/// An end of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    Chain(usize),
+    Outside(Outside),
+}
+
+struct Passed {
+    from: End,
+    to: End,
+    via: Via,
+    bytes: f64,
+}
+
+/// What a box stands for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Before any function that is kept.
+    StartUp,
+    Function(usize),
+    Outside(Outside),
+}
+
+/// A box's figures.
+#[derive(Clone, Debug, Default)]
+pub struct Sum {
+    pub steps: i64,
+    pub calls: i64,
+    /// Mean of when its steps were.
+    pub when: f64,
+    /// Functions that were folded into it, with their steps.
+    pub helpers: BTreeMap<usize, i64>,
+}
+
+/// Bytes from one box to another, by via.
+pub type Edges = BTreeMap<(Place, Place), BTreeMap<Via, f64>>;
+
+/// What a byte in a register or of a constant counts against others.
+const LITTLE: f64 = 0.25;
+
+/// Bytes as boxes are weighed by them.
+pub fn weight(by_via: &BTreeMap<Via, f64>) -> f64 {
+    let little = |via| matches!(via, Via::Register | Via::Constant);
+    by_via.iter().map(|(&via, b)| if little(via) { b * LITTLE } else { *b }).fold(0.0, |a, b| a + b)
+}
+
+pub struct Tree {
+    contexts: Vec<Chain>,
+    /// Steps of each function in each context.
+    within: BTreeMap<(usize, usize), i64>,
+    flows: Vec<Passed>,
+    /// Calls from context to context.
+    calls: BTreeMap<(usize, usize), i64>,
+}
+
+impl Tree {
+    pub fn read(
+        connection: &Connection,
+        facts: Facts,
+        functions: &Functions,
+    ) -> Result<Tree, GraphError> {
+        let nowhere = Chain { parent: None, function: None, steps: 0, calls: 0, when: 0.0 };
+        let mut tree = Tree {
+            contexts: vec![nowhere],
+            within: BTreeMap::new(),
+            flows: Vec::new(),
+            calls: BTreeMap::new(),
+        };
+        if facts.instances {
+            tree.add_calls(connection, functions)?;
+        } else {
+            tree.add_functions(connection, functions)?;
+        }
+        tree.add_sinks(connection, functions)?;
+        Ok(tree)
+    }
+
+    fn add_calls(
+        &mut self,
+        connection: &Connection,
+        functions: &Functions,
+    ) -> Result<(), GraphError> {
+        let mut known: HashMap<(usize, usize), usize> = HashMap::new();
+        let mut within: HashMap<(usize, usize), i64> = HashMap::new();
+        // By call_id, which are dense from 1; none is of start-up.
+        let mut of_call: Vec<usize> = vec![0];
+        each(connection, report!("overview_calls"), &[], |r| {
+            let (id, parent): (i64, i64) = (r.get(1)?, r.get(2)?);
+            let (steps, seq): (i64, i64) = (r.get(3)?, r.get(4)?);
+            let parent = usize::try_from(parent).ok().and_then(|p| of_call.get(p)).copied();
+            let parent = parent.unwrap_or(0);
+            let function = functions.at.get(&id).copied();
+            let at = match function {
+                Some(f) if functions.list[f].candidate => {
+                    *known.entry((parent, f)).or_insert_with(|| self.below(parent, f, functions))
+                }
+                _ => parent,
+            };
+            of_call.push(at);
+            let context = &mut self.contexts[at];
+            context.steps += steps;
+            context.calls += i64::from(context.function == function);
+            context.when += steps as f64 * seq as f64;
+            if at != parent {
+                *self.calls.entry((parent, at)).or_default() += 1;
+            }
+            if let Some(f) = function {
+                *within.entry((at, f)).or_default() += steps;
+            }
+            Ok(())
+        })?;
+        self.within.extend(within);
+        prepare_instances(connection, Stubs::Show)?;
+        connection.execute_batch(
+            "CREATE OR REPLACE TEMP TABLE group_of (call_id INTEGER, node BIGINT)",
+        )?;
+        let pairs = of_call.iter().enumerate().skip(1).map(|(call, &context)| {
+            (i64::try_from(call).unwrap_or(0), NodeId::listed(context).number())
+        });
+        fill(connection, "group_of", pairs)?;
+        let all = Selection::default();
+        let sql = report!("context_data");
+        for row in rows::data(connection, sql, &[], Numbers::List, &all)? {
+            self.add_flow(functions, row, |id| match id {
+                NodeId::Listed(place) => usize::try_from(place).ok().map(|p| p - 1),
+                _ => None,
+            });
+        }
+        Ok(())
+    }
+
+    /// The context of a candidate below another: the one of a function that is in its chain already,
+    /// and all of one that reads or writes files.
+    fn below(&mut self, parent: usize, function: usize, functions: &Functions) -> usize {
+        let mut at = Some(parent);
+        while let Some(i) = at {
+            match self.contexts[i].function {
+                Some(f) if functions.list[f].role != FileUse::Plain => return i,
+                Some(f) if f == function => return i,
+                _ => at = self.contexts[i].parent,
+            }
+        }
+        self.contexts.push(Chain {
+            parent: Some(parent),
+            function: Some(function),
+            steps: 0,
+            calls: 0,
+            when: 0.0,
+        });
+        self.contexts.len() - 1
+    }
+
+    /// Where call instances are not kept: a context for each function, below the function that calls
+    /// it most.
+    fn add_functions(
+        &mut self,
+        connection: &Connection,
+        functions: &Functions,
+    ) -> Result<(), GraphError> {
+        let mut callers: BTreeMap<usize, Vec<(i64, usize)>> = BTreeMap::new();
+        for row in &functions.calls {
+            if let (Some(a), Some(b)) = (functions.index(row.caller), functions.index(row.callee))
+                && a != b
+            {
+                callers.entry(a).or_default().push((row.steps.unwrap_or(row.calls), b));
+            }
+        }
+        let called: BTreeSet<usize> = callers.values().flatten().map(|c| c.1).collect();
+        let mut of: BTreeMap<usize, usize> = BTreeMap::new();
+        let roots = (0..functions.list.len()).filter(|f| !called.contains(f));
+        let mut queue: std::collections::VecDeque<(usize, usize)> = roots.map(|f| (0, f)).collect();
+        let mut rest = 0..functions.list.len();
+        while let Some((parent, f)) = queue.pop_front().or_else(|| rest.next().map(|f| (0, f))) {
+            if functions.list[f].kind == "pseudo" || of.contains_key(&f) {
+                continue;
+            }
+            let function = &functions.list[f];
+            let at = if function.candidate { self.below(parent, f, functions) } else { parent };
+            of.insert(f, at);
+            let context = &mut self.contexts[at];
+            context.steps += function.steps;
+            context.calls += if context.function == Some(f) { function.calls } else { 0 };
+            context.when += function.steps as f64 * f as f64;
+            if at != parent {
+                *self.calls.entry((parent, at)).or_default() += function.calls;
+            }
+            *self.within.entry((at, f)).or_default() += function.steps;
+            let mut next = callers.get(&f).cloned().unwrap_or_default();
+            next.sort_by_key(|n| (std::cmp::Reverse(n.0), n.1));
+            queue.extend(next.into_iter().map(|(_, callee)| (at, callee)));
+        }
+        let all = Selection::default();
+        for row in rows::data(connection, report!("graph_data"), &[], Numbers::Functions, &all)? {
+            self.add_flow(functions, row, |id| of.get(&functions.index(id)?).copied());
+        }
+        Ok(())
+    }
+
+    fn add_flow(
+        &mut self,
+        functions: &Functions,
+        row: DataRow,
+        context: impl Fn(NodeId) -> Option<usize>,
+    ) {
+        let pseudo = |id: NodeId| match id {
+            NodeId::Pseudo(id) => Some(i64::from(id.0.get())),
+            NodeId::Function(id) => Some(i64::from(id.get())),
+            _ => None,
+        };
+        let source = || {
+            let f = &functions.list[*functions.at.get(&pseudo(row.writer)?)?];
+            outside(&f.name, functions.system_calls, true).filter(|_| f.kind == "pseudo")
+        };
+        let from = context(row.writer).map(End::Chain).or_else(|| source().map(End::Outside));
+        if let Some((from, to)) = from.zip(context(row.reader).map(End::Chain)) {
+            let bytes = row.flow.unique_bytes.unwrap_or(row.flow.bytes) as f64;
+            self.flows.push(Passed { from, to, via: row.flow.via, bytes });
+        }
+    }
+
+    /// What the kernel read, which is known by function: shared among the contexts of a writer by its
+    /// steps there.
+    fn add_sinks(
+        &mut self,
+        connection: &Connection,
+        functions: &Functions,
+    ) -> Result<(), GraphError> {
+        let mut of: BTreeMap<usize, Vec<(usize, i64)>> = BTreeMap::new();
+        for (&(context, f), &steps) in &self.within {
+            of.entry(f).or_default().push((context, steps));
+        }
+        let all = Selection::default();
+        for row in rows::data(connection, report!("graph_data"), &[], Numbers::Functions, &all)? {
+            let Some(reader) = functions.index(row.reader).map(|i| &functions.list[i]) else {
+                continue;
+            };
+            let Some(to) = outside(&reader.name, functions.system_calls, false) else { continue };
+            let Some(writer) = functions.index(row.writer) else { continue };
+            let bytes = row.flow.unique_bytes.unwrap_or(row.flow.bytes) as f64;
+            let name = &functions.list[writer].name;
+            let mut add = |from: End, bytes: f64| {
+                self.flows.push(Passed {
+                    from,
+                    to: End::Outside(to.clone()),
+                    via: row.flow.via,
+                    bytes,
+                });
+            };
+            if let Some(source) = outside(name, functions.system_calls, true) {
+                add(End::Outside(source), bytes);
+                continue;
+            }
+            let contexts = of.get(&writer).map_or(&[][..], Vec::as_slice);
+            let whole: i64 = contexts.iter().map(|c| c.1).sum();
+            for &(context, steps) in contexts {
+                add(End::Chain(context), bytes * steps as f64 / whole.max(1) as f64);
+            }
+        }
+        Ok(())
+    }
+
+    /// The box of each context where these functions are kept.
+    fn places(&self, functions: &Functions, kept: &BTreeSet<usize>) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::with_capacity(self.contexts.len());
+        for context in &self.contexts {
+            let above = || context.parent.map_or(Place::StartUp, |p| places[p].clone());
+            let place = match context.function {
+                Some(f) if kept.contains(&f) => Place::Function(f),
+                Some(f) => match functions.list[f].role {
+                    FileUse::Reads => Place::Outside(Outside::Input("input".into())),
+                    FileUse::Writes => Place::Outside(Outside::Output("output".into())),
+                    FileUse::Plain => above(),
+                },
+                None => above(),
+            };
+            places.push(place);
+        }
+        places
+    }
+
+    /// Boxes with their figures.
+    pub fn sums(&self, functions: &Functions, kept: &BTreeSet<usize>) -> BTreeMap<Place, Sum> {
+        let places = self.places(functions, kept);
+        let mut sums: BTreeMap<Place, Sum> = BTreeMap::new();
+        for (context, place) in self.contexts.iter().zip(&places) {
+            let sum = sums.entry(place.clone()).or_default();
+            sum.steps += context.steps;
+            sum.when += context.when;
+            if matches!((place, context.function), (Place::Function(a), Some(b)) if *a == b) {
+                sum.calls += context.calls;
+            }
+        }
+        for (&(context, f), &steps) in &self.within {
+            let place = &places[context];
+            if *place != Place::Function(f)
+                && functions.list[f].kind != "stub"
+                && let Some(sum) = sums.get_mut(place)
+            {
+                *sum.helpers.entry(f).or_default() += steps;
+            }
+        }
+        sums.values_mut().for_each(|s| s.when /= s.steps.max(1) as f64);
+        sums
+    }
+
+    /// Data between boxes.
+    pub fn edges(&self, functions: &Functions, kept: &BTreeSet<usize>) -> Edges {
+        let places = self.places(functions, kept);
+        let place = |end: &End| match end {
+            End::Chain(i) => places[*i].clone(),
+            End::Outside(outside) => Place::Outside(outside.clone()),
+        };
+        let mut edges = Edges::new();
+        for flow in &self.flows {
+            let (from, to) = (place(&flow.from), place(&flow.to));
+            if from != to && from != Place::StartUp && to != Place::StartUp {
+                *edges.entry((from, to)).or_default().entry(flow.via).or_default() += flow.bytes;
+            }
+        }
+        edges
+    }
+
+    /// Calls between boxes.
+    pub fn calls(
+        &self,
+        functions: &Functions,
+        kept: &BTreeSet<usize>,
+    ) -> BTreeMap<(Place, Place), i64> {
+        let places = self.places(functions, kept);
+        let mut calls = BTreeMap::new();
+        for (&(a, b), &count) in &self.calls {
+            if places[a] != places[b] && places[a] != Place::StartUp {
+                *calls.entry((places[a].clone(), places[b].clone())).or_default() += count;
+            }
+        }
+        calls
+    }
+
+    /// The share of the traffic of each function, for the first choice.
+    pub fn traffic(
+        connection: &Connection,
+        functions: &Functions,
+    ) -> Result<BTreeMap<usize, f64>, GraphError> {
+        let all = Selection::default();
+        let mut found: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut total = 0.0;
+        for row in rows::data(connection, report!("graph_data"), &[], Numbers::Functions, &all)? {
+            let bytes = row.flow.unique_bytes.unwrap_or(row.flow.bytes) as f64;
+            let bytes = if row.flow.via == Via::Register { bytes / 4.0 } else { bytes };
+            if row.writer != row.reader {
+                total += bytes;
+                for end in [row.writer, row.reader] {
+                    if let Some(i) = functions.index(end) {
+                        *found.entry(i).or_default() += bytes;
+                    }
+                }
+            }
+        }
+        found.values_mut().for_each(|share| *share /= f64::max(total, 1.0));
+        Ok(found)
+    }
+}

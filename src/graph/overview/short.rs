@@ -1,0 +1,144 @@
+//! Short names of C++ and Rust functions: without return type, parameters and template arguments,
+//! the last two components.
+
+/// What only libraries' authors tell apart.
+const NOISE: &[&str] = &["__cxx11::", "__detail::", "__gnu_cxx::", "__debug::", "{impl}::"];
+
+/// The name without what stands between matching brackets; `<T as Trait>::f` keeps `T`.
+fn without_brackets(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let (mut angle, mut round) = (0usize, 0usize);
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        if angle == 0 && round == 0 && rest.starts_with("operator") {
+            let end = "operator".len();
+            let signs = rest[end..]
+                .find(|c: char| !"<>=-+*/%&|^!~[]".contains(c))
+                .unwrap_or(rest.len() - end);
+            // `operator<<<char>` has arguments behind its sign.
+            let signs = if rest[end..].starts_with("<<") { 2.min(signs) } else { signs };
+            let call = if rest[end..].starts_with("()") { 2 } else { 0 };
+            let whole = end + signs.max(call);
+            out.push_str(&rest[..whole]);
+            rest = &rest[whole..];
+            continue;
+        }
+        match c {
+            '<' if angle == 0 && round == 0 && (out.is_empty() || out.ends_with("::")) => {
+                // A type in angle brackets stands for itself.
+                let inner = inside(rest);
+                let kept = inner.split(" as ").next().unwrap_or(inner);
+                out.push_str(&without_brackets(kept));
+                rest = &rest[(inner.len() + 2).min(rest.len())..];
+                continue;
+            }
+            '<' => angle += 1,
+            '>' if out.ends_with('-') => {}
+            '>' => angle = angle.saturating_sub(1),
+            '(' => round += 1,
+            ')' => round = round.saturating_sub(1),
+            _ if angle == 0 && round == 0 => out.push(c),
+            _ => {}
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+/// What stands between a bracket, the first character, and the one that closes it.
+fn inside(text: &str) -> &str {
+    let mut depth = 0usize;
+    for (i, c) in text.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return &text[1..i];
+                }
+            }
+            _ => {}
+        }
+    }
+    &text[1..]
+}
+
+/// A name as a picture shows it.
+pub fn short_name(name: &str) -> String {
+    // Of names in one file: `name (file.c)`.
+    let name = match name.rsplit_once(" (") {
+        Some((bare, file)) if file.ends_with(')') && !bare.contains(['<', '(']) => bare,
+        _ => name,
+    };
+    // Of functions without symbols: `libz.so.1.2.13+0x1234`.
+    if let Some((file, offset)) = name.rsplit_once("+0x")
+        && let Some((stem, _)) = file.split_once(".so")
+    {
+        return format!("{stem}+0x{offset}");
+    }
+    if !name.contains("::") && !name.contains('(') || name.starts_with('(') {
+        return name.to_owned();
+    }
+    let mut plain = without_brackets(name).replace(" const", "");
+    for noise in NOISE {
+        plain = plain.replace(noise, "");
+    }
+    let plain = plain.replace("basic_string", "string").replace("{{closure}}", "{closure}");
+    // The type that it returns stands before the last space, unless that is of an operator.
+    let from = plain.find("operator").unwrap_or(plain.len());
+    let start = plain[..from].trim_end().rfind(' ').map_or(0, |at| at + 1);
+    let parts: Vec<&str> = plain[start..].trim().split("::").filter(|p| !p.is_empty()).collect();
+    // Rust ends names with a hash.
+    let hash = |p: &&&str| p.len() == 17 && p.starts_with('h');
+    let parts = &parts[..parts.len() - usize::from(parts.last().as_ref().is_some_and(hash))];
+    if parts.is_empty() {
+        name.to_owned()
+    } else {
+        parts[parts.len().saturating_sub(2)..].join("::")
+    }
+}
+
+/// [`short_name`] with the first of its template arguments, or what the database added to tell it from
+/// its namesakes.
+pub fn distinct_name(name: &str) -> String {
+    let short = short_name(name);
+    match (name.rsplit_once(" ("), name.find('<').map(|at| inside(&name[at..]))) {
+        (Some((_, more)), _) if more.ends_with(')') && !more.contains(',') => {
+            format!("{short} ({more}")
+        }
+        (_, Some(arguments)) => {
+            let first = arguments.split(',').next().unwrap_or(arguments);
+            format!("{short}<{}>", short_name(first))
+        }
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_name;
+
+    #[test]
+    fn last_two_components_remain() {
+        for (long, short) in [
+            ("main", "main"),
+            (
+                "bool std::__detail::__regex_algo_impl<char const*, std::allocator<std::sub_match<char const*>>>(char const*)",
+                "std::__regex_algo_impl",
+            ),
+            (
+                "std::__cxx11::basic_string<char>::_M_append(char const*, unsigned long)",
+                "string::_M_append",
+            ),
+            (
+                "std::ostream& std::operator<< <std::char_traits<char>>(std::ostream&, char const*)",
+                "std::operator<<",
+            ),
+            ("<core::iter::Map<I,F> as core::iter::Iterator>::next", "Map::next"),
+            ("w::count", "w::count"),
+            ("check (file.c)", "check"),
+        ] {
+            assert_eq!(short_name(long), short);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The overview: exact steps, the same picture every time, and what it is drawn for.
+
+use crate::common::*;
+use addfg::graph::{BoxRole, Facts, overview};
+use addfg::render::overview::dot;
+
+/// Every step is in one box, or said not to be.
+#[test]
+fn steps_of_boxes_are_all_steps() {
+    for (name, detail) in [("fir", "pairs"), ("jpeg", "pairs"), ("jpeg", "summary")] {
+        let db = open(&example(name, detail));
+        let facts = Facts::find(&db).expect("facts");
+        let found = overview(&db, facts).expect("overview").expect("steps");
+        let boxes: i64 = found.parts.iter().map(|p| p.steps).sum();
+        assert_eq!(boxes + found.start_up, found.steps, "{name} {detail}");
+        let all: i64 = db
+            .query_row("SELECT CAST(sum(steps_self) AS BIGINT) FROM function_profile", [], |r| {
+                r.get(0)
+            })
+            .expect("steps");
+        assert_eq!(found.steps, all, "{name} {detail}");
+        assert!(found.parts.len() <= 16 && found.parts.len() > 2);
+        assert!(found.parts.iter().filter(|p| p.role == BoxRole::Function).count() <= 10);
+        let again = overview(&db, facts).expect("overview").expect("steps");
+        assert_eq!(dot(&found, 3), dot(&again, 3), "the same every time");
+        assert_ne!(dot(&found, 3), dot(&found, 4), "statements are shuffled");
+    }
+}
+
+/// A picture is the overview; with --all or as text it is the graph.
+#[test]
+fn pictures_are_overviews_unless_all_is_asked_for() {
+    if std::process::Command::new("dot").arg("-V").output().is_err() {
+        eprintln!("skipped: Graphviz is not installed");
+        return;
+    }
+    let scratch = Scratch::new("overview");
+    let db = example("jpeg", "pairs");
+    let draw = |more: &[&str]| {
+        let file = scratch.path("picture.svg");
+        let mut arguments = vec!["graph", utf8(&db), "-o", utf8(&file)];
+        arguments.extend(more);
+        ok(&arguments);
+        std::fs::read_to_string(&file).expect("picture")
+    };
+    let (first, second, all) = (draw(&[]), draw(&[]), draw(&["--all"]));
+    assert_eq!(first, second);
+    assert!(first.contains("the others are counted with their callers"));
+    assert!(first.contains("width=\"100%\""));
+    assert!(!all.contains("the others are counted with their callers"));
+    assert!(ok(&["graph", utf8(&db), "--format", "dot"]).contains("Solid: calls."));
+}
