@@ -40,8 +40,8 @@ pub struct How {
     /// Program or library that ran; FILE@ADDRESS gives its load address (hexadecimal bias)
     #[arg(long, value_name = "FILE[@ADDRESS]", value_parser = options::elf, display_order = 0)]
     pub elf: Vec<ElfInput>,
-    /// How much is kept: sums by function; calls, dataflow between instances and sums by instruction; every step, access and
-    /// communication between instances; and those inside one
+    /// How much is kept: sums by function; those by instruction, calls and dataflow between
+    /// instances; every step, access and communication between instances; and those inside one
     #[arg(long, value_name = "DETAIL", default_value = "pairs")]
     pub detail: Detail,
     /// Whether registers that a function saves and restores keep their producer (transparent) or

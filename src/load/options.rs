@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 /// How much a database keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Detail {
+    /// Sums by function.
     /// Sums by function and instruction.
     Summary,
-    /// And calls, intervals, dataflow between instances.
+    /// And by instruction; calls, intervals, dataflow between instances.
     Instance,
     /// And the low level, and the communications that cross call instances.
     Pairs,
