@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 /// How much a database keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
     /// Sums by function.
-    /// Sums by function and instruction.
     Summary,
     /// And by instruction; calls, intervals, dataflow between instances.
     Instance,
