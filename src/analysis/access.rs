@@ -14,6 +14,16 @@ pub struct Insn {
     pub copies: bool,
 }
 
+/// What of an access is read at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    Whole,
+    /// The first bytes: the next read goes on with the access.
+    First,
+    /// It goes on with the access of the read before.
+    More,
+}
+
 /// What a store of a register that another instance wrote is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveRule {

@@ -1,12 +1,22 @@
 //! Reads of what the same operation read before: the most frequent thing that a program does, so it
 //! costs a comparison of cells and a count, which is added to the sums when something else is read.
 
+use super::flows::FlowHint;
+use super::memory::PageIndex;
 use super::place::PlaceCode;
-use super::segment::Hints;
 use super::shadow::Cell;
-use super::sums::{EdgeIndex, Mark, Sums};
+use super::sums::{EdgeHint, EdgeIndex, Mark, Sums};
 use crate::event::RegSpan;
 use crate::id::{CallId, FunctionId};
+
+/// What the pass met at an operation last, and so most likely meets next: it saves a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    pub edge: EdgeHint,
+    pub flow: FlowHint,
+    pub page: PageIndex,
+    pub again: Again,
+}
 
 /// What an operation read whole the last time, and how often since its sums were added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -319,7 +319,9 @@ impl Memory {
         }
         let page = *hint;
         let here = &self.pages[page as usize];
-        if (stack_relative && !here.stack) || matches!(here.kind, PageKind::Image { whole: None, .. }) {
+        if (stack_relative && !here.stack)
+            || matches!(here.kind, PageKind::Image { whole: None, .. })
+        {
             self.mark_page(page, address, stack_relative);
         }
         let last = address.wrapping_add(u64::from(size.max(1)) - 1);

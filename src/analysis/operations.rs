@@ -1,6 +1,7 @@
 //! What the operations of a segment do: reads, writes, loads and stores, in the order of their
 //! steps.
 
+use super::access::Extent;
 use super::copies::Copying;
 use super::data::{Data, Thread};
 use super::flows::FlowHint;
@@ -11,7 +12,7 @@ use super::place::PlaceCode;
 use super::reads::Read;
 use super::recent::ReadSet;
 use super::saves::{Load, Store};
-use super::segment::{Extent, Operation, OperationKind, Segment};
+use super::segment::{Operation, OperationKind, Segment};
 use super::shadow::{Cell, access, access_id};
 use super::{Communication, Output};
 use crate::event::RegSpan;
@@ -69,7 +70,9 @@ impl<O: Output> Machine<O> {
                 OperationKind::Read { .. } => self.read(t, op, call, seq),
                 OperationKind::Write { .. } => self.write(t, op, call, seq),
                 OperationKind::Load { .. } => self.load(t, op, call, copies, run),
-                OperationKind::Store { .. } => self.store(t, (op, &mut *read_set), call, copies, run),
+                OperationKind::Store { .. } => {
+                    self.store(t, (op, &mut *read_set), call, copies, run)
+                }
             }
             if self.data.saves.has_met() {
                 self.settle(t, seq);

@@ -1,14 +1,15 @@
 //! What a data read does: its bytes' last writers, by version, go into the sums, the flows of the
 //! reading instance and the rows of communications.
 
-use super::again::Met;
+use super::access::Extent;
+use super::again::{Hints, Met};
 use super::data::{Data, Thread};
 use super::memory::{PAGE, PageIndex};
 use super::mutation::Mutation;
 use super::origin::{Packed, StackSide};
 use super::part::Part;
 use super::place::PlaceCode;
-use super::segment::{Extent, Hints, RegisterRead};
+use super::recent::RegisterRead;
 use super::shadow::{AccessId, Cell, WORD, access};
 use super::sums::Mark;
 use super::{Communication, Output};

@@ -3,7 +3,7 @@
 //! to itself. Where no more is asked than sums of functions, a segment's reads and writes of them are
 //! a few operations on sets of bytes, and cells are written when something else needs them.
 
-use super::segment::{Extent, RegisterRead, RegisterWrite};
+use super::access::Extent;
 use super::shadow::{Cell, RECENT_WRITE, Registers};
 use crate::event::RegSpan;
 use crate::id::{ActorId, CallId};
@@ -27,6 +27,25 @@ fn inner(span: RegSpan) -> Bytes {
 /// Bit of the byte behind a register.
 fn end(span: RegSpan) -> Bytes {
     1u128.checked_shl((span.offset + span.size).into()).unwrap_or(0)
+}
+
+/// A read of a register that the segment does not feed, of which only the function's sums are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterRead {
+    pub span: RegSpan,
+    pub extent: Extent,
+}
+
+/// The last write of register bytes in a segment. `loaded`: its step loaded them unchanged; `seen`:
+/// the segment has read the version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterWrite {
+    pub step: u32,
+    pub actor: ActorId,
+    pub span: RegSpan,
+    pub ordinal: u16,
+    pub loaded: bool,
+    pub seen: bool,
 }
 
 /// What the instance on top has written, and its cells do not say yet.
@@ -198,7 +217,8 @@ impl Recent {
             let start = left.trailing_zeros();
             // To the end of what is written, of the version, or of what was read of it.
             let from = |set: Bytes| set >> start;
-            let same_read = if from(self.read) & 1 != 0 { !from(self.read) } else { from(self.read) };
+            let same_read =
+                if from(self.read) & 1 != 0 { !from(self.read) } else { from(self.read) };
             let ends = !from(left) | from(self.begins) & !1 | same_read;
             let len = ends.trailing_zeros().min(Bytes::BITS - start);
             *versions += from(self.begins) as u64 & 1;

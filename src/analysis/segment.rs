@@ -2,12 +2,10 @@
 //! and which reach out of it. Register traffic inside a segment is the same each time, so it is
 //! counted once here and multiplied.
 
-use super::access::{Access, AccessPlace, Insn, SaveRule, mask};
-use super::flows::FlowHint;
-use super::memory::PageIndex;
-use super::recent::{ReadSet, WriteSet};
-use super::again::{Again, Met};
-use super::sums::{Actors, EdgeHint};
+use super::access::{Access, AccessPlace, Extent, Insn, SaveRule, mask};
+use super::again::{Hints, Met};
+use super::recent::{ReadSet, RegisterRead, RegisterWrite, WriteSet};
+use super::sums::Actors;
 use crate::event::{BlockDef, RegSpan};
 use crate::id::{ActorId, FunctionId, InstructionId};
 
@@ -53,34 +51,6 @@ impl OperationKind {
     }
 }
 
-/// An [`OperationKind::Read`] of which only the function's sums are asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RegisterRead {
-    pub span: RegSpan,
-    pub extent: Extent,
-}
-
-/// An [`OperationKind::Write`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RegisterWrite {
-    pub step: u32,
-    pub actor: ActorId,
-    pub span: RegSpan,
-    pub ordinal: u16,
-    pub loaded: bool,
-    pub seen: bool,
-}
-
-/// What of an access is read at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    Whole,
-    /// The first bytes: the next read goes on with the access.
-    First,
-    /// It goes on with the access of the read before.
-    More,
-}
-
 /// What a load or a store of a copying function hands on beside whole registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Copied {
@@ -90,15 +60,6 @@ pub enum Copied {
     Low(RegSpan),
     /// The load or the store of a move from memory to memory.
     Move,
-}
-
-/// What the pass met at an operation last, and so most likely meets next: it saves a search.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
-    pub edge: EdgeHint,
-    pub flow: FlowHint,
-    pub page: PageIndex,
-    pub again: Again,
 }
 
 /// A communication inside a segment.

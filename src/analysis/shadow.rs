@@ -490,8 +490,7 @@ impl Registers {
             let words = (start / WORD) as usize..((start + size) / WORD) as usize;
             let cells = &mut self.cells[words];
             // Neither split nor with readers in the pool.
-            let simple =
-                cells.iter().all(|c| c.actor != Cell::SPLIT && c.reader & Cell::MORE == 0);
+            let simple = cells.iter().all(|c| c.actor != Cell::SPLIT && c.reader & Cell::MORE == 0);
             if simple {
                 cells.iter_mut().for_each(|c| *c = Cell { pair: c.pair, ..new });
             }
