@@ -332,15 +332,28 @@ fn blobs() -> Corpus {
 
 /// Rows of the packed low level that say something else, and all that goes through them.
 fn packed(_: &str, input: &[u8]) {
-    let connection = duckdb::Connection::open_in_memory().expect("a database");
-    let from = example("fir", "pairs").display().to_string().replace('\'', "''");
-    let copy = format!(
-        "ATTACH '{from}' AS f (READ_ONLY); COPY FROM DATABASE f TO memory; DETACH f; SET threads = 1;"
-    );
-    connection.execute_batch(&copy).expect("a copy");
+    thread_local! {
+        static DATABASE: duckdb::Connection = {
+            let connection = duckdb::Connection::open_in_memory().expect("a database");
+            let from = example("fir", "pairs").display().to_string().replace('\'', "''");
+            let copy = format!(
+                "ATTACH '{from}' AS f (READ_ONLY); COPY FROM DATABASE f TO memory; SET threads = 1;"
+            );
+            connection.execute_batch(&copy).expect("a copy");
+            connection
+        };
+    }
+    DATABASE.with(|connection| change_packed(connection, input));
+}
+
+/// Changes one table, goes through the run, and puts the table back.
+fn change_packed(connection: &duckdb::Connection, input: &[u8]) {
     let table = ["block_run", "block_step", "block_access", "communication_row"]
         [usize::from(input.first().copied().unwrap_or(0)) % 4];
-    let sql = format!("SELECT column_name FROM duckdb_columns() WHERE table_name = '{table}'");
+    let restore = format!("CREATE OR REPLACE TABLE {table} AS FROM f.{table}");
+    let sql = format!(
+        "SELECT column_name FROM duckdb_columns() WHERE table_name = '{table}' AND database_name = 'memory'"
+    );
     let mut statement = connection.prepare(&sql).expect("columns");
     let columns: Vec<String> = statement
         .query_map([], |row| row.get(0))
@@ -357,11 +370,12 @@ fn packed(_: &str, input: &[u8]) {
             change[1] % 7
         ));
     }
-    if let Ok(code) = addfg::replay::code::Code::open(&connection) {
+    if let Ok(code) = addfg::replay::code::Code::open(connection) {
         drop(code);
     }
     for sql in ["FROM opcode_line", "FROM data_access", "FROM communication"] {
-        let _ = Listing::new(sql, []).write(&connection, RowFormat::Csv, &mut Few(1 << 16));
+        let _ = Listing::new(sql, []).write(connection, RowFormat::Csv, &mut Few(1 << 16));
     }
-    let _ = addfg::views::memory::memory(&connection);
+    let _ = addfg::views::memory::memory(connection);
+    connection.execute_batch(&restore).expect("a table");
 }

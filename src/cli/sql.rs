@@ -1,6 +1,7 @@
 use super::database::Database;
 use crate::render::rows::RowFormat;
-use crate::store::open::{Mode, Opening, Reach, open_as};
+use crate::store::catalog::own_macros;
+use crate::store::open::{Mode, Opening, Reach, Trust, open_as};
 use crate::views::listing::Listing;
 use std::io::Read;
 use std::path::PathBuf;
@@ -50,6 +51,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         reach: if args.files { Reach::Everything } else { Reach::Nothing },
     };
     let connection = open_as(&args.database.db, opening)?;
+    if opening.trust == Trust::Schema {
+        own_macros(&connection)?;
+    }
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     Listing::new(&sql, []).write(&connection, args.format, &mut out)?;
     Ok(ExitCode::SUCCESS)

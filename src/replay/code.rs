@@ -102,6 +102,9 @@ pub(super) enum Fetch {
     Values,
 }
 
+/// No step of a run is behind it: what adds to the number of a step stays a number.
+const LAST: i64 = i64::MAX / 2;
+
 /// Blocks and instructions of a database.
 pub struct Code {
     blocks: Vec<Block>,
@@ -123,10 +126,10 @@ impl Code {
     pub fn open(connection: &Connection) -> Result<Code, ReplayError> {
         // Runs come in the order in which they were stored, which is that of the run.
         connection.execute_batch("SET preserve_insertion_order = true")?;
-        type Bounds = (Option<i64>, Option<i64>, i64, i64);
-        let bounds = |r: &duckdb::Row| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?));
+        type Bounds = (Option<i64>, Option<i64>, i64);
+        let bounds = |r: &duckdb::Row| Ok((r.get(0)?, r.get(1)?, r.get(2)?));
         let sql = include_str!("../../queries/report/replay_bounds.sql");
-        let (first, last, longest, calls): Bounds = connection.query_row(sql, [], bounds)?;
+        let (first, last, calls): Bounds = connection.query_row(sql, [], bounds)?;
         let (Some(first), Some(last)) = (first, last) else {
             let why = crate::store::open::why_no_steps(connection)?;
             return Err(ReplayError::NoSteps { why });
@@ -134,9 +137,9 @@ impl Code {
         let mut code = Code {
             blocks: Vec::new(),
             instructions: Vec::new(),
-            first,
-            last,
-            longest,
+            first: first.max(0),
+            last: last.min(LAST),
+            longest: 1,
             calls: usize::try_from(calls).unwrap_or(0),
             flags: Vec::new(),
             processes: Vec::new(),
@@ -148,6 +151,9 @@ impl Code {
         code.read_steps(connection)?;
         code.read_accesses(connection)?;
         code.blocks.iter_mut().for_each(Block::index);
+        let longest = code.blocks.iter().map(|b| b.instructions.len()).max().unwrap_or(1);
+        // They are as few as memory can hold.
+        code.longest = longest as i64;
         Ok(code)
     }
 

@@ -170,12 +170,13 @@ impl Window {
             Fetch::Addresses => include_str!("../../queries/report/replay_runs.sql"),
             Fetch::Values => include_str!("../../queries/report/replay_values.sql"),
         })?;
-        for batch in statement.query_arrow(params![first - code.longest, last])? {
+        let before = first - code.longest;
+        for batch in statement.query_arrow(params![before, last])? {
             window.add_runs(&batch, fetch)?;
         }
         let sql = include_str!("../../queries/report/replay_intervals.sql");
         let mut statement = connection.prepare(sql)?;
-        for batch in statement.query_arrow(params![first - code.longest, last + code.longest])? {
+        for batch in statement.query_arrow(params![before, last + code.longest])? {
             window.add_intervals(&batch)?;
         }
         Ok(window)
@@ -241,6 +242,11 @@ impl Window {
         let mut at = intervals.partition_point(|i| i.end < seq);
         while seq <= last {
             let (end, call) = match intervals.get(at) {
+                // Intervals of a thread that overlap are of no build.
+                Some(i) if i.end < seq => {
+                    at += 1;
+                    continue;
+                }
                 Some(i) if i.start <= seq => (i.end.min(last), Some(i.call)),
                 Some(i) => ((i.start - 1).min(last), None),
                 None => (last, None),
@@ -264,6 +270,15 @@ impl Window {
         }
         Ok(())
     }
+}
+
+/// Where the run goes on behind a step, and where the last run before one begins. A window without
+/// steps asks, so that the windows are no more than the runs, whatever numbers those claim.
+const NEXT: &str = "SELECT min(start_seq) FROM block_run WHERE start_seq > ?";
+const BEFORE: &str = "SELECT max(start_seq) FROM block_run WHERE start_seq < ?";
+
+fn bound(connection: &Connection, sql: &str, seq: i64) -> duckdb::Result<Option<i64>> {
+    connection.query_row(sql, [seq], |r| r.get(0))
 }
 
 impl Code {
@@ -299,9 +314,10 @@ impl Code {
         while from <= last {
             let to = last.min(from.saturating_add(WINDOW - 1));
             let window = Window::read(self, connection, (from, to), fetch)?;
-            let mut pieces = Vec::new();
+            let (mut pieces, mut found) = (Vec::new(), false);
             for run in 0..window.start.len() {
                 window.pieces(self, run, (from, to), &mut pieces)?;
+                found |= !pieces.is_empty();
                 for piece in &pieces {
                     if !take(piece)? {
                         return Ok(());
@@ -309,6 +325,10 @@ impl Code {
                 }
             }
             from = to + 1;
+            if !found {
+                let Some(next) = bound(connection, NEXT, to)? else { break };
+                from = from.max(next);
+            }
         }
         Ok(())
     }
@@ -326,9 +346,10 @@ impl Code {
         while to >= first {
             let from = first.max(to.saturating_sub(length - 1));
             let window = Window::read(self, connection, (from, to), self.fetch)?;
-            let mut pieces = Vec::new();
+            let (mut pieces, mut found) = (Vec::new(), false);
             for run in (0..window.start.len()).rev() {
                 window.pieces(self, run, (from, to), &mut pieces)?;
+                found |= !pieces.is_empty();
                 for piece in pieces.iter().rev() {
                     if !take(piece)? {
                         return Ok(());
@@ -336,6 +357,10 @@ impl Code {
                 }
             }
             to = from - 1;
+            if !found {
+                let Some(before) = bound(connection, BEFORE, from)? else { break };
+                to = to.min(before.saturating_add(self.longest));
+            }
             length = (2 * length).min(WINDOW);
         }
         Ok(())

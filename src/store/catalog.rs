@@ -11,17 +11,21 @@ use std::collections::BTreeMap;
 const CATALOG: &str = include_str!("catalog.txt");
 
 /// All in a database that may run something when it is read, but for macros: to list those takes
-/// DuckDB as long as to open the file, and where no file can be reached they can do no more than
-/// the rows can, which is to be wrong.
+/// DuckDB longer than to open the file, and where no file can be reached they can do no more than
+/// the rows can, which is to be wrong. A macro of the file goes before a function of DuckDB that
+/// has its name, and operators are functions: functions are called by their full names here, and
+/// nothing is computed.
 const DEFINED: &str = "
-    SELECT 'table ' || if(schema_name = 'main', '', schema_name || '.') || table_name, sql
-    FROM duckdb_tables() WHERE NOT internal AND NOT temporary AND database_name = $1
-    UNION ALL SELECT 'view ' || if(schema_name = 'main', '', schema_name || '.') || view_name, sql
-    FROM duckdb_views() WHERE NOT internal AND NOT temporary AND database_name = $1
-    UNION ALL SELECT 'index ' || index_name, sql FROM duckdb_indexes() WHERE database_name = $1
-    UNION ALL SELECT 'sequence ' || sequence_name, sql FROM duckdb_sequences() WHERE database_name = $1
-    UNION ALL SELECT 'type ' || type_name, logical_type FROM duckdb_types()
-    WHERE NOT internal AND database_name = $1";
+    SELECT 'table', schema_name, table_name, sql
+    FROM system.main.duckdb_tables() WHERE NOT internal AND NOT temporary AND database_name = $1
+    UNION ALL SELECT 'view', schema_name, view_name, sql
+    FROM system.main.duckdb_views() WHERE NOT internal AND NOT temporary AND database_name = $1
+    UNION ALL SELECT 'index', 'main', index_name, sql
+    FROM system.main.duckdb_indexes() WHERE database_name = $1
+    UNION ALL SELECT 'sequence', 'main', sequence_name, sql
+    FROM system.main.duckdb_sequences() WHERE database_name = $1
+    UNION ALL SELECT 'type', 'main', type_name, logical_type
+    FROM system.main.duckdb_types() WHERE NOT internal AND database_name = $1";
 
 type Defined = BTreeMap<String, String>;
 
@@ -30,8 +34,15 @@ fn defined(connection: &Connection, database: &str) -> duckdb::Result<Defined> {
     let text = |r: &duckdb::Row, column| {
         Ok::<_, duckdb::Error>(r.get::<_, Option<String>>(column)?.unwrap_or_default())
     };
-    let rows = statement.query_map([database], |r| Ok((text(r, 0)?, text(r, 1)?)))?;
-    rows.map(|row| row.map(|(name, sql)| (name, sql.trim().replace('\n', "\\n")))).collect()
+    let rows = statement.query_map([database], |r| {
+        let (kind, schema, name) = (text(r, 0)?, text(r, 1)?, text(r, 2)?);
+        let sql = text(r, 3)?.trim().replace('\n', "\\n");
+        Ok(match schema.as_str() {
+            "main" => (format!("{kind} {name}"), sql),
+            _ => (format!("{kind} {schema}.{name}"), sql),
+        })
+    })?;
+    rows.collect()
 }
 
 /// What a database defines, a line each, sorted: the contents of `catalog.txt`.
@@ -68,6 +79,20 @@ fn empty() -> duckdb::Result<Defined> {
     let connection = Connection::open_in_memory()?;
     connection.execute_batch(&format!("ATTACH '{path}' AS empty (READ_ONLY)"))?;
     defined(&connection, "empty")
+}
+
+/// Puts the macros of `schema/` before those of the file, which may say something else. Only those
+/// who write queries use macros. An export to SQLite, which has none, has them not here either.
+pub fn own_macros(connection: &Connection) -> duckdb::Result<()> {
+    let low = include_str!("../../schema/1_low.sql");
+    let has_runs = "SELECT 1 FROM system.main.duckdb_tables() WHERE table_name = 'block_run'";
+    if !connection.prepare(has_runs)?.exists([])? {
+        return Ok(());
+    }
+    for macros in low.split_inclusive(";\n").filter_map(|s| Some(&s[s.find("CREATE MACRO ")?..])) {
+        connection.execute_batch(&macros.replacen("CREATE MACRO", "CREATE TEMP MACRO", 1))?;
+    }
+    Ok(())
 }
 
 /// Whether what is defined is a table that holds what was put into it: people may have their own.

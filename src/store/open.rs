@@ -48,6 +48,7 @@ pub fn only_databases(path: &Path) -> Option<&'static str> {
     let ours = || {
         let connection =
             config(AccessMode::ReadOnly).and_then(|c| Connection::open_with_flags(path, c)).ok()?;
+        confine(&connection, Reach::Nothing).ok()?;
         duckdb_version(&connection)
     };
     let empty = path.metadata().is_ok_and(|found| found.len() == 0);
@@ -149,6 +150,7 @@ pub fn open(path: &Path, write: bool) -> Result<Connection, OpenError> {
 pub fn open_as(path: &Path, opening: Opening) -> Result<Connection, OpenError> {
     let connection = open_free(path, opening)?;
     confine(&connection, opening.reach).map_err(|e| unreadable(path, &e))?;
+    examine(&connection, path, opening.trust)?;
     Ok(connection)
 }
 
@@ -160,6 +162,7 @@ pub fn open_both(path: &Path, other: &Path, trust: Trust) -> Result<Connection, 
     let connection = open_free(path, opening)?;
     attach(&connection, other)?;
     confine(&connection, opening.reach).map_err(|e| unreadable(path, &e))?;
+    examine(&connection, path, trust)?;
     Ok(connection)
 }
 
@@ -168,7 +171,7 @@ fn unreadable(path: &Path, error: &dyn std::error::Error) -> OpenError {
     OpenError::Unreadable { path: path.display().to_string(), message }
 }
 
-/// Opens a database, of which nothing has been run but what reads its version.
+/// Opens a database, which is asked nothing yet.
 fn open_free(path: &Path, opening: Opening) -> Result<Connection, OpenError> {
     let name = path.display().to_string();
     if path.is_dir() {
@@ -191,24 +194,34 @@ fn open_free(path: &Path, opening: Opening) -> Result<Connection, OpenError> {
         Mode::Read => AccessMode::ReadOnly,
         Mode::Write => AccessMode::ReadWrite,
     };
-    let connection = config(mode)
+    config(mode)
         .and_then(|c| Connection::open_with_flags(path, c))
-        .map_err(|e| unreadable(path, &e))?;
-    check(&name, duckdb_version(&connection))?;
-    if opening.trust == Trust::Schema {
+        .map_err(|e| unreadable(path, &e))
+}
+
+/// Whether a database is one that this addfg reads, and as addfg made it. The connection is
+/// confined by now: what answers may be a macro of the file.
+fn examine(connection: &Connection, path: &Path, trust: Trust) -> Result<(), OpenError> {
+    if sqlite::is_sqlite(path) {
+        return Ok(());
+    }
+    let name = path.display().to_string();
+    check(&name, duckdb_version(connection))?;
+    if trust == Trust::Schema {
+        let sql = "SELECT system.main.current_database()";
         let difference = connection
-            .query_row("SELECT current_database()", [], |r| r.get::<_, String>(0))
-            .and_then(|database| catalog::difference(&connection, &database));
+            .query_row(sql, [], |r| r.get::<_, String>(0))
+            .and_then(|database| catalog::difference(connection, &database));
         if let Some(difference) = difference.map_err(|e| unreadable(path, &e))? {
             return Err(OpenError::Catalog { path: name, difference });
         }
     }
-    Ok(connection)
+    Ok(())
 }
 
 /// The schema version of a DuckDB file that has a table for it: a view is not asked.
 fn duckdb_version(connection: &Connection) -> Option<String> {
-    let table = "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'main' AND table_name = 'meta' AND NOT temporary";
+    let table = "SELECT 1 FROM system.main.duckdb_tables() WHERE schema_name = 'main' AND table_name = 'meta' AND NOT temporary";
     connection.query_row(table, [], |_| Ok(())).ok()?;
     let sql = "SELECT value FROM main.meta WHERE key = 'schema_version'";
     connection.query_row(sql, [], |row| row.get(0)).ok()

@@ -26,7 +26,7 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// What a hostile file may define in place of what addfg makes, and what is said of it.
-const HOSTILE: [(&str, &str); 8] = [
+const HOSTILE: [(&str, &str); 9] = [
     ("DROP VIEW call_graph; CREATE VIEW call_graph AS SELECT content AS caller FROM read_text('$F/secret')", "view call_graph"),
     ("ALTER TABLE meta RENAME TO m2; CREATE VIEW meta AS SELECT key, CASE WHEN key = 'isa' THEN (SELECT content FROM read_text('$F/secret'))
       ELSE value END AS value FROM m2", "no table meta"),
@@ -37,6 +37,13 @@ const HOSTILE: [(&str, &str); 8] = [
     ("CREATE SCHEMA own; CREATE TABLE own.t (a INTEGER, b INTEGER GENERATED ALWAYS AS (a + 1))", "own.t"),
     ("CREATE SEQUENCE s", "sequence s"),
     ("CREATE TYPE mood AS ENUM ('x')", "type mood"),
+    // Macros go before DuckDB's functions of their names, operators too: these hide the view.
+    ("CREATE VIEW hidden AS SELECT 1; CREATE MACRO duckdb_views() AS TABLE
+      SELECT 'main' AS schema_name, '' AS view_name, '' AS sql, '' AS database_name, true AS internal, true AS temporary;
+      CREATE MACRO duckdb_tables() AS TABLE SELECT 'main' AS schema_name, 'meta' AS table_name, '' AS sql,
+      '' AS database_name, false AS internal, false AS temporary
+      FROM enable_logging(storage = 'file', storage_path = '$F/log'); CREATE MACRO current_database() AS 'system';
+      CREATE MACRO \"||\"(a, b) AS 'table meta'", "view hidden"),
 ];
 
 #[test]
@@ -76,6 +83,17 @@ fn a_database_with_other_views_is_refused_and_reaches_no_file() {
         }
         assert!(contents(&scratch.0) == before, "{statements}");
     }
+}
+
+/// What a macro of addfg's says is what addfg says, also where the file has another one.
+#[test]
+fn macros_are_those_of_the_schema() {
+    let scratch = Scratch::new("foreign-macro");
+    let other =
+        "DROP MACRO TABLE steps; CREATE MACRO steps(lo, hi) AS TABLE SELECT 'made up' AS seq";
+    let db = changed(&scratch, "db.duckdb", other);
+    let steps = |db| ok(&["sql", utf8(db), "FROM steps(1, 5)"]);
+    assert_eq!(steps(&db), steps(&example("fir", "pairs")));
 }
 
 #[test]

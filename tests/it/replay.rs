@@ -115,3 +115,44 @@ fn slices_of_random_programs_are_closures() {
         }
     }
 }
+
+/// Gaps between runs are not gone through window by window.
+#[test]
+fn steps_far_out_are_reached_at_once() {
+    let scratch = Scratch::new("far");
+    let db = scratch.copy(&example("fir", "pairs"), "db.duckdb");
+    let far = 1_i64 << 60;
+    let connection = duckdb::Connection::open(&db).unwrap();
+    // The last runs and reads, once more and far out; the one before them is in the middle.
+    for (table, seq) in [("block_run", "start_seq"), ("communication_row", "read_seq")] {
+        let copy = format!(
+            "INSERT INTO {table} (SELECT * REPLACE ({seq} + {far} AS {seq}) FROM {table} ORDER BY {seq} DESC LIMIT 1)"
+        );
+        connection.execute_batch(&copy).unwrap();
+    }
+    connection
+        .execute_batch("UPDATE function_call SET return_seq = return_seq * 1000000000000")
+        .unwrap();
+    connection.close().unwrap();
+    let last = rows(&db, "SELECT max(seq) FROM opcode_line")[0].clone();
+    assert!(last.parse::<i64>().unwrap() >= far);
+    let pair = rows(&db, "SELECT writer, reader FROM function_dataflow ORDER BY ALL LIMIT 1");
+    let (writer, reader) = pair[0].split_once(',').unwrap();
+    let (ended, end) = std::sync::mpsc::channel();
+    let commands: Vec<Vec<String>> = vec![
+        vec!["memory".into(), utf8(&db).into()],
+        vec!["slice".into(), utf8(&db).into(), "--at".into(), last, "--backward".into()],
+        vec!["slice".into(), utf8(&db).into(), "--at".into(), "1".into(), "--forward".into()],
+        vec!["flows".into(), utf8(&db).into(), writer.into(), reader.into()],
+    ];
+    std::thread::spawn(move || {
+        for command in commands {
+            let words: Vec<&str> = command.iter().map(String::as_str).collect();
+            ended.send((addfg(&words).status.code(), command)).unwrap();
+        }
+    });
+    for _ in 0..4 {
+        let (code, command) = end.recv_timeout(std::time::Duration::from_secs(20)).expect("ends");
+        assert!(matches!(code, Some(0 | 1)), "{command:?}: {code:?}");
+    }
+}

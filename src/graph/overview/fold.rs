@@ -96,6 +96,7 @@ impl Tree {
             tree.add_functions(connection, functions)?;
         }
         tree.add_sinks(connection, functions)?;
+        tree.sum_flows();
         Ok(tree)
     }
 
@@ -281,6 +282,16 @@ impl Tree {
             }
         }
         Ok(())
+    }
+
+    /// One flow for all of the same ends and place.
+    fn sum_flows(&mut self) {
+        let mut sums: BTreeMap<(End, End, Via), f64> = BTreeMap::new();
+        for flow in self.flows.drain(..) {
+            *sums.entry((flow.from, flow.to, flow.via)).or_default() += flow.bytes;
+        }
+        let flow = |((from, to, via), bytes)| Passed { from, to, via, bytes };
+        self.flows = sums.into_iter().map(flow).collect();
     }
 
     /// The box of each context where these functions are kept.
