@@ -75,14 +75,29 @@ pub fn file_name(path: &str) -> &str {
 
 /// The text with such characters written as escapes (`\n`, `\u{1b}`).
 pub fn visible(text: &str) -> std::borrow::Cow<'_, str> {
-    if !text.chars().any(acts) {
+    visible_but(text, &[])
+}
+
+/// [`visible`], where some of such characters stay.
+pub fn visible_but<'a>(text: &'a str, kept: &[char]) -> std::borrow::Cow<'a, str> {
+    let escaped = |c: char| acts(c) && !kept.contains(&c);
+    if !text.chars().any(escaped) {
         return text.into();
     }
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if acts(c) { out.extend(c.escape_default()) } else { out.push(c) }
+        if escaped(c) { out.extend(c.escape_default()) } else { out.push(c) }
     }
     out.into()
+}
+
+/// Characters of a text in a picture at most. Graphviz takes no string of 16 KiB, and a character
+/// may become six bytes.
+const DRAWN: usize = 2000;
+
+/// A text as pictures have it, before their own escapes.
+pub fn drawn(text: &str) -> String {
+    shorten(&visible(text), DRAWN)
 }
 
 /// At most `limit` characters; what is cut out of the middle is one ellipsis.
@@ -111,6 +126,16 @@ mod tests {
                 .map(|p| p.unwrap_or_default()),
             ["12.5 %", "<0.1 %", "0.0 %", ""]
         );
+    }
+
+    #[test]
+    fn names_in_pictures_have_an_end() {
+        for name in ["&".repeat(20_000), "\u{1b}".repeat(20_000), "x\u{10000}".repeat(20_000)] {
+            let shown = drawn(&name);
+            assert_eq!(shown.chars().count(), DRAWN);
+            assert!(shown.replace('&', "&quot;").len() < 1 << 14 && shown.contains('…'));
+        }
+        assert_eq!(drawn("main"), "main");
     }
 
     #[test]

@@ -35,6 +35,7 @@ impl ValueEnum for RowFormat {
         let about = match self {
             RowFormat::Table => "For people; characters that act on a terminal are escaped",
             RowFormat::Csv => "RFC 4180; NULL is an empty field, the empty string is \"\"",
+            RowFormat::Spreadsheet => "CSV where a text that begins with = + - @ has a ' before it",
             RowFormat::Json => "An array of objects; integers of any size are numbers",
         };
         Some(PossibleValue::new(self.name()).help(about))

@@ -5,7 +5,7 @@
 //! [`html`] or [`quoted`].
 
 use crate::graph::{Change, Edge, EdgeKind, Flow, Graph, Level, Node, NodeKind, Via};
-use crate::text::{human_count, percent, shorten, visible};
+use crate::text::{drawn, human_count, percent, shorten};
 use graphviz_rust::dot_structures::{
     Attribute, Edge as DotEdge, EdgeTy, Graph as DotGraph, GraphAttributes, Id, Node as DotNode,
     NodeId, Stmt, Subgraph, Vertex,
@@ -73,7 +73,7 @@ fn quoted(text: &str) -> Id {
 pub(super) fn quoted_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
-    for c in visible(text).chars() {
+    for c in drawn(text).chars() {
         match c {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
@@ -91,7 +91,7 @@ pub(super) fn html(text: &str) -> String {
         return "&#160;".into();
     }
     let mut out = String::with_capacity(text.len());
-    for c in visible(text).chars() {
+    for c in drawn(text).chars() {
         match c {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),

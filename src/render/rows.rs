@@ -1,7 +1,7 @@
 //! Rows as tables for terminals, as CSV, as JSON.
 
 use super::value::{is_number, json_text, text};
-use crate::text::{visible, words};
+use crate::text::{visible, visible_but, words};
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use duckdb::types::Value;
 use serde_json::json;
@@ -14,8 +14,12 @@ words! {
         /// For people; characters that act on a terminal are escaped
         #[default]
         Table = "table",
-        /// RFC 4180; NULL is an empty field, the empty string is ""
+        /// RFC 4180; NULL is an empty field, the empty string is ""; characters that act on a
+        /// terminal are escaped but for tabs and line feeds
         Csv = "csv",
+        /// The same, where no text is a formula: one that begins with `=`, `+`, `-` or `@` has a
+        /// `'` before it
+        Spreadsheet = "spreadsheet",
         /// An array of objects; integers of any size are numbers
         Json = "json",
     }
@@ -24,10 +28,27 @@ words! {
 /// A field of CSV. The csv crate quotes by what is in a field, so that it cannot tell the empty
 /// string, which is quoted here, from NULL, which is nothing.
 fn csv_field(field: &str) -> String {
-    if field.is_empty() || field.contains([',', '"', '\n', '\r']) {
+    let field = visible_but(field, &['\n', '\t']);
+    if field.is_empty() || field.contains([',', '"', '\n']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
-        field.to_owned()
+        field.into_owned()
+    }
+}
+
+/// A text in CSV.
+fn csv_text(text: &str, format: RowFormat) -> String {
+    if format == RowFormat::Spreadsheet && text.starts_with(['=', '+', '-', '@']) {
+        return csv_field(&format!("'{text}"));
+    }
+    csv_field(text)
+}
+
+fn csv_value(value: &Value, format: RowFormat) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Text(text) => csv_text(text, format),
+        value => csv_field(&text(value)),
     }
 }
 
@@ -56,8 +77,8 @@ impl<'a> RowWriter<'a> {
     pub fn new(names: &[&str], format: RowFormat, out: &'a mut dyn Write) -> Result<RowWriter<'a>> {
         match format {
             RowFormat::Table => {}
-            RowFormat::Csv => {
-                let names: Vec<_> = names.iter().map(|n| csv_field(n)).collect();
+            RowFormat::Csv | RowFormat::Spreadsheet => {
+                let names: Vec<_> = names.iter().map(|n| csv_text(n, format)).collect();
                 writeln!(out, "{}", names.join(","))?;
             }
             RowFormat::Json => write!(out, "[")?,
@@ -78,9 +99,8 @@ impl<'a> RowWriter<'a> {
                 });
                 self.table.add_row(cells);
             }
-            RowFormat::Csv => {
-                let field =
-                    |v: &Value| if *v == Value::Null { String::new() } else { csv_field(&text(v)) };
+            RowFormat::Csv | RowFormat::Spreadsheet => {
+                let field = |v: &Value| csv_value(v, self.format);
                 writeln!(self.out, "{}", values.iter().map(field).collect::<Vec<_>>().join(","))?;
             }
             RowFormat::Json => {
@@ -109,7 +129,7 @@ impl<'a> RowWriter<'a> {
                     writeln!(self.out, "{}", line.trim_end())?;
                 }
             }
-            RowFormat::Csv => {}
+            RowFormat::Csv | RowFormat::Spreadsheet => {}
             RowFormat::Json => writeln!(self.out, "{}]", if self.count > 0 { "\n" } else { "" })?,
         }
         self.out.flush()?;
@@ -125,4 +145,32 @@ pub fn number<T: Into<Option<i64>>>(n: T) -> Value {
 /// A text that may be unknown.
 pub fn word<T: Into<Option<String>>>(text: T) -> Value {
     text.into().map_or(Value::Null, Value::Text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(value: &str, format: RowFormat) -> String {
+        let mut out = Vec::new();
+        let mut rows = RowWriter::new(&["=n"], format, &mut out).unwrap();
+        let minus = Value::BigInt(-1);
+        rows.row(&[Value::Text(value.into()), minus, Value::Null]).unwrap();
+        rows.finish().unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn csv_does_nothing_to_a_terminal_and_spreadsheets_compute_nothing() {
+        let csv = |value: &str| written(value, RowFormat::Csv);
+        assert_eq!(csv("\u{1b}[2J\r\u{202e}x"), "=n\n\\u{1b}[2J\\r\\u{202e}x,-1,\n");
+        assert_eq!(csv("a\tb\nc"), "=n\n\"a\tb\nc\",-1,\n");
+        assert_eq!(csv("=1+1"), "=n\n=1+1,-1,\n");
+        let spreadsheet = |value: &str| written(value, RowFormat::Spreadsheet);
+        for hostile in ["=cmd|x!A1", "+1", "-1", "@sum"] {
+            assert_eq!(spreadsheet(hostile), format!("'=n\n'{hostile},-1,\n"));
+        }
+        assert_eq!(spreadsheet("a=b"), "'=n\na=b,-1,\n");
+        assert_eq!(spreadsheet(""), "'=n\n\"\",-1,\n");
+    }
 }

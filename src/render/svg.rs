@@ -1,6 +1,6 @@
 //! Pictures that are no graphs: heat maps, timelines, curves. Plain SVG, every text escaped.
 
-use crate::text::visible;
+use crate::text::drawn;
 use std::fmt::Write;
 
 /// A picture under construction; lengths are pixels.
@@ -12,7 +12,7 @@ pub struct Svg {
 
 /// Text between tags.
 pub fn escape(text: &str) -> String {
-    visible(text)
+    drawn(text)
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
