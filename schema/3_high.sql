@@ -30,6 +30,12 @@ CREATE VIEW function_dataflow AS
            e.writer_function_id, e.reader_function_id
     FROM function_edge e JOIN function_symbol w ON w.function_id = e.writer_function_id
     JOIN function_symbol r ON r.function_id = e.reader_function_id;
+-- function_profile where a person looks: with names.
+CREATE VIEW flat_profile AS
+    SELECT f.name AS function, s.path AS file, p.calls, p.steps_self, p.steps_total, p.written_bytes, p.dead_bytes, f.kind,
+           p.function_id
+    FROM function_profile p JOIN function_symbol f ON f.function_id = p.function_id
+    LEFT JOIN source_file s ON s.file_id = f.file_id;
 CREATE VIEW call_graph AS
     SELECT c.name AS caller, f.name AS callee, e.kind, e.calls, e.steps, e.caller_function_id, e.callee_function_id
     FROM call_edge e LEFT JOIN function_symbol c ON c.function_id = e.caller_function_id
@@ -92,3 +98,4 @@ COMMENT ON COLUMN region.last_address IS 'Last byte, inclusive';
 COMMENT ON COLUMN region.via IS 'stack or heap';
 COMMENT ON VIEW function_dataflow IS 'Dataflow between functions by name and id, by via';
 COMMENT ON VIEW call_graph IS 'Calls by name and id of caller and callee';
+COMMENT ON VIEW flat_profile IS 'Functions that ran with their names: function_profile for people';

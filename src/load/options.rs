@@ -1,24 +1,21 @@
 //! What a build is asked for, and what it did.
 
 use crate::diagnostics::Diagnostics;
+use crate::text::words;
 use std::path::PathBuf;
 
-/// How much a database keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Detail {
-    /// Sums by function.
-    Summary,
-    /// And by instruction; calls, intervals, dataflow between instances.
-    Instance,
-    /// And the low level, and the communications that cross call instances.
-    Pairs,
-    /// And those inside one.
-    Full,
-}
-
-impl Detail {
-    pub fn name(self) -> &'static str {
-        ["summary", "instance", "pairs", "full"][self as usize]
+words! {
+    /// How much a database keeps.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Detail {
+        /// Sums by function.
+        Summary = "summary",
+        /// And by instruction; calls, intervals, dataflow between instances.
+        Instance = "instance",
+        /// And the low level, and the communications that cross call instances.
+        Pairs = "pairs",
+        /// And those inside one.
+        Full = "full",
     }
 }
 

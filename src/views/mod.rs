@@ -7,6 +7,7 @@ pub mod diff;
 pub mod flows;
 pub mod info;
 pub mod instances;
+pub mod library;
 pub mod listing;
 pub mod loops;
 pub mod matrix;
@@ -66,4 +67,12 @@ pub enum ViewError {
          `addfg graph --level block` draws the control flow of traces of steps"
     )]
     NoPaths,
+    #[error("there is no query @{name}; there are {known}")]
+    NoQuery { name: String, known: String },
+    #[error("{text}: `addfg sql DB {usage}`")]
+    Parameters { usage: String, text: String },
+    #[error("@{query} asks for calls: build the database with --detail {needs} (it has {detail})")]
+    QueryNeeds { query: &'static str, detail: String, needs: &'static str },
+    #[error("@{query} needs the steps, which this database does not keep: {why}")]
+    QuerySteps { query: &'static str, why: String },
 }

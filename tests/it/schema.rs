@@ -31,7 +31,7 @@ fn catalog(path: &Path) -> Vec<String> {
     lines
 }
 
-/// After a change of `schema/`, this writes both files anew.
+/// After a change of `schema/`, this writes both files and docs/schema.md anew.
 const WRITE: &str = "ADDFG_WRITE_EMPTY=1 cargo test --release --test it schema";
 
 /// What opening a database compares.

@@ -1,0 +1,7 @@
+-- Bytes that functions write into memory and nobody reads before they are overwritten or the run ends.
+-- theme: data
+-- needs: summary
+-- param rows count = 20: rows at most, 0 for all
+-- none: every byte that was written is read, or the trace has no data
+SELECT function, dead_bytes, written_bytes, round(100.0 * dead_bytes / written_bytes, 1) AS percent, calls, file
+FROM flat_profile WHERE dead_bytes > 0 ORDER BY dead_bytes DESC, function LIMIT $1;
