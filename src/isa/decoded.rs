@@ -117,6 +117,8 @@ pub struct Decoded {
     pub success: Option<(RegSpan, u64)>,
     /// What of it the decoder knows that it does not know.
     pub unmodelled: Option<Unmodelled>,
+    /// It renames registers, as a push of the x87 does, and what follows is decoded as if it did not.
+    pub renames: bool,
 }
 
 /// What of an instruction's effects the decoder does not know.
@@ -141,6 +143,7 @@ impl Decoded {
             condition: None,
             success: None,
             unmodelled: None,
+            renames: false,
         }
     }
 }

@@ -82,6 +82,8 @@ pub fn build(
         let chased = suspicions::chased(exits, &pass.insns, &pass.defs, &counts);
         chased.into_iter().for_each(|d| intake.diagnostics.add(d));
     }
+    let renamed = suspicions::renamed(&pass.insns, &pass.defs, &counts);
+    renamed.into_iter().for_each(|d| intake.diagnostics.add(d));
     if !intake.carries.iter().any(|carries| carries.threads) {
         let interleaved = suspicions::interleaved(&pass.interleaving);
         interleaved.into_iter().for_each(|d| intake.diagnostics.add(d));

@@ -33,6 +33,25 @@ pub fn chased(
     })
 }
 
+/// Tells how often the registers of the x87 were renamed: they are a stack, and named from its top.
+pub fn renamed(insns: &[Insn], blocks: &[BlockDef], counts: &[u64]) -> Option<Diagnostic> {
+    let executed = |block: &BlockDef| {
+        let steps = block.steps.iter().filter(|step| step.executed);
+        steps.filter(|step| insns[step.insn as usize].decoded.renames).count() as u64
+    };
+    let times: u64 = blocks.iter().zip(counts).map(|(block, count)| executed(block) * count).sum();
+    (times > 0).then(|| Diagnostic {
+        severity: Severity::Info,
+        code: "renamed-registers",
+        message: format!(
+            "{times} instructions pushed or popped the x87's stack of registers, which is not followed: what st(0) to st(7) hand on is that of the \
+             name, not of the value"
+        ),
+        position: String::new(),
+        remedy: "dataflow through memory and other registers is not affected; compile with -mfpmath=sse and without long double",
+    })
+}
+
 /// Times that what had ended was gone on with, in a log of several threads: fewer may be damage.
 const OFTEN: u64 = 2;
 

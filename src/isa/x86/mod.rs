@@ -5,7 +5,7 @@
 //! scalar and half-register SSE operands count the bytes that they touch; a register that is
 //! written conditionally is read as well, as its old bytes may survive. The x87 registers are named
 //! from the top of the stack as the instruction sees them: reads before it, writes after its push
-//! or pop; that a push or pop renames the others is not followed.
+//! or pop; that a push or pop renames the others is not followed, and told (`Decoded::renames`).
 //!
 //! [`view`] is an instruction with what iced says of it; [`touched`] (with [`vector`] and
 //! [`shuffle`]) finds its registers, [`memory`] its accesses.
@@ -77,6 +77,7 @@ impl Decoder for X86 {
             memory,
             // With a count of zero nothing is done.
             condition: view.repeat_count().map(Expr::Reg),
+            renames: instruction.fpu_stack_increment_info().increment() != 0,
             ..Decoded::unknown(u8::try_from(instruction.len()).unwrap_or(u8::MAX))
         })
     }

@@ -289,3 +289,17 @@ fn arbitrary_bytes_do_not_panic() {
         }
     }
 }
+
+/// Pushes and pops of the x87 rename its registers; other instructions do not.
+#[test]
+fn what_renames_registers() {
+    let mut x86 = X86::new(Isa::X86_64);
+    for (bytes, renames) in [
+        (&[0xdb, 0x28][..], true),    // fldt (%rax)
+        (&[0xde, 0xc1], true),        // faddp
+        (&[0xd8, 0xc1], false),       // fadd %st(1), %st
+        (&[0x48, 0x89, 0xc8], false), // mov %rcx, %rax
+    ] {
+        assert_eq!(x86.decode(0x1000, bytes, false).map(|d| d.renames), Some(renames));
+    }
+}
