@@ -56,6 +56,20 @@ pub struct Sum {
     pub helpers: BTreeMap<usize, i64>,
 }
 
+impl Sum {
+    /// Takes in the figures of another place.
+    pub fn add(&mut self, other: Sum) {
+        let steps = self.steps + other.steps;
+        let weighed = self.when * self.steps as f64 + other.when * other.steps as f64;
+        self.when = if steps == 0 { self.when + other.when } else { weighed / steps as f64 };
+        self.steps = steps;
+        self.calls += other.calls;
+        for (function, steps) in other.helpers {
+            *self.helpers.entry(function).or_default() += steps;
+        }
+    }
+}
+
 /// Bytes from one box to another, by via.
 pub type Edges = BTreeMap<(Place, Place), BTreeMap<Via, f64>>;
 

@@ -146,8 +146,9 @@ fn select(tree: &Tree, functions: &Functions) -> BTreeSet<usize> {
     }
 }
 
-/// Many files as one place, named by the one that most bytes come from or go to.
-fn join(edges: Edges) -> Edges {
+/// Many files as one place, named by the one that most bytes come from or go to: their edges, and
+/// the figures of who reads and writes them.
+fn join(edges: Edges, sums: BTreeMap<Place, Sum>) -> (Edges, BTreeMap<Place, Sum>) {
     let (of, _) = traffic(&edges);
     let name = |output: bool| -> Option<Outside> {
         let mut list: Vec<(f64, &String)> = of
@@ -177,7 +178,11 @@ fn join(edges: Edges) -> Edges {
             *edge.entry(via).or_default() += bytes;
         }
     }
-    joined
+    let mut together: BTreeMap<Place, Sum> = BTreeMap::new();
+    for (place, sum) in sums {
+        together.entry(to(&place)).or_default().add(sum);
+    }
+    (joined, together)
 }
 
 /// Sources and sinks that are drawn: the largest.
@@ -206,8 +211,7 @@ fn outsides(edges: &Edges) -> BTreeSet<Place> {
 }
 
 fn draw(tree: &Tree, functions: &Functions, kept: &BTreeSet<usize>) -> Overview {
-    let sums = tree.sums(functions, kept);
-    let mut edges = join(tree.edges(functions, kept));
+    let (mut edges, sums) = join(tree.edges(functions, kept), tree.sums(functions, kept));
     let places = outsides(&edges);
     edges.retain(|(a, b), _| {
         [a, b].iter().all(|p| !matches!(p, Place::Outside(_)) || places.contains(p))
