@@ -91,6 +91,16 @@ fn no_output_goes_over_a_database() {
 fn waiting(scratch: &Scratch, output: &str) -> Child {
     let [_, elf] = fir();
     let mut command = command(&build("-", output, utf8(&elf)));
+    // What a shell runs in the background ignores interrupts, and so do we, as children of it.
+    let defaults = || {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: allowed between fork and exec.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: see above; nothing is allocated.
+    unsafe { command.pre_exec(defaults) };
     let mut child =
         command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("addfg runs");
     let log = lackey_log();
@@ -123,8 +133,9 @@ fn signals_leave_nothing() {
         // SAFETY: a child that has not been waited for.
         unsafe { libc::kill(child.id().try_into().unwrap(), signal) };
         // To wait closes its input, and the end of the log would be a race with the signal.
-        std::thread::sleep(Duration::from_millis(500));
+        let input = child.stdin.take();
         let output = child.wait().unwrap();
+        drop(input);
         assert_eq!(output.code(), Some(128 + signal));
         assert_eq!(names(&scratch.0), [""; 0]);
     }
