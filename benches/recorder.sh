@@ -1,12 +1,13 @@
 #!/bin/bash
-# recorder.sh [REPETITIONS]: what recording costs beside callgrind and lackey, as a Markdown table on standard output.
+# recorder.sh [REPETITIONS]: what recording and building cost beside callgrind and lackey, as Markdown tables on standard output.
 #
 # Wall seconds of whole processes, medians of REPETITIONS (3) that run in turn: the program alone, under valgrind without a tool, under
-# callgrind (no cache simulation), under addfg's recorder into a file, and `addfg record` with its build at --detail summary and instance.
-# Bytes a step of the stream, and of it behind zstd -1. lackey runs once, and only with LACKEY=1: it takes minutes.
+# callgrind (no cache simulation), under addfg's recorder into a file, and `addfg record` with its build at each of DETAILS (summary and
+# instance), with how many times callgrind's that is. Bytes a step of the stream, and of it behind zstd -1. lackey runs once, and only
+# with LACKEY=1: it takes minutes. The second table: `addfg build` of the recorded stream on one processor and on all, CPU and wall.
 #
 # Needs bash, gcc, libstb-dev, valgrind, pkg-config; zstd for its column; bzip2, python3, lua5.4, sqlite3 each for its row. ADDFG names a program
-# already built, WORK a folder for the recordings.
+# already built, WORK a folder for the recordings, PROGRAMS a pattern of those to run, BYTES the size of what bzip2 compresses.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 repetitions=${1:-3}
@@ -19,7 +20,8 @@ mkdir -p "$work"
 tool() { command -v "$1" > /dev/null || { echo "skipped: $2: $1 is not installed" >&2; return 1; }; }
 
 cd "$work"
-head -c 300000 /dev/urandom | base64 > text
+bytes=${BYTES:-400000}
+head -c $((bytes * 3 / 4)) /dev/urandom | base64 > text
 cat > script.py <<'PY'
 words = {}
 for i in range(200000):
@@ -47,7 +49,7 @@ if gcc -O2 -w -o encode "$jpeg/encode.c" -lm && ./encode image.jpg 512 &&
 else
     programs=()
 fi
-tool bzip2 bzip2 && programs+=("bzip2 of 400 kB|bzip2 -kfc text")
+tool bzip2 bzip2 && programs+=("bzip2 of $((bytes / 1000)) kB|bzip2 -kfc text")
 # Not what stands before it in the path and starts it.
 tool python3 CPython && programs+=("CPython|$(python3 -c "import sys; print(sys.executable)") -S script.py")
 tool lua5.4 Lua && programs+=("Lua|lua5.4 script.lua")
@@ -59,10 +61,18 @@ seconds() {
     awk -v a="$from" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }'
 }
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+gcc -O1 -g -w -o many "$here/../tests/programs/many.c" && programs+=("3,000 functions|./many 1000000")
+
 valgrind="valgrind -q --vex-guest-chase=no"
-echo "| program | steps, M | native | none | callgrind | recorder | of callgrind | + summary | + instance | B/step | zstd | lackey |"
-echo "|---|---|---|---|---|---|---|---|---|---|---|---|"
+read -ra details <<< "${DETAILS:-summary instance}"
+programs_asked=()
 for program in "${programs[@]}"; do
+    [[ ${program%%|*} =~ ${PROGRAMS:-.} ]] && programs_asked+=("$program")
+done
+
+echo "| program | steps, M | native | none | callgrind | recorder | of callgrind |$(printf ' + %s | of callgrind |' "${details[@]}") B/step | zstd | lackey |"
+echo "|---|---|---|---|---|---|---|$(printf -- '---|---|%.0s' "${details[@]}")---|---|---|"
+for program in "${programs_asked[@]}"; do
     name=${program%%|*}
     command=${program#*|}
     rm -f times.*
@@ -72,23 +82,40 @@ for program in "${programs[@]}"; do
             seconds $command >> times.native
             seconds $valgrind --tool=none $command >> times.none
             seconds $valgrind --tool=callgrind --callgrind-out-file=callgrind.out $command >> times.callgrind
-            VALGRIND_LIB="$work/recorder" seconds $valgrind --tool=addfg --stream=run.stream $command >> times.recorder
-            seconds "$ADDFG" record --force --detail summary -o s.duckdb -- $command >> times.summary
-            seconds "$ADDFG" record --force --detail instance -o i.duckdb -- $command >> times.instance
+            VALGRIND_LIB="$work/recorder" seconds $valgrind --tool=addfg --stream="${name%% *}.stream" $command >> times.recorder
+            for detail in "${details[@]}"; do
+                seconds "$ADDFG" record --force --detail "$detail" -o run.duckdb -- $command >> "times.$detail"
+            done
         }
     done
-    steps=$("$ADDFG" sql s.duckdb --format csv "SELECT value FROM meta WHERE key = 'steps'" | tail -1)
-    bytes=$(stat -c %s run.stream)
+    steps=$("$ADDFG" sql run.duckdb --format csv "SELECT value FROM meta WHERE key = 'steps'" | tail -1)
+    rm -f run.duckdb
+    stream=${name%% *}.stream
     packed=-
-    if tool zstd zstd; then packed=$(zstd -1 -q -c run.stream | wc -c | awk -v n="$steps" '{ printf "%.2f", $1 / n }'); fi
+    if tool zstd zstd; then packed=$(zstd -1 -q -c "$stream" | wc -c | awk -v n="$steps" '{ printf "%.2f", $1 / n }'); fi
     lackey=-
     # shellcheck disable=SC2086
     if [ -n "${LACKEY:-}" ]; then
         lackey=$(seconds $valgrind --tool=lackey --trace-mem=yes --log-file=/dev/null $command | awk '{ printf "%.1f", $1 }')
     fi
-    at() { median < "times.$1"; }
-    awk -v name="$name" -v steps="$steps" -v native="$(at native)" -v none="$(at none)" -v callgrind="$(at callgrind)" \
-        -v recorder="$(at recorder)" -v summary="$(at summary)" -v instance="$(at instance)" -v bytes="$bytes" -v packed="$packed" -v lackey="$lackey" \
-        'BEGIN { printf "| %s | %.1f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %s | %s |\n", name, steps / 1e6, native, none,
-                 callgrind, recorder, recorder / callgrind, summary, instance, bytes / steps, packed, lackey }'
+    callgrind=$(median < times.callgrind)
+    of() { median < "times.$1" | awk -v c="$callgrind" '{ printf " %.2f | %.2f |", $1, $1 / c }'; }
+    printf '| %s | %.1f |' "$name" "$(awk -v n="$steps" 'BEGIN { print n / 1e6 }')"
+    printf ' %.2f |' "$(median < times.native)" "$(median < times.none)" "$callgrind"
+    for what in recorder "${details[@]}"; do of "$what"; done
+    awk -v b="$(stat -c %s "$stream")" -v n="$steps" -v z="$packed" -v l="$lackey" 'BEGIN { printf " %.2f | %s | %s |\n", b / n, z, l }'
+done
+
+# wall and CPU seconds of a command
+both() { { TIMEFORMAT='%R %U %S'; time "$@" > out.txt 2> err.txt; } 2>&1 | awk '{ printf " %.2f | %.2f |", $1, $2 + $3 }'; }
+echo
+echo "| program | detail | one processor: wall | CPU | all: wall | CPU |"
+echo "|---|---|---|---|---|---|"
+for program in "${programs_asked[@]}"; do
+    name=${program%%|*}
+    for detail in "${details[@]}"; do
+        build=("$ADDFG" build "${name%% *}.stream" --force --detail "$detail" -o run.duckdb)
+        echo "| $name | $detail |$(both taskset -c 0 "${build[@]}")$(both "${build[@]}")"
+        rm -f run.duckdb
+    done
 done

@@ -1,11 +1,12 @@
 //! Reads of what the same operation read before: the most frequent thing that a program does, so it
 //! costs a comparison of cells and a count, which is added to the sums when something else is read.
 
+use super::calls::CallSet;
 use super::flows::FlowHint;
 use super::memory::PageIndex;
 use super::place::PlaceCode;
 use super::shadow::Cell;
-use super::sums::{EdgeHint, EdgeIndex, Mark, Sums};
+use super::sums::{EdgeHint, EdgeIndex, Mark, PairIndex, Sums};
 use crate::event::RegSpan;
 use crate::id::{CallId, FunctionId};
 
@@ -31,40 +32,52 @@ pub struct Again {
 /// Times after which they are added up, so that nothing overflows.
 const MOST: u32 = 1 << 24;
 
-impl Hints {
-    /// Whether these cells, of `unit` bytes each at `place`, are one version by the writer that the
-    /// operation met last, whom nobody else has read since `call` did; counts them then, and gives
-    /// the version and how many of its bytes `call` had not read yet.
+impl Again {
+    /// Whether these cells, with the bytes of each, at this place are one version by the writer that
+    /// the operation met last, which no other live instance has read since `call` did; counts them
+    /// then, and gives the version and how many of its bytes `call` had not read yet. `pair`: of that
+    /// writer.
     #[inline]
     pub fn read_again(
         &mut self,
-        cells: &mut [Cell],
-        unit: u64,
-        place: PlaceCode,
-        call: CallId,
+        (cells, unit): (&mut [Cell], u64),
+        (place, pair): (PlaceCode, PairIndex),
+        (call, ended): (CallId, &CallSet),
     ) -> Option<(Cell, u64)> {
-        let again = &mut self.again;
         let (&first, rest) = cells.split_first()?;
-        let known = first.actor == again.actor
+        let known = first.actor == self.actor
             && first.actor != 0
-            && first.pair == self.edge.pair()
-            && place == again.place
+            && first.pair == pair
+            && place == self.place
             && rest.iter().all(|c| *c == first)
-            && again.times < MOST;
+            && self.times < MOST;
         if !known {
             return None;
         }
         let mut unique = 0;
         if first.reader & !Cell::MORE != call.get() {
-            if first.reader != 0 {
+            if !first.is_first_read(ended) {
                 return None;
             }
             cells.iter_mut().for_each(|c| c.reader = call.get());
             unique = unit * cells.len() as u64;
         }
-        again.times += 1;
-        again.unique += unique as u32;
+        self.times += 1;
+        self.unique += unique as u32;
         Some((first, unique))
+    }
+}
+
+impl Hints {
+    /// See [`Again::read_again`].
+    #[inline]
+    pub fn read_again(
+        &mut self,
+        cells: (&mut [Cell], u64),
+        place: PlaceCode,
+        reader: (CallId, &CallSet),
+    ) -> Option<(Cell, u64)> {
+        self.again.read_again(cells, (place, self.edge.pair()), reader)
     }
 
     /// The operation reads something else, of `size` bytes before: what was counted goes into the
@@ -117,14 +130,14 @@ impl Met {
         Met([Source { actor: own.get(), ..Source::default() }, Source::default()])
     }
 
-    /// Whether the cells of a register are one version that one of both functions wrote and nobody
-    /// else has read since `call` did; counts them then.
+    /// Whether the cells of a register are one version that one of both functions wrote and no other
+    /// live instance has read since `call` did; counts them then.
     #[inline]
     pub fn read(
         &mut self,
         cells: &mut [Cell],
         span: RegSpan,
-        (call, mark): (CallId, Mark),
+        (call, ended, mark): (CallId, &CallSet, Mark),
         sums: &mut Sums,
     ) -> bool {
         let [own, other] = &mut self.0;
@@ -139,7 +152,7 @@ impl Met {
         }
         let size = u64::from(span.size);
         if first.reader & !Cell::MORE != call.get() {
-            if first.reader != 0 {
+            if !first.is_first_read(ended) {
                 return false;
             }
             cells.iter_mut().for_each(|c| c.reader = call.get());

@@ -2,7 +2,7 @@
 
 use super::Output;
 use super::data::{Data, Thread};
-use super::segment::{Copied, Operation};
+use super::operation::{Copied, Operation};
 use super::shadow::{Cell, Registers};
 use crate::event::RegSpan;
 

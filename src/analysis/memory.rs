@@ -33,12 +33,41 @@ impl PageKind {
     }
 }
 
+/// Where bytes of a page lie, found once for many accesses.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Offsets in the page.
+    from: u32,
+    /// Exclusive.
+    to: u32,
+    place: PlaceCode,
+    /// Of the regions.
+    epoch: u32,
+}
+
+impl Known {
+    const NOTHING: Known = Known { from: 0, to: 0, place: PlaceCode::REGISTER, epoch: 0 };
+
+    #[inline(always)]
+    fn has(&self, epoch: u32, offset: u32, size: u32) -> bool {
+        self.epoch == epoch && offset >= self.from && offset + size <= self.to
+    }
+}
+
 struct Page {
     number: u64,
     cells: Box<[Cell; WORDS]>,
+    known: Known,
     kind: PageKind,
     /// An access to it was stack relative, and its region knows.
     stack: bool,
+}
+
+impl Page {
+    fn set_kind(&mut self, kind: PageKind) {
+        self.kind = kind;
+        self.known = Known::NOTHING;
+    }
 }
 
 /// Index of a page that has been touched.
@@ -73,6 +102,14 @@ impl Piece {
     pub fn base(&self) -> u64 {
         self.address - self.start()
     }
+}
+
+/// Where an access lies: the cells of its page, its offset there and its place.
+pub struct Here<'a> {
+    pub pools: &'a mut Pools,
+    pub words: &'a mut [Cell; WORDS],
+    pub offset: u32,
+    pub place: PlaceCode,
 }
 
 /// Shadow memory of one process.
@@ -125,7 +162,8 @@ impl Memory {
             self.by_address.sort_unstable();
             for page in self.touched(first, last) {
                 let number = self.pages[page as usize].number;
-                self.pages[page as usize].kind = self.kind(number);
+                let kind = self.kind(number);
+                self.pages[page as usize].set_kind(kind);
             }
         }
     }
@@ -138,7 +176,7 @@ impl Memory {
             self.index.remove(&number);
             let kind = self.kind(number);
             self.index.insert(number, page);
-            self.pages[page as usize].kind = kind;
+            self.pages[page as usize].set_kind(kind);
             self.pages[page as usize].stack = false;
         }
     }
@@ -202,6 +240,15 @@ impl Memory {
     #[inline]
     pub fn shadow(&mut self, page: PageIndex) -> (&mut Pools, &mut [Cell]) {
         (&mut self.pools, &mut self.pages[page as usize].cells[..])
+    }
+
+    /// The cells of whole words that lie in one page.
+    #[inline]
+    pub fn words(&mut self, address: u64, size: u64) -> Option<&[Cell]> {
+        let (page, start) = (self.page(address), address % PAGE);
+        let whole = start.is_multiple_of(WORD) && size.is_multiple_of(WORD);
+        let words = (start / WORD) as usize..((start + size) / WORD) as usize;
+        if whole { self.pages[page as usize].cells.get(words) } else { None }
     }
 
     /// The cell of one byte.
@@ -269,7 +316,7 @@ impl Memory {
         let id = self.pages.len() as PageIndex;
         let cells: Box<[Cell; WORDS]> =
             vec![Cell::EMPTY; WORDS].into_boxed_slice().try_into().expect("length is WORDS");
-        self.pages.push(Page { number, cells, kind, stack: false });
+        self.pages.push(Page { number, cells, known: Known::NOTHING, kind, stack: false });
         self.index.insert(number, id);
         id
     }
@@ -304,32 +351,70 @@ impl Memory {
         self.regions.find(region)
     }
 
+    /// Sets `hint` to the page of an access, which it mostly is already. Gives where its bytes lie,
+    /// with the page's cells and its offset there, if they lie in one place and [`Memory::mark`] has
+    /// nothing to note.
+    #[inline(always)]
+    pub fn look(
+        &mut self,
+        hint: &mut PageIndex,
+        (address, size): (u64, u32),
+        stack_relative: bool,
+    ) -> Option<Here<'_>> {
+        let number = address / PAGE;
+        if self.pages.get(*hint as usize).is_none_or(|page| page.number != number) {
+            *hint = self.page(address);
+        }
+        let (pools, epoch) = (&mut self.pools, self.regions.epoch());
+        let page = &mut self.pages[*hint as usize];
+        let offset = (address % PAGE) as u32;
+        let plain = page.known.has(epoch, offset, size) && (page.stack || !stack_relative);
+        plain.then_some(Here { pools, words: &mut page.cells, offset, place: page.known.place })
+    }
+
     /// Notes an access for `via`: the regions of its first and last byte get numbers, and know if
     /// it was stack relative. Gives the page of its first byte, which mostly is `hint` already.
-    #[inline]
     pub fn mark(
         &mut self,
         hint: &mut PageIndex,
         (address, size): (u64, u32),
         stack_relative: bool,
     ) -> PageIndex {
-        let number = address / PAGE;
-        if self.pages.get(*hint as usize).is_none_or(|page| page.number != number) {
-            *hint = self.page(address);
+        if self.look(hint, (address, size), stack_relative).is_none() {
+            self.mark_other(*hint, (address, size), stack_relative);
         }
-        let page = *hint;
-        let here = &self.pages[page as usize];
-        if (stack_relative && !here.stack)
-            || matches!(here.kind, PageKind::Image { whole: None, .. })
-        {
-            self.mark_page(page, address, stack_relative);
-        }
+        *hint
+    }
+
+    #[inline(never)]
+    fn mark_other(&mut self, page: PageIndex, (address, size): (u64, u32), stack_relative: bool) {
+        self.mark_page(page, address, stack_relative);
         let last = address.wrapping_add(u64::from(size.max(1)) - 1);
-        if last / PAGE != number {
+        if last / PAGE != address / PAGE {
             let page = self.page(last);
             self.mark_page(page, last, stack_relative);
         }
-        page
+        self.know(page, address);
+    }
+
+    /// Finds where bytes of a page lie.
+    fn know(&mut self, page: PageIndex, address: u64) {
+        let place = PlaceCode::of(self.place(page, address));
+        let base = address - address % PAGE;
+        let (mut first, mut last) = (base, base + (PAGE - 1));
+        if let PageKind::Image { whole: None, .. } = self.pages[page as usize].kind {
+            // From the end of the section before, or the start of its own, to the next change.
+            let after = self.by_address.partition_point(|s| s.0 <= address);
+            if let Some(&(from, to, _)) = self.by_address[..after].last() {
+                first = first.max(if to < address { to + 1 } else { from });
+                last = if to < address { last } else { last.min(to) };
+            }
+            if let Some(&(from, ..)) = self.by_address.get(after) {
+                last = last.min(from - 1);
+            }
+        }
+        let (from, to) = ((first - base) as u32, (last - base) as u32 + 1);
+        self.pages[page as usize].known = Known { from, to, place, epoch: self.regions.epoch() };
     }
 
     #[inline(never)]
@@ -347,8 +432,18 @@ impl Memory {
         }
     }
 
-    /// Where `address` in `page` lies.
+    /// Where `address` in `page` lies, as a number.
     #[inline]
+    pub fn place_code(&mut self, page: PageIndex, address: u64) -> PlaceCode {
+        let (known, epoch) = (&self.pages[page as usize].known, self.regions.epoch());
+        if known.has(epoch, (address % PAGE) as u32, 1) {
+            known.place
+        } else {
+            PlaceCode::of(self.place(page, address))
+        }
+    }
+
+    /// Where `address` in `page` lies.
     pub fn place(&mut self, page: PageIndex, address: u64) -> Place {
         match self.pages[page as usize].kind {
             PageKind::Region(r) => Place::Region(self.regions.find(r)),

@@ -7,12 +7,14 @@ use super::data::{Data, Thread};
 use super::flows::FlowHint;
 use super::memory::{PAGE, PageIndex};
 use super::mutation::Mutation;
+use super::operation::{Operation, OperationKind};
 use super::origin::{Origin, Packed};
 use super::place::PlaceCode;
+use super::quick::QuickKind;
 use super::reads::Read;
-use super::recent::ReadSet;
+use super::recent::{OneRead, ReadSet};
 use super::saves::{Load, Store};
-use super::segment::{Operation, OperationKind, Segment};
+use super::segment::Segment;
 use super::shadow::{Cell, access, access_id};
 use super::{Communication, Output};
 use crate::event::RegSpan;
@@ -63,6 +65,10 @@ impl<O: Output> Machine<O> {
             self.data.settle(&mut self.threads[t]);
         }
         self.read_registers(t, segment, call);
+        if !segment.quick.is_empty() {
+            self.memory(t, segment, call, run);
+            return self.write_registers(t, segment, call, run.seq);
+        }
         let Segment { operations, read_set, .. } = segment;
         for op in operations {
             let seq = run.seq + u64::from(op.step);
@@ -81,6 +87,52 @@ impl<O: Output> Machine<O> {
         self.write_registers(t, segment, call, run.seq);
     }
 
+    /// Loads and stores of which only sums are asked.
+    #[inline]
+    fn memory(&mut self, t: usize, segment: &mut Segment, call: CallId, run: &RunValues) {
+        let actor = segment.actor();
+        let Segment { operations, quick, read_set, function, .. } = segment;
+        let saved = |thread: &Thread| thread.calls.top().map_or(0, |top| top.payload.save_mask);
+        let mut saves = saved(&self.threads[t]);
+        for (op, quick) in operations.iter_mut().zip(quick) {
+            let (thread, data) = (&mut self.threads[t], &mut self.data);
+            let address = run.addresses[usize::from(quick.mem)];
+            let done = match quick.kind {
+                QuickKind::Load | QuickKind::LoadRegister => {
+                    quick.load(&mut data.memory, address, (call, &data.ended), saves)
+                }
+                QuickKind::Store => {
+                    let new = Cell::written(quick.access(run.seq), call, actor);
+                    quick.store(&mut data.memory, address, new, &mut data.sums)
+                }
+                // What the instance has written itself is nothing that it saves.
+                QuickKind::StoreRegister => {
+                    let read = op.register.and_then(OneRead::new);
+                    let own = read.filter(|read| thread.recent.has_all(read));
+                    own.is_some_and(|r| data.read_recent(t, thread, &r, (*function, read_set))) && {
+                        let new = Cell::written(quick.access(run.seq), call, actor);
+                        quick.store(&mut data.memory, address, new, &mut data.sums)
+                            || data.store_any(op, address, new)
+                    }
+                }
+                QuickKind::Other => false,
+            };
+            if !done {
+                quick.give(op);
+                match op.kind {
+                    OperationKind::Load { .. } => self.load(t, op, call, false, run),
+                    _ => self.store(t, (op, &mut *read_set), call, false, run),
+                }
+                quick.take(op);
+                saves = saved(&self.threads[t]);
+            }
+            if self.data.saves.has_met() {
+                self.settle(t, run.seq + u64::from(op.step));
+                saves = saved(&self.threads[t]);
+            }
+        }
+    }
+
     /// The reads that are not among the operations.
     #[inline]
     fn read_registers(&mut self, t: usize, segment: &mut Segment, call: CallId) {
@@ -93,8 +145,9 @@ impl<O: Output> Machine<O> {
                     set.iter().for_each(|read| data.touch_own(thread, *function, read.span));
                 }
             } else {
-                for read in set {
-                    if !data.read_recent(t, thread, read.span, (*function, read_set)) {
+                for (i, read) in set.iter().enumerate() {
+                    let one = read_set.get(i);
+                    if !data.read_recent(t, thread, &one, (*function, read_set)) {
                         data.read_for_sums(thread, *read, (call, actor), met);
                     }
                 }
@@ -239,7 +292,9 @@ impl<O: Output> Machine<O> {
             if data.is_save(thread, &store, op.stack_relative) {
                 data.save(thread, store);
                 new.actor |= Cell::SAVE | Cell::SLOT;
-            } else if !data.read_recent(t, thread, register, (function, read_set)) {
+            } else if !OneRead::new(register)
+                .is_some_and(|read| data.read_recent(t, thread, &read, (function, read_set)))
+            {
                 let access = access_id(seq, read);
                 let read = Read { call, access, actor, extent: Extent::Whole };
                 data.read_register(thread, register, read, &mut op.hints);
@@ -271,16 +326,16 @@ impl<O: Output> Data<O> {
         &mut self,
         t: usize,
         thread: &mut Thread,
-        span: RegSpan,
+        read: &OneRead,
         (function, set): (FunctionId, &mut ReadSet),
     ) -> bool {
-        if set.read(&mut thread.recent, span) {
-            if !set.is_touched(t, Some(span)) {
-                self.touch_own(thread, function, span);
+        if set.read(&mut thread.recent, read) {
+            if !set.is_touched(t, Some(read)) {
+                self.touch_own(thread, function, read.span());
             }
             return true;
         }
-        if thread.recent.has(span) {
+        if thread.recent.has_some(read) {
             self.settle(thread);
         }
         false
@@ -314,6 +369,15 @@ impl<O: Output> Data<O> {
                 bytes: s.register.size.into(),
             });
         }
+    }
+
+    /// A store of a version. True.
+    #[inline(never)]
+    fn store_any(&mut self, op: &mut Operation, address: u64, new: Cell) -> bool {
+        let page = &mut op.hints.page;
+        let page = self.memory.mark(page, (address, op.size), op.stack_relative);
+        self.write_memory(page, (address, op.size.into()), new);
+        true
     }
 
     /// Bytes of memory are a new version; `page` is that of the first.

@@ -375,6 +375,7 @@ impl<O: Output> Machine<O> {
         let goes_on = |top: &Frame<End, Activation>| top.function == here.function;
         if transfer != Transfer::None || !thread.calls.top().is_some_and(goes_on) {
             self.data.settle(thread);
+            thread.registers.forget_noted();
         }
         let Thread { calls, registers, .. } = thread;
         let without_tails = self.data.without(Mutation::Tails);

@@ -60,6 +60,8 @@ pub struct SectionRange {
 #[derive(Default)]
 pub struct Regions {
     parent: Vec<u32>,
+    /// How often a region that had been found before became part of another.
+    epoch: u32,
     /// Any access to it was stack relative; true of a root if true of any member.
     stack: Vec<bool>,
 }
@@ -85,9 +87,17 @@ impl Regions {
         let (a, b) = (self.find(a), self.find(b));
         if a != b {
             let (keep, gone) = (a.min(b), a.max(b));
+            // The newest has only just been added.
+            self.epoch += u32::from(gone as usize + 1 < self.parent.len());
             self.parent[gone as usize] = keep;
             self.stack[keep as usize] |= self.stack[gone as usize];
         }
+    }
+
+    /// While it is the same, what [`Regions::find`] gave is so still.
+    #[inline]
+    pub fn epoch(&self) -> u32 {
+        self.epoch
     }
 
     pub fn mark_stack(&mut self, r: u32) {

@@ -64,8 +64,9 @@ impl<O: Output> Data<O> {
         read: Read,
         hints: &mut Hints,
     ) {
-        if thread.registers.is_pending(span) {
+        if thread.registers.is_to_note(span) {
             self.saves.note_pending_read(&thread.registers, read.call, span);
+            thread.registers.set_noted(span);
         }
         let bytes = Bytes {
             space: Space::Register,
@@ -77,7 +78,8 @@ impl<O: Output> Data<O> {
         };
         if read.extent == Extent::Whole
             && let Some(cells) = thread.registers.aligned(span)
-            && let Some(again) = hints.read_again(cells, WORD, bytes.place, read.call)
+            && let Some(again) =
+                hints.read_again((cells, WORD), bytes.place, (read.call, &self.ended))
         {
             self.read_again(thread, &bytes, &read, again, hints);
             return;
@@ -95,10 +97,10 @@ impl<O: Output> Data<O> {
         met: &mut Met,
     ) {
         let registers = &mut thread.registers;
-        if !registers.is_pending(span)
+        if !registers.is_to_note(span)
             && extent == Extent::Whole
             && let Some(cells) = registers.aligned(span)
-            && met.read(cells, span, (call, thread.mark), &mut self.sums)
+            && met.read(cells, span, (call, &self.ended, thread.mark), &mut self.sums)
         {
             return;
         }
@@ -164,7 +166,8 @@ impl<O: Output> Data<O> {
         let bytes = self.bytes(page, address, size);
         let (pools, words) = self.memory.shadow(page);
         if let Some((cells, unit)) = pools.whole(words, bytes.start, size)
-            && let Some(again) = hints.read_again(cells, unit, bytes.place, read.call)
+            && let Some(again) =
+                hints.read_again((cells, unit), bytes.place, (read.call, &self.ended))
         {
             self.read_again(thread, &bytes, &read, again, hints);
             return;
@@ -177,7 +180,7 @@ impl<O: Output> Data<O> {
         let base = address - address % PAGE;
         Bytes {
             space: Space::Memory(page),
-            place: PlaceCode::of(self.memory.place(page, address)),
+            place: self.memory.place_code(page, address),
             base,
             mark: Mark::memory(base),
             start: address % PAGE,
@@ -252,11 +255,13 @@ impl<O: Output> Data<O> {
         let call = read.call.get();
         let (mut unique, mut others, mut uncounted) = (0, false, false);
         for cell in cells.iter_mut() {
-            if cell.reader == 0 {
-                cell.reader = call;
-                unique += unit;
-            } else {
-                others |= cell.reader & !Cell::MORE != call;
+            if cell.reader & !Cell::MORE != call {
+                if cell.is_first_read(&self.ended) {
+                    cell.reader = call;
+                    unique += unit;
+                } else {
+                    others = true;
+                }
             }
             uncounted |= cell.pair != pair;
             cell.pair = pair;

@@ -24,6 +24,27 @@ fn inner(span: RegSpan) -> Bytes {
     bytes(span).unwrap_or(0) & !(1 << span.offset)
 }
 
+/// A register read of one whole access, as sets.
+#[derive(Clone, Copy, Debug)]
+pub struct OneRead {
+    span: RegSpan,
+    all: Bytes,
+    inner: Bytes,
+}
+
+impl OneRead {
+    /// None if it lies too far on.
+    #[inline]
+    pub fn new(span: RegSpan) -> Option<OneRead> {
+        bytes(span).map(|all| OneRead { span, all, inner: inner(span) })
+    }
+
+    #[inline]
+    pub fn span(&self) -> RegSpan {
+        self.span
+    }
+}
+
 /// Bit of the byte behind a register.
 fn end(span: RegSpan) -> Bytes {
     1u128.checked_shl((span.offset + span.size).into()).unwrap_or(0)
@@ -61,6 +82,8 @@ pub struct Recent {
 /// What a segment reads of registers that is not its own, as sets: reads of one whole access each.
 #[derive(Clone, Debug, Default)]
 pub struct ReadSet {
+    /// Each by itself.
+    each: Vec<OneRead>,
     all: Bytes,
     inner: Bytes,
     bytes: u64,
@@ -95,13 +118,30 @@ impl ReadSet {
         // Stable: the parts of an access stay together.
         reads.sort_by_key(|r| !fits(r));
         let taken = reads.iter().take_while(|r| fits(r));
-        taken.fold(0, |n, r| {
-            self.all |= bytes(r.span).unwrap_or(0);
-            self.inner |= inner(r.span);
-            self.bytes += u64::from(r.span.size);
+        self.each = taken.filter_map(|r| OneRead::new(r.span)).collect();
+        for read in &self.each {
+            self.all |= read.all;
+            self.inner |= read.inner;
+            self.bytes += u64::from(read.span.size);
             self.transfers += 1;
-            n + 1
-        })
+        }
+        self.each.len()
+    }
+
+    /// A read of it by itself.
+    #[inline]
+    pub fn get(&self, i: usize) -> OneRead {
+        self.each[i]
+    }
+
+    /// Notes that the instance on top has read these bytes.
+    #[inline]
+    fn note(&mut self, recent: &mut Recent, all: Bytes) {
+        let new = all & !recent.read;
+        if new != 0 {
+            self.unique += u64::from(new.count_ones());
+            recent.read |= all;
+        }
     }
 
     /// Reads all of it, if all is recent and of one version each.
@@ -110,33 +150,30 @@ impl ReadSet {
         if self.all & !recent.written | recent.begins & self.inner != 0 {
             return false;
         }
-        self.unique += u64::from((self.all & !recent.read).count_ones());
-        recent.read |= self.all;
+        self.note(recent, self.all);
         self.hits += 1;
         true
     }
 
     /// Reads a register, if it is recent and of one version.
     #[inline]
-    pub fn read(&mut self, recent: &mut Recent, span: RegSpan) -> bool {
-        let Some(all) = bytes(span).filter(|all| all & !recent.written == 0) else { return false };
-        if recent.begins & inner(span) != 0 {
+    pub fn read(&mut self, recent: &mut Recent, read: &OneRead) -> bool {
+        if read.all & !recent.written | recent.begins & read.inner != 0 {
             return false;
         }
-        self.unique += u64::from((all & !recent.read).count_ones());
-        recent.read |= all;
-        self.single_bytes += u64::from(span.size);
+        self.note(recent, read.all);
+        self.single_bytes += u64::from(read.span.size);
         self.single_transfers += 1;
         true
     }
 
     /// Whether thread `t` is known to have shared these bytes with itself.
     #[inline]
-    pub fn is_touched(&mut self, t: usize, span: Option<RegSpan>) -> bool {
+    pub fn is_touched(&mut self, t: usize, read: Option<&OneRead>) -> bool {
         if t != self.thread {
             (self.thread, self.touched) = (t, 0);
         }
-        let new = span.map_or(self.all, |span| bytes(span).unwrap_or(0)) & !self.touched;
+        let new = read.map_or(self.all, |read| read.all) & !self.touched;
         self.touched |= new;
         new == 0
     }
@@ -181,6 +218,18 @@ impl Recent {
     #[inline]
     pub fn has(&self, span: RegSpan) -> bool {
         bytes(span).is_some_and(|all| all & self.written != 0)
+    }
+
+    /// The instance on top has written some byte of what is read.
+    #[inline]
+    pub fn has_some(&self, read: &OneRead) -> bool {
+        read.all & self.written != 0
+    }
+
+    /// The instance on top has written all of what is read.
+    #[inline]
+    pub fn has_all(&self, read: &OneRead) -> bool {
+        read.all & !self.written == 0
     }
 
     #[inline]

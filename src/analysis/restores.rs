@@ -33,15 +33,16 @@ impl<O: Output> Data<O> {
     pub fn save(&mut self, thread: &mut Thread, store: Store) {
         let (register, call) = (store.register, store.call);
         let mut pieces = self.saves.spare_pieces();
-        thread.registers.visit_pending(register, |readers, span, cell, pending| {
-            let key = u64::from(span.offset);
-            let readers = (readers.of(cell, key), readers.has_read(cell, key, call));
-            let piece = Piece { span, cell: *cell, pending, readers: readers.0, seen: readers.1 };
-            // Mostly all words of a register are of one version.
-            if !pieces.last_mut().is_some_and(|last| last.goes_on(&piece)) {
-                pieces.push(piece);
-            }
-        });
+        pieces.extend(thread.registers.one_version(register).map(|cell| Piece {
+            span: register,
+            cell,
+            pending: 0,
+            readers: Vec::new(),
+            seen: cell.reader == call.get(),
+        }));
+        if pieces.is_empty() {
+            self.find_pieces(thread, register, call, &mut pieces);
+        }
         thread.registers.set_pending(register, store.access);
         let save = Save {
             store,
@@ -57,6 +58,25 @@ impl<O: Output> Data<O> {
             frame.payload.saves.push(index);
             frame.payload.save_mask |= mask(register);
         }
+    }
+
+    /// What a register holds, piece by piece.
+    fn find_pieces(
+        &self,
+        thread: &mut Thread,
+        register: RegSpan,
+        call: CallId,
+        pieces: &mut Vec<Piece>,
+    ) {
+        thread.registers.visit_pending(register, |readers, span, cell, pending| {
+            let key = u64::from(span.offset);
+            let readers = (readers.of(cell, key), readers.has_read(cell, key, call));
+            let piece = Piece { span, cell: *cell, pending, readers: readers.0, seen: readers.1 };
+            // Mostly all words of a register are of one version.
+            if !pieces.last_mut().is_some_and(|last| last.goes_on(&piece)) {
+                pieces.push(piece);
+            }
+        });
     }
 
     /// Whether this load is a restore; if so the register has its old writers again.
@@ -84,7 +104,15 @@ impl<O: Output> Data<O> {
     /// The save that a load restores: every byte must be that of one live save of this register at
     /// this address.
     fn restored_save(&mut self, load: &Load) -> Option<u32> {
-        let first = self.memory.byte(load.address);
+        let size = u64::from(load.register.size);
+        let of_one =
+            |cells: &[Cell]| cells.iter().all(|c| c.is_saved() && c.write == cells[0].write);
+        // Mostly it is so, or the first word tells that it is not.
+        let words = self.memory.words(load.address, size).filter(|cells| !cells[0].is_split());
+        let (first, whole) = match words {
+            Some(cells) => (cells[0], of_one(cells)),
+            None => (self.memory.byte(load.address), false),
+        };
         let index = *self.saves.by_store.get(&first.write).filter(|_| first.is_saved())?;
         let store = &self.saves.list[index as usize].store;
         let values_agree =
@@ -94,10 +122,11 @@ impl<O: Output> Data<O> {
             && store.address == load.address
             && values_agree;
         let all = same
-            && (1..u64::from(load.register.size)).all(|i| {
-                let cell = self.memory.byte(load.address.wrapping_add(i));
-                cell.is_saved() && cell.write == first.write
-            });
+            && (whole
+                || (1..size).all(|i| {
+                    let cell = self.memory.byte(load.address.wrapping_add(i));
+                    cell.is_saved() && cell.write == first.write
+                }));
         all.then_some(index)
     }
 

@@ -4,63 +4,12 @@
 
 use super::access::{Access, AccessPlace, Extent, Insn, SaveRule, mask};
 use super::again::{Hints, Met};
+use super::operation::{Copied, Operation, OperationKind};
+use super::quick::Quick;
 use super::recent::{ReadSet, RegisterRead, RegisterWrite, WriteSet};
 use super::sums::Actors;
 use crate::event::{BlockDef, RegSpan};
 use crate::id::{ActorId, FunctionId, InstructionId};
-
-/// What the pass does for one access, or part of one, of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation {
-    pub kind: OperationKind,
-    pub stack_relative: bool,
-    pub ordinal: u16,
-    pub step: u32,
-    pub actor: ActorId,
-    /// Of memory: index among the run's addresses.
-    pub mem: u32,
-    pub size: u32,
-    /// Read, Write: the bytes; Load, Store: the data register.
-    pub register: Option<RegSpan>,
-    /// Of a copying function.
-    pub copy: Copied,
-    /// Of the pass.
-    pub hints: Hints,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperationKind {
-    /// Register read that the segment does not feed itself.
-    Read { extent: Extent },
-    /// Register write that is the last in the segment. `loaded`: its step loaded the bytes
-    /// unchanged; `seen`: the version was read inside the segment.
-    Write { loaded: bool, seen: bool },
-    /// `control`: a return loads where it goes to.
-    Load { control: bool },
-    /// `read`: ordinal of the register read that is left to it, if it may be a save.
-    Store { read: u16 },
-}
-
-impl OperationKind {
-    fn turn(self) -> u8 {
-        match self {
-            OperationKind::Read { .. } => 0,
-            OperationKind::Load { .. } | OperationKind::Store { .. } => 1,
-            OperationKind::Write { .. } => 2,
-        }
-    }
-}
-
-/// What a load or a store of a copying function hands on beside whole registers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Copied {
-    #[default]
-    Nothing,
-    /// A load that fills this part of a register; the rest is zeros or sign.
-    Low(RegSpan),
-    /// The load or the store of a move from memory to memory.
-    Move,
-}
 
 /// A communication inside a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +40,8 @@ pub struct Segment {
     pub read_set: ReadSet,
     pub met: Met,
     pub operations: Vec<Operation>,
+    /// What is needed of them each time, if all are of memory and only sums of functions are asked.
+    pub quick: Vec<Quick>,
     /// Register writes that are not among the operations.
     pub writes: Vec<RegisterWrite>,
     /// The first of them, so many, as a set, if it may be used.
@@ -133,6 +84,7 @@ impl Segment {
         operations.shrink_to_fit();
         self.operations = operations;
         if actors == Actors::Functions {
+            self.quick = self.operations.iter().map(Quick::new).collect();
             self.in_set = self.read_set.take(&mut self.reads);
             self.write_set = WriteSet::of(&mut self.writes);
         }
@@ -309,6 +261,7 @@ impl<'a> Builder<'a> {
             read_set: ReadSet::default(),
             met: Met::new(function),
             operations: Vec::new(),
+            quick: Vec::new(),
             writes: Vec::new(),
             write_set: None,
             statics: Vec::new(),

@@ -4,6 +4,7 @@
 //! Bytes are kept in words of [`WORD`] bytes while all of a word's bytes agree, and split into one
 //! cell a byte on demand; a write that covers a whole word joins it again.
 
+use super::calls::CallSet;
 use super::origin::{Packed, StackSide};
 use crate::event::RegSpan;
 use crate::id::{AccessRef, ActorId, CallId, Seq};
@@ -85,10 +86,31 @@ impl Cell {
         self.actor & Cell::SAVE != 0 && self.write != 0
     }
 
+    #[inline]
+    pub fn is_split(&self) -> bool {
+        self.actor == Cell::SPLIT
+    }
+
     /// Its last write, if a step or the kernel made one, is dead if it ends now.
     #[inline]
     fn is_unread(&self) -> bool {
         self.reader == 0 && self.write != 0
+    }
+
+    /// Another version may take its place without more: it is not split, no save, and has no readers
+    /// in [`Readers`].
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        // A split word has all bits of `actor` set.
+        self.actor & Cell::SAVE == 0 && self.reader & Cell::MORE == 0
+    }
+
+    /// Whether an instance other than the last reader has not read it yet, for all that the cell
+    /// tells: those that have ended do not read again.
+    #[inline]
+    pub fn is_first_read(&self, ended: &CallSet) -> bool {
+        CallId::new(self.reader)
+            .is_none_or(|last| self.reader & Cell::MORE == 0 && ended.contains(last))
     }
 
     /// Whose write is dead if it is not read.
@@ -283,7 +305,7 @@ impl Pools {
 
     /// The cells of `[start, start + len)` if one version may be read there without splitting:
     /// whole words, or bytes of a split word; with the bytes of each.
-    #[inline]
+    #[inline(always)]
     pub fn whole<'a>(
         &'a mut self,
         words: &'a mut [Cell],
@@ -436,6 +458,8 @@ pub struct Registers {
     pending: Vec<AccessId>,
     /// A bit a word: `pending` may have anything there.
     pending_words: Vec<u64>,
+    /// A bit a word: the saves in `pending` know that the instance on top has read it.
+    noted_words: Vec<u64>,
 }
 
 impl Registers {
@@ -446,6 +470,7 @@ impl Registers {
             pools: Pools::new(partial),
             pending: vec![0; bytes.next_multiple_of(WORD as usize)],
             pending_words: vec![0; bytes.div_ceil(64 * WORD as usize) + 1],
+            noted_words: vec![0; bytes.div_ceil(64 * WORD as usize) + 1],
         }
     }
 
@@ -482,6 +507,19 @@ impl Registers {
         if aligned { self.cells.get_mut(words(span)) } else { None }
     }
 
+    /// What whole words hold, if it is one version without readers in [`Readers`] that no live save
+    /// has.
+    pub fn one_version(&mut self, span: RegSpan) -> Option<Cell> {
+        if self.is_pending(span) {
+            return None;
+        }
+        let cells = self.aligned(span)?;
+        let first = *cells.first()?;
+        let same = |c: &Cell| Cell { pair: 0, ..*c } == Cell { pair: 0, ..first };
+        let one = first.actor != Cell::SPLIT && first.reader & Cell::MORE == 0;
+        (one && cells.iter().all(same)).then_some(first)
+    }
+
     #[inline]
     pub fn write(&mut self, span: RegSpan, new: Cell) {
         let (start, size) = (u64::from(span.offset), u64::from(span.size));
@@ -509,13 +547,41 @@ impl Registers {
 
     /// Whether a live save may be pending for any byte of a register.
     #[inline]
-    pub fn is_pending(&self, span: RegSpan) -> bool {
+    fn is_pending(&self, span: RegSpan) -> bool {
+        self.any_pending(span, |word| self.pending_words[word])
+    }
+
+    /// Whether a live save may be pending for any byte of a register, which is to know that the
+    /// instance on top has read it.
+    #[inline]
+    pub fn is_to_note(&self, span: RegSpan) -> bool {
+        self.any_pending(span, |word| self.pending_words[word] & !self.noted_words[word])
+    }
+
+    /// Whether any bit of a register's words is set, of those that `bits` gives.
+    #[inline]
+    fn any_pending(&self, span: RegSpan, bits: impl Fn(usize) -> u64) -> bool {
         let words = words(span);
-        let (first, shift) = (words.start / 64, words.start % 64);
-        // Of the words from the first on, 64 or as many as the two places of the list hold.
-        let (low, high) = (self.pending_words[first], self.pending_words.get(first + 1));
-        let both = u128::from(low) | u128::from(high.copied().unwrap_or(0)) << 64;
-        words.len() > 64 || both >> shift & ((1 << words.len()) - 1) != 0
+        let (first, shift, last) = (words.start / 64, words.start % 64, (words.end - 1) / 64);
+        let mask = u64::MAX >> (64 - words.len().clamp(1, 64));
+        match last == first {
+            true => bits(first) >> shift & mask != 0,
+            false => (first..=last).any(|word| bits(word) != 0),
+        }
+    }
+
+    /// The saves in [`Registers::pending`] know that the instance on top has read a register.
+    pub fn set_noted(&mut self, span: RegSpan) {
+        // Whole words only.
+        let (first, end) =
+            (span.offset.div_ceil(4) as usize, (span.offset + span.size) as usize / 4);
+        (first..end).for_each(|w| self.noted_words[w / 64] |= 1 << (w % 64));
+    }
+
+    /// Another instance is on top.
+    #[inline]
+    pub fn forget_noted(&mut self) {
+        self.noted_words.fill(0);
     }
 
     /// The live saves of the version of each byte of a register, 0 for none.
@@ -526,7 +592,10 @@ impl Registers {
     /// `store` saved the version of these bytes.
     pub fn set_pending(&mut self, span: RegSpan, store: AccessId) {
         self.pending[bytes(span)].fill(store);
-        words(span).for_each(|w| self.pending_words[w / 64] |= 1 << (w % 64));
+        for w in words(span) {
+            self.pending_words[w / 64] |= 1 << (w % 64);
+            self.noted_words[w / 64] &= !(1 << (w % 64));
+        }
     }
 
     /// The save of `store` has ended: these bytes have the one before.

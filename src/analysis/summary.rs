@@ -141,9 +141,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         for segment in blocks.flat_map(|b| b.all_segments()).filter(|s| s.count > 0) {
             let mut met = segment.met;
             met.flush(sums);
-            for op in &segment.operations {
-                let mut hints = op.hints;
-                hints.flush(op.size.into(), sums);
+            for (i, op) in segment.operations.iter().enumerate() {
+                let mut op = *op;
+                if let Some(quick) = segment.quick.get(i) {
+                    quick.give(&mut op);
+                }
+                op.hints.flush(op.size.into(), sums);
             }
             sums.functions[segment.function.index()].written_bytes +=
                 segment.stored_bytes * segment.count;

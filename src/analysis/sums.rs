@@ -4,9 +4,11 @@
 use super::memory::PAGE;
 use super::origin::Packed;
 use super::place::PlaceCode;
+use super::shadow::Cell;
 use super::stack::{CallKind, Ended};
 use crate::id::{ActorId, FunctionId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
 use std::num::NonZeroU32;
 
 /// Sums of a function pair by place; see the figures of `docs/semantics.md`.
@@ -299,9 +301,16 @@ pub struct Sums {
     instruction_edges: Vec<InstructionEdge>,
     call_index: FxHashMap<CallKey, u32>,
     calls: Vec<(CallKey, u64, u64)>,
+    /// Direct-mapped cache of the edges between functions.
+    last_edges: Box<[(EdgeKey, EdgeIndex); EDGES_CACHED]>,
     /// Direct-mapped cache of the index, by callee.
     last_calls: Box<[u32; 1024]>,
 }
+
+/// Writer, reader and place.
+type EdgeKey = (Packed, ActorId, PlaceCode);
+
+const EDGES_CACHED: usize = 2048;
 
 /// Caller, callee and kind.
 type CallKey = (Option<FunctionId>, FunctionId, CallKind);
@@ -334,6 +343,10 @@ impl Sums {
             instruction_edges: vec![nothing],
             call_index: FxHashMap::default(),
             calls: Vec::new(),
+            last_edges: Box::new(
+                [((Packed::NONE, ActorId::FIRST, PlaceCode::REGISTER), EdgeIndex::default());
+                    EDGES_CACHED],
+            ),
             last_calls: Box::new([0; 1024]),
         }
     }
@@ -458,10 +471,24 @@ impl Sums {
         found
     }
 
+    /// Key and place in the cache of edges.
+    #[inline]
+    fn slot(writer: Packed, reader: ActorId, place: PlaceCode) -> (EdgeKey, usize) {
+        let key = (writer, reader, place);
+        (key, FxBuildHasher.hash_one(key) as usize % EDGES_CACHED)
+    }
+
     #[inline(never)]
     fn look_up(&mut self, writer: Packed, reader: ActorId, place: PlaceCode) -> EdgeIndex {
         if self.actors == Actors::Functions {
-            return self.function_edge(writer, Packed::step(reader), place);
+            let (key, slot) = Sums::slot(writer, reader, place);
+            let known = self.last_edges[slot];
+            if known.0 == key {
+                return known.1;
+            }
+            let edge = self.function_edge(writer, Packed::step(reader), place);
+            self.last_edges[slot] = (key, edge);
+            return edge;
         }
         if let Some(&edge) = self.instruction_index.get(&(writer, reader, place)) {
             return EdgeIndex { edge, pair: self.instruction_edges[edge as usize].pair };
@@ -504,6 +531,14 @@ impl Sums {
     pub fn dead(&mut self, writer: ActorId, bytes: u64) {
         let function = self.function_of(writer);
         self.functions[function.index()].dead_bytes += bytes;
+    }
+
+    /// A version that nobody has read, of this many bytes, is replaced.
+    #[inline(never)]
+    pub fn replaced(&mut self, cell: &Cell, bytes: u64) {
+        if let Some(writer) = cell.dead_writer().filter(|_| cell.is_written()) {
+            self.dead(writer, bytes);
+        }
     }
 
     /// A call instance has ended.

@@ -1,0 +1,147 @@
+//! What loads and stores do nearly every time, where only sums of functions are asked: a load reads
+//! again what it read before, a store begins a version where nothing is to be kept of the old one.
+//! That takes some fifty instructions and half a line of the cache; for anything else the operation
+//! is gone through as everywhere, which changes nothing of what it counts.
+
+use super::access::mask;
+use super::again::Again;
+use super::calls::CallSet;
+use super::memory::{Here, Memory, PageIndex};
+use super::operation::{Operation, OperationKind};
+use super::shadow::{AccessId, Cell, access_id};
+use super::sums::{PairIndex, Sums};
+use crate::id::CallId;
+
+/// The part of a memory operation that is needed each time.
+#[derive(Clone, Copy, Debug)]
+pub struct Quick {
+    /// Index among the run's addresses.
+    pub mem: u16,
+    step: u16,
+    ordinal: u8,
+    size: u8,
+    pub kind: QuickKind,
+    /// Bit of the register that it may restore, and [`Quick::STACK`].
+    flags: u8,
+    page: PageIndex,
+    /// Pair of what was read last.
+    pair: PairIndex,
+    again: Again,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuickKind {
+    Load,
+    /// It may be a restore.
+    LoadRegister,
+    Store,
+    /// It may be a save, and reads the register that it stores.
+    StoreRegister,
+    /// Never quick.
+    Other,
+}
+
+impl Quick {
+    /// It is stack relative.
+    const STACK: u8 = 1 << 7;
+
+    pub fn new(op: &Operation) -> Quick {
+        let small = || -> Option<((u16, u16), (u8, u8))> {
+            let (mem, step) = (op.mem.try_into().ok()?, op.step.try_into().ok()?);
+            Some(((mem, step), (op.ordinal.try_into().ok()?, op.size.try_into().ok()?)))
+        };
+        let ((mem, step), (ordinal, size)) = small().unwrap_or_default();
+        let kind = match (op.kind, op.register) {
+            _ if size == 0 => QuickKind::Other,
+            (OperationKind::Load { control: false }, None) => QuickKind::Load,
+            (OperationKind::Load { control: false }, Some(_)) => QuickKind::LoadRegister,
+            (OperationKind::Store { .. }, None) => QuickKind::Store,
+            (OperationKind::Store { .. }, Some(_)) => QuickKind::StoreRegister,
+            _ => QuickKind::Other,
+        };
+        let register = op.register.map_or(0, |register| mask(register).trailing_zeros() as u8);
+        Quick {
+            mem,
+            step,
+            ordinal,
+            size,
+            kind,
+            flags: register | if op.stack_relative { Quick::STACK } else { 0 },
+            page: op.hints.page,
+            pair: op.hints.edge.pair(),
+            again: op.hints.again,
+        }
+    }
+
+    /// The access in a run whose first step is `seq`.
+    #[inline]
+    pub fn access(&self, seq: u64) -> AccessId {
+        access_id(seq + u64::from(self.step), self.ordinal.into())
+    }
+
+    /// Hands on what it has counted and met.
+    #[inline]
+    pub fn give(&self, op: &mut Operation) {
+        op.hints.page = self.page;
+        op.hints.again = self.again;
+    }
+
+    /// Takes what the operation has counted and met.
+    #[inline]
+    pub fn take(&mut self, op: &Operation) {
+        self.page = op.hints.page;
+        self.pair = op.hints.edge.pair();
+        self.again = op.hints.again;
+    }
+
+    #[inline(always)]
+    fn look<'a>(&mut self, memory: &'a mut Memory, address: u64) -> Option<Here<'a>> {
+        memory.look(&mut self.page, (address, self.size.into()), self.flags & Quick::STACK != 0)
+    }
+
+    /// A load that is no restore. `saved`: registers that the instance has saved.
+    #[inline(always)]
+    pub fn load(
+        &mut self,
+        memory: &mut Memory,
+        address: u64,
+        (call, ended): (CallId, &CallSet),
+        saved: u64,
+    ) -> bool {
+        if self.kind == QuickKind::LoadRegister && saved >> (self.flags & 63) & 1 != 0 {
+            return false;
+        }
+        let (size, pair) = (u64::from(self.size), self.pair);
+        let Some(here) = self.look(memory, address) else { return false };
+        let place = here.place;
+        let Some((cells, unit)) = here.cells(size) else { return false };
+        self.again.read_again((cells, unit), (place, pair), (call, ended)).is_some()
+    }
+
+    /// A store that is no save.
+    #[inline(always)]
+    pub fn store(&mut self, memory: &mut Memory, address: u64, new: Cell, sums: &mut Sums) -> bool {
+        let size = u64::from(self.size);
+        let Some(here) = self.look(memory, address) else { return false };
+        let Some((cells, unit)) = here.cells(size) else { return false };
+        if cells.iter().any(|cell| !cell.is_plain()) {
+            return false;
+        }
+        for cell in cells {
+            if cell.reader == 0 {
+                sums.replaced(cell, unit);
+            }
+            *cell = Cell { pair: cell.pair, ..new };
+        }
+        true
+    }
+}
+
+impl<'a> Here<'a> {
+    /// The cells of an access that begins here, if one version may be there without splitting; with
+    /// the bytes of each.
+    #[inline(always)]
+    fn cells(self, size: u64) -> Option<(&'a mut [Cell], u64)> {
+        self.pools.whole(&mut self.words[..], self.offset.into(), size)
+    }
+}
