@@ -7,6 +7,7 @@ macro_rules! words {
         $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)?
     }) => {
         $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis enum $name {
             $($(#[$doc])* $variant),+
         }

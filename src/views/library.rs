@@ -40,7 +40,6 @@ library!(
 
 words! {
     /// What the word of a parameter is.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Kind {
         /// A function as other commands take it
         Function = "function",

@@ -18,8 +18,9 @@ use crate::query::problems;
 use crate::text::file_name;
 use duckdb::Connection;
 use facts::{Functions, Outside};
-use fold::{Edges, Place, Sum, Tree, weight};
-use std::collections::{BTreeMap, BTreeSet};
+use fold::{Edges, Place, Sum, Tree, weight_of};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use short::short_name;
 
@@ -98,7 +99,7 @@ pub fn overview(connection: &Connection, facts: Facts) -> Result<Option<Overview
     if functions.steps == 0 {
         return Ok(None);
     }
-    functions.choose(&Tree::traffic(connection, &functions)?);
+    functions.choose();
     let tree = Tree::read(connection, facts, &functions)?;
     let kept = select(&tree, &functions);
     let mut found = draw(&tree, &functions, &kept);
@@ -110,7 +111,7 @@ pub fn overview(connection: &Connection, facts: Facts) -> Result<Option<Overview
 fn traffic(edges: &Edges) -> (BTreeMap<&Place, f64>, f64) {
     let (mut of, mut all) = (BTreeMap::new(), 0.0);
     for ((from, to), by_via) in edges {
-        let bytes = weight(by_via);
+        let bytes = weight_of(by_via);
         all += bytes;
         for end in [from, to] {
             *of.entry(end).or_default() += bytes;
@@ -286,7 +287,7 @@ fn choose_lines(edges: &Edges, at: &BTreeMap<&Place, usize>) -> (Vec<OverviewLin
             }
         }
     }
-    let size = |p: &[BTreeMap<Via, f64>; 2]| weight(&p[0]) + weight(&p[1]);
+    let size = |p: &[BTreeMap<Via, f64>; 2]| weight_of(&p[0]) + weight_of(&p[1]);
     let all: f64 = pairs.values().map(size).sum();
     let mut sorted: Vec<((usize, usize), f64)> = pairs.iter().map(|(&e, p)| (e, size(p))).collect();
     sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -339,7 +340,8 @@ fn paths(
     };
     let mut directed: Vec<(f64, usize, usize)> = Vec::new();
     for (&(a, b), [down, up]) in pairs {
-        directed.extend([(weight(down), a, b), (weight(up), b, a)].iter().filter(|d| d.0 > 0.0));
+        directed
+            .extend([(weight_of(down), a, b), (weight_of(up), b, a)].iter().filter(|d| d.0 > 0.0));
     }
     directed.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     let mut found = Vec::new();
@@ -348,11 +350,11 @@ fn paths(
         // With more and more edges, the widest first, until there is a way.
         for count in 1..=directed.len() {
             let mut from: BTreeMap<usize, usize> = BTreeMap::from([(source, source)]);
-            let mut queue = std::collections::VecDeque::from([source]);
+            let mut queue = VecDeque::from([source]);
             let mut end = None;
             while let Some(here) = queue.pop_front().filter(|_| end.is_none()) {
                 for &(_, _, next) in directed[..count].iter().filter(|d| d.1 == here) {
-                    if let std::collections::btree_map::Entry::Vacant(new) = from.entry(next) {
+                    if let Entry::Vacant(new) = from.entry(next) {
                         new.insert(here);
                         queue.push_back(next);
                         end = end.or(is_sink(next).then_some(next));
