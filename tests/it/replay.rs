@@ -156,3 +156,20 @@ fn steps_far_out_are_reached_at_once() {
         assert!(matches!(code, Some(0 | 1)), "{command:?}: {code:?}");
     }
 }
+
+/// To keep something of each byte of an access that claims 4 GB took 220 GB.
+#[test]
+fn an_access_that_is_too_large_is_damage() {
+    let scratch = Scratch::new("large-access");
+    let db = build(&scratch, "spilled", SPILLED);
+    for change in [
+        "UPDATE saved_register SET bytes = 4294967295",
+        "UPDATE block_access SET size = 4294967295",
+    ] {
+        let connection = duckdb::Connection::open(&db).unwrap();
+        connection.execute_batch(change).unwrap();
+        connection.close().unwrap();
+        let slice = ["slice", utf8(&db), "--at", "10", "--backward"];
+        refused(&slice, &["an access of 4294967295 bytes"]);
+    }
+}
