@@ -6,6 +6,7 @@ use std::process::ExitCode;
 mod build;
 mod calls;
 mod critical;
+mod cut;
 mod database;
 mod diff;
 mod export;
@@ -49,6 +50,7 @@ enum Command {
     Sql(sql::Args),
     Graph(graph::Args),
     Flows(flows::Args),
+    Cut(cut::Args),
     Slice(slice::Args),
     Calls(calls::Args),
     Instances(instances::Args),
@@ -81,6 +83,7 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Command::Sql(args) => sql::run(args),
         Command::Graph(args) => graph::run(args),
         Command::Flows(args) => flows::run(args),
+        Command::Cut(args) => cut::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Calls(args) => calls::run(args),
         Command::Instances(args) => instances::run(args),

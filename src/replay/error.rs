@@ -25,17 +25,23 @@ pub(super) fn size(bytes: u32) -> Result<u32, ReplayError> {
     if bytes < MOST_BYTES { Ok(bytes) } else { Err(ReplayError::Access(bytes)) }
 }
 
+/// Ids are dense: one far beyond the `known` others is of a damaged database. Lists in order of ids
+/// would grow by all between.
+pub(super) fn dense(index: usize, known: usize, what: &'static str) -> Result<(), ReplayError> {
+    if index <= 2 * known + (1 << 20) {
+        return Ok(());
+    }
+    let id = i64::try_from(index).unwrap_or(i64::MAX).saturating_add(1);
+    Err(ReplayError::Missing { what, id })
+}
+
 /// A place for an id in a list in order of ids.
 pub(super) fn slot<'a, T: Default>(
     list: &'a mut Vec<T>,
     index: usize,
     what: &'static str,
 ) -> Result<&'a mut T, ReplayError> {
-    // Ids are dense: a list that would grow by much more than it has is a damaged database.
-    if index > 2 * list.len() + (1 << 20) {
-        let id = i64::try_from(index).unwrap_or(i64::MAX).saturating_add(1);
-        return Err(ReplayError::Missing { what, id });
-    }
+    dense(index, list.len(), what)?;
     if index >= list.len() {
         list.resize_with(index + 1, T::default);
     }

@@ -15,6 +15,7 @@ mod cell;
 pub mod code;
 pub mod control;
 pub mod critical;
+pub mod crossing;
 mod error;
 pub mod memory;
 mod outside;

@@ -6,6 +6,7 @@ mod allocations;
 mod arm;
 mod bottom_up;
 mod csi;
+mod cut;
 mod dcfg;
 mod export;
 mod files;

@@ -257,6 +257,7 @@ fn values(name: &str) -> Vec<Value> {
             "twice",
             "",
         ]),
+        "pattern" => text(&["f*", "*.c", "fir.c:?ir", "/src/a.c", "nothing"]),
         "address" => vec![
             Value::UBigInt(4100),
             Value::UBigInt(18_446_744_071_562_067_968),
