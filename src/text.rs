@@ -61,6 +61,12 @@ pub fn percent(part: i64, whole: i64) -> Option<String> {
     Some(if share >= 0.1 || part == 0 { format!("{share:.1} %") } else { "<0.1 %".into() })
 }
 
+/// From one number to another, in percent with one decimal; None where there was nothing.
+pub fn growth(before: i64, after: i64) -> Option<f64> {
+    let by = 100.0 * (after as f64 - before as f64) / before as f64;
+    (before != 0).then(|| (10.0 * by).round() / 10.0)
+}
+
 /// Whether a character does something to a terminal or a text layout instead of showing itself:
 /// controls, the line and paragraph separators, marks and overrides of the writing direction, what
 /// XML forbids.

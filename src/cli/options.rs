@@ -7,6 +7,7 @@ use crate::render::rows::RowFormat;
 use crate::render::{self, RENDERERS, Renderer};
 use crate::replay::allocations::{Allocator, allocator};
 use crate::views::cut::Shown;
+use crate::replay::critical::Weight;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ macro_rules! options {
     )+};
 }
 
-options!(Level, Inside, Show, Via, Stubs, Strategy, Shown);
+options!(Level, Inside, Show, Via, Stubs, Strategy, Shown, Weight);
 
 impl ValueEnum for RowFormat {
     fn value_variants<'a>() -> &'a [Self] {

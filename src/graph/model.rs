@@ -239,6 +239,11 @@ pub struct Edge {
 }
 
 impl Edge {
+    /// Whether the graph is of two runs.
+    pub fn is_compared(&self) -> bool {
+        self.before.is_some() || self.change != Change::Same
+    }
+
     pub fn new(kind: EdgeKind) -> Edge {
         Edge {
             kind,

@@ -18,6 +18,7 @@ const LAYOUT: &str = include_str!("layout.js");
 const SCRIPT: &str = concat!(
     include_str!("base.js"),
     include_str!("graph.js"),
+    include_str!("overview.js"),
     include_str!("calls.js"),
     include_str!("tables.js")
 );
@@ -30,6 +31,7 @@ macro_rules! report {
 
 mod functions;
 mod options;
+mod overview;
 mod source;
 
 use functions::{Functions, SELF, TOTAL, sum, text};
@@ -83,6 +85,7 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
         "unit": if has_steps { "steps" } else { "time" },
         "amount": if sized { "bytes" } else { "transfers" },
         "via": Via::ALL.iter().map(|v| v.name()).chain(["unknown"]).collect::<Vec<_>>(),
+        "overview": overview::overview(connection, &functions)?,
         "functions": functions.rows,
         "data": data,
         "calls": calls,

@@ -38,6 +38,13 @@ pub struct Weighed {
     pub candidate: bool,
 }
 
+impl Weighed {
+    /// Whether it may be a box, and is no reader or writer of files, which become one place.
+    pub fn is_plain_candidate(&self) -> bool {
+        self.candidate && self.role == FileUse::Plain
+    }
+}
+
 pub struct Functions {
     pub list: Vec<Weighed>,
     pub at: HashMap<i64, usize>,

@@ -311,6 +311,19 @@ impl Tree {
         places
     }
 
+    /// Functions that may be boxes and are counted with this one.
+    pub fn members(
+        &self,
+        functions: &Functions,
+        kept: &BTreeSet<usize>,
+        of: usize,
+    ) -> BTreeSet<usize> {
+        let places = self.places(functions, kept);
+        let within = self.contexts.iter().zip(&places).filter(|c| *c.1 == Place::Function(of));
+        let other = |f: &usize| !kept.contains(f) && functions.list[*f].is_plain_candidate();
+        within.filter_map(|c| c.0.function).filter(other).collect()
+    }
+
     /// Boxes with their figures.
     pub fn sums(&self, functions: &Functions, kept: &BTreeSet<usize>) -> BTreeMap<Place, Sum> {
         let places = self.places(functions, kept);

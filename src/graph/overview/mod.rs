@@ -14,6 +14,7 @@ mod short;
 use super::error::GraphError;
 use super::facts::Facts;
 use super::model::Via;
+use crate::id::FunctionId;
 use crate::query::problems;
 use crate::text::file_name;
 use duckdb::Connection;
@@ -27,6 +28,9 @@ pub use short::short_name;
 /// Boxes of functions at most, and of places that data comes from or goes to.
 const FUNCTIONS: usize = 10;
 const PLACES: usize = 2;
+/// Of a box that is opened: boxes within it, and functions beside it, at most.
+const MEMBERS: usize = 8;
+const NEIGHBOURS: usize = 5;
 /// Shares of the steps and of the bytes below both of which a box is dropped.
 const FEW_STEPS: f64 = 0.02;
 const FEW_BYTES: f64 = 0.04;
@@ -49,6 +53,7 @@ pub enum BoxRole {
 #[derive(Clone, Debug)]
 pub struct OverviewBox {
     pub role: BoxRole,
+    pub function: Option<FunctionId>,
     /// Short; hostile text.
     pub name: String,
     /// As the database has it; hostile text.
@@ -90,21 +95,66 @@ pub struct Overview {
     pub problems: Vec<String>,
 }
 
-/// Makes the overview; None for what has no steps or no sizes of data.
-pub fn overview(connection: &Connection, facts: Facts) -> Result<Option<Overview>, GraphError> {
-    if facts.ticks || facts.dependences || facts.paths || facts.only_blocks {
-        return Ok(None);
+/// A run, ready to be folded into pictures.
+pub struct Folding {
+    functions: Functions,
+    tree: Tree,
+    /// Functions that are boxes of the picture of the whole.
+    kept: BTreeSet<usize>,
+    problems: Vec<String>,
+}
+
+impl Folding {
+    /// None for what has no steps or no sizes of data.
+    pub fn read(connection: &Connection, facts: Facts) -> Result<Option<Folding>, GraphError> {
+        if facts.ticks || facts.dependences || facts.paths || facts.only_blocks {
+            return Ok(None);
+        }
+        let mut functions = Functions::read(connection)?;
+        if functions.steps == 0 {
+            return Ok(None);
+        }
+        functions.choose();
+        let tree = Tree::read(connection, facts, &functions)?;
+        let plain = |i: &usize| functions.list[*i].is_plain_candidate();
+        let candidates = (0..functions.list.len()).filter(plain).collect();
+        let part = Part {
+            steps: functions.steps,
+            fixed: &functions.main.into_iter().collect(),
+            most: FUNCTIONS,
+        };
+        let kept = select(&tree, &functions, candidates, &part);
+        let problems = problems(connection)?;
+        Ok(Some(Folding { functions, tree, kept, problems }))
     }
-    let mut functions = Functions::read(connection)?;
-    if functions.steps == 0 {
-        return Ok(None);
+
+    /// The whole run.
+    pub fn overview(&self) -> Overview {
+        Overview {
+            problems: self.problems.clone(),
+            ..draw(&self.tree, &self.functions, &self.kept, None)
+        }
     }
-    functions.choose();
-    let tree = Tree::read(connection, facts, &functions)?;
-    let kept = select(&tree, &functions);
-    let mut found = draw(&tree, &functions, &kept);
-    found.problems = problems(connection)?;
-    Ok(Some(found))
+
+    /// The run with what is counted with a box as boxes of their own, and of the others what these
+    /// exchange data with. None if nothing of weight is counted with it.
+    pub fn opened(&self, function: FunctionId) -> Option<Overview> {
+        let of = *self.functions.at.get(&i64::from(function.get()))?;
+        let members = self.tree.members(&self.functions, &self.kept, of);
+        let steps = self.tree.sums(&self.functions, &self.kept).get(&Place::Function(of))?.steps;
+        let fixed = self.kept.clone();
+        let most = fixed.len() + MEMBERS;
+        let part = Part { steps, fixed: &fixed, most };
+        let all = fixed.union(&members).copied().collect();
+        let kept = select(&self.tree, &self.functions, all, &part);
+        let mut inner: BTreeSet<Place> =
+            kept.difference(&fixed).map(|&f| Place::Function(f)).collect();
+        if inner.is_empty() {
+            return None;
+        }
+        inner.insert(Place::Function(of));
+        Some(draw(&self.tree, &self.functions, &kept, Some(&inner)))
+    }
 }
 
 /// Bytes that go into and out of each box, and all that go between boxes.
@@ -120,13 +170,21 @@ fn traffic(edges: &Edges) -> (BTreeMap<&Place, f64>, f64) {
     (of, all)
 }
 
-/// The functions that are kept: all candidates less, again and again, the least.
-fn select(tree: &Tree, functions: &Functions) -> BTreeSet<usize> {
-    let plain = |i: &usize| {
-        let f = &functions.list[*i];
-        f.candidate && f.role == facts::FileUse::Plain
-    };
-    let mut kept: BTreeSet<usize> = (0..functions.list.len()).filter(plain).collect();
+/// What a picture is of.
+struct Part<'a> {
+    steps: i64,
+    /// Functions that are boxes whatever they weigh.
+    fixed: &'a BTreeSet<usize>,
+    most: usize,
+}
+
+/// The functions that are kept: all of these less, again and again, the least.
+fn select(
+    tree: &Tree,
+    functions: &Functions,
+    mut kept: BTreeSet<usize>,
+    part: &Part,
+) -> BTreeSet<usize> {
     loop {
         let sums = tree.sums(functions, &kept);
         let edges = tree.edges(functions, &kept);
@@ -135,13 +193,13 @@ fn select(tree: &Tree, functions: &Functions) -> BTreeSet<usize> {
             let place = Place::Function(f);
             let steps = sums.get(&place).map_or(0.0, |s| s.steps as f64);
             let bytes = of.get(&place).copied().unwrap_or(0.0);
-            (steps / functions.steps.max(1) as f64 / FEW_STEPS)
+            (steps / part.steps.max(1) as f64 / FEW_STEPS)
                 .max(bytes / f64::max(all, 1.0) / FEW_BYTES)
         };
-        let droppable = kept.iter().filter(|&&f| functions.main != Some(f));
+        let droppable = kept.iter().filter(|f| !part.fixed.contains(f));
         let least = droppable.map(|f| (score(f), *f)).min_by(|a, b| a.0.total_cmp(&b.0));
         match least {
-            Some((least, f)) if least < 1.0 || kept.len() > FUNCTIONS => kept.remove(&f),
+            Some((least, f)) if least < 1.0 || kept.len() > part.most => kept.remove(&f),
             _ => return kept,
         };
     }
@@ -211,17 +269,33 @@ fn outsides(edges: &Edges) -> BTreeSet<Place> {
     found
 }
 
-fn draw(tree: &Tree, functions: &Functions, kept: &BTreeSet<usize>) -> Overview {
+/// Boxes and lines. `inner`: draw these, and what exchanges most data with them; else all.
+fn draw(
+    tree: &Tree,
+    functions: &Functions,
+    kept: &BTreeSet<usize>,
+    inner: Option<&BTreeSet<Place>>,
+) -> Overview {
     let (mut edges, sums) = join(tree.edges(functions, kept), tree.sums(functions, kept));
+    if let Some(inner) = inner {
+        edges.retain(|(a, b), _| inner.contains(a) || inner.contains(b));
+    }
     let places = outsides(&edges);
     edges.retain(|(a, b), _| {
         [a, b].iter().all(|p| !matches!(p, Place::Outside(_)) || places.contains(p))
     });
-    let mut drawn: Vec<Place> = kept.iter().map(|&f| Place::Function(f)).collect();
-    // A reader of files that hands on nothing still has its steps.
-    let with_steps =
-        |(p, s): (&Place, &Sum)| (matches!(p, Place::Outside(_)) && s.steps > 0).then(|| p.clone());
-    drawn.extend(places.iter().cloned().chain(sums.iter().filter_map(with_steps)));
+    let mut drawn: Vec<Place> = match inner {
+        Some(inner) => inner.iter().cloned().chain(neighbours(&edges, inner)).collect(),
+        None => {
+            // A reader of files that hands on nothing still has its steps.
+            let with_steps = |(p, s): (&Place, &Sum)| {
+                (matches!(p, Place::Outside(_)) && s.steps > 0).then(|| p.clone())
+            };
+            let functions = kept.iter().map(|&f| Place::Function(f));
+            functions.chain(sums.iter().filter_map(with_steps)).collect()
+        }
+    };
+    drawn.extend(places.iter().cloned());
     drawn.sort();
     drawn.dedup();
     order::sort(&mut drawn, &edges, &sums);
@@ -241,13 +315,30 @@ fn draw(tree: &Tree, functions: &Functions, kept: &BTreeSet<usize>) -> Overview 
     }
 }
 
+/// Of the other functions those with the most traffic.
+fn neighbours(edges: &Edges, inner: &BTreeSet<Place>) -> Vec<Place> {
+    let (of, all) = traffic(edges);
+    let other = |p: &&Place| matches!(p, Place::Function(_)) && !inner.contains(p);
+    let mut list: Vec<(f64, &Place)> = of
+        .iter()
+        .filter(|(p, b)| other(p) && **b >= FEW_BYTES * all)
+        .map(|(p, b)| (*b, *p))
+        .collect();
+    list.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    list.into_iter().take(NEIGHBOURS).map(|(_, p)| p.clone()).collect()
+}
+
 fn parts(drawn: &[Place], sums: &BTreeMap<Place, Sum>, functions: &Functions) -> Vec<OverviewBox> {
     let none = Sum::default();
     let mut parts: Vec<OverviewBox> = Vec::new();
     for place in drawn {
         let sum = sums.get(place).unwrap_or(&none);
+        let mut function = None;
         let (role, full) = match place {
-            Place::Function(f) => (BoxRole::Function, functions.list[*f].name.clone()),
+            Place::Function(f) => {
+                function = Some(functions.list[*f].id);
+                (BoxRole::Function, functions.list[*f].name.clone())
+            }
             Place::Outside(Outside::Input(name)) => (BoxRole::Source, name.clone()),
             Place::Outside(Outside::Output(name)) => (BoxRole::Sink, name.clone()),
             Place::Outside(Outside::Constants) => (BoxRole::Constants, "constants".to_owned()),
@@ -258,6 +349,7 @@ fn parts(drawn: &[Place], sums: &BTreeMap<Place, Sum>, functions: &Functions) ->
         let largest = helpers.iter().take(2).map(|h| short_name(&functions.list[h.1].name));
         parts.push(OverviewBox {
             role,
+            function,
             name: if role == BoxRole::Function { short_name(&full) } else { full.clone() },
             full,
             steps: sum.steps,
