@@ -57,7 +57,8 @@ impl Completer for Words {
 impl Validator for Words {
     fn validate(&self, context: &mut ValidationContext) -> rustyline::Result<ValidationResult> {
         let text = context.input().trim();
-        let whole = text.is_empty() || text.starts_with(['@', '.']) || text.ends_with(';');
+        let plain = text.is_empty() || matches!(text, "quit" | "exit" | "help");
+        let whole = plain || text.starts_with(['@', '.']) || text.ends_with(';');
         Ok(if whole { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
     }
 }

@@ -177,7 +177,7 @@ fn node(part: &OverviewBox, number: usize, overview: &Overview, at: &str) -> Str
     let name = html(&shorten(&part.name, NAME));
     let mut lines = Vec::new();
     match part.role {
-        BoxRole::Function => {
+        BoxRole::Function | BoxRole::File => {
             lines.push(format!("<B>{name}</B>"));
             let share = whole_percent(part.steps, overview.steps);
             lines.push(small(&format!("<B>{share}</B>&#160;of the steps")));
@@ -206,7 +206,9 @@ fn node(part: &OverviewBox, number: usize, overview: &Overview, at: &str) -> Str
         }
     }
     let looks = match part.role {
-        BoxRole::Function => format!("fillcolor=\"{}\"", fill(part.steps, overview.steps)),
+        BoxRole::Function | BoxRole::File => {
+            format!("fillcolor=\"{}\"", fill(part.steps, overview.steps))
+        }
         BoxRole::Source | BoxRole::Sink => {
             "shape=cylinder, style=filled, fillcolor=\"#cfe4f7\", color=\"#1f6fb4\", penwidth=1.5"
                 .into()

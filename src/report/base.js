@@ -177,6 +177,7 @@
   function remember() {
     const parts = [`view=${state.view}`];
     if (state.chosen) parts.push(`function=${state.chosen.id}`);
+    if (state.view === "overview" && raw.overview && raw.overview.byFile && !glance.files) parts.push("by=functions");
     if (state.view === "overview" && glance.open !== null) parts.push(`box=${glance.open}`);
     if (state.theme) parts.push(`theme=${state.theme}`);
     const hash = "#" + parts.join("&");
@@ -185,6 +186,7 @@
   function recall() {
     const values = new URLSearchParams(location.hash.slice(1));
     state.view = VIEWS.includes(values.get("view")) ? values.get("view") : VIEWS[raw.overview ? 0 : 1];
+    glance.files = Boolean(raw.overview && raw.overview.byFile) && values.get("by") !== "functions";
     glance.open = state.view === "overview" && /^\d+$/.test(values.get("box") || "") ? Number(values.get("box")) : null;
     const f = /^-?\d+$/.test(values.get("function") || "") ? byId.get(Number(values.get("function"))) : null;
     state.chosen = f || null;

@@ -34,7 +34,7 @@ mod options;
 mod overview;
 mod source;
 
-use functions::{Functions, SELF, TOTAL, sum, text};
+use functions::{Functions, SELF, TOTAL, place, sum, text};
 pub use options::{Options, ReportError};
 
 /// Deeper calls are not on the timeline.
@@ -122,11 +122,6 @@ fn texts(
         Ok(())
     })?;
     Ok(rows)
-}
-
-/// The place of a kind of place in the page's list.
-fn place(via: Via) -> usize {
-    Via::ALL.iter().position(|&v| v == via).unwrap_or(Via::ALL.len())
 }
 
 /// Writer, reader, via (places), bytes, unique bytes, addresses, transfers. What is beyond `most`

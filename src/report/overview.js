@@ -1,11 +1,11 @@
   // ---- overview
 
-  // The box that is open, by its place among the parts of the whole; null: none.
-  const glance = { open: null, parts: [], lines: [] };
+  // Whether boxes are files, and the box that is open, by its place among the parts of the whole; null: none.
+  const glance = { files: Boolean(raw.overview && raw.overview.byFile), open: null, parts: [], lines: [] };
 
   function partText(p) {
     const lines = [p.full];
-    if (p.role === "function") lines.push(`${exact(p.steps)} steps (${percent(p.steps, raw.overview.steps)}), ${plural(p.calls, "call")}`);
+    if (p.role === "function" || p.role === "file") lines.push(`${exact(p.steps)} steps (${percent(p.steps, raw.overview.steps)}), ${plural(p.calls, "call")}`);
     if (p.helpers) lines.push(`with ${plural(p.helpers, "function")}: ${p.largest.join(", ")}${p.helpers > p.largest.length ? ", …" : ""}`);
     if (p.opens) lines.push("Click to open it");
     return lines.join("\n");
@@ -17,7 +17,7 @@
   }
 
   draw.overview = () => {
-    const whole = raw.overview;
+    const run = raw.overview, whole = run && glance.files ? run.byFile : run;
     if (!whole) {
       $("glance").replaceChildren();
       $("glance-path").replaceChildren();
@@ -27,8 +27,8 @@
     const opened = glance.open === null ? null : whole.opened[glance.open], from = opened || whole;
     if (!opened) glance.open = null;
     glance.parts = from.parts.map(([role, name, full, function_, steps, calls, helpers, largest], i) => {
-      const title = shorten(role === "constants" ? "constants, initial data" : name, 30), small = role === "source" ? "INPUT" : role === "sink" ? "OUTPUT" : role === "function" ? `${percent(steps, whole.steps)} of the steps` : "";
-      const more = role !== "function" || !helpers ? "" : helpers === 1 ? `with ${shorten(largest[0], 24)}` : `with ${count(helpers)} helpers`;
+      const title = shorten(role === "constants" ? "constants, initial data" : name, 30), small = role === "source" ? "INPUT" : role === "sink" ? "OUTPUT" : role === "constants" ? "" : `${percent(steps, run.steps)} of the steps`;
+      const more = !["function", "file"].includes(role) || !helpers ? "" : helpers === 1 ? `with ${shorten(largest[0], 24)}` : `with ${count(helpers)} helpers`;
       const opens = !opened && Boolean(whole.opened[i]), width = Math.max(textWidth(title, "600 14px " + FONT.slice(5)), textWidth(small, FONT), textWidth(more, FONT)) + 28;
       return { role, name, full, f: function_ === null ? null : F[function_], steps, calls, helpers, largest, opens, title, small, more, w: Math.max(90, width), h: 14 + 18 + (small ? 15 : 0) + (more ? 14 : 0) };
     });
@@ -52,9 +52,9 @@
         svg("text", { class: "much", x: l.labelAt[0].toFixed(1), y: (l.labelAt[1] + (l.second ? -3 : 4)).toFixed(1) }, l.label), l.second && svg("text", { x: l.labelAt[0].toFixed(1), y: (l.labelAt[1] + 11).toFixed(1) }, l.second)));
     });
     glance.parts.forEach((p, n) => {
-      const share = Math.sqrt(p.steps / (whole.steps || 1)) * 100;
-      boxes.append(svg("g", { class: "node " + p.role + (p.opens ? " opens" : ""), "data-part": n, tabindex: 0, role: "button", "aria-label": partText(p), transform: `translate(${(p.x - p.w / 2).toFixed(1)},${(p.y - p.h / 2).toFixed(1)})`, style: { "--share": p.role === "function" ? share.toFixed(1) : 0 } },
-        svg("rect", { width: p.w.toFixed(1), height: p.h, rx: p.role === "function" ? 7 : p.h / 2 }),
+      const share = Math.sqrt(p.steps / (run.steps || 1)) * 100;
+      boxes.append(svg("g", { class: "node " + p.role + (p.opens ? " opens" : ""), "data-part": n, tabindex: 0, role: "button", "aria-label": partText(p), transform: `translate(${(p.x - p.w / 2).toFixed(1)},${(p.y - p.h / 2).toFixed(1)})`, style: { "--share": p.role === "function" || p.role === "file" ? share.toFixed(1) : 0 } },
+        svg("rect", { width: p.w.toFixed(1), height: p.h, rx: p.role === "function" ? 7 : p.role === "file" ? 1 : p.h / 2 }),
         svg("text", { class: "title", x: p.w / 2, y: 22 }, p.title), p.small && svg("text", { x: p.w / 2, y: 38 }, p.small), p.more && svg("text", { class: "quiet", x: p.w / 2, y: 52 }, p.more),
         p.opens && svg("text", { class: "sign", x: p.w - 10, y: 15 }, "+")));
     });
@@ -64,10 +64,11 @@
     $("glance").style.maxWidth = `${1.4 * (size.width + 2 * pad)}px`;
     $("glance").style.maxHeight = `${1.4 * (size.height + 2 * pad)}px`;
     $("glance").replaceChildren(lines, labels, boxes);
-    $("glance-path").replaceChildren(opened ? el("button", { type: "button", onclick: () => openPart(null) }, "Whole run") : "", opened ? ` › ${whole.parts[glance.open][1]}` : "Whole run");
-    const text = opened ? ["What is counted with this box, and what exchanges data with it"] : [`${plural(from.parts.filter(p => p[0] === "function").length, "box").replace("boxs", "boxes")} of ${plural(whole.functions, "function")}; the others are counted with their callers`];
+    $("glance-path").replaceChildren(opened ? el("button", { type: "button", onclick: () => openPart(null) }, "Whole run") : "", opened ? ` › ${whole.parts[glance.open][1]}` : "Whole run",
+      run.byFile && !opened ? el("button", { type: "button", id: "glance-kind", onclick: () => { glance.files = !glance.files; openPart(null); } }, glance.files ? "Show functions" : "Show files") : "");
+    const text = opened ? ["What is counted with this box, and what exchanges data with it"] : [`${from.parts.filter(p => p[0] === "function" || p[0] === "file").length} boxes of ${plural(run.functions, "function")}; the others are counted with their callers`];
     if (from.lines.some(l => l[4] !== null)) text.push(`arrows: bytes that one writes and the other reads, each once per call; ${Math.round(100 * from.drawn)} % of them`);
-    if (!opened && whole.startUp) text.push(`not drawn: start-up and dynamic linker, ${percent(whole.startUp, whole.steps)} of the steps`);
+    if (!opened && run.startUp) text.push(`not drawn: start-up and dynamic linker, ${percent(run.startUp, run.steps)} of the steps`);
     $("glance-status").textContent = text.join(" · ");
   };
 

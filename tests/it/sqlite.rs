@@ -438,7 +438,9 @@ fn every_view_command_opens_it() {
     }
     let verify = run(&sqlite, "verify");
     assert!(String::from_utf8_lossy(&verify.stdout).contains("use the DuckDB file"));
-    assert!(String::from_utf8_lossy(&run(&sqlite, "info --all").stdout).contains("left out by export"));
+    assert!(
+        String::from_utf8_lossy(&run(&sqlite, "info --all").stdout).contains("left out by export")
+    );
     refused(&["sql", utf8(&sqlite), "DELETE FROM meta", "--write"], &["only reads"]);
 }
 

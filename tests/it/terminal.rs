@@ -21,11 +21,18 @@ fn at_terminal(scratch: &Scratch, words: &str, pager: &str, typed: &str) -> Stri
     input.write_all(typed.as_bytes()).expect("types");
     // The end of the input would end the terminal before the program.
     let shown = std::thread::scope(|scope| {
+        let process = child.id();
         let waits = scope.spawn(|| child.wait_with_output().expect("ends"));
-        while !waits.is_finished() {
+        for _ in 0..1500 {
+            if waits.is_finished() {
+                break;
+            }
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         drop(input);
+        if !waits.is_finished() {
+            let _ = Command::new("kill").arg(process.to_string()).status();
+        }
         waits.join().expect("ends")
     });
     String::from_utf8_lossy(&shown.stdout).into_owned()
@@ -46,7 +53,8 @@ fn tables_go_through_the_pager() {
         assert!(plain.contains("Inputs") && !plain.contains("paged:"), "{pager}: {plain}");
     }
     // What is written for programs is not.
-    let picture = at_terminal(&scratch, &format!("graph {} --format dot", utf8(&db)), "sed s/^/paged:/", "");
+    let picture =
+        at_terminal(&scratch, &format!("graph {} --format dot", utf8(&db)), "sed s/^/paged:/", "");
     assert!(picture.contains("digraph") && !picture.contains("paged:"));
 }
 
@@ -59,7 +67,9 @@ fn sql_without_a_query_is_a_prompt() {
     let db = example("fir", "pairs");
     let typed = "SELECT 6 * 7 AS\nanswer;\n@hot_functions 1\n.columns call_graph\nSELECT nonsense;\n.nonsense\nquit\n";
     let shown = at_terminal(&scratch, &format!("sql {}", utf8(&db)), "", typed);
-    for words in ["42", "steps_self", "callee", "nonsense\" not found", "no command", "Tab completes"] {
+    for words in
+        ["42", "steps_self", "callee", "nonsense\" not found", "no command", "Tab completes"]
+    {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     let history = scratch.path(".local/state/addfg/sql_history");

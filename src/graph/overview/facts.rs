@@ -30,6 +30,8 @@ pub struct Weighed {
     pub kind: String,
     pub image: Option<String>,
     image_id: Option<i32>,
+    /// Its source file, else its image.
+    pub file: Option<String>,
     pub calls: i64,
     pub steps: i64,
     total: i64,
@@ -70,6 +72,7 @@ impl Functions {
                 calls: r.get(5)?,
                 steps: r.get(6)?,
                 total: r.get(7)?,
+                file: r.get(8)?,
                 role: FileUse::Plain,
                 candidate: false,
             });
@@ -86,6 +89,12 @@ impl Functions {
         found.find_roles();
         found.main = found.find_main();
         Ok(found)
+    }
+
+    /// Functions that ran.
+    pub fn ran(&self) -> usize {
+        let ran = |f: &&Weighed| f.kind != "pseudo" && f.kind != "stub" && f.calls > 0;
+        self.list.iter().filter(ran).count()
     }
 
     pub fn index(&self, id: NodeId) -> Option<usize> {

@@ -117,6 +117,12 @@ pub fn distinct_name(name: &str) -> String {
     }
 }
 
+/// A file with the folder that it is in.
+pub fn with_folder(path: &str) -> String {
+    let parts: Vec<&str> = path.rsplitn(3, '/').take(2).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::short_name;
