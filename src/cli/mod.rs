@@ -96,7 +96,7 @@ impl Command {
             Command::Info(_) | Command::Flows(_) | Command::Slice(_) | Command::Calls(_) => true,
             Command::Instances(_) | Command::Loops(_) | Command::Matrix(_) => true,
             Command::Memory(_) | Command::Critical(_) | Command::Paths(_) => true,
-            Command::Diff(_) | Command::Formats(_) => true,
+            Command::Diff(_) | Command::Cut(_) | Command::Formats(_) => true,
             _ => false,
         }
     }

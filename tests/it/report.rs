@@ -440,17 +440,6 @@ fn the_overview_opens() {
     browser.click("#glance text.much");
     assert!(browser.text("document.querySelector('#panel').textContent").contains(" bytes"));
 
-    // Many functions: files first, which open to their functions.
-    show(&mut browser, &scratch, &shared("thousand.duckdb", thousand));
-    assert!(browser.number("document.querySelectorAll('#glance .node.file').length") >= 4.0);
-    assert!(browser.text(titles).contains("implementation.c"));
-    browser.click("#glance .node.file.opens");
-    assert!(browser.number("document.querySelectorAll('#glance .node.function').length") > 0.0);
-    browser.click("#glance-path button");
-    browser.click("#glance-kind");
-    assert_eq!(browser.number("document.querySelectorAll('#glance .node.file').length"), 0.0);
-    assert!(browser.text("location.hash").contains("by=functions"));
-
     // Hostile names are texts.
     show(&mut browser, &scratch, &hostile(&scratch));
     browser.click("#tab-overview");

@@ -18,7 +18,11 @@ fn at_terminal(scratch: &Scratch, words: &str, pager: &str, typed: &str) -> Stri
         .spawn()
         .expect("script runs");
     let mut input = child.stdin.take().expect("piped");
-    input.write_all(typed.as_bytes()).expect("types");
+    // As a person types: what comes before a prompt is there is not read.
+    for line in typed.lines() {
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        let _ = input.write_all(format!("{line}\n").as_bytes());
+    }
     // The end of the input would end the terminal before the program.
     let shown = std::thread::scope(|scope| {
         let process = child.id();
@@ -68,7 +72,7 @@ fn sql_without_a_query_is_a_prompt() {
     let typed = "SELECT 6 * 7 AS\nanswer;\n@hot_functions 1\n.columns call_graph\nSELECT nonsense;\n.nonsense\nquit\n";
     let shown = at_terminal(&scratch, &format!("sql {}", utf8(&db)), "", typed);
     for words in
-        ["42", "steps_self", "callee", "nonsense\" not found", "no command", "Tab completes"]
+        ["42", "steps_self", "callee", "nonsense\" was not found", "no command", "Tab completes"]
     {
         assert!(shown.contains(words), "{words}: {shown}");
     }
