@@ -11,14 +11,14 @@ pub enum ReplayError {
         "this database has no register values, which say what allocation functions were asked for and gave: {why}"
     )]
     NoValues { why: String },
-    #[error("database: an access of {0} bytes, which is more than any trace has")]
+    #[error("database: an access of {0} bytes, which is more than any instruction makes")]
     Access(u32),
     #[error("database: {what} {id} is not there")]
     Missing { what: &'static str, id: i64 },
 }
 
-/// No access has so many bytes; something is kept of each of them.
-const MOST_BYTES: u32 = 1 << 24;
+/// No instruction accesses so many bytes at once; something is kept of each of them.
+const MOST_BYTES: u32 = 1 << 16;
 
 /// The bytes of an access.
 pub(super) fn size(bytes: u32) -> Result<u32, ReplayError> {

@@ -20,6 +20,7 @@ mod inputs;
 mod installed;
 mod library;
 mod limits;
+mod loops;
 mod memory;
 mod naive;
 mod oracle;

@@ -203,10 +203,10 @@ fn the_critical_path_is_the_longest_chain() {
 fn what_the_loops_of_the_fir_filter_carry() {
     let db = example("fir", "pairs");
     let found = ok(&["loops", utf8(&db), "--format", "csv"]);
-    let expected = "function,loop,depth,entries,iterations,steps,carried_memory,carried_register,carried_edges,irreducible
-fir,fir.c:20-21,1,5,20,160,0,540,5,false
-checksum,fir.c:32-33,1,1,8,48,0,140,3,false
-filter,fir.c:26-27,1,1,5,30,0,96,3,false
+    let expected = "function,loop,depth,entries,iterations,steps,carried_memory,carried_register,carried_edges,irreducible,pattern,distance,private
+fir,fir.c:20-21,1,5,20,160,0,540,5,false,reduction (add),,
+checksum,fir.c:32-33,1,1,8,48,0,140,3,false,reduction (add),,
+filter,fir.c:26-27,1,1,5,30,0,96,3,false,independent,,
 ";
     assert_eq!(found, expected);
     let graph = load(
