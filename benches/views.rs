@@ -3,6 +3,7 @@
 
 use crate::inputs::DATABASE;
 use addfg::graph::{Level, Selection, Strategy, Stubs, load};
+use addfg::replay::critical::Weight;
 use addfg::replay::slice::Bounds;
 use addfg::store::open::open;
 use addfg::views;
@@ -69,7 +70,9 @@ fn memory(bencher: Bencher) {
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn critical(bencher: Bencher) {
     let connection = database();
-    bencher.bench_local(|| views::critical::critical(&connection).expect("critical path"));
+    bencher.bench_local(|| {
+        views::critical::critical(&connection, Weight::Steps).expect("critical path")
+    });
 }
 
 /// Backwards from the last step, as far as it goes.

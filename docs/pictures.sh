@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the pictures of README.md and docs/views.md from the shipped recordings: docs/pictures.sh [ADDFG]
+# Makes the pictures of README.md and docs: [BZIP2_SOURCE=FOLDER] docs/pictures.sh [ADDFG]
 set -eu
 cd "$(dirname "$0")/.."
 addfg=${1:-addfg}
@@ -13,12 +13,20 @@ done
 fir=$part/fir.duckdb
 jpeg=$part/jpeg.duckdb
 
-# One's own program: needs valgrind
+# Recorded programs: needs valgrind
 if command -v valgrind >/dev/null; then
-    gcc -g -O1 -fno-inline -ffile-prefix-map="$PWD"=. -o "$part/words" examples/words/words.c
     cp LICENSE-APACHE "$part/text.txt"
+    gcc -g -O1 -fno-inline -ffile-prefix-map="$PWD"=. -o "$part/words" examples/words/words.c
     (cd "$part" && "$addfg" record --quiet -o words.duckdb -- ./words text.txt >/dev/null)
     "$addfg" graph "$part/words.duckdb" -o $images/words.svg
+
+    # bzip2 with its symbols, from the sources in the folder BZIP2_SOURCE (apt-get source bzip2)
+    if [ -n "${BZIP2_SOURCE:-}" ]; then
+        (cd "$BZIP2_SOURCE" && gcc -g -O2 -D_FILE_OFFSET_BITS=64 -ffile-prefix-map="$PWD"=. -o "$part/bzip2" \
+            blocksort.c huffman.c crctable.c randtable.c compress.c decompress.c bzlib.c bzip2.c)
+        (cd "$part" && "$addfg" record --quiet -- ./bzip2 -k -c text.txt >/dev/null)
+        "$addfg" graph "$part/bzip2.duckdb" -o $images/bzip2.svg
+    fi
 fi
 
 "$addfg" graph "$fir" --all -o $images/fir.svg

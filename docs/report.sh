@@ -25,6 +25,8 @@ shoot() {
         cp "$part/shot.png" "docs/images/report-$1.png"
     fi
 }
+shoot overview "view=overview&theme=light"
+shoot open "view=overview&box=2&theme=light"
 shoot graph "view=graph&theme=light"
 shoot focus "view=graph&function=$(number stbi__jpeg_decode_block)&theme=dark"
 shoot tree "view=tree&theme=light"

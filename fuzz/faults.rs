@@ -129,6 +129,27 @@ fn kills() {
     }
 }
 
+/// SIGKILL where a run begins its output, writes it, has it written, and gives it its name: what
+/// was not reached does not pass. That it is killed while it reads is in `tests/it/files.rs`.
+#[test]
+fn kills_at_each_phase() {
+    let scratch = Scratch::new("phases");
+    let Some(shim) = shim(&scratch) else { return };
+    for job in jobs(&scratch) {
+        for phase in ["open", "write", "sync", "rename", "renamed"] {
+            let mut command = job.command();
+            command.env("LD_PRELOAD", &shim).env("ADDFG_FAIL_PATH", ".part");
+            let status = command.env("ADDFG_KILL_AT", phase).status().expect("runs");
+            assert_eq!(status.signal(), Some(libc::SIGKILL), "{}: {phase}: {status}", job.name);
+            let new = job.look(&format!("killed at {phase}"));
+            assert_eq!(new, phase == "renamed", "{}: {phase}", job.name);
+            say(&format!("SIGKILL at `{phase}`"), &job, 1, u64::from(new));
+        }
+        assert!(job.command().status().expect("runs").success());
+        assert_eq!(job.left(), [""; 0], "{}", job.name);
+    }
+}
+
 /// The shim that makes a file system fail; None, with a word why, without a C compiler.
 fn shim(scratch: &Scratch) -> Option<PathBuf> {
     if !have("gcc") {

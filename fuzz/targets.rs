@@ -7,6 +7,9 @@ use addfg::event::{Carries, Isa, RunBatch, StepBatch};
 use addfg::image::{Image, unwind};
 use addfg::isa;
 use addfg::render::rows::RowFormat;
+use addfg::replay::slice::{Bounds, Criterion, backward};
+use addfg::replay::writers::communications;
+use addfg::replay::{Code, Places, places};
 use addfg::store::open::{Opening, Trust, open_as};
 use addfg::trace::input::Input;
 use addfg::trace::stream::{HEADER, PIECE_HEADER, piece_length};
@@ -330,52 +333,70 @@ fn blobs() -> Corpus {
     (1..8).map(|n| (format!("numbers {n}"), numbers(n))).collect()
 }
 
-/// Rows of the packed low level that say something else, and all that goes through them.
-fn packed(_: &str, input: &[u8]) {
-    thread_local! {
-        static DATABASE: duckdb::Connection = {
-            let connection = duckdb::Connection::open_in_memory().expect("a database");
-            let from = example("fir", "pairs").display().to_string().replace('\'', "''");
-            let copy = format!(
-                "ATTACH '{from}' AS f (READ_ONLY); COPY FROM DATABASE f TO memory; SET threads = 1;"
-            );
-            connection.execute_batch(&copy).expect("a copy");
-            connection
-        };
-    }
-    DATABASE.with(|connection| change_packed(connection, input));
+/// Tables of the packed low level with their columns, one open database of them.
+struct Packed {
+    connection: duckdb::Connection,
+    tables: Vec<(String, Vec<String>)>,
+    places: Places,
 }
 
-/// Changes one table, goes through the run, and puts the table back.
-fn change_packed(connection: &duckdb::Connection, input: &[u8]) {
-    let table = ["block_run", "block_step", "block_access", "communication_row"]
-        [usize::from(input.first().copied().unwrap_or(0)) % 4];
-    let restore = format!("CREATE OR REPLACE TABLE {table} AS FROM f.{table}");
-    let sql = format!(
-        "SELECT column_name FROM duckdb_columns() WHERE table_name = '{table}' AND database_name = 'memory'"
-    );
-    let mut statement = connection.prepare(&sql).expect("columns");
-    let columns: Vec<String> = statement
-        .query_map([], |row| row.get(0))
-        .expect("columns")
-        .collect::<Result<_, _>>()
-        .expect("names");
-    for change in input.get(1..).unwrap_or_default().chunks_exact(10).take(4) {
-        let column = &columns[usize::from(change[0]) % columns.len()];
-        let value = i64::from_le_bytes(change[2..10].try_into().expect("eight bytes"));
-        let value = if change[1] % 3 == 0 { value } else { value % 1000 };
-        // What does not fit the column's type is no change.
-        let _ = connection.execute_batch(&format!(
-            "UPDATE {table} SET {column} = {value} WHERE rowid % 7 = {}",
-            change[1] % 7
-        ));
+impl Packed {
+    fn open() -> Packed {
+        let connection = duckdb::Connection::open_in_memory().expect("a database");
+        let from = example("fir", "pairs").display().to_string().replace('\'', "''");
+        let copy = format!(
+            "ATTACH '{from}' AS f (READ_ONLY); COPY FROM DATABASE f TO memory; DETACH f; SET threads = 1;"
+        );
+        connection.execute_batch(&copy).expect("a copy");
+        let tables = ["block_run", "block_step", "block_access", "control_flow", "saved_register"];
+        let columns = |table| {
+            let sql =
+                format!("SELECT column_name FROM duckdb_columns() WHERE table_name = '{table}'");
+            let mut statement = connection.prepare(&sql).expect("columns");
+            let names = statement.query_map([], |row| row.get(0)).expect("columns");
+            names.collect::<Result<_, _>>().expect("names")
+        };
+        let tables = tables.map(|table| (table.to_owned(), columns(table))).into();
+        let places = places(&connection).expect("a map of memory");
+        Packed { connection, tables, places }
     }
-    if let Ok(code) = addfg::replay::code::Code::open(connection) {
-        drop(code);
+
+    /// Changes up to four columns of a table, goes through the run both ways, and takes it back.
+    fn run(&self, input: &[u8]) {
+        let batch = |sql: &str| self.connection.execute_batch(sql);
+        batch("BEGIN").expect("a transaction");
+        let table = usize::from(input.first().copied().unwrap_or(0)) % self.tables.len();
+        let (table, columns) = &self.tables[table];
+        for change in input.get(1..).unwrap_or_default().chunks_exact(10).take(4) {
+            let column = &columns[usize::from(change[0]) % columns.len()];
+            let value = i64::from_le_bytes(change[2..10].try_into().expect("eight bytes"));
+            let value = if change[1] % 3 == 0 { value } else { value % 1000 };
+            // What does not fit the column's type is no change, and ends the transaction.
+            let row = change[1] % 7;
+            let list = ["address", "value"].contains(&column.as_str()) && table == "block_run";
+            let value = if list { format!("[{value}]") } else { value.to_string() };
+            let sql = format!("UPDATE {table} SET {column} = {value} WHERE rowid % 7 = {row}");
+            if batch(&sql).is_err() {
+                break;
+            }
+        }
+        if let Ok(code) = Code::open(&self.connection) {
+            let code = code.with_values();
+            let mut bytes = 0_u64;
+            let _ = communications(&code, &self.connection, |c| bytes += u64::from(c.bytes.size));
+            let last = Criterion::Step(code.last);
+            let bounds = Bounds { depth: u32::MAX, limit: 1000 };
+            let places = &self.places;
+            let _ = backward(&code, &self.connection, places, &last, None, bounds);
+        }
+        batch("ROLLBACK").expect("the old rows");
     }
-    for sql in ["FROM opcode_line", "FROM data_access", "FROM communication"] {
-        let _ = Listing::new(sql, []).write(connection, RowFormat::Csv, &mut Few(1 << 16));
+}
+
+/// Rows of the packed low level that say something else, and going through them again.
+fn packed(_: &str, input: &[u8]) {
+    thread_local! {
+        static PACKED: Packed = Packed::open();
     }
-    let _ = addfg::views::memory::memory(connection);
-    connection.execute_batch(&restore).expect("a table");
+    PACKED.with(|packed| packed.run(input));
 }

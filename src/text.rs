@@ -7,6 +7,7 @@ macro_rules! words {
         $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)?
     }) => {
         $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis enum $name {
             $($(#[$doc])* $variant),+
         }
@@ -58,6 +59,12 @@ pub fn human_count(count: i64) -> String {
 pub fn percent(part: i64, whole: i64) -> Option<String> {
     let share = (whole > 0).then(|| 100.0 * part as f64 / whole as f64)?;
     Some(if share >= 0.1 || part == 0 { format!("{share:.1} %") } else { "<0.1 %".into() })
+}
+
+/// From one number to another, in percent with one decimal; None where there was nothing.
+pub fn growth(before: i64, after: i64) -> Option<f64> {
+    let by = 100.0 * (after as f64 - before as f64) / before as f64;
+    (before != 0).then(|| (10.0 * by).round() / 10.0)
 }
 
 /// Whether a character does something to a terminal or a text layout instead of showing itself:

@@ -3,29 +3,38 @@
 -- needs: the second database attached as other
 -- what (function, call, data), one, two (names; two is NULL of a function), via (of data), before, after (steps, calls, bytes or, of a trace
 -- without sizes, dependences; NULL: not there)
-WITH a_function AS (
-    SELECT s.name, coalesce(p.steps_self, CAST(CASE WHEN t.sum_self < 9223372036854775807 THEN t.sum_self END AS BIGINT)) AS n
-    FROM function_profile_folded p JOIN function_symbol s USING (function_id) LEFT JOIN function_time t USING (function_id)),
-b_function AS (
-    SELECT s.name, coalesce(p.steps_self, CAST(CASE WHEN t.sum_self < 9223372036854775807 THEN t.sum_self END AS BIGINT)) AS n
-    FROM other.function_profile_folded p JOIN other.function_symbol s USING (function_id)
-    LEFT JOIN other.function_time t USING (function_id)),
+WITH a_cut AS (
+    SELECT function_id, replace(replace(replace(name, '.part.', '.cold'), '.isra.', '.cold'), '.constprop.', '.cold') AS name
+    FROM function_symbol),
+a_name AS (
+    SELECT function_id, CASE WHEN instr(name, '.cold') > 1 THEN substr(name, 1, instr(name, '.cold') - 1) ELSE name END AS name FROM a_cut),
+a_function AS (
+    SELECT name, CAST(sum(coalesce(p.steps_self, CASE WHEN t.sum_self < 72057594037927936 THEN t.sum_self END)) AS BIGINT) AS n
+    FROM function_profile_folded p JOIN a_name USING (function_id) LEFT JOIN function_time t USING (function_id) GROUP BY name),
 a_call AS (
     SELECT c.name AS one, f.name AS two, CAST(sum(e.calls) AS BIGINT) AS n
-    FROM call_edge_folded e JOIN function_symbol c ON c.function_id = e.caller_function_id
-    JOIN function_symbol f ON f.function_id = e.callee_function_id GROUP BY c.name, f.name),
+    FROM call_edge_folded e JOIN a_name c ON c.function_id = e.caller_function_id
+    JOIN a_name f ON f.function_id = e.callee_function_id GROUP BY c.name, f.name),
+a_data AS (
+    SELECT w.name AS one, r.name AS two, coalesce(e.via, 'dependence') AS via, CAST(sum(coalesce(e.bytes, e.transfers)) AS BIGINT) AS n
+    FROM function_edge_folded e JOIN a_name w ON w.function_id = e.writer_function_id
+    JOIN a_name r ON r.function_id = e.reader_function_id GROUP BY w.name, r.name, e.via),
+b_cut AS (
+    SELECT function_id, replace(replace(replace(name, '.part.', '.cold'), '.isra.', '.cold'), '.constprop.', '.cold') AS name
+    FROM other.function_symbol),
+b_name AS (
+    SELECT function_id, CASE WHEN instr(name, '.cold') > 1 THEN substr(name, 1, instr(name, '.cold') - 1) ELSE name END AS name FROM b_cut),
+b_function AS (
+    SELECT name, CAST(sum(coalesce(p.steps_self, CASE WHEN t.sum_self < 72057594037927936 THEN t.sum_self END)) AS BIGINT) AS n
+    FROM other.function_profile_folded p JOIN b_name USING (function_id) LEFT JOIN other.function_time t USING (function_id) GROUP BY name),
 b_call AS (
     SELECT c.name AS one, f.name AS two, CAST(sum(e.calls) AS BIGINT) AS n
-    FROM other.call_edge_folded e JOIN other.function_symbol c ON c.function_id = e.caller_function_id
-    JOIN other.function_symbol f ON f.function_id = e.callee_function_id GROUP BY c.name, f.name),
-a_data AS (
-    SELECT w.name AS one, r.name AS two, coalesce(e.via, 'dependence') AS via, coalesce(e.bytes, e.transfers) AS n
-    FROM function_edge_folded e JOIN function_symbol w ON w.function_id = e.writer_function_id
-    JOIN function_symbol r ON r.function_id = e.reader_function_id),
+    FROM other.call_edge_folded e JOIN b_name c ON c.function_id = e.caller_function_id
+    JOIN b_name f ON f.function_id = e.callee_function_id GROUP BY c.name, f.name),
 b_data AS (
-    SELECT w.name AS one, r.name AS two, coalesce(e.via, 'dependence') AS via, coalesce(e.bytes, e.transfers) AS n
-    FROM other.function_edge_folded e JOIN other.function_symbol w ON w.function_id = e.writer_function_id
-    JOIN other.function_symbol r ON r.function_id = e.reader_function_id),
+    SELECT w.name AS one, r.name AS two, coalesce(e.via, 'dependence') AS via, CAST(sum(coalesce(e.bytes, e.transfers)) AS BIGINT) AS n
+    FROM other.function_edge_folded e JOIN b_name w ON w.function_id = e.writer_function_id
+    JOIN b_name r ON r.function_id = e.reader_function_id GROUP BY w.name, r.name, e.via),
 paired AS (
     SELECT 'function' AS what, name AS one, NULL AS two, NULL AS via, a.n AS before, b.n AS after
     FROM a_function a FULL JOIN b_function b USING (name)

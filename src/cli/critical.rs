@@ -1,7 +1,8 @@
 use super::database::Database;
 use super::output::write_output;
 use crate::render::rows::{RowFormat, RowWriter};
-use crate::text::{human_count, percent};
+use crate::replay::critical::Weight;
+use crate::text::{human_bytes, human_count, percent};
 use crate::views::critical;
 use duckdb::types::Value;
 use std::process::ExitCode;
@@ -9,7 +10,8 @@ use std::process::ExitCode;
 /// Finds the longest chain of dependences through the run, and the parallelism it leaves
 ///
 /// Each step of the chain reads what the one before wrote, through memory or registers. Steps
-/// divided by its length is how many steps could run at a time if nothing but data decided.
+/// divided by its length is how many steps could run at a time if nothing but data decided. The
+/// repetitions of a string instruction (`rep movs`) count as one step.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -17,6 +19,9 @@ pub struct Args {
     /// By call instead of by function
     #[arg(long)]
     calls: bool,
+    /// What the longest chain has most of
+    #[arg(long, default_value = "steps")]
+    weight: Weight,
     /// Rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 30)]
     limit: usize,
@@ -26,27 +31,39 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    let path = critical::critical(&db)?;
+    let path = critical::critical(&db, args.weight)?;
     let mut text = Vec::new();
     if args.format == RowFormat::Table {
-        let ratio = path.steps as f64 / path.length.max(1) as f64;
-        let line = format!(
-            "Of {} steps {} are on the longest chain of dependences: at most {ratio:.1} steps at a time.\n",
-            human_count(path.steps),
-            human_count(path.length as i64)
-        );
+        let (steps, length) = (human_count(path.steps), path.length as i64);
+        let line = match args.weight {
+            Weight::Steps => format!(
+                "Of {steps} steps {} are on the longest chain of dependences: at most {:.1} steps at a time.\n",
+                human_count(length),
+                path.steps as f64 / path.length.max(1) as f64
+            ),
+            Weight::Bytes => format!(
+                "Of {steps} steps the chain that hands on the most bytes reads {}.\n",
+                human_bytes(length)
+            ),
+        };
         text.extend_from_slice(line.as_bytes());
     }
     let what = if args.calls { "call" } else { "function" };
     let mut report = RowWriter::new(
-        &[what, "on_path", "share_of_path", "steps", "share_of_steps"],
+        &[
+            what,
+            if args.weight == Weight::Bytes { "bytes_on_path" } else { "on_path" },
+            "share_of_path",
+            "steps",
+            "share_of_steps",
+        ],
         args.format,
         &mut text,
     )?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let share = |n: i64, of: i64| percent(n, of).map_or(Value::Null, Value::Text);
     for row in if args.calls { path.calls } else { path.functions }.into_iter().take(limit) {
-        let on_path = row.steps_on_path as i64;
+        let on_path = row.on_path as i64;
         report.row(&[
             Value::Text(row.name),
             Value::BigInt(on_path),

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// Compares two databases: two inputs, two builds, two algorithms
 ///
 /// Functions (steps), calls and data (bytes) that were added, are gone, grew or shrank from the
-/// first database to the second, matched by name; with -o or --picture as a coloured graph.
+/// first database to the second, matched by name (`f.part.0` and `f.isra.0` are `f`); with -o or --picture as a coloured graph.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let mut text = Vec::new();
     let mut report = RowWriter::new(
-        &["what", "one", "two", "via", "before", "after", "change"],
+        &["what", "one", "two", "via", "before", "after", "change", "percent"],
         args.format,
         &mut text,
     )?;
@@ -64,6 +64,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         if change == crate::graph::Change::Same && !args.all {
             continue;
         }
+        let growth = d.growth();
         let count = shown.entry(d.what.clone()).or_default();
         *count += 1;
         if *count > limit {
@@ -85,6 +86,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             number(d.before),
             number(d.after),
             Value::Text(change.name().into()),
+            growth.map_or(Value::Null, Value::Double),
         ];
         report.row(&row.map(dash))?;
     }

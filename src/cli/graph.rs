@@ -108,9 +108,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let facts = Facts::find(&db)?;
     if matches!(renderer.made, Made::Drawn)
         && args.is_plain()
-        && let Some(overview) = graph::overview(&db, facts)?
+        && let Some(folding) = graph::Folding::read(&db, facts)?
     {
-        return pictures::draw_overview(&overview, renderer, args.output);
+        return pictures::draw_overview(&folding.overview(), renderer, args.output);
     }
     let show = show(&args, facts)?;
     let functions = |names: &[String]| -> Result<Vec<FunctionId>, graph::GraphError> {

@@ -6,30 +6,35 @@ use crate::views::listing::Listing;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Says what is in a database: inputs, what they carry, counts, functions, problems
+/// Says what is in a database: inputs, what they carry and lack, functions, problems
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     database: Database,
+    /// Properties of the database and rows of its tables, too
+    #[arg(long)]
+    all: bool,
     /// Functions to list, those with the most steps first
-    #[arg(long, value_name = "N", default_value_t = 15)]
-    top: u32,
+    #[arg(long, alias = "top", value_name = "N", default_value_t = 5)]
+    limit: u32,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open_silently()?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let list = |listing: Listing, out: &mut dyn Write| listing.write(&db, RowFormat::Table, out);
-    writeln!(out, "Database")?;
-    list(info::properties(), &mut out)?;
-    writeln!(out, "\nInputs")?;
+    writeln!(out, "Inputs")?;
     list(info::inputs(), &mut out)?;
     write_carried(&info::carried(&db)?, &mut out)?;
-    writeln!(out, "\nRows")?;
-    list(info::counts(), &mut out)?;
+    if args.all {
+        writeln!(out, "\nDatabase")?;
+        list(info::properties(), &mut out)?;
+        writeln!(out, "\nRows")?;
+        list(info::counts(), &mut out)?;
+    }
     let unit = crate::query::unit(&db)?;
     writeln!(out, "\nFunctions with the most {unit} of their own")?;
-    list(info::functions(unit, args.top), &mut out)?;
+    list(info::functions(unit, args.limit), &mut out)?;
     writeln!(out, "\nProblems met while building")?;
     match info::problems(&db)? {
         Some(problems) => drop(list(problems, &mut out)?),

@@ -1,7 +1,9 @@
 use super::database::Database;
-use crate::render::rows::{RowFormat, RowWriter, number};
-use crate::views::loops;
+use crate::graph::resolve_function;
+use crate::render::rows::{RowFormat, RowWriter, number, word};
+use crate::views::loops::{self, LoopRow};
 use duckdb::types::Value;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Lists the loops that ran, with what they carry from one iteration to a later one
@@ -9,7 +11,9 @@ use std::process::ExitCode;
 /// Loops are those of the trace's own control-flow graph (DCFG), else found from the executed
 /// control flow. A communication is carried by a loop if its write lies in an earlier iteration, of
 /// the same run of the loop, than its read; what functions called in the loop write and read
-/// counts. A loop that carries nothing but its counter can be split.
+/// counts. `pattern` says what may be done with its iterations: they are independent, or but for a
+/// reduction, or stages of a pipeline, or serial; `distance` of them can run at once at least;
+/// `private` is storage that iterations only use again. What a branch decides is not looked at.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -17,6 +21,13 @@ pub struct Args {
     /// Leave out what is carried: the run need not be gone through byte by byte
     #[arg(long)]
     quick: bool,
+    /// List what iterations do to what earlier ones did, by storage: read after write, write after
+    /// read, write after write, with the least and most iterations between
+    #[arg(long, conflicts_with = "quick")]
+    dependences: bool,
+    /// Only the loops of this function
+    #[arg(long)]
+    function: Option<String>,
     /// Rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 40)]
     limit: usize,
@@ -26,26 +37,50 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    let rows = loops::loops(&db, !args.quick)?;
-    let names = [
-        "function",
-        "loop",
-        "depth",
-        "entries",
-        "iterations",
-        "steps",
-        "carried_memory",
-        "carried_register",
-        "carried_edges",
-        "irreducible",
-    ];
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut report = RowWriter::new(&names, args.format, &mut out)?;
+    let mut rows = loops::loops(&db, !args.quick)?;
+    if let Some(function) = &args.function {
+        let found = resolve_function(&db, function)?;
+        rows.retain(|row| row.function == found.name);
+    }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    for row in rows.into_iter().take(limit) {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    if args.dependences {
+        write_dependences(&rows, limit, args.format, &mut out)?;
+    } else {
+        write_loops(&rows, limit, args.format, &mut out)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+const COLUMNS: [&str; 13] = [
+    "function",
+    "loop",
+    "depth",
+    "entries",
+    "iterations",
+    "steps",
+    "carried_memory",
+    "carried_register",
+    "carried_edges",
+    "irreducible",
+    "pattern",
+    "distance",
+    "private",
+];
+
+fn write_loops(
+    rows: &[LoopRow],
+    limit: usize,
+    format: RowFormat,
+    out: &mut dyn Write,
+) -> std::io::Result<u64> {
+    let mut report = RowWriter::new(&COLUMNS, format, out)?;
+    for row in rows.iter().take(limit) {
+        let distance = row.finding.as_ref().and_then(|finding| finding.distance);
+        let private = row.private();
         report.row(&[
-            Value::Text(row.function),
-            Value::Text(row.place),
+            word(row.function.clone()),
+            word(row.place.clone()),
             Value::BigInt(row.depth.into()),
             number(row.entries),
             number(row.iterations),
@@ -54,8 +89,34 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             number(row.carried.map(|c| c.register)),
             number(row.carried.map(|c| c.edges as i64)),
             Value::Boolean(row.irreducible),
+            word(row.pattern()),
+            number(distance.map(|n| n as i64)),
+            word((!private.is_empty()).then(|| private.join(", "))),
         ])?;
     }
-    report.finish()?;
-    Ok(ExitCode::SUCCESS)
+    report.finish()
+}
+
+fn write_dependences(
+    rows: &[LoopRow],
+    limit: usize,
+    format: RowFormat,
+    out: &mut dyn Write,
+) -> std::io::Result<u64> {
+    let columns = ["function", "loop", "dependence", "storage", "least", "most", "count", "bytes"];
+    let mut report = RowWriter::new(&columns, format, out)?;
+    let all = rows.iter().flat_map(|row| row.dependences.iter().map(move |found| (row, found)));
+    for (row, (conflict, storage, found)) in all.take(limit) {
+        report.row(&[
+            word(row.function.clone()),
+            word(row.place.clone()),
+            word(conflict.name().to_owned()),
+            word(loops::name(storage)),
+            Value::UBigInt(found.least as u64),
+            Value::UBigInt(found.most as u64),
+            Value::UBigInt(found.count),
+            Value::UBigInt(found.bytes),
+        ])?;
+    }
+    report.finish()
 }

@@ -1,11 +1,12 @@
 //! The command line: one file a command, its arguments and what it runs.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 mod build;
 mod calls;
 mod critical;
+mod cut;
 mod database;
 mod diff;
 mod export;
@@ -15,12 +16,15 @@ mod graph;
 mod info;
 mod instances;
 mod loops;
+mod man;
 mod matrix;
 mod memory;
 mod options;
 mod output;
+mod pager;
 mod paths;
 mod pictures;
+mod prompt;
 mod record;
 mod report;
 mod say;
@@ -49,6 +53,7 @@ enum Command {
     Sql(sql::Args),
     Graph(graph::Args),
     Flows(flows::Args),
+    Cut(cut::Args),
     Slice(slice::Args),
     Calls(calls::Args),
     Instances(instances::Args),
@@ -66,6 +71,7 @@ enum Command {
     Completions {
         shell: clap_complete::Shell,
     },
+    Man(man::Args),
 }
 
 pub fn main() -> anyhow::Result<ExitCode> {
@@ -74,6 +80,29 @@ pub fn main() -> anyhow::Result<ExitCode> {
     if !matches!(command, Command::Record(_)) {
         signals::end_on_signals();
     }
+    if command.is_read() {
+        pager::begin();
+    }
+    let ended = run(command);
+    pager::end();
+    ended
+}
+
+impl Command {
+    /// Whether a person reads what it prints.
+    fn is_read(&self) -> bool {
+        match self {
+            Command::Sql(args) => !args.is_prompt(),
+            Command::Info(_) | Command::Flows(_) | Command::Slice(_) | Command::Calls(_) => true,
+            Command::Instances(_) | Command::Loops(_) | Command::Matrix(_) => true,
+            Command::Memory(_) | Command::Critical(_) | Command::Paths(_) => true,
+            Command::Diff(_) | Command::Cut(_) | Command::Formats(_) => true,
+            _ => false,
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Build(args) => build::run(args),
         Command::Record(args) => record::run(args),
@@ -81,6 +110,7 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Command::Sql(args) => sql::run(args),
         Command::Graph(args) => graph::run(args),
         Command::Flows(args) => flows::run(args),
+        Command::Cut(args) => cut::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Calls(args) => calls::run(args),
         Command::Instances(args) => instances::run(args),
@@ -96,14 +126,10 @@ pub fn main() -> anyhow::Result<ExitCode> {
         Command::Formats(args) => formats::run(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(
-                shell,
-                &mut <Cli as clap::CommandFactory>::command(),
-                "addfg",
-                &mut text,
-            );
+            clap_complete::generate(shell, &mut Cli::command(), "addfg", &mut text);
             output::write_output(None, &text)
         }
+        Command::Man(args) => man::run(args, Cli::command()),
     }
 }
 

@@ -6,6 +6,8 @@ use crate::load::{Detail, ElfInput};
 use crate::render::rows::RowFormat;
 use crate::render::{self, RENDERERS, Renderer};
 use crate::replay::allocations::{Allocator, allocator};
+use crate::replay::critical::Weight;
+use crate::views::cut::Shown;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
@@ -24,7 +26,7 @@ macro_rules! options {
     )+};
 }
 
-options!(Level, Inside, Show, Via, Stubs, Strategy);
+options!(Level, Inside, Show, Via, Stubs, Strategy, Shown, Weight);
 
 impl ValueEnum for RowFormat {
     fn value_variants<'a>() -> &'a [Self] {

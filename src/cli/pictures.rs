@@ -28,7 +28,7 @@ pub fn draw_overview(
     renderer: &Renderer,
     output: Option<PathBuf>,
 ) -> anyhow::Result<ExitCode> {
-    let beside = || render::overview::dot(overview, 0);
+    let beside = || render::overview::dot(overview, 0, None);
     write_picture(render::overview::draw(overview, renderer.name), output, beside)
 }
 

@@ -1,5 +1,6 @@
 //! What ends addfg from outside: signals, and files that become shorter while they are read.
 
+use super::pager;
 use super::say::say;
 use crate::files;
 use signal_hook::consts::{SIGABRT, SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -9,6 +10,8 @@ use signal_hook::iterator::Signals;
 /// on until then.
 fn end(code: i32) -> ! {
     files::remove_unfinished();
+    // The terminal is the pager's until it has ended.
+    pager::end();
     // SAFETY: it ends the process.
     unsafe { libc::_exit(code) }
 }

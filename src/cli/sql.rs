@@ -1,4 +1,5 @@
 use super::database::Database;
+use super::prompt;
 use super::say::say;
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::store::catalog::own_macros;
@@ -6,8 +7,9 @@ use crate::store::open::{Mode, Opening, Reach, Trust, open_as};
 use crate::text::visible;
 use crate::views::library;
 use crate::views::listing::Listing;
+use duckdb::Connection;
 use duckdb::types::Value;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -15,12 +17,13 @@ use std::process::ExitCode;
 ///
 /// Without --write and --files it changes nothing: not the database, and no other file. Queries that
 /// are asked most often have names: `--list` shows them, `@NAME` runs one, with its parameters behind
-/// it. The tables are described in docs/schema.md.
+/// it. `@tables` lists the tables, `@columns TABLE` says what its columns mean, and what NULL means;
+/// docs/schema.md has them all. Without a query, at a terminal, it asks at a prompt.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// The query, or @NAME of one of --list [default: from -f, else from standard input]
+    /// The query, or @NAME of one of --list [default: from -f, else at a prompt, else from standard input]
     query: Option<String>,
     /// Parameters of the query @NAME, as --list shows them
     parameters: Vec<String>,
@@ -36,28 +39,80 @@ pub struct Args {
     /// Let the query read and write other files (COPY, ATTACH, read_csv, ...)
     #[arg(long)]
     files: bool,
+    /// Rows of a query @NAME at most; 0: all
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
     #[arg(long, default_value = "table")]
     format: RowFormat,
+}
+
+impl Args {
+    /// Whether it asks at a prompt: without a query, at a terminal.
+    pub fn is_prompt(&self) -> bool {
+        let given = self.query.is_some() || self.file.is_some() || self.list;
+        !given && std::io::stdin().is_terminal()
+    }
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.list {
         return list(args.format);
     }
-    if let Some(name) = args.query.as_deref().and_then(|query| query.strip_prefix('@')) {
-        anyhow::ensure!(
-            !args.write && !args.files,
-            "a query of the library reads only the database: leave out --write and --files"
-        );
-        return named(&args, name);
-    }
-    if let Some(word) = args.parameters.first() {
+    let named = args.query.as_deref().is_some_and(|query| query.starts_with('@'));
+    if let Some(word) = args.parameters.first().filter(|_| !named) {
         anyhow::bail!("`{}`: only a query @NAME has parameters", visible(word));
     }
-    let sql = match (args.query, args.file) {
-        (Some(query), _) => query,
-        (None, Some(file)) => std::fs::read_to_string(&file)
-            .map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?,
+    anyhow::ensure!(
+        !named || !args.write && !args.files,
+        "a query of the library reads only the database: leave out --write and --files"
+    );
+    anyhow::ensure!(
+        named || args.limit.is_none(),
+        "--limit is for a query @NAME; in others write LIMIT"
+    );
+    if args.is_prompt() {
+        let connection = connect(&args)?;
+        prompt::run(&connection, |text| match text.strip_prefix('@') {
+            Some("") => list(args.format).map(drop),
+            Some(named) => {
+                let mut words = named.split_whitespace().map(str::to_owned);
+                let name = words.next().unwrap_or_default();
+                library_query(&connection, &name, words.collect(), args.format)
+            }
+            None => rows(&connection, text, args.format),
+        })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(name) = args.query.as_deref().and_then(|query| query.strip_prefix('@')) {
+        let query = library::find(name)?;
+        let mut parameters = args.parameters.clone();
+        if let Some(limit) = args.limit {
+            let place = query.parameters.iter().position(|p| p.name == "rows");
+            anyhow::ensure!(
+                place == Some(parameters.len()),
+                "@{name}: --limit stands for [rows=20]"
+            );
+            parameters.push(limit.to_string());
+        }
+        let db = args.database.open_silently()?;
+        if args.database.trust() == Trust::Schema {
+            own_macros(&db)?;
+        }
+        library_query(&db, name, parameters, args.format)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let sql = text(&args)?;
+    rows(&connect(&args)?, &sql, args.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The query that is given, or stands in a file or on standard input.
+fn text(args: &Args) -> anyhow::Result<String> {
+    let sql = match (&args.query, &args.file) {
+        (Some(query), _) => query.clone(),
+        (None, Some(file)) => {
+            std::fs::read_to_string(file).map_err(|e| anyhow::anyhow!("{}: {e}", file.display()))?
+        }
         (None, None) => {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text)?;
@@ -69,6 +124,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         !sql.chars().all(blank),
         "there is no query: give one, a file with -f, or a pipe"
     );
+    Ok(sql)
+}
+
+fn connect(args: &Args) -> anyhow::Result<Connection> {
     let opening = Opening {
         mode: if args.write { Mode::Write } else { Mode::Read },
         trust: args.database.trust(),
@@ -78,24 +137,29 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if opening.trust == Trust::Schema {
         own_macros(&connection)?;
     }
+    Ok(connection)
+}
+
+fn rows(connection: &Connection, sql: &str, format: RowFormat) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    Listing::new(&sql, []).write(&connection, args.format, &mut out)?;
-    Ok(ExitCode::SUCCESS)
+    Listing::new(sql, []).write(connection, format, &mut out)?;
+    Ok(())
 }
 
 /// Runs a query of the library; without rows, says what that means.
-fn named(args: &Args, name: &str) -> anyhow::Result<ExitCode> {
+fn library_query(
+    connection: &Connection,
+    name: &str,
+    parameters: Vec<String>,
+    format: RowFormat,
+) -> anyhow::Result<()> {
     let query = library::find(name)?;
-    let db = args.database.open_silently()?;
-    if args.database.trust() == Trust::Schema {
-        own_macros(&db)?;
-    }
-    let listing = query.listing(&db, &args.parameters)?;
+    let listing = query.listing(connection, &parameters)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    if listing.write(&db, args.format, &mut out)? == 0 {
+    if listing.write(connection, format, &mut out)? == 0 {
         say!("addfg: no rows: {}", query.none);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The library: a line a query.

@@ -4,7 +4,6 @@ use crate::text::words;
 
 words! {
     /// What a node of the graph is.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Level {
         /// Executed instruction, once for each time: part of the run.
         Step = "step",
@@ -61,7 +60,6 @@ impl Level {
 
 words! {
     /// What a part of a function is.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Inside {
         Instruction = "instruction",
         Block = "block",

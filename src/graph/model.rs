@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 
 words! {
     /// What a node stands for.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Default)]
     pub enum NodeKind {
         #[default]
         Function = "function",
@@ -128,7 +128,7 @@ impl Node {
 
 words! {
     /// How something differs from the same thing in another run.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(Default, PartialOrd, Ord)]
     pub enum Change {
         /// As it was, or not compared.
         #[default]
@@ -142,7 +142,7 @@ words! {
 
 words! {
     /// What data goes through.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(PartialOrd, Ord, Hash)]
     pub enum Via {
         Register = "register",
         Stack = "stack",
@@ -239,6 +239,11 @@ pub struct Edge {
 }
 
 impl Edge {
+    /// Whether the graph is of two runs.
+    pub fn is_compared(&self) -> bool {
+        self.before.is_some() || self.change != Change::Same
+    }
+
     pub fn new(kind: EdgeKind) -> Edge {
         Edge {
             kind,

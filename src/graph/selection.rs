@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 words! {
     /// Edges of a graph.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord)]
     pub enum Show {
         Data = "data",
         Calls = "calls",
@@ -23,7 +23,7 @@ words! {
 
 words! {
     /// What happens to PLT stubs and the like.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Default)]
     pub enum Stubs {
         /// Merged into their callers.
         #[default]
@@ -35,7 +35,7 @@ words! {
 
 words! {
     /// Where data edges between functions come from.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Default)]
     pub enum Strategy {
         /// What the build summed up.
         #[default]

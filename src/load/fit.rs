@@ -1,5 +1,5 @@
 //! Whether the ELF files are of the program that ran: compared are the instructions of the trace
-//! with what the files have at their addresses.
+//! with what the files have at their addresses. Formats without instructions compare what they have.
 
 use super::BuildError;
 use crate::event::{BlockDef, InsnDef};
@@ -87,12 +87,12 @@ impl Fits {
     pub fn check(&self, space: &AddressSpace) -> Result<(), BuildError> {
         for (fit, loaded) in self.images.iter().zip(space.images()) {
             let path = loaded.image.path.display();
-            let what = if fit.other >= FEW && more(fit.other, fit.instructions, DIFFERING) {
+            let what = if differs(fit.other, fit.instructions) {
                 format!(
                     "{} of {} instructions that ran are not in {path}, the first at {:#x}",
                     fit.other, fit.instructions, fit.first
                 )
-            } else if fit.no_access >= FEW && more(fit.no_access, fit.accessing, DIFFERING) {
+            } else if differs(fit.no_access, fit.accessing) {
                 format!(
                     "{} of {} instructions that accessed memory do not in {path}",
                     fit.no_access, fit.accessing
@@ -117,6 +117,11 @@ impl Fits {
         }
         Ok(())
     }
+}
+
+/// Whether so many of what was compared differ that the ELF files are of another program.
+pub fn differs(other: u64, compared: u64) -> bool {
+    other >= FEW && more(other, compared, DIFFERING)
 }
 
 fn more(part: u64, whole: u64, percent: u64) -> bool {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 words! {
     /// How much a database keeps.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord)]
     pub enum Detail {
         /// Sums by function.
         Summary = "summary",

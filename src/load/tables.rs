@@ -2,6 +2,7 @@
 
 use super::derived::{Budget, derived_within};
 use super::dictionary::{self, Files, TraceFile};
+use super::fit;
 use super::limit::Limit;
 use super::{BuildError, Detail, Options, Progressed, Report};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
@@ -50,6 +51,7 @@ pub struct Load<'a> {
     pub files: Files,
     limit: Limit,
     strict: bool,
+    force_elf: bool,
     output: String,
     consumed: u64,
     total: u64,
@@ -83,6 +85,20 @@ impl Load<'_> {
     /// Notes problems that were gathered elsewhere.
     pub fn all_problems(&mut self, found: &Diagnostics) -> Result<(), BuildError> {
         found.rows().try_for_each(|row| self.problems(row.first.clone(), row.count))
+    }
+
+    /// An error if so many of what was compared with the ELF files differ from them that these are
+    /// of another program; `what` says what differs.
+    pub fn compare_elf(
+        &self,
+        other: u64,
+        compared: u64,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), BuildError> {
+        if self.force_elf || !fit::differs(other, compared) {
+            return Ok(());
+        }
+        Err(BuildError::OtherElf { what: what() })
     }
 
     /// Puts position-independent images whose address was not given where `bias` says that the
@@ -156,6 +172,7 @@ pub fn build(
         files: Files::default(),
         limit,
         strict: options.strict,
+        force_elf: options.force_elf,
         output: options.output.display().to_string(),
         consumed: 0,
         total,

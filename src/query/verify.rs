@@ -134,8 +134,8 @@ impl Run<'_> {
             run_all(self.connection, walk.window)?;
             number += 1;
             each(self.connection, number)?;
-            self.done += high.abs_diff(low);
-            let total = 3 * self.end.abs_diff(self.first);
+            self.done = self.done.saturating_add(high.abs_diff(low));
+            let total = self.end.abs_diff(self.first).saturating_mul(3);
             (self.take)(Progress { done: self.done, total });
             low = high;
         }
@@ -161,7 +161,7 @@ pub fn verify(
                   JOIN (SELECT block_id, count(*) AS steps FROM block_step GROUP BY ALL) USING (block_id)";
     let (first, end): (i64, i64) =
         connection.query_row(bounds, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
-    if end - first < SHORT {
+    if end.saturating_sub(first) < SHORT {
         connection.execute_batch("SET threads = 1")?;
     }
     let mut run = Run { connection, first, end, window: window.max(1), done: 0, take };

@@ -5,7 +5,7 @@
 //! [`html`] or [`quoted`].
 
 use crate::graph::{Change, Edge, EdgeKind, Flow, Graph, Level, Node, NodeKind, Via};
-use crate::text::{drawn, human_count, percent, shorten};
+use crate::text::{drawn, growth, human_count, percent, shorten};
 use graphviz_rust::dot_structures::{
     Attribute, Edge as DotEdge, EdgeTy, Graph as DotGraph, GraphAttributes, Id, Node as DotNode,
     NodeId, Stmt, Subgraph, Vertex,
@@ -55,12 +55,15 @@ fn change_colour(change: Change) -> &'static str {
     }
 }
 
-/// ` (was 80 B)` of an edge that was compared with another run.
-fn was(edge: &Edge, shown: impl Fn(i64) -> String) -> String {
+/// ` (was 80 B, +25 %)` of an edge that was compared with another run.
+fn was(edge: &Edge, now: i64, shown: impl Fn(i64) -> String) -> String {
     match (edge.change, edge.before) {
-        (Change::Grown | Change::Shrunk, Some(before)) => format!(" (was {})", shown(before)),
+        (Change::Grown | Change::Shrunk, Some(before)) => {
+            let by = growth(before, now).map_or(String::new(), |by| format!(", {by:+.0} %"));
+            format!("&#160;(was {}{by})", shown(before))
+        }
         (Change::Same, _) => String::new(),
-        (change, _) => format!(" {}", change.name()),
+        (change, _) => format!("&#160;{}", change.name()),
     }
 }
 
@@ -317,9 +320,9 @@ fn call_attributes(
     (count, steps): (i64, Option<i64>),
 ) -> Vec<Attribute> {
     let ink = if edge.potential { POTENTIAL } else { "#222222" };
-    let ink = if edge.change == Change::Same { ink } else { change_colour(edge.change) };
+    let ink = if edge.is_compared() { change_colour(edge.change) } else { ink };
     let below = steps.map_or(String::new(), |s| format!(", {s} {}", graph.unit));
-    let text = format!("{}×{}", human_count(count), was(edge, human_count));
+    let text = format!("{}×{}", human_count(count), was(edge, count, human_count));
     let tooltip = format!("{} calls {}: {count} times{below}", from.name, to.name);
     vec![
         label(&[format!("<FONT COLOR=\"{ink}\">{text}</FONT>")]),
@@ -340,14 +343,15 @@ fn data_attributes(
     let bytes = edge.bytes();
     let ink = |via| match edge.change {
         _ if edge.potential => POTENTIAL,
-        Change::Same => colour(via),
-        change => change_colour(change),
+        // Colours mean one thing in a picture.
+        change if edge.is_compared() => change_colour(change),
+        _ => colour(via),
     };
     let part = |f: &Flow, text: String| format!("<FONT COLOR=\"{}\">{text}</FONT>", ink(f.via));
-    let (amount, was) = (graph.amount(bytes), was(edge, |n| graph.amount(n)));
+    let (amount, was) = (graph.amount(bytes), was(edge, bytes, |n| graph.amount(n)));
     let mut lines = match &flows[..] {
         [one] if graph.dependences => vec![part(one, format!("<B>{amount}</B>{was}"))],
-        [one] => vec![part(one, format!("<B>{amount}</B> {}{was}", one.via.name()))],
+        [one] => vec![part(one, format!("<B>{amount}</B>&#160;{}{was}", one.via.name()))],
         _ => {
             let whole = |f: &Flow| part(f, format!("<B>{amount}</B>{was}"));
             let mut lines = vec![flows.first().map_or(String::new(), whole)];
@@ -491,7 +495,12 @@ fn legend(graph: &Graph) -> Vec<String> {
             .iter()
             .map(|v| format!("<FONT COLOR=\"{}\"><B>{}</B></FONT>", colour(*v), v.name()))
             .collect();
-        legend.push(format!("Dashed: bytes from writer to reader through {}.", names.join(", ")));
+        let through = if edges.iter().any(|e| e.2.is_compared()) {
+            String::new()
+        } else {
+            format!(" through {}", names.join(", "))
+        };
+        legend.push(format!("Dashed: bytes from writer to reader{through}."));
     }
     if edges.iter().any(|e| e.2.ran.is_some()) {
         legend.push(format!("<FONT COLOR=\"{RAN}\"><B>Bold</B></FONT>: in a path that ran. Grey: in none that is known."));
@@ -518,7 +527,8 @@ fn legend(graph: &Graph) -> Vec<String> {
             .iter()
             .map(|&c| format!("<FONT COLOR=\"{}\"><B>{}</B></FONT>", change_colour(c), c.name()))
             .collect();
-        legend.push(format!("Against the first: {}.", names.join(", ")));
+        let same = format!("<FONT COLOR=\"{}\">the same</FONT>", change_colour(Change::Same));
+        legend.push(format!("Against the first: {}, {same}.", names.join(", ")));
     }
     if graph.graph.node_weights().any(|n| n.kind == NodeKind::Pseudo) {
         legend.push("Cylinder: bytes that no step wrote.".to_owned());

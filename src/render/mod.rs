@@ -7,6 +7,7 @@ mod crossings;
 pub mod dot;
 pub mod graphml;
 pub mod json;
+mod labels;
 pub mod layout;
 pub mod overview;
 pub mod rows;

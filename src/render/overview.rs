@@ -1,8 +1,9 @@
 //! The overview as a picture: laid out a few times by `dot` over shuffled statements, the one with the
 //! fewest crossings kept. The same overview always gives the same picture.
 
-use super::crossings::{self, Faults};
+use super::crossings::{self, Faults, Layout};
 use super::dot::{FONT, GREY, PROBLEM, colour, html, quoted_text as quoted};
+use super::labels;
 use super::layout::{self, LayoutError};
 use crate::graph::{BoxRole, Overview, OverviewBox, OverviewLine, Via};
 use crate::text::{human_bytes, human_count, percent, shorten};
@@ -33,25 +34,29 @@ s.addEventListener('dblclick',function(){v.x=o[0];v.y=o[1];v.width=o[2];v.height
 
 /// The picture in a format of `dot`.
 pub fn draw(overview: &Overview, format: &str) -> Result<Vec<u8>, LayoutError> {
-    let best = best_layout(overview)?;
-    let text = dot(overview, best);
+    // Laid out already: only drawn.
+    let mut options = vec!["-Kneato", "-n2"];
     if format == "png" {
-        return layout::draw_with(&text, format, &["-Gsize=16.66,10.41!", "-Gdpi=96"]);
+        options.extend(["-Gsize=16.66,10.41!", "-Gdpi=96"]);
     }
-    let picture = layout::draw(&text, format)?;
+    let text = dot(overview, 0, Some(&best_layout(overview)?));
+    let picture = layout::draw_with(&text, format, &options)?;
     if format != "svg" {
         return Ok(picture);
     }
     Ok(fitted(&String::from_utf8_lossy(&picture)).into_bytes())
 }
 
-/// The seed of the layout with the fewest faults.
-fn best_layout(overview: &Overview) -> Result<u64, LayoutError> {
-    let attempt = |seed: u64| -> Result<(Faults, u64), LayoutError> {
-        let json = layout::draw_with(&dot(overview, seed), "json0", &[])?;
-        Ok((crossings::faults(&json), seed))
+/// The layout with the fewest faults.
+fn best_layout(overview: &Overview) -> Result<Layout, LayoutError> {
+    type Try = (Faults, u64, Layout);
+    let attempt = |seed: u64| -> Result<Try, LayoutError> {
+        let json = layout::draw_with(&dot(overview, seed, None), "json0", &[])?;
+        let mut layout = crossings::read(&json);
+        labels::spread(&mut layout);
+        Ok((crossings::faults(&layout), seed, layout))
     };
-    let half = |first: u64| -> Result<Vec<(Faults, u64)>, LayoutError> {
+    let half = |first: u64| -> Result<Vec<Try>, LayoutError> {
         (first..TRIES).step_by(2).map(attempt).collect()
     };
     let (even, odd) = std::thread::scope(|scope| {
@@ -63,7 +68,8 @@ fn best_layout(overview: &Overview) -> Result<u64, LayoutError> {
     if let Ok(even) = even {
         found.extend(even?);
     }
-    Ok(found.into_iter().min().map_or(0, |f| f.1))
+    let best = found.into_iter().min_by_key(|(faults, seed, _)| (*faults, *seed));
+    Ok(best.map(|found| found.2).unwrap_or_default())
 }
 
 /// As large as the window, whatever its size.
@@ -76,8 +82,9 @@ fn fitted(svg: &str) -> String {
     format!("{}{head}{rest}{SCRIPT}\n</svg>\n", &svg[..begin])
 }
 
-/// The statements in an order that depends on the seed; for 0 in the overview's own.
-pub fn dot(overview: &Overview, seed: u64) -> String {
+/// The statements in an order that depends on the seed; for 0 in the overview's own. `placed`: with the
+/// positions of a layout.
+pub fn dot(overview: &Overview, seed: u64, placed: Option<&Layout>) -> String {
     let mut out = String::from("digraph overview {\n");
     let _ = writeln!(
         out,
@@ -93,7 +100,8 @@ pub fn dot(overview: &Overview, seed: u64) -> String {
     random.shuffle(&mut edges);
     for i in nodes {
         let part = &overview.parts[i];
-        let statement = node(part, i, overview);
+        let at = placed.map_or(String::new(), |layout| box_at(layout, i));
+        let statement = node(part, i, overview, &at);
         let _ = match part.role {
             BoxRole::Source => writeln!(out, "{{rank=source; {statement}}}"),
             BoxRole::Sink => writeln!(out, "{{rank=sink; {statement}}}"),
@@ -103,10 +111,32 @@ pub fn dot(overview: &Overview, seed: u64) -> String {
     let most = overview.lines.iter().map(|l| l.there + l.back).fold(1.0, f64::max);
     let all = overview.lines.iter().map(|l| l.there + l.back).sum::<f64>().max(1.0);
     for i in edges {
-        let _ = writeln!(out, "{}", edge(&overview.lines[i], overview, most, all));
+        let _ = writeln!(out, "{}", edge(&overview.lines[i], overview, (most, all), placed));
     }
     out.push_str("}\n");
     out
+}
+
+/// Where a layout has a box, as an attribute.
+fn box_at(layout: &Layout, i: usize) -> String {
+    let name = format!("n{i}");
+    let found = layout.boxes.iter().find(|b| b.name == name);
+    found.map_or(String::new(), |b| format!("pos=\"{}\", ", b.position))
+}
+
+/// Where a layout has a line and its label, as attributes.
+fn line_at(layout: &Layout, top: usize, bottom: usize) -> String {
+    let ends = [format!("n{top}"), format!("n{bottom}")];
+    let name = |i: usize| layout.boxes.get(i).map(|b| b.name.as_str());
+    let found = layout
+        .lines
+        .iter()
+        .find(|l| l.ends.map(name) == [Some(ends[0].as_str()), Some(ends[1].as_str())]);
+    let Some(line) = found else { return String::new() };
+    let label = line.label.map_or(String::new(), |area| {
+        format!("lp=\"{:.2},{:.2}\", ", area.middle.0, area.middle.1)
+    });
+    format!("pos=\"{}\", {label}", line.position)
 }
 
 /// Numbers that look random and are the same everywhere (Knuth's MMIX generator).
@@ -142,15 +172,15 @@ fn fill(part: i64, whole: i64) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(240.0) as u8, mix(140.0) as u8, mix(60.0) as u8)
 }
 
-fn node(part: &OverviewBox, number: usize, overview: &Overview) -> String {
+fn node(part: &OverviewBox, number: usize, overview: &Overview, at: &str) -> String {
     let small = |text: &str| format!("<FONT POINT-SIZE=\"11\">{text}</FONT>");
     let name = html(&shorten(&part.name, NAME));
     let mut lines = Vec::new();
     match part.role {
-        BoxRole::Function => {
+        BoxRole::Function | BoxRole::File => {
             lines.push(format!("<B>{name}</B>"));
             let share = whole_percent(part.steps, overview.steps);
-            lines.push(small(&format!("<B>{share}</B> of the steps")));
+            lines.push(small(&format!("<B>{share}</B>&#160;of the steps")));
             let with = match (&part.largest[..], part.helpers) {
                 ([], _) | (_, 0) => None,
                 ([one, ..], 1) => Some(format!("with {}", shorten(one, 24))),
@@ -176,7 +206,9 @@ fn node(part: &OverviewBox, number: usize, overview: &Overview) -> String {
         }
     }
     let looks = match part.role {
-        BoxRole::Function => format!("fillcolor=\"{}\"", fill(part.steps, overview.steps)),
+        BoxRole::Function | BoxRole::File => {
+            format!("fillcolor=\"{}\"", fill(part.steps, overview.steps))
+        }
         BoxRole::Source | BoxRole::Sink => {
             "shape=cylinder, style=filled, fillcolor=\"#cfe4f7\", color=\"#1f6fb4\", penwidth=1.5"
                 .into()
@@ -184,7 +216,7 @@ fn node(part: &OverviewBox, number: usize, overview: &Overview) -> String {
         BoxRole::Constants => "shape=note, style=filled, fillcolor=\"#f4f4f4\"".into(),
     };
     format!(
-        "n{number} [label=<{}>, {looks}, tooltip={}];",
+        "n{number} [{at}label=<{}>, {looks}, tooltip={}];",
         lines.join("<BR/>"),
         quoted(&tooltip(part))
     )
@@ -201,15 +233,22 @@ fn tooltip(part: &OverviewBox) -> String {
     text
 }
 
-fn edge(line: &OverviewLine, overview: &Overview, most: f64, all: f64) -> String {
+/// `most`, `all`: bytes of the largest line, and of all.
+fn edge(
+    line: &OverviewLine,
+    overview: &Overview,
+    (most, all): (f64, f64),
+    placed: Option<&Layout>,
+) -> String {
     // What points upwards is written from its upper end.
     let upward = line.from > line.to;
     let (top, bottom) = if upward { (line.to, line.from) } else { (line.from, line.to) };
+    let at = placed.map_or(String::new(), |layout| line_at(layout, top, bottom));
     let name = |i: usize| overview.parts[i].full.as_str();
     let Some(via) = line.via else {
         let calls = format!("{} calls {}: {} times", name(line.from), name(line.to), line.calls);
         return format!(
-            "n{top} -> n{bottom} [style=dotted, color=\"#888888\", arrowhead=empty, {}tooltip={}];",
+            "n{top} -> n{bottom} [{at}style=dotted, color=\"#888888\", arrowhead=empty, {}tooltip={}];",
             if upward { "dir=back, arrowtail=empty, " } else { "" },
             quoted(&calls)
         );
@@ -250,7 +289,7 @@ fn edge(line: &OverviewLine, overview: &Overview, most: f64, all: f64) -> String
     let width = THIN + WIDE * (bytes / all).sqrt();
     let pull = 1.0 + (9.0 * bytes / most).round();
     format!(
-        "n{top} -> n{bottom} [dir={direction}, color=\"{ink}\", penwidth={width:.1}, weight={pull}, {label}tooltip={}];",
+        "n{top} -> n{bottom} [{at}dir={direction}, color=\"{ink}\", penwidth={width:.1}, weight={pull}, {label}tooltip={}];",
         quoted(&tip)
     )
 }
@@ -275,8 +314,8 @@ fn caption(overview: &Overview) -> String {
         if overview.lines.iter().any(|l| l.via.is_none()) { " Dotted: calls." } else { "" };
     if !via.is_empty() {
         lines.push(format!(
-            "Arrows: bytes that one writes and the other reads (each once per call), through {}; {:.0} % of them.{dotted}",
-            via.join(", "),
+            "Arrows: bytes that one writes and the other reads (each once per call), through&#160;{}; {:.0} % of them.{dotted}",
+            via.join(",&#160;"),
             100.0 * overview.drawn
         ));
     }

@@ -9,7 +9,7 @@ use std::io::{Result, Write};
 
 words! {
     /// How rows are written.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Default)]
     pub enum RowFormat {
         /// For people; characters that act on a terminal are escaped
         #[default]

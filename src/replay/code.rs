@@ -1,7 +1,7 @@
 //! The dictionaries of a database: executed instructions and the straight pieces of code that runs
 //! are made of.
 
-use super::error::{ReplayError, slot};
+use super::error::{ReplayError, dense, size, slot};
 use crate::id::{BlockId, FunctionId, InstructionId, ProcessId, ThreadId};
 use duckdb::Connection;
 
@@ -174,7 +174,9 @@ impl Code {
         while let Some(r) = rows.next()? {
             let thread: ThreadId = r.get(0)?;
             let process = slot(&mut self.processes, thread.index(), "thread")?;
-            *process = Some(r.get(1)?);
+            let id: ProcessId = r.get(1)?;
+            dense(id.index(), 0, "process")?;
+            *process = Some(id);
         }
         Ok(())
     }
@@ -229,7 +231,7 @@ impl Code {
                 ordinal: r.get(2)?,
                 is_write: r.get(3)?,
                 place,
-                size: r.get(6)?,
+                size: size(r.get(6)?)?,
                 is_control: r.get(7)?,
                 data_register: r.get(8)?,
                 value: r.get(9)?,

@@ -6,18 +6,32 @@ use super::error::ReplayError;
 use super::resolve::Step;
 use super::writers::{Communication, Observer, observe};
 use crate::id::{CallId, FunctionId, InstructionId};
+use crate::text::words;
 use duckdb::Connection;
 use std::collections::BTreeMap;
 
 /// Longest runs for which the path itself is found: four bytes of memory a step.
 const LIMIT: i64 = 1 << 30;
 
+words! {
+    /// What a step adds to the length of a chain.
+    #[derive(Default)]
+    pub enum Weight {
+        /// One; a string instruction with all its repetitions one
+        #[default]
+        Steps = "steps",
+        /// The bytes that it reads of what steps wrote
+        Bytes = "bytes",
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct CriticalPath {
-    /// Steps of the run, and on the path.
+    /// Steps of the run; the repetitions of a string instruction are one.
     pub steps: i64,
+    /// Steps, or bytes, of the path.
     pub length: u64,
-    /// Steps on the path by function, and by call instance with its function; empty where the run
+    /// What of the length is by function, and by call instance with its function; empty where the run
     /// is too long to keep them.
     pub by_function: BTreeMap<Option<FunctionId>, u64>,
     pub by_call: BTreeMap<CallId, (Option<FunctionId>, u64)>,
@@ -27,9 +41,20 @@ pub struct CriticalPath {
 
 /// In `back`: the step is on the path.
 const MARKED: u32 = u32::MAX;
+/// In `back`: it goes on with what the step before it did, as the same instruction (`rep movs`).
+const REPETITION: u32 = u32::MAX - 1;
 
-struct Longest {
+struct Longest<'a> {
+    code: &'a Code,
+    weight: Weight,
     first: i64,
+    /// The step before, and the current one.
+    before: Option<(i64, InstructionId)>,
+    now: Option<(i64, InstructionId)>,
+    /// Bytes that the current step reads of what steps wrote.
+    bytes: u32,
+    /// By step, where bytes are weighed.
+    weights: Vec<u32>,
     /// Length of the longest chain that the current step's reads continue, and how far back its
     /// last step is.
     deepest: (u32, i64),
@@ -41,35 +66,66 @@ struct Longest {
     steps: i64,
 }
 
-impl Observer for Longest {
+impl Observer for Longest<'_> {
+    fn begin(&mut self, step: &Step) {
+        self.before = self.now.replace((step.seq, step.instruction));
+        self.bytes = 0;
+    }
+
     fn communication(&mut self, c: &Communication) {
-        if let Some(write) = c.write
-            && write.tag > self.deepest.0
-        {
+        let Some(write) = c.write else { return };
+        self.bytes = self.bytes.saturating_add(c.bytes.size);
+        if write.tag > self.deepest.0 {
             self.deepest = (write.tag, c.read.seq - write.access.seq);
         }
     }
 
     fn write(&mut self, _: Bytes) -> u32 {
-        self.deepest.0.saturating_add(1)
+        self.length()
     }
 
     fn end(&mut self, step: &Step) -> bool {
-        let length = self.deepest.0.saturating_add(1);
+        let length = self.length();
         if length > self.best.0 {
             self.best = (length, step.seq);
         }
         if self.keeps {
             self.back.resize(self.place(step.seq), 0);
-            self.back.push(u32::try_from(self.deepest.1).unwrap_or(0));
+            let back = u32::try_from(self.deepest.1).unwrap_or(0);
+            self.back.push(if self.goes_on() { REPETITION } else { back });
+            if self.weight == Weight::Bytes {
+                self.weights.resize(self.place(step.seq), 0);
+                self.weights.push(self.bytes);
+            }
         }
         self.deepest = (0, 0);
-        self.steps += 1;
+        self.steps += i64::from(!self.repeats());
         true
     }
 }
 
-impl Longest {
+impl Longest<'_> {
+    /// Whether the current step is another repetition of the instruction before it: what comes twice in
+    /// a row without a jump.
+    fn repeats(&self) -> bool {
+        self.now.zip(self.before).is_some_and(|(now, before)| {
+            now.1 == before.1 && now.0 == before.0 + 1 && !self.code.instruction(now.1).transfers
+        })
+    }
+
+    /// Whether the chain goes from the repetition before to the current one.
+    fn goes_on(&self) -> bool {
+        self.weight == Weight::Steps && self.deepest.1 == 1 && self.repeats()
+    }
+
+    /// Of the longest chain that ends with the current step.
+    fn length(&self) -> u32 {
+        self.deepest.0.saturating_add(match self.weight {
+            Weight::Steps => u32::from(!self.goes_on()),
+            Weight::Bytes => self.bytes,
+        })
+    }
+
     /// Where a step stands in `back`.
     fn place(&self, seq: i64) -> usize {
         usize::try_from(seq - self.first).unwrap_or(0)
@@ -79,7 +135,13 @@ impl Longest {
     fn mark(&mut self) {
         let mut at = self.place(self.best.1);
         while let Some(step) = self.back.get_mut(at) {
-            let distance = std::mem::replace(step, MARKED) as usize;
+            let distance = match *step {
+                REPETITION => 1,
+                distance => {
+                    *step = MARKED;
+                    distance as usize
+                }
+            };
             if distance == 0 || distance > at {
                 break;
             }
@@ -93,9 +155,19 @@ const SHOWN: usize = 1000;
 
 /// Finds the longest chain: once through the run, and once back along the chain for what its steps
 /// are.
-pub fn critical_path(code: &Code, connection: &Connection) -> Result<CriticalPath, ReplayError> {
+pub fn critical_path(
+    code: &Code,
+    connection: &Connection,
+    weight: Weight,
+) -> Result<CriticalPath, ReplayError> {
     let mut longest = Longest {
+        code,
+        weight,
         first: code.first,
+        before: None,
+        now: None,
+        bytes: 0,
+        weights: Vec::new(),
         deepest: (0, 0),
         back: Vec::new(),
         keeps: code.last - code.first < LIMIT,
@@ -117,9 +189,11 @@ pub fn critical_path(code: &Code, connection: &Connection) -> Result<CriticalPat
             }
             let instruction = piece.block.instructions[step];
             let function = code.instruction(instruction).function;
-            *path.by_function.entry(function).or_default() += 1;
+            let of_bytes = longest.weights.get(longest.place(seq)).copied();
+            let weight = u64::from(of_bytes.unwrap_or(1));
+            *path.by_function.entry(function).or_default() += weight;
             if let Some(call) = piece.call {
-                path.by_call.entry(call).or_insert((function, 0)).1 += 1;
+                path.by_call.entry(call).or_insert((function, 0)).1 += weight;
             }
             if path.end.len() < SHOWN {
                 path.end.push((seq, instruction));

@@ -11,8 +11,28 @@ pub enum ReplayError {
         "this database has no register values, which say what allocation functions were asked for and gave: {why}"
     )]
     NoValues { why: String },
+    #[error("database: an access of {0} bytes, which is more than any instruction makes")]
+    Access(u32),
     #[error("database: {what} {id} is not there")]
     Missing { what: &'static str, id: i64 },
+}
+
+/// No instruction accesses so many bytes at once; something is kept of each of them.
+const MOST_BYTES: u32 = 1 << 16;
+
+/// The bytes of an access.
+pub(super) fn size(bytes: u32) -> Result<u32, ReplayError> {
+    if bytes < MOST_BYTES { Ok(bytes) } else { Err(ReplayError::Access(bytes)) }
+}
+
+/// Ids are dense: one far beyond the `known` others is of a damaged database. Lists in order of ids
+/// would grow by all between.
+pub(super) fn dense(index: usize, known: usize, what: &'static str) -> Result<(), ReplayError> {
+    if index <= 2 * known + (1 << 20) {
+        return Ok(());
+    }
+    let id = i64::try_from(index).unwrap_or(i64::MAX).saturating_add(1);
+    Err(ReplayError::Missing { what, id })
 }
 
 /// A place for an id in a list in order of ids.
@@ -21,11 +41,7 @@ pub(super) fn slot<'a, T: Default>(
     index: usize,
     what: &'static str,
 ) -> Result<&'a mut T, ReplayError> {
-    // Ids are dense: a list that would grow by much more than it has is a damaged database.
-    if index > 2 * list.len() + (1 << 20) {
-        let id = i64::try_from(index).unwrap_or(i64::MAX).saturating_add(1);
-        return Err(ReplayError::Missing { what, id });
-    }
+    dense(index, list.len(), what)?;
     if index >= list.len() {
         list.resize_with(index + 1, T::default);
     }

@@ -6,7 +6,7 @@
 //! save.
 
 use super::code::{BlockAccess, Place};
-use super::error::ReplayError;
+use super::error::{ReplayError, size};
 use super::window::{Part, Piece, Way};
 use crate::id::CallId;
 use duckdb::{Connection, params};
@@ -74,7 +74,7 @@ impl<'a> Saves<'a> {
                 call: r.get(0)?,
                 store: StoreId { seq: r.get(1)?, ordinal: r.get(2)? },
                 register: r.get(3)?,
-                bytes: r.get(4)?,
+                bytes: size(r.get(4)?)?,
                 address: r.get(5)?,
                 last_restore: r.get(6)?,
                 exposed: r.get(7)?,

@@ -1,7 +1,7 @@
 //! The run in windows, forwards or backwards, cut into pieces that belong to one call instance.
 
 use super::code::{Block, Code, Fetch};
-use super::error::{ReplayError, slot};
+use super::error::{ReplayError, dense, slot};
 use crate::id::{BlockId, CallId, InstructionId, ThreadId};
 use duckdb::arrow::array::{Array, Int32Array, Int64Array, ListArray, RecordBatch, UInt64Array};
 use duckdb::{Connection, params};
@@ -107,7 +107,7 @@ struct Window {
     intervals: Vec<Vec<Interval>>,
 }
 
-fn column<'a, T: 'static>(
+pub(super) fn column<'a, T: 'static>(
     batch: &'a RecordBatch,
     index: usize,
     table: &'static str,
@@ -172,7 +172,7 @@ impl Window {
         })?;
         let before = first - code.longest;
         for batch in statement.query_arrow(params![before, last])? {
-            window.add_runs(&batch, fetch)?;
+            window.add_runs(&batch, code, fetch)?;
         }
         let sql = include_str!("../../queries/report/replay_intervals.sql");
         let mut statement = connection.prepare(sql)?;
@@ -182,7 +182,12 @@ impl Window {
         Ok(window)
     }
 
-    fn add_runs(&mut self, batch: &RecordBatch, fetch: Fetch) -> Result<(), ReplayError> {
+    fn add_runs(
+        &mut self,
+        batch: &RecordBatch,
+        code: &Code,
+        fetch: Fetch,
+    ) -> Result<(), ReplayError> {
         let start = column::<Int64Array>(batch, 0, RUN, "start_seq")?;
         let thread = column::<Int32Array>(batch, 1, RUN, "thread_id")?;
         let block = column::<Int32Array>(batch, 2, RUN, "block_id")?;
@@ -193,7 +198,9 @@ impl Window {
         let value = lists(fetch == Fetch::Values, 4, "value")?;
         for i in 0..batch.num_rows() {
             self.start.push(start.value(i));
-            self.thread.push(id(ThreadId::from_column, thread.value(i), "thread")?);
+            let thread = id(ThreadId::from_column, thread.value(i), "thread")?;
+            dense(thread.index(), code.threads(), "thread")?;
+            self.thread.push(thread);
             self.block.push(id(BlockId::from_column, block.value(i), "block")?);
             if let Some((lists, range)) = address.as_ref().and_then(|l| Some((l, l.range(i)?))) {
                 self.address.extend_from_slice(&lists.items.values()[range]);

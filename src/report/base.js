@@ -171,19 +171,23 @@
 
   // ---- state: in the address, so that going back works and a view can be bookmarked
 
-  const VIEWS = ["graph", "tree", "matrix", "timeline", "source", "tables"];
-  const state = { view: "graph", chosen: null };
-  let writing = "";
+  const VIEWS = ["overview", "graph", "tree", "matrix", "timeline", "source", "tables"];
+  const state = { view: "overview", chosen: null };
+  let writing = null;
   function remember() {
     const parts = [`view=${state.view}`];
     if (state.chosen) parts.push(`function=${state.chosen.id}`);
+    if (state.view === "overview" && raw.overview && raw.overview.byFile && !glance.files) parts.push("by=functions");
+    if (state.view === "overview" && glance.open !== null) parts.push(`box=${glance.open}`);
     if (state.theme) parts.push(`theme=${state.theme}`);
     const hash = "#" + parts.join("&");
     if (location.hash !== hash) { writing = hash; location.hash = hash; }
   }
   function recall() {
     const values = new URLSearchParams(location.hash.slice(1));
-    state.view = VIEWS.includes(values.get("view")) ? values.get("view") : "graph";
+    state.view = VIEWS.includes(values.get("view")) ? values.get("view") : VIEWS[raw.overview ? 0 : 1];
+    glance.files = Boolean(raw.overview && raw.overview.byFile) && values.get("by") !== "functions";
+    glance.open = state.view === "overview" && /^\d+$/.test(values.get("box") || "") ? Number(values.get("box")) : null;
     const f = /^-?\d+$/.test(values.get("function") || "") ? byId.get(Number(values.get("function"))) : null;
     state.chosen = f || null;
     theme(["light", "dark"].includes(values.get("theme")) ? values.get("theme") : null);
@@ -205,6 +209,8 @@
   }
   function choose(f) {
     state.chosen = f;
+    // The overview has no place for each function.
+    if (f && state.view === "overview") state.view = "graph";
     remember();
     show();
   }

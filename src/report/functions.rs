@@ -1,6 +1,7 @@
 //! Functions by their places in the page.
 
 use super::options::ReportError;
+use crate::graph::Via;
 use crate::id::FunctionId;
 use crate::query::each;
 use crate::text::visible;
@@ -11,6 +12,11 @@ use std::collections::HashMap;
 /// A text that acts on nothing.
 pub fn text(text: Option<String>) -> Value {
     text.map_or(Value::Null, |t| visible(&t).into_owned().into())
+}
+
+/// The place of a kind of place in the page's list.
+pub fn place(via: Via) -> usize {
+    Via::ALL.iter().position(|&v| v == via).unwrap_or(Via::ALL.len())
 }
 
 /// Columns of own and of inclusive steps (or time) in [`Functions::rows`].

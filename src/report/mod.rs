@@ -18,6 +18,7 @@ const LAYOUT: &str = include_str!("layout.js");
 const SCRIPT: &str = concat!(
     include_str!("base.js"),
     include_str!("graph.js"),
+    include_str!("overview.js"),
     include_str!("calls.js"),
     include_str!("tables.js")
 );
@@ -30,9 +31,10 @@ macro_rules! report {
 
 mod functions;
 mod options;
+mod overview;
 mod source;
 
-use functions::{Functions, SELF, TOTAL, sum, text};
+use functions::{Functions, SELF, TOTAL, place, sum, text};
 pub use options::{Options, ReportError};
 
 /// Deeper calls are not on the timeline.
@@ -83,6 +85,7 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
         "unit": if has_steps { "steps" } else { "time" },
         "amount": if sized { "bytes" } else { "transfers" },
         "via": Via::ALL.iter().map(|v| v.name()).chain(["unknown"]).collect::<Vec<_>>(),
+        "overview": overview::overview(connection, &functions)?,
         "functions": functions.rows,
         "data": data,
         "calls": calls,
@@ -119,11 +122,6 @@ fn texts(
         Ok(())
     })?;
     Ok(rows)
-}
-
-/// The place of a kind of place in the page's list.
-fn place(via: Via) -> usize {
-    Via::ALL.iter().position(|&v| v == via).unwrap_or(Via::ALL.len())
 }
 
 /// Writer, reader, via (places), bytes, unique bytes, addresses, transfers. What is beyond `most`

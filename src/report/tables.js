@@ -151,7 +151,7 @@
       $("tab-" + VIEWS[to % VIEWS.length]).focus();
     });
   });
-  addEventListener("hashchange", () => { if (location.hash !== writing) recall(); writing = ""; });
+  addEventListener("hashchange", () => { if (location.hash !== writing) recall(); writing = null; });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (state.view === "timeline") draw.timeline(); });
   // After the first frame, so that the page is there at once.
   requestAnimationFrame(() => setTimeout(recall));

@@ -5,7 +5,7 @@ use super::{ViewError, report};
 use crate::graph::FunctionNames;
 use crate::id::FunctionId;
 use crate::replay::Code;
-use crate::replay::critical::critical_path;
+use crate::replay::critical::{Weight, critical_path};
 use duckdb::Connection;
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub struct PathRow {
     pub name: String,
-    pub steps_on_path: u64,
+    /// Steps, or bytes.
+    pub on_path: u64,
     /// All its steps.
     pub steps: i64,
 }
@@ -21,16 +22,17 @@ pub struct PathRow {
 #[derive(Clone, Debug)]
 pub struct Critical {
     pub steps: i64,
+    /// Steps, or bytes.
     pub length: u64,
     /// The most steps on the path first.
     pub functions: Vec<PathRow>,
     pub calls: Vec<PathRow>,
 }
 
-pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
+pub fn critical(connection: &Connection, weight: Weight) -> Result<Critical, ViewError> {
     let code = Code::open(connection)?;
     require(connection, Need::Accesses)?;
-    let path = critical_path(&code, connection)?;
+    let path = critical_path(&code, connection, weight)?;
     let names = FunctionNames::read(connection)?;
     let name = |id: Option<FunctionId>| names.name(id).to_owned();
     let mut own: BTreeMap<Option<FunctionId>, i64> = BTreeMap::new();
@@ -44,12 +46,11 @@ pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
         .iter()
         .map(|(&id, &n)| PathRow {
             name: name(id),
-            steps_on_path: n,
+            on_path: n,
             steps: own.get(&id).copied().unwrap_or(0),
         })
         .collect();
-    functions
-        .sort_by(|a, b| b.steps_on_path.cmp(&a.steps_on_path).then_with(|| a.name.cmp(&b.name)));
+    functions.sort_by(|a, b| b.on_path.cmp(&a.on_path).then_with(|| a.name.cmp(&b.name)));
     let mut most: Vec<_> = path.by_call.into_iter().collect();
     most.sort_by(|a, b| b.1.1.cmp(&a.1.1).then(a.0.cmp(&b.0)));
     most.truncate(1000);
@@ -63,7 +64,7 @@ pub fn critical(connection: &Connection) -> Result<Critical, ViewError> {
         let (instance, steps) = found.unwrap_or((0, None));
         calls.push(PathRow {
             name: format!("{}#{instance}", name(function)),
-            steps_on_path: n,
+            on_path: n,
             steps: steps.unwrap_or(0),
         });
     }

@@ -2,6 +2,7 @@
 
 use super::{ViewError, report};
 use crate::graph::{Change, Edge, EdgeKind, Flow, Graph, Level, Node, NodeId, NodeKind, Via};
+use crate::text::growth;
 use duckdb::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +23,11 @@ pub struct Difference {
 impl Difference {
     pub fn change(&self) -> Change {
         change(self.before, self.after)
+    }
+
+    /// In percent.
+    pub fn growth(&self) -> Option<f64> {
+        self.before.zip(self.after).and_then(|(before, after)| growth(before, after))
     }
 }
 
@@ -57,7 +63,8 @@ fn node(index: usize, name: &str, d: Option<&Difference>) -> Node {
     let kind = if d.is_none() { NodeKind::Pseudo } else { NodeKind::Function };
     let text = match d.map(|d| (d.change(), d.before, d.after)) {
         Some((Change::Grown | Change::Shrunk, Some(a), Some(b))) => {
-            vec![format!("{b} steps (was {a})")]
+            let by = growth(a, b).map_or(String::new(), |by| format!(", {by:+.0} %"));
+            vec![format!("{b} steps (was {a}{by})")]
         }
         Some((Change::Added | Change::Gone, a, b)) => {
             vec![format!("{} steps", a.or(b).unwrap_or(0))]

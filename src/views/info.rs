@@ -32,7 +32,6 @@ pub fn problems(connection: &Connection) -> duckdb::Result<Option<Listing>> {
 
 words! {
     /// What a trace may carry, as columns of `input`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Carries {
         Accesses = "carries_accesses",
         Registers = "carries_registers",

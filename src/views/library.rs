@@ -23,6 +23,8 @@ library!(
     "hot_calls",
     "recursion",
     "hot_edges",
+    "traffic",
+    "line_edges",
     "writers_of",
     "readers_of",
     "inputs",
@@ -36,11 +38,12 @@ library!(
     "unexecuted",
     "steps",
     "accesses_of",
+    "tables",
+    "columns",
 );
 
 words! {
     /// What the word of a parameter is.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Kind {
         /// A function as other commands take it
         Function = "function",
@@ -50,6 +53,8 @@ words! {
         Step = "step",
         /// An address, with or without 0x
         Address = "address",
+        /// A table or view
+        Name = "name",
     }
 }
 
@@ -180,6 +185,7 @@ fn value(connection: &Connection, kind: Kind, word: &str) -> Result<Option<Value
     Ok(match kind {
         Kind::Function => Some(id(resolve_function(connection, word)?.function_id)),
         Kind::Count => word.parse().ok().map(|rows| Value::BigInt(limit(rows))),
+        Kind::Name => Some(Value::Text(word.to_owned())),
         Kind::Step => word.parse().ok().filter(|step| *step > 0).map(Value::BigInt),
         Kind::Address => {
             let digits = word.strip_prefix("0x").or(word.strip_prefix("0X")).unwrap_or(word);

@@ -3,9 +3,10 @@
 use super::{ViewError, report};
 use crate::graph::{FunctionNames, loop_lines};
 use crate::id::InstructionId;
-use crate::replay::Code;
-use crate::replay::carried::carried;
 use crate::replay::control::ControlFlow;
+use crate::replay::dependences::{Conflict, Dependence, LoopDependences, Storage, dependences};
+use crate::replay::pattern::{Finding, pattern};
+use crate::replay::{Code, places};
 use duckdb::Connection;
 use std::collections::BTreeMap;
 
@@ -23,6 +24,10 @@ pub struct LoopRow {
     pub steps: Option<i64>,
     /// None where it is not wanted, or the trace has no data.
     pub carried: Option<Carried>,
+    /// What may be done with it; None as above.
+    pub finding: Option<Finding>,
+    /// Between its iterations, by what the later one does and through which storage.
+    pub dependences: Vec<(Conflict, Storage, Dependence)>,
 }
 
 /// What goes from one iteration to a later one: bytes, and pairs of instructions that they connect.
@@ -48,20 +53,25 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
     while let Some(r) = rows.next()? {
         texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
     }
-    let mut sums: BTreeMap<usize, (i64, i64, usize)> = BTreeMap::new();
-    if with_carried {
-        for ((_, _, number), bytes) in carried(&code, connection, &flow)? {
-            let sum = sums.entry(number).or_default();
-            *sum = (sum.0 + bytes.memory, sum.1 + bytes.register, sum.2 + 1);
-        }
+    let mut gathered = if with_carried {
+        dependences(&code, connection, &flow, &places(connection)?)?
+    } else {
+        BTreeMap::new()
+    };
+    let mut disassembled: BTreeMap<InstructionId, String> = BTreeMap::new();
+    let mut statement = connection.prepare(report!("instruction_texts"))?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        disassembled.insert(r.get(0)?, r.get(1)?);
     }
+    let text = |id: InstructionId| disassembled.get(&id).cloned().unwrap_or_default();
     let mut found: Vec<LoopRow> = Vec::new();
     for (number, l) in flow.loops.iter().enumerate() {
         let header = flow.blocks[l.header].instructions[0];
         let line = |i| texts.get(&i).map(|t| (t.0.as_str(), t.1));
         let place = loop_lines(&flow, l, line)
             .unwrap_or_else(|| format!("{:#x}", code.instruction(header).address));
-        let (memory, register, edges) = sums.get(&number).copied().unwrap_or_default();
+        let of = gathered.remove(&number).unwrap_or_default();
         found.push(LoopRow {
             function: names.name(l.function).to_owned(),
             place,
@@ -70,7 +80,9 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
             entries: Some(l.entries as i64),
             iterations: Some(l.iterations as i64),
             steps: Some(flow.steps(number) as i64),
-            carried: with_carried.then_some(Carried { memory, register, edges }),
+            carried: with_carried.then(|| carried(&of)),
+            finding: with_carried.then(|| pattern(&of, &text)),
+            dependences: of.by_storage.into_iter().map(|((c, s), d)| (c, s, d)).collect(),
         });
     }
     found.sort_by(|a, b| {
@@ -79,6 +91,54 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
             .then_with(|| (&a.function, &a.place, a.depth).cmp(&(&b.function, &b.place, b.depth)))
     });
     Ok(found)
+}
+
+fn carried(of: &LoopDependences) -> Carried {
+    let edges = of.edges.values().filter(|edge| edge.most > 0).count();
+    let mut sum = Carried { edges, ..Carried::default() };
+    for ((conflict, storage), dependence) in &of.by_storage {
+        if *conflict == Conflict::ReadAfterWrite {
+            let is_register = matches!(storage, Storage::Register(_));
+            let to = if is_register { &mut sum.register } else { &mut sum.memory };
+            *to += i64::try_from(dependence.bytes).unwrap_or(i64::MAX);
+        }
+    }
+    sum
+}
+
+impl LoopRow {
+    /// Its pattern with the operations of a reduction.
+    pub fn pattern(&self) -> Option<String> {
+        let finding = self.finding.as_ref()?;
+        let operations: Vec<_> = finding.operations.iter().map(String::as_str).collect();
+        let name = finding.pattern.name();
+        match &operations[..] {
+            [] => Some(name.to_owned()),
+            _ => Some(format!("{name} ({})", operations.join(", "))),
+        }
+    }
+
+    /// Storage that iterations only use again: each can have its own. The stack is left out: who
+    /// runs an iteration has one.
+    pub fn private(&self) -> Vec<String> {
+        let carried = |storage: &Storage| {
+            let mut all = self.dependences.iter();
+            all.any(|(conflict, s, _)| *conflict == Conflict::ReadAfterWrite && s == storage)
+        };
+        let used_again = self.dependences.iter().filter(|(conflict, storage, _)| {
+            let is_stack = matches!(storage, Storage::Memory(via) if via == "stack");
+            *conflict == Conflict::WriteAfterWrite && !carried(storage) && !is_stack
+        });
+        used_again.map(|(_, storage, _)| name(storage)).collect()
+    }
+}
+
+/// As it is shown.
+pub fn name(storage: &Storage) -> String {
+    match storage {
+        Storage::Register(name) | Storage::Variable(name) => name.clone(),
+        Storage::Memory(via) => format!("({via})"),
+    }
 }
 
 fn stored(connection: &Connection) -> Result<Vec<LoopRow>, ViewError> {
@@ -93,6 +153,8 @@ fn stored(connection: &Connection) -> Result<Vec<LoopRow>, ViewError> {
             iterations: r.get(4)?,
             steps: r.get(5)?,
             carried: None,
+            finding: None,
+            dependences: Vec::new(),
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

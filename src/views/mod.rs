@@ -3,6 +3,7 @@
 
 pub mod calls;
 pub mod critical;
+pub mod cut;
 pub mod diff;
 pub mod flows;
 pub mod info;
@@ -67,6 +68,18 @@ pub enum ViewError {
          `addfg graph --level block` draws the control flow of traces of steps"
     )]
     NoPaths,
+    #[error("`{text}`: a set has functions, not single calls: leave out the #N")]
+    NoSet { text: String },
+    #[error(
+        "the set has no function: name one, or FILE:NAME, @ADDRESS, a pattern with * or ?, a source file"
+    )]
+    EmptySet,
+    #[error("{names}: none of these ran; `addfg info` lists what did")]
+    NeverEntered { names: String },
+    #[error(
+        "this database keeps no single communications (detail {detail}): build it with --detail pairs; `addfg graph --group` sums what it keeps"
+    )]
+    CutDetail { detail: String },
     #[error("there is no query @{name}; there are {known}")]
     NoQuery { name: String, known: String },
     #[error("{text}: `addfg sql DB {usage}`")]

@@ -1,5 +1,6 @@
 //! Broken, wrong and hostile inputs: a clear message, the right exit code, no half-made database.
 
+use crate::common::xray::{Buffer, Op, Style};
 use crate::common::{self, *};
 use std::path::Path;
 
@@ -93,6 +94,50 @@ fn an_elf_of_another_program_or_build_is_refused() {
         assert!(!output.exists());
         let forced = addfg(&[&arguments[..], &["--force-elf", "--detail", "summary"]].concat());
         assert_eq!(forced.status.code(), Some(1), "{}", said(&forced));
+        std::fs::remove_file(&output).unwrap();
+    }
+}
+
+/// Formats that have no instructions compare what they have.
+#[test]
+fn an_elf_of_another_build_is_refused_by_graphs_and_numbers() {
+    let folder = Scratch::new("other-elf-tables");
+    let (dcfg, output) = (folder.path("dcfg"), folder.path("out.duckdb"));
+    ok(&["export", utf8(&example("jpeg", "pairs")), "--to", "dcfg", "-o", utf8(&dcfg)]);
+    let mut other = std::fs::read(repository("examples/jpeg/jpeg")).unwrap();
+    let half = other.len() / 2;
+    other[0x1000..half].rotate_right(1);
+    let other = folder.write("jpeg", other);
+    let graph = dcfg.join("run.dcfg.json");
+    let mut logs = vec![(graph, other, "blocks have other instructions")];
+    if have("objcopy") {
+        // A map of two functions: places count from where they stand.
+        let entry = |at: i64, function: i64| {
+            let mut entry = [0_u8; 32];
+            entry[..8].copy_from_slice(&(function - at).to_le_bytes());
+            entry[8..16].copy_from_slice(&(function - at - 8).to_le_bytes());
+            entry[18] = 2;
+            entry
+        };
+        let map = folder.write("map", [entry(0, 0x40_1000), entry(32, 0x40_1010)].concat());
+        let elf = folder.path("with-map");
+        let section = format!("xray_instr_map={}", map.display());
+        let fir = repository("examples/fir/fir");
+        let run = std::process::Command::new("objcopy")
+            .args(["--add-section", &section, utf8(&fir), utf8(&elf)])
+            .status();
+        assert!(run.unwrap().success());
+        let ops = (1..41).flat_map(|f| [Op::Enter(f, 1), Op::Exit(f, 1)]).collect();
+        let buffer = Buffer { pid: 1, tid: 1, wall: 0, cpu: 0, tsc: 1, ops };
+        let log =
+            folder.write("log.xray", Style { version: 5, big: false, high: false }.log(&[buffer]));
+        logs.push((log, elf, "38 of 40 functions that ran are not in"));
+    }
+    for (log, elf, words) in logs {
+        let arguments = ["build", utf8(&log), "--elf", utf8(&elf), "-o", utf8(&output)];
+        refused(&arguments, &[words, "another build", "--force-elf"]);
+        let forced = addfg(&[&arguments[..], &["--force-elf"]].concat());
+        assert!(matches!(forced.status.code(), Some(0 | 1)), "{}", said(&forced));
         std::fs::remove_file(&output).unwrap();
     }
 }

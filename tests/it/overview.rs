@@ -1,7 +1,7 @@
 //! The overview: exact steps, the same picture every time, and what it is drawn for.
 
 use crate::common::*;
-use addfg::graph::{BoxRole, Facts, overview};
+use addfg::graph::{BoxRole, Facts, Folding};
 use addfg::render::overview::dot;
 
 /// Every step is in one box, or said not to be.
@@ -10,7 +10,8 @@ fn steps_of_boxes_are_all_steps() {
     for (name, detail) in [("fir", "pairs"), ("jpeg", "pairs"), ("jpeg", "summary")] {
         let db = open(&example(name, detail));
         let facts = Facts::find(&db).expect("facts");
-        let found = overview(&db, facts).expect("overview").expect("steps");
+        let folding = Folding::read(&db, facts).expect("folding").expect("steps");
+        let found = folding.overview();
         let boxes: i64 = found.parts.iter().map(|p| p.steps).sum();
         assert_eq!(boxes + found.start_up, found.steps, "{name} {detail}");
         let all: i64 = db
@@ -21,9 +22,9 @@ fn steps_of_boxes_are_all_steps() {
         assert_eq!(found.steps, all, "{name} {detail}");
         assert!(found.parts.len() <= 16 && found.parts.len() > 2);
         assert!(found.parts.iter().filter(|p| p.role == BoxRole::Function).count() <= 10);
-        let again = overview(&db, facts).expect("overview").expect("steps");
-        assert_eq!(dot(&found, 3), dot(&again, 3), "the same every time");
-        assert_ne!(dot(&found, 3), dot(&found, 4), "statements are shuffled");
+        let again = Folding::read(&db, facts).expect("folding").expect("steps").overview();
+        assert_eq!(dot(&found, 3, None), dot(&again, 3, None), "the same every time");
+        assert_ne!(dot(&found, 3, None), dot(&found, 4, None), "statements are shuffled");
     }
 }
 

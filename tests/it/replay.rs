@@ -156,3 +156,27 @@ fn steps_far_out_are_reached_at_once() {
         assert!(matches!(code, Some(0 | 1)), "{command:?}: {code:?}");
     }
 }
+
+/// To keep something of each byte of an access that claims 4 GB took 220 GB, and as much a list of
+/// threads of which one claims to be the last that there can be.
+#[test]
+fn numbers_that_no_run_has_are_damage() {
+    let scratch = Scratch::new("large-numbers");
+    let db = build(&scratch, "spilled", SPILLED);
+    let original = std::fs::read(&db).unwrap();
+    for (change, words) in [
+        ("UPDATE saved_register SET bytes = 4294967295", "an access of 4294967295 bytes"),
+        ("UPDATE block_access SET size = 4294967295", "an access of 4294967295 bytes"),
+        // 400 of these took eight minutes.
+        ("UPDATE block_access SET size = 11052192", "an access of 11052192 bytes"),
+        ("UPDATE block_run SET thread_id = 2147483647", "thread 2147483647 is not there"),
+        ("UPDATE thread SET process_id = 2147483647", "process 2147483647 is not there"),
+    ] {
+        std::fs::write(&db, &original).unwrap();
+        let connection = duckdb::Connection::open(&db).unwrap();
+        connection.execute_batch(change).unwrap();
+        connection.close().unwrap();
+        let slice = ["slice", utf8(&db), "--at", "10", "--backward"];
+        refused(&slice, &[words]);
+    }
+}

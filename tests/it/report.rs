@@ -259,6 +259,7 @@ fn a_trace_with_dependences_only() {
     assert!(found["missing"].to_string().contains("transfers stand for them"));
     let Some(mut browser) = Browser::start(&scratch) else { return };
     show(&mut browser, &scratch, &db);
+    browser.click("#tab-graph");
     assert!(
         browser.text("document.querySelector('#canvas').textContent").contains("537 transfers")
     );
@@ -326,9 +327,9 @@ fn show(browser: &mut Browser, scratch: &Scratch, db: &Path) -> PathBuf {
     file
 }
 
-/// Under a second; on a machine that does other things, too: the best of three.
-fn first_paint(browser: &mut Browser, what: &str) {
-    let paint = (0..3)
+/// Under so many milliseconds; on a machine that does other things, too: the best of five.
+fn first_paint(browser: &mut Browser, what: &str, limit: f64) {
+    let paint = (0..5)
         .map(|_| {
             browser.reload();
             browser.wait("performance.getEntriesByName('first-contentful-paint').length > 0");
@@ -337,7 +338,7 @@ fn first_paint(browser: &mut Browser, what: &str) {
         .fold(f64::INFINITY, f64::min);
     let drawn = browser.number("performance.now()");
     println!("{what}: first contentful paint after {paint:.0} ms (asked after {drawn:.0} ms)");
-    assert!(paint < 1000.0, "{paint} ms");
+    assert!(paint < limit, "{paint} ms");
 }
 
 #[test]
@@ -350,8 +351,8 @@ fn a_thousand_functions_are_small_and_fast() {
     assert_eq!(blob(&page)["functions"].as_array().unwrap().len(), 1000);
     let Some(mut browser) = Browser::start(&scratch) else { return };
     show(&mut browser, &scratch, &db);
-    first_paint(&mut browser, "1,000 functions");
-    for view in ["tree", "matrix", "timeline", "source", "tables", "graph"] {
+    first_paint(&mut browser, "1,000 functions", 1000.0);
+    for view in ["overview", "tree", "matrix", "timeline", "source", "tables", "graph"] {
         browser.click(&format!("#tab-{view}"));
         assert_eq!(browser.text("document.querySelector('main > section:not([hidden])').id"), view);
     }
@@ -364,7 +365,8 @@ fn the_jpeg_example_is_fast_and_asks_for_nothing() {
     let db = example("jpeg", "pairs");
     let Some(mut browser) = Browser::start(&scratch) else { return };
     show(&mut browser, &scratch, &db);
-    first_paint(&mut browser, "JPEG example");
+    first_paint(&mut browser, "JPEG example", 300.0);
+    browser.click("#tab-graph");
     assert!(browser.number("document.querySelectorAll('#canvas .node').length") > 20.0);
     // Labels of edges do not lie on boxes: each has a place of its own in the drawing.
     let covered = "(() => { const boxes = [...document.querySelectorAll('#canvas .node rect')].map(r => r.getBoundingClientRect());
@@ -394,12 +396,65 @@ fn the_jpeg_example_is_fast_and_asks_for_nothing() {
     browser.no_problems();
 }
 
+/// Boxes open and close, by mouse, keyboard and address; arrows say what they are.
+#[test]
+fn the_overview_opens() {
+    let scratch = Scratch::new("report-overview");
+    let Some(mut browser) = Browser::start(&scratch) else { return };
+    show(&mut browser, &scratch, &example("jpeg", "pairs"));
+    assert_eq!(
+        browser.text("document.querySelector('main > section:not([hidden])').id"),
+        "overview"
+    );
+    let boxes = "document.querySelectorAll('#glance .node').length";
+    let all = browser.number(boxes);
+    assert!((4.0..=16.0).contains(&all), "{all} boxes");
+    let titles = "[...document.querySelectorAll('#glance .title')].map(t => t.textContent).join()";
+    let whole = browser.text(titles);
+    assert!(whole.contains("stbi__jpeg_decode_block"), "{whole}");
+    let covered = "(() => { const boxes = [...document.querySelectorAll('#glance .node rect')].map(r => r.getBoundingClientRect());
+        return [...document.querySelectorAll('#glance .edge text')].map(t => t.getBoundingClientRect()).filter(t => boxes.some(b =>
+            t.left < b.right && t.right > b.left && t.top + 2 < b.bottom && t.bottom - 2 > b.top)).length; })()";
+    assert_eq!(browser.number(covered), 0.0, "labels on boxes");
+    // Names are read without a lens.
+    let high = "Math.min(...[...document.querySelectorAll('#glance .title')].map(t => t.getBoundingClientRect().height))";
+    assert!(browser.number(high) >= 9.0);
+
+    browser.click("#glance .node.opens");
+    assert!(browser.text("location.hash").contains("box="));
+    let inside = browser.text(titles);
+    assert_ne!(inside, whole);
+    assert_eq!(browser.number("document.querySelectorAll('#glance .node.opens').length"), 0.0);
+    browser.run("history.back()");
+    browser.wait("document.querySelectorAll('#glance .node.opens').length > 0");
+    assert_eq!(browser.text(titles), whole);
+    browser.click("#glance .node.opens");
+    browser.click("#glance-path button");
+    assert_eq!(browser.text(titles), whole);
+
+    // What a box or an arrow is stands in the panel; what does not open is said, too.
+    browser.click("#glance .node.function:not(.opens)");
+    let name = browser
+        .text("document.querySelector('#glance .node.function:not(.opens) .title').textContent");
+    assert_eq!(browser.text("document.querySelector('#panel h2').textContent"), name);
+    browser.click("#glance text.much");
+    assert!(browser.text("document.querySelector('#panel').textContent").contains(" bytes"));
+
+    // Hostile names are texts.
+    show(&mut browser, &scratch, &hostile(&scratch));
+    browser.click("#tab-overview");
+    assert!(browser.number(boxes) >= 2.0);
+    assert_eq!(browser.number("document.querySelectorAll('img').length"), 0.0);
+    browser.no_problems();
+}
+
 #[test]
 fn clicks_search_focus_sliders_and_tables() {
     let scratch = Scratch::new("report-clicks");
     let Some(mut browser) = Browser::start(&scratch) else { return };
     let file = show(&mut browser, &scratch, &hostile(&scratch));
     let database = open(&scratch.path("hostile.duckdb"));
+    browser.click("#tab-graph");
     search_and_focus(&mut browser);
     sliders(&mut browser, &database);
     moves_and_edges(&mut browser);

@@ -257,6 +257,7 @@ fn values(name: &str) -> Vec<Value> {
             "twice",
             "",
         ]),
+        "pattern" => text(&["f*", "*.c", "fir.c:?ir", "/src/a.c", "nothing"]),
         "address" => vec![
             Value::UBigInt(4100),
             Value::UBigInt(18_446_744_071_562_067_968),
@@ -437,7 +438,9 @@ fn every_view_command_opens_it() {
     }
     let verify = run(&sqlite, "verify");
     assert!(String::from_utf8_lossy(&verify.stdout).contains("use the DuckDB file"));
-    assert!(String::from_utf8_lossy(&run(&sqlite, "info").stdout).contains("left out by export"));
+    assert!(
+        String::from_utf8_lossy(&run(&sqlite, "info --all").stdout).contains("left out by export")
+    );
     refused(&["sql", utf8(&sqlite), "DELETE FROM meta", "--write"], &["only reads"]);
 }
 

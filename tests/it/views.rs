@@ -4,7 +4,10 @@ use crate::common::{self, *};
 use addfg::graph::{Graph, Level, NodeId, Selection, Show, Stubs, load};
 use addfg::id::FunctionId;
 use addfg::replay::writers::{Communication, communications};
-use addfg::replay::{Code, critical::critical_path};
+use addfg::replay::{
+    Code,
+    critical::{Weight, critical_path},
+};
 use duckdb::Connection;
 use std::collections::{BTreeMap, HashMap};
 
@@ -181,7 +184,8 @@ fn the_critical_path_is_the_longest_chain() {
                 writes.iter().map(|w| depth.get(w).copied().unwrap_or(1)).max().unwrap_or(0);
             depth.insert(read, longest + 1);
         }
-        let path = critical_path(&Code::open(&connection).unwrap(), &connection).unwrap();
+        let path =
+            critical_path(&Code::open(&connection).unwrap(), &connection, Weight::Steps).unwrap();
         assert_eq!(path.length, depth.values().copied().max().unwrap(), "{name}");
         assert_eq!(
             path.by_function.values().sum::<u64>(),
@@ -199,10 +203,10 @@ fn the_critical_path_is_the_longest_chain() {
 fn what_the_loops_of_the_fir_filter_carry() {
     let db = example("fir", "pairs");
     let found = ok(&["loops", utf8(&db), "--format", "csv"]);
-    let expected = "function,loop,depth,entries,iterations,steps,carried_memory,carried_register,carried_edges,irreducible
-fir,fir.c:20-21,1,5,20,160,0,540,5,false
-checksum,fir.c:32-33,1,1,8,48,0,140,3,false
-filter,fir.c:26-27,1,1,5,30,0,96,3,false
+    let expected = "function,loop,depth,entries,iterations,steps,carried_memory,carried_register,carried_edges,irreducible,pattern,distance,private
+fir,fir.c:20-21,1,5,20,160,0,540,5,false,reduction (add),,
+checksum,fir.c:32-33,1,1,8,48,0,140,3,false,reduction (add),,
+filter,fir.c:26-27,1,1,5,30,0,96,3,false,independent,,
 ";
     assert_eq!(found, expected);
     let graph = load(
@@ -219,17 +223,20 @@ filter,fir.c:26-27,1,1,5,30,0,96,3,false
 fn differences_of_two_runs() {
     let (fir, jpeg) = (example("fir", "pairs"), example("jpeg", "instance"));
     let (a, b) = (utf8(&fir), utf8(&jpeg));
-    assert_eq!(ok(&["diff", a, a, "--format", "csv"]), "what,one,two,via,before,after,change\n");
+    assert_eq!(
+        ok(&["diff", a, a, "--format", "csv"]),
+        "what,one,two,via,before,after,change,percent\n"
+    );
     let there = ok(&["diff", a, b, "--format", "csv", "--limit", "0"]);
     let back = ok(&["diff", b, a, "--format", "csv", "--limit", "0"]);
     assert_eq!(there.lines().count(), back.lines().count());
     assert!(
-        there.contains("function,checksum,,,53,24583,grown\n")
-            && there.contains("data,produce,fir,global,80,,gone\n"),
+        there.contains("function,checksum,,,53,24583,grown,46283\n")
+            && there.contains("data,produce,fir,global,80,,gone,\n"),
         "{there}"
     );
-    let count = |text: &str, what: &str| text.lines().filter(|l| l.ends_with(what)).count();
-    assert_eq!(count(&there, ",added"), count(&back, ",gone"));
+    let count = |text: &str, what: &str| text.lines().filter(|l| l.contains(what)).count();
+    assert_eq!(count(&there, ",added,"), count(&back, ",gone,"));
     let graph = ok(&["diff", a, b, "--picture", "dot"]);
     assert!(graph.contains("Against the first") && graph.contains("Not drawn"));
 }

@@ -274,6 +274,21 @@ fn an_elf_file_names_functions_and_tells_kinds_apart() {
     let path = scratch.write("other.wet", file.replace(" demo.c main ", " demo.c mine "));
     let (code, error, _) = build_in(&scratch, &[&path], &["--elf", elf]);
     assert!(code == 0 && error.contains("is in mine, the ELF file in main"), "{code}: {error}");
+    // Another build, its lines moved, is refused.
+    let moved = file.lines().map(|line| match line.rsplit_once(' ') {
+        Some((head, line)) if head.contains(" demo.c ") => {
+            format!("{head} {}\n", line.parse::<u32>().expect("a line") + 1)
+        }
+        _ => format!("{line}\n"),
+    });
+    let path = scratch.write("moved.wet", moved.collect::<String>());
+    let (code, error, _) = build_in(&scratch, &[&path], &["--elf", elf]);
+    assert!(
+        code == 2 && error.contains("of other lines") && error.contains("--force-elf"),
+        "{error}"
+    );
+    let (code, error, _) = build_in(&scratch, &[&path], &["--elf", elf, "--force-elf"]);
+    assert_eq!(code, 0, "{error}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::trace::dcfg::EdgeKind;
 
 words! {
     /// In the order of their numbers.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[derive(Hash, PartialOrd, Ord)]
     pub enum EdgeType {
         Entry = "ENTRY",
         Exit = "EXIT",

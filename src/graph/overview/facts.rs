@@ -1,8 +1,9 @@
 //! What the overview reads: functions with what rules say of each.
 
 use super::never;
-use crate::graph::model::NodeId;
-use crate::graph::rows::{CallRow, Numbers, calls, report};
+use crate::graph::model::{NodeId, Via};
+use crate::graph::rows::{CallRow, DataRow, Numbers, calls, data, report};
+use crate::graph::selection::Selection;
 use crate::id::FunctionId;
 use crate::query::each;
 use crate::text::file_name;
@@ -29,12 +30,21 @@ pub struct Weighed {
     pub kind: String,
     pub image: Option<String>,
     image_id: Option<i32>,
+    /// Its source file, else its image.
+    pub file: Option<String>,
     pub calls: i64,
     pub steps: i64,
     total: i64,
     pub role: FileUse,
     /// Whether it may be a box.
     pub candidate: bool,
+}
+
+impl Weighed {
+    /// Whether it may be a box, and is no reader or writer of files, which become one place.
+    pub fn is_plain_candidate(&self) -> bool {
+        self.candidate && self.role == FileUse::Plain
+    }
 }
 
 pub struct Functions {
@@ -44,6 +54,7 @@ pub struct Functions {
     /// Whether the recording names files by its system calls.
     pub system_calls: bool,
     pub calls: Vec<CallRow>,
+    pub data: Vec<DataRow>,
     /// Where the program as its author knows it begins.
     pub main: Option<usize>,
 }
@@ -61,22 +72,29 @@ impl Functions {
                 calls: r.get(5)?,
                 steps: r.get(6)?,
                 total: r.get(7)?,
+                file: r.get(8)?,
                 role: FileUse::Plain,
                 candidate: false,
             });
             Ok(())
         })?;
-        let at =
-            list.iter().enumerate().map(|(i, f): (usize, &Weighed)| (i64::from(f.id.get()), i));
-        let at = at.collect();
+        let at = (0..).zip(&list).map(|(i, f): (_, &Weighed)| (i64::from(f.id.get()), i)).collect();
         let steps = list.iter().map(|f| f.steps).sum();
         let system_calls =
             connection.query_row("SELECT EXISTS (FROM system_call)", [], |r| r.get(0))?;
         let calls = calls(connection, report!("graph_calls"), &[], Numbers::Functions)?;
-        let mut found = Functions { list, at, steps, system_calls, calls, main: None };
+        let all = Selection::default();
+        let data = data(connection, report!("graph_data"), &[], Numbers::Functions, &all)?;
+        let mut found = Functions { list, at, steps, system_calls, calls, data, main: None };
         found.find_roles();
         found.main = found.find_main();
         Ok(found)
+    }
+
+    /// Functions that ran.
+    pub fn ran(&self) -> usize {
+        let ran = |f: &&Weighed| f.kind != "pseudo" && f.kind != "stub" && f.calls > 0;
+        self.list.iter().filter(ran).count()
     }
 
     pub fn index(&self, id: NodeId) -> Option<usize> {
@@ -140,8 +158,24 @@ impl Functions {
         direct.iter().map(|(&f, callers)| (f, through(callers))).collect()
     }
 
-    /// Marks what may be a box. `data`: share of the traffic of each function.
-    pub fn choose(&mut self, data: &BTreeMap<usize, f64>) {
+    /// The share of the traffic of each function.
+    fn traffic(&self) -> BTreeMap<usize, f64> {
+        let mut found: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut total = 0.0;
+        for row in self.data.iter().filter(|row| row.writer != row.reader) {
+            let bytes = weight(row.flow.via, bytes_of(row));
+            total += bytes;
+            for i in [row.writer, row.reader].into_iter().filter_map(|end| self.index(end)) {
+                *found.entry(i).or_default() += bytes;
+            }
+        }
+        found.values_mut().for_each(|share| *share /= f64::max(total, 1.0));
+        found
+    }
+
+    /// Marks what may be a box.
+    pub fn choose(&mut self) {
+        let data = self.traffic();
         let callers = self.callers();
         let none = BTreeSet::new();
         let mut below: BTreeMap<usize, i64> = BTreeMap::new();
@@ -191,30 +225,46 @@ pub enum Outside {
     Constants,
 }
 
-/// The place that a pseudo-function stands for; None for what no picture needs. `reads`: as what data
-/// comes from.
-pub fn outside(name: &str, system_calls: bool, is_source: bool) -> Option<Outside> {
+/// What a byte in a register or of a constant counts against others.
+const LITTLE: f64 = 0.25;
+
+/// Bytes as boxes are weighed by them.
+pub fn weight(via: Via, bytes: f64) -> f64 {
+    if matches!(via, Via::Register | Via::Constant) { bytes * LITTLE } else { bytes }
+}
+
+/// Each written byte once per reading call.
+pub fn bytes_of(row: &DataRow) -> f64 {
+    row.flow.unique_bytes.unwrap_or(row.flow.bytes) as f64
+}
+
+/// `<read: /etc/passwd>`: the call, or what else it is, and the file.
+fn pseudo(name: &str) -> Option<(&str, &str)> {
     let inner = name.strip_prefix('<')?.strip_suffix('>')?;
-    let (call, file) = inner.split_once(": ").unwrap_or((inner, ""));
+    Some(inner.split_once(": ").unwrap_or((inner, "")))
+}
+
+/// What a pseudo-function that data comes from stands for; None for what no picture needs.
+pub fn source_of(name: &str, system_calls: bool) -> Option<Outside> {
+    let (call, file) = pseudo(name)?;
     let base = file_name(file);
-    let code = base.contains(".so") || file.starts_with("/etc/ld") || file.starts_with("/proc/");
-    if !is_source {
-        let writes =
-            call.starts_with("write") || call.starts_with("pwrite") || call.starts_with("send");
-        let named = if base.is_empty() { "output" } else { base };
-        return writes.then(|| Outside::Output(named.to_owned()));
-    }
     if ["read", "pread64", "readv", "recv", "recvfrom", "recvmsg", "mmap"].contains(&call) {
-        if code {
-            return None;
-        }
-        return Some(Outside::Input(if base.is_empty() { call } else { base }.to_owned()));
+        let code =
+            base.contains(".so") || file.starts_with("/etc/ld") || file.starts_with("/proc/");
+        let named = if base.is_empty() { call } else { base };
+        return (!code).then(|| Outside::Input(named.to_owned()));
     }
-    match inner {
+    let constant = [" .rodata", " .data", " .text"].iter().any(|section| name.contains(section));
+    match call {
         "input" => (!system_calls).then(|| Outside::Input("input".into())),
-        _ if inner.contains(" .rodata") || inner.contains(" .data") || inner.contains(" .text") => {
-            Some(Outside::Constants)
-        }
-        _ => None,
+        _ => constant.then_some(Outside::Constants),
     }
+}
+
+/// What a pseudo-function that data goes to stands for.
+pub fn sink_of(name: &str) -> Option<Outside> {
+    let (call, file) = pseudo(name)?;
+    let named = if file.is_empty() { "output" } else { file_name(file) };
+    let writes = ["write", "pwrite", "send"].iter().any(|begin| call.starts_with(begin));
+    writes.then(|| Outside::Output(named.to_owned()))
 }

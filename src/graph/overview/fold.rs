@@ -1,6 +1,6 @@
 //! Functions that are not kept, folded into their nearest kept callers by calling context.
 
-use super::facts::{FileUse, Functions, Outside, outside};
+use super::facts::{FileUse, Functions, Outside, bytes_of, sink_of, source_of, weight};
 use crate::graph::error::GraphError;
 use crate::graph::facts::Facts;
 use crate::graph::merged::prepare_instances;
@@ -9,7 +9,7 @@ use crate::graph::rows::{self, DataRow, Numbers, fill, report};
 use crate::graph::selection::{Selection, Stubs};
 use crate::query::each;
 use duckdb::Connection;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// A chain of functions that may be boxes, each at most once.
 struct Chain {
@@ -73,13 +73,9 @@ impl Sum {
 /// Bytes from one box to another, by via.
 pub type Edges = BTreeMap<(Place, Place), BTreeMap<Via, f64>>;
 
-/// What a byte in a register or of a constant counts against others.
-const LITTLE: f64 = 0.25;
-
 /// Bytes as boxes are weighed by them.
-pub fn weight(by_via: &BTreeMap<Via, f64>) -> f64 {
-    let little = |via| matches!(via, Via::Register | Via::Constant);
-    by_via.iter().map(|(&via, b)| if little(via) { b * LITTLE } else { *b }).fold(0.0, |a, b| a + b)
+pub fn weight_of(by_via: &BTreeMap<Via, f64>) -> f64 {
+    by_via.iter().fold(0.0, |sum, (&via, &bytes)| sum + weight(via, bytes))
 }
 
 pub struct Tree {
@@ -107,9 +103,9 @@ impl Tree {
         if facts.instances {
             tree.add_calls(connection, functions)?;
         } else {
-            tree.add_functions(connection, functions)?;
+            tree.add_functions(functions);
         }
-        tree.add_sinks(connection, functions)?;
+        tree.add_sinks(functions);
         tree.sum_flows();
         Ok(tree)
     }
@@ -159,7 +155,7 @@ impl Tree {
         fill(connection, "group_of", pairs)?;
         let all = Selection::default();
         let sql = report!("context_data");
-        for row in rows::data(connection, sql, &[], Numbers::List, &all)? {
+        for row in &rows::data(connection, sql, &[], Numbers::List, &all)? {
             self.add_flow(functions, row, |id| match id {
                 NodeId::Listed(place) => usize::try_from(place).ok().map(|p| p - 1),
                 _ => None,
@@ -191,11 +187,7 @@ impl Tree {
 
     /// Where call instances are not kept: a context for each function, below the function that calls
     /// it most.
-    fn add_functions(
-        &mut self,
-        connection: &Connection,
-        functions: &Functions,
-    ) -> Result<(), GraphError> {
+    fn add_functions(&mut self, functions: &Functions) {
         let mut callers: BTreeMap<usize, Vec<(i64, usize)>> = BTreeMap::new();
         for row in &functions.calls {
             if let (Some(a), Some(b)) = (functions.index(row.caller), functions.index(row.callee))
@@ -207,7 +199,7 @@ impl Tree {
         let called: BTreeSet<usize> = callers.values().flatten().map(|c| c.1).collect();
         let mut of: BTreeMap<usize, usize> = BTreeMap::new();
         let roots = (0..functions.list.len()).filter(|f| !called.contains(f));
-        let mut queue: std::collections::VecDeque<(usize, usize)> = roots.map(|f| (0, f)).collect();
+        let mut queue: VecDeque<(usize, usize)> = roots.map(|f| (0, f)).collect();
         let mut rest = 0..functions.list.len();
         while let Some((parent, f)) = queue.pop_front().or_else(|| rest.next().map(|f| (0, f))) {
             if functions.list[f].kind == "pseudo" || of.contains_key(&f) {
@@ -228,17 +220,15 @@ impl Tree {
             next.sort_by_key(|n| (std::cmp::Reverse(n.0), n.1));
             queue.extend(next.into_iter().map(|(_, callee)| (at, callee)));
         }
-        let all = Selection::default();
-        for row in rows::data(connection, report!("graph_data"), &[], Numbers::Functions, &all)? {
+        for row in &functions.data {
             self.add_flow(functions, row, |id| of.get(&functions.index(id)?).copied());
         }
-        Ok(())
     }
 
     fn add_flow(
         &mut self,
         functions: &Functions,
-        row: DataRow,
+        row: &DataRow,
         context: impl Fn(NodeId) -> Option<usize>,
     ) {
         let pseudo = |id: NodeId| match id {
@@ -248,34 +238,29 @@ impl Tree {
         };
         let source = || {
             let f = &functions.list[*functions.at.get(&pseudo(row.writer)?)?];
-            outside(&f.name, functions.system_calls, true).filter(|_| f.kind == "pseudo")
+            source_of(&f.name, functions.system_calls).filter(|_| f.kind == "pseudo")
         };
         let from = context(row.writer).map(End::Chain).or_else(|| source().map(End::Outside));
         if let Some((from, to)) = from.zip(context(row.reader).map(End::Chain)) {
-            let bytes = row.flow.unique_bytes.unwrap_or(row.flow.bytes) as f64;
+            let bytes = bytes_of(row);
             self.flows.push(Passed { from, to, via: row.flow.via, bytes });
         }
     }
 
     /// What the kernel read, which is known by function: shared among the contexts of a writer by its
     /// steps there.
-    fn add_sinks(
-        &mut self,
-        connection: &Connection,
-        functions: &Functions,
-    ) -> Result<(), GraphError> {
+    fn add_sinks(&mut self, functions: &Functions) {
         let mut of: BTreeMap<usize, Vec<(usize, i64)>> = BTreeMap::new();
         for (&(context, f), &steps) in &self.within {
             of.entry(f).or_default().push((context, steps));
         }
-        let all = Selection::default();
-        for row in rows::data(connection, report!("graph_data"), &[], Numbers::Functions, &all)? {
+        for row in &functions.data {
             let Some(reader) = functions.index(row.reader).map(|i| &functions.list[i]) else {
                 continue;
             };
-            let Some(to) = outside(&reader.name, functions.system_calls, false) else { continue };
+            let Some(to) = sink_of(&reader.name) else { continue };
             let Some(writer) = functions.index(row.writer) else { continue };
-            let bytes = row.flow.unique_bytes.unwrap_or(row.flow.bytes) as f64;
+            let bytes = bytes_of(row);
             let name = &functions.list[writer].name;
             let mut add = |from: End, bytes: f64| {
                 self.flows.push(Passed {
@@ -285,7 +270,7 @@ impl Tree {
                     bytes,
                 });
             };
-            if let Some(source) = outside(name, functions.system_calls, true) {
+            if let Some(source) = source_of(name, functions.system_calls) {
                 add(End::Outside(source), bytes);
                 continue;
             }
@@ -295,7 +280,6 @@ impl Tree {
                 add(End::Chain(context), bytes * steps as f64 / whole.max(1) as f64);
             }
         }
-        Ok(())
     }
 
     /// One flow for all of the same ends and place.
@@ -325,6 +309,19 @@ impl Tree {
             places.push(place);
         }
         places
+    }
+
+    /// Functions that may be boxes and are counted with this one.
+    pub fn members(
+        &self,
+        functions: &Functions,
+        kept: &BTreeSet<usize>,
+        of: usize,
+    ) -> BTreeSet<usize> {
+        let places = self.places(functions, kept);
+        let within = self.contexts.iter().zip(&places).filter(|c| *c.1 == Place::Function(of));
+        let other = |f: &usize| !kept.contains(f) && functions.list[*f].is_plain_candidate();
+        within.filter_map(|c| c.0.function).filter(other).collect()
     }
 
     /// Boxes with their figures.
@@ -383,29 +380,5 @@ impl Tree {
             }
         }
         calls
-    }
-
-    /// The share of the traffic of each function, for the first choice.
-    pub fn traffic(
-        connection: &Connection,
-        functions: &Functions,
-    ) -> Result<BTreeMap<usize, f64>, GraphError> {
-        let all = Selection::default();
-        let mut found: BTreeMap<usize, f64> = BTreeMap::new();
-        let mut total = 0.0;
-        for row in rows::data(connection, report!("graph_data"), &[], Numbers::Functions, &all)? {
-            let bytes = row.flow.unique_bytes.unwrap_or(row.flow.bytes) as f64;
-            let bytes = if row.flow.via == Via::Register { bytes / 4.0 } else { bytes };
-            if row.writer != row.reader {
-                total += bytes;
-                for end in [row.writer, row.reader] {
-                    if let Some(i) = functions.index(end) {
-                        *found.entry(i).or_default() += bytes;
-                    }
-                }
-            }
-        }
-        found.values_mut().for_each(|share| *share /= f64::max(total, 1.0));
-        Ok(found)
     }
 }

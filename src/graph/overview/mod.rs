@@ -7,143 +7,282 @@
 
 mod facts;
 mod fold;
+mod lines;
+mod model;
 mod never;
 mod order;
 mod short;
 
 use super::error::GraphError;
 use super::facts::Facts;
-use super::model::Via;
+use crate::id::FunctionId;
 use crate::query::problems;
 use crate::text::file_name;
 use duckdb::Connection;
 use facts::{Functions, Outside};
-use fold::{Edges, Place, Sum, Tree, weight};
+use fold::{Edges, Place, Sum, Tree, weight_of};
+use lines::{add_calls, choose_lines};
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use model::{BoxRole, Overview, OverviewBox, OverviewLine};
 pub use short::short_name;
 
 /// Boxes of functions at most, and of places that data comes from or goes to.
 const FUNCTIONS: usize = 10;
 const PLACES: usize = 2;
+/// Of a box that is opened: boxes within it, and functions beside it, at most.
+const MEMBERS: usize = 8;
+const NEIGHBOURS: usize = 5;
+/// From so many functions on files come first, where there are so many of them.
+const MANY: usize = 300;
+const FILES: usize = 4;
 /// Shares of the steps and of the bytes below both of which a box is dropped.
 const FEW_STEPS: f64 = 0.02;
 const FEW_BYTES: f64 = 0.04;
-/// The share of the bytes that is drawn, if it takes no more than so many edges a box.
-const ENOUGH: f64 = 0.9;
-const EDGES_A_BOX: f64 = 1.2;
 
-/// What a box is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BoxRole {
-    Function,
-    /// Where data comes from.
-    Source,
-    /// Where it goes to.
-    Sink,
-    /// Constants and initial data.
-    Constants,
+/// Which functions are boxes of their own, and which stand for all of their file.
+struct Lens {
+    /// The box of each function: itself, or the first of its file.
+    of: Vec<usize>,
+    files: BTreeSet<usize>,
 }
 
-#[derive(Clone, Debug)]
-pub struct OverviewBox {
-    pub role: BoxRole,
-    /// Short; hostile text.
-    pub name: String,
-    /// As the database has it; hostile text.
-    pub full: String,
-    pub steps: i64,
-    pub calls: i64,
-    /// Functions that are counted with it, and the two with the most steps; hostile text.
-    pub helpers: usize,
-    pub largest: Vec<String>,
-}
-
-/// What goes between two parts.
-#[derive(Clone, Debug)]
-pub struct OverviewLine {
-    pub from: usize,
-    pub to: usize,
-    /// Bytes there and back by what they go through; none: calls.
-    pub there: f64,
-    pub back: f64,
-    pub via: Option<Via>,
-    /// Of a line of calls.
-    pub calls: i64,
-}
-
-/// A picture of the whole run.
-#[derive(Clone, Debug, Default)]
-pub struct Overview {
-    pub program: String,
-    /// From top to bottom.
-    pub parts: Vec<OverviewBox>,
-    pub lines: Vec<OverviewLine>,
-    pub steps: i64,
-    /// Of the run: functions that ran.
-    pub functions: usize,
-    /// Steps of start-up and of the dynamic linker, in no box.
-    pub start_up: i64,
-    /// Share of the bytes between boxes that is drawn.
-    pub drawn: f64,
-    pub problems: Vec<String>,
-}
-
-/// Makes the overview; None for what has no steps or no sizes of data.
-pub fn overview(connection: &Connection, facts: Facts) -> Result<Option<Overview>, GraphError> {
-    if facts.ticks || facts.dependences || facts.paths || facts.only_blocks {
-        return Ok(None);
+impl Lens {
+    fn of_functions(functions: &Functions) -> Lens {
+        Lens { of: (0..functions.list.len()).collect(), files: BTreeSet::new() }
     }
-    let mut functions = Functions::read(connection)?;
-    if functions.steps == 0 {
-        return Ok(None);
+
+    /// Files, but for one that is open.
+    fn of_files(functions: &Functions, open: Option<usize>) -> Lens {
+        let open = open.and_then(|f| functions.list[f].file.as_deref());
+        let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut of = Vec::with_capacity(functions.list.len());
+        for (i, f) in functions.list.iter().enumerate() {
+            let file = f.file.as_deref().filter(|file| Some(*file) != open);
+            of.push(file.map_or(i, |file| *first.entry(file).or_insert(i)));
+        }
+        Lens { of, files: first.into_values().collect() }
     }
-    functions.choose(&Tree::traffic(connection, &functions)?);
-    let tree = Tree::read(connection, facts, &functions)?;
-    let kept = select(&tree, &functions);
-    let mut found = draw(&tree, &functions, &kept);
-    found.problems = problems(connection)?;
-    Ok(Some(found))
+
+    fn place(&self, place: &Place) -> Place {
+        match place {
+            Place::Function(f) => Place::Function(self.of[*f]),
+            place => place.clone(),
+        }
+    }
+
+    fn boxes(&self, kept: &BTreeSet<usize>) -> BTreeSet<usize> {
+        kept.iter().map(|&f| self.of[f]).collect()
+    }
+}
+
+/// What a picture is of.
+struct Part {
+    steps: i64,
+    /// Boxes that stay whatever they weigh.
+    fixed: BTreeSet<usize>,
+    most: usize,
+}
+
+/// A run, ready to be folded into pictures.
+pub struct Folding {
+    functions: Functions,
+    tree: Tree,
+    /// Functions that may be boxes.
+    candidates: BTreeSet<usize>,
+    /// Those that are, in the picture of the whole.
+    kept: BTreeSet<usize>,
+    problems: Vec<String>,
+}
+
+impl Folding {
+    /// None for what has no steps or no sizes of data.
+    pub fn read(connection: &Connection, facts: Facts) -> Result<Option<Folding>, GraphError> {
+        if facts.ticks || facts.dependences || facts.paths || facts.only_blocks {
+            return Ok(None);
+        }
+        let mut functions = Functions::read(connection)?;
+        if functions.steps == 0 {
+            return Ok(None);
+        }
+        functions.choose();
+        let tree = Tree::read(connection, facts, &functions)?;
+        let plain = |i: &usize| functions.list[*i].is_plain_candidate();
+        let candidates = (0..functions.list.len()).filter(plain).collect();
+        let (kept, problems) = (BTreeSet::new(), problems(connection)?);
+        let mut found = Folding { functions, tree, candidates, kept, problems };
+        let lens = Lens::of_functions(&found.functions);
+        let fixed = found.functions.main.into_iter().collect();
+        let part = Part { steps: found.functions.steps, fixed, most: FUNCTIONS };
+        found.kept = found.select(&lens, found.candidates.clone(), &part);
+        Ok(Some(found))
+    }
+
+    /// The whole run.
+    pub fn overview(&self) -> Overview {
+        let lens = Lens::of_functions(&self.functions);
+        Overview { problems: self.problems.clone(), ..self.draw(&lens, &self.kept, None) }
+    }
+
+    /// The run with what is counted with a box as boxes of their own, and of the others what these
+    /// exchange data with. None if nothing of weight is counted with it.
+    pub fn opened(&self, function: FunctionId) -> Option<Overview> {
+        let of = *self.functions.at.get(&i64::from(function.get()))?;
+        let members = self.tree.members(&self.functions, &self.kept, of);
+        let steps = self.tree.sums(&self.functions, &self.kept).get(&Place::Function(of))?.steps;
+        let fixed = self.kept.clone();
+        let part = Part { steps, most: fixed.len() + MEMBERS, fixed };
+        let lens = Lens::of_functions(&self.functions);
+        let kept = self.select(&lens, self.kept.union(&members).copied().collect(), &part);
+        let mut inner: BTreeSet<usize> = kept.difference(&self.kept).copied().collect();
+        if inner.is_empty() {
+            return None;
+        }
+        inner.insert(of);
+        Some(self.draw(&lens, &kept, Some(&inner)))
+    }
+
+    /// The candidates of the files that are boxes of [`Folding::by_file`].
+    fn of_files(&self, lens: &Lens) -> BTreeSet<usize> {
+        let fixed = self.functions.main.iter().map(|&f| lens.of[f]).collect();
+        let part = Part { steps: self.functions.steps, fixed, most: FUNCTIONS };
+        self.select(lens, self.candidates.clone(), &part)
+    }
+
+    /// The whole run by source files, or images; None where there are few functions, or few files.
+    pub fn by_file(&self) -> Option<Overview> {
+        if self.functions.ran() < MANY {
+            return None;
+        }
+        let lens = Lens::of_files(&self.functions, None);
+        let kept = self.of_files(&lens);
+        let enough = lens.boxes(&kept).len() >= FILES;
+        enough.then(|| self.draw(&lens, &kept, None))
+    }
+
+    /// The functions of a file of [`Folding::by_file`], and of the other files what these exchange data
+    /// with. `function`: one of it.
+    pub fn opened_file(&self, function: FunctionId) -> Option<Overview> {
+        let of = *self.functions.at.get(&i64::from(function.get()))?;
+        let files = Lens::of_files(&self.functions, None);
+        let kept = self.of_files(&files);
+        let lens = Lens::of_files(&self.functions, Some(of));
+        let (own, others): (BTreeSet<usize>, BTreeSet<usize>) =
+            kept.iter().copied().partition(|&f| files.of[f] == files.of[of]);
+        let fixed = lens.boxes(&others);
+        let sums = self.tree.sums(&self.functions, &kept);
+        let steps =
+            own.iter().filter_map(|f| sums.get(&Place::Function(*f))).map(|s| s.steps).sum();
+        let part = Part { steps, most: fixed.len() + MEMBERS, fixed };
+        let kept = self.select(&lens, kept, &part);
+        let inner: BTreeSet<usize> = kept.intersection(&own).copied().collect();
+        (!inner.is_empty()).then(|| self.draw(&lens, &kept, Some(&inner)))
+    }
+
+    /// Data between boxes, and their figures.
+    fn seen(&self, lens: &Lens, kept: &BTreeSet<usize>) -> (Edges, BTreeMap<Place, Sum>) {
+        let edges = self.tree.edges(&self.functions, kept);
+        let sums = self.tree.sums(&self.functions, kept);
+        if lens.files.is_empty() {
+            return (edges, sums);
+        }
+        merge(edges, sums, |place| lens.place(place))
+    }
+
+    /// The functions that are kept: all of these less, again and again, those of the box with the least.
+    fn select(&self, lens: &Lens, mut kept: BTreeSet<usize>, part: &Part) -> BTreeSet<usize> {
+        loop {
+            let (edges, sums) = self.seen(lens, &kept);
+            let (of, all) = traffic(&edges);
+            let score = |&f: &usize| {
+                let place = Place::Function(f);
+                let steps = sums.get(&place).map_or(0.0, |s| s.steps as f64);
+                let bytes = of.get(&place).copied().unwrap_or(0.0);
+                (steps / part.steps.max(1) as f64 / FEW_STEPS)
+                    .max(bytes / f64::max(all, 1.0) / FEW_BYTES)
+            };
+            let boxes = lens.boxes(&kept);
+            let droppable = boxes.difference(&part.fixed);
+            let least = droppable.map(|f| (score(f), *f)).min_by(|a, b| a.0.total_cmp(&b.0));
+            match least {
+                Some((least, f)) if least < 1.0 || boxes.len() > part.most => {
+                    kept.retain(|g| lens.of[*g] != f);
+                }
+                _ => return kept,
+            }
+        }
+    }
+
+    /// Boxes and lines. `inner`: draw these, and what exchanges most data with them; else all.
+    fn draw(
+        &self,
+        lens: &Lens,
+        kept: &BTreeSet<usize>,
+        inner: Option<&BTreeSet<usize>>,
+    ) -> Overview {
+        let (edges, sums) = self.seen(lens, kept);
+        let (mut edges, sums) = join(edges, sums);
+        let inner = inner.map(|inner| inner.iter().map(|&f| Place::Function(f)).collect());
+        let inner: Option<BTreeSet<Place>> = inner;
+        if let Some(inner) = &inner {
+            edges.retain(|(a, b), _| inner.contains(a) || inner.contains(b));
+        }
+        let places = outsides(&edges);
+        edges.retain(|(a, b), _| {
+            [a, b].iter().all(|p| !matches!(p, Place::Outside(_)) || places.contains(p))
+        });
+        let mut drawn: Vec<Place> = match inner {
+            Some(inner) => {
+                let beside = neighbours(&edges, &inner);
+                inner.into_iter().chain(beside).collect()
+            }
+            None => {
+                // A reader of files that hands on nothing still has its steps.
+                let with_steps = |(p, s): (&Place, &Sum)| {
+                    (matches!(p, Place::Outside(_)) && s.steps > 0).then(|| p.clone())
+                };
+                let functions = lens.boxes(kept).into_iter().map(Place::Function);
+                functions.chain(sums.iter().filter_map(with_steps)).collect()
+            }
+        };
+        drawn.extend(places.iter().cloned());
+        drawn.sort();
+        drawn.dedup();
+        order::sort(&mut drawn, &edges, &sums);
+        let at: BTreeMap<&Place, usize> = drawn.iter().enumerate().map(|(i, p)| (p, i)).collect();
+        let (mut lines, share) = choose_lines(&edges, &at);
+        let mut calls = BTreeMap::new();
+        for ((a, b), count) in self.tree.calls(&self.functions, kept) {
+            let ends = (lens.place(&a), lens.place(&b));
+            if ends.0 != ends.1 {
+                *calls.entry(ends).or_default() += count;
+            }
+        }
+        add_calls(&calls, &at, &mut lines);
+        Overview {
+            program: self.functions.program().map_or("program", file_name).to_owned(),
+            parts: parts(&drawn, &sums, &self.functions, lens),
+            lines,
+            steps: self.functions.steps,
+            functions: self.functions.ran(),
+            start_up: sums.get(&Place::StartUp).map_or(0, |s| s.steps),
+            drawn: share,
+            problems: Vec::new(),
+        }
+    }
 }
 
 /// Bytes that go into and out of each box, and all that go between boxes.
 fn traffic(edges: &Edges) -> (BTreeMap<&Place, f64>, f64) {
     let (mut of, mut all) = (BTreeMap::new(), 0.0);
     for ((from, to), by_via) in edges {
-        let bytes = weight(by_via);
+        let bytes = weight_of(by_via);
         all += bytes;
         for end in [from, to] {
             *of.entry(end).or_default() += bytes;
         }
     }
     (of, all)
-}
-
-/// The functions that are kept: all candidates less, again and again, the least.
-fn select(tree: &Tree, functions: &Functions) -> BTreeSet<usize> {
-    let plain = |i: &usize| {
-        let f = &functions.list[*i];
-        f.candidate && f.role == facts::FileUse::Plain
-    };
-    let mut kept: BTreeSet<usize> = (0..functions.list.len()).filter(plain).collect();
-    loop {
-        let sums = tree.sums(functions, &kept);
-        let edges = tree.edges(functions, &kept);
-        let (of, all) = traffic(&edges);
-        let score = |&f: &usize| {
-            let place = Place::Function(f);
-            let steps = sums.get(&place).map_or(0.0, |s| s.steps as f64);
-            let bytes = of.get(&place).copied().unwrap_or(0.0);
-            (steps / functions.steps.max(1) as f64 / FEW_STEPS)
-                .max(bytes / f64::max(all, 1.0) / FEW_BYTES)
-        };
-        let droppable = kept.iter().filter(|&&f| functions.main != Some(f));
-        let least = droppable.map(|f| (score(f), *f)).min_by(|a, b| a.0.total_cmp(&b.0));
-        match least {
-            Some((least, f)) if least < 1.0 || kept.len() > FUNCTIONS => kept.remove(&f),
-            _ => return kept,
-        };
-    }
 }
 
 /// Many files as one place, named by the one that most bytes come from or go to: their edges, and
@@ -171,9 +310,22 @@ fn join(edges: Edges, sums: BTreeMap<Place, Sum>) -> (Edges, BTreeMap<Place, Sum
         | (Place::Outside(Outside::Output(_)), _, Some(joined)) => Place::Outside(joined.clone()),
         _ => place.clone(),
     };
+    merge(edges, sums, to)
+}
+
+/// Several places as one.
+fn merge(
+    edges: Edges,
+    sums: BTreeMap<Place, Sum>,
+    to: impl Fn(&Place) -> Place,
+) -> (Edges, BTreeMap<Place, Sum>) {
     let mut joined = Edges::new();
     for ((from, to_place), by_via) in &edges {
-        let edge = joined.entry((to(from), to(to_place))).or_default();
+        let ends = (to(from), to(to_place));
+        if ends.0 == ends.1 {
+            continue;
+        }
+        let edge = joined.entry(ends).or_default();
         for (&via, &bytes) in by_via {
             *edge.entry(via).or_default() += bytes;
         }
@@ -210,43 +362,39 @@ fn outsides(edges: &Edges) -> BTreeSet<Place> {
     found
 }
 
-fn draw(tree: &Tree, functions: &Functions, kept: &BTreeSet<usize>) -> Overview {
-    let (mut edges, sums) = join(tree.edges(functions, kept), tree.sums(functions, kept));
-    let places = outsides(&edges);
-    edges.retain(|(a, b), _| {
-        [a, b].iter().all(|p| !matches!(p, Place::Outside(_)) || places.contains(p))
-    });
-    let mut drawn: Vec<Place> = kept.iter().map(|&f| Place::Function(f)).collect();
-    // A reader of files that hands on nothing still has its steps.
-    let with_steps =
-        |(p, s): (&Place, &Sum)| (matches!(p, Place::Outside(_)) && s.steps > 0).then(|| p.clone());
-    drawn.extend(places.iter().cloned().chain(sums.iter().filter_map(with_steps)));
-    drawn.sort();
-    drawn.dedup();
-    order::sort(&mut drawn, &edges, &sums);
-    let at: BTreeMap<&Place, usize> = drawn.iter().enumerate().map(|(i, p)| (p, i)).collect();
-    let (mut lines, share) = choose_lines(&edges, &at);
-    add_calls(&tree.calls(functions, kept), &at, &mut lines);
-    let ran = |f: &&facts::Weighed| f.kind != "pseudo" && f.kind != "stub" && f.calls > 0;
-    Overview {
-        program: functions.program().map_or("program", file_name).to_owned(),
-        parts: parts(&drawn, &sums, functions),
-        lines,
-        steps: functions.steps,
-        functions: functions.list.iter().filter(ran).count(),
-        start_up: sums.get(&Place::StartUp).map_or(0, |s| s.steps),
-        drawn: share,
-        problems: Vec::new(),
-    }
+/// Of the other functions those with the most traffic.
+fn neighbours(edges: &Edges, inner: &BTreeSet<Place>) -> Vec<Place> {
+    let (of, all) = traffic(edges);
+    let other = |p: &&Place| matches!(p, Place::Function(_)) && !inner.contains(p);
+    let mut list: Vec<(f64, &Place)> = of
+        .iter()
+        .filter(|(p, b)| other(p) && **b >= FEW_BYTES * all)
+        .map(|(p, b)| (*b, *p))
+        .collect();
+    list.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    list.into_iter().take(NEIGHBOURS).map(|(_, p)| p.clone()).collect()
 }
 
-fn parts(drawn: &[Place], sums: &BTreeMap<Place, Sum>, functions: &Functions) -> Vec<OverviewBox> {
+fn parts(
+    drawn: &[Place],
+    sums: &BTreeMap<Place, Sum>,
+    functions: &Functions,
+    lens: &Lens,
+) -> Vec<OverviewBox> {
     let none = Sum::default();
     let mut parts: Vec<OverviewBox> = Vec::new();
     for place in drawn {
         let sum = sums.get(place).unwrap_or(&none);
+        let mut function = None;
         let (role, full) = match place {
-            Place::Function(f) => (BoxRole::Function, functions.list[*f].name.clone()),
+            Place::Function(f) => {
+                let found = &functions.list[*f];
+                function = Some(found.id);
+                match found.file.as_ref().filter(|_| lens.files.contains(f)) {
+                    Some(file) => (BoxRole::File, file.clone()),
+                    None => (BoxRole::Function, found.name.clone()),
+                }
+            }
             Place::Outside(Outside::Input(name)) => (BoxRole::Source, name.clone()),
             Place::Outside(Outside::Output(name)) => (BoxRole::Sink, name.clone()),
             Place::Outside(Outside::Constants) => (BoxRole::Constants, "constants".to_owned()),
@@ -257,7 +405,12 @@ fn parts(drawn: &[Place], sums: &BTreeMap<Place, Sum>, functions: &Functions) ->
         let largest = helpers.iter().take(2).map(|h| short_name(&functions.list[h.1].name));
         parts.push(OverviewBox {
             role,
-            name: if role == BoxRole::Function { short_name(&full) } else { full.clone() },
+            function,
+            name: match role {
+                BoxRole::Function => short_name(&full),
+                BoxRole::File => file_name(&full).to_owned(),
+                _ => full.clone(),
+            },
             full,
             steps: sum.steps,
             calls: sum.calls,
@@ -266,128 +419,15 @@ fn parts(drawn: &[Place], sums: &BTreeMap<Place, Sum>, functions: &Functions) ->
         });
     }
     let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
-    for part in parts.iter_mut().filter(|p| p.role == BoxRole::Function) {
-        // Where short names collide, what was left out tells them apart.
+    // Where short names collide, what was left out tells them apart.
+    for part in parts.iter_mut() {
         if names.iter().filter(|n| **n == part.name).count() > 1 {
-            part.name = short::distinct_name(&part.full);
+            match part.role {
+                BoxRole::Function => part.name = short::distinct_name(&part.full),
+                BoxRole::File => part.name = short::with_folder(&part.full),
+                _ => {}
+            }
         }
     }
     parts
-}
-
-/// The lines that are drawn of the data between boxes, and the share of its bytes that they have.
-fn choose_lines(edges: &Edges, at: &BTreeMap<&Place, usize>) -> (Vec<OverviewLine>, f64) {
-    let mut pairs: BTreeMap<(usize, usize), [BTreeMap<Via, f64>; 2]> = BTreeMap::new();
-    for ((from, to), by_via) in edges {
-        if let (Some(&a), Some(&b)) = (at.get(from), at.get(to)) {
-            let pair = pairs.entry((a.min(b), a.max(b))).or_default();
-            for (&via, &bytes) in by_via {
-                *pair[usize::from(a > b)].entry(via).or_default() += bytes;
-            }
-        }
-    }
-    let size = |p: &[BTreeMap<Via, f64>; 2]| weight(&p[0]) + weight(&p[1]);
-    let all: f64 = pairs.values().map(size).sum();
-    let mut sorted: Vec<((usize, usize), f64)> = pairs.iter().map(|(&e, p)| (e, size(p))).collect();
-    sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let most = (EDGES_A_BOX * at.len() as f64) as usize;
-    let (mut wanted, mut sum) = (BTreeSet::new(), 0.0);
-    for &(ends, bytes) in sorted.iter().take(most) {
-        if sum >= ENOUGH * all {
-            break;
-        }
-        sum += bytes;
-        wanted.insert(ends);
-    }
-    // Each box's largest.
-    for node in 0..at.len() {
-        let of = |s: &&((usize, usize), f64)| s.0.0 == node || s.0.1 == node;
-        if let Some(&(ends, bytes)) = sorted.iter().find(of)
-            && bytes > 0.002 * all
-            && !sorted.iter().filter(of).any(|s| wanted.contains(&s.0))
-        {
-            wanted.insert(ends);
-        }
-    }
-    // Of what data comes from and goes to, however small it is.
-    for place in at.iter().filter(|(p, _)| matches!(p, Place::Outside(_))).map(|(_, i)| *i) {
-        if let Some(s) = sorted.iter().find(|s| s.0.0 == place || s.0.1 == place) {
-            wanted.insert(s.0);
-        }
-    }
-    wanted.extend(paths(&pairs, at));
-    let mut lines = Vec::new();
-    for &(a, b) in &wanted {
-        let [down, up] = &pairs[&(a, b)];
-        let sum = |m: &BTreeMap<Via, f64>| m.values().fold(0.0, |a, b| a + b);
-        let (from, to, there, back) =
-            if sum(down) >= sum(up) { (a, b, down, up) } else { (b, a, up, down) };
-        let via = there.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|v| *v.0);
-        lines.push(OverviewLine { from, to, there: sum(there), back: sum(back), via, calls: 0 });
-    }
-    let share = wanted.iter().map(|e| size(&pairs[e])).fold(0.0, |a, b| a + b) / f64::max(all, 1.0);
-    (lines, share)
-}
-
-/// The pairs on the widest ways from each source to a sink: of the widest ones the shortest.
-fn paths(
-    pairs: &BTreeMap<(usize, usize), [BTreeMap<Via, f64>; 2]>,
-    at: &BTreeMap<&Place, usize>,
-) -> Vec<(usize, usize)> {
-    let is_sink = |i: usize| {
-        at.iter().any(|(p, n)| *n == i && matches!(p, Place::Outside(Outside::Output(_))))
-    };
-    let mut directed: Vec<(f64, usize, usize)> = Vec::new();
-    for (&(a, b), [down, up]) in pairs {
-        directed.extend([(weight(down), a, b), (weight(up), b, a)].iter().filter(|d| d.0 > 0.0));
-    }
-    directed.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    let mut found = Vec::new();
-    let sources = at.iter().filter(|(p, _)| matches!(p, Place::Outside(Outside::Input(_))));
-    for (_, &source) in sources {
-        // With more and more edges, the widest first, until there is a way.
-        for count in 1..=directed.len() {
-            let mut from: BTreeMap<usize, usize> = BTreeMap::from([(source, source)]);
-            let mut queue = std::collections::VecDeque::from([source]);
-            let mut end = None;
-            while let Some(here) = queue.pop_front().filter(|_| end.is_none()) {
-                for &(_, _, next) in directed[..count].iter().filter(|d| d.1 == here) {
-                    if let std::collections::btree_map::Entry::Vacant(new) = from.entry(next) {
-                        new.insert(here);
-                        queue.push_back(next);
-                        end = end.or(is_sink(next).then_some(next));
-                    }
-                }
-            }
-            let Some(mut here) = end else { continue };
-            while here != source {
-                let before = from[&here];
-                found.push((here.min(before), here.max(before)));
-                here = before;
-            }
-            break;
-        }
-    }
-    found
-}
-
-/// A box that no data of a caller reaches hangs on the one that calls it most.
-fn add_calls(
-    calls: &BTreeMap<(Place, Place), i64>,
-    at: &BTreeMap<&Place, usize>,
-    lines: &mut Vec<OverviewLine>,
-) {
-    for (place, &to) in at {
-        let callers = calls.iter().filter(|((a, b), _)| b == *place && at.contains_key(a));
-        let most = callers.max_by_key(|c| *c.1);
-        if let Some(((caller, _), &calls)) = most
-            && matches!(place, Place::Function(_))
-            && !lines.iter().any(|l| l.to == to || l.back > 0.0 && l.from == to)
-        {
-            let from = at[caller];
-            if !lines.iter().any(|l| (l.from, l.to) == (to, from) || (l.from, l.to) == (from, to)) {
-                lines.push(OverviewLine { from, to, there: 0.0, back: 0.0, via: None, calls });
-            }
-        }
-    }
 }

@@ -76,15 +76,6 @@ const EVERYWHERE: &[&str] = &[
     "errno_location",
     "tls_get_addr",
     "stack_chk",
-    "malloc",
-    "calloc",
-    "realloc",
-    "free",
-    "cfree",
-    "int_malloc",
-    "int_free",
-    "int_realloc",
-    "sysmalloc",
     "sysfree",
     "systrim",
     "unlink_chunk",
@@ -100,13 +91,8 @@ const EVERYWHERE: &[&str] = &[
     "munmap",
     "mremap",
     "madvise",
-    "operator new",
-    "operator delete",
     "Znwm",
     "ZdlPv",
-    "rust_alloc",
-    "rust_dealloc",
-    "rust_realloc",
     "rdl_alloc",
     "rdl_dealloc",
     "rdl_realloc",
@@ -137,7 +123,7 @@ const EVERYWHERE: &[&str] = &[
     "x86.get_pc",
 ];
 
-/// Functions that allocate: a function with most of its steps below them is a wrapper.
+/// And functions that allocate: a function with most of its steps below them is a wrapper.
 const ALLOCATORS: &[&str] = &[
     "malloc",
     "calloc",
@@ -258,6 +244,7 @@ pub fn never_kept(name: &str, image: Option<&str>) -> bool {
         || among(name.trim_start_matches('_'), START_UP)
         || among(short, START_UP)
         || among(short, EVERYWHERE)
+        || among(short, ALLOCATORS)
 }
 
 pub fn allocates(name: &str) -> bool {

@@ -2,7 +2,7 @@
 //! later.
 
 use super::facts::Outside;
-use super::fold::{Edges, Place, Sum, weight};
+use super::fold::{Edges, Place, Sum, weight_of};
 use std::collections::BTreeMap;
 
 /// What an inversion of two boxes in time costs, as a share of all bytes.
@@ -24,7 +24,7 @@ pub fn sort(boxes: &mut Vec<Place>, edges: &Edges, sums: &BTreeMap<Place, Sum>) 
     boxes.sort_by(|a, b| when(a).total_cmp(&when(b)).then(a.cmp(b)));
     let n = boxes.len();
     let mut up = vec![vec![0.0; n]; n];
-    let bytes = |a: &Place, b: &Place| edges.get(&(a.clone(), b.clone())).map_or(0.0, weight);
+    let bytes = |a: &Place, b: &Place| edges.get(&(a.clone(), b.clone())).map_or(0.0, weight_of);
     let mut all = 0.0;
     for a in 0..n {
         for b in 0..n {

@@ -70,6 +70,9 @@ pub fn short_name(name: &str) -> String {
         Some((bare, file)) if file.ends_with(')') && !bare.contains(['<', '(']) => bare,
         _ => name,
     };
+    // What GCC makes of a function: a part of it, or one with fewer arguments.
+    let made = [".isra.", ".part.", ".constprop."].into_iter().filter_map(|word| name.find(word));
+    let name = &name[..made.min().filter(|at| *at > 0).unwrap_or(name.len())];
     // Of functions without symbols: `libz.so.1.2.13+0x1234`.
     if let Some((file, offset)) = name.rsplit_once("+0x")
         && let Some((stem, _)) = file.split_once(".so")
@@ -114,6 +117,12 @@ pub fn distinct_name(name: &str) -> String {
     }
 }
 
+/// A file with the folder that it is in.
+pub fn with_folder(path: &str) -> String {
+    let parts: Vec<&str> = path.rsplitn(3, '/').take(2).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::short_name;
@@ -137,6 +146,7 @@ mod tests {
             ("<core::iter::Map<I,F> as core::iter::Iterator>::next", "Map::next"),
             ("w::count", "w::count"),
             ("check (file.c)", "check"),
+            ("handle_compress.isra.0", "handle_compress"),
         ] {
             assert_eq!(short_name(long), short);
         }

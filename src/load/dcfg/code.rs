@@ -51,6 +51,8 @@ pub struct Code<'a> {
     pub(super) steps: Vec<Vec<Vec<InstructionId>>>,
     /// Blocks of which the ELF files have other code than the graph says.
     pub mismatches: Vec<(u64, u64)>,
+    /// Blocks that were compared with the ELF files.
+    pub compared: u64,
 }
 
 /// How many there are in the processes before.
@@ -130,6 +132,7 @@ impl<'a> Code<'a> {
             of_node: graph.processes.iter().map(|p| vec![None; p.nodes.len()]).collect(),
             steps: graph.processes.iter().map(|p| vec![Vec::new(); p.nodes.len()]).collect(),
             mismatches: Vec::new(),
+            compared: 0,
         }
     }
 
@@ -237,6 +240,7 @@ impl<'a> Code<'a> {
             found.push((at, decoded));
             at = at.wrapping_add(size);
         }
+        self.compared += 1;
         let length = at.wrapping_sub(n.address);
         if found.len() as u64 != n.instructions || (n.size > 0 && length != n.size) {
             self.mismatches.push((n.id, n.address));

@@ -166,6 +166,12 @@ fn walk_and_write(
 /// Says where the ELF files given are not what the graph is of.
 fn say_what_differs(code: &Code, with_trace: bool, load: &mut Load) -> Result<(), BuildError> {
     if let Some(&(block, address)) = code.mismatches.first() {
+        let (other, all) = (code.mismatches.len() as u64, code.compared);
+        load.compare_elf(other, all, || {
+            format!(
+                "{other} of {all} blocks have other instructions in the ELF file, the first at {address:#x}"
+            )
+        })?;
         load.problem(Diagnostic {
             severity: Severity::Warning,
             code: "dcfg-code",

@@ -34,6 +34,10 @@ pub struct Instructions<'s> {
     decoder: Option<Box<dyn Decoder>>,
     /// Addresses in a function of an ELF file.
     known: u64,
+    /// Instructions whose line the trace and the ELF files tell, and of them those where it is
+    /// another one. Names are no proof: they can be written in several ways.
+    compared: u64,
+    other: u64,
 }
 
 impl<'s> Instructions<'s> {
@@ -47,6 +51,8 @@ impl<'s> Instructions<'s> {
             by_number: FxHashMap::default(),
             decoder: first.map(|l| decoder(l.image.isa, l.image.big_endian_code)),
             known: 0,
+            compared: 0,
+            other: 0,
         }
     }
 
@@ -75,11 +81,14 @@ impl<'s> Instructions<'s> {
         self.names.len()
     }
 
-    /// An error if there are ELF files, and nothing of the trace is in them.
-    pub fn check_elf(&self) -> Result<(), BuildError> {
+    /// An error if there are ELF files, and nothing of the trace is in them, or not as it says.
+    pub fn check_elf(&self, load: &Load) -> Result<(), BuildError> {
         let images = self.space.images();
         if images.is_empty() || self.known > 0 {
-            return Ok(());
+            let (other, all) = (self.other, self.compared);
+            let what =
+                || format!("{other} of {all} instructions are of other lines in the ELF file");
+            return load.compare_elf(other, all, what);
         }
         let first = self.list.first().map_or(0, |i| i.address);
         let names: Vec<_> = images.iter().map(|l| l.image.path.display().to_string()).collect();
@@ -157,7 +166,7 @@ impl<'s> Instructions<'s> {
 
     /// Notes where the trace and an ELF file differ.
     fn compare(
-        &self,
+        &mut self,
         said: &StaticInstruction,
         symbol: Option<FunctionRef>,
         found: Option<&(String, u32)>,
@@ -165,6 +174,10 @@ impl<'s> Instructions<'s> {
         load: &mut Load,
     ) -> Result<(), BuildError> {
         let address = said.address;
+        let line = found.zip(said.line).map(|((_, of_elf), line)| (*of_elf, line));
+        let other_line = line.filter(|(of_elf, line)| of_elf != line);
+        self.compared += u64::from(line.is_some());
+        self.other += u64::from(other_line.is_some());
         let mut warn = |code, message, remedy| {
             let (severity, position) = (Severity::Warning, at.to_string());
             load.problem(Diagnostic { severity, code, message, position, remedy })
@@ -181,9 +194,7 @@ impl<'s> Instructions<'s> {
                 warn("elf-function", message, remedy)?;
             }
         }
-        if let (Some((_, of_elf)), Some(line)) = (found, said.line)
-            && *of_elf != line
-        {
+        if let Some((of_elf, line)) = other_line {
             let message = format!(
                 "the trace says that {address:#x} is of line {line}, the ELF file of line {of_elf}"
             );

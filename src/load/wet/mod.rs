@@ -208,7 +208,7 @@ impl Filler<'_, '_, '_> {
         if let Some(value) = self.value.take() {
             value.finish()?;
         }
-        self.instructions.check_elf()?;
+        self.instructions.check_elf(self.load)?;
         Ok(whole)
     }
 

@@ -25,11 +25,16 @@ pub struct Functions<'a> {
     high: FxHashMap<u32, FunctionId>,
     numbers: Vec<TraceFunction>,
     /// Functions that are in no map.
-    unmapped: usize,
+    unmapped: u64,
+    /// Of them those whose number is one of the program, not of a library.
+    outside: u64,
 }
 
 /// Numbers below are looked up without hashing.
 const LOW: u32 = 1 << 16;
+
+/// Functions of shared libraries have the library's number in the bits from this one on.
+const LIBRARY: u32 = 24;
 
 impl<'a> Functions<'a> {
     pub fn new(space: &'a AddressSpace) -> Functions<'a> {
@@ -45,6 +50,7 @@ impl<'a> Functions<'a> {
             high: FxHashMap::default(),
             numbers: Vec::new(),
             unmapped: 0,
+            outside: 0,
         }
     }
 
@@ -68,6 +74,7 @@ impl<'a> Functions<'a> {
             },
             None => {
                 self.unmapped += 1;
+                self.outside += u64::from(number >> LIBRARY == 0);
                 self.names.number(number)
             }
         };
@@ -89,9 +96,8 @@ impl<'a> Functions<'a> {
             let map = self.maps.get(map as usize)?;
             Some((map.image, *map.functions.get(number.checked_sub(1)? as usize)?))
         };
-        // Functions of shared libraries have the library's number in the bits from 24 on.
-        let library = number >> 24;
-        of(0, number).or_else(|| of(library, number & 0xff_ffff).filter(|_| library > 0))
+        let library = number >> LIBRARY;
+        of(0, number).or_else(|| of(library, number & ((1 << LIBRARY) - 1)).filter(|_| library > 0))
     }
 
     /// Fills `function_symbol`, `function_name` and `trace_function`; gives how many were met.
@@ -112,6 +118,11 @@ impl<'a> Functions<'a> {
             };
             load.problem(warning("xray-no-map", message.into(), remedy))?;
         } else if self.unmapped > 0 {
+            let all = self.numbers.iter().filter(|f| f.number >> LIBRARY == 0).count() as u64;
+            let outside = self.outside;
+            load.compare_elf(outside, all, || {
+                format!("{outside} of {all} functions that ran are not in the program's instrumentation map")
+            })?;
             let message = format!(
                 "{} functions of the log are not in the program's instrumentation map",
                 self.unmapped

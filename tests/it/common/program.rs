@@ -64,7 +64,12 @@ pub struct Access {
 }
 
 pub struct Step {
+    /// From 0.
+    pub thread: usize,
     pub pc: u64,
+    pub code: Vec<u8>,
+    /// The stack pointer behind the step, that of a handler if a signal came.
+    pub sp: u64,
     pub accesses: Vec<Access>,
 }
 
@@ -149,24 +154,9 @@ impl Program {
             if random.chance(10) {
                 t = random.below(threads as u64) as usize;
             }
-            let thread = &mut state[t];
-            let insn = &self.code[&thread.pc];
-            let accesses = thread.step(self, insn, random);
-            write!(log, "{time} cpu{t} {:x} ", accesses.pc).unwrap();
-            insn.bytes.iter().for_each(|b| write!(log, "{b:02x}").unwrap());
-            write!(log, " \"\" rsp={:x}", thread.sp).unwrap();
-            for a in &accesses.accesses {
-                write!(
-                    log,
-                    " [M:{} {:x} {}]",
-                    if a.is_write { 'W' } else { 'R' },
-                    a.address,
-                    a.size
-                )
-                .unwrap();
-            }
-            log.push('\n');
-            list.push(accesses);
+            let step = state[t].step(t, self, random);
+            giano(&mut log, time, &step);
+            list.push(step);
         }
         (log, list)
     }
@@ -231,6 +221,18 @@ impl Program {
         }
         file
     }
+}
+
+/// A line of Giano's format.
+fn giano(log: &mut String, time: usize, step: &Step) {
+    write!(log, "{time} cpu{} {:x} ", step.thread, step.pc).unwrap();
+    step.code.iter().for_each(|b| write!(log, "{b:02x}").unwrap());
+    write!(log, " \"\" rsp={:x}", step.sp).unwrap();
+    for a in &step.accesses {
+        let kind = if a.is_write { 'W' } else { 'R' };
+        write!(log, " [M:{kind} {:x} {}]", a.address, a.size).unwrap();
+    }
+    log.push('\n');
 }
 
 /// rax, rcx, rdx, rbx, rbp, rsi, rdi
@@ -319,8 +321,9 @@ impl Thread {
         Thread { pc, sp, frames: Vec::new(), interrupted: None }
     }
 
-    fn step(&mut self, program: &Program, insn: &Insn, random: &mut Random) -> Step {
+    fn step(&mut self, thread: usize, program: &Program, random: &mut Random) -> Step {
         let pc = self.pc;
+        let insn = &program.code[&pc];
         let next = pc + insn.bytes.len() as u64;
         let mut accesses = Vec::new();
         let access = |is_write, address, size| Access { is_write, address, size, control: false };
@@ -385,7 +388,7 @@ impl Thread {
             }
             _ => {}
         }
-        Step { pc, accesses }
+        Step { thread, pc, code: insn.bytes.clone(), sp: self.sp, accesses }
     }
 }
 

@@ -9,11 +9,12 @@ use std::process::{Command, Output};
 use std::sync::Mutex;
 
 /// Tool, Debian's package, what is tested with it.
-pub const TOOLS: [(&str, &str, &str); 28] = [
+pub const TOOLS: [(&str, &str, &str); 30] = [
     ("valgrind", "valgrind", "recordings by lackey; counts of callgrind"),
     ("callgrind_annotate", "valgrind", "exports for callgrind"),
     ("pkg-config", "pkg-config", "the recorder for valgrind"),
     ("strace", "strace", "bytes of system calls of recorded programs"),
+    ("bzip2", "bzip2", "the README's first commands"),
     ("gcc", "gcc", "programs that are recorded"),
     ("g++", "g++", "programs that are recorded"),
     ("clang-19", "clang-19", "programs that are recorded; XRay"),
@@ -37,6 +38,7 @@ pub const TOOLS: [(&str, &str, &str); 28] = [
     ("chromium", "chromium", "the page of the report in a browser"),
     ("python3", "python3", "exports in other programs"),
     ("rustc", "", "Rust programs that are recorded"),
+    ("script", "bsdutils", "what is shown at a terminal"),
     ("timeout", "coreutils", "core files of CSI programs"),
 ];
 

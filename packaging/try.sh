@@ -1,0 +1,55 @@
+#!/bin/sh
+# Tries a tarball and a Debian package of packaging/package.sh in a root of its own, which has Debian's packages and nothing of this machine:
+# packaging/try.sh FOLDER. Needs root, apt and its keyring; some 120 MB are fetched.
+set -eu
+folder=$(cd "$1" && pwd)
+work=$(mktemp -d)
+root=$work/root
+end() {
+    umount "$root/proc" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap end EXIT
+mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$root"
+: > "$work/status"
+cat > "$work/debian.sources" <<END
+Types: deb
+URIs: http://deb.debian.org/debian
+Suites: ${SUITE:-bookworm}
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+END
+apt() {
+    apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$work" -o Dir::State::lists="$work/lists" \
+        -o Dir::Cache="$work/cache" -o Dir::State::status="$work/status" -o APT::Sandbox::User=root "$@"
+}
+apt update
+apt -y --no-install-recommends --download-only install bash coreutils dash grep sed gzip tar findutils bzip2 man-db libc-bin diffutils \
+    libstdc++6 valgrind gcc libc6-dev pkg-config graphviz >/dev/null
+for package in "$work"/cache/archives/*.deb "$folder"/addfg_*.deb; do
+    dpkg-deb -x "$package" "$root"
+done
+mkdir -p "$root/opt"
+tar -C "$root/opt" -xzf "$folder"/addfg-*-linux.tar.gz
+mkdir -p "$root/proc" "$root/dev" "$root/root" "$root/tmp"
+mount -t proc proc "$root/proc"
+mknod -m 666 "$root/dev/null" c 1 3
+mknod -m 666 "$root/dev/urandom" c 1 9
+# What the packages do when they are installed.
+chroot "$root" ldconfig
+chroot "$root" dot -c
+for program in /usr/bin/addfg "/$(cd "$root" && ls -d opt/addfg-*/bin/addfg)"; do
+    echo "== $program"
+    chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin /bin/sh -ec '
+        cd "$(mktemp -d)"
+        program=$1
+        examples=${program%/bin/addfg}/share/doc/addfg/examples
+        "$program" build "$examples/jpeg/jpeg.log.xz" --elf "$examples/jpeg/jpeg"
+        "$program" graph jpeg.duckdb -o jpeg.svg
+        "$program" sql jpeg.duckdb @hot_functions 3
+        "$program" record -- bzip2 -k -c jpeg.svg >jpeg.bz2
+        "$program" graph bzip2.duckdb -o bzip2.svg
+        grep -q "of the steps" jpeg.svg && grep -q stdout bzip2.svg
+        man -l "${program%/bin/addfg}/share/man/man1/addfg-record.1.gz" | head -n 4
+    ' sh "$program"
+done

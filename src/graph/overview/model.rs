@@ -1,0 +1,64 @@
+//! An overview: boxes from top to bottom, and the lines between them.
+
+use crate::graph::model::Via;
+use crate::id::FunctionId;
+
+/// What a box is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoxRole {
+    Function,
+    /// A source file, or an image: all of its functions.
+    File,
+    /// Where data comes from.
+    Source,
+    /// Where it goes to.
+    Sink,
+    /// Constants and initial data.
+    Constants,
+}
+
+#[derive(Clone, Debug)]
+pub struct OverviewBox {
+    pub role: BoxRole,
+    /// The function, or one of the file.
+    pub function: Option<FunctionId>,
+    /// Short; hostile text.
+    pub name: String,
+    /// As the database has it; hostile text.
+    pub full: String,
+    pub steps: i64,
+    pub calls: i64,
+    /// Functions that are counted with it, and the two with the most steps; hostile text.
+    pub helpers: usize,
+    pub largest: Vec<String>,
+}
+
+/// What goes between two parts.
+#[derive(Clone, Debug)]
+pub struct OverviewLine {
+    pub from: usize,
+    pub to: usize,
+    /// Bytes there and back by what they go through; none: calls.
+    pub there: f64,
+    pub back: f64,
+    pub via: Option<Via>,
+    /// Of a line of calls.
+    pub calls: i64,
+}
+
+/// A picture of the whole run.
+#[derive(Clone, Debug, Default)]
+pub struct Overview {
+    pub program: String,
+    /// From top to bottom.
+    pub parts: Vec<OverviewBox>,
+    pub lines: Vec<OverviewLine>,
+    pub steps: i64,
+    /// Of the run: functions that ran.
+    pub functions: usize,
+    /// Steps of start-up and of the dynamic linker, in no box.
+    pub start_up: i64,
+    /// Share of the bytes between boxes that is drawn.
+    pub drawn: f64,
+    pub problems: Vec<String>,
+}

@@ -1,0 +1,301 @@
+//! Which call instances a set of functions has, and how it is entered.
+
+use super::super::error::{ReplayError, slot};
+use super::super::window::column;
+use crate::id::{CallId, FunctionId, ThreadId};
+use duckdb::Connection;
+use duckdb::arrow::array::{Array, BooleanArray, Int32Array, Int64Array};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// Whether what the functions of a set call belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callees {
+    Outside,
+    /// To any depth.
+    Inside,
+}
+
+/// From outside into the set, up to where control is back.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub call: CallId,
+    pub function: FunctionId,
+    /// None: nothing of the run called it.
+    pub caller: Option<FunctionId>,
+    pub thread: ThreadId,
+    /// First and last step, inclusive.
+    pub first: i64,
+    pub last: i64,
+    /// Those in the set.
+    pub steps: u64,
+    /// It had not come back when the run ended.
+    pub is_open: bool,
+    /// It came from a call out of the set, while another entry was not back yet.
+    pub is_nested: bool,
+}
+
+/// Number of an entry, from 1; 0 outside of the set.
+pub type EntryNumber = u32;
+
+/// A call instance as the database has it.
+#[derive(Clone, Copy)]
+struct Call {
+    function: FunctionId,
+    from: Option<CallId>,
+    thread: ThreadId,
+    is_stub: bool,
+    is_open: bool,
+    first: i64,
+    last: i64,
+    steps: u64,
+}
+
+/// What a call instance is to a set.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    entry: EntryNumber,
+    /// Something of the set is on its stack.
+    below: bool,
+}
+
+/// Steps that follow one another, of one entry, or of one function outside of the set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub start: i64,
+    pub entry: EntryNumber,
+    /// None in the set.
+    pub function: Option<FunctionId>,
+    pub thread: ThreadId,
+}
+
+/// The run by entries into a set.
+#[derive(Default)]
+pub struct Members {
+    pub entries: Vec<Entry>,
+    /// Functions of the set that ran.
+    pub functions: BTreeSet<FunctionId>,
+    spans: Vec<Span>,
+    /// By [`Members::bucket`]: the last span that begins at or before the first step of the bucket.
+    buckets: Vec<usize>,
+    /// By bucket: whether a step of it may be in the set.
+    has_members: Vec<bool>,
+    shift: u32,
+}
+
+const CALL: &str = "function_call";
+const FLOW: &str = "control_flow";
+
+/// An id in a column.
+fn id<T>(of: fn(i32) -> Option<T>, column: i32, what: &'static str) -> Result<T, ReplayError> {
+    of(column).ok_or(ReplayError::Missing { what, id: column.into() })
+}
+
+/// Where the run goes on in another thread: the first step, and the thread.
+fn switches(connection: &Connection) -> Result<Vec<(i64, ThreadId)>, ReplayError> {
+    const RUN: &str = "block_run";
+    let mut switches: Vec<(i64, ThreadId)> = Vec::new();
+    let sql = include_str!("../../../queries/report/cut_switches.sql");
+    let mut statement = connection.prepare(sql)?;
+    for batch in statement.query_arrow([])? {
+        let start = column::<Int64Array>(&batch, 0, RUN, "start_seq")?;
+        let thread = column::<Int32Array>(&batch, 1, RUN, "thread_id")?;
+        for i in 0..batch.num_rows() {
+            let thread = id(ThreadId::from_column, thread.value(i), "thread")?;
+            if switches.last().is_none_or(|last| last.1 != thread) {
+                switches.push((start.value(i), thread));
+            }
+        }
+    }
+    switches.sort_by_key(|switch| switch.0);
+    Ok(switches)
+}
+
+/// Intervals of a thread go on while other threads run: cuts them where it is another's turn.
+fn switched(intervals: &[Span], switches: &[(i64, ThreadId)]) -> Vec<Span> {
+    let mut of_thread: FxHashMap<ThreadId, Vec<Span>> = FxHashMap::default();
+    for span in intervals {
+        of_thread.entry(span.thread).or_default().push(*span);
+    }
+    let mut spans = Vec::with_capacity(intervals.len() + switches.len());
+    for (i, &(start, thread)) in switches.iter().enumerate() {
+        let Some(own) = of_thread.get(&thread) else { continue };
+        let end = switches.get(i + 1).map_or(i64::MAX, |next| next.0);
+        let first = own.partition_point(|span| span.start <= start).saturating_sub(1);
+        let turn = own[first..].iter().take_while(|span| span.start < end);
+        spans.extend(turn.map(|span| Span { start: span.start.max(start), ..*span }));
+    }
+    spans
+}
+
+/// All calls in order of their ids.
+fn read_calls(connection: &Connection) -> Result<Vec<Option<Call>>, ReplayError> {
+    let mut calls: Vec<Option<Call>> = Vec::new();
+    let sql = include_str!("../../../queries/report/cut_calls.sql");
+    let mut statement = connection.prepare(sql)?;
+    for batch in statement.query_arrow([])? {
+        let ids = |index| column::<Int32Array>(&batch, index, CALL, "an id");
+        let (call, function, from, thread) = (ids(0)?, ids(1)?, ids(2)?, ids(3)?);
+        let flag = |index| column::<BooleanArray>(&batch, index, CALL, "kind or ending");
+        let (is_stub, is_open) = (flag(4)?, flag(5)?);
+        let seq = |index| column::<Int64Array>(&batch, index, CALL, "a number of steps");
+        let (first, last, steps) = (seq(6)?, seq(7)?, seq(8)?);
+        for i in 0..batch.num_rows() {
+            let number = id(CallId::from_column, call.value(i), "call")?;
+            *slot(&mut calls, number.index(), "call")? = Some(Call {
+                function: id(FunctionId::from_column, function.value(i), "function")?,
+                from: from.is_valid(i).then(|| CallId::from_column(from.value(i))).flatten(),
+                thread: id(ThreadId::from_column, thread.value(i), "thread")?,
+                is_stub: is_stub.value(i),
+                is_open: is_open.value(i),
+                first: first.value(i),
+                last: last.value(i),
+                steps: u64::try_from(steps.value(i)).unwrap_or(0),
+            });
+        }
+    }
+    Ok(calls)
+}
+
+impl Members {
+    pub fn find(
+        connection: &Connection,
+        set: &BTreeSet<FunctionId>,
+        callees: Callees,
+    ) -> Result<Members, ReplayError> {
+        let mut members = Members::default();
+        let calls = read_calls(connection)?;
+        let places = members.place(&calls, set, callees);
+        members.read_spans(connection, &calls, &places)?;
+        members.index();
+        Ok(members)
+    }
+
+    /// Finds which calls are in the set, and by which entry.
+    fn place(
+        &mut self,
+        calls: &[Option<Call>],
+        set: &BTreeSet<FunctionId>,
+        callees: Callees,
+    ) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::with_capacity(calls.len());
+        for (i, call) in calls.iter().enumerate() {
+            let Some(call) = call else {
+                places.push(Place::default());
+                continue;
+            };
+            // Calls come before what they call.
+            let index = call.from.map(CallId::index);
+            let from = index.and_then(|from| places.get(from)).copied().unwrap_or_default();
+            let follows = callees == Callees::Inside || call.is_stub;
+            let is_member = set.contains(&call.function) || follows && from.entry > 0;
+            if is_member && from.entry == 0 {
+                let caller = index.and_then(|from| Some((*calls.get(from)?)?.function));
+                self.entries.push(Entry {
+                    call: CallId::at(i),
+                    function: call.function,
+                    caller,
+                    thread: call.thread,
+                    first: call.first,
+                    last: call.last,
+                    steps: 0,
+                    is_open: call.is_open,
+                    is_nested: from.below,
+                });
+            }
+            let mut entry = 0;
+            if is_member {
+                // There are fewer entries than calls.
+                entry = if from.entry > 0 { from.entry } else { self.entries.len() as u32 };
+                self.functions.insert(call.function);
+                let of = &mut self.entries[entry as usize - 1];
+                of.steps += call.steps;
+                // What a tail call becomes goes on behind the call that it replaced.
+                of.last = of.last.max(call.last);
+            }
+            places.push(Place { entry, below: is_member || from.below });
+        }
+        places
+    }
+
+    fn read_spans(
+        &mut self,
+        connection: &Connection,
+        calls: &[Option<Call>],
+        places: &[Place],
+    ) -> Result<(), ReplayError> {
+        let sql = include_str!("../../../queries/report/cut_intervals.sql");
+        let mut statement = connection.prepare(sql)?;
+        for batch in statement.query_arrow([])? {
+            let start = column::<Int64Array>(&batch, 0, FLOW, "start_seq")?;
+            let call = column::<Int32Array>(&batch, 1, FLOW, "call_id")?;
+            for i in 0..batch.num_rows() {
+                let index = CallId::from_column(call.value(i)).map(CallId::index);
+                let found = index.and_then(|i| Some(((*calls.get(i)?)?, places.get(i)?)));
+                let Some((call, place)) = found else { continue };
+                let function = (place.entry == 0).then_some(call.function);
+                let (entry, thread) = (place.entry, call.thread);
+                self.spans.push(Span { start: start.value(i), entry, function, thread });
+            }
+        }
+        // They are stored in this order.
+        if !self.spans.is_sorted_by_key(|span| span.start) {
+            self.spans.sort_by_key(|span| span.start);
+        }
+        let first = self.spans.first().map(|span| span.thread);
+        if self.spans.iter().any(|span| Some(span.thread) != first) {
+            self.spans = switched(&self.spans, &switches(connection)?);
+        }
+        self.spans.dedup_by(|next, last| Span { start: next.start, ..*last } == *next);
+        Ok(())
+    }
+
+    fn bucket(&self, seq: i64) -> usize {
+        let first = self.spans.first().map_or(0, |span| span.start);
+        usize::try_from(seq.saturating_sub(first) >> self.shift).unwrap_or(0)
+    }
+
+    /// Buckets of as many steps that there are four for each span at most.
+    fn index(&mut self) {
+        let (Some(first), Some(last)) = (self.spans.first(), self.spans.last()) else { return };
+        let steps = last.start.abs_diff(first.start) + 1;
+        while steps >> self.shift > 4 * self.spans.len() as u64 {
+            self.shift += 1;
+        }
+        let count = self.bucket(last.start) + 1;
+        let mut at = 0;
+        for bucket in 0..count {
+            // No more than the last step, which is one.
+            let begin = first.start.saturating_add((bucket as i64) << self.shift);
+            let end = begin.saturating_add(1 << self.shift);
+            while self.spans.get(at + 1).is_some_and(|next| next.start <= begin) {
+                at += 1;
+            }
+            self.buckets.push(at);
+            let mut spans = self.spans[at..].iter().take_while(|span| span.start < end);
+            self.has_members.push(spans.any(|span| span.entry > 0));
+        }
+    }
+
+    /// Whether a step may be in the set: a quick look.
+    #[inline]
+    pub fn may_have(&self, seq: i64) -> bool {
+        // What is behind the last bucket is in the span that begins last.
+        let bucket = self.bucket(seq).min(self.has_members.len().saturating_sub(1));
+        self.has_members.get(bucket).copied().unwrap_or(false)
+    }
+
+    /// The span of a step; None before the first.
+    #[inline]
+    pub fn span(&self, seq: i64) -> Option<&Span> {
+        let bucket = self.bucket(seq);
+        let low = *self.buckets.get(bucket.min(self.buckets.len().checked_sub(1)?))?;
+        let high = self.buckets.get(bucket + 1).map_or(self.spans.len(), |at| at + 1);
+        let behind = self.spans[low..high].partition_point(|span| span.start <= seq);
+        self.spans.get((low + behind).checked_sub(1)?).filter(|span| span.start <= seq)
+    }
+
+    pub fn entry(&self, number: EntryNumber) -> &Entry {
+        &self.entries[number as usize - 1]
+    }
+}

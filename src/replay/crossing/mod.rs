@@ -1,0 +1,505 @@
+//! What crosses the border of a set of functions: what it reads of what was written outside, and
+//! what outside reads of what it wrote, by entry into the set. `addfg cut` shows it.
+//!
+//! Communications inside one call instance never cross it, so that the stored communications
+//! between instances are all that there is to look at. They come in the order of their reads, and a
+//! byte is never read in an older version than before: to know which byte was read in which version
+//! already, the last version is enough.
+
+mod members;
+mod outside;
+
+pub use members::{Callees, Entry, Members};
+
+use super::bytes::ByteMap;
+use super::error::ReplayError;
+use super::places::{ByPage, Places};
+use super::window::column;
+use crate::id::{FunctionId, ProcessId, ThreadId};
+use duckdb::arrow::array::{Array, Int32Array, Int64Array, UInt64Array};
+use duckdb::{Connection, params};
+use members::{EntryNumber, Span};
+use outside::Unwritten;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    In,
+    Out,
+}
+
+/// What one entry exchanges, or all together, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// Read of what was written outside, each read counted.
+    pub bytes_in: u64,
+    /// Of it each byte of each write once per entry: what must be sent in if nothing stays there.
+    pub unique_in: u64,
+    /// Of that what no entry read before: what must be sent in if everything stays there.
+    pub new_in: u64,
+    /// Of `bytes_in` what was written while the entry was inside.
+    pub came_back: u64,
+    /// Read outside of what the entry wrote.
+    pub bytes_out: u64,
+    /// Each byte of each write once: what must be sent out.
+    pub unique_out: u64,
+    /// Of `bytes_out` what was read while the entry was inside.
+    pub went_out: u64,
+    /// Read of what entries before it wrote: state that the set keeps.
+    pub kept: u64,
+}
+
+/// Sums of what crosses one way: from or to a function, or through a piece of storage.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum {
+    pub bytes: u64,
+    /// As in [`Exchange`]; what several functions read is of the one that reads first.
+    pub unique_bytes: u64,
+    /// Different bytes of storage.
+    pub addresses: u64,
+}
+
+/// Who is on the other side.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Partner {
+    Function(FunctionId),
+    /// A pseudo-function, for bytes that no step wrote.
+    Source(String),
+}
+
+/// Storage that data crosses through.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Object {
+    Registers,
+    Variable(String),
+    /// A range of bytes without a name: via, first and last byte.
+    Buffer {
+        via: String,
+        first: u64,
+        last: u64,
+    },
+}
+
+/// What crosses the border.
+#[derive(Default)]
+pub struct Crossing {
+    /// By entry, in their order.
+    pub entries: Vec<Exchange>,
+    /// Different bytes of storage, in and out.
+    pub addresses_in: u64,
+    pub addresses_out: u64,
+    pub flows: BTreeMap<(Direction, Partner, String), Sum>,
+    pub objects: BTreeMap<(Direction, Object), Sum>,
+}
+
+/// Steps whose communications are fetched at a time.
+const WINDOW: i64 = 1 << 24;
+
+/// What was last read of a byte: in which version, by which entry, and who wrote or read it.
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    /// Number of the writing step; below 0 for what no step wrote; 0: not read yet.
+    version: i64,
+    entry: EntryNumber,
+    partner: u32,
+}
+
+/// Bytes of a buffer that stand together.
+#[derive(Clone, Copy, Default)]
+struct Granule {
+    first: u64,
+    last: u64,
+    sum: Sum,
+}
+
+/// Bytes that a granule has, and that may lie between two bytes of one buffer.
+const GRANULE: u64 = 16;
+
+/// One way of crossing.
+#[derive(Default)]
+struct Side {
+    memory: FxHashMap<ProcessId, ByteMap<Mark, 256>>,
+    registers: FxHashMap<ThreadId, ByteMap<Mark, 64>>,
+    /// Versions that entries which are not back yet have read before another entry read the byte.
+    before: FxHashMap<(EntryNumber, Place, u64), i64>,
+    /// Partners of bytes that have had several.
+    several: FxHashSet<(u32, Place, u64)>,
+    flows: FxHashMap<(u32, u32), Sum>,
+    variables: FxHashMap<u32, Sum>,
+    buffers: FxHashMap<(u32, ProcessId, u64), Granule>,
+    addresses: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Memory(ProcessId),
+    Register(ThreadId),
+}
+
+/// A communication that crosses.
+struct Crossed {
+    read_seq: i64,
+    version: i64,
+    entry: EntryNumber,
+    partner: u32,
+    place: Place,
+    address: u64,
+    bytes: u64,
+}
+
+/// What bytes of a communication are: read in this version by this entry for the first time, by any
+/// entry, and at all.
+#[derive(Clone, Copy, Default)]
+struct News {
+    unique: u64,
+    new: u64,
+    addresses: u64,
+    of_partner: u64,
+}
+
+impl Side {
+    fn look(&mut self, members: &Members, c: &Crossed) -> News {
+        let Side { memory, registers, before, several, .. } = self;
+        let mut news = News::default();
+        let mut address = c.address;
+        let mut take = |mark: &mut Mark| {
+            let at = address;
+            address = address.wrapping_add(1);
+            let fresh = mark.version == 0;
+            news.addresses += u64::from(fresh);
+            if fresh {
+                news.of_partner += 1;
+            } else if mark.partner != c.partner {
+                several.insert((mark.partner, c.place, at));
+                news.of_partner += u64::from(several.insert((c.partner, c.place, at)));
+            }
+            let newer = mark.version != c.version;
+            news.new += u64::from(newer);
+            let mut unique = newer;
+            if !newer && mark.entry != c.entry {
+                unique = before.get(&(c.entry, c.place, at)) != Some(&c.version);
+            }
+            if mark.entry != c.entry
+                && mark.entry > 0
+                && members.entry(mark.entry).last >= c.read_seq
+            {
+                before.insert((mark.entry, c.place, at), mark.version);
+            }
+            news.unique += u64::from(unique);
+            *mark = Mark { version: c.version, entry: c.entry, partner: c.partner };
+        };
+        match c.place {
+            Place::Memory(process) => {
+                memory.entry(process).or_default().visit(c.address, c.bytes, &mut take);
+            }
+            Place::Register(thread) => {
+                registers.entry(thread).or_default().visit(c.address, c.bytes, &mut take);
+            }
+        }
+        self.addresses += news.addresses;
+        news
+    }
+
+    fn buffer(&mut self, via: u32, process: ProcessId, c: &Crossed, sum: Sum) {
+        let last = c.address.saturating_add(c.bytes.max(1) - 1);
+        let granule = self.buffers.entry((via, process, c.address / GRANULE)).or_insert(Granule {
+            first: c.address,
+            last,
+            sum: Sum::default(),
+        });
+        granule.first = granule.first.min(c.address);
+        granule.last = granule.last.max(last);
+        granule.sum.add(sum);
+    }
+}
+
+impl Sum {
+    fn add(&mut self, other: Sum) {
+        self.bytes += other.bytes;
+        self.unique_bytes += other.unique_bytes;
+        self.addresses += other.addresses;
+    }
+}
+
+/// A kind of communications.
+#[derive(Clone, Copy)]
+struct Kind {
+    is_register: bool,
+    bytes: u64,
+}
+
+struct Finder<'a> {
+    members: &'a Members,
+    places: &'a Places,
+    processes: FxHashMap<ThreadId, ProcessId>,
+    kinds: FxHashMap<i32, Kind>,
+    unwritten: Unwritten,
+    entries: Vec<Exchange>,
+    sides: [Side; 2],
+    partners: Vec<Partner>,
+    partner_numbers: FxHashMap<Partner, u32>,
+    function_numbers: FxHashMap<FunctionId, u32>,
+    vias: Vec<String>,
+    /// By address: the number of its via, and of its variable.
+    known: ByPage<(u32, Option<u32>)>,
+}
+
+/// A row of `communication_row`.
+#[derive(Clone, Copy)]
+struct Row {
+    read_seq: i64,
+    write_seq: Option<i64>,
+    kind: i32,
+    address: u64,
+}
+
+impl Finder<'_> {
+    fn partner(&mut self, partner: Partner) -> u32 {
+        let next = self.partners.len() as u32;
+        let number = *self.partner_numbers.entry(partner.clone()).or_insert(next);
+        if number == next {
+            self.partners.push(partner);
+        }
+        number
+    }
+
+    fn function(&mut self, function: Option<FunctionId>) -> u32 {
+        let Some(id) = function else { return self.partner(Partner::Source("?".into())) };
+        if let Some(&number) = self.function_numbers.get(&id) {
+            return number;
+        }
+        let number = self.partner(Partner::Function(id));
+        self.function_numbers.insert(id, number);
+        number
+    }
+
+    /// Via and variable of memory.
+    fn storage(&mut self, address: u64) -> (u32, Option<u32>) {
+        let (places, vias) = (self.places, &mut self.vias);
+        self.known.find(places, address, || {
+            let via = places.at(false, address).0;
+            let number = vias.iter().position(|known| known == via).unwrap_or_else(|| {
+                vias.push(via.to_owned());
+                vias.len() - 1
+            });
+            // There are fewer than 2^32 of each: both are lists in memory.
+            (number as u32, places.variable(address).map(|variable| variable as u32))
+        })
+    }
+
+    fn row(&mut self, row: Row, reader: Option<&Span>) {
+        let writer = row.write_seq.and_then(|seq| self.members.span(seq));
+        let entry_of = |span: Option<&Span>| span.map_or(0, |span| span.entry);
+        let (reading, writing) = (entry_of(reader), entry_of(writer));
+        let (Some(reader), true) = (reader, reading > 0 || writing > 0) else { return };
+        let Some(&Kind { is_register, bytes }) = self.kinds.get(&row.kind) else { return };
+        if reading > 0 && writing > 0 {
+            if reading != writing {
+                self.entries[reading as usize - 1].kept += bytes;
+            }
+            return;
+        }
+        let place = if is_register {
+            Place::Register(reader.thread)
+        } else {
+            let process = self.processes.get(&reader.thread).copied();
+            Place::Memory(process.unwrap_or(ProcessId::FIRST))
+        };
+        let (direction, entry) =
+            if reading > 0 { (Direction::In, reading) } else { (Direction::Out, writing) };
+        let (version, partner) = match (direction, row.write_seq) {
+            (Direction::Out, _) => (row.write_seq.unwrap_or(0), self.function(reader.function)),
+            (_, Some(seq)) => (seq, self.function(writer.and_then(|span| span.function))),
+            (_, None) => self.unwritten_by(place, row),
+        };
+        let read_seq = row.read_seq;
+        let address = row.address;
+        let crossed = Crossed { read_seq, version, entry, partner, place, address, bytes };
+        self.add(direction, &crossed);
+    }
+
+    /// Version and partner of bytes that no step wrote.
+    fn unwritten_by(&mut self, place: Place, row: Row) -> (i64, u32) {
+        let (number, source) = match place {
+            Place::Memory(process) => self.unwritten.at(process, row.address),
+            Place::Register(_) => (0, None),
+        };
+        let name = match source {
+            Some(source) => self.unwritten.sources[source].clone(),
+            None => {
+                let at = self.places.at(matches!(place, Place::Register(_)), row.address).1;
+                self.places.name(at).to_owned()
+            }
+        };
+        (-1 - number as i64, self.partner(Partner::Source(name)))
+    }
+
+    fn add(&mut self, direction: Direction, c: &Crossed) {
+        let members = self.members;
+        let (first, last) = (members.entry(c.entry).first, members.entry(c.entry).last);
+        let exchange = &mut self.entries[c.entry as usize - 1];
+        let side = &mut self.sides[direction as usize];
+        let news = side.look(members, c);
+        let unique = match direction {
+            Direction::In => {
+                exchange.bytes_in += c.bytes;
+                exchange.unique_in += news.unique;
+                exchange.new_in += news.new;
+                exchange.came_back += if c.version >= first { c.bytes } else { 0 };
+                news.unique
+            }
+            Direction::Out => {
+                exchange.bytes_out += c.bytes;
+                exchange.unique_out += news.new;
+                exchange.went_out += if c.read_seq <= last { c.bytes } else { 0 };
+                news.new
+            }
+        };
+        let sum = Sum { bytes: c.bytes, unique_bytes: unique, addresses: news.addresses };
+        let of_partner = Sum { addresses: news.of_partner, ..sum };
+        match c.place {
+            Place::Register(_) => {
+                let side = &mut self.sides[direction as usize];
+                side.variables.entry(u32::MAX).or_default().add(sum);
+                side.flows.entry((c.partner, u32::MAX)).or_default().add(of_partner);
+            }
+            Place::Memory(process) => {
+                let (via, variable) = self.storage(c.address);
+                let side = &mut self.sides[direction as usize];
+                side.flows.entry((c.partner, via)).or_default().add(of_partner);
+                match variable {
+                    Some(variable) => side.variables.entry(variable).or_default().add(sum),
+                    None => side.buffer(via, process, c, sum),
+                }
+            }
+        }
+    }
+
+    fn window(
+        &mut self,
+        connection: &Connection,
+        (first, last): (i64, i64),
+    ) -> Result<(), ReplayError> {
+        const ROW: &str = "communication_row";
+        let sql = include_str!("../../../queries/report/cut_rows.sql");
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = Vec::new();
+        for batch in statement.query_arrow(params![first, last])? {
+            let read = column::<Int64Array>(&batch, 0, ROW, "read_seq")?;
+            let back = column::<Int64Array>(&batch, 1, ROW, "write_back")?;
+            let kind = column::<Int32Array>(&batch, 2, ROW, "kind_id")?;
+            let address = column::<UInt64Array>(&batch, 3, ROW, "address")?;
+            for i in 0..batch.num_rows() {
+                let read_seq = read.value(i);
+                let write_seq = back.is_valid(i).then(|| read_seq.saturating_sub(back.value(i)));
+                let may_have = |seq| self.members.may_have(seq);
+                if may_have(read_seq) || write_seq.is_some_and(may_have) {
+                    let (kind, address) = (kind.value(i), address.value(i));
+                    rows.push(Row { read_seq, write_seq, kind, address });
+                }
+            }
+        }
+        // Almost in order as they are stored.
+        rows.sort_by_key(|row| row.read_seq);
+        let mut reader: Option<(i64, Option<Span>)> = None;
+        for row in rows {
+            let span = match reader {
+                Some((seq, span)) if seq == row.read_seq => span,
+                _ => {
+                    self.unwritten.go_to(row.read_seq);
+                    self.members.span(row.read_seq).copied()
+                }
+            };
+            reader = Some((row.read_seq, span));
+            self.row(row, span.as_ref());
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Crossing {
+        let Finder { places, sides, partners, vias, entries, .. } = self;
+        let via = |number: u32| vias.get(number as usize).map_or("register", String::as_str);
+        let mut crossing = Crossing {
+            entries,
+            addresses_in: sides[0].addresses,
+            addresses_out: sides[1].addresses,
+            ..Crossing::default()
+        };
+        for (direction, side) in [Direction::In, Direction::Out].into_iter().zip(sides) {
+            for ((partner, number), sum) in side.flows {
+                let key = (direction, partners[partner as usize].clone(), via(number).to_owned());
+                crossing.flows.insert(key, sum);
+            }
+            for (variable, sum) in side.variables {
+                let object = match places.variables().get(variable as usize) {
+                    Some(variable) => Object::Variable(variable.name.clone()),
+                    None => Object::Registers,
+                };
+                crossing.objects.entry((direction, object)).or_default().add(sum);
+            }
+            let mut granules: Vec<_> = side.buffers.into_iter().collect();
+            granules.sort_unstable_by_key(|(key, granule)| (key.0, key.1, granule.first));
+            let joined = granules.chunk_by(|((a, p, _), x), ((b, q, _), y)| {
+                (a, p) == (b, q) && y.first <= x.last.saturating_add(GRANULE)
+            });
+            for buffer in joined {
+                let mut sum = Sum::default();
+                buffer.iter().for_each(|(_, granule)| sum.add(granule.sum));
+                let last = buffer.iter().map(|(_, granule)| granule.last).max().unwrap_or(0);
+                let ((number, ..), Granule { first, .. }) = buffer[0];
+                let object = Object::Buffer { via: via(number).to_owned(), first, last };
+                crossing.objects.entry((direction, object)).or_default().add(sum);
+            }
+        }
+        crossing
+    }
+}
+
+/// Goes through the stored communications once.
+pub fn crossing(
+    connection: &Connection,
+    members: &Members,
+    places: &Places,
+) -> Result<Crossing, ReplayError> {
+    let mut finder = Finder {
+        members,
+        places,
+        processes: FxHashMap::default(),
+        kinds: FxHashMap::default(),
+        unwritten: Unwritten::read(connection)?,
+        entries: vec![Exchange::default(); members.entries.len()],
+        sides: [Side::default(), Side::default()],
+        partners: Vec::new(),
+        partner_numbers: FxHashMap::default(),
+        function_numbers: FxHashMap::default(),
+        vias: Vec::new(),
+        known: ByPage::default(),
+    };
+    let mut statement = connection.prepare("SELECT thread_id, process_id FROM thread")?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        finder.processes.insert(r.get(0)?, r.get(1)?);
+    }
+    let sql = "SELECT kind_id, is_register, bytes FROM communication_kind";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        let bytes = super::error::size(r.get(2)?)?;
+        finder.kinds.insert(r.get(0)?, Kind { is_register: r.get(1)?, bytes: bytes.into() });
+    }
+    let bounds = "SELECT min(read_seq), max(read_seq) FROM communication_row";
+    let (first, last): (Option<i64>, Option<i64>) =
+        connection.query_row(bounds, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let (mut from, last) = (first.unwrap_or(0), last.unwrap_or(-1));
+    while from <= last {
+        let to = last.min(from.saturating_add(WINDOW - 1));
+        finder.window(connection, (from, to))?;
+        // Reads are as far from each other as their numbers say, which may be very far.
+        let sql = "SELECT min(read_seq) FROM communication_row WHERE read_seq > ?";
+        let next: Option<i64> = connection.query_row(sql, [to], |r| r.get(0))?;
+        let Some(next) = next else { break };
+        from = next;
+    }
+    Ok(finder.finish())
+}

@@ -1,0 +1,249 @@
+//! What the iterations of loops have to do with one another: which wrote what a later one reads,
+//! writes over or reads first, through which storage, and how many iterations lie between.
+
+use super::bytes::ByteMap;
+use super::cell::{Bytes, Space};
+use super::code::Code;
+use super::control::ControlFlow;
+use super::error::ReplayError;
+use super::nest::Nests;
+use super::places::{ByPage, Places};
+use super::resolve::Step;
+use super::writers::{Communication, Observer, observe};
+use crate::id::{InstructionId, ProcessId};
+use crate::text::words;
+use duckdb::Connection;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+words! {
+    /// What a later iteration does to what an earlier one did.
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum Conflict {
+        /// It reads what the earlier one wrote.
+        ReadAfterWrite = "read after write",
+        /// It writes over what the earlier one read.
+        WriteAfterRead = "write after read",
+        /// It writes over what the earlier one wrote.
+        WriteAfterWrite = "write after write",
+    }
+}
+
+/// Storage that a dependence goes through.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Storage {
+    Register(String),
+    Variable(String),
+    /// Memory without a name, by its via.
+    Memory(String),
+}
+
+/// Dependences between iterations of a loop through one piece of storage.
+#[derive(Clone, Copy, Debug)]
+pub struct Dependence {
+    /// Accesses of the later iterations.
+    pub count: u64,
+    pub bytes: u64,
+    /// The least and the most iterations between.
+    pub least: usize,
+    pub most: usize,
+}
+
+/// Dataflow between two instructions in a loop.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoopEdge {
+    /// Within an iteration.
+    pub inside: bool,
+    /// From one to a later: the least and the most iterations between; 0: never.
+    pub least: usize,
+    pub most: usize,
+    /// Through memory.
+    pub memory: bool,
+    /// A carried byte was not written again at its place by the instruction that had written it, in
+    /// the iteration that read it: it is no accumulator.
+    pub moves: bool,
+}
+
+/// A loop's dependences.
+#[derive(Default)]
+pub struct LoopDependences {
+    pub by_storage: BTreeMap<(Conflict, Storage), Dependence>,
+    /// By writing and reading instruction.
+    pub edges: BTreeMap<(InstructionId, InstructionId), LoopEdge>,
+}
+
+/// Who touched a byte last.
+#[derive(Clone, Copy, Default)]
+struct Touched {
+    /// Seqs; 0: nobody.
+    write: i64,
+    read: i64,
+}
+
+type EdgeKey = (usize, InstructionId, InstructionId);
+
+struct Gatherer<'a> {
+    nests: Nests<'a>,
+    places: &'a Places,
+    /// First byte, bytes and name of each register.
+    registers: Vec<(u64, u64, String)>,
+    storages: Vec<Storage>,
+    known: ByPage<usize>,
+    by_storage: FxHashMap<(usize, Conflict, usize), Dependence>,
+    edges: FxHashMap<EdgeKey, LoopEdge>,
+    /// By writing instruction: the edge and the place of what was read last of what it wrote in an
+    /// earlier iteration.
+    pending: FxHashMap<InstructionId, (EdgeKey, u64)>,
+    memory: FxHashMap<ProcessId, ByteMap<Touched, 256>>,
+    seq: i64,
+    instruction: Option<InstructionId>,
+}
+
+impl Gatherer<'_> {
+    fn storage(&mut self, bytes: Bytes) -> usize {
+        let (places, registers, storages) = (self.places, &self.registers, &mut self.storages);
+        let mut number = |storage: Storage| {
+            storages.iter().position(|known| *known == storage).unwrap_or_else(|| {
+                storages.push(storage);
+                storages.len() - 1
+            })
+        };
+        let address = bytes.first.address;
+        if bytes.first.space.is_register() {
+            let at = registers.partition_point(|(first, ..)| *first <= address);
+            let found = at.checked_sub(1).and_then(|i| registers.get(i));
+            let name = found.map_or_else(|| "?".to_owned(), |(.., name)| name.clone());
+            return number(Storage::Register(name));
+        }
+        self.known.find(places, address, || {
+            number(match places.variable(address) {
+                Some(variable) => Storage::Variable(places.variables()[variable].name.clone()),
+                None => Storage::Memory(places.at(false, address).0.to_owned()),
+            })
+        })
+    }
+
+    /// Notes a conflict with an earlier access, if an earlier iteration made it.
+    fn conflict(&mut self, conflict: Conflict, bytes: Bytes, earlier: i64) {
+        let Some(found) = self.nests.since(earlier).last().filter(|l| l.is_earlier(earlier)) else {
+            return;
+        };
+        let (number, distance) = (found.number, found.distance(earlier));
+        let storage = self.storage(bytes);
+        let new = Dependence { count: 0, bytes: 0, least: distance, most: distance };
+        let sum = self.by_storage.entry((number, conflict, storage)).or_insert(new);
+        sum.count += 1;
+        sum.bytes += u64::from(bytes.size);
+        sum.least = sum.least.min(distance);
+        sum.most = sum.most.max(distance);
+    }
+
+    fn edge(&mut self, c: &Communication, writer: InstructionId, seq: i64) {
+        let loops = self.nests.since(seq);
+        let Some((innermost, around)) = loops.split_last() else { return };
+        for outer in around {
+            self.edges.entry((outer.number, writer, c.read.instruction)).or_default().inside = true;
+        }
+        let key = (innermost.number, writer, c.read.instruction);
+        let edge = self.edges.entry(key).or_default();
+        edge.memory |= !c.bytes.first.space.is_register();
+        if !innermost.is_earlier(seq) {
+            edge.inside = true;
+            return;
+        }
+        let distance = innermost.distance(seq);
+        edge.least = if edge.least == 0 { distance } else { edge.least.min(distance) };
+        edge.most = edge.most.max(distance);
+        if !c.bytes.first.space.is_register() {
+            self.pending.insert(writer, (key, c.bytes.first.address));
+        }
+    }
+}
+
+impl Observer for Gatherer<'_> {
+    fn begin(&mut self, step: &Step) {
+        self.nests.begin(step);
+        self.seq = step.seq;
+        self.instruction = Some(step.instruction);
+    }
+
+    fn communication(&mut self, c: &Communication) {
+        if let Space::Memory(process) = c.bytes.first.space {
+            let seq = c.read.seq;
+            let map = self.memory.entry(process).or_default();
+            map.visit(c.bytes.first.address, c.bytes.size.into(), |byte| byte.read = seq);
+        }
+        let Some(write) = c.write.filter(|w| w.access.thread == c.read.thread) else { return };
+        self.edge(c, write.access.instruction, write.access.seq);
+        self.conflict(Conflict::ReadAfterWrite, c.bytes, write.access.seq);
+    }
+
+    fn write(&mut self, bytes: Bytes) -> u32 {
+        let Space::Memory(process) = bytes.first.space else { return 0 };
+        if let Some((key, address)) = self.instruction.and_then(|i| self.pending.remove(&i))
+            && address != bytes.first.address
+            && let Some(edge) = self.edges.get_mut(&key)
+        {
+            edge.moves = true;
+        }
+        let (mut read, mut written) = (0, 0);
+        let seq = self.seq;
+        let map = self.memory.entry(process).or_default();
+        map.visit(bytes.first.address, bytes.size.into(), |byte| {
+            read = read.max(byte.read);
+            written = written.max(byte.write);
+            *byte = Touched { write: seq, read: 0 };
+        });
+        if read > 0 {
+            self.conflict(Conflict::WriteAfterRead, bytes, read);
+        }
+        if written > 0 {
+            self.conflict(Conflict::WriteAfterWrite, bytes, written);
+        }
+        0
+    }
+}
+
+fn registers(connection: &Connection) -> Result<Vec<(u64, u64, String)>, ReplayError> {
+    let sql = "SELECT address, size, name FROM register ORDER BY address, size DESC";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |r| {
+        Ok((u64::from(r.get::<_, u32>(0)?), u64::from(r.get::<_, u32>(1)?), r.get(2)?))
+    })?;
+    let mut list: Vec<(u64, u64, String)> = rows.collect::<Result<_, _>>()?;
+    // The whole register stands for its parts.
+    list.dedup_by(|part, whole| part.0 < whole.0 + whole.1);
+    Ok(list)
+}
+
+/// Goes through the run once: the dependences of each loop that has any.
+pub fn dependences(
+    code: &Code,
+    connection: &Connection,
+    flow: &ControlFlow,
+    places: &Places,
+) -> Result<BTreeMap<usize, LoopDependences>, ReplayError> {
+    let mut gatherer = Gatherer {
+        nests: Nests::new(code, connection, flow)?,
+        places,
+        registers: registers(connection)?,
+        storages: Vec::new(),
+        known: ByPage::default(),
+        by_storage: FxHashMap::default(),
+        edges: FxHashMap::default(),
+        pending: FxHashMap::default(),
+        memory: FxHashMap::default(),
+        seq: 0,
+        instruction: None,
+    };
+    observe(code, connection, code.last, &mut gatherer)?;
+    let mut found: BTreeMap<usize, LoopDependences> = BTreeMap::new();
+    for ((number, conflict, storage), dependence) in gatherer.by_storage {
+        let storage = gatherer.storages[storage].clone();
+        found.entry(number).or_default().by_storage.insert((conflict, storage), dependence);
+    }
+    for ((number, writer, reader), edge) in gatherer.edges {
+        found.entry(number).or_default().edges.insert((writer, reader), edge);
+    }
+    Ok(found)
+}

@@ -1,0 +1,208 @@
+//! What may be done with a loop, by the dataflow between its instructions.
+//!
+//! Instructions that depend on one another in a circle through earlier iterations are a
+//! *recurrence*. One that only counts, from nothing that the loop computes, can be computed from the
+//! number of the iteration; one that only gathers with one operation that may be done in any order
+//! is a reduction. What is left orders the iterations.
+
+use super::dependences::LoopDependences;
+use crate::id::InstructionId;
+use crate::text::words;
+use petgraph::algo::kosaraju_scc;
+use petgraph::graphmap::DiGraphMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+words! {
+    /// How the iterations of a loop can be run.
+    pub enum Pattern {
+        /// In any order, at once.
+        Independent = "independent",
+        /// So, too, if each has an accumulator of its own, which are put together at the end.
+        Reduction = "reduction",
+        /// In stages: each iteration's behind that of the one before.
+        Pipeline = "pipeline",
+        /// One after the other.
+        Serial = "serial",
+    }
+}
+
+/// A pattern with what makes it that.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    pub pattern: Pattern,
+    /// Of a reduction.
+    pub operations: BTreeSet<String>,
+    /// The least iterations between two that depend on one another; so many can run at once.
+    pub distance: Option<usize>,
+    /// Parts of the loop, each a stage at most, and those of them that are recurrences.
+    pub stages: usize,
+    pub recurrences: usize,
+}
+
+/// Instructions that move a value, by the begin of their names.
+const MOVES: [&str; 12] =
+    ["mov", "cltq", "cdqe", "cltd", "cqto", "ldr", "str", "ld", "lw", "sd", "sw", "mv"];
+/// Instructions that count.
+const COUNTS: [&str; 6] = ["add", "sub", "inc", "dec", "lea", "c.add"];
+/// Instructions that compare: what they find is a flag, which orders nothing by itself.
+const COMPARES: [&str; 7] = ["cmp", "test", "ucomi", "comi", "tst", "cmn", "j"];
+/// Operations that may be done in any order, with their names.
+const GATHERS: [(&str, &str); 20] = [
+    ("add", "add"),
+    ("sub", "add"),
+    ("inc", "add"),
+    ("dec", "add"),
+    ("padd", "add"),
+    ("vadd", "add"),
+    ("fadd", "add"),
+    ("imul", "multiply"),
+    ("mul", "multiply"),
+    ("pmul", "multiply"),
+    ("vmul", "multiply"),
+    ("fmul", "multiply"),
+    ("and", "and"),
+    ("pand", "and"),
+    ("or", "or"),
+    ("por", "or"),
+    ("xor", "xor"),
+    ("pxor", "xor"),
+    ("eor", "xor"),
+    ("max", "maximum"),
+];
+
+/// The name of an instruction without prefixes.
+fn mnemonic(text: &str) -> &str {
+    let words = text.split_whitespace();
+    words.into_iter().find(|word| !matches!(*word, "lock" | "rep" | "notrack")).unwrap_or("")
+}
+
+fn is_one(text: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| mnemonic(text).starts_with(name))
+}
+
+/// A recurrence is one of these.
+enum Recurrence {
+    Counter,
+    Reduction(&'static str),
+    Other,
+}
+
+struct Graph<'a> {
+    found: &'a LoopDependences,
+    text: &'a dyn Fn(InstructionId) -> String,
+}
+
+impl Graph<'_> {
+    /// Whether an instruction of a circle moves or counts, and reads no memory but the circle's.
+    fn counts(
+        &self,
+        instruction: InstructionId,
+        inside: &dyn Fn(&InstructionId, &InstructionId) -> bool,
+    ) -> bool {
+        let text = (self.text)(instruction);
+        let is_lea = mnemonic(&text).starts_with("lea");
+        // An index that is scaled multiplies.
+        let multiplies = is_lea && [",2)", ",4)", ",8)"].iter().any(|scale| text.contains(scale));
+        // A slot of the frame that the circle does not write has one value.
+        let slot = text.contains("(%rsp)") || text.contains("(%rbp)");
+        let touches_memory = text.contains(['(', '[']) && !is_lea && !slot;
+        let mut own = self.found.edges.iter().filter(|((w, r), _)| inside(w, r));
+        let own = own.any(|((w, r), edge)| edge.memory && [*w, *r].contains(&instruction));
+        let fits = is_one(&text, &MOVES) || is_one(&text, &COUNTS);
+        fits && !multiplies && (!touches_memory || own)
+    }
+
+    /// What a circle of instructions is; `counters` are those found before.
+    fn recurrence(
+        &self,
+        part: &BTreeSet<InstructionId>,
+        counters: &BTreeSet<InstructionId>,
+    ) -> Recurrence {
+        let edges = &self.found.edges;
+        let inside = |w: &InstructionId, r: &InstructionId| part.contains(w) && part.contains(r);
+        let moves = edges.iter().any(|((w, r), edge)| inside(w, r) && edge.memory && edge.moves);
+        let mut into = edges.keys().filter(|(w, r)| part.contains(r) && !part.contains(w));
+        let inputs = into.any(|(w, _)| !counters.contains(w));
+        let counts = part.iter().all(|i| self.counts(*i, &inside));
+        let any_counts = part.iter().any(|i| is_one(&(self.text)(*i), &COUNTS));
+        if counts && any_counts && !inputs && !moves {
+            return Recurrence::Counter;
+        }
+        let used = edges.keys().any(|(w, r)| part.contains(w) && !part.contains(r));
+        let mut operations = BTreeSet::new();
+        for i in part {
+            let text = (self.text)(*i);
+            if is_one(&text, &MOVES) {
+                continue;
+            }
+            let operation = GATHERS.iter().find(|(name, _)| mnemonic(&text).starts_with(name));
+            operations.insert(operation.map(|(_, operation)| *operation));
+        }
+        match operations.into_iter().collect::<Vec<_>>()[..] {
+            [Some(operation)] if !used && !moves => Recurrence::Reduction(operation),
+            _ => Recurrence::Other,
+        }
+    }
+}
+
+/// The pattern of a loop; `text` is an instruction as it is disassembled.
+pub fn pattern(found: &LoopDependences, text: &dyn Fn(InstructionId) -> String) -> Finding {
+    let mut all = DiGraphMap::<InstructionId, ()>::new();
+    for &(writer, reader) in found.edges.keys() {
+        all.add_edge(writer, reader, ());
+    }
+    let graph = Graph { found, text };
+    // Sources of the dataflow first: what counters feed is known when it is looked at.
+    let mut parts: Vec<BTreeSet<InstructionId>> =
+        kosaraju_scc(&all).into_iter().map(BTreeSet::from_iter).collect();
+    parts.reverse();
+    let mut of: BTreeMap<InstructionId, usize> = BTreeMap::new();
+    for (number, part) in parts.iter().enumerate() {
+        of.extend(part.iter().map(|i| (*i, number)));
+    }
+    let (mut counters, mut operations) = (BTreeSet::new(), BTreeSet::new());
+    let (mut serial, mut gathering) = (BTreeSet::new(), BTreeSet::new());
+    for (number, part) in parts.iter().enumerate() {
+        let carried = found
+            .edges
+            .iter()
+            .any(|((w, r), edge)| edge.most > 0 && part.contains(w) && part.contains(r));
+        if !carried {
+            continue;
+        }
+        match graph.recurrence(part, &counters) {
+            Recurrence::Counter => counters.extend(part),
+            Recurrence::Reduction(operation) => {
+                operations.insert(operation.to_owned());
+                gathering.insert(number);
+            }
+            Recurrence::Other => {
+                serial.insert(number);
+            }
+        }
+    }
+    // What is carried from one part to another, but for counters, which each iteration has itself.
+    let across =
+        |(w, r): &(InstructionId, InstructionId)| of.get(w) != of.get(r) && !counters.contains(w);
+    let crosses = found.edges.iter().any(|(pair, edge)| edge.most > 0 && across(pair));
+    let ordering = found.edges.iter().filter(|((w, r), edge)| {
+        let inside = of.get(w) == of.get(r) && of.get(w).is_some_and(|n| serial.contains(n));
+        edge.most > 0 && (inside || across(&(*w, *r)))
+    });
+    let distance = ordering.map(|(_, edge)| edge.least).min();
+    let work = |part: &BTreeSet<InstructionId>| {
+        part.iter().all(|i| !counters.contains(i) && !is_one(&text(*i), &COMPARES))
+    };
+    let stages = parts.iter().filter(|part| work(part)).count();
+    let instructions: usize = parts.iter().filter(|p| work(p)).map(BTreeSet::len).sum();
+    let in_order: usize = serial.iter().map(|&number| parts[number].len()).sum();
+    let pattern = if serial.is_empty() && !crosses {
+        if gathering.is_empty() { Pattern::Independent } else { Pattern::Reduction }
+    } else if 2 * in_order >= instructions {
+        Pattern::Serial
+    } else {
+        Pattern::Pipeline
+    };
+    let recurrences = serial.len() + gathering.len();
+    Finding { pattern, operations, distance, stages, recurrences }
+}

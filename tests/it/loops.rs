@@ -1,0 +1,81 @@
+//! Loops whose pattern and dependences are known from their source.
+
+use crate::common::*;
+use std::path::{Path, PathBuf};
+
+/// Pattern, distance, private storage of the loop of each function of `tests/programs/kernels.c`.
+const KERNELS: [(&str, &str, &str, &str); 20] = [
+    ("scale", "independent", "", ""),
+    ("total", "reduction (add)", "", ""),
+    ("parity", "reduction (xor)", "", ""),
+    ("product", "reduction (multiply)", "", ""),
+    ("mask", "reduction (and)", "", ""),
+    ("mean", "reduction (add)", "", ""),
+    ("prefix", "serial", "1", ""),
+    ("stencil", "independent", "", ""),
+    ("smooth", "serial", "1", ""),
+    ("fourth", "serial", "4", ""),
+    ("chase", "serial", "1", ""),
+    ("histogram", "reduction (add)", "", ""),
+    ("random_numbers", "serial", "1", ""),
+    ("fibonacci", "serial", "1", ""),
+    ("gather", "independent", "", ""),
+    ("reverse", "independent", "", ""),
+    ("fill", "independent", "", ""),
+    ("stages", "pipeline", "1", ""),
+    ("reused", "independent", "", "t"),
+    ("recurrence", "pipeline", "1", ""),
+];
+
+fn kernels(scratch: &Scratch, level: &str) -> Option<PathBuf> {
+    let flags = [level, "-g", "-fno-tree-vectorize"];
+    let [elf, log] = recording("kernels.c", "gcc", &flags)?;
+    let db = scratch.path("kernels.duckdb");
+    load(&log, &elf, &db, &[]);
+    Some(db)
+}
+
+fn fields(text: &str) -> Vec<Vec<String>> {
+    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+fn list(db: &Path, more: &[&str]) -> Vec<Vec<String>> {
+    let all = ["loops", utf8(db), "--limit", "0", "--format", "csv"];
+    fields(&ok(&[&all[..], more].concat()))
+}
+
+#[test]
+fn kernels_have_the_patterns_of_their_source() {
+    let scratch = Scratch::new("loops-kernels");
+    let Some(db) = kernels(&scratch, "-O1") else { return };
+    let found = list(&db, &[]);
+    let mut wrong = Vec::new();
+    for (function, pattern, distance, private) in KERNELS {
+        let loops: Vec<_> = found.iter().filter(|row| row[0] == function).collect();
+        assert_eq!(loops.len(), 1, "{function}: {loops:?}");
+        let seen = [&loops[0][10], &loops[0][11], &loops[0][12]];
+        if seen != [pattern, distance, private] {
+            wrong.push(format!("{function}: {seen:?}, not {pattern} {distance} {private}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn dependences_have_their_storage_and_distance() {
+    let scratch = Scratch::new("loops-dependences");
+    let Some(db) = kernels(&scratch, "-O1") else { return };
+    let of = |function: &str| {
+        let mut rows = list(&db, &["--dependences", "--function", function]);
+        rows.retain(|row| !row[3].starts_with('r') && !row[3].starts_with('e'));
+        rows.iter().map(|row| row[2..].join(",")).collect::<Vec<_>>()
+    };
+    // 20 iterations of which 16 read what the fourth before them wrote.
+    assert_eq!(of("fourth"), ["read after write,c,4,4,16,64"]);
+    // 23 iterations: each but the first reads what the one before wrote.
+    assert_eq!(of("smooth"), ["read after write,c,1,1,22,88"]);
+    assert_eq!(of("fibonacci"), ["read after write,wide,1,2,41,328"]);
+    // Four words, written by each of 24 iterations and read before the next writes them.
+    assert_eq!(of("reused"), ["write after read,t,1,1,92,368", "write after write,t,1,1,92,368"]);
+    assert_eq!(of("scale"), [""; 0]);
+}

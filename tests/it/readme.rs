@@ -1,0 +1,94 @@
+//! README.md is true: each of its commands runs, each of its pictures is one that a script makes.
+
+use crate::common::*;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+/// Commands that are not run here, by how they begin, and why.
+const NOT_RUN: [(&str, &str); 3] = [
+    ("./setup.sh", "changes the checkout, and has been run: this test was built"),
+    ("cargo install", "compiles for minutes, and changes the machine"),
+    ("packaging/package.sh", "compiles for minutes"),
+];
+
+/// The lines of the blocks of shell commands.
+fn commands(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        match line {
+            "```sh" => inside = true,
+            "```" => inside = false,
+            line if inside => found.push(line.to_owned()),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn every_command_runs() {
+    if !["valgrind", "pkg-config", "gcc", "bzip2", "dot"].iter().all(|tool| have(tool)) {
+        return;
+    }
+    let scratch = Scratch::new("readme");
+    scratch.write("text.txt", "to be or not to be, that is the question\n".repeat(100));
+    std::os::unix::fs::symlink(repository("examples"), scratch.path("examples")).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_addfg")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let text = std::fs::read_to_string(repository("README.md")).unwrap();
+    let mut not_run = BTreeSet::new();
+    for command in commands(&text) {
+        if let Some((begin, _)) = NOT_RUN.iter().find(|n| command.starts_with(n.0)) {
+            not_run.insert(*begin);
+            continue;
+        }
+        let ran = Command::new("sh")
+            .args(["-c", &command])
+            .current_dir(&scratch.0)
+            .env("PATH", &path)
+            .env("ADDFG_RECORDERS", repository("recorders"))
+            .output()
+            .expect("sh runs");
+        assert_eq!(ran.status.code(), Some(0), "{command}: {}", said(&ran));
+        let words: Vec<&str> = command.split_whitespace().collect();
+        if let Some(at) = words.iter().position(|w| *w == "-o") {
+            assert!(scratch.path(words[at + 1]).exists(), "{command} made no {}", words[at + 1]);
+        } else if !command.starts_with("addfg build") && !command.contains('>') {
+            assert!(ran.stdout.len() + ran.stderr.len() > 40, "{command} says nothing");
+        }
+    }
+    assert_eq!(not_run.len(), NOT_RUN.len(), "only {not_run:?} of NOT_RUN are in README.md");
+}
+
+/// Each picture that a page shows exists and is named in a script that makes it; none lies about.
+#[test]
+fn every_picture_is_made_by_a_script() {
+    let read = |name: &str| std::fs::read_to_string(repository(name)).unwrap();
+    let scripts = read("docs/pictures.sh") + &read("docs/report.sh");
+    let mut pages = vec![("README.md".to_owned(), read("README.md"))];
+    for entry in std::fs::read_dir(repository("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".md") {
+            pages.push((name.clone(), read(&format!("docs/{name}"))));
+        }
+    }
+    let mut shown = BTreeSet::new();
+    for (page, text) in &pages {
+        for part in text.split("images/").skip(1) {
+            let Some((name, _)) = part.split_once([')', '`']) else { continue };
+            assert!(repository("docs/images").join(name).is_file(), "{page}: no {name}");
+            // Screenshots are taken by a function of their script, with the rest of the name.
+            let stem = name.trim_start_matches("report-").trim_end_matches(".png");
+            let made = scripts.contains(&format!("$images/{name}"))
+                || name.starts_with("report-") && scripts.contains(&format!("shoot {stem} "));
+            assert!(made, "{page}: no script makes {name}");
+            shown.insert(name.to_owned());
+        }
+    }
+    for entry in std::fs::read_dir(repository("docs/images")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(shown.contains(&name), "no page shows docs/images/{name}");
+    }
+}
