@@ -7,7 +7,8 @@
 # with LACKEY=1: it takes minutes. The second table: `addfg build` of the recorded stream on one processor and on all, CPU and wall.
 #
 # Needs bash, gcc, libstb-dev, valgrind, pkg-config; zstd for its column; bzip2, python3, lua5.4, sqlite3 each for its row. ADDFG names a program
-# already built, WORK a folder for the recordings, PROGRAMS a pattern of those to run, BYTES the size of what bzip2 compresses.
+# already built, WORK a folder for the recordings, PROGRAMS a pattern of those to run, BYTES the size of what
+# bzip2 compresses, DECODES how often JPEG decodes its image.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 repetitions=${1:-3}
@@ -21,10 +22,11 @@ tool() { command -v "$1" > /dev/null || { echo "skipped: $2: $1 is not installed
 
 cd "$work"
 bytes=${BYTES:-400000}
+decodes=${DECODES:-30}
 head -c $((bytes * 3 / 4)) /dev/urandom | base64 > text
 cat > script.py <<'PY'
 words = {}
-for i in range(200000):
+for i in range(20000):
     word = "w%d" % (i * 7919 % 5003)
     words[word] = words.get(word, 0) + i
 print(sum(v for v in words.values() if v % 3))
@@ -45,7 +47,7 @@ jpeg="$here/../examples/jpeg"
 if gcc -O2 -w -o encode "$jpeg/encode.c" -lm && ./encode image.jpg 512 &&
     gcc -g -O1 -w -static -nostdlib -fno-stack-protector -fno-asynchronous-unwind-tables -ffunction-sections -Wl,--gc-sections \
         -o decode "$jpeg/decode.c"; then
-    programs=("JPEG, 512 x 512, 30 times|./decode image.jpg 30")
+    programs=("JPEG, 512 x 512, $decodes times|./decode image.jpg $decodes")
 else
     programs=()
 fi
