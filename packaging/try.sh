@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tries a tarball and a Debian package of packaging/package.sh in a root of its own, which has Debian's packages and nothing of this machine:
-# packaging/try.sh FOLDER. Needs root, apt and its keyring; some 120 MB are fetched.
+# packaging/try.sh FOLDER. Needs root and apt, with whose sources; some 120 MB are fetched.
 set -eu
 folder=$(cd "$1" && pwd)
 work=$(mktemp -d)
@@ -12,16 +12,8 @@ end() {
 trap end EXIT
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$root"
 : > "$work/status"
-cat > "$work/debian.sources" <<END
-Types: deb
-URIs: http://deb.debian.org/debian
-Suites: ${SUITE:-bookworm}
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-END
 apt() {
-    apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$work" -o Dir::State::lists="$work/lists" \
-        -o Dir::Cache="$work/cache" -o Dir::State::status="$work/status" -o APT::Sandbox::User=root "$@"
+    apt-get -qq -o Dir::State::lists="$work/lists" -o Dir::Cache="$work/cache" -o Dir::State::status="$work/status" -o APT::Sandbox::User=root "$@"
 }
 apt update
 apt -y --no-install-recommends --download-only install bash coreutils dash grep sed gzip tar findutils bzip2 man-db libc-bin diffutils \
