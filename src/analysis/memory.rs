@@ -50,7 +50,9 @@ impl Known {
 
     #[inline(always)]
     fn has(&self, epoch: u32, offset: u32, size: u32) -> bool {
-        self.epoch == epoch && offset >= self.from && offset + size <= self.to
+        // In 64 bits: what a damaged trace says of sizes may be anything.
+        let end = u64::from(offset) + u64::from(size.max(1));
+        self.epoch == epoch && offset >= self.from && end <= u64::from(self.to)
     }
 }
 
