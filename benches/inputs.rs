@@ -2,7 +2,7 @@
 
 use addfg::diagnostics::Diagnostic;
 use addfg::event::{Carries, Isa, RunBatch, StepBatch};
-use addfg::load::{Detail, ElfInput, Options, load as build};
+use addfg::load::{Detail, ElfInput, Options, Part, load as build};
 use addfg::trace::input::Input;
 use addfg::trace::{Context, Found, Listener, STEP_FORMATS, Sink, StepFormat, TraceError, detect};
 use std::io::Read;
@@ -40,6 +40,7 @@ pub static DATABASE: LazyLock<PathBuf> = LazyLock::new(|| {
         layout: None,
         detail: Detail::Pairs,
         literal_saves: false,
+        part: Part::default(),
         through: Vec::new(),
         strict: false,
         force: true,

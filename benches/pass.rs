@@ -35,6 +35,9 @@ impl CodeMap for Map<'_> {
     fn is_through(&self, _: FunctionId) -> bool {
         false
     }
+    fn is_kept(&self, _: FunctionId) -> bool {
+        false
+    }
 }
 
 /// Counts rows.
@@ -57,6 +60,7 @@ impl Output for Count {
     fn flow(&mut self, _: Flow) {
         self.0 += 1;
     }
+    fn folded_call(&mut self, _: addfg::analysis::FoldedCall) {}
 }
 
 /// The pass over the JPEG recording, with the rows that each --detail asks for.

@@ -60,7 +60,8 @@ fn database_runs(bencher: Bencher) {
 fn database_communications(bencher: Bencher) {
     bencher.counter(ItemsCount::new(ROWS)).bench(|| {
         written(|rows| {
-            let mut output = PassRows::new(|batch| rows.send(batch).expect("the writer runs"));
+            let mut output =
+                PassRows::new(|batch| rows.send(batch).expect("the writer runs"), 0..=u64::MAX);
             for row in 1..=ROWS {
                 let access = |seq| AccessRef { seq: Seq::new(seq).expect("from 1"), ordinal: 0 };
                 let (read, write) = (access(8 * row + 50), access(8 * row + 50 - row % 50));

@@ -7,13 +7,10 @@ WITH part AS MATERIALIZED (
     UNION ALL SELECT m.call_id, n.node, 1 FROM merged m JOIN near n ON n.node = m.into_call_id),
 -- Few rows have to do with a call of near; the rest is known in sums.
 touched AS (
-    SELECT w.node AS writer, r.node AS reader, CASE WHEN d.writer_call_id IS NULL THEN 1 ELSE 0 END AS nobody, d.writer_function_id,
-           d.place_id, d.bytes, d.unique_bytes, d.transfers, r.gone + coalesce(w.gone, 0) AS gone
-    FROM dataflow_row d JOIN part r ON r.call_id = d.reader_call_id LEFT JOIN part w ON w.call_id = d.writer_call_id
-    UNION ALL
-    SELECT w.node, NULL, 0, NULL, d.place_id, d.bytes, d.unique_bytes, d.transfers, w.gone
-    FROM dataflow_row d JOIN part w ON w.call_id = d.writer_call_id LEFT JOIN part r ON r.call_id = d.reader_call_id
-    WHERE r.call_id IS NULL),
+    SELECT w.node AS writer, r.node AS reader, CASE WHEN r.node IS NOT NULL AND d.writer_call_id IS NULL THEN 1 ELSE 0 END AS nobody,
+           d.writer_function_id, d.place_id, d.bytes, d.unique_bytes, d.transfers, coalesce(r.gone, 0) + coalesce(w.gone, 0) AS gone
+    FROM dataflow_row d LEFT JOIN part r ON r.call_id = d.reader_call_id LEFT JOIN part w ON w.call_id = d.writer_call_id
+    WHERE r.node IS NOT NULL OR w.node IS NOT NULL),
 summed AS (
     SELECT writer, reader, CASE WHEN nobody = 1 THEN writer_function_id END AS function_id, nobody, place_id, sum(bytes) AS bytes,
            sum(transfers) AS transfers, sum(unique_bytes) AS unique_bytes, count(*) - count(unique_bytes) + sum(gone) AS unknown

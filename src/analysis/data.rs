@@ -3,6 +3,7 @@
 use super::access::SaveRule;
 use super::calls::CallSet;
 use super::flows::{Flows, HandOut};
+use super::kept::Kept;
 use super::memory::Memory;
 use super::mutation::Mutation;
 use super::origin::Sources;
@@ -12,6 +13,7 @@ use super::recent::Recent;
 use super::saves::Saves;
 use super::shadow::{PartialWrites, Registers};
 use super::stack::{Numbers, Stack};
+use super::stubs::Stubs;
 use super::sums::{Mark, Sums};
 use super::transfer::{End, Previous};
 use super::{Details, Options, Output};
@@ -65,6 +67,8 @@ pub struct Data<O> {
     pub memory: Memory,
     pub sums: Sums,
     pub hand_out: HandOut,
+    pub stubs: Stubs,
+    pub kept: Kept,
     pub saves: Saves,
     /// Instances that have ended.
     pub ended: CallSet,
@@ -92,6 +96,8 @@ impl<O: Output> Data<O> {
             memory: Memory::new(sections, options.partial_writes()),
             sums: Sums::new(options.actors()),
             hand_out: HandOut::default(),
+            stubs: Stubs::default(),
+            kept: Kept::default(),
             saves: Saves::default(),
             ended: CallSet::default(),
             sources: Sources::default(),

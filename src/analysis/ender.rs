@@ -5,6 +5,7 @@ use super::data::{Activation, Data};
 use super::mutation::Mutation;
 use super::shadow::Registers;
 use super::stack::{Ended, Interval, Ledger, Numbers};
+use crate::id::{CallId, FunctionId};
 
 /// Ends the call instances of a thread.
 pub struct Ender<'a, O> {
@@ -16,6 +17,13 @@ impl<O: Output> Ledger<Activation> for Ender<'_, O> {
     #[inline]
     fn numbers(&mut self) -> &mut Numbers {
         &mut self.data.numbers
+    }
+
+    #[inline]
+    fn begin(&mut self, new: (CallId, FunctionId), parent: Option<(CallId, FunctionId)>) {
+        if self.data.options.gives_instances() {
+            self.data.stubs.begin(new, parent);
+        }
     }
 
     fn interval(&mut self, row: Interval) {
@@ -38,6 +46,7 @@ impl<O: Output> Ledger<Activation> for Ender<'_, O> {
         }
         activation.save_mask = 0;
         data.sums.end(&ended);
+        data.stubs.read((call.call, call.function), &activation.flows);
         let bytes_in = data.hand_out.end(
             &mut activation.flows,
             (call.call, call.function),
@@ -48,6 +57,9 @@ impl<O: Output> Ledger<Activation> for Ender<'_, O> {
         let bytes_in = bytes_in + std::mem::take(&mut activation.bytes_in);
         if data.options.gives_instances() {
             data.output.call(call, Some(bytes_in));
+            if let Some(folded) = data.stubs.end(&call, ended.caller) {
+                data.output.folded_call(folded);
+            }
         }
     }
 }

@@ -21,11 +21,19 @@ pub struct Entry {
     /// Call instance or source.
     writer: Packed,
     /// Function of the writer, or its source.
-    function: Packed,
-    place: PlaceCode,
+    pub function: Packed,
+    pub place: PlaceCode,
     pub bytes: u64,
     pub unique: u64,
     pub transfers: u64,
+}
+
+impl Entry {
+    /// The writing instance and its function, if a step wrote.
+    #[inline]
+    pub fn step(&self) -> Option<(CallId, FunctionId)> {
+        Some((self.writer.writer()?, self.function.writer()?))
+    }
 }
 
 /// Flows into one live instance: few, so a list; a map from its sixteenth entry on.
@@ -96,6 +104,10 @@ impl Flows {
     #[inline]
     pub fn is_full(&self) -> bool {
         self.list.len() > MOST
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.list
     }
 
     /// Bytes that others wrote.

@@ -15,6 +15,7 @@ mod data;
 mod ender;
 pub mod flows;
 pub mod interleaving;
+mod kept;
 mod kernel;
 mod memory;
 mod mutation;
@@ -33,6 +34,7 @@ mod saves;
 pub mod segment;
 pub mod shadow;
 pub mod stack;
+pub mod stubs;
 pub mod summary;
 pub mod sums;
 pub mod superblock;
@@ -48,10 +50,12 @@ use segment::{Order, Purpose};
 use shadow::PartialWrites;
 use sums::Actors;
 
+pub use kept::Kept;
 pub use memory::Region;
 pub use mutation::Mutation;
 pub use origin::{Source, StackSide};
 pub use stack::{Call, CallKind, Ending, Interval};
+pub use stubs::FoldedCall;
 pub use summary::Summary;
 pub use sums::CallEdge;
 
@@ -63,6 +67,9 @@ pub trait CodeMap {
     fn is_stub(&self, function: FunctionId) -> bool;
     /// Bytes that the function copies keep their producer (`--through`).
     fn is_through(&self, function: FunctionId) -> bool;
+    /// Where only a part of the run's steps is kept: what runs while an instance of the function is
+    /// alive is of it.
+    fn is_kept(&self, function: FunctionId) -> bool;
 }
 
 /// Which rows are asked for beside sums. Each has those before it.
@@ -168,4 +175,5 @@ pub trait Output {
     fn interval(&mut self, row: Interval);
     fn saved_register(&mut self, row: SavedRegister);
     fn flow(&mut self, row: Flow);
+    fn folded_call(&mut self, row: FoldedCall);
 }

@@ -206,7 +206,7 @@ impl<O: Output> Machine<O> {
         flow.bytes += segment.static_bytes;
         flow.unique += segment.static_unique;
         flow.transfers += segment.static_transfers;
-        if self.data.gives_local() {
+        if self.data.gives_local() && self.data.kept.now() {
             self.data.give_inside(segment, run.seq);
         }
     }
@@ -287,7 +287,8 @@ impl<O: Output> Machine<O> {
         let mut new = Cell::written(access, call, op.actor);
         if let (Some(register), OperationKind::Store { read }) = (op.register, op.kind) {
             let (actor, value) = (op.actor, run.value(op));
-            let store = Store { call, register, address, access, read, actor, value };
+            let kept = data.kept.now();
+            let store = Store { call, register, address, access, read, actor, value, kept };
             let function = thread.calls.top().map_or(FunctionId::FIRST, |top| top.function);
             if data.is_save(thread, &store, op.stack_relative) {
                 data.save(thread, store);

@@ -14,7 +14,7 @@ use super::shadow::Registers;
 use super::stack::{Arrival, CallKind, Ending, Frame, Point, Transfer};
 use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
-use super::{CodeMap, Details, Options, Output};
+use super::{CodeMap, Details, Kept, Options, Output};
 use crate::event::{
     BlockDef, EventSink, ImageMap, InsnDef, MemShape, RunBatch, RunEnd, SystemCall,
 };
@@ -126,6 +126,16 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         &mut self.machine.data.output
     }
 
+    /// Where steps and communications are kept.
+    pub fn kept(&mut self) -> &mut Kept {
+        &mut self.machine.data.kept
+    }
+
+    /// By run of the batch that was pushed last: whether some of it is kept. Empty where all is.
+    pub fn kept_runs(&self) -> &[bool] {
+        self.machine.data.kept.runs()
+    }
+
     /// More sections, disjoint, with the numbers that follow: their addresses are theirs from now
     /// on.
     pub fn add_sections(&mut self, sections: Vec<SectionRange>) {
@@ -156,6 +166,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let function = self.code.function_at(def.address);
         let copies = self.code.is_through(function);
         self.machine.data.sums.add_instruction(function);
+        self.machine.data.stubs.add(function, self.code.is_stub(function));
+        self.machine.data.kept.add(function, self.code.is_kept(function));
         self.insns.push(Insn { def, decoded, function, copies });
     }
 
@@ -169,7 +181,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 access::match_operands(&self.insns[step.insn as usize].decoded, shapes);
             }
         }
-        self.blocks.push(self.prepare(&def));
+        let block = self.prepare(&def);
+        self.machine.data.stubs.look(&block);
+        self.blocks.push(block);
         self.defs.push(def);
     }
 
@@ -255,6 +269,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let mut rest =
             Columns { addresses: &batch.addresses, values: &batch.values, time: &batch.time };
         let mut events = batch.events.iter().peekable();
+        self.machine.data.kept.begin();
         let mut i = 0;
         loop {
             while let Some((_, event)) = events.next_if(|(at, _)| *at as usize <= i) {
@@ -279,7 +294,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 times: take(&mut rest.time, steps),
                 end: batch.end.get(i - 1).copied(),
             };
-            self.run(thread, &run);
+            let kept = self.run(thread, &run);
+            self.machine.data.kept.add_runs(found.runs, kept);
             if found.hot {
                 self.join(found.unit, batch.block[i]);
             }
@@ -297,7 +313,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
     }
 
-    fn run(&mut self, t: usize, run: &Run) {
+    /// Gives whether some of it is of what is kept.
+    fn run(&mut self, t: usize, run: &Run) -> bool {
         let seq = self.seq;
         let block = self.prepared(run.unit);
         let (steps, last) = (block.steps, block.last);
@@ -314,11 +331,16 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             Some(Mutation::Cuts) => &mut block.segments,
             _ => block.segments_for(saved),
         };
+        let (part, mut kept) = (!self.machine.data.kept.is_everywhere(), false);
         for (i, segment) in segments.iter_mut().enumerate() {
             let (first, end) = (segment.first_step, segment.first_step + segment.steps);
             if i > 0 {
                 let (function, at) = (segment.function, run.point(seq, first));
                 self.machine.arrive(t, Arrival { function, at });
+            }
+            if part {
+                let (calls, data) = (&self.machine.threads[t].calls, &mut self.machine.data);
+                kept |= data.kept.segment(|function| calls.live(function));
             }
             self.machine.segment(t, segment, &values);
             let at = run.point(seq, end - 1);
@@ -334,6 +356,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         thread.previous = Some(Previous { last, slot, linked });
         thread.steps += u64::from(steps);
         self.seq += u64::from(steps);
+        kept
     }
 
     /// What control did between the thread's last step and the one at `address`.

@@ -397,6 +397,7 @@ impl<O: Output> Data<O> {
         if activation.flows.is_full() {
             let (reader, flows) = ((read.call, frame.function), &mut activation.flows);
             let (sums, memory) = (&mut self.sums, &mut self.memory);
+            self.stubs.read(reader, flows);
             activation.bytes_in +=
                 self.hand_out.part(flows, reader, sums, memory, &mut self.output);
         }
@@ -406,7 +407,8 @@ impl<O: Output> Data<O> {
     #[inline]
     fn give(&mut self, part: &Part, read: &Read, space: Space) {
         let is_local = part.writer() == Packed::step(read.call);
-        if !self.options.gives_communications() || (is_local && !self.gives_local()) {
+        let asked = self.options.gives_communications() && self.kept.now();
+        if !asked || (is_local && !self.gives_local()) {
             return;
         }
         let Some(reader) = access(read.access) else { return };

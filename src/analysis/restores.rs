@@ -191,7 +191,7 @@ impl<O: Output> Data<O> {
         }
         let (all, own) = (self.gives_local(), Packed::step(store.call));
         let asked = |cell: &Cell| all || cell.writer(StackSide::Below) != own;
-        if self.options.gives_communications() {
+        if self.options.gives_communications() && store.kept {
             let rows = rows.into_iter().filter(|(cell, _)| asked(cell));
             rows.for_each(|(_, row)| self.output.communication(row));
         }

@@ -50,6 +50,8 @@ pub struct Store {
     pub read: u16,
     pub actor: ActorId,
     pub value: Option<u64>,
+    /// Its step is kept.
+    pub kept: bool,
 }
 
 /// A load that may be a restore.

@@ -172,6 +172,8 @@ pub struct Ended {
 /// Takes what a stack makes, and has the numbers that the stacks of all threads share.
 pub trait Ledger<P> {
     fn numbers(&mut self) -> &mut Numbers;
+    /// An instance begins; `parent` is what called it.
+    fn begin(&mut self, _new: (CallId, FunctionId), _parent: Option<(CallId, FunctionId)>) {}
     fn interval(&mut self, row: Interval);
     /// An instance has ended; what it held is left as it is to begin the next one with.
     fn end(&mut self, ended: Ended, payload: &mut P);
@@ -399,6 +401,9 @@ impl<T: Token + Default, P: Default> Stack<T, P> {
         self.close_interval(ledger);
         let numbers = ledger.numbers();
         let (call, instance) = numbers.call(here.function);
+        let interval = numbers.interval();
+        let parent = self.frames.last().map(|f| (f.call, f.function));
+        ledger.begin((call, here.function), parent);
         let function = here.function.index();
         if self.live.len() <= function {
             self.live.resize(function + 1, 0);
@@ -419,7 +424,7 @@ impl<T: Token + Default, P: Default> Stack<T, P> {
             steps_below: 0,
             outermost,
         });
-        self.interval = Some((numbers.interval(), here.at));
+        self.interval = Some((interval, here.at));
     }
 
     fn pop(&mut self, ending: Ending, ledger: &mut impl Ledger<P>) {

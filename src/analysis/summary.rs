@@ -20,6 +20,12 @@ pub struct FunctionFlow {
     pub sums: PairSums,
 }
 
+impl FunctionFlow {
+    fn new((writer, reader, place, sums): (Packed, Packed, PlaceCode, PairSums)) -> FunctionFlow {
+        FunctionFlow { writer: writer.origin(), reader: reader.origin(), place, sums }
+    }
+}
+
 /// Data that one instruction gave another, by place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstructionFlow {
@@ -45,6 +51,13 @@ pub struct Summary {
     /// None where sums are by function only.
     pub instruction_flows: Vec<InstructionFlow>,
     pub call_edges: Vec<CallEdge>,
+    /// Bytes and transfers that have to do with stubs, as those of what they are merged into; none
+    /// where sums are by function only.
+    pub stub_flows: Vec<FunctionFlow>,
+    /// Calls by stubs as their callers', and of stubs that nothing called.
+    pub stub_calls: Vec<CallEdge>,
+    /// Stubs that have been merged.
+    pub stubs: Vec<FunctionId>,
     /// The touched pages outside of sections.
     pub regions: Vec<Region>,
     /// By region number of a place: whether it is stack.
@@ -75,13 +88,7 @@ impl<O: Output> Machine<O> {
 
     fn function_flows(&self) -> Vec<FunctionFlow> {
         let all = self.data.sums.all_pairs().filter(|(.., sums)| sums.bytes > 0);
-        let row = |(writer, reader, place, sums): (Packed, Packed, _, _)| FunctionFlow {
-            writer: writer.origin(),
-            reader: reader.origin(),
-            place,
-            sums,
-        };
-        all.map(row).collect()
+        all.map(FunctionFlow::new).collect()
     }
 
     fn instruction_flows(&mut self) -> Vec<InstructionFlow> {
@@ -114,6 +121,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             function_flows: machine.function_flows(),
             instruction_flows: machine.instruction_flows(),
             call_edges: machine.data.sums.call_edges(),
+            stub_flows: machine.data.stubs.flows().map(FunctionFlow::new).collect(),
+            stub_calls: machine.data.stubs.calls(),
+            stubs: machine.data.stubs.merged(),
             functions: std::mem::take(&mut machine.data.sums.functions),
             regions,
             region_is_stack,

@@ -313,7 +313,7 @@ type EdgeKey = (Packed, ActorId, PlaceCode);
 const EDGES_CACHED: usize = 2048;
 
 /// Caller, callee and kind.
-type CallKey = (Option<FunctionId>, FunctionId, CallKind);
+pub type CallKey = (Option<FunctionId>, FunctionId, CallKind);
 
 impl Sums {
     pub fn new(actors: Actors) -> Sums {

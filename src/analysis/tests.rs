@@ -22,6 +22,9 @@ impl CodeMap for Pages {
     fn is_through(&self, _: FunctionId) -> bool {
         false
     }
+    fn is_kept(&self, _: FunctionId) -> bool {
+        false
+    }
 }
 
 #[derive(Default)]
@@ -46,6 +49,7 @@ impl Output for Rows {
     fn flow(&mut self, row: Flow) {
         self.flows.push(row);
     }
+    fn folded_call(&mut self, _: FoldedCall) {}
 }
 
 fn empty_pass() -> Pass<Pages, Rows> {

@@ -1,10 +1,11 @@
 use super::options::{self, Saves};
 use super::say::say;
 use crate::diagnostics::Severity;
-use crate::load::{Detail, ElfInput, Options, Report};
+use crate::load::{Detail, ElfInput, Options, Part, Report};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -52,6 +53,12 @@ pub struct How {
     /// it)
     #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
     pub through: Vec<String>,
+    /// Keep steps and communications only while one of these functions, or what it calls, runs
+    #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
+    pub pairs_in: Vec<String>,
+    /// Keep only these steps, by number, and the communications that they read
+    #[arg(long, value_name = "FIRST..LAST", value_parser = options::range)]
+    pub range: Option<(i64, i64)>,
     /// Take ELF files that do not fit the trace, too
     #[arg(long)]
     pub force_elf: bool,
@@ -75,12 +82,18 @@ impl How {
             detail: self.detail,
             literal_saves: self.saves == Saves::Literal,
             through: self.through,
+            part: Part { inside: self.pairs_in, steps: self.range.map(steps) },
             force: self.force,
             force_elf: self.force_elf,
             memory_limit: self.memory_limit.unwrap_or(0) << 20,
             ..Options::new(output)
         }
     }
+}
+
+/// No step has a number below 1.
+fn steps((first, last): (i64, i64)) -> RangeInclusive<u64> {
+    first.max(0).unsigned_abs()..=last.max(0).unsigned_abs()
 }
 
 /// `dir/app.log.gz` -> `app.duckdb`.

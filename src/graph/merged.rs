@@ -20,7 +20,8 @@ pub fn prepare_instances(connection: &Connection, stubs: Stubs) -> duckdb::Resul
     };
     connection.execute_batch(&format!(
         "SET threads = 2;
-         CREATE OR REPLACE TEMP TABLE merged AS SELECT call_id, into_call_id, steps_self FROM folded_call WHERE into_call_id <> call_id {limit}"
+         CREATE OR REPLACE TEMP TABLE merged AS SELECT call_id, into_call_id, steps_self FROM folded_call WHERE into_call_id <> call_id {limit};
+         CREATE OR REPLACE TEMP TABLE merged_function AS SELECT DISTINCT function_id FROM folded_call {limit}"
     ))?;
     let none: bool = connection.query_row("SELECT count(*) = 0 FROM merged", [], |r| r.get(0))?;
     let flow = if none { report!("instance_flow_plain") } else { report!("instance_flow") };

@@ -18,6 +18,8 @@ struct Trait {
     stub: bool,
     /// It copies: bytes keep their producers.
     through: bool,
+    /// Its instances are of the part of the run that is kept.
+    kept: bool,
 }
 
 /// The images of the process, which may become more while the trace is read.
@@ -28,24 +30,27 @@ pub struct Functions {
     pub names: FunctionNames,
     pub space: Space,
     kernel_helpers: bool,
-    pub through: Through,
+    pub through: Named,
+    /// Those inside which steps and communications are kept.
+    pub kept: Named,
     traits: Vec<Trait>,
 }
 
 impl Functions {
-    pub fn new(space: Space, kernel_helpers: bool, through: Through) -> Self {
+    pub fn new(space: Space, kernel_helpers: bool, [through, kept]: [Named; 2]) -> Self {
         let names = FunctionNames::default();
-        Functions { names, space, kernel_helpers, through, traits: Vec::new() }
+        Functions { names, space, kernel_helpers, through, kept, traits: Vec::new() }
     }
 }
 
 impl CodeMap for Functions {
     fn function_at(&mut self, address: u64) -> FunctionId {
         let space = self.space.borrow();
-        let mut kind = Trait { stub: false, through: false };
+        let mut kind = Trait { stub: false, through: false, kept: false };
         let id = if let Some(at) = space.function_at(address) {
             kind.stub = space.function(at).kind == FunctionKind::Stub;
             kind.through = self.through.functions.contains(&at);
+            kind.kept = self.kept.functions.contains(&at);
             self.names.symbol(at)
         } else if self.kernel_helpers && KERNEL_HELPERS.contains(&address) {
             self.names.kernel_helper()
@@ -63,22 +68,26 @@ impl CodeMap for Functions {
     fn is_through(&self, function: FunctionId) -> bool {
         self.traits[function.index()].through
     }
+    fn is_kept(&self, function: FunctionId) -> bool {
+        self.traits[function.index()].kept
+    }
 }
 
-/// The copying functions that the names of `--through` mean: by any of their names, and glibc's
-/// variants of a name (`__memcpy_avx_unaligned` of `memcpy`).
+/// The functions that the names of an option mean: by any of their names, and glibc's variants of a
+/// name (`__memcpy_avx_unaligned` of `memcpy`).
 #[derive(Default)]
-pub struct Through {
+pub struct Named {
+    option: &'static str,
     /// Names that no image had a function for.
     missing: Vec<String>,
     wanted: Vec<String>,
     functions: FxHashSet<FunctionRef>,
 }
 
-impl Through {
-    pub fn new(names: &[String]) -> Through {
+impl Named {
+    pub fn new(option: &'static str, names: &[String]) -> Named {
         let functions = FxHashSet::default();
-        Through { missing: names.to_vec(), wanted: names.to_vec(), functions }
+        Named { option, missing: names.to_vec(), wanted: names.to_vec(), functions }
     }
 
     /// Looks among the functions of the images from this one on.
@@ -100,6 +109,7 @@ impl Through {
 
     /// An error if a name meant none.
     pub fn check(&self) -> Result<(), BuildError> {
-        self.missing.first().map_or(Ok(()), |name| Err(BuildError::Through(name.clone())))
+        let missing = |name: &String| BuildError::NoFunction(self.option, name.clone());
+        self.missing.first().map_or(Ok(()), |name| Err(missing(name)))
     }
 }

@@ -17,25 +17,36 @@ const MANY_CALLS: u64 = 10_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     /// Call instances.
-    pub calls: u64,
+    calls: u64,
+    bytes_per_call: u64,
     /// Bytes that the build may take.
-    pub limit: u64,
+    limit: u64,
 }
 
 impl Budget {
     const LEAST: u64 = 64 << 20;
-    /// Measured: 10 M calls, a third of them of stubs, fail in 64 MB and run in 384.
-    const BYTES_PER_CALL: u64 = 48;
+
+    /// Where SQL merges stubs. Measured: 10 M calls, a third of them of stubs, fail in 64 MB and run
+    /// in 384.
+    pub fn of_calls(calls: u64, limit: u64) -> Budget {
+        Budget { calls, bytes_per_call: 48, limit }
+    }
+
+    /// Where the pass has merged them. Measured: 35 M calls, 2 M of them merged into the largest
+    /// ones, take 170 s in 64 MB, which is 15 in 400.
+    pub fn of_pass(calls: u64, limit: u64) -> Budget {
+        Budget { calls, bytes_per_call: 12, limit }
+    }
 
     fn bytes(self) -> u64 {
-        let wanted = Budget::LEAST + self.calls.saturating_mul(Budget::BYTES_PER_CALL);
+        let wanted = Budget::LEAST + self.calls.saturating_mul(self.bytes_per_call);
         wanted.min(self.limit / 2).max(Budget::LEAST)
     }
 }
 
 /// Fills what is derived from the other tables for views, of a database with few calls.
 pub fn derived(connection: &Connection) -> Result<(), StoreError> {
-    derived_within(connection, Budget { calls: 0, limit: u64::MAX })
+    derived_within(connection, Budget::of_calls(0, u64::MAX))
 }
 
 /// The same for any number of calls.
@@ -44,6 +55,14 @@ pub fn derived_within(connection: &Connection, budget: Budget) -> Result<(), Sto
     for (table, sql) in FOLDED {
         execute(connection, table, &format!("INSERT INTO {table} {sql}"))?;
     }
+    derived_of_pass(connection, budget)
+}
+
+/// The rest, where the pass has merged stubs into their callers.
+pub fn derived_of_pass(connection: &Connection, budget: Budget) -> Result<(), StoreError> {
+    set(connection, budget)?;
+    let (table, sql) = PROFILE;
+    execute(connection, table, &format!("INSERT INTO {table} {sql}"))?;
     largest(connection)?;
     Ok(connection.execute_batch("RESET disabled_optimizers; SET threads = 1;")?)
 }
@@ -82,17 +101,21 @@ fn largest(connection: &Connection) -> Result<(), StoreError> {
         return Ok(());
     }
     let sql = format!(
-        "CREATE TEMP TABLE merged AS SELECT call_id, into_call_id, steps_self FROM folded_call WHERE into_call_id <> call_id;
+        "CREATE TEMP TABLE merged_function AS SELECT DISTINCT function_id FROM folded_call;
          CREATE TEMP TABLE largest AS {top};
          CREATE TEMP TABLE near AS
              SELECT call_id::BIGINT AS node, 0 AS distance FROM largest
              UNION ALL SELECT -function_id, 0 FROM function_symbol WHERE kind = 'pseudo';
+         -- Only those: of all of them joins would take more memory than the pass.
+         CREATE TEMP TABLE merged AS
+             SELECT call_id, into_call_id, steps_self FROM folded_call
+             WHERE into_call_id <> call_id AND into_call_id IN (SELECT call_id FROM largest);
          CREATE TEMP VIEW instance_call AS {call};
          INSERT INTO top_call SELECT c.*, l.share FROM ({calls}) c JOIN largest l USING (call_id) ORDER BY l.share DESC, call_id;
          INSERT INTO top_dataflow
              SELECT writer, reader, via, bytes, unique_bytes, transfers FROM ({data}) ORDER BY writer, reader, via;
          INSERT INTO top_call_edge SELECT caller, callee, calls, steps FROM ({edges}) ORDER BY caller, callee;
-         DROP VIEW instance_call; DROP TABLE near; DROP TABLE largest; DROP TABLE merged;",
+         DROP VIEW instance_call; DROP TABLE near; DROP TABLE largest; DROP TABLE merged; DROP TABLE merged_function;",
         top = report!("instance_top").replace("$1", &TOP_CALLS.to_string()),
         call = report!("instance_call"),
         calls = report!("instance_self"),
@@ -113,12 +136,13 @@ const WHOLE_FLOWS: &str = "
     DROP TABLE flow_part;";
 
 /// Tables that have stubs merged into their callers, in the order in which each has what it reads.
-const FOLDED: [(&str, &str); 4] = [
+pub const FOLDED: [(&str, &str); 3] = [
     ("folded_call", include_str!("../../queries/derive/middle/folded_call.sql")),
-    (
-        "function_profile_folded",
-        include_str!("../../queries/derive/high/function_profile_folded.sql"),
-    ),
     ("function_edge_folded", include_str!("../../queries/derive/high/function_edge_folded.sql")),
     ("call_edge_folded", include_str!("../../queries/derive/high/call_edge_folded.sql")),
 ];
+
+const PROFILE: (&str, &str) = (
+    "function_profile_folded",
+    include_str!("../../queries/derive/high/function_profile_folded.sql"),
+);

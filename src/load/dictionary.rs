@@ -67,11 +67,16 @@ impl Files {
 /// Options of the build that change what a database contains, as `input.options` has them.
 fn describe(options: &Options) -> String {
     let saves = if options.literal_saves { "literal" } else { "transparent" };
-    if options.through.is_empty() {
-        format!("saves={saves}")
-    } else {
-        format!("saves={saves} through={}", options.through.join(","))
-    }
+    let more = [("through", &options.through), ("pairs_in", &options.part.inside)];
+    let more = more.into_iter().filter(|(_, names)| !names.is_empty());
+    let named = more.map(|(key, names)| format!(" {key}={}", names.join(",")));
+    let range = range(options).map(|steps| format!(" range={steps}"));
+    format!("saves={saves}{}", named.chain(range).collect::<String>())
+}
+
+/// The steps that are kept, if they are not all.
+fn range(options: &Options) -> Option<String> {
+    options.part.steps.as_ref().map(|steps| format!("{}..{}", steps.start(), steps.end()))
 }
 
 /// `meta`: what is always there, and `more`.
@@ -86,6 +91,8 @@ pub fn meta(
         ("detail", Some(options.detail.name().to_string())),
         ("saves", Some(if options.literal_saves { "literal" } else { "transparent" }.to_string())),
         ("through", (!options.through.is_empty()).then(|| options.through.join(","))),
+        ("pairs_in", (!options.part.inside.is_empty()).then(|| options.part.inside.join(","))),
+        ("range", range(options)),
     ];
     let rows = always.iter().chain(more);
     fill(connection, rows.map(|(key, value)| Meta { key, value: value.as_deref() }))

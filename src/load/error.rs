@@ -29,8 +29,12 @@ pub enum BuildError {
     MixedIsa(String, String),
     #[error("which instruction set is this trace of? Give the program with --elf")]
     NoIsa,
-    #[error("--through {0}: no function has that name; `addfg info` lists those that ran")]
-    Through(String),
+    #[error("{0} {1}: no function has that name; `addfg info` lists those that ran")]
+    NoFunction(&'static str, String),
+    #[error("{0} keeps a part of the steps and communications: build with --detail pairs or full")]
+    NoLowLevel(&'static str),
+    #[error("format {0} has no steps in one order of which a part could be kept")]
+    NoPart(&'static str),
     #[error("{0} and {1} are no traces of one run: build a database of each")]
     MixedFormats(&'static str, &'static str),
     #[error("nothing fills the tables from format {0}")]

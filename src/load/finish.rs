@@ -3,6 +3,7 @@
 use super::code::Functions;
 use super::derived::{self, Budget};
 use super::dictionary::{self, Files, Loading, SectionRow, TraceFile};
+use super::folded::{self, Edge};
 use super::front::{Front, ProcessPart};
 use super::instructions::{self, Listed};
 use super::limit::Limit;
@@ -26,7 +27,7 @@ use crate::store::tables::{
     Region, Register, Thread,
 };
 use duckdb::Connection;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Where rows go, and what they are made of.
 pub struct End<'a> {
@@ -85,14 +86,15 @@ impl End<'_> {
         if self.low {
             self.blocks()?;
         }
-        self.function_edges(&places)?;
+        let edges = self.function_edges(&places)?;
+        self.folded(edges, &places)?;
         self.instruction_edges(&places)?;
         self.sums()?;
         self.places(&places)?;
         let limit = Limit::new(self.options.memory_limit).bytes();
-        let budget = Budget { calls: u64::from(s.calls), limit };
+        let budget = Budget::of_pass(s.calls.into(), limit);
         derived::whole_flows(self.connection, budget)?;
-        derived::derived_within(self.connection, budget)?;
+        derived::derived_of_pass(self.connection, budget)?;
         Ok(functions)
     }
 
@@ -201,16 +203,10 @@ impl End<'_> {
         accesses.finish()
     }
 
-    fn function_edges(&self, places: &Places) -> Result<(), StoreError> {
-        let edge = |flow: &FunctionFlow| {
-            let &FunctionFlow { writer, reader, place, sums } = flow;
-            let writer = places.function(writer, place)?;
-            let reader = places.function(reader, place)?;
-            let sums = [sums.bytes, sums.unique, sums.addresses, sums.transfers];
-            Some(((writer, reader, places.via(place)), sums))
-        };
-        let edges = added(self.summary.function_flows.iter().filter_map(edge).collect());
-        let rows = edges.into_iter().map(|((writer, reader, via), sums)| FunctionEdge {
+    /// Fills `function_edge`, and gives its rows.
+    fn function_edges(&self, places: &Places) -> Result<Vec<Edge>, StoreError> {
+        let edges = edges(&self.summary.function_flows, places);
+        let rows = edges.iter().map(|&((writer, reader, via), sums)| FunctionEdge {
             writer_function_id: writer,
             reader_function_id: reader,
             via: Some(via),
@@ -219,7 +215,16 @@ impl End<'_> {
             addresses: Some(sums[2]),
             transfers: Some(sums[3]),
         });
-        fill(self.connection, rows)
+        fill(self.connection, rows)?;
+        Ok(edges)
+    }
+
+    /// The same and calls with stubs merged into their callers.
+    fn folded(&self, all: Vec<Edge>, places: &Places) -> Result<(), StoreError> {
+        let s = self.summary;
+        let stubs: FxHashSet<FunctionId> = s.stubs.iter().copied().collect();
+        folded::function_edges(self.connection, &stubs, all, edges(&s.stub_flows, places))?;
+        folded::call_edges(self.connection, &stubs, &s.call_edges, &s.stub_calls)
     }
 
     fn instruction_edges(&self, places: &Places) -> Result<(), StoreError> {
@@ -268,6 +273,18 @@ impl End<'_> {
         });
         fill(self.connection, rows)
     }
+}
+
+/// Dataflow between functions by via.
+fn edges(flows: &[FunctionFlow], places: &Places) -> Vec<Edge> {
+    let edge = |flow: &FunctionFlow| {
+        let &FunctionFlow { writer, reader, place, sums } = flow;
+        let writer = places.function(writer, place)?;
+        let reader = places.function(reader, place)?;
+        let sums = [sums.bytes, sums.unique, sums.addresses, sums.transfers];
+        Some(((writer, reader, places.via(place)), sums))
+    };
+    added(flows.iter().filter_map(edge).collect())
 }
 
 /// Rows in the order of their keys, those of one key added up. There may be millions: a map would

@@ -33,7 +33,8 @@ impl Target<'_> {
         if let Some(runs) = &mut self.runs {
             let pass = &self.pass;
             let with_registers = !batch.register_values.is_empty() || !batch.values.is_empty();
-            runs.add(batch, seq, |block| {
+            let kept = self.pass.kept_runs();
+            runs.add(batch, seq, kept, |block| {
                 let prepared = &pass.blocks[block as usize];
                 Shape {
                     steps: prepared.steps as usize,

@@ -143,6 +143,7 @@ impl Maps {
         }
         let space = self.space.borrow();
         pass.code.through.look(&space, first);
+        pass.code.kept.look(&space, first);
         let from = self.sections.len();
         self.sections.extend(dictionary::image_sections(&space, first));
         pass.add_sections(dictionary::ranges(&self.sections, from));

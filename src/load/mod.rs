@@ -10,6 +10,7 @@ mod error;
 mod events;
 mod finish;
 mod fit;
+mod folded;
 mod front;
 pub mod instructions;
 mod intake;
@@ -37,11 +38,11 @@ use crate::store::{StoreError, writer};
 use crate::trace::input::Input;
 use crate::trace::{self, Found};
 
-pub use derived::derived;
+pub use derived::{FOLDED, derived};
 pub use dictionary::Files;
 pub use error::BuildError;
 pub use names::FunctionNames;
-pub use options::{Detail, ElfInput, Options, Progressed, Report};
+pub use options::{Detail, ElfInput, Options, Part, Progressed, Report};
 pub use tables::{Load, TableLoader};
 
 /// What fills the tables from the records of each of [`trace::TABLE_FORMATS`].
@@ -75,6 +76,9 @@ pub fn load_inputs(
     for elf in &options.elfs {
         images.push((Image::open(&elf.path)?, elf.bias));
     }
+    if let Some(option) = options.part.option().filter(|_| options.detail < Detail::Pairs) {
+        return Err(BuildError::NoLowLevel(option));
+    }
     let isa = images.first().map(|(i, _)| i.isa);
     if let Some((other, _)) = images.iter().find(|(i, _)| Some(i.isa) != isa) {
         return Err(BuildError::MixedElf(other.path.display().to_string()));
@@ -104,6 +108,9 @@ pub fn load_inputs(
     let Some(loader) = TABLE_LOADERS.iter().find(|l| l.name() == format.name()) else {
         return Err(BuildError::NoLoader(format.name()));
     };
+    if options.part.option().is_some() {
+        return Err(BuildError::NoPart(format.name()));
+    }
     let inputs = tabled.into_iter().map(|(input, _)| input).collect();
     tables::build(options, images, inputs, *loader, progress)
 }

@@ -2,6 +2,7 @@
 
 use crate::diagnostics::Diagnostics;
 use crate::text::words;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 words! {
@@ -26,6 +27,24 @@ pub struct ElfInput {
     pub bias: Option<u64>,
 }
 
+/// Of which part of the run the low level and communications are kept: sums, calls and dataflow
+/// between instances are of all.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// Only while an instance of one of these functions is alive in the thread; empty: always.
+    pub inside: Vec<String>,
+    /// Only these steps, by sequence number.
+    pub steps: Option<RangeInclusive<u64>>,
+}
+
+impl Part {
+    /// The option that asks for less than all.
+    pub fn option(&self) -> Option<&'static str> {
+        let inside = (!self.inside.is_empty()).then_some("--pairs-in");
+        inside.or_else(|| self.steps.as_ref().map(|_| "--range"))
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Options {
     pub traces: Vec<PathBuf>,
@@ -37,6 +56,7 @@ pub struct Options {
     pub literal_saves: bool,
     /// Copying functions: bytes that they copy keep their producer.
     pub through: Vec<String>,
+    pub part: Part,
     pub strict: bool,
     pub force: bool,
     /// Whether ELF files are taken that do not fit the trace.
@@ -65,6 +85,7 @@ impl Options {
             detail: Detail::Pairs,
             literal_saves: false,
             through: Vec::new(),
+            part: Part::default(),
             strict: false,
             force: false,
             force_elf: false,

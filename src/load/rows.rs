@@ -7,10 +7,12 @@ use crate::id::Seq;
 use crate::store::table::{Batch, Stream};
 use crate::store::tables::{
     CommunicationKind, CommunicationKinds, CommunicationRow, CommunicationRows, ControlFlows,
-    DataflowRow, DataflowRows, FunctionCall, FunctionCalls, SavedRegister, SavedRegisters,
+    DataflowRow, DataflowRows, FoldedCall, FoldedCalls, FunctionCall, FunctionCalls, SavedRegister,
+    SavedRegisters,
 };
 use crate::store::writer::FLOW_PART;
 use rustc_hash::FxHashMap;
+use std::ops::RangeInclusive;
 
 /// A row of `communication_kind`.
 #[derive(PartialEq, Eq, Hash)]
@@ -25,6 +27,8 @@ struct Kind {
 /// Takes what the pass finds and gives full batches of rows to `send`.
 pub struct PassRows<F> {
     send: F,
+    /// Communications whose read is none of these steps are left out.
+    steps: RangeInclusive<u64>,
     communications: Stream<CommunicationRows>,
     kinds: Stream<CommunicationKinds>,
     kind_ids: FxHashMap<Kind, u32>,
@@ -33,12 +37,15 @@ pub struct PassRows<F> {
     saves: Stream<SavedRegisters>,
     flows: Stream<DataflowRows>,
     parts: Stream<DataflowRows>,
+    folded: Stream<FoldedCalls>,
 }
 
 impl<F: FnMut(Batch)> PassRows<F> {
-    pub fn new(send: F) -> Self {
+    /// Keeps the communications that are read by one of these steps.
+    pub fn new(send: F, steps: RangeInclusive<u64>) -> Self {
         PassRows {
             send,
+            steps,
             communications: Stream::default(),
             kinds: Stream::default(),
             kind_ids: FxHashMap::default(),
@@ -47,6 +54,7 @@ impl<F: FnMut(Batch)> PassRows<F> {
             saves: Stream::default(),
             flows: Stream::default(),
             parts: Stream::named(FLOW_PART),
+            folded: Stream::default(),
         }
     }
 
@@ -60,6 +68,7 @@ impl<F: FnMut(Batch)> PassRows<F> {
             self.saves.rest(),
             self.flows.rest(),
             self.parts.rest(),
+            self.folded.rest(),
         ];
         rest.into_iter().flatten().for_each(&mut self.send);
     }
@@ -78,6 +87,9 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
     #[inline]
     fn communication(&mut self, row: Communication) {
         let read_seq = row.read.seq.get();
+        if !self.steps.contains(&read_seq) {
+            return;
+        }
         let write = match row.write {
             Origin::Step(write) => Some(write),
             Origin::Source(_) => None,
@@ -163,5 +175,18 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
         } else {
             push!(self.flows, flow);
         }
+    }
+
+    fn folded_call(&mut self, row: analysis::FoldedCall) {
+        push!(
+            self.folded,
+            FoldedCall {
+                call_id: row.call,
+                function_id: row.function,
+                into_call_id: row.into,
+                into_function_id: row.into_function,
+                steps_self: row.steps_self,
+            }
+        );
     }
 }

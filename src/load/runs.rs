@@ -4,6 +4,7 @@ use crate::event::RunBatch;
 use crate::id::{BlockId, ThreadId};
 use crate::store::table::{Batch, Stream};
 use crate::store::tables::{BlockRun, BlockRuns};
+use std::ops::RangeInclusive;
 
 /// What a block's runs have of each column.
 #[derive(Clone, Copy)]
@@ -20,15 +21,27 @@ pub struct RunRows<F> {
     send: F,
     stream: Stream<BlockRuns>,
     values: Vec<Option<u64>>,
+    /// Runs without any of these steps are left out.
+    wanted: RangeInclusive<u64>,
+    /// Steps of the runs that are kept.
+    steps: u64,
 }
 
 impl<F: FnMut(Batch)> RunRows<F> {
-    pub fn new(send: F) -> Self {
-        RunRows { send, stream: Stream::default(), values: Vec::new() }
+    /// Keeps the runs that have some of the `wanted` steps.
+    pub fn new(send: F, wanted: RangeInclusive<u64>) -> Self {
+        RunRows { send, stream: Stream::default(), values: Vec::new(), wanted, steps: 0 }
     }
 
-    /// Adds the runs of a batch that begins with the step `seq`.
-    pub fn add(&mut self, batch: &RunBatch, mut seq: u64, shape: impl Fn(u32) -> Shape) {
+    /// Adds the runs of a batch that begins with the step `seq`: those of which `kept` says so, all
+    /// where it is empty.
+    pub fn add(
+        &mut self,
+        batch: &RunBatch,
+        mut seq: u64,
+        kept: &[bool],
+        shape: impl Fn(u32) -> Shape,
+    ) {
         let mut addresses = &batch.addresses[..];
         let mut values = &batch.values[..];
         let mut registers = &batch.register_values[..];
@@ -47,9 +60,16 @@ impl<F: FnMut(Batch)> RunRows<F> {
                 self.values.extend_from_slice(split(&mut registers, shape.register_values));
                 self.values.resize(shape.accesses + shape.register_values, None);
             }
+            let start_seq = seq;
+            seq += shape.steps as u64;
+            let among = start_seq <= *self.wanted.end() && seq > *self.wanted.start();
+            if !among || kept.get(i) == Some(&false) {
+                continue;
+            }
+            self.steps += shape.steps as u64;
             let end = batch.end.get(i);
             let row = BlockRun {
-                start_seq: seq,
+                start_seq,
                 thread_id: ThreadId::at(batch.thread.get(i).map_or(0, |t| *t as usize)),
                 block_id: BlockId::at(block as usize),
                 address: some(address),
@@ -61,13 +81,13 @@ impl<F: FnMut(Batch)> RunRows<F> {
             if let Some(batch) = self.stream.push(row) {
                 (self.send)(batch);
             }
-            seq += shape.steps as u64;
         }
     }
 
-    /// Hands out what is left.
-    pub fn finish(mut self) {
+    /// Hands out what is left, and gives the steps that were kept.
+    pub fn finish(mut self) -> u64 {
         self.stream.rest().into_iter().for_each(&mut self.send);
+        self.steps
     }
 }
 

@@ -1,7 +1,7 @@
 //! From steps to tables: three threads - the reader's, the pass's (the caller's) and the writer's,
 //! with batches of columns between them.
 
-use super::code::{Functions, Space, Through};
+use super::code::{Functions, Named, Space};
 use super::dictionary::{self, SectionRow, TraceFile};
 use super::events::EventRows;
 use super::finish::End;
@@ -47,15 +47,16 @@ pub fn build(
     let placed = placing::place(images, &mut intake)?;
     let space: Space = Rc::new(RefCell::new(AddressSpace::new(placed.images)));
     let isa = intake.isa.ok_or(BuildError::NoIsa)?;
-    let mut through = Through::new(&options.through);
-    through.look(&space.borrow(), 0);
+    let named = [("--through", &options.through), ("--pairs-in", &options.part.inside)];
+    let mut named = named.map(|(option, names)| Named::new(option, names));
+    named.iter_mut().for_each(|functions| functions.look(&space.borrow(), 0));
     if !intake.carries().mappings {
-        through.check()?;
+        named.iter().try_for_each(Named::check)?;
     }
     let mut writer = Writer::create(&options.output, options.force)?;
     let rows = writer.sender().ok_or(StoreError::Stopped)?;
     let mut front = Front::new(isa, space.clone(), placed.waiting);
-    let functions = Functions::new(space.clone(), isa == Isa::Arm, through);
+    let functions = Functions::new(space.clone(), isa == Isa::Arm, named);
     let mut target = target(options, functions, &front.maps.sections, isa, rows);
     for records in placed.early {
         take(records, &mut front, &mut target, &mut intake);
@@ -75,7 +76,10 @@ pub fn build(
     let summary = pass.finish();
     let counts = pass.block_counts();
     pass.output().finish();
-    runs.into_iter().for_each(RunRows::finish);
+    let kept = runs.map(RunRows::finish);
+    if let Some(kept) = kept.filter(|_| options.part.option().is_some()) {
+        intake.diagnostics.add(suspicions::part(kept, summary.steps));
+    }
     events.into_iter().for_each(EventRows::finish);
     if intake.conditional_exits.len() == traces.len() {
         let exits = intake.conditional_exits.iter().sum();
@@ -90,6 +94,7 @@ pub fn build(
     }
     let Pass { code, insns, defs, machine, .. } = pass;
     code.through.check()?;
+    code.kept.check()?;
     let space = space.borrow();
     if !options.force_elf {
         fits(&code, &space, insns.iter().map(|i| i.def.address))?;
@@ -168,15 +173,19 @@ fn target<'a>(
         })
     };
     let low = options.detail >= Detail::Pairs;
-    let runs = low.then(|| RunRows::new(send(rows.clone())));
+    let steps = options.part.steps.clone().unwrap_or(0..=u64::MAX);
+    let runs = low.then(|| RunRows::new(send(rows.clone()), steps.clone()));
     let events = low.then(|| EventRows::new(send(rows.clone())));
-    let pass = Pass::new(
+    let mut pass = Pass::new(
         functions,
-        PassRows::new(send(rows)),
+        PassRows::new(send(rows), steps),
         pass_options,
         dictionary::ranges(sections, 0),
         Processor { register_bytes: registers.size, slot },
     );
+    if !options.part.inside.is_empty() {
+        pass.kept().only_inside();
+    }
     Target { pass, runs, events, mapped: FxHashMap::default() }
 }
 

@@ -5,6 +5,19 @@ use crate::analysis::interleaving::Interleaving;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::BlockDef;
 
+/// Only a part of the low level is there, as was asked for: views that read it are of that part.
+pub fn part(kept: u64, steps: u64) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Info,
+        code: "part-kept",
+        message: format!(
+            "steps, accesses and communications are kept of {kept} of {steps} steps; calls, sums and dataflow between instances are of all"
+        ),
+        position: String::new(),
+        remedy: "build without --pairs-in and --range for all of them",
+    }
+}
+
 /// Tells of lackey's logs in which valgrind went on past branches: `&&` is then run as one piece of
 /// code with one exit, and instructions behind the first branch are listed that never ran. So more
 /// conditional jumps are listed than lackey counted exits.

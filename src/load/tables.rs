@@ -192,7 +192,7 @@ pub fn build(
     let (sections, loads) = (dictionary::sections(&space), |_| (Some(ProcessId::FIRST), None));
     dictionary::images(&connection, &space, loads, &sections, &mut files)?;
     files.write(&connection)?;
-    derived_within(&connection, Budget { calls: loaded.calls, limit: limit.bytes() })?;
+    derived_within(&connection, Budget::of_calls(loaded.calls, limit.bytes()))?;
     witnesses.iter().try_for_each(Witness::check)?;
     writer.commit(connection)?;
     let Filled { steps, calls, functions, .. } = loaded;

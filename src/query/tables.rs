@@ -28,6 +28,18 @@ pub(super) fn of_calls() -> Vec<Table> {
     ]
 }
 
+/// Tables in which the pass has merged stubs into their callers.
+pub(super) fn of_stubs() -> impl Iterator<Item = Table> {
+    crate::load::FOLDED.into_iter().map(|(name, sql)| {
+        let stored = match name {
+            "folded_call" => "SELECT * FROM folded_call",
+            "function_edge_folded" => "SELECT * FROM function_edge_folded",
+            _ => "SELECT * FROM call_edge_folded",
+        };
+        Table::new(name, stored, sql.trim_end().trim_end_matches(';'))
+    })
+}
+
 /// Communications of a window.
 pub(super) fn communication() -> Table {
     Table::new(

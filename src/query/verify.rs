@@ -51,6 +51,13 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
             "built with --through {through}, which the SQL does not know: build without it"
         )));
     }
+    let part =
+        "SELECT count(*) > 0 FROM meta WHERE key IN ('pairs_in', 'range') AND value IS NOT NULL";
+    if connection.query_row(part, [], |r| r.get(0))? {
+        return Ok(Some(
+            "only a part of the steps is kept: build without --pairs-in and --range".into(),
+        ));
+    }
     let kernel = "SELECT count(*) > 0 FROM system_call_access";
     if connection.query_row(kernel, [], |r| r.get(0))? {
         return Ok(Some(
@@ -182,15 +189,16 @@ pub fn verify(
     let all: i64 = connection.query_row("SELECT count(*) FROM communication", [], |r| r.get(0))?;
     communication.extra += all - communication.equal - communication.extra;
     let mut verdicts = vec![communication];
-    for table in tables::of_windows().iter().chain(&tables::of_calls()) {
-        verdicts.push(compare(connection, table)?);
+    let tables = tables::of_windows().into_iter().chain(tables::of_calls());
+    for table in tables.chain(tables::of_stubs()) {
+        verdicts.push(compare(connection, &table)?);
     }
     verdicts.sort_by_key(|v| ORDER.iter().position(|name| *name == v.table));
     Ok(verdicts)
 }
 
 /// The order in which tables are told of: from calls to sums.
-const ORDER: [&str; 8] = [
+const ORDER: [&str; 11] = [
     "function_call",
     "saved_register",
     "communication",
@@ -199,6 +207,9 @@ const ORDER: [&str; 8] = [
     "function_edge",
     "instruction_edge",
     "call_edge",
+    "folded_call",
+    "function_edge_folded",
+    "call_edge_folded",
 ];
 
 /// Rows and the sum of their hashes of each table that is compared, as the build stored them:

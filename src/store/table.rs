@@ -98,7 +98,18 @@ pub fn fill<R: Row>(
     connection: &Connection,
     rows: impl IntoIterator<Item = R>,
 ) -> Result<(), StoreError> {
-    let mut table = Table::<R::Columns>::new(connection);
+    fill_named(connection, R::Columns::DESCRIPTION.table, rows)
+}
+
+/// Fills a table of another name with the same columns.
+pub fn fill_named<R: Row>(
+    connection: &Connection,
+    table: &'static str,
+    rows: impl IntoIterator<Item = R>,
+) -> Result<(), StoreError> {
+    let description = Description { table, ..R::Columns::DESCRIPTION };
+    let mut table =
+        Table { sink: Sink::new(connection, description), columns: R::Columns::default() };
     rows.into_iter().try_for_each(|row| table.push(row))?;
     table.finish()
 }

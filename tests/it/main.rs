@@ -25,6 +25,7 @@ mod memory;
 mod naive;
 mod oracle;
 mod overview;
+mod part;
 mod plugin;
 mod property;
 mod qemu;

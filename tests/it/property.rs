@@ -34,6 +34,7 @@ fn options(
         layout: None,
         detail,
         literal_saves,
+        part: addfg::load::Part::default(),
         through: Vec::new(),
         strict: true,
         force: true,

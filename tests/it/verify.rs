@@ -9,7 +9,7 @@ fn equal(name: &str, db: &Path) {
     let connection = open(db);
     assert_eq!(addfg::query::not_applicable(&connection).unwrap(), None, "{name}");
     let verdicts = addfg::query::verify(&connection, addfg::query::WINDOW, &mut |_| {}).unwrap();
-    assert_eq!(verdicts.len(), 8, "{name}");
+    assert_eq!(verdicts.len(), 11, "{name}");
     for v in verdicts {
         assert!(v.holds(), "{name}: {}: {:#?}", v.table, v.examples);
     }
@@ -30,7 +30,7 @@ fn shipped_recordings() {
         equal(&format!("{name} full"), &example(name, "full"));
     }
     let text = ok(&["verify", utf8(&example("fir", "pairs"))]);
-    assert_eq!(text.lines().filter(|l| l.contains(" equal ")).count(), 8, "{text}");
+    assert_eq!(text.lines().filter(|l| l.contains(" equal ")).count(), 11, "{text}");
     assert!(text.starts_with("function_call"), "{text}");
     let [log, elf] = example_files("fir");
     verify("fir literal", &log, &elf, &scratch, &["--saves", "literal", "--detail", "full"]);

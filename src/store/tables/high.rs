@@ -52,6 +52,14 @@ tables! {
         transfers: u64 => BIGINT,
     }
 
+    FoldedCall, FoldedCalls = "folded_call" {
+        call_id: CallId => INTEGER,
+        function_id: FunctionId => INTEGER,
+        into_call_id: CallId => INTEGER,
+        into_function_id: FunctionId => INTEGER,
+        steps_self: u64 => BIGINT,
+    }
+
     CallEdge, CallEdges = "call_edge" {
         caller_function_id: Option<FunctionId> => INTEGER,
         callee_function_id: FunctionId => INTEGER,

@@ -1,0 +1,111 @@
+//! `build --pairs-in` and `--range`: steps and communications of a part of the run, everything else
+//! of all.
+
+use crate::common::*;
+use duckdb::Connection;
+
+/// Rows of a query over the databases `part` and `whole`.
+fn count(connection: &Connection, sql: &str) -> i64 {
+    connection.query_row(sql, [], |r| r.get(0)).unwrap_or_else(|e| panic!("{sql}: {e}"))
+}
+
+/// Rows of either query that the other does not give as often.
+fn different(connection: &Connection, a: &str, b: &str) -> i64 {
+    let sql = format!(
+        "SELECT count(*) FROM (({a} EXCEPT ALL {b}) UNION ALL ({b} EXCEPT ALL {a}))",
+        a = format_args!("(FROM ({a}))"),
+        b = format_args!("(FROM ({b}))"),
+    );
+    count(connection, &sql)
+}
+
+/// Builds a part of an example, and compares it with what `inside` (of a step `seq`) takes of the
+/// whole.
+fn compare(name: &str, detail: &str, more: &[&str], inside: &str) {
+    let scratch = Scratch::new("part");
+    let [log, elf] = example_files(name);
+    let (whole, part) = (example(name, detail), scratch.path("part.duckdb"));
+    let (code, said) =
+        build(&part, &[&log], &[&["--elf", utf8(&elf), "--detail", detail], more].concat());
+    assert_eq!(code, 0, "{said}");
+    let connection = Connection::open_in_memory().unwrap();
+    for (db, as_name) in [(&part, "part"), (&whole, "whole")] {
+        let attach = format!("ATTACH '{}' AS {as_name} (READ_ONLY)", utf8(db));
+        connection.execute_batch(&attach).unwrap();
+    }
+    let all = "function_call control_flow dataflow_row function_edge instruction_edge call_edge function_edge_folded saved_register instruction";
+    for table in all.split(' ') {
+        let [a, b] = ["part", "whole"].map(|db| format!("SELECT * FROM {db}.{table}"));
+        assert_eq!(different(&connection, &a, &b), 0, "{table}");
+    }
+    let communications = |db: &str, seq: &str| {
+        format!(
+            "SELECT read_seq AS seq, write_back, address, k.* EXCLUDE (kind_id)
+             FROM {db}.communication_row JOIN {db}.communication_kind k USING (kind_id) WHERE {seq}"
+        )
+    };
+    let kept = count(&connection, "SELECT count(*) FROM part.communication_row");
+    let of_all = count(&connection, "SELECT count(*) FROM whole.communication_row");
+    assert!(kept > 0 && kept < of_all, "{kept} of {of_all}");
+    let [a, b] = [("part", "true"), ("whole", inside)].map(|(db, seq)| communications(db, seq));
+    assert_eq!(different(&connection, &a, &b), 0, "{more:?}: communications");
+    // Runs of which some step is inside.
+    let steps = "SELECT block_id, count(*) AS steps FROM whole.block_step GROUP BY ALL";
+    let runs = format!(
+        "SELECT start_seq, block_id, address FROM whole.block_run JOIN ({steps}) USING (block_id)
+         WHERE EXISTS (FROM range(start_seq, start_seq + steps) s(seq) WHERE {inside})"
+    );
+    let kept = "SELECT start_seq, block_id, address FROM part.block_run";
+    assert_eq!(different(&connection, kept, &runs), 0, "{more:?}: runs");
+    let text = ok(&["info", utf8(&part)]);
+    assert!(text.contains("are kept of"), "{text}");
+    let text = ok(&["verify", utf8(&part)]);
+    assert!(text.contains("only a part of the steps is kept"), "{text}");
+}
+
+/// Steps while an instance of a function is alive.
+fn inside(function: &str) -> String {
+    format!(
+        "EXISTS (FROM whole.function_call c JOIN whole.function_symbol s USING (function_id)
+                 WHERE s.name = '{function}' AND seq BETWEEN c.call_seq AND c.return_seq)"
+    )
+}
+
+#[test]
+fn what_runs_inside_a_function_is_kept() {
+    compare("fir", "pairs", &["--pairs-in", "fir"], &inside("fir"));
+    compare("fir", "full", &["--pairs-in", "fir"], &inside("fir"));
+    let function = "stbi__jpeg_decode_block";
+    compare("jpeg", "pairs", &["--pairs-in", function], &inside(function));
+}
+
+#[test]
+fn steps_of_a_range_are_kept() {
+    compare("fir", "full", &["--range", "100..900"], "seq BETWEEN 100 AND 900");
+    compare("jpeg", "pairs", &["--range", "50000..99999999"], "seq >= 50000");
+}
+
+#[test]
+fn a_part_is_refused_where_there_is_none() {
+    let scratch = Scratch::new("no-part");
+    let [log, elf] = example_files("fir");
+    let db = scratch.path("db");
+    for (more, words) in [
+        (
+            ["--pairs-in", "no_such_function"],
+            "--pairs-in no_such_function: no function has that name",
+        ),
+        (["--range", "9..1"], "9 is behind 1"),
+        (["--range", "10"], "write FIRST..LAST"),
+        (["--range", "a..1"], "`a`: invalid digit"),
+    ] {
+        let (code, said) = build(&db, &[&log], &[&["--elf", utf8(&elf)], &more[..]].concat());
+        assert!(code == 2 && said.contains(words) && !db.exists(), "{said}");
+    }
+    let more = ["--elf", utf8(&elf), "--detail", "instance", "--range", "1..2"];
+    let (code, said) = build(&db, &[&log], &more);
+    assert!(code == 2 && said.contains("--detail pairs or full"), "{said}");
+    let (code, said) =
+        build(&db, &[&repository("tests/formats/wet/good-limited.wet")], &["--range", "1..2"]);
+    assert!(code == 2 && !db.exists(), "{said}");
+}
