@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 mod build;
 mod calls;
+mod check;
+mod collect;
 mod critical;
 mod cut;
 mod database;
@@ -31,6 +33,7 @@ mod say;
 mod signals;
 mod slice;
 mod sql;
+mod trend;
 mod verify;
 
 /// Aggregated dynamic data flow graphs from execution traces.
@@ -63,6 +66,9 @@ enum Command {
     Critical(critical::Args),
     Paths(paths::Args),
     Diff(diff::Args),
+    Collect(collect::Args),
+    Trend(trend::Args),
+    Check(check::Args),
     Export(export::Args),
     Report(report::Args),
     Verify(verify::Args),
@@ -96,6 +102,7 @@ impl Command {
             Command::Info(_) | Command::Flows(_) | Command::Slice(_) | Command::Calls(_) => true,
             Command::Instances(_) | Command::Loops(_) | Command::Matrix(_) => true,
             Command::Memory(_) | Command::Critical(_) | Command::Paths(_) => true,
+            Command::Trend(_) | Command::Check(_) => true,
             Command::Diff(_) | Command::Cut(_) | Command::Formats(_) => true,
             _ => false,
         }
@@ -120,6 +127,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Critical(args) => critical::run(args),
         Command::Paths(args) => paths::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Collect(args) => collect::run(args),
+        Command::Trend(args) => trend::run(args),
+        Command::Check(args) => check::run(args),
         Command::Export(args) => export::run(args),
         Command::Report(args) => report::run(args),
         Command::Verify(args) => verify::run(args),

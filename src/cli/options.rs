@@ -2,6 +2,8 @@
 
 use crate::export::{self, EXPORTS, Export};
 use crate::graph::{Inside, Level, Show, Strategy, Stubs, Via};
+use crate::lake::questions::Measure;
+use crate::lake::{Label, LakeError};
 use crate::load::{Detail, ElfInput};
 use crate::render::rows::RowFormat;
 use crate::render::{self, RENDERERS, Renderer};
@@ -26,7 +28,7 @@ macro_rules! options {
     )+};
 }
 
-options!(Level, Inside, Show, Via, Stubs, Strategy, Shown, Weight);
+options!(Level, Inside, Show, Via, Stubs, Strategy, Shown, Weight, Measure);
 
 impl ValueEnum for RowFormat {
     fn value_variants<'a>() -> &'a [Self] {
@@ -79,6 +81,11 @@ fn named(names: Vec<&'static str>) -> impl TypedValueParser<Value = &'static Ren
 pub fn exports() -> impl TypedValueParser<Value = &'static Export> {
     let names = EXPORTS.iter().map(|e| PossibleValue::new(e.name).help(e.about));
     PossibleValuesParser::new(names).try_map(|name| export::find(&name).ok_or("no such format"))
+}
+
+/// `NAME=VALUE`: what is known of a run.
+pub fn label(text: &str) -> Result<Label, LakeError> {
+    Label::parse(text)
 }
 
 /// Functions that become one node.

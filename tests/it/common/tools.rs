@@ -34,6 +34,7 @@ pub const TOOLS: [(&str, &str, &str); 30] = [
     ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", "programs for AArch64"),
     ("riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "programs for RISC-V"),
     ("dot", "graphviz", "pictures"),
+    ("java", "default-jre-headless", "Spark"),
     ("gnuplot", "gnuplot-nox", "pictures of memory"),
     ("chromium", "chromium", "the page of the report in a browser"),
     ("python3", "python3", "exports in other programs"),
