@@ -56,6 +56,14 @@ def build(job, lake, addfg, detail):
     return "built", ""
 
 
+def run(spark, lake, jobs, addfg="addfg", detail="summary"):
+    """What became of each job: its trace, `built`, `skipped` or `failed`, and why."""
+    lake = str(Path(lake).absolute())
+    # A job a task: the longest decides, and what fails is repeated alone.
+    rows = spark.sparkContext.parallelize(jobs, max(1, len(jobs)))
+    return rows.map(lambda job: (job["trace"], *build(job, lake, addfg, detail))).collect()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lake")
@@ -67,11 +75,7 @@ def main():
 
     spark = SparkSession.builder.appName("addfg build").getOrCreate()
     with open(args.jobs, newline="") as file:
-        jobs = list(csv.DictReader(file))
-    lake, addfg, detail = str(Path(args.lake).absolute()), args.addfg, args.detail
-    # A job a task: the longest decides, and what fails is repeated alone.
-    rows = spark.sparkContext.parallelize(jobs, max(1, len(jobs)))
-    results = rows.map(lambda job: (job["trace"], *build(job, lake, addfg, detail))).collect()
+        results = run(spark, args.lake, list(csv.DictReader(file)), args.addfg, args.detail)
     counts = {what: sum(1 for _, w, _ in results if w == what) for what in ("built", "skipped", "failed")}
     print(f"{counts['built']} built, {counts['skipped']} there before, {counts['failed']} failed")
     for trace, what, why in results:

@@ -193,7 +193,7 @@ class Lake(Asks):
 
     def plot(self, label="size", measure="all", rows=8, axes=None):
         """The figures that grow most, as points on two logarithmic scales; needs matplotlib."""
-        from matplotlib import pyplot
+        from matplotlib import pyplot, ticker
 
         axes = axes or pyplot.figure(figsize=(9, 5)).gca()
         for row in self.ask("growth", label=label, measure=measure, rows=rows).itertuples():
@@ -203,6 +203,8 @@ class Lake(Asks):
             words = ", ".join(word for word in (name, row.via, row.labels) if word)
             axes.plot(points.number, points["mean"], marker="o", label=f"{row.measure} {words}: {row.growth}")
         axes.set(xscale="log", yscale="log", xlabel=label, ylabel="figure")
+        # Between powers of ten the numbers would stand in each other's way.
+        axes.xaxis.set_minor_formatter(ticker.NullFormatter())
         axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.02, 1))
         axes.figure.tight_layout()
         return axes

@@ -34,7 +34,6 @@ fn run(python: &Path, script: &str, words: &[&str]) -> Output {
     let package = repository("python");
     let mut command = Command::new(python);
     command.arg(repository(script)).args(words).env("PYTHONPATH", package);
-    // Spark starts Java machines, which need more than a test's share of a quiet machine's time.
     command.output().expect("python runs")
 }
 
@@ -45,7 +44,11 @@ fn the_package_answers_as_the_program_does() {
     let lake = lake(&scratch);
     ok(&["collect", "--compact", utf8(&lake)]);
     let db = example("jpeg", "pairs");
-    let output = run(&python, "tests/python/package.py", &[utf8(&lake), utf8(&db), env!("CARGO_BIN_EXE_addfg")]);
+    let output = run(
+        &python,
+        "tests/python/package.py",
+        &[utf8(&lake), utf8(&db), env!("CARGO_BIN_EXE_addfg")],
+    );
     assert!(output.status.success(), "{}{}", printed(&output), said(&output));
 }
 
@@ -59,7 +62,11 @@ fn the_notebook_runs() {
     let lake = lake(&scratch);
     let made = scratch.path("runs.ipynb");
     let output = Command::new(&python)
-        .args([repository("tests/python/notebook.py"), repository("examples/lake/runs.ipynb"), made])
+        .args([
+            repository("tests/python/notebook.py"),
+            repository("examples/lake/runs.ipynb"),
+            made,
+        ])
         .env("PYTHONPATH", repository("python"))
         .env("ADDFG_LAKE", &lake)
         .env("ADDFG_DB", example("jpeg", "pairs"))
@@ -78,6 +85,8 @@ fn spark_answers_as_duckdb_does() {
     let Some(python) = python("pyspark") else { return };
     let scratch = Scratch::new("python-spark");
     let lake = lake(&scratch);
-    let output = run(&python, "tests/python/spark.py", &[utf8(&lake), env!("CARGO_BIN_EXE_addfg")]);
+    let built = scratch.path("built");
+    let words = [utf8(&lake), env!("CARGO_BIN_EXE_addfg"), utf8(&built)];
+    let output = run(&python, "tests/python/spark.py", &words);
     assert!(output.status.success(), "{}{}", printed(&output), said(&output));
 }

@@ -1,4 +1,5 @@
-"""All questions of queries/lake on DuckDB and on Spark with two workers: the same rows. usage: spark.py LAKE"""
+"""All questions of queries/lake on DuckDB and on Spark with two workers: the same rows; then the example's build of several recordings on
+those workers, twice. usage: spark.py LAKE ADDFG NEW-LAKE"""
 
 import math
 import os
@@ -53,6 +54,27 @@ def same(a, b):
     return a == b
 
 
+def building(spark, program, lake):
+    """Builds two recordings and one that is none on the workers, then all again: the first time two are built, then none."""
+    examples = Path(__file__).parents[2] / "examples"
+    sys.path.insert(0, str(examples / "lake"))
+    import build_on_spark
+
+    spark.sparkContext.addPyFile(str(examples / "lake" / "build_on_spark.py"))
+    jobs = [{"trace": str(examples / n / f"{n}.log.xz"), "elf": str(examples / n / n), "input": n} for n in ("fir", "jpeg")]
+    jobs.append({"trace": str(examples / "fir" / "fir.c"), "elf": jobs[0]["elf"], "input": "bad"})
+    failed = 0
+    for expected in (["built", "built", "failed"], ["skipped", "skipped", "failed"]):
+        begun = time.time()
+        results = build_on_spark.run(spark, lake, jobs, program)
+        runs = len(addfg.open(lake).runs)
+        print(f"building: {[what for _, what, _ in results]}, {runs} runs, {time.time() - begun:.1f} s", flush=True)
+        failed += [what for _, what, _ in results] != expected or runs != 2
+        if failed:
+            print(results)
+    return failed
+
+
 def main():
     path = sys.argv[1]
     lake = addfg.open(path)
@@ -83,6 +105,9 @@ def main():
                     print(" ", x, "\n ", y)
                     break
             print(len(one), len(two), names, frame.columns)
+    failed += building(spark, *sys.argv[2:])
+    # Spark's own end tells of what it stops: nothing that matters here.
+    sys.stdout.flush()
     spark.stop()
     sys.exit(1 if failed else 0)
 

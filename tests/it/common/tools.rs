@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::Mutex;
 
 /// Tool, Debian's package, what is tested with it.
-pub const TOOLS: [(&str, &str, &str); 30] = [
+pub const TOOLS: [(&str, &str, &str); 31] = [
     ("valgrind", "valgrind", "recordings by lackey; counts of callgrind"),
     ("callgrind_annotate", "valgrind", "exports for callgrind"),
     ("pkg-config", "pkg-config", "the recorder for valgrind"),
