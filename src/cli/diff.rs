@@ -1,5 +1,5 @@
 use super::database::Database;
-use super::options;
+use super::options::{self, Group};
 use super::output::write_output;
 use super::pictures;
 use super::say::say;
@@ -8,6 +8,7 @@ use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::store::open::Trust;
 use crate::views::diff;
+use crate::views::grouped::Grouped;
 use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,6 +37,9 @@ pub struct Args {
     /// Several runs: least change, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     least: f64,
+    /// Functions that count as one; names as in `addfg cut`
+    #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group, conflicts_with_all = ["to", "by"])]
+    group: Vec<Group>,
     /// List what is the same, too
     #[arg(long)]
     all: bool,
@@ -117,7 +121,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let second = Database { db: other.clone(), trust: args.database.trust };
     let db = args.database.open_with(&second)?;
     let other = crate::query::problems(&*second.open_silently()?)?;
-    let list = diff::differences(&db)?;
+    let groups = Grouped::read(&db, &options::words(&args.group))?;
+    let list = diff::grouped(diff::differences(&db)?, &groups);
     if args.picture.is_some() || args.output.is_some() {
         let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
         let mut graph = diff::graph(&list, args.top.max(2));

@@ -10,6 +10,7 @@ use crate::render::{self, RENDERERS, Renderer};
 use crate::replay::allocations::{Allocator, allocator};
 use crate::replay::critical::Weight;
 use crate::views::cut::Shown;
+use crate::views::plan::Told;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
@@ -28,7 +29,7 @@ macro_rules! options {
     )+};
 }
 
-options!(Level, Inside, Show, Via, Stubs, Strategy, Shown, Weight, Measure);
+options!(Level, Inside, Show, Via, Stubs, Strategy, Shown, Told, Weight, Measure);
 
 impl ValueEnum for RowFormat {
     fn value_variants<'a>() -> &'a [Self] {
@@ -93,6 +94,11 @@ pub fn label(text: &str) -> Result<Label, LakeError> {
 pub struct Group {
     pub name: String,
     pub functions: Vec<String>,
+}
+
+/// Names and words of groups.
+pub fn words(groups: &[Group]) -> Vec<(String, Vec<String>)> {
+    groups.iter().map(|group| (group.name.clone(), group.functions.clone())).collect()
 }
 
 /// `NAME=FUNCTION,...`
