@@ -52,7 +52,9 @@ fn timeline(bencher: Bencher) {
 #[divan::bench(sample_count = 10, sample_size = 1)]
 fn matrix(bencher: Bencher) {
     let connection = database();
-    bencher.bench_local(|| views::matrix::matrix(&connection, 24).expect("matrix"));
+    bencher.bench_local(|| {
+        views::matrix::matrix(&connection, 24, &Default::default()).expect("matrix")
+    });
 }
 
 #[divan::bench(args = [false, true], sample_count = 5, sample_size = 1)]

@@ -20,6 +20,15 @@ if command -v valgrind >/dev/null; then
     (cd "$part" && "$addfg" record --quiet -o words.duckdb -- ./words text.txt >/dev/null)
     "$addfg" graph "$part/words.duckdb" -o $images/words.svg
 
+    # A JPEG decoder with a picture large enough that its tables are nothing: needs libstb-dev
+    if [ -e /usr/include/stb/stb_image.h ]; then
+        (cd "$part" && gcc -O2 -w -o encode "$OLDPWD/examples/jpeg/encode.c" -lm && ./encode image.jpg 512)
+        gcc -g -O1 -w -static -nostdlib -fno-stack-protector -fno-asynchronous-unwind-tables -ffunction-sections -Wl,--gc-sections \
+            -ffile-prefix-map="$PWD"=. -o "$part/decode" examples/jpeg/decode.c
+        (cd "$part" && "$addfg" record --quiet --detail summary -o decode.duckdb -- ./decode image.jpg 1 >/dev/null)
+        "$addfg" plan "$part/decode.duckdb" -o $images/plan.svg
+    fi
+
     # bzip2 with its symbols, from the sources in the folder BZIP2_SOURCE (apt-get source bzip2)
     if [ -n "${BZIP2_SOURCE:-}" ]; then
         (cd "$BZIP2_SOURCE" && gcc -g -O2 -D_FILE_OFFSET_BITS=64 -ffile-prefix-map="$PWD"=. -o "$part/bzip2" \

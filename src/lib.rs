@@ -22,6 +22,7 @@
 //! | [`render`] | graphs as DOT, JSON, GraphML; rows as tables; pictures |
 //! | [`views`] | what is more than a level of the graph: listings, slices, timelines |
 //! | [`export`], [`report`] | files of other programs; the HTML page |
+//! | [`lake`] | many runs in one folder of Parquet files, and questions across them |
 //! | [`cli`] | the commands: one file each, its arguments and what it runs |
 //!
 //! `docs/semantics.md` says what is computed, `ARCHITECTURE.md` why it is built like this.
@@ -75,6 +76,7 @@ pub mod graph;
 pub mod id;
 pub mod image;
 pub mod isa;
+pub mod lake;
 pub mod load;
 pub mod paths;
 pub mod query;

@@ -1,11 +1,14 @@
 use super::database::Database;
-use super::options;
+use super::options::{self, Group};
 use super::output::write_output;
 use super::pictures;
 use super::say::say;
+use crate::lake::{Labels, Lake, compare, questions};
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
+use crate::store::open::Trust;
 use crate::views::diff;
+use crate::views::grouped::Grouped;
 use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,12 +17,29 @@ use std::process::ExitCode;
 ///
 /// Functions (steps), calls and data (bytes) that were added, are gone, grew or shrank from the
 /// first database to the second, matched by name (`f.part.0` and `f.isra.0` are `f`); with -o or --picture as a coloured graph.
+///
+/// Several runs on each side, as in `addfg diff old-*.duckdb --to new-*.duckdb`, or two values of a label of a
+/// lake, as in `addfg diff lake --by commit=abc..def`: what changed beyond noise. That is where a gap is between the figures
+/// of the two sides which is wider than the runs of either side differ among themselves.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// Database to compare with it
-    other: PathBuf,
+    /// Database to compare with it; with --to more of the first side
+    #[arg(required_unless_present_any = ["to", "by"])]
+    others: Vec<PathBuf>,
+    /// Databases of the second side
+    #[arg(long, value_name = "DB", num_args = 1.., conflicts_with = "by")]
+    to: Vec<PathBuf>,
+    /// Of a lake: the label whose values are the two sides
+    #[arg(long, value_name = "LABEL=BEFORE..AFTER", value_parser = by, conflicts_with = "others")]
+    by: Option<By>,
+    /// Several runs: least change, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    least: f64,
+    /// Functions that count as one; names as in `addfg cut`
+    #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group, conflicts_with_all = ["to", "by"])]
+    group: Vec<Group>,
     /// List what is the same, too
     #[arg(long)]
     all: bool,
@@ -39,11 +59,70 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
+/// Two values of a label.
+#[derive(Clone, Debug)]
+pub struct By {
+    label: String,
+    before: String,
+    after: String,
+}
+
+fn by(text: &str) -> Result<By, &'static str> {
+    let wrong = "write LABEL=BEFORE..AFTER, as in commit=abc..def";
+    let (label, values) = text.split_once('=').ok_or(wrong)?;
+    let (before, after) = values.split_once("..").ok_or(wrong)?;
+    Ok(By { label: label.to_owned(), before: before.to_owned(), after: after.to_owned() })
+}
+
+/// Compares many runs with many: those of a lake, or of a lake that is made for it.
+fn run_many(args: Args) -> anyhow::Result<ExitCode> {
+    let scratch = compare::scratch()?;
+    let (lake, by) = match args.by {
+        Some(by) => (Lake::open(&args.database.db, &Labels::new())?, by),
+        None => {
+            let first: Vec<PathBuf> = [args.database.db].into_iter().chain(args.others).collect();
+            let trust = if args.database.trust { Trust::Anything } else { Trust::Schema };
+            compare::sides(scratch.path(), &first, &args.to, trust)?;
+            let [label, before, after] = [compare::SIDE, "before", "after"].map(str::to_owned);
+            (Lake::open(scratch.path(), &Labels::new())?, By { label, before, after })
+        }
+    };
+    if args.picture.is_some() || args.output.is_some() {
+        let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
+        let list = compare::differences(&lake, &by.label, &by.before, &by.after)?;
+        return pictures::draw(&diff::graph(&list, args.top.max(2)), renderer, args.output);
+    }
+    let words = [
+        by.label,
+        by.before,
+        by.after,
+        "all".into(),
+        args.least.to_string(),
+        args.limit.to_string(),
+    ];
+    let question = questions::find("changed")?;
+    let (connection, listing) = questions::ask(&lake, &question, &words)?;
+    let mut text = Vec::new();
+    if listing.write(&connection, args.format, &mut text)? == 0 {
+        say!("addfg: no rows: {}", question.none);
+    }
+    write_output(None, &text)
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let second = Database { db: args.other, trust: args.database.trust };
+    if args.by.is_some() || !args.to.is_empty() {
+        return run_many(args);
+    }
+    let [other] = args.others.as_slice() else {
+        anyhow::bail!(
+            "there are more than two databases: --to stands before those of the second side"
+        )
+    };
+    let second = Database { db: other.clone(), trust: args.database.trust };
     let db = args.database.open_with(&second)?;
     let other = crate::query::problems(&*second.open_silently()?)?;
-    let list = diff::differences(&db)?;
+    let groups = Grouped::read(&db, &options::words(&args.group))?;
+    let list = diff::grouped(diff::differences(&db)?, &groups);
     if args.picture.is_some() || args.output.is_some() {
         let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
         let mut graph = diff::graph(&list, args.top.max(2));

@@ -1,7 +1,9 @@
 use super::database::Database;
+use super::options::{self, Group};
 use super::output::write_output;
 use super::pictures;
 use crate::render::rows::{RowFormat, RowWriter};
+use crate::views::grouped::Grouped;
 use crate::views::matrix;
 use crate::views::needs::{Need, require};
 use duckdb::types::Value;
@@ -16,6 +18,9 @@ pub struct Args {
     /// Functions at most, those with the most traffic; the rest is (others)
     #[arg(long, value_name = "N", default_value_t = 12)]
     top: usize,
+    /// Functions that are one row and column; names as in `addfg cut`
+    #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group)]
+    group: Vec<Group>,
     #[arg(long, default_value = "table")]
     format: RowFormat,
     /// File to write; FILE.svg becomes a heat map [default: standard output]
@@ -26,7 +31,8 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     require(&db, Need::Dataflow)?;
-    let found = matrix::matrix(&db, args.top.max(1))?;
+    let found =
+        matrix::matrix(&db, args.top.max(1), &Grouped::read(&db, &options::words(&args.group))?)?;
     if pictures::is_svg(args.output.as_deref()) {
         return write_output(args.output.as_deref(), found.heat_map().as_bytes());
     }

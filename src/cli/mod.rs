@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 mod build;
 mod calls;
+mod check;
+mod collect;
 mod critical;
 mod cut;
 mod database;
@@ -19,11 +21,13 @@ mod loops;
 mod man;
 mod matrix;
 mod memory;
+mod objects;
 mod options;
 mod output;
 mod pager;
 mod paths;
 mod pictures;
+mod plan;
 mod prompt;
 mod record;
 mod report;
@@ -31,6 +35,7 @@ mod say;
 mod signals;
 mod slice;
 mod sql;
+mod trend;
 mod verify;
 
 /// Aggregated dynamic data flow graphs from execution traces.
@@ -54,15 +59,20 @@ enum Command {
     Graph(graph::Args),
     Flows(flows::Args),
     Cut(cut::Args),
+    Plan(plan::Args),
     Slice(slice::Args),
     Calls(calls::Args),
     Instances(instances::Args),
     Loops(loops::Args),
     Matrix(matrix::Args),
     Memory(memory::Args),
+    Objects(objects::Args),
     Critical(critical::Args),
     Paths(paths::Args),
     Diff(diff::Args),
+    Collect(collect::Args),
+    Trend(trend::Args),
+    Check(check::Args),
     Export(export::Args),
     Report(report::Args),
     Verify(verify::Args),
@@ -96,7 +106,9 @@ impl Command {
             Command::Info(_) | Command::Flows(_) | Command::Slice(_) | Command::Calls(_) => true,
             Command::Instances(_) | Command::Loops(_) | Command::Matrix(_) => true,
             Command::Memory(_) | Command::Critical(_) | Command::Paths(_) => true,
-            Command::Diff(_) | Command::Cut(_) | Command::Formats(_) => true,
+            Command::Trend(_) | Command::Check(_) => true,
+            Command::Diff(_) | Command::Cut(_) | Command::Plan(_) => true,
+            Command::Objects(_) | Command::Formats(_) => true,
             _ => false,
         }
     }
@@ -111,15 +123,20 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Graph(args) => graph::run(args),
         Command::Flows(args) => flows::run(args),
         Command::Cut(args) => cut::run(args),
+        Command::Plan(args) => plan::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Calls(args) => calls::run(args),
         Command::Instances(args) => instances::run(args),
         Command::Loops(args) => loops::run(args),
         Command::Matrix(args) => matrix::run(args),
         Command::Memory(args) => memory::run(args),
+        Command::Objects(args) => objects::run(args),
         Command::Critical(args) => critical::run(args),
         Command::Paths(args) => paths::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Collect(args) => collect::run(args),
+        Command::Trend(args) => trend::run(args),
+        Command::Check(args) => check::run(args),
         Command::Export(args) => export::run(args),
         Command::Report(args) => report::run(args),
         Command::Verify(args) => verify::run(args),

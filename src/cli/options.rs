@@ -2,12 +2,15 @@
 
 use crate::export::{self, EXPORTS, Export};
 use crate::graph::{Inside, Level, Show, Strategy, Stubs, Via};
+use crate::lake::questions::Measure;
+use crate::lake::{Label, LakeError};
 use crate::load::{Detail, ElfInput};
 use crate::render::rows::RowFormat;
 use crate::render::{self, RENDERERS, Renderer};
 use crate::replay::allocations::{Allocator, allocator};
 use crate::replay::critical::Weight;
 use crate::views::cut::Shown;
+use crate::views::plan::Told;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
@@ -26,7 +29,7 @@ macro_rules! options {
     )+};
 }
 
-options!(Level, Inside, Show, Via, Stubs, Strategy, Shown, Weight);
+options!(Level, Inside, Show, Via, Stubs, Strategy, Shown, Told, Weight, Measure);
 
 impl ValueEnum for RowFormat {
     fn value_variants<'a>() -> &'a [Self] {
@@ -81,11 +84,21 @@ pub fn exports() -> impl TypedValueParser<Value = &'static Export> {
     PossibleValuesParser::new(names).try_map(|name| export::find(&name).ok_or("no such format"))
 }
 
+/// `NAME=VALUE`: what is known of a run.
+pub fn label(text: &str) -> Result<Label, LakeError> {
+    Label::parse(text)
+}
+
 /// Functions that become one node.
 #[derive(Clone, Debug)]
 pub struct Group {
     pub name: String,
     pub functions: Vec<String>,
+}
+
+/// Names and words of groups.
+pub fn words(groups: &[Group]) -> Vec<(String, Vec<String>)> {
+    groups.iter().map(|group| (group.name.clone(), group.functions.clone())).collect()
 }
 
 /// `NAME=FUNCTION,...`

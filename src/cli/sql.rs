@@ -1,6 +1,7 @@
 use super::database::Database;
 use super::prompt;
 use super::say::say;
+use crate::lake::{self, Labels, Lake, is_lake, questions};
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::store::catalog::own_macros;
 use crate::store::open::{Mode, Opening, Reach, Trust, open_as};
@@ -18,7 +19,8 @@ use std::process::ExitCode;
 /// Without --write and --files it changes nothing: not the database, and no other file. Queries that
 /// are asked most often have names: `--list` shows them, `@NAME` runs one, with its parameters behind
 /// it. `@tables` lists the tables, `@columns TABLE` says what its columns mean, and what NULL means;
-/// docs/schema.md has them all. Without a query, at a terminal, it asks at a prompt.
+/// docs/schema.md has them all. Without a query, at a terminal, it asks at a prompt. Of a lake that `addfg
+/// collect` made it asks questions across runs: docs/reach.md.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -56,7 +58,7 @@ impl Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.list {
-        return list(args.format);
+        return list(&args);
     }
     let named = args.query.as_deref().is_some_and(|query| query.starts_with('@'));
     if let Some(word) = args.parameters.first().filter(|_| !named) {
@@ -73,18 +75,23 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.is_prompt() {
         let connection = connect(&args)?;
         prompt::run(&connection, |text| match text.strip_prefix('@') {
-            Some("") => list(args.format).map(drop),
+            Some("") => list(&args).map(drop),
             Some(named) => {
                 let mut words = named.split_whitespace().map(str::to_owned);
                 let name = words.next().unwrap_or_default();
-                library_query(&connection, &name, words.collect(), args.format)
+                let parameters: Vec<String> = words.collect();
+                match is_lake(&args.database.db) {
+                    true => question(&args, &name, &parameters),
+                    false => library_query(&connection, &name, parameters, args.format),
+                }
             }
             None => rows(&connection, text, args.format),
         })?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(name) = args.query.as_deref().and_then(|query| query.strip_prefix('@')) {
-        let query = library::find(name)?;
+        let is_lake = is_lake(&args.database.db);
+        let query = if is_lake { questions::find(name)? } else { library::find(name)? };
         let mut parameters = args.parameters.clone();
         if let Some(limit) = args.limit {
             let place = query.parameters.iter().position(|p| p.name == "rows");
@@ -94,6 +101,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             );
             parameters.push(limit.to_string());
         }
+        if is_lake {
+            question(&args, name, &parameters)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let db = args.database.open_silently()?;
         if args.database.trust() == Trust::Schema {
             own_macros(&db)?;
@@ -102,8 +113,24 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let sql = text(&args)?;
-    rows(&connect(&args)?, &sql, args.format)?;
+    let connection = match is_lake(&args.database.db) && !args.write && !args.files {
+        true => Lake::open(&args.database.db, &Labels::new())?.database(&sql)?,
+        false => connect(&args)?,
+    };
+    rows(&connection, &sql, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks a question of a lake; without rows, says what that means.
+fn question(args: &Args, name: &str, parameters: &[String]) -> anyhow::Result<()> {
+    let lake = Lake::open(&args.database.db, &Labels::new())?;
+    let question = questions::find(name)?;
+    let (connection, listing) = questions::ask(&lake, &question, parameters)?;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    if listing.write(&connection, args.format, &mut out)? == 0 {
+        say!("addfg: no rows: {}", question.none);
+    }
+    Ok(())
 }
 
 /// The query that is given, or stands in a file or on standard input.
@@ -128,6 +155,15 @@ fn text(args: &Args) -> anyhow::Result<String> {
 }
 
 fn connect(args: &Args) -> anyhow::Result<Connection> {
+    if is_lake(&args.database.db) {
+        anyhow::ensure!(
+            !args.write && !args.files,
+            "a lake is only read: leave out --write and --files"
+        );
+        let tables = lake::collected().into_iter().chain(lake::views());
+        let names: Vec<&str> = tables.map(|t| t.name).collect();
+        return Ok(Lake::open(&args.database.db, &Labels::new())?.database(&names.join(" "))?);
+    }
     let opening = Opening {
         mode: if args.write { Mode::Write } else { Mode::Read },
         trust: args.database.trust(),
@@ -162,12 +198,13 @@ fn library_query(
     Ok(())
 }
 
-/// The library: a line a query.
-fn list(format: RowFormat) -> anyhow::Result<ExitCode> {
+/// The library, that of lakes for a lake: a line a query.
+fn list(args: &Args) -> anyhow::Result<ExitCode> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let columns = ["theme", "query", "parameters", "detail", "answers"];
-    let mut rows = RowWriter::new(&columns, format, &mut out)?;
-    for query in library::all() {
+    let mut rows = RowWriter::new(&columns, args.format, &mut out)?;
+    let all = if is_lake(&args.database.db) { questions::all() } else { library::all() };
+    for query in all {
         let name = format!("@{}", query.name);
         let cells = [query.theme, &name, &query.usage(), query.needs.name(), query.about];
         rows.row(&cells.map(|cell| Value::Text(cell.to_owned())))?;

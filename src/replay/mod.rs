@@ -20,6 +20,7 @@ pub mod dependences;
 mod error;
 pub mod memory;
 mod nest;
+pub mod objects;
 mod outside;
 pub mod pattern;
 mod places;

@@ -112,6 +112,15 @@ impl Graph<'_> {
         fits && !multiplies && (!touches_memory || own)
     }
 
+    /// Whether an instruction gives the same value in every iteration: it moves what was in a
+    /// register or in a slot of the frame before the loop began.
+    fn is_the_same(&self, instruction: &InstructionId) -> bool {
+        let text = (self.text)(*instruction);
+        let slot = text.contains("(%rsp)") || text.contains("(%rbp)");
+        let is_fed = self.found.edges.keys().any(|(_, reader)| reader == instruction);
+        is_one(&text, &MOVES) && !is_fed && (slot || !text.contains(['(', '[']))
+    }
+
     /// What a circle of instructions is; `counters` are those found before.
     fn recurrence(
         &self,
@@ -122,7 +131,7 @@ impl Graph<'_> {
         let inside = |w: &InstructionId, r: &InstructionId| part.contains(w) && part.contains(r);
         let moves = edges.iter().any(|((w, r), edge)| inside(w, r) && edge.memory && edge.moves);
         let mut into = edges.keys().filter(|(w, r)| part.contains(r) && !part.contains(w));
-        let inputs = into.any(|(w, _)| !counters.contains(w));
+        let inputs = into.any(|(w, _)| !counters.contains(w) && !self.is_the_same(w));
         let counts = part.iter().all(|i| self.counts(*i, &inside));
         let any_counts = part.iter().any(|i| is_one(&(self.text)(*i), &COUNTS));
         if counts && any_counts && !inputs && !moves {

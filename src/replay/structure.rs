@@ -40,6 +40,13 @@ pub fn immediate_dominators(
     (0..count).map(|n| found.immediate_dominator(NodeIndex::new(n)).map(|d| d.index())).collect()
 }
 
+/// Nodes `0..count` by what reaches each other, such groups before those that they reach.
+pub fn components(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
+    let mut found = kosaraju_scc(&graph(count, edges));
+    found.reverse();
+    found.into_iter().map(|part| part.into_iter().map(NodeIndex::index).collect()).collect()
+}
+
 /// The loops of what `root` reaches, outer ones before inner ones. Where every loop is entered
 /// through one node only these are the natural loops of back edges to dominators, those of one
 /// header merged.

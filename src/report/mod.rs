@@ -32,6 +32,7 @@ macro_rules! report {
 mod functions;
 mod options;
 mod overview;
+mod plan;
 mod source;
 
 use functions::{Functions, SELF, TOTAL, place, sum, text};
@@ -92,6 +93,7 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
         "tree": tree,
         "timeline": timeline,
         "source": source,
+        "plan": plan::sets(connection, &functions)?,
         "missing": missing,
         "notes": notes,
     }))

@@ -39,4 +39,6 @@ pub enum ReportError {
     Duckdb(#[from] duckdb::Error),
     #[error("{0}")]
     Graph(#[from] GraphError),
+    #[error("{0}")]
+    View(#[from] crate::views::ViewError),
 }

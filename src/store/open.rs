@@ -117,7 +117,7 @@ fn config(mode: AccessMode) -> duckdb::Result<Config> {
 
 /// Takes away from a connection what its database or a query could do to other files: COPY, ATTACH,
 /// extensions, logs, secrets. It cannot be taken back.
-fn confine(connection: &Connection, reach: Reach) -> duckdb::Result<()> {
+pub fn confine(connection: &Connection, reach: Reach) -> duckdb::Result<()> {
     let folders = match reach {
         Reach::Everything => return Ok(()),
         Reach::Folder(folder) => format!("SET allowed_directories = ['{}'];", text(folder)),
@@ -227,13 +227,18 @@ fn duckdb_version(connection: &Connection) -> Option<String> {
     connection.query_row(sql, [], |row| row.get(0)).ok()
 }
 
+/// An empty database in memory, which spills into a folder.
+pub fn in_memory_at(spill: &Path) -> duckdb::Result<Connection> {
+    let config = config(AccessMode::Automatic)?;
+    Connection::open_in_memory_with_flags(
+        config.with("temp_directory", spill.display().to_string())?,
+    )
+}
+
 /// Reads an export to SQLite.
 fn in_memory(path: &Path) -> Result<Connection, OpenError> {
     let temporary = std::env::temp_dir().join(format!("addfg-{}.tmp", std::process::id()));
-    let temporary = temporary.display().to_string();
-    let connection = config(AccessMode::Automatic)
-        .and_then(|c| Connection::open_in_memory_with_flags(c.with("temp_directory", temporary)?))
-        .map_err(|e| unreadable(path, &e))?;
+    let connection = in_memory_at(&temporary).map_err(|e| unreadable(path, &e))?;
     sqlite::read(&connection, "memory", path).map_err(|e| unreadable(path, &e))?;
     Ok(connection)
 }

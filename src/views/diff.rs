@@ -1,5 +1,6 @@
 //! Two runs compared: two inputs, two builds, two algorithms.
 
+use super::grouped::Grouped;
 use super::{ViewError, report};
 use crate::graph::{Change, Edge, EdgeKind, Flow, Graph, Level, Node, NodeId, NodeKind, Via};
 use crate::text::growth;
@@ -56,6 +57,33 @@ pub fn differences(connection: &Connection) -> Result<Vec<Difference>, ViewError
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The same with groups in the place of their functions, whose figures are added up.
+pub fn grouped(differences: Vec<Difference>, groups: &Grouped) -> Vec<Difference> {
+    if groups.is_empty() {
+        return differences;
+    }
+    let sum = |a: Option<i64>, b: Option<i64>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    };
+    let mut found: Vec<Difference> = Vec::new();
+    let mut at = BTreeMap::new();
+    for mut d in differences {
+        d.one = groups.name(d.one);
+        d.two = d.two.map(|two| groups.name(two));
+        let key = (d.what.clone(), d.one.clone(), d.two.clone(), d.via.clone());
+        let place = *at.entry(key).or_insert(found.len());
+        match found.get_mut(place) {
+            Some(known) => {
+                known.before = sum(known.before, d.before);
+                known.after = sum(known.after, d.after);
+            }
+            None => found.push(d),
+        }
+    }
+    found
 }
 
 /// A function with its steps in both runs.

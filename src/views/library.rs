@@ -53,8 +53,12 @@ words! {
         Step = "step",
         /// An address, with or without 0x
         Address = "address",
-        /// A table or view
+        /// A table or view; of a lake, a function
         Name = "name",
+        /// Any text
+        Text = "value",
+        /// A number
+        Number = "number",
     }
 }
 
@@ -79,7 +83,8 @@ pub struct Query {
     pub parameters: Vec<Parameter>,
     /// What it means if there are no rows.
     pub none: &'static str,
-    sql: &'static str,
+    /// Its text, with `$1`, `$2`, ... for the parameters.
+    pub sql: &'static str,
 }
 
 /// A `-- param` line: `NAME KIND [= DEFAULT]: in words`.
@@ -93,7 +98,8 @@ fn parameter(line: &'static str) -> Option<Parameter> {
     Some(Parameter { name, kind: Kind::parse(kind)?, default, about })
 }
 
-fn query(name: &'static str, sql: &'static str) -> Option<Query> {
+/// A query with what it says of itself; None if that cannot be read.
+pub fn query(name: &'static str, sql: &'static str) -> Option<Query> {
     let mut lines = sql.lines().map_while(|line| line.strip_prefix("-- "));
     let about = lines.next()?;
     let mut found = Query {
@@ -110,6 +116,7 @@ fn query(name: &'static str, sql: &'static str) -> Option<Query> {
             ("theme", theme) => found.theme = theme,
             ("needs", detail) => found.needs = Detail::parse(detail)?,
             ("none", none) => found.none = none,
+            ("reads", _) => {}
             _ => found.parameters.push(parameter(line.strip_prefix("param ")?)?),
         }
     }
@@ -143,6 +150,24 @@ impl Query {
     /// The query with these words for its parameters, of a database that keeps what it asks for.
     pub fn listing(&self, connection: &Connection, given: &[String]) -> Result<Listing, ViewError> {
         self.check(connection)?;
+        Ok(self.with(self.meaning(given, |kind, word| value(connection, kind, word))?))
+    }
+
+    /// The query with these values for its parameters.
+    pub fn with(&self, values: Vec<Value>) -> Listing {
+        Listing::new(self.sql.trim_end().trim_end_matches(';'), values)
+    }
+
+    /// What these words mean where no parameter asks the database.
+    pub fn values(&self, given: &[String]) -> Result<Vec<Value>, ViewError> {
+        self.meaning(given, |kind, word| Ok(plain(kind, word)))
+    }
+
+    fn meaning(
+        &self,
+        given: &[String],
+        value: impl Fn(Kind, &str) -> Result<Option<Value>, ViewError>,
+    ) -> Result<Vec<Value>, ViewError> {
         let wrong = |text: String| ViewError::Parameters {
             usage: format!("@{} {}", self.name, self.usage()),
             text,
@@ -154,12 +179,12 @@ impl Query {
         for (i, parameter) in self.parameters.iter().enumerate() {
             let word = given.get(i).map(String::as_str).or(parameter.default);
             let word = word.ok_or_else(|| wrong(format!("<{}> is missing", parameter.name)))?;
-            let value = value(connection, parameter.kind, word)?;
+            let value = value(parameter.kind, word)?;
             values.push(value.ok_or_else(|| {
                 wrong(format!("`{}` is no {}", visible(word), parameter.kind.name()))
             })?);
         }
-        Ok(Listing::new(self.sql.trim_end().trim_end_matches(';'), values))
+        Ok(values)
     }
 
     /// Refuses a database whose detail leaves out what it reads.
@@ -184,12 +209,21 @@ impl Query {
 fn value(connection: &Connection, kind: Kind, word: &str) -> Result<Option<Value>, ViewError> {
     Ok(match kind {
         Kind::Function => Some(id(resolve_function(connection, word)?.function_id)),
+        other => plain(other, word),
+    })
+}
+
+/// What a word means that no database is asked for; None if it is none of this kind.
+pub fn plain(kind: Kind, word: &str) -> Option<Value> {
+    match kind {
+        Kind::Function => None,
         Kind::Count => word.parse().ok().map(|rows| Value::BigInt(limit(rows))),
-        Kind::Name => Some(Value::Text(word.to_owned())),
+        Kind::Name | Kind::Text => Some(Value::Text(word.to_owned())),
+        Kind::Number => word.parse().ok().filter(|n: &f64| n.is_finite()).map(Value::Double),
         Kind::Step => word.parse().ok().filter(|step| *step > 0).map(Value::BigInt),
         Kind::Address => {
             let digits = word.strip_prefix("0x").or(word.strip_prefix("0X")).unwrap_or(word);
             u64::from_str_radix(digits, 16).ok().map(Value::UBigInt)
         }
-    })
+    }
 }

@@ -1,5 +1,6 @@
 //! The communication matrix: bytes from function to function.
 
+use super::grouped::Grouped;
 use super::{ViewError, report};
 use crate::render::svg::{Svg, shade};
 use crate::text::{human_bytes, shorten};
@@ -14,19 +15,20 @@ pub struct Matrix {
     pub problems: Vec<String>,
 }
 
-/// The `top` functions with the most traffic, their own included.
-pub fn matrix(connection: &Connection, top: usize) -> Result<Matrix, ViewError> {
+/// The `top` functions or groups with the most traffic, their own included.
+pub fn matrix(connection: &Connection, top: usize, groups: &Grouped) -> Result<Matrix, ViewError> {
     let mut pairs: BTreeMap<(String, String), i64> = BTreeMap::new();
     let mut traffic: BTreeMap<String, i64> = BTreeMap::new();
     let mut statement = connection.prepare(report!("matrix"))?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         let (writer, reader, bytes): (String, String, i64) = (r.get(0)?, r.get(1)?, r.get(2)?);
+        let (writer, reader) = (groups.name(writer), groups.name(reader));
         *traffic.entry(writer.clone()).or_default() += bytes;
         if writer != reader {
             *traffic.entry(reader.clone()).or_default() += bytes;
         }
-        pairs.insert((writer, reader), bytes);
+        *pairs.entry((writer, reader)).or_default() += bytes;
     }
     let mut order: Vec<(&String, i64)> = traffic.iter().map(|(n, &b)| (n, b)).collect();
     order.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));

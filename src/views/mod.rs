@@ -6,6 +6,7 @@ pub mod critical;
 pub mod cut;
 pub mod diff;
 pub mod flows;
+pub mod grouped;
 pub mod info;
 pub mod instances;
 pub mod library;
@@ -14,7 +15,9 @@ pub mod loops;
 pub mod matrix;
 pub mod memory;
 pub mod needs;
+pub mod objects;
 pub mod paths;
+pub mod plan;
 pub mod slice;
 
 /// A query of `queries/report`.
@@ -80,6 +83,8 @@ pub enum ViewError {
         "this database keeps no single communications (detail {detail}): build it with --detail pairs; `addfg graph --group` sums what it keeps"
     )]
     CutDetail { detail: String },
+    #[error("none of these functions ran; `addfg info` lists what did")]
+    PlanNeverRan,
     #[error("there is no query @{name}; there are {known}")]
     NoQuery { name: String, known: String },
     #[error("{text}: `addfg sql DB {usage}`")]

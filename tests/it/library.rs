@@ -11,7 +11,7 @@ fn words(query: &Query) -> Vec<&'static str> {
         Kind::Step => "1000",
         Kind::Address => "0x406110",
         Kind::Count => "5",
-        Kind::Name => "function_call",
+        Kind::Name | Kind::Text | Kind::Number => "function_call",
     };
     needed.map(|p| word(p.kind)).collect()
 }

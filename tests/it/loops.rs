@@ -79,3 +79,13 @@ fn dependences_have_their_storage_and_distance() {
     assert_eq!(of("reused"), ["write after read,t,1,1,92,368", "write after write,t,1,1,92,368"]);
     assert_eq!(of("scale"), [""; 0]);
 }
+
+/// The rows of the inverse transform are as independent as its columns: `o += out_stride` adds what
+/// each iteration loads anew from a slot that stays as it is.
+#[test]
+fn iterations_of_the_inverse_transform_are_independent() {
+    let db = example("jpeg", "pairs");
+    let arguments = ["loops", utf8(&db), "--function", "stbi__idct_block", "--format", "csv"];
+    let text = ok(&arguments);
+    assert_eq!(text.matches(",independent,").count(), 2, "{text}");
+}

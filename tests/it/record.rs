@@ -27,7 +27,7 @@ fn program(scratch: &Scratch, name: &str) -> Option<PathBuf> {
     Some(to)
 }
 
-fn record(options: &[&str], program: &[&str]) -> Output {
+pub fn record(options: &[&str], program: &[&str]) -> Output {
     let arguments = [&["record"], options, &["--"], program].concat();
     // The recorder is compiled by the first.
     let cache = shared("cache", |cache| std::fs::create_dir(cache).expect("folder"));

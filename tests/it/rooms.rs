@@ -21,6 +21,7 @@ const ROOMS: &[&[&str]] = &[
     &["render"],
     &["views"],
     &["export", "report"],
+    &["lake"],
     &["cli"],
 ];
 

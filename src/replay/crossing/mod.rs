@@ -6,9 +6,11 @@
 //! byte is never read in an older version than before: to know which byte was read in which version
 //! already, the last version is enough.
 
+mod exchange;
 mod members;
 mod outside;
 
+pub use exchange::{Crossing, Direction, Exchange, Object, Partner, Sum};
 pub use members::{Callees, Entry, Members};
 
 use super::bytes::ByteMap;
@@ -21,80 +23,9 @@ use duckdb::{Connection, params};
 use members::{EntryNumber, Span};
 use outside::Unwritten;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Direction {
-    In,
-    Out,
-}
-
-/// What one entry exchanges, or all together, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exchange {
-    /// Read of what was written outside, each read counted.
-    pub bytes_in: u64,
-    /// Of it each byte of each write once per entry: what must be sent in if nothing stays there.
-    pub unique_in: u64,
-    /// Of that what no entry read before: what must be sent in if everything stays there.
-    pub new_in: u64,
-    /// Of `bytes_in` what was written while the entry was inside.
-    pub came_back: u64,
-    /// Read outside of what the entry wrote.
-    pub bytes_out: u64,
-    /// Each byte of each write once: what must be sent out.
-    pub unique_out: u64,
-    /// Of `bytes_out` what was read while the entry was inside.
-    pub went_out: u64,
-    /// Read of what entries before it wrote: state that the set keeps.
-    pub kept: u64,
-}
-
-/// Sums of what crosses one way: from or to a function, or through a piece of storage.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Sum {
-    pub bytes: u64,
-    /// As in [`Exchange`]; what several functions read is of the one that reads first.
-    pub unique_bytes: u64,
-    /// Different bytes of storage.
-    pub addresses: u64,
-}
-
-/// Who is on the other side.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Partner {
-    Function(FunctionId),
-    /// A pseudo-function, for bytes that no step wrote.
-    Source(String),
-}
-
-/// Storage that data crosses through.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Object {
-    Registers,
-    Variable(String),
-    /// A range of bytes without a name: via, first and last byte.
-    Buffer {
-        via: String,
-        first: u64,
-        last: u64,
-    },
-}
-
-/// What crosses the border.
-#[derive(Default)]
-pub struct Crossing {
-    /// By entry, in their order.
-    pub entries: Vec<Exchange>,
-    /// Different bytes of storage, in and out.
-    pub addresses_in: u64,
-    pub addresses_out: u64,
-    pub flows: BTreeMap<(Direction, Partner, String), Sum>,
-    pub objects: BTreeMap<(Direction, Object), Sum>,
-}
-
-/// Steps whose communications are fetched at a time.
-const WINDOW: i64 = 1 << 24;
+/// Steps whose communications are fetched at a time: so few that the memory for them is used again.
+const WINDOW: i64 = 1 << 21;
 
 /// What was last read of a byte: in which version, by which entry, and who wrote or read it.
 #[derive(Clone, Copy, Default)]
@@ -214,14 +145,6 @@ impl Side {
     }
 }
 
-impl Sum {
-    fn add(&mut self, other: Sum) {
-        self.bytes += other.bytes;
-        self.unique_bytes += other.unique_bytes;
-        self.addresses += other.addresses;
-    }
-}
-
 /// A kind of communications.
 #[derive(Clone, Copy)]
 struct Kind {
@@ -243,6 +166,8 @@ struct Finder<'a> {
     vias: Vec<String>,
     /// By address: the number of its via, and of its variable.
     known: ByPage<(u32, Option<u32>)>,
+    /// Those of a window that may cross.
+    rows: Vec<Row>,
 }
 
 /// A row of `communication_row`.
@@ -376,16 +301,19 @@ impl Finder<'_> {
         }
     }
 
+    /// Gives whether there were communications.
     fn window(
         &mut self,
         connection: &Connection,
         (first, last): (i64, i64),
-    ) -> Result<(), ReplayError> {
+    ) -> Result<bool, ReplayError> {
         const ROW: &str = "communication_row";
         let sql = include_str!("../../../queries/report/cut_rows.sql");
         let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = Vec::new();
+        let mut rows = std::mem::take(&mut self.rows);
+        let mut any = false;
         for batch in statement.query_arrow(params![first, last])? {
+            any |= batch.num_rows() > 0;
             let read = column::<Int64Array>(&batch, 0, ROW, "read_seq")?;
             let back = column::<Int64Array>(&batch, 1, ROW, "write_back")?;
             let kind = column::<Int32Array>(&batch, 2, ROW, "kind_id")?;
@@ -401,9 +329,11 @@ impl Finder<'_> {
             }
         }
         // Almost in order as they are stored.
-        rows.sort_by_key(|row| row.read_seq);
+        if !rows.is_sorted_by_key(|row| row.read_seq) {
+            rows.sort_by_key(|row| row.read_seq);
+        }
         let mut reader: Option<(i64, Option<Span>)> = None;
-        for row in rows {
+        for row in rows.drain(..) {
             let span = match reader {
                 Some((seq, span)) if seq == row.read_seq => span,
                 _ => {
@@ -414,7 +344,8 @@ impl Finder<'_> {
             reader = Some((row.read_seq, span));
             self.row(row, span.as_ref());
         }
-        Ok(())
+        self.rows = rows;
+        Ok(any)
     }
 
     fn finish(self) -> Crossing {
@@ -475,6 +406,7 @@ pub fn crossing(
         function_numbers: FxHashMap::default(),
         vias: Vec::new(),
         known: ByPage::default(),
+        rows: Vec::new(),
     };
     let mut statement = connection.prepare("SELECT thread_id, process_id FROM thread")?;
     let mut rows = statement.query([])?;
@@ -494,7 +426,10 @@ pub fn crossing(
     let (mut from, last) = (first.unwrap_or(0), last.unwrap_or(-1));
     while from <= last {
         let to = last.min(from.saturating_add(WINDOW - 1));
-        finder.window(connection, (from, to))?;
+        if finder.window(connection, (from, to))? {
+            from = to.saturating_add(1);
+            continue;
+        }
         // Reads are as far from each other as their numbers say, which may be very far.
         let sql = "SELECT min(read_seq) FROM communication_row WHERE read_seq > ?";
         let next: Option<i64> = connection.query_row(sql, [to], |r| r.get(0))?;

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::Mutex;
 
 /// Tool, Debian's package, what is tested with it.
-pub const TOOLS: [(&str, &str, &str); 30] = [
+pub const TOOLS: [(&str, &str, &str); 31] = [
     ("valgrind", "valgrind", "recordings by lackey; counts of callgrind"),
     ("callgrind_annotate", "valgrind", "exports for callgrind"),
     ("pkg-config", "pkg-config", "the recorder for valgrind"),
@@ -34,6 +34,7 @@ pub const TOOLS: [(&str, &str, &str); 30] = [
     ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", "programs for AArch64"),
     ("riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu", "programs for RISC-V"),
     ("dot", "graphviz", "pictures"),
+    ("java", "default-jre-headless", "Spark"),
     ("gnuplot", "gnuplot-nox", "pictures of memory"),
     ("chromium", "chromium", "the page of the report in a browser"),
     ("python3", "python3", "exports in other programs"),

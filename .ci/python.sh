@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Makes the Python environment that tests/it/python.rs uses, outside of the checkout. Without it those tests are skipped.
+set -euo pipefail
+at=${1:-$HOME/.cache/addfg/python}
+packages="duckdb pandas pyarrow networkx matplotlib nbclient ipykernel pyspark==4.0.1"
+if [ "$(cat "$at/packages" 2>/dev/null)" != "$packages" ]; then
+    python3 -m venv "$at"
+    # shellcheck disable=SC2086
+    "$at/bin/python" -m pip install --quiet --disable-pip-version-check $packages
+    echo "$packages" >"$at/packages"
+fi

@@ -1,0 +1,43 @@
+use super::database::Database;
+use super::say::say;
+use crate::render::rows::RowFormat;
+use crate::views::needs::{Need, require};
+use crate::views::{cut, objects};
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+/// Lists which functions use which variables, buffers of the heap and other memory
+///
+/// A row for each object and function: reads and writes, distinct bytes, first and last step, and
+/// bytes that the function wrote and nobody read. Bytes of the heap that were touched and stand
+/// together are one buffer. The run is gone through byte by byte.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    database: Database,
+    /// Only objects that one of these uses: functions as in `addfg cut`
+    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
+    functions: Vec<String>,
+    /// Rows at most; 0: all
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    limit: usize,
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let db = args.database.open()?;
+    require(&db, Need::MemoryAccesses)?;
+    let only = match &args.functions[..] {
+        [] => BTreeSet::new(),
+        words => cut::choose(&db, words)?,
+    };
+    let list = objects::objects(&db, &only)?;
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let rows = objects::write(&list, limit, args.format, &mut out)?;
+    if rows == limit as u64 {
+        say!("addfg: the first {rows}; --limit 0 lists all");
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,155 @@
+use super::database::Database;
+use super::pictures;
+use super::say::say;
+use crate::render::rows::RowFormat;
+use crate::store::open::Trust;
+use crate::views::needs::{Need, require};
+use crate::views::plan::{self, CostModel, Plan, Run, Told, Wish, cost};
+use crate::views::{ViewError, cut};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Says which functions are worth moving to another core or accelerator, and cuts the program into parts
+///
+/// Sets are a function with all that is called through it only; what others call, too, goes along
+/// as a copy. A set gains the time of its steps, less that of the same steps elsewhere and of
+/// sending what it reads and writes, and its calls there and back. Those that gain most together,
+/// with no more than --code of the program, are to be moved. Figures are estimated from the sums
+/// of functions; `addfg cut` counts them.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    database: Database,
+    /// Databases of other runs of the program: least and most of each figure
+    others: Vec<PathBuf>,
+    /// Bytes a second between here and there, and what each way takes beside
+    #[arg(long, value_name = "RATE,LATENCY", default_value = "4GB/s,100ns", value_parser = cost::link)]
+    link: cost::Link,
+    /// How many times as fast a set runs there
+    #[arg(long, value_name = "N", default_value = "10", value_parser = cost::speedup)]
+    speedup: f64,
+    /// Steps a second here
+    #[arg(long, value_name = "FREQUENCY", default_value = "1GHz", value_parser = cost::clock)]
+    clock: f64,
+    /// Move no more than this of the instructions that ran
+    #[arg(long, value_name = "PERCENT", default_value_t = 25)]
+    code: u8,
+    /// Look at sets from so much of the steps on
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    least: f64,
+    /// Functions that stay where they are: no set has them
+    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
+    keep: Vec<String>,
+    /// Price this set instead of finding some: functions as in `addfg cut`
+    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
+    set: Option<Vec<String>>,
+    /// Cut the whole program into so many parts, for as many cores or memories
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
+    parts: Option<u8>,
+    /// How much more than the mean a part may have of the steps
+    #[arg(long, value_name = "PERCENT", default_value_t = 20)]
+    slack: u16,
+    /// Only this part
+    #[arg(long)]
+    show: Option<Told>,
+    /// Sets at most; 0: all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Functions in the picture at most, beside one of each frame
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    top: usize,
+    /// Other formats than a table have one part [default part: sets, or parts with --parts]
+    #[arg(long, default_value = "table")]
+    format: RowFormat,
+    /// File to draw the plan to, in the format of its ending
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The sums of a run, or what it lacks.
+fn read(db: &duckdb::Connection) -> Result<Run, ViewError> {
+    require(db, Need::Functions)?;
+    require(db, Need::Dataflow)?;
+    Run::read(db)
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let db = args.database.open()?;
+    let run = read(&db)?;
+    let set = |words: &[String]| match words {
+        [] => Ok(BTreeSet::new()),
+        words => cut::choose(&db, words),
+    };
+    let wish = Wish {
+        model: CostModel { link: args.link, speedup: args.speedup, clock: args.clock },
+        code: f64::from(args.code) / 100.0,
+        least: args.least.max(0.0) / 100.0,
+        kept: set(&args.keep)?,
+        named: args.set.as_deref().map_or(Ok(BTreeSet::new()), |words| cut::choose(&db, words))?,
+    };
+    let mut plan = plan::plan(run, wish)?;
+    for other in &args.others {
+        let trust: Trust = args.database.trust();
+        let other = Database { db: other.clone(), trust: trust == Trust::Anything };
+        let db = other.open()?;
+        plan.compare(&read(&db)?);
+    }
+    match args.output {
+        Some(_) => draw(&plan, &args, &db),
+        None => tell(&plan, &args),
+    }
+}
+
+fn draw(plan: &Plan, args: &Args, db: &duckdb::Connection) -> anyhow::Result<ExitCode> {
+    let renderer = pictures::renderer(None, args.output.as_deref())?;
+    let mut graph = match args.parts {
+        None => plan.picture(args.top),
+        Some(number) => {
+            let parts = plan.parts(number.into(), f64::from(args.slack) / 100.0);
+            plan.picture_of_parts(&parts, args.top)
+        }
+    };
+    graph.problems = crate::query::problems(db)?;
+    pictures::draw(&graph, renderer, args.output.clone())
+}
+
+fn tell(plan: &Plan, args: &Args) -> anyhow::Result<ExitCode> {
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let parts = args.parts.map(|n| plan.parts(n.into(), f64::from(args.slack) / 100.0));
+    let told = match (args.show, args.format, &parts) {
+        (Some(told), ..) => vec![told],
+        (None, RowFormat::Table, Some(_)) => vec![Told::Parts, Told::Between],
+        (None, _, Some(_)) => vec![Told::Parts],
+        (None, _, None) => vec![Told::Sets],
+    };
+    let missing = || anyhow::anyhow!("into how many parts? --parts N says");
+    for (i, told) in told.iter().enumerate() {
+        if i > 0 {
+            writeln!(out)?;
+        }
+        match told {
+            Told::Sets => {
+                if args.format == RowFormat::Table {
+                    writeln!(out, "{}\n", plan.headline())?;
+                }
+                plan.write(limit, args.format, &mut out)?;
+                plan.notes.iter().for_each(|note| say!("addfg: {note}"));
+            }
+            Told::Parts => {
+                let parts = parts.as_ref().ok_or_else(missing)?;
+                if args.format == RowFormat::Table {
+                    writeln!(out, "{}\n", parts.headline(&plan.run, &plan.model()))?;
+                }
+                parts.write(&plan.run, args.format, &mut out)?;
+            }
+            Told::Between => {
+                parts.as_ref().ok_or_else(missing)?.write_between(args.format, &mut out)?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,196 @@
+//! A run into a lake: its high level as Parquet, under names that all runs share.
+//!
+//! A run's name is the hash of what it holds and how it is labelled. So the same run is in the lake
+//! once, and two processes that collect it at the same time write the same.
+
+use super::error::LakeError;
+use super::folder::{self, RUNS, Stage};
+use super::label::{Label, Labels, labels};
+use super::manifest::{LAKE_VERSION, Manifest, RunName, is_program};
+use super::tables::{NAMED, RUN_ID, collected};
+use crate::store::open::{Opening, Reach, Trust, open_as};
+use duckdb::Connection;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// How runs are collected.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub labels: Vec<Label>,
+    /// Name of the program; None: that of its ELF file.
+    pub program: Option<String>,
+    pub trust: Trust,
+}
+
+impl Options {
+    /// Refuses names that cannot be, before anything is made.
+    pub fn check(&self) -> Result<(), LakeError> {
+        labels(&self.labels)?;
+        match &self.program {
+            Some(text) if !is_program(text) => Err(LakeError::Program { text: text.clone() }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A run that is in the lake now.
+#[derive(Debug)]
+pub struct Collected {
+    pub manifest: Manifest,
+    /// It was not there before.
+    pub is_new: bool,
+}
+
+/// Makes the lake where there is none, and removes what was left half done.
+pub fn begin(lake: &Path) -> Result<(), LakeError> {
+    folder::make(lake)?;
+    folder::remove_leftovers(lake);
+    Ok(())
+}
+
+/// Collects the run of a database. It is in the lake whole or not at all.
+pub fn collect(db: &Path, lake: &Path, options: &Options) -> Result<Collected, LakeError> {
+    options.check()?;
+    let stage = Stage::begin(lake)?;
+    let opening =
+        Opening { trust: options.trust, reach: Reach::Folder(stage.path()), ..Opening::READ };
+    let connection = open_as(db, opening)?;
+    let program = program(&connection, db, options)?;
+    let labels = labels(&options.labels)?;
+    prepare(&connection, &program)?;
+    let run = run_name(&connection, &program, &labels)?;
+    let mut manifest = manifest(&connection, program, run, labels)?;
+    manifest.database = stem(db);
+    let listed = lake.join(RUNS).join(manifest.file_name());
+    if listed.exists() {
+        return Ok(Collected { manifest, is_new: false });
+    }
+    write(&connection, &manifest, &stage)?;
+    for name in manifest.tables.iter().filter(|(_, rows)| **rows > 0).map(|(name, _)| name) {
+        let place = lake
+            .join(name)
+            .join(format!("program={}", manifest.program))
+            .join(format!("run={}", manifest.run.text()));
+        stage.place(&stage.path().join(name), &place)?;
+    }
+    stage.put(manifest.to_json().to_string().as_bytes(), &listed)?;
+    Ok(Collected { manifest, is_new: true })
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The program by its option, its first ELF file, or the name of the database.
+fn program(connection: &Connection, db: &Path, options: &Options) -> Result<String, LakeError> {
+    if let Some(text) = &options.program {
+        return Ok(text.clone());
+    }
+    let sql =
+        "SELECT path FROM input WHERE role = 'elf' AND path IS NOT NULL ORDER BY input_id LIMIT 1";
+    let elf = connection.query_row(sql, [], |r| r.get::<_, String>(0));
+    let name = match elf {
+        Ok(path) => crate::text::file_name(&path).to_owned(),
+        Err(duckdb::Error::QueryReturnedNoRows) => stem(db),
+        Err(error) => return Err(error.into()),
+    };
+    let fitting = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    let name: String = name.chars().map(|c| if fitting(c) { c } else { '_' }).collect();
+    let name = name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+    Ok(if is_program(name) { name.to_owned() } else { "program".into() })
+}
+
+/// Makes each table of the run in memory.
+fn prepare(connection: &Connection, program: &str) -> Result<(), LakeError> {
+    // The program is a word of few characters, checked.
+    connection.execute_batch(&format!(
+        "CREATE TEMP MACRO lake_program() AS '{program}';
+         CREATE TEMP MACRO lake_code(text, opcode, target) AS
+             CASE WHEN text IS NOT NULL AND (target IS NOT NULL OR contains(text, 'rip') OR starts_with(text, 'adr'))
+                  THEN regexp_replace(text, '[+-]?0x[0-9a-f]+', '#', 'g') ELSE hex(opcode) END;
+         CREATE TEMP MACRO lake_key(what, one, one_file, two, two_file, via) AS CAST(md5_number_lower(
+             concat_ws(chr(31), '{program}', what, one, one_file, two, two_file, via)) >> 1 AS BIGINT)"
+    ))?;
+    connection.execute_batch(NAMED)?;
+    for table in collected() {
+        let columns: Vec<String> = table
+            .columns
+            .iter()
+            .map(|c| format!("CAST(\"{0}\" AS {1}) AS \"{0}\"", c.name, c.type_name))
+            .collect();
+        connection.execute_batch(&format!(
+            "CREATE TEMP TABLE lake_{} AS SELECT {} FROM ({})",
+            table.name,
+            columns.join(", "),
+            table.sql
+        ))?;
+    }
+    Ok(())
+}
+
+/// The name by content: rows in any order, labels, and how both are written. What it was built from
+/// and what was met then make no other run.
+fn run_name(connection: &Connection, program: &str, labels: &Labels) -> Result<RunName, LakeError> {
+    let mut text = format!("{LAKE_VERSION}\n{program}\n{labels:?}\n");
+    for table in collected().iter().filter(|t| !["input", "problem"].contains(&t.name)) {
+        let sql = format!(
+            "SELECT md5(coalesce(string_agg(row, chr(10) ORDER BY row), ''))
+             FROM (SELECT CAST(t AS VARCHAR) AS row FROM lake_{} t)",
+            table.name
+        );
+        let hash: String = connection.query_row(&sql, [], |r| r.get(0))?;
+        text.push_str(&format!("{} {hash}\n", table.name));
+    }
+    let hash: String = connection.query_row("SELECT md5(?)", [text], |r| r.get(0))?;
+    let wrong = || LakeError::Manifest { path: program.to_owned(), what: format!("hash {hash}") };
+    RunName::of_hash(&hash).ok_or_else(wrong)
+}
+
+fn manifest(
+    connection: &Connection,
+    program: String,
+    run: RunName,
+    labels: Labels,
+) -> Result<Manifest, LakeError> {
+    let sql = "SELECT coalesce(max(value) FILTER (key = 'schema_version'), ''),
+                      coalesce(max(value) FILTER (key = 'addfg_version'), ''),
+                      coalesce(max(value) FILTER (key = 'detail'), ''),
+                      (SELECT CAST(sum(steps) AS BIGINT) FROM thread) FROM meta";
+    let (schema_version, addfg_version, detail, steps) =
+        connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?)))?;
+    let mut tables = BTreeMap::new();
+    for table in collected() {
+        let sql = format!("SELECT count(*) FROM lake_{}", table.name);
+        tables.insert(table.name.to_owned(), connection.query_row(&sql, [], |r| r.get(0))?);
+    }
+    let database = String::new();
+    Ok(Manifest {
+        program,
+        run,
+        database,
+        schema_version,
+        addfg_version,
+        detail,
+        steps,
+        labels,
+        tables,
+    })
+}
+
+/// Writes the tables that have rows.
+fn write(connection: &Connection, manifest: &Manifest, stage: &Stage) -> Result<(), LakeError> {
+    for name in manifest.tables.iter().filter(|(_, rows)| **rows > 0).map(|(name, _)| name) {
+        let folder = stage.path().join(name);
+        fs::create_dir(&folder).map_err(folder::failed(&folder))?;
+        let file = folder.join("part-0.parquet");
+        let path = file.display().to_string().replace('\'', "''");
+        connection.execute_batch(&format!(
+            "COPY (SELECT CAST({} AS BIGINT) AS {RUN_ID}, * FROM lake_{name}) TO '{path}'
+             (FORMAT parquet, COMPRESSION zstd)",
+            manifest.run.id()
+        ))?;
+        folder::sync(&file)?;
+    }
+    Ok(())
+}

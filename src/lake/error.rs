@@ -1,0 +1,39 @@
+//! What can go wrong with a lake.
+
+use crate::store::open::OpenError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LakeError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("database: {0}")]
+    Duckdb(#[from] duckdb::Error),
+    #[error("cannot write {path}")]
+    Write { path: String, source: std::io::Error },
+    #[error("cannot read {path}")]
+    Read { path: String, source: std::io::Error },
+    #[error("{path} is no lake: `addfg collect DB -o {path}` makes one")]
+    NoLake { path: String },
+    #[error("{path} is there and no lake: -o names a new folder, or one that `addfg collect` made")]
+    Occupied { path: String },
+    #[error("{path} has lake version {found}, this addfg knows version {known}: use a newer addfg")]
+    Newer { path: String, found: u64, known: u64 },
+    #[error(
+        "{path} is no list of a run as addfg writes it: {what}; remove it, and collect the run again"
+    )]
+    Manifest { path: String, what: String },
+    #[error("`{text}` is no label: write NAME=VALUE, the name in letters, digits and _ ")]
+    Label { text: String },
+    #[error("the label {name} is given twice")]
+    LabelTwice { name: String },
+    #[error("`{text}` is no name of a program: letters, digits, and . _ + - behind the first")]
+    Program { text: String },
+    #[error("no run of the lake has {wanted}; its labels: {known}")]
+    NoRuns { wanted: String, known: String },
+    #[error(transparent)]
+    Question(#[from] crate::views::ViewError),
+    #[error(transparent)]
+    Rule(#[from] super::rule::RuleError),
+    #[error("{path} knows no function that matches `{name}`{hint}")]
+    NoFunction { path: String, name: String, hint: String },
+}

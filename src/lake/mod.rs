@@ -1,0 +1,26 @@
+//! Many runs in one folder: their high level as Parquet files that DuckDB, Spark and others read,
+//! and questions across them (docs/reach.md).
+
+mod error;
+mod folder;
+mod label;
+mod manifest;
+mod packed;
+mod rule;
+mod tables;
+
+pub mod check;
+pub mod collect;
+pub mod compare;
+pub mod open;
+pub mod pack;
+pub mod plot;
+pub mod questions;
+
+pub use error::LakeError;
+pub use folder::is_lake;
+pub use label::{Label, Labels, labels};
+pub use manifest::{LAKE_VERSION, Manifest, RunName};
+pub use open::Lake;
+pub use rule::{Rule, RuleError};
+pub use tables::{Table, collected, views};

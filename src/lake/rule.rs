@@ -1,0 +1,292 @@
+//! The little language of `addfg check`: `bytes(a -> b, heap) <= 4 KiB`.
+//!
+//! ```text
+//! rule   = figure "(" [name ["->" name] ["," via]] ")" limit
+//! limit  = ("<" | "<=" | "=" | ">=" | ">") number [unit]
+//! name   = text without "," ")" "->", or "text" in quotes; * stands for any characters
+//! ```
+
+use crate::text::words;
+use std::fmt;
+
+words! {
+    /// What a rule bounds.
+    pub enum Figure {
+        /// Bytes read through an edge
+        Bytes = "bytes",
+        /// Distinct (byte, write) pairs per reading instance
+        UniqueBytes = "unique_bytes",
+        /// Distinct bytes of storage of an edge
+        Buffer = "buffer",
+        /// Distinct pairs of a write access and a read access
+        Transfers = "transfers",
+        /// Of an edge of the call graph, or of a function
+        Calls = "calls",
+        /// Of a function itself; without a name, of the run
+        Steps = "steps",
+        /// Of a function and all below it
+        StepsTotal = "steps_total",
+        /// Bytes that a function wrote to memory
+        Written = "written_bytes",
+        /// Of these, those that nothing read
+        Dead = "dead_bytes",
+    }
+}
+
+words! {
+    pub enum Comparison {
+        Less = "<",
+        AtMost = "<=",
+        Equal = "=",
+        AtLeast = ">=",
+        More = ">",
+    }
+}
+
+impl Comparison {
+    pub fn holds(self, value: i64, limit: i64) -> bool {
+        match self {
+            Comparison::Less => value < limit,
+            Comparison::AtMost => value <= limit,
+            Comparison::Equal => value == limit,
+            Comparison::AtLeast => value >= limit,
+            Comparison::More => value > limit,
+        }
+    }
+}
+
+/// What a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Run,
+    Function(String),
+    /// From, to, and of data what it goes through.
+    Edge(String, String, Option<String>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// As it was given.
+    pub text: String,
+    pub figure: Figure,
+    pub subject: Subject,
+    pub comparison: Comparison,
+    pub limit: i64,
+}
+
+/// Why a text is no rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{rule}` is no rule: {why}; write it as 'bytes(a -> b) <= 4 KiB'")]
+pub struct RuleError {
+    pub rule: String,
+    pub why: String,
+}
+
+const UNITS: [(&str, i64); 13] = [
+    ("", 1),
+    ("B", 1),
+    ("k", 1000),
+    ("M", 1_000_000),
+    ("G", 1_000_000_000),
+    ("kB", 1000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("bytes", 1),
+];
+
+/// The word for what has what, of each figure.
+fn takes(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Bytes | Figure::UniqueBytes | Figure::Buffer | Figure::Transfers => {
+            "an edge (writer -> reader)"
+        }
+        Figure::Calls => "a function or an edge (caller -> callee)",
+        Figure::Steps => "a function, or nothing for the whole run",
+        Figure::StepsTotal | Figure::Written | Figure::Dead => "a function",
+    }
+}
+
+/// A whole number with its unit: `4 KiB`, `1.5 k`, `4096`.
+fn amount(text: &str) -> Result<i64, String> {
+    let text = text.trim();
+    let digit = |c: char| c.is_ascii_digit() || c == '.' || c == '_';
+    let end = text.find(|c: char| !digit(c)).unwrap_or(text.len());
+    let (digits, unit) = (text[..end].replace('_', ""), text[end..].trim());
+    let known = UNITS.iter().find(|(name, _)| *name == unit);
+    let (_, factor) = known.ok_or_else(|| {
+        let names: Vec<_> = UNITS.iter().map(|u| u.0).filter(|n| !n.is_empty()).collect();
+        format!("`{unit}` is no unit ({})", names.join(", "))
+    })?;
+    let wrong = || format!("`{text}` is no whole number");
+    let (whole, part) = digits.split_once('.').unwrap_or((&digits, ""));
+    let number = format!("{whole}{part}").parse::<i64>().map_err(|_| wrong())?;
+    let places = u32::try_from(part.len()).ok().and_then(|n| 10_i64.checked_pow(n));
+    let places = places.ok_or_else(wrong)?;
+    let product = number.checked_mul(*factor).ok_or_else(|| format!("`{text}` is too large"))?;
+    if product % places == 0 { Ok(product / places) } else { Err(wrong()) }
+}
+
+/// A text that is being read.
+struct Reader<'a>(&'a str);
+
+impl<'a> Reader<'a> {
+    fn skip(&mut self, token: &str) -> bool {
+        let rest = self.0.trim_start().strip_prefix(token);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    /// A name in quotes, or up to the next of the tokens that can follow one. Parentheses within it
+    /// come in pairs, as in `f(int)`.
+    fn name(&mut self) -> Result<String, String> {
+        self.0 = self.0.trim_start();
+        if let Some(rest) = self.0.strip_prefix('"') {
+            let (name, rest) = rest.split_once('"').ok_or("a quote is not closed")?;
+            self.0 = rest;
+            return Ok(name.to_owned());
+        }
+        let mut depth = 0;
+        let mut end = self.0.len();
+        for (at, c) in self.0.char_indices() {
+            match c {
+                '(' | '<' => depth += 1,
+                ')' if depth == 0 => {
+                    end = at;
+                    break;
+                }
+                '-' if depth == 0 && self.0[at..].starts_with("->") => {
+                    end = at;
+                    break;
+                }
+                ')' | '>' => depth -= 1,
+                ',' if depth == 0 => {
+                    end = at;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        let (name, rest) = self.0.split_at(end);
+        self.0 = rest;
+        match name.trim() {
+            "" => Err("a name is missing".into()),
+            name => Ok(name.to_owned()),
+        }
+    }
+
+    fn subject(&mut self) -> Result<Subject, String> {
+        if self.skip(")") {
+            return Ok(Subject::Run);
+        }
+        let one = self.name()?;
+        let subject = if self.skip("->") {
+            let two = self.name()?;
+            let via = if self.skip(",") { Some(self.name()?) } else { None };
+            Subject::Edge(one, two, via)
+        } else {
+            Subject::Function(one)
+        };
+        if self.skip(")") { Ok(subject) } else { Err("`)` is missing".into()) }
+    }
+}
+
+fn parse(text: &str) -> Result<(Figure, Subject, Comparison, i64), String> {
+    let (word, rest) = text.split_once('(').ok_or("`(` is missing")?;
+    let figure = Figure::parse(word.trim()).ok_or_else(|| {
+        let names: Vec<_> = Figure::ALL.iter().map(|f| f.name()).collect();
+        format!("`{}` is no figure ({})", word.trim(), names.join(", "))
+    })?;
+    let mut reader = Reader(rest);
+    let subject = reader.subject()?;
+    let fits = match (&subject, figure) {
+        (Subject::Run, Figure::Steps) | (Subject::Edge(_, _, None), Figure::Calls) => true,
+        (Subject::Run, _) => false,
+        (Subject::Function(_), figure) => !takes(figure).starts_with("an edge"),
+        (Subject::Edge(..), figure) => takes(figure).starts_with("an edge"),
+    };
+    if !fits {
+        return Err(format!("{} takes {}", figure.name(), takes(figure)));
+    }
+    if figure == Figure::Buffer
+        && matches!(&subject, Subject::Edge(a, b, _) if a.contains('*') || b.contains('*'))
+    {
+        return Err("buffers of several edges do not add up: leave out *".into());
+    }
+    let longest_first = ["<=", ">=", "==", "<", ">", "="];
+    let found = longest_first.iter().find(|token| reader.skip(token));
+    let word = found.ok_or("behind `)` goes one of < <= = >= >")?;
+    let comparison = Comparison::parse(if *word == "==" { "=" } else { word });
+    Ok((figure, subject, comparison.unwrap_or(Comparison::Equal), amount(reader.0)?))
+}
+
+impl Rule {
+    pub fn parse(text: &str) -> Result<Rule, RuleError> {
+        let wrong = |why| RuleError { rule: text.trim().to_owned(), why };
+        let (figure, subject, comparison, limit) = parse(text).map_err(wrong)?;
+        Ok(Rule { text: text.trim().to_owned(), figure, subject, comparison, limit })
+    }
+
+    /// Whether it counts bytes.
+    pub fn is_bytes(&self) -> bool {
+        !matches!(
+            self.figure,
+            Figure::Calls | Figure::Steps | Figure::StepsTotal | Figure::Transfers
+        )
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(one: &str, two: &str, via: Option<&str>) -> Subject {
+        Subject::Edge(one.into(), two.into(), via.map(str::to_owned))
+    }
+
+    #[test]
+    fn rules_are_read() {
+        let rule = |text| Rule::parse(text).unwrap();
+        let first = rule("bytes(a->b) <= 4 KiB");
+        assert_eq!((first.subject, first.limit), (edge("a", "b", None), 4096));
+        assert_eq!(rule("bytes(<input> -> f(int, std::map<a, b>) , heap)<1.5k").subject, {
+            edge("<input>", "f(int, std::map<a, b>)", Some("heap"))
+        });
+        assert_eq!(rule("buffer(\"a -> b\" -> c) = 1_000").subject, edge("a -> b", "c", None));
+        assert_eq!(rule("calls(main -> f) > 0").comparison, Comparison::More);
+        assert_eq!(rule("steps() == 7").subject, Subject::Run);
+        assert_eq!(rule("steps(a.c:f) >= 0.5 GiB").limit, 1 << 29);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_rule_is_said() {
+        for (text, why) in [
+            ("bytes a->b <= 1", "`(` is missing"),
+            ("byte(a->b) <= 1", "`byte` is no figure (bytes, unique_bytes, buffer"),
+            ("bytes(a) <= 1", "bytes takes an edge (writer -> reader)"),
+            ("steps(a->b) <= 1", "steps takes a function"),
+            ("dead_bytes() <= 1", "dead_bytes takes a function"),
+            ("bytes(a->) <= 1", "a name is missing"),
+            ("bytes(a->\"b) <= 1", "a quote is not closed"),
+            ("bytes(a->b) 1", "goes one of < <="),
+            ("bytes(a->b) <= 4 KB", "`KB` is no unit (B, k, M,"),
+            ("bytes(a->b) <= 0.3", "`0.3` is no whole number"),
+            ("bytes(a->b) <= -1", "`-1` is no unit"),
+            ("bytes(a->b) <= 9_000_000 TiB", "too large"),
+            ("buffer(*->b) <= 1", "do not add up"),
+            ("calls(a->b, heap) <= 1", "calls takes a function or an edge"),
+        ] {
+            let said = Rule::parse(text).unwrap_err().to_string();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+}

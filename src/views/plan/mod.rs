@@ -1,0 +1,17 @@
+//! Which functions are worth moving to another core, accelerator or memory, and how a program is
+//! cut into parts: from the sums of functions only. [`super::cut`] has the exact figures of a set.
+
+mod candidate;
+pub mod cost;
+mod figures;
+mod partition;
+mod parts;
+mod picture;
+mod run;
+mod sets;
+
+pub use candidate::Candidate;
+pub use cost::CostModel;
+pub use parts::{Crossed, Part, Parts};
+pub use run::{Function, Run};
+pub use sets::{Plan, Share, Told, Wish, plan};

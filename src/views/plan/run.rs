@@ -1,0 +1,198 @@
+//! A run by functions: what plans are made of. Sums only, so that a plan costs the same for any
+//! length of the run.
+
+use crate::graph::Via;
+use crate::id::FunctionId;
+use crate::query::each;
+use crate::replay::structure::{components, immediate_dominators};
+use crate::views::ViewError;
+use duckdb::Connection;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A function that ran, or a pseudo-function.
+#[derive(Clone, Debug, Default)]
+pub struct Function {
+    /// As shown; hostile text.
+    pub name: String,
+    pub is_pseudo: bool,
+    /// Its own.
+    pub steps: u64,
+    /// With what it called, recursion counted once.
+    pub total: u64,
+    /// Bytes that it wrote to memory.
+    pub written: u64,
+    /// Different instructions that were executed, their bytes, and those of the whole function.
+    pub instructions: u64,
+    pub executed: u64,
+    pub size: u64,
+}
+
+impl Function {
+    /// Whether bytes of it were there before the program began: what is copied once.
+    pub fn is_image(&self) -> bool {
+        self.is_pseudo && self.name.starts_with("<image ")
+    }
+
+    /// Whether it stands for the kernel: files, pipes, system calls.
+    pub fn is_kernel(&self) -> bool {
+        const OTHERS: [&str; 4] =
+            ["<stack start>", "<uninitialised>", "<initial registers>", "<input>"];
+        self.is_pseudo && !self.is_image() && !OTHERS.contains(&&self.name[..])
+    }
+}
+
+/// Data from one function to another; by index.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    pub writer: usize,
+    pub reader: usize,
+    pub via: Via,
+    pub bytes: u64,
+    /// Each byte of each write once for each reading call.
+    pub unique: u64,
+    pub addresses: u64,
+}
+
+/// Calls of one function by another; by index.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub caller: usize,
+    pub callee: usize,
+    pub calls: u64,
+    /// Of these calls, with all below them.
+    pub steps: u64,
+}
+
+/// The sums of a run.
+pub struct Run {
+    pub functions: Vec<Function>,
+    ids: BTreeMap<FunctionId, usize>,
+    pub flows: Vec<Flow>,
+    pub calls: Vec<Call>,
+    /// Functions that nothing of the run called, and how often they began.
+    pub roots: BTreeMap<usize, u64>,
+    /// Of the whole run.
+    pub steps: u64,
+    /// Executed instructions of the whole run.
+    pub instructions: u64,
+    /// Callers come before what they call, but for functions that call each other, which are
+    /// together.
+    pub order: Vec<Vec<usize>>,
+    /// By function: its place in `order`.
+    pub group: Vec<usize>,
+    /// By function: the one that all ways to it go through.
+    pub dominators: Vec<Option<usize>>,
+}
+
+/// A count of the database; none is below 0.
+fn count(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
+}
+
+impl Run {
+    pub fn read(connection: &Connection) -> Result<Run, ViewError> {
+        let mut functions = Vec::new();
+        let mut ids = BTreeMap::new();
+        each(connection, include_str!("../../../queries/report/plan_functions.sql"), &[], |r| {
+            ids.insert(r.get(0)?, functions.len());
+            let number = |column| Ok::<_, duckdb::Error>(count(r.get(column)?));
+            functions.push(Function {
+                name: r.get(1)?,
+                is_pseudo: r.get(2)?,
+                steps: number(3)?,
+                total: number(4)?,
+                written: number(5)?,
+                instructions: number(6)?,
+                executed: number(7)?,
+                size: number(8)?,
+            });
+            Ok(())
+        })?;
+        let mut flows = Vec::new();
+        each(connection, include_str!("../../../queries/report/plan_flows.sql"), &[], |r| {
+            let (writer, reader) = (ids.get(&r.get(0)?), ids.get(&r.get(1)?));
+            if let (Some(&writer), Some(&reader)) = (writer, reader) {
+                let via = Via::of(r.get_ref(2)?.as_str().unwrap_or_default());
+                let (bytes, unique) = (count(r.get(3)?), count(r.get(4)?));
+                let addresses = count(r.get(5)?);
+                flows.push(Flow { writer, reader, via, bytes, unique, addresses });
+            }
+            Ok(())
+        })?;
+        let mut calls = Vec::new();
+        let mut roots = BTreeMap::new();
+        each(connection, include_str!("../../../queries/report/plan_calls.sql"), &[], |r| {
+            let caller: Option<FunctionId> = r.get(0)?;
+            let Some(&callee) = ids.get(&r.get(1)?) else { return Ok(()) };
+            let (times, steps) = (count(r.get(2)?), count(r.get(3)?));
+            match caller.and_then(|id| ids.get(&id)) {
+                Some(&caller) => calls.push(Call { caller, callee, calls: times, steps }),
+                None => *roots.entry(callee).or_default() += times,
+            }
+            Ok(())
+        })?;
+        let steps = functions.iter().map(|f| f.steps).sum();
+        let instructions = functions.iter().map(|f| f.instructions).sum();
+        let edges: Vec<_> = calls.iter().map(|call| (call.caller, call.callee)).collect();
+        let order = components(functions.len(), &edges);
+        let mut group = vec![0; functions.len()];
+        for (i, members) in order.iter().enumerate() {
+            members.iter().for_each(|&at| group[at] = i);
+        }
+        let root = functions.len();
+        let from_root = roots.keys().map(|&first| (root, first));
+        let edges: Vec<_> = edges.iter().copied().chain(from_root).collect();
+        let mut dominators = immediate_dominators(functions.len() + 1, &edges, root);
+        dominators.pop();
+        for dominator in &mut dominators {
+            *dominator = dominator.filter(|&at| at != root);
+        }
+        Ok(Run {
+            functions,
+            ids,
+            flows,
+            calls,
+            roots,
+            steps,
+            instructions,
+            order,
+            group,
+            dominators,
+        })
+    }
+
+    /// Functions by index; those that never ran are left out.
+    pub fn indices(&self, set: &BTreeSet<FunctionId>) -> BTreeSet<usize> {
+        set.iter().filter_map(|id| self.ids.get(id).copied()).collect()
+    }
+
+    /// The function that the program is: a set that has it is all of it. None: it has several
+    /// roots and no `main`.
+    pub fn main(&self) -> Option<usize> {
+        let named = self.functions.iter().position(|f| f.name == "main" && !f.is_pseudo);
+        named.or_else(|| self.roots.keys().next().copied())
+    }
+
+    /// A function with all that is reached through it only.
+    pub fn subtree(&self, below: &[Vec<usize>], root: usize) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut work = vec![root];
+        while let Some(at) = work.pop() {
+            if found.insert(at) {
+                work.extend(&below[at]);
+            }
+        }
+        found
+    }
+
+    /// By function: those that it dominates immediately.
+    pub fn dominated(&self) -> Vec<Vec<usize>> {
+        let mut below = vec![Vec::new(); self.functions.len()];
+        for (at, dominator) in self.dominators.iter().enumerate() {
+            if let Some(above) = *dominator {
+                below[above].push(at);
+            }
+        }
+        below
+    }
+}

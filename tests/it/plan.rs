@@ -1,0 +1,154 @@
+//! Which functions are worth moving, and how a program is cut into parts.
+
+use crate::common::*;
+use crate::record::record;
+use std::process::Command;
+
+/// Rows of CSV by their fields.
+fn fields(text: &str) -> Vec<Vec<String>> {
+    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+/// The functions that sets to move are named after.
+fn moved(text: &str) -> Vec<String> {
+    let rows = fields(text).into_iter().filter(|row| row[0] == "yes");
+    rows.map(|row| row[1].clone()).collect()
+}
+
+/// Nobody says that a JPEG decoder has an inverse transform and a colour conversion.
+#[test]
+fn a_jpeg_decoder_moves_its_transform_and_its_colours() {
+    let db = example("jpeg", "pairs");
+    let db = utf8(&db);
+    let text = ok(&["plan", db, "--format", "csv", "--code", "20"]);
+    let sets = moved(&text);
+    for name in ["stbi__idct_block", "stbi__YCbCr_to_RGB_row"] {
+        assert!(sets.iter().any(|set| set == name), "{name} is not in {text}");
+    }
+    // What comes in is what `cut` counts, as the transform reads with what it calls.
+    let row = fields(&text).into_iter().find(|row| row[1] == "stbi__idct_block").unwrap();
+    assert_eq!((&row[4][..], &row[6][..]), ("24", "3552"), "{text}");
+    let cut = ok(&["cut", db, "stbi__idct_block", "--callees", "--format", "csv"]);
+    assert!(cut.contains("unique_bytes_in,3552"), "{cut}");
+    // The same run twice: least and most are the same.
+    let twice = ok(&["plan", db, db, "--format", "csv", "--code", "20"]);
+    for row in fields(&twice) {
+        let [.., steps_least, steps_most, gain_least, gain_most] = &row[..] else { panic!() };
+        assert_eq!((steps_least, gain_least), (steps_most, gain_most));
+        assert_eq!((steps_least, gain_least), (&row[5], &row[9]));
+    }
+}
+
+/// Nobody says that bzip2 sorts.
+#[test]
+fn bzip2_moves_its_sort() {
+    let library = ["/usr/lib/x86_64-linux-gnu/libbz2.a", "/usr/lib/libbz2.a"];
+    if !have("valgrind") || !have("gcc") || !have("pkg-config") {
+        return;
+    }
+    if !library.iter().any(|path| std::path::Path::new(path).exists()) {
+        eprintln!("skipped: there is no libbz2.a");
+        return;
+    }
+    let scratch = Scratch::new("plan-bzip2");
+    let source = scratch.write(
+        "compress.c",
+        "#include <bzlib.h>
+         static char in[60000], out[120000];
+         int main(void) {
+             unsigned m = sizeof out, s = 1;
+             for (unsigned i = 0; i < sizeof in; i++) {
+                 s = s * 1103515245 + 12345;
+                 in[i] = (s >> 16) % 7 ? \"the quick brown fox \"[i % 20] : 'a' + (s >> 20) % 26;
+             }
+             return BZ2_bzBuffToBuffCompress(out, &m, in, sizeof in, 9, 0, 30);
+         }",
+    );
+    let program = scratch.path("compress");
+    let gcc = ["-O2", "-g", "-static", "-o", utf8(&program), utf8(&source), "-lbz2"];
+    assert!(Command::new("gcc").args(gcc).status().expect("gcc").success());
+    let db = scratch.path("compress.duckdb");
+    let options = ["-o", utf8(&db), "--detail", "summary", "-q"];
+    let output = record(&options, &[utf8(&program)]);
+    assert!(output.status.success(), "{}", said(&output));
+    let text = ok(&["plan", utf8(&db), "--format", "csv"]);
+    let sets = moved(&text);
+    let sorts = ["BZ2_blockSort", "mainSort"];
+    assert!(sets.iter().any(|set| sorts.contains(&&set[..])), "{text}");
+}
+
+#[test]
+fn odd_sets_have_clear_answers() {
+    let db = example("jpeg", "pairs");
+    let db = utf8(&db);
+    refused(&["plan", db, "--set", "no_such_function"], &["no_such_function"]);
+    refused(&["plan", db, "--keep", "no_such_*"], &["no_such_*"]);
+    refused(&["plan", db, "--set", ","], &["the set has no function"]);
+    refused(&["plan", db, "--set", "main#1"], &["not single calls"]);
+    refused(&["plan", db, "--link", "fast"], &["RATE,LATENCY"]);
+    refused(&["plan", db, "--show", "between"], &["--parts"]);
+    refused(&["plan", db, "--parts", "1"], &["--parts"]);
+    assert!(said(&addfg(&["plan", db, "--set", "main"])).contains("the program's first function"));
+    // What never ran is no set, and says so.
+    let never = rows(
+        &example("jpeg", "pairs"),
+        "SELECT name FROM function_symbol WHERE kind = 'function' AND function_id NOT IN (SELECT function_id FROM function_profile) LIMIT 1",
+    );
+    refused(&["plan", db, "--set", &never[0]], &["none of these functions ran"]);
+    // A slow link moves nothing, and what stays is in no set.
+    let slow = addfg(&["plan", db, "--link", "1kB/s,1ms"]);
+    assert!(printed(&slow).starts_with("Nothing to move."), "{}", printed(&slow));
+    assert!(said(&slow).contains("nothing gains"), "{}", said(&slow));
+    let kept = ok(&["plan", db, "--format", "csv", "--keep", "stbi__idct_block"]);
+    assert!(!kept.contains("stbi__idct_block"), "{kept}");
+    // Traces without data.
+    let xray = Scratch::new("plan-xray");
+    let (code, said, db) =
+        build_in(&xray, &[&repository("tests/formats/xray/good-fdr5.xray")], &["-q"]);
+    assert_eq!(code, 0, "{said}");
+    refused(&["plan", utf8(&db)], &["this database has no dataflow"]);
+}
+
+/// Parts have all steps, and what is between them is what `function_dataflow` has.
+#[test]
+fn parts_add_up_to_the_program() {
+    let db = example("jpeg", "pairs");
+    for n in ["2", "3", "5"] {
+        let text = ok(&["plan", utf8(&db), "--parts", n, "--format", "csv"]);
+        let parts = fields(&text.replace(", ", ";"));
+        let steps: u64 = parts.iter().map(|row| row[2].parse::<u64>().unwrap()).sum();
+        assert_eq!(rows(&db, "SELECT sum(steps_self) FROM function_profile"), [steps.to_string()]);
+        let all = "SELECT sum(bytes) FROM function_dataflow d JOIN function_symbol w ON w.function_id = writer_function_id
+                   JOIN function_symbol r ON r.function_id = reader_function_id
+                   WHERE writer_function_id <> reader_function_id AND w.kind <> 'pseudo' AND r.kind <> 'pseudo'";
+        let all: u64 = rows(&db, all)[0].parse().unwrap();
+        let text = ok(&["plan", utf8(&db), "--parts", n, "--show", "between", "--format", "csv"]);
+        let crossing: u64 = fields(&text).iter().map(|row| row[3].parse::<u64>().unwrap()).sum();
+        assert!(0 < crossing && crossing < all, "{crossing} of {all}: {text}");
+    }
+    let scratch = Scratch::new("plan-picture");
+    let picture = scratch.path("parts.dot");
+    ok(&["plan", utf8(&db), "--parts", "2", "-o", utf8(&picture)]);
+    let dot = std::fs::read_to_string(picture).unwrap();
+    assert!(dot.contains("part 1:") && dot.contains("part 2:"), "{dot}");
+}
+
+/// Groups in the matrix and in a comparison have the sums of their functions.
+#[test]
+fn groups_are_one_wherever_functions_are() {
+    let db = example("jpeg", "pairs");
+    let group = ["--group", "idct=stbi__idct*,stbi__clamp", "--format", "csv"];
+    let text = ok(&[&["matrix", utf8(&db), "--top", "100"][..], &group].concat());
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let at = lines.next().unwrap().iter().position(|name| *name == "idct").expect("a column");
+    let own: u64 = lines.find(|row| row[0] == "idct").unwrap()[at].parse().unwrap();
+    let sql = "SELECT sum(bytes) FROM function_dataflow WHERE writer IN ('stbi__idct_block', 'stbi__clamp') AND reader IN ('stbi__idct_block', 'stbi__clamp')";
+    assert_eq!(rows(&db, sql), [own.to_string()]);
+    let text = ok(&[&["diff", utf8(&db), utf8(&db), "--all", "--limit", "0"][..], &group].concat());
+    let steps = "SELECT sum(steps_self) FROM flat_profile WHERE function IN ('stbi__idct_block', 'stbi__clamp')";
+    let row =
+        fields(&text).into_iter().find(|row| row[0] == "function" && row[1] == "idct").unwrap();
+    assert_eq!(rows(&db, steps), [row[4].clone()]);
+    assert!(!text.contains("stbi__clamp"), "{text}");
+    refused(&["matrix", utf8(&db), "--group", "a=no_such"], &["no_such"]);
+}

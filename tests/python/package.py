@@ -1,0 +1,78 @@
+"""The package and the program give the same rows. usage: package.py LAKE DB ADDFG"""
+
+import csv
+import io
+import subprocess
+import sys
+
+import addfg
+
+WORDS = {"one": "main", "label": "version", "before": "1", "after": "2", "function": "stbi__jpeg_decode_block", "first": "1000", "table": "function_call"}
+
+
+def printed(program, path, name, words):
+    command = [program, "sql", path, "@" + name, *words, "--format", "csv"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    return list(csv.reader(io.StringIO(ran.stdout)))
+
+
+def cell(value):
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def told(text):
+    try:
+        return f"{float(text):.6g}" if "." in text or "e" in text else text
+    except ValueError:
+        return text
+
+
+def compare(asks, queries, path, program):
+    for name, query in queries.items():
+        needed = [p for p in query.parameters if p.default is None]
+        words = [WORDS.get(p.name, {"function": "stbi__jpeg_decode_block", "step": "1000", "address": "0x406110", "name": "function_call"}.get(p.kind, "1")) for p in needed]
+        rows = asks.connection.execute(query.sql, query.values(words, {}, getattr(asks, "_function", None)))
+        names, rows = [column[0] for column in rows.description], rows.fetchall()
+        first, *others = printed(program, path, name, words)
+        assert first == names, (name, first, names)
+        assert len(rows) == len(others), (name, len(rows), len(others))
+        if name in ("tables", "columns"):
+            continue
+        for mine, theirs in zip(rows, others):
+            # A whole number as a float is written without its point.
+            for a, b in zip(map(cell, mine), map(told, theirs)):
+                same = a == b or b == "" or a.removesuffix(".0") == b or a.lower() == b
+                assert same, (name, mine, theirs)
+        print(f"{name}: {len(rows)} rows")
+
+
+def main():
+    path, db, program = sys.argv[1:]
+    lake, run = addfg.open(path), addfg.open(db)
+    compare(lake, addfg.lake_queries(), path, program)
+    compare(run, addfg.library_queries(), db, program)
+    # A part of the runs: the other rows are not seen.
+    part = addfg.open(path, version=1)
+    assert len(part.runs) == 2 and len(lake.runs) == 4
+    assert int(part.sql("SELECT count(DISTINCT run_id) AS n FROM edge").n[0]) == 2
+    graph = run.graph()
+    total = sum(edge.get("bytes", 0) for _, _, edge in graph.edges(data=True))
+    assert total == int(run.sql("SELECT sum(bytes)::BIGINT AS n FROM function_edge_folded").n[0])
+    assert addfg.graphs.flows(graph).number_of_edges() > 10
+    for wrong, error in [
+        (lambda: run.hot_edges(1, 2), TypeError), (lambda: lake.growth(measure="byte"), ValueError), (lambda: lake.nonsense, AttributeError),
+        (lambda: run.writers_of("nonsense"), KeyError), (lambda: lake.changed("version"), TypeError), (lambda: addfg.open("no.duckdb"), FileNotFoundError),
+        (lambda: addfg.open(path, version=7), addfg.LakeError),
+    ]:
+        try:
+            wrong()
+        except error:
+            continue
+        raise AssertionError(error)
+
+
+main()
