@@ -1,8 +1,10 @@
 #!/bin/bash
-# recorder_memory.sh [DETAIL]: peak memory of `addfg record` and of the recorded program's valgrind over runs of 10^8 and 10^9 steps (TIMES="3 30",
-# decodes of one JPEG image; 300 is 10^10), as a Markdown table on standard output. DETAIL is summary unless said.
+# recorder_memory.sh [DETAIL]: peak memory of `addfg record` and of the recorded program's valgrind over runs of 10^8 and 10^9 steps, as a Markdown table
+# on standard output. DETAIL is summary unless said.
 #
-# Needs bash, gcc, libstb-dev, valgrind, pkg-config. ADDFG names a program already built, WORK a folder for the databases.
+# JPEG decodes one image TIMES times ("3 30"; 300 is 10^10 steps), CPython runs a script of LOOPS rounds ("20000 200000"; 2300000 is 10^10); an empty
+# list leaves it out. Needs bash, gcc, libstb-dev, valgrind, pkg-config; python3 for its rows. ADDFG names a program already built, WORK a folder
+# for the databases, which are removed.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 detail=${1:-summary}
@@ -20,11 +22,27 @@ gcc -g -O1 -w -static -nostdlib -fno-stack-protector -fno-asynchronous-unwind-ta
 
 # Highest resident MiB of a process, as far as it was seen alive.
 peak() { awk '/VmHWM/ { printf "%d", $2 / 1024 }' "/proc/$1/status" 2> /dev/null || true; }
-echo "| decodes | steps, M | wall s | addfg MiB | valgrind MiB | database MiB |"
+cat > script.py <<'PY'
+import sys
+words = {}
+for i in range(int(sys.argv[1])):
+    word = "w%d" % (i * 7919 % 5003)
+    words[word] = words.get(word, 0) + i
+print(sum(v for v in words.values() if v % 3))
+PY
+runs=()
+for times in ${TIMES-3 30}; do runs+=("JPEG, $times times|./decode image.jpg $times"); done
+if command -v python3 > /dev/null; then
+    # Not what stands before it in the path and starts it.
+    python=$(python3 -c "import sys; print(sys.executable)")
+    for loops in ${LOOPS-20000 200000}; do runs+=("CPython, $loops rounds|$python -S script.py $loops"); done
+fi
+echo "| program | steps, M | wall s | addfg MiB | valgrind MiB | database MiB |"
 echo "|---|---|---|---|---|---|"
-for times in ${TIMES:-3 30}; do
+for run in "${runs[@]}"; do
+    read -ra command <<< "${run#*|}"
     from=$EPOCHREALTIME
-    "$ADDFG" record --force --quiet --detail "$detail" -o m.duckdb -- ./decode image.jpg "$times" > /dev/null &
+    "$ADDFG" record --force --quiet --detail "$detail" -o m.duckdb -- "${command[@]}" > /dev/null &
     addfg=$! ours=0 theirs=0
     while kill -0 "$addfg" 2> /dev/null; do
         for process in $(cat "/proc/$addfg/task/"*/children 2> /dev/null || true); do
@@ -37,6 +55,7 @@ for times in ${TIMES:-3 30}; do
     done
     wait "$addfg" || true
     steps=$("$ADDFG" sql m.duckdb --format csv "SELECT value FROM meta WHERE key = 'steps'" | tail -1)
-    awk -v t="$times" -v n="$steps" -v a="$from" -v b="$EPOCHREALTIME" -v o="$ours" -v v="$theirs" -v d="$(stat -c %s m.duckdb)" \
-        'BEGIN { printf "| %d | %.0f | %.1f | %d | %d | %.1f |\n", t, n / 1e6, b - a, o, v, d / 1048576 }'
+    awk -v t="${run%%|*}" -v n="$steps" -v a="$from" -v b="$EPOCHREALTIME" -v o="$ours" -v v="$theirs" -v d="$(stat -c %s m.duckdb)" \
+        'BEGIN { printf "| %s | %.0f | %.1f | %d | %d | %.1f |\n", t, n / 1e6, b - a, o, v, d / 1048576 }'
+    rm -f m.duckdb
 done

@@ -6,7 +6,7 @@ use super::model::{NodeId, Via};
 use super::rows::{GroupFigures, LevelRows, Numbers, fill, report};
 use super::selection::{Selection, Stubs};
 use crate::id::{CallId, FunctionId};
-use crate::query::each;
+use crate::query::{each, keeps_part};
 use duckdb::Connection;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub fn figures(
     selection: &Selection,
 ) -> Result<Option<Vec<GroupFigures>>, GraphError> {
     let sql = "SELECT (SELECT count(*) FROM thread) = 1 AND EXISTS (FROM communication_row)";
-    if !connection.query_row(sql, [], |r| r.get::<_, bool>(0))? {
+    if !connection.query_row(sql, [], |r| r.get::<_, bool>(0))? || keeps_part(connection)? {
         return Ok(None);
     }
     connection.execute_batch(&format!(

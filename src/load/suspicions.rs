@@ -8,7 +8,7 @@ use crate::event::BlockDef;
 /// Only a part of the low level is there, as was asked for: views that read it are of that part.
 pub fn part(kept: u64, steps: u64) -> Diagnostic {
     Diagnostic {
-        severity: Severity::Info,
+        severity: Severity::Warning,
         code: "part-kept",
         message: format!(
             "steps, accesses and communications are kept of {kept} of {steps} steps; calls, sums and dataflow between instances are of all"

@@ -47,3 +47,10 @@ pub fn each(
     }
     Ok(())
 }
+
+/// Whether only a part of the steps is kept (`--pairs-in`, `--range`): what is counted over all of
+/// them is not there then.
+pub fn keeps_part(connection: &Connection) -> duckdb::Result<bool> {
+    let sql = "SELECT count(value) > 0 FROM meta WHERE key IN ('pairs_in', 'range')";
+    connection.query_row(sql, [], |r| r.get(0))
+}

@@ -51,9 +51,7 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
             "built with --through {through}, which the SQL does not know: build without it"
         )));
     }
-    let part =
-        "SELECT count(*) > 0 FROM meta WHERE key IN ('pairs_in', 'range') AND value IS NOT NULL";
-    if connection.query_row(part, [], |r| r.get(0))? {
+    if super::keeps_part(connection)? {
         return Ok(Some(
             "only a part of the steps is kept: build without --pairs-in and --range".into(),
         ));

@@ -327,6 +327,9 @@ fn caption(overview: &Overview) -> String {
             html(&share)
         ));
     }
+    if overview.by_functions {
+        lines.push("What is no box is counted with the function that calls it most.".into());
+    }
     lines.extend(
         overview
             .problems

@@ -69,6 +69,7 @@
     const text = opened ? ["What is counted with this box, and what exchanges data with it"] : [`${from.parts.filter(p => p[0] === "function" || p[0] === "file").length} boxes of ${plural(run.functions, "function")}; the others are counted with their callers`];
     if (from.lines.some(l => l[4] !== null)) text.push(`arrows: bytes that one writes and the other reads, each once per call; ${Math.round(100 * from.drawn)} % of them`);
     if (!opened && run.startUp) text.push(`not drawn: start-up and dynamic linker, ${percent(run.startUp, run.steps)} of the steps`);
+    if (run.byFunctions) text.push('what is no box is counted with the function that calls it most');
     $("glance-status").textContent = text.join(" · ");
   };
 

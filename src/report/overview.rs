@@ -23,6 +23,7 @@ pub fn overview(connection: &Connection, functions: &Functions) -> Result<Value,
     found["steps"] = whole.steps.into();
     found["functions"] = whole.functions.into();
     found["startUp"] = whole.start_up.into();
+    found["byFunctions"] = whole.by_functions.into();
     Ok(found)
 }
 

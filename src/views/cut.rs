@@ -4,7 +4,7 @@
 use super::{ViewError, report};
 use crate::graph::{FunctionNames, GraphError, resolve_function};
 use crate::id::FunctionId;
-use crate::query::each;
+use crate::query::{each, keeps_part};
 use crate::render::rows::{RowFormat, RowWriter, word};
 use crate::replay::crossing::{
     Callees, Crossing, Direction, Exchange, Members, Object, Partner, Sum, crossing,
@@ -83,6 +83,9 @@ pub fn cut(
         connection.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
     if !matches!(detail.as_str(), "pairs" | "full") {
         return Err(ViewError::CutDetail { detail });
+    }
+    if keeps_part(connection)? {
+        return Err(ViewError::CutPart);
     }
     let steps: Option<i64> =
         connection

@@ -83,6 +83,10 @@ pub enum ViewError {
         "this database keeps no single communications (detail {detail}): build it with --detail pairs; `addfg graph --group` sums what it keeps"
     )]
     CutDetail { detail: String },
+    #[error(
+        "what a set exchanges is counted over all steps, and this database keeps a part of them: build it without --pairs-in and --range"
+    )]
+    CutPart,
     #[error("none of these functions ran; `addfg info` lists what did")]
     PlanNeverRan,
     #[error("there is no query @{name}; there are {known}")]

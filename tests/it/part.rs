@@ -59,6 +59,7 @@ fn compare(name: &str, detail: &str, more: &[&str], inside: &str) {
     assert_eq!(different(&connection, kept, &runs), 0, "{more:?}: runs");
     let text = ok(&["info", utf8(&part)]);
     assert!(text.contains("are kept of"), "{text}");
+    refused(&["cut", utf8(&part), "main"], &["without --pairs-in and --range"]);
     let text = ok(&["verify", utf8(&part)]);
     assert!(text.contains("only a part of the steps is kept"), "{text}");
 }

@@ -78,6 +78,10 @@ pub fn weight_of(by_via: &BTreeMap<Via, f64>) -> f64 {
     by_via.iter().fold(0.0, |sum, (&via, &bytes)| sum + weight(via, bytes))
 }
 
+/// Call instances from which on they are not gone through one by one: that takes a second a million,
+/// and the first picture of a run is not to wait for it.
+const MANY_CALLS: i64 = 2_000_000;
+
 pub struct Tree {
     contexts: Vec<Chain>,
     /// Steps of each function in each context.
@@ -85,6 +89,8 @@ pub struct Tree {
     flows: Vec<Passed>,
     /// Calls from context to context.
     calls: BTreeMap<(usize, usize), i64>,
+    /// Made of calls between functions, not call by call.
+    pub by_functions: bool,
 }
 
 impl Tree {
@@ -99,11 +105,14 @@ impl Tree {
             within: BTreeMap::new(),
             flows: Vec::new(),
             calls: BTreeMap::new(),
+            by_functions: false,
         };
-        if facts.instances {
+        let calls = functions.list.iter().map(|f| f.calls).sum::<i64>();
+        if facts.instances && calls <= MANY_CALLS {
             tree.add_calls(connection, functions)?;
         } else {
             tree.add_functions(functions);
+            tree.by_functions = true;
         }
         tree.add_sinks(functions);
         tree.sum_flows();

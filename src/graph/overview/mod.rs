@@ -266,6 +266,7 @@ impl Folding {
             steps: self.functions.steps,
             functions: self.functions.ran(),
             start_up: sums.get(&Place::StartUp).map_or(0, |s| s.steps),
+            by_functions: self.tree.by_functions,
             drawn: share,
             problems: Vec::new(),
         }

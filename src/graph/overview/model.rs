@@ -58,6 +58,8 @@ pub struct Overview {
     pub functions: usize,
     /// Steps of start-up and of the dynamic linker, in no box.
     pub start_up: i64,
+    /// What is no box is counted with the function that calls it most, not call by call.
+    pub by_functions: bool,
     /// Share of the bytes between boxes that is drawn.
     pub drawn: f64,
     pub problems: Vec<String>,
