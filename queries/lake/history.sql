@@ -11,6 +11,6 @@ WITH chosen AS (
 SELECT c.measure, c.one, c.two, c.via, l.rest AS labels, l.value AS label, l.number, count(*) AS runs, min(m.value) AS least,
        round(avg(m.value), 1) AS mean, max(m.value) AS most
 FROM measure m JOIN chosen c ON c.thing_key = m.thing_key JOIN label l ON l.run_id = m.run_id
-WHERE l.label = $3 AND ($4 = 'all' OR c.measure = $4)
+WHERE l.label = $3 AND ($4 = 'all' OR m.measure = $4)
 GROUP BY c.measure, c.one, c.two, c.via, l.rest, l.value, l.number
 ORDER BY c.measure, c.one, c.two, c.via, l.rest, l.number NULLS LAST, l.value
