@@ -189,7 +189,7 @@ fn node(part: &OverviewBox, number: usize, overview: &Overview, at: &str) -> Str
             lines.push(small(&format!("<B>{share}</B>&#160;of the steps")));
             let with = match (&part.largest[..], part.helpers) {
                 ([], _) | (_, 0) => None,
-                ([one, ..], 1) => Some(format!("with {}", shorten(one, 24))),
+                ([(one, _), ..], 1) => Some(format!("with {}", shorten(one, 24))),
                 (_, count) => Some(format!("with {} helpers", human_count(count as i64))),
             };
             lines.extend(
@@ -234,7 +234,8 @@ fn tooltip(part: &OverviewBox) -> String {
         let _ = write!(text, ", {} calls", part.calls);
     }
     if !part.largest.is_empty() {
-        let _ = write!(text, "; with {} functions: {}", part.helpers, part.largest.join(", "));
+        let names: Vec<&str> = part.largest.iter().take(2).map(|h| h.0.as_str()).collect();
+        let _ = write!(text, "; with {} functions: {}", part.helpers, names.join(", "));
     }
     text
 }
@@ -268,7 +269,8 @@ fn edge(
         (false, true) => "back",
         (false, false) => "forward",
     };
-    let amount = |b: f64| human_bytes(b.round() as i64);
+    let about = if line.is_estimate() { "≈&#160;" } else { "" };
+    let amount = |b: f64| format!("{about}{}", human_bytes(b.round() as i64));
     let (there, back) = if upward { ("↑", "↓") } else { ("↓", "↑") };
     let has_room = drawn.is_none_or(|line| line.label.is_some());
     let label = match has_room && bytes >= LABELLED * most {
@@ -287,9 +289,10 @@ fn edge(
         format!("label=<<FONT COLOR=\"{ink}\">{label}</FONT>>, ")
     };
     let tip = format!(
-        "{} to {}: {} bytes, mostly {}; back {} bytes",
+        "{} to {}: {}{} bytes, mostly {}; back {} bytes",
         name(line.from),
         name(line.to),
+        if line.is_estimate() { "about " } else { "" },
         line.there.round(),
         via.name(),
         line.back.round()
@@ -335,7 +338,7 @@ fn caption(overview: &Overview, placed: Option<&Layout>) -> String {
         if overview.lines.iter().any(|l| l.via.is_none()) { " Dotted: calls." } else { "" };
     if !via.is_empty() {
         lines.push(format!(
-            "Arrows: bytes that one writes and the other reads (each once per call), through&#160;{}; {:.0} % of them.{dotted}",
+            "Arrows: bytes that one writes and the other reads (each once per call), through&#160;&#160;{}; {:.0} % of them.{dotted}",
             via.join(",&#160;"),
             100.0 * overview.drawn
         ));
@@ -344,6 +347,9 @@ fn caption(overview: &Overview, placed: Option<&Layout>) -> String {
     let given_up = placed.map_or(0, |layout| {
         overview.lines.iter().filter(|line| is_given_up(line, most, layout)).count()
     });
+    if overview.lines.iter().any(OverviewLine::is_estimate) {
+        lines.push("≈: what a system call writes, shared among its callers by their steps.".into());
+    }
     if given_up > 0 {
         lines.push(format!(
             "{given_up} arrows have no room for their bytes: the tooltips of an SVG have them."

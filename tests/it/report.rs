@@ -440,6 +440,13 @@ fn the_overview_opens() {
     let name = browser
         .text("document.querySelector('#glance .node.function:not(.opens) .title').textContent");
     assert_eq!(browser.text("document.querySelector('#panel h2').textContent"), name);
+    // With the functions that are counted with it.
+    browser.click_on("[...document.querySelectorAll('#glance .node.function:not(.opens)')].find(n => n.textContent.includes('with '))");
+    assert!(
+        browser
+            .text("document.querySelector('#panel').textContent")
+            .contains("Counted with this box")
+    );
     browser.click("#glance text.much");
     assert!(browser.text("document.querySelector('#panel').textContent").contains(" bytes"));
 

@@ -80,3 +80,30 @@ fn sql_without_a_query_is_a_prompt() {
     let history = std::fs::read_to_string(history).expect("a history");
     assert!(history.contains("SELECT 6 * 7") && history.contains("@hot_functions 1"), "{history}");
 }
+
+/// Of a pipe it is not known how long it is: what was read is shown.
+#[test]
+fn builds_from_a_pipe_say_how_far_they_are() {
+    if !have("script") {
+        return;
+    }
+    let scratch = Scratch::new("pipe");
+    let log = scratch.path("log");
+    let mut text = String::from("==1== Lackey, an example Valgrind tool\n");
+    for i in 0..400_000u64 {
+        text.push_str(&format!("I  {:08x},4\n", 0x1000 + 4 * (i % 64)));
+    }
+    std::fs::write(&log, text).unwrap();
+    let words = format!("build - --force -o {}", utf8(&scratch.path("pipe.duckdb")));
+    let piped = format!("cat {} | {} {words}", utf8(&log), env!("CARGO_BIN_EXE_addfg"));
+    let output = Command::new("script")
+        .args(["-qec", &format!("sh -c '{piped}'"), "/dev/null"])
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output()
+        .expect("script runs");
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.contains("400000 steps"), "{shown}");
+    assert!(shown.contains("iB read, "), "{shown}");
+    assert!(!shown.contains("left"), "{shown}");
+}
