@@ -1,6 +1,7 @@
 use super::database::Database;
 use super::output::write_output;
 use crate::report::{self, Replayed};
+use crate::text::file_name;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -56,7 +57,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = report::Options {
         functions: usize::try_from(args.top)?,
         replayed: if args.all { Replayed::ALL } else { Replayed::default() },
-        against: against.map(|other| other.db.display().to_string()),
+        against: against.map(|other| file_name(&other.db.to_string_lossy()).to_owned()),
         sources: args.source,
         ..report::Options::default()
     };
