@@ -174,9 +174,9 @@ fn advance(bar: &ProgressBar, so_far: Progressed) {
         return;
     }
     if bar.length().is_some() {
-        bar.unset_length();
         let style = ProgressStyle::with_template("{spinner} {bytes} read, {bytes_per_sec}{msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.unset_length();
     }
     bar.set_position(so_far.bytes);
     if so_far.steps > 0 {
