@@ -83,6 +83,10 @@ pub enum ViewError {
         "this database keeps no single communications (detail {detail}): build it with --detail pairs; `addfg graph --group` sums what it keeps"
     )]
     CutDetail { detail: String },
+    #[error(
+        "this database has no {what}, by which a plan is priced: record steps and accesses, with `addfg record` or QEMU"
+    )]
+    PlanLacks { what: &'static str },
     #[error("none of these functions ran; `addfg info` lists what did")]
     PlanNeverRan,
     #[error("there is no query @{name}; there are {known}")]

@@ -107,6 +107,11 @@ fn odd_sets_have_clear_answers() {
         build_in(&xray, &[&repository("tests/formats/xray/good-fdr5.xray")], &["-q"]);
     assert_eq!(code, 0, "{said}");
     refused(&["plan", utf8(&db)], &["this database has no dataflow"]);
+    // Dependences without sizes.
+    let wet = Scratch::new("plan-wet");
+    let trace = repository("tests/formats/wet/good-comprehensive.wet");
+    let (_, _, db) = build_in(&wet, &[&trace], &["-q"]);
+    refused(&["plan", utf8(&db)], &["this database has no "]);
 }
 
 /// Parts have all steps, and what is between them is what `function_dataflow` has.

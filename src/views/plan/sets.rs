@@ -77,6 +77,12 @@ const SETS: usize = 100;
 
 /// Finds the sets of a run that are worth moving.
 pub fn plan(run: Run, wish: Wish) -> Result<Plan, ViewError> {
+    if run.steps == 0 {
+        return Err(ViewError::PlanLacks { what: "steps" });
+    }
+    if run.flows.is_empty() {
+        return Err(ViewError::PlanLacks { what: "bytes from one function to another" });
+    }
     let into = calls_into(&run);
     let below = run.dominated();
     let kept = run.indices(&wish.kept);
