@@ -347,7 +347,9 @@ fn caption(overview: &Overview, placed: Option<&Layout>) -> String {
     let given_up = placed.map_or(0, |layout| {
         overview.lines.iter().filter(|line| is_given_up(line, most, layout)).count()
     });
-    if overview.lines.iter().any(OverviewLine::is_estimate) {
+    let marked =
+        |line: &OverviewLine| line.is_estimate() && line.there + line.back >= LABELLED * most;
+    if overview.lines.iter().any(marked) {
         lines.push("≈: what a system call writes, shared among its callers by their steps.".into());
     }
     if given_up > 0 {
