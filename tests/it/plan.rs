@@ -77,6 +77,25 @@ fn bzip2_moves_its_sort() {
     assert!(sets.iter().any(|set| sorts.contains(&&set[..])), "{text}");
 }
 
+/// A loop's bytes are what its instructions exchange with others.
+#[test]
+fn loops_are_priced_by_their_instructions() {
+    let db = example("fir", "pairs");
+    let text = ok(&["plan", utf8(&db), "--show", "loops", "--format", "csv"]);
+    let loops = fields(&text);
+    assert!(loops.len() > 2, "{text}");
+    let listed = ok(&["loops", utf8(&db), "--quick", "--format", "csv", "--limit", "0"]);
+    assert_eq!(loops.len(), fields(&listed).len());
+    for row in &loops {
+        let same = fields(&listed).into_iter().find(|of| of[..3] == row[..3]);
+        let of = same.unwrap_or_else(|| panic!("{row:?}"));
+        assert_eq!((&row[4], &row[5]), (&of[3], &of[4]), "{row:?}");
+        assert!(row[7].parse::<u64>().unwrap() > 0, "{row:?}");
+    }
+    let summary = example("fir", "summary");
+    refused(&["plan", utf8(&summary), "--show", "loops"], &["--detail instance"]);
+}
+
 #[test]
 fn odd_sets_have_clear_answers() {
     let db = example("jpeg", "pairs");

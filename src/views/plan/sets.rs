@@ -19,6 +19,8 @@ words! {
     pub enum Told {
         /// Sets of functions that could move, those that should first
         Sets = "sets",
+        /// Loops that could move, by themselves
+        Loops = "loops",
         /// The parts that the program is cut into
         Parts = "parts",
         /// What goes between these parts
