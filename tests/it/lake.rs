@@ -249,7 +249,10 @@ fn rules_hold_or_say_by_how_much_they_do_not() {
     }
     // In a lake every run must keep it: that of the JPEG decoder does not.
     assert_eq!(checked(&lake, "steps() = 401").0, Some(1));
-    refused(&["check", utf8(&fir), "--max", "steps(fri) < 1"], &["`fri`", "near it are filter, fir"]);
+    refused(
+        &["check", utf8(&fir), "--max", "steps(fri) < 1"],
+        &["`fri`", "near it are filter, fir"],
+    );
     refused(&["check", utf8(&fir), "--max", "steps(fir) < 1 lightyear"], &["is no unit"]);
     refused(&["check", utf8(&fir)], &["there is no rule"]);
     let rules = scratch.path("rules");
