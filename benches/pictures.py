@@ -43,6 +43,13 @@ def cross(a, b):
     )
 
 
+def extent(text):
+    """Where a label begins, its base line, and its width: about half the height is the width of a character. Spaces before it are not seen."""
+    shown, size = "".join(text.itertext()), float(text.get("font-size", 14))
+    before = len(shown) - len(shown.lstrip())
+    return float(text.get("x")) + 0.28 * size * before, float(text.get("y")), 0.52 * size * len(shown.strip())
+
+
 def measure(svg):
     root = tree.fromstring(svg)
     width, height = (float(n) for n in root.get("viewBox").split()[2:])
@@ -52,11 +59,7 @@ def measure(svg):
         texts = group.findall(".//" + SVG + "text")
         if group.get("class") == "edge":
             path = group.find(".//" + SVG + "path")
-            # About half the height is the width of a character; two spaces stand before it.
-            labels = [
-                (float(t.get("x")) + 6, float(t.get("y")), 0.52 * float(t.get("font-size", 14)) * len("".join(t.itertext()).strip()))
-                for t in texts
-            ]
+            labels = [extent(t) for t in texts]
             lines.append((curve(path.get("d")), labels))
         elif group.get("class") == "node":
             boxes += 1

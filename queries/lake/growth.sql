@@ -6,22 +6,28 @@
 -- param rows count = 20: rows at most, those with the largest figures, 0 for all
 -- none: nothing grows, or no runs have two different numbers above 1 in that label; addfg collect --label size=N sets it
 WITH point AS (
-    SELECT run_id, dense_rank() OVER (ORDER BY rest) AS context, rest, number, ln(number) AS x, ln(ln(number)) AS z
-    FROM label WHERE label = $1 AND number > 1),
-context AS (SELECT DISTINCT context, rest FROM point),
--- Sums of squares and products; z is what log n adds to n.
-moment AS (
-    SELECT m.thing_key, m.measure, p.context, count(*) AS runs, min(p.number) AS smallest, max(p.number) AS largest,
-           min(m.value) AS least, max(m.value) AS most, CAST(count(*) AS DOUBLE) AS n, avg(p.x) AS ax, avg(p.z) AS az, avg(ln(m.value)) AS ay,
-           avg(p.x * p.x) AS axx, avg(p.z * p.z) AS azz, avg(ln(m.value) * ln(m.value)) AS ayy, avg(p.x * ln(m.value)) AS axy,
-           avg(p.z * ln(m.value)) AS azy, avg(p.x * p.z) AS axz
+    SELECT run_id, rest, number, dense_rank() OVER (ORDER BY rest, number) AS point FROM label WHERE label = $1 AND number > 1),
+place AS (
+    SELECT DISTINCT point, dense_rank() OVER (ORDER BY rest) AS context, rest, number, ln(number) AS x, ln(ln(number)) AS z FROM point),
+context AS (SELECT DISTINCT context, rest FROM place),
+cell AS (
+    SELECT m.thing_key, p.point, count(*) AS runs, min(m.value) AS least, max(m.value) AS most, sum(ln(m.value)) AS y,
+           sum(ln(m.value) * ln(m.value)) AS yy
     FROM measure m JOIN point p ON p.run_id = m.run_id
     WHERE m.value > 0 AND ($2 = 'all' OR m.measure = $2)
-    GROUP BY m.thing_key, m.measure, p.context),
+    GROUP BY m.thing_key, p.point),
+-- Means of squares and products over the runs; z is what log n adds to n.
+moment AS (
+    SELECT c.thing_key, p.context, CAST(sum(c.runs) AS BIGINT) AS runs, min(p.number) AS smallest, max(p.number) AS largest,
+           min(c.least) AS least, max(c.most) AS most, sum(c.runs * p.x) / sum(c.runs) AS ax, sum(c.runs * p.z) / sum(c.runs) AS az,
+           sum(c.y) / sum(c.runs) AS ay, sum(c.runs * p.x * p.x) / sum(c.runs) AS axx, sum(c.runs * p.z * p.z) / sum(c.runs) AS azz,
+           sum(c.yy) / sum(c.runs) AS ayy, sum(c.y * p.x) / sum(c.runs) AS axy, sum(c.y * p.z) / sum(c.runs) AS azy,
+           sum(c.runs * p.x * p.z) / sum(c.runs) AS axz
+    FROM cell c JOIN place p ON p.point = c.point GROUP BY c.thing_key, p.context),
 top AS (
     SELECT * FROM (
-        SELECT m.*, t.one, t.two, t.via, t.one_file, t.two_file,
-               row_number() OVER (ORDER BY m.most DESC, m.measure, m.thing_key, m.context) AS place
+        SELECT m.*, t.measure, t.one, t.two, t.via, t.one_file, t.two_file,
+               row_number() OVER (ORDER BY m.most DESC, m.thing_key, m.context) AS place
         FROM moment m JOIN thing t ON t.thing_key = m.thing_key
         WHERE m.largest > m.smallest AND m.most > m.least AND NOT t.is_local) ranked
     WHERE place <= $3),
@@ -34,15 +40,15 @@ model AS (
                           (4, 0, 'n^4')) AS known(p, q, name)),
 -- Each model has one free factor: what is left is how far the figures are from it.
 fit AS (
-    SELECT s.thing_key, s.measure, s.context, m.name, m.p, m.q,
+    SELECT s.thing_key, s.context, m.name, m.p, m.q,
            round(s.vy + m.p * m.p * s.vx + m.q * m.q * s.vz - 2 * m.p * s.cxy - 2 * m.q * s.czy + 2 * m.p * m.q * s.cxz, 10) AS off
     FROM spread s CROSS JOIN model m),
 ranked AS (
-    SELECT *, row_number() OVER (PARTITION BY thing_key, measure, context ORDER BY off, p, q) AS place FROM fit),
+    SELECT *, row_number() OVER (PARTITION BY thing_key, context ORDER BY off, p, q) AS place FROM fit),
 best AS (
-    SELECT thing_key, measure, context, max(CASE WHEN place = 1 THEN name END) AS first_name, max(CASE WHEN place = 1 THEN off END) AS first_off,
+    SELECT thing_key, context, max(CASE WHEN place = 1 THEN name END) AS first_name, max(CASE WHEN place = 1 THEN off END) AS first_off,
            max(CASE WHEN place = 2 THEN name END) AS second_name, max(CASE WHEN place = 2 THEN off END) AS second_off
-    FROM ranked WHERE place <= 2 GROUP BY thing_key, measure, context)
+    FROM ranked WHERE place <= 2 GROUP BY thing_key, context)
 SELECT s.measure, s.one, s.two, s.via, c.rest AS labels, s.runs, s.smallest, s.largest, round(s.cxy / s.vx, 3) AS exponent,
        round(CASE WHEN s.vy = 0 THEN 1.0 ELSE s.cxy * s.cxy / (s.vx * s.vy) END, 4) AS r2,
        -- Clear where the next model leaves twice as much, the sizes reach far enough, and neither is far off.
@@ -50,6 +56,6 @@ SELECT s.measure, s.one, s.two, s.via, c.rest AS labels, s.runs, s.smallest, s.l
             WHEN b.second_off < 4 * b.first_off OR b.second_off < 1e-6 THEN concat(b.first_name, ' or ', b.second_name)
             ELSE b.first_name END AS growth,
        round(100 * (exp(sqrt(CASE WHEN b.first_off > 0 THEN b.first_off ELSE 0.0 END)) - 1), 1) AS off_percent, s.most
-FROM spread s JOIN best b ON b.thing_key = s.thing_key AND b.measure = s.measure AND b.context = s.context
+FROM spread s JOIN best b ON b.thing_key = s.thing_key AND b.context = s.context
 JOIN context c ON c.context = s.context
 ORDER BY s.most DESC, s.measure, s.one, s.two, s.via, c.rest, s.one_file, s.two_file

@@ -7,16 +7,16 @@
 WITH place AS (
     SELECT run_id, value, dense_rank() OVER (ORDER BY value) AS number FROM label WHERE label = $1),
 present AS (
-    SELECT m.thing_key, m.measure, p.number, count(*) AS runs, max(m.value) AS most
+    SELECT m.thing_key, p.number, count(*) AS runs, max(m.value) AS most
     FROM measure m JOIN place p ON p.run_id = m.run_id WHERE m.measure IN ('calls', 'bytes') AND m.value > 0
-    GROUP BY m.thing_key, m.measure, p.number),
+    GROUP BY m.thing_key, p.number),
 total AS (
-    SELECT thing_key, measure, count(*) AS has, min(number) AS first, max(number) AS last, CAST(sum(runs) AS BIGINT) AS runs, max(most) AS most
-    FROM present GROUP BY thing_key, measure),
+    SELECT thing_key, count(*) AS has, min(number) AS first, max(number) AS last, CAST(sum(runs) AS BIGINT) AS runs, max(most) AS most
+    FROM present GROUP BY thing_key),
 value_name AS (SELECT DISTINCT number, value FROM place),
 whole AS (SELECT count(*) AS of_values FROM value_name)
-SELECT t.measure, n.one, n.two, n.via, t.has, w.of_values, a.value AS first_value, b.value AS last_value, t.runs, t.most
+SELECT n.measure, n.one, n.two, n.via, t.has, w.of_values, a.value AS first_value, b.value AS last_value, t.runs, t.most
 FROM total t CROSS JOIN whole w JOIN thing n ON n.thing_key = t.thing_key JOIN value_name a ON a.number = t.first
 JOIN value_name b ON b.number = t.last
 WHERE t.has < w.of_values AND NOT n.is_local
-ORDER BY t.has, t.most DESC, t.measure, n.one, n.two, n.via, n.one_file, n.two_file LIMIT $2
+ORDER BY t.has, t.most DESC, n.measure, n.one, n.two, n.via, n.one_file, n.two_file LIMIT $2

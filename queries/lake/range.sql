@@ -9,22 +9,22 @@ WITH place AS (
     SELECT run_id, value, dense_rank() OVER (ORDER BY value) AS number FROM label WHERE label = $1),
 size AS (SELECT number, value, count(*) AS runs FROM place GROUP BY number, value),
 cell AS (
-    SELECT m.thing_key, m.measure, p.number, CAST(sum(m.value) AS DOUBLE) AS total
+    SELECT m.thing_key, p.number, CAST(sum(m.value) AS DOUBLE) AS total
     FROM measure m JOIN place p ON p.run_id = m.run_id WHERE $2 = 'all' OR m.measure = $2
-    GROUP BY m.thing_key, m.measure, p.number),
-mean AS (SELECT c.thing_key, c.measure, s.value, c.total / s.runs AS mean FROM cell c JOIN size s ON s.number = c.number),
+    GROUP BY m.thing_key, p.number),
+mean AS (SELECT c.thing_key, s.value, c.total / s.runs AS mean FROM cell c JOIN size s ON s.number = c.number),
 ranked AS (
-    SELECT *, row_number() OVER (PARTITION BY thing_key, measure ORDER BY mean, value) AS up,
-           row_number() OVER (PARTITION BY thing_key, measure ORDER BY mean DESC, value) AS down,
-           count(*) OVER (PARTITION BY thing_key, measure) AS has
+    SELECT *, row_number() OVER (PARTITION BY thing_key ORDER BY mean, value) AS up,
+           row_number() OVER (PARTITION BY thing_key ORDER BY mean DESC, value) AS down,
+           count(*) OVER (PARTITION BY thing_key) AS has
     FROM mean),
 bound AS (
-    SELECT thing_key, measure, max(has) AS has, max(CASE WHEN up = 1 THEN mean END) AS least, max(CASE WHEN up = 1 THEN value END) AS least_at,
+    SELECT thing_key, max(has) AS has, max(CASE WHEN up = 1 THEN mean END) AS least, max(CASE WHEN up = 1 THEN value END) AS least_at,
            max(CASE WHEN down = 1 THEN mean END) AS most, max(CASE WHEN down = 1 THEN value END) AS most_at
-    FROM ranked WHERE up = 1 OR down = 1 GROUP BY thing_key, measure),
+    FROM ranked WHERE up = 1 OR down = 1 GROUP BY thing_key),
 whole AS (SELECT count(*) AS of_values FROM size)
-SELECT b.measure, t.one, t.two, t.via, b.has, w.of_values, round(CASE WHEN b.has < w.of_values THEN 0.0 ELSE b.least END, 1) AS least,
+SELECT t.measure, t.one, t.two, t.via, b.has, w.of_values, round(CASE WHEN b.has < w.of_values THEN 0.0 ELSE b.least END, 1) AS least,
        CASE WHEN b.has < w.of_values THEN '' ELSE b.least_at END AS least_at, round(b.most, 1) AS most, b.most_at
 FROM bound b CROSS JOIN whole w JOIN thing t ON t.thing_key = b.thing_key
 WHERE NOT t.is_local
-ORDER BY b.most DESC, b.measure, t.one, t.two, t.via, t.one_file, t.two_file LIMIT $3
+ORDER BY b.most DESC, t.measure, t.one, t.two, t.via, t.one_file, t.two_file LIMIT $3

@@ -1,7 +1,7 @@
 use super::options::{self, Saves};
 use super::say::say;
 use crate::diagnostics::Severity;
-use crate::load::{Detail, ElfInput, Options, Part, Report};
+use crate::load::{Detail, ElfInput, Options, Part, Progressed, Report};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -133,8 +133,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let bar = progress_bar(quiet);
     let report = crate::load::load(&options, &mut |so_far| {
-        bar.set_length(so_far.total.max(so_far.bytes));
-        bar.set_position(so_far.bytes);
+        advance(&bar, so_far);
         false
     });
     bar.finish_and_clear();
@@ -165,6 +164,25 @@ pub fn progress_bar(quiet: bool) -> ProgressBar {
         ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
     bar
+}
+
+/// What was read so far: of how much, where that is known, and of a pipe how much, and how many steps.
+fn advance(bar: &ProgressBar, so_far: Progressed) {
+    if so_far.total > 0 {
+        bar.set_length(so_far.total.max(so_far.bytes));
+        bar.set_position(so_far.bytes);
+        return;
+    }
+    if bar.length().is_some() {
+        let style = ProgressStyle::with_template("{spinner} {bytes} read, {bytes_per_sec}{msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.unset_length();
+    }
+    bar.set_position(so_far.bytes);
+    if so_far.steps > 0 {
+        let steps = i64::try_from(so_far.steps).unwrap_or(i64::MAX);
+        bar.set_message(format!(", {} steps", crate::text::human_count(steps)));
+    }
 }
 
 /// Says what was met; only errors if `quiet`.

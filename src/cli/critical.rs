@@ -1,5 +1,6 @@
 use super::database::Database;
 use super::output::write_output;
+use super::say::say;
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::replay::critical::Weight;
 use crate::text::{human_bytes, human_count, percent};
@@ -62,7 +63,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     )?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let share = |n: i64, of: i64| percent(n, of).map_or(Value::Null, Value::Text);
-    for row in if args.calls { path.calls } else { path.functions }.into_iter().take(limit) {
+    let rows = if args.calls { path.calls } else { path.functions };
+    let left = rows.len().saturating_sub(limit);
+    for row in rows.into_iter().take(limit) {
         let on_path = row.on_path as i64;
         report.row(&[
             Value::Text(row.name),
@@ -73,5 +76,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ])?;
     }
     report.finish()?;
+    if left > 0 {
+        say!("addfg: {left} rows with less of the path are not listed; --limit 0 lists all");
+    }
     write_output(None, &text)
 }

@@ -1,4 +1,5 @@
 use super::database::Database;
+use super::say::say;
 use crate::graph::resolve_function;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::views::loops::{self, LoopRow};
@@ -44,10 +45,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    if args.dependences {
-        write_dependences(&rows, limit, args.format, &mut out)?;
+    let (written, all) = if args.dependences {
+        let all = rows.iter().map(|row| row.dependences.len()).sum();
+        (write_dependences(&rows, limit, args.format, &mut out)?, all)
     } else {
-        write_loops(&rows, limit, args.format, &mut out)?;
+        (write_loops(&rows, limit, args.format, &mut out)?, rows.len())
+    };
+    out.flush()?;
+    if usize::try_from(written).is_ok_and(|written| written < all) {
+        say!("addfg: {written} of {all} rows; --limit 0 lists all");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::replay::Volume;
 use crate::replay::allocations::Site;
 use crate::replay::memory::Profile;
+use crate::views::listing;
 use crate::views::memory::{self, Heap};
 use crate::views::needs::{Need, require};
 use clap::ValueEnum;
@@ -37,9 +38,9 @@ pub struct Args {
     /// With --show allocations: NAME is another malloc, free or the like (pool_get=malloc)
     #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator)]
     allocator: Vec<OwnAllocator>,
-    /// With --show allocations: rows at most; 0: all
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    limit: u64,
+    /// Rows at most; 0: all [default: 1000 of allocations, 40 of traffic and functions]
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
     #[arg(long, default_value = "table")]
     format: RowFormat,
     /// File to write; FILE.svg becomes a picture [default: standard output]
@@ -61,6 +62,19 @@ fn count(n: u64) -> Value {
     Value::BigInt(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
+impl Args {
+    /// Rows to print at most.
+    fn rows(&self, default: u64) -> anyhow::Result<usize> {
+        match self.limit.unwrap_or(default) {
+            0 => Ok(usize::MAX),
+            limit => Ok(usize::try_from(limit)?),
+        }
+    }
+}
+
+/// Rows of a table that is long by itself.
+const SHORT: u64 = 40;
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     anyhow::ensure!(
@@ -72,7 +86,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.show {
         Table::Functions => {
             require(&db, Need::MemoryAccesses)?;
-            memory::unused().write(&db, format, out)?;
+            let limit = listing::limit(args.limit.unwrap_or(SHORT));
+            let rows = memory::unused(limit).write(&db, format, out)?;
+            if i64::try_from(rows).is_ok_and(|rows| rows == limit) {
+                say!("addfg: the first {rows} functions; --limit 0 lists all");
+            }
         }
         Table::Allocations => allocations(&db, &args, out)?,
         _ => {
@@ -83,7 +101,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 match args.show {
                     Table::Time => write_time(&profile, format, out)?,
                     Table::Reuse => write_reuse(&profile, format, out)?,
-                    _ => write_traffic(&profile, format, out)?,
+                    _ => write_traffic(&profile, args.rows(SHORT)?, format, out)?,
                 }
             }
         }
@@ -113,7 +131,12 @@ fn write_reuse(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> any
     Ok(())
 }
 
-fn write_traffic(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> anyhow::Result<()> {
+fn write_traffic(
+    profile: &Profile,
+    limit: usize,
+    format: RowFormat,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let names = [
         "variable",
         "reads",
@@ -129,7 +152,8 @@ fn write_traffic(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> a
     list.sort_by_key(|(name, t)| {
         (std::cmp::Reverse(t.volume.read_bytes + t.volume.written_bytes), (*name).clone())
     });
-    for (name, t) in list {
+    let left = list.len().saturating_sub(limit);
+    for (name, t) in list.into_iter().take(limit) {
         // Bytes that no step wrote are read for the first time, too; they are not told from
         // re-read ones.
         let again = (t.volume.written_bytes > 0)
@@ -147,6 +171,9 @@ fn write_traffic(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> a
         ])?;
     }
     report.finish()?;
+    if left > 0 {
+        say!("addfg: {left} variables with less traffic are not listed; --limit 0 lists all");
+    }
     Ok(())
 }
 
@@ -168,7 +195,7 @@ fn place(heap: &Heap, site: Site) -> [Value; 2] {
 }
 
 fn allocations(db: &duckdb::Connection, args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
-    let limit = if args.limit == 0 { usize::MAX } else { usize::try_from(args.limit)? };
+    let limit = args.rows(1000)?;
     let more: Vec<_> = args.allocator.iter().map(|a| (a.name.as_str(), a.like)).collect();
     let keep = if args.each { u64::try_from(limit)? } else { 0 };
     let heap = memory::heap(db, &more, keep)?;

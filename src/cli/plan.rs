@@ -98,7 +98,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     match args.output {
         Some(_) => draw(&plan, &args, &db),
-        None => tell(&plan, &args),
+        None => tell(&plan, &args, &db),
     }
 }
 
@@ -115,7 +115,7 @@ fn draw(plan: &Plan, args: &Args, db: &duckdb::Connection) -> anyhow::Result<Exi
     pictures::draw(&graph, renderer, args.output.clone())
 }
 
-fn tell(plan: &Plan, args: &Args) -> anyhow::Result<ExitCode> {
+fn tell(plan: &Plan, args: &Args, db: &duckdb::Connection) -> anyhow::Result<ExitCode> {
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let parts = args.parts.map(|n| plan.parts(n.into(), f64::from(args.slack) / 100.0));
@@ -137,6 +137,12 @@ fn tell(plan: &Plan, args: &Args) -> anyhow::Result<ExitCode> {
                 }
                 plan.write(limit, args.format, &mut out)?;
                 plan.notes.iter().for_each(|note| say!("addfg: {note}"));
+            }
+            Told::Loops => {
+                let model = plan.model();
+                let loops = plan::loops::loops(db, &model)?;
+                let run = (plan.run.steps, &model);
+                plan::loops::write(&loops, run, limit, args.format, &mut out)?;
             }
             Told::Parts => {
                 let parts = parts.as_ref().ok_or_else(missing)?;

@@ -1,10 +1,11 @@
 use super::database::Database;
 use super::output::write_output;
-use crate::report;
+use crate::report::{self, Replayed};
+use crate::text::file_name;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Writes an HTML page that shows the run: graph, call tree, matrix, timeline, source, tables
+/// Writes an HTML page that shows the run: overview, graph, calls, loops, memory, source, tables
 ///
 /// One file that needs no network: open it in a browser. Docs: docs/report.md.
 #[derive(clap::Args)]
@@ -18,6 +19,14 @@ pub struct Args {
     /// given more than once)
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
+    /// Compare with this database, of another input, build or algorithm: the view Changes has what
+    /// differs from it
+    #[arg(long, value_name = "DB")]
+    against: Option<PathBuf>,
+    /// Go through runs of any length for what loops carry and memory over time [default: of up to 2
+    /// and 20 million steps]
+    #[arg(long)]
+    all: bool,
     /// Functions at most, those with the most traffic; the rest is (others)
     #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
@@ -40,9 +49,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "{} is a database: -o names the page",
         output.display()
     );
-    let db = args.database.open()?;
+    let against = args.against.map(|db| Database { db, trust: args.database.trust });
+    let db = match &against {
+        Some(other) => args.database.open_with(other)?,
+        None => args.database.open()?,
+    };
     let options = report::Options {
         functions: usize::try_from(args.top)?,
+        replayed: if args.all { Replayed::ALL } else { Replayed::default() },
+        against: against.map(|other| file_name(&other.db.to_string_lossy()).to_owned()),
         sources: args.source,
         ..report::Options::default()
     };

@@ -128,7 +128,7 @@ fn know(connection: &Connection, rule: &Rule, path: &str) -> Result<(), LakeErro
         let count: i64 = connection.query_row(&sql, [&words[0]], |r| r.get(0))?;
         if count == 0 {
             let sql = "SELECT coalesce(string_agg(one, ', '), '') FROM (SELECT DISTINCT one FROM thing
-                       WHERE what = 'function' ORDER BY jaro_winkler_similarity(one, ?) DESC, one LIMIT 3)";
+                       WHERE measure = 'steps' ORDER BY jaro_winkler_similarity(one, ?) DESC, one LIMIT 3)";
             let near: String = connection.query_row(sql, [name], |r| r.get(0))?;
             let hint = if near.is_empty() { near } else { format!("; near it are {near}") };
             let (path, name) = (path.to_owned(), name.clone());

@@ -60,6 +60,7 @@ pub fn differences(
     let mut statement = connection.prepare(question.sql)?;
     let rows = statement.query_map(values.as_slice(), |r| {
         let text = |i: usize| r.get::<_, Option<String>>(i).map(|t| t.filter(|t| !t.is_empty()));
+        // A mean, which is no larger than what it is of.
         let figure = |x: f64| (x > 0.0).then_some(x.round() as i64);
         Ok(Difference {
             what: r.get(0)?,

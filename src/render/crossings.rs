@@ -63,7 +63,7 @@ pub struct Layout {
 const PIECES: usize = 8;
 
 /// Points that a character of a label is wide, and a space that does not break; and that a line is high.
-const WIDE: f64 = 5.3;
+const WIDE: f64 = 5.8;
 const SPACE: f64 = 3.1;
 const HIGH: f64 = 13.5;
 

@@ -1,7 +1,7 @@
 //! The overview as a picture: laid out a few times by `dot` over shuffled statements, the one with the
 //! fewest crossings kept. The same overview always gives the same picture.
 
-use super::crossings::{self, Faults, Layout};
+use super::crossings::{self, Drawn, Faults, Layout};
 use super::dot::{FONT, GREY, PROBLEM, colour, html, quoted_text as quoted};
 use super::labels;
 use super::layout::{self, LayoutError};
@@ -69,7 +69,9 @@ fn best_layout(overview: &Overview) -> Result<Layout, LayoutError> {
         found.extend(even?);
     }
     let best = found.into_iter().min_by_key(|(faults, seed, _)| (*faults, *seed));
-    Ok(best.map(|found| found.2).unwrap_or_default())
+    let mut layout = best.map(|found| found.2).unwrap_or_default();
+    labels::give_up(&mut layout);
+    Ok(layout)
 }
 
 /// As large as the window, whatever its size.
@@ -91,7 +93,7 @@ pub fn dot(overview: &Overview, seed: u64, placed: Option<&Layout>) -> String {
         "graph [rankdir=TB, splines=spline, nodesep=0.35, ranksep=0.4, fontname=\"{FONT}\", fontsize=11, labelloc=b, \
          labeljust=l, label={}];\nnode [fontname=\"{FONT}\", fontsize=13, shape=box, style=\"filled,rounded\", \
          color=\"#555555\", margin=\"0.12,0.05\"];\nedge [fontname=\"{FONT}\", fontsize=11, arrowsize=0.8];",
-        caption(overview)
+        caption(overview, placed)
     );
     let mut random = Random(seed);
     let mut nodes: Vec<usize> = (0..overview.parts.len()).collect();
@@ -108,7 +110,7 @@ pub fn dot(overview: &Overview, seed: u64, placed: Option<&Layout>) -> String {
             _ => writeln!(out, "{statement}"),
         };
     }
-    let most = overview.lines.iter().map(|l| l.there + l.back).fold(1.0, f64::max);
+    let most = largest(overview);
     let all = overview.lines.iter().map(|l| l.there + l.back).sum::<f64>().max(1.0);
     for i in edges {
         let _ = writeln!(out, "{}", edge(&overview.lines[i], overview, (most, all), placed));
@@ -124,15 +126,19 @@ fn box_at(layout: &Layout, i: usize) -> String {
     found.map_or(String::new(), |b| format!("pos=\"{}\", ", b.position))
 }
 
-/// Where a layout has a line and its label, as attributes.
-fn line_at(layout: &Layout, top: usize, bottom: usize) -> String {
+/// A line of a layout, by its boxes.
+fn line_of(layout: &Layout, top: usize, bottom: usize) -> Option<&Drawn> {
     let ends = [format!("n{top}"), format!("n{bottom}")];
     let name = |i: usize| layout.boxes.get(i).map(|b| b.name.as_str());
-    let found = layout
+    layout
         .lines
         .iter()
-        .find(|l| l.ends.map(name) == [Some(ends[0].as_str()), Some(ends[1].as_str())]);
-    let Some(line) = found else { return String::new() };
+        .find(|l| l.ends.map(name) == [Some(ends[0].as_str()), Some(ends[1].as_str())])
+}
+
+/// Where a layout has a line and its label, as attributes.
+fn line_at(line: Option<&Drawn>) -> String {
+    let Some(line) = line else { return String::new() };
     let label = line.label.map_or(String::new(), |area| {
         format!("lp=\"{:.2},{:.2}\", ", area.middle.0, area.middle.1)
     });
@@ -183,7 +189,7 @@ fn node(part: &OverviewBox, number: usize, overview: &Overview, at: &str) -> Str
             lines.push(small(&format!("<B>{share}</B>&#160;of the steps")));
             let with = match (&part.largest[..], part.helpers) {
                 ([], _) | (_, 0) => None,
-                ([one, ..], 1) => Some(format!("with {}", shorten(one, 24))),
+                ([(one, _), ..], 1) => Some(format!("with {}", shorten(one, 24))),
                 (_, count) => Some(format!("with {} helpers", human_count(count as i64))),
             };
             lines.extend(
@@ -228,7 +234,8 @@ fn tooltip(part: &OverviewBox) -> String {
         let _ = write!(text, ", {} calls", part.calls);
     }
     if !part.largest.is_empty() {
-        let _ = write!(text, "; with {} functions: {}", part.helpers, part.largest.join(", "));
+        let names: Vec<&str> = part.largest.iter().take(2).map(|h| h.0.as_str()).collect();
+        let _ = write!(text, "; with {} functions: {}", part.helpers, names.join(", "));
     }
     text
 }
@@ -243,7 +250,8 @@ fn edge(
     // What points upwards is written from its upper end.
     let upward = line.from > line.to;
     let (top, bottom) = if upward { (line.to, line.from) } else { (line.from, line.to) };
-    let at = placed.map_or(String::new(), |layout| line_at(layout, top, bottom));
+    let drawn = placed.and_then(|layout| line_of(layout, top, bottom));
+    let at = line_at(drawn);
     let name = |i: usize| overview.parts[i].full.as_str();
     let Some(via) = line.via else {
         let calls = format!("{} calls {}: {} times", name(line.from), name(line.to), line.calls);
@@ -261,9 +269,11 @@ fn edge(
         (false, true) => "back",
         (false, false) => "forward",
     };
-    let amount = |b: f64| human_bytes(b.round() as i64);
+    let about = if line.is_estimate() { "≈&#160;" } else { "" };
+    let amount = |b: f64| format!("{about}{}", human_bytes(b.round() as i64));
     let (there, back) = if upward { ("↑", "↓") } else { ("↓", "↑") };
-    let label = match bytes >= LABELLED * most {
+    let has_room = drawn.is_none_or(|line| line.label.is_some());
+    let label = match has_room && bytes >= LABELLED * most {
         // The space keeps wide lines off the text.
         true if two => format!(
             "&#160;&#160;<B>{} {there}</B><BR/>&#160;&#160;{} {back}",
@@ -279,9 +289,10 @@ fn edge(
         format!("label=<<FONT COLOR=\"{ink}\">{label}</FONT>>, ")
     };
     let tip = format!(
-        "{} to {}: {} bytes, mostly {}; back {} bytes",
+        "{} to {}: {}{} bytes, mostly {}; back {} bytes",
         name(line.from),
         name(line.to),
+        if line.is_estimate() { "about " } else { "" },
         line.there.round(),
         via.name(),
         line.back.round()
@@ -294,8 +305,21 @@ fn edge(
     )
 }
 
+/// Bytes of the largest line.
+fn largest(overview: &Overview) -> f64 {
+    overview.lines.iter().map(|l| l.there + l.back).fold(1.0, f64::max)
+}
+
+/// Whether a line's label was left out of a layout for want of room.
+fn is_given_up(line: &OverviewLine, most: f64, layout: &Layout) -> bool {
+    let (top, bottom) = (line.from.min(line.to), line.from.max(line.to));
+    line.via.is_some()
+        && line.there + line.back >= LABELLED * most
+        && line_of(layout, top, bottom).is_some_and(|drawn| drawn.label.is_none())
+}
+
 /// What the picture shows, below it.
-fn caption(overview: &Overview) -> String {
+fn caption(overview: &Overview, placed: Option<&Layout>) -> String {
     let boxes = overview.parts.iter().filter(|p| p.role == BoxRole::Function).count();
     let mut lines = vec![format!(
         "<B>{}</B>: {} steps. Boxes: {boxes} of {} functions, darker: more steps; the others are counted with their callers.",
@@ -314,9 +338,23 @@ fn caption(overview: &Overview) -> String {
         if overview.lines.iter().any(|l| l.via.is_none()) { " Dotted: calls." } else { "" };
     if !via.is_empty() {
         lines.push(format!(
-            "Arrows: bytes that one writes and the other reads (each once per call), through&#160;{}; {:.0} % of them.{dotted}",
+            "Arrows: bytes that one writes and the other reads (each once per call), through&#160;&#160;{}; {:.0} % of them.{dotted}",
             via.join(",&#160;"),
             100.0 * overview.drawn
+        ));
+    }
+    let most = largest(overview);
+    let given_up = placed.map_or(0, |layout| {
+        overview.lines.iter().filter(|line| is_given_up(line, most, layout)).count()
+    });
+    let marked =
+        |line: &OverviewLine| line.is_estimate() && line.there + line.back >= LABELLED * most;
+    if overview.lines.iter().any(marked) {
+        lines.push("≈: what a system call writes, shared among its callers by their steps.".into());
+    }
+    if given_up > 0 {
+        lines.push(format!(
+            "{given_up} arrows have no room for their bytes: the tooltips of an SVG have them."
         ));
     }
     if let Some(share) = percent(overview.start_up, overview.steps)

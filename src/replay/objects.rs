@@ -145,6 +145,10 @@ impl Tracker<'_> {
 
     fn dead(&mut self, address: u64, writer: Unread) {
         let slot = self.slot(address);
+        // The end of an access may lie in a piece that no access begins in.
+        if let Slot::Heap(piece) = slot {
+            self.bounds.entry(piece).or_insert((address, address));
+        }
         self.uses.entry((slot, writer - 1)).or_default().dead_bytes += 1;
     }
 

@@ -171,7 +171,7 @@
 
   // ---- state: in the address, so that going back works and a view can be bookmarked
 
-  const VIEWS = ["overview", "graph", "tree", "matrix", "timeline", "source", "tables"];
+  const VIEWS = ["overview", "graph", "tree", "matrix", "timeline", "loops", "memory", "objects", "source", "changes", "tables"].filter(v => v !== "changes" || raw.changes);
   const state = { view: "overview", chosen: null };
   let writing = null;
   function remember() {

@@ -20,6 +20,10 @@ const SCRIPT: &str = concat!(
     include_str!("graph.js"),
     include_str!("overview.js"),
     include_str!("calls.js"),
+    include_str!("rows.js"),
+    include_str!("loops.js"),
+    include_str!("memory.js"),
+    include_str!("changes.js"),
     include_str!("tables.js")
 );
 
@@ -29,14 +33,18 @@ macro_rules! report {
     };
 }
 
+mod changes;
 mod functions;
+mod lack;
+mod loops;
+mod memory;
 mod options;
 mod overview;
 mod plan;
 mod source;
 
 use functions::{Functions, SELF, TOTAL, place, sum, text};
-pub use options::{Options, ReportError};
+pub use options::{Options, Replayed, ReportError};
 
 /// Deeper calls are not on the timeline.
 const DEEPEST: i32 = 63;
@@ -77,7 +85,10 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
     let tree = tree(connection, &mut functions, has_steps, options.contexts, &mut notes)?;
     let timeline = timeline(connection, &functions, options.bars, &mut notes)?;
     let source = source::source(connection, &functions, options, &mut notes)?;
-    let missing = missing(connection)?;
+    let mut missing = missing(connection)?;
+    let loops = loops::loops(connection, &functions, options, &mut missing)?;
+    let (memory, objects) = memory::memory(connection, &functions, options, &mut missing)?;
+    let changes = changes::changes(connection, options, &mut notes)?;
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "meta": texts(connection, report!("info_meta"), 2)?,
@@ -92,6 +103,10 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
         "calls": calls,
         "tree": tree,
         "timeline": timeline,
+        "loops": loops,
+        "memory": memory,
+        "objects": objects,
+        "changes": changes,
         "source": source,
         "plan": plan::sets(connection, &functions)?,
         "missing": missing,

@@ -6,14 +6,14 @@
   function partText(p) {
     const lines = [p.full];
     if (p.role === "function" || p.role === "file") lines.push(`${exact(p.steps)} steps (${percent(p.steps, raw.overview.steps)}), ${plural(p.calls, "call")}`);
-    if (p.helpers) lines.push(`with ${plural(p.helpers, "function")}: ${p.largest.join(", ")}${p.helpers > p.largest.length ? ", …" : ""}`);
+    if (p.helpers) lines.push(`with ${plural(p.helpers, "function")}: ${p.largest.slice(0, 3).map(h => h[0]).join(", ")}${p.helpers > 3 ? ", …" : ""}`);
     if (p.opens) lines.push("Click to open it");
     return lines.join("\n");
   }
   function lineText(l) {
     const [from, to] = [glance.parts[l.a].full, glance.parts[l.b].full];
     if (l.via === null) return `${from} calls ${to}: ${plural(l.calls, "time")}`;
-    return `${from} → ${to}\n${exact(l.there)} bytes, mostly through ${VIA[l.via]}` + (l.back ? `\n${exact(l.back)} bytes back` : "");
+    return `${from} → ${to}\n${l.about ? "about " : ""}${exact(l.there)} bytes, mostly through ${VIA[l.via]}` + (l.back ? `\n${exact(l.back)} bytes back` : "");
   }
 
   draw.overview = () => {
@@ -28,14 +28,15 @@
     if (!opened) glance.open = null;
     glance.parts = from.parts.map(([role, name, full, function_, steps, calls, helpers, largest], i) => {
       const title = shorten(role === "constants" ? "constants, initial data" : name, 30), small = role === "source" ? "INPUT" : role === "sink" ? "OUTPUT" : role === "constants" ? "" : `${percent(steps, run.steps)} of the steps`;
-      const more = !["function", "file"].includes(role) || !helpers ? "" : helpers === 1 ? `with ${shorten(largest[0], 24)}` : `with ${count(helpers)} helpers`;
+      const more = !["function", "file"].includes(role) || !helpers ? "" : helpers === 1 ? `with ${shorten(largest[0][0], 24)}` : `with ${count(helpers)} helpers`;
       const opens = !opened && Boolean(whole.opened[i]), width = Math.max(textWidth(title, "600 14px " + FONT.slice(5)), textWidth(small, FONT), textWidth(more, FONT)) + 28;
       return { role, name, full, f: function_ === null ? null : F[function_], steps, calls, helpers, largest, opens, title, small, more, w: Math.max(90, width), h: 14 + 18 + (small ? 15 : 0) + (more ? 14 : 0) };
     });
-    glance.lines = from.lines.map(([a, b, there, back, via, n]) => {
+    glance.lines = from.lines.map(([a, b, there, back, via, n, about]) => {
       const up = a > b, two = back >= 0.02 * there && back >= 1;
-      const label = via === null ? "" : two ? `${bytes(there)} ${up ? "↑" : "↓"}` : bytes(there), second = two ? `${bytes(back)} ${up ? "↓" : "↑"}` : "";
-      return { a, b, there, back, via, calls: n, two, up, label, second, from: up ? b : a, to: up ? a : b, hard: true, w: Math.max(textWidth(label, "600 " + FONT), textWidth(second, FONT)) + 4, h: second ? 30 : 16 };
+      const sign = about ? "≈ " : "";
+      const label = via === null ? "" : sign + (two ? `${bytes(there)} ${up ? "↑" : "↓"}` : bytes(there)), second = two ? `${bytes(back)} ${up ? "↓" : "↑"}` : "";
+      return { a, b, there, back, via, calls: n, about, two, up, label, second, from: up ? b : a, to: up ? a : b, hard: true, w: Math.max(textWidth(label, "600 " + FONT), textWidth(second, FONT)) + 4, h: second ? 30 : 16 };
     });
     const size = layout(glance.parts, glance.lines, true), most = Math.max(1, ...glance.lines.map(l => l.there + l.back));
     const lines = svg("g", {}), labels = svg("g", {}), boxes = svg("g", {});
@@ -68,11 +69,22 @@
       run.byFile && !opened ? el("button", { type: "button", id: "glance-kind", onclick: () => { glance.files = !glance.files; openPart(null); } }, glance.files ? "Show functions" : "Show files") : "");
     const text = opened ? ["What is counted with this box, and what exchanges data with it"] : [`${from.parts.filter(p => p[0] === "function" || p[0] === "file").length} boxes of ${plural(run.functions, "function")}; the others are counted with their callers`];
     if (from.lines.some(l => l[4] !== null)) text.push(`arrows: bytes that one writes and the other reads, each once per call; ${Math.round(100 * from.drawn)} % of them`);
+    if (from.lines.some(l => l[6])) text.push("≈: what a system call writes, shared among its callers by their steps");
     if (!opened && run.startUp) text.push(`not drawn: start-up and dynamic linker, ${percent(run.startUp, run.steps)} of the steps`);
     if (run.byFunctions) text.push('what is no box is counted with the function that calls it most');
     $("glance-status").textContent = text.join(" · ");
   };
 
+  /** The function, or what else the box stands for, with what is counted with it. */
+  function panelPart(p) {
+    if (p.f) panelFunction(p.f);
+    else if (p.role === "file") $("panel").replaceChildren(el("h2", { class: "name" }, p.full), figures([["steps", `${exact(p.steps)}  (${percent(p.steps, raw.overview.steps)})`], ["functions", exact(p.helpers)]]));
+    else return;
+    const byName = new Map(F.map(f => [f.name, f])), rest = p.helpers - p.largest.length;
+    $("panel").append(...[
+      table("Counted with this box", p.largest.map(([name, steps]) => [byName.has(name) ? functionLink(byName.get(name)) : name, `${percent(steps, raw.overview.steps)} of the steps`]), 12),
+      rest > 0 && el("p", { class: "quiet" }, `and ${plural(rest, "function")} with fewer`)].flat(9).filter(Boolean));
+  }
   function openPart(n) {
     glance.open = n;
     remember();
@@ -91,7 +103,7 @@
       }
       const p = glance.parts[at.dataset.part];
       if (p.opens) openPart(Number(at.dataset.part));
-      if (p.f) panelFunction(p.f);
+      panelPart(p);
     };
     picture.addEventListener("click", event => take(event.target));
     picture.addEventListener("keydown", event => {

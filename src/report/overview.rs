@@ -49,7 +49,8 @@ fn picture(overview: &Overview, functions: &Functions) -> Value {
     })
 }
 
-/// Role, name, whole name, function (place), steps, calls, functions counted with it, the largest.
+/// Role, name, whole name, function (place), steps, calls, functions counted with it, the largest (name,
+/// steps).
 fn part(part: &OverviewBox, functions: &Functions) -> Value {
     let role = match part.role {
         BoxRole::Function => "function",
@@ -58,7 +59,7 @@ fn part(part: &OverviewBox, functions: &Functions) -> Value {
         BoxRole::Sink => "sink",
         BoxRole::Constants => "constants",
     };
-    let largest: Vec<_> = part.largest.iter().map(|name| visible(name)).collect();
+    let largest: Vec<_> = part.largest.iter().map(|h| json!([visible(&h.0), h.1])).collect();
     let function = part.function.filter(|_| part.role == BoxRole::Function);
     let function = function.and_then(|id| functions.at(id));
     json!([
@@ -73,8 +74,16 @@ fn part(part: &OverviewBox, functions: &Functions) -> Value {
     ])
 }
 
-/// From, to (places of parts), bytes there and back, via (place; null: calls), calls.
+/// From, to (places of parts), bytes there and back, via (place; null: calls), calls, estimate.
 fn line(line: &OverviewLine) -> Value {
     let via = line.via.map(place);
-    json!([line.from, line.to, line.there.round(), line.back.round(), via, line.calls])
+    json!([
+        line.from,
+        line.to,
+        line.there.round(),
+        line.back.round(),
+        via,
+        line.calls,
+        line.is_estimate()
+    ])
 }

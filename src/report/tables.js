@@ -94,38 +94,20 @@
     problems: { title: "Problems", rows: () => raw.problems, columns: [["severity", p => p[0]], ["code", p => p[1]], ["count", p => p[2], 1], ["first", p => p[3]], ["at", p => p[4]], ["remedy", p => p[5]]] },
     inputs: { title: "Inputs", rows: () => raw.inputs, columns: [["role", i => i[1]], ["path", i => i[2]], ["format", i => i[3]], ["size", i => i[4], 1], ["options", i => i[5]]] },
   };
-  const tables = { built: false, which: "functions", sort: {}, query: "", limit: 200 };
+  const tables = { built: false, which: "functions" };
   draw.tables = () => {
     if (!tables.built) {
       tables.built = true;
-      const pick = el("select", { id: "table-pick", "aria-label": "Table", onchange: () => { tables.which = pick.value; tables.limit = 200; paintTable(); } }, Object.entries(TABLES).map(([k, t]) => el("option", { value: k }, `${t.title} (${exact(t.rows().length)})`)));
-      const filter = el("input", { type: "search", id: "table-filter", placeholder: "Filter rows", "aria-label": "Filter rows", oninput: () => { tables.query = filter.value.trim().toLowerCase(); tables.limit = 200; paintTable(); } });
+      const pick = el("select", { id: "table-pick", "aria-label": "Table", onchange: () => { tables.which = pick.value; paintTable(); } }, Object.entries(TABLES).map(([k, t]) => el("option", { value: k }, `${t.title} (${exact(t.rows().length)})`)));
+      const filter = el("input", { type: "search", id: "table-filter", placeholder: "Filter rows", "aria-label": "Filter rows", oninput: () => { tables.query = filter.value.trim().toLowerCase(); paintTable(); } });
       $("tables").replaceChildren(el("div", { class: "tools" }, el("label", {}, "Table ", pick), el("label", {}, "Filter ", filter), el("span", { class: "quiet", id: "table-note", role: "status" })), el("div", { class: "scroll", id: "table-body" }));
     }
     paintTable();
   };
   function paintTable() {
-    const t = TABLES[tables.which], sort = tables.sort[tables.which];
-    let rows = t.rows();
-    if (tables.query) rows = rows.filter(r => t.columns.some(c => { const v = c[1](r); return typeof v === "string" && v.toLowerCase().includes(tables.query); }));
-    if (sort) {
-      const value = t.columns[sort.column][1], sign = sort.down ? -1 : 1;
-      // What is unknown comes last, whichever way.
-      rows = rows.map((r, i) => [value(r), i, r]).sort(([a, i], [b, j]) => {
-        const [x, y] = [a === null || a === undefined, b === null || b === undefined];
-        return x - y || (x ? 0 : sign * (a < b ? -1 : a > b ? 1 : 0)) || i - j;
-      }).map(r => r[2]);
-    }
-    const numeric = c => c[2] === 1;
-    const head = t.columns.map((c, n) => {
-      const on = sort && sort.column === n;
-      return el("th", { class: numeric(c) ? "number" : "", scope: "col", "aria-sort": on ? (sort.down ? "descending" : "ascending") : "none" },
-        el("button", { type: "button", onclick: () => { tables.sort[tables.which] = { column: n, down: on ? !sort.down : numeric(c) }; paintTable(); $("table-body").querySelectorAll("th button")[n].focus(); } }, c[0], on ? (sort.down ? " ▾" : " ▴") : ""));
-    });
-    const shown = rows.slice(0, tables.limit).map(r => el("tr", {}, t.columns.map(c => { const v = c[1](r); return el("td", { class: numeric(c) ? "number" : "" }, typeof c[2] === "function" ? c[2](r) || v : numeric(c) ? exact(v) : v); })));
-    $("table-note").textContent = `${exact(rows.length)} of ${exact(t.rows().length)} rows` + (rows.length > shown.length ? `, the first ${exact(shown.length)} shown` : "");
-    $("table-body").replaceChildren(el("table", { class: "grid" }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, shown)),
-      rows.length > shown.length ? el("button", { class: "more", type: "button", onclick: () => { tables.limit += 1000; paintTable(); } }, `${exact(Math.min(1000, rows.length - shown.length))} more`) : "");
+    const t = TABLES[tables.which];
+    t.grid = Object.assign(t.grid || { sort: null }, { columns: t.columns, rows: t.rows(), query: tables.query, limit: 200 });
+    paintRows($("table-body"), $("table-note"), t.grid);
   }
 
   // ---- start
@@ -143,6 +125,7 @@
     remember();
     if (state.view === "timeline") draw.timeline();
   };
+  $("tab-changes").hidden = !raw.changes;
   VIEWS.forEach((name, n) => {
     $("tab-" + name).onclick = () => view(name);
     $("tab-" + name).addEventListener("keydown", event => {
@@ -153,6 +136,7 @@
     });
   });
   addEventListener("hashchange", () => { if (location.hash !== writing) recall(); writing = null; });
+  addEventListener("resize", () => { if (state.view === "memory") draw.memory(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (state.view === "timeline") draw.timeline(); });
   // After the first frame, so that the page is there at once.
   requestAnimationFrame(() => setTimeout(recall));

@@ -2,7 +2,7 @@
 
 use super::{ViewError, report};
 use crate::graph::{FunctionNames, loop_lines};
-use crate::id::InstructionId;
+use crate::id::{FunctionId, InstructionId};
 use crate::replay::control::ControlFlow;
 use crate::replay::dependences::{Conflict, Dependence, LoopDependences, Storage, dependences};
 use crate::replay::pattern::{Finding, pattern};
@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
 pub struct LoopRow {
+    /// None: code of no function.
+    pub function_id: Option<FunctionId>,
     pub function: String,
     /// `file:first-last`, else the address of the header.
     pub place: String,
@@ -73,6 +75,7 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
             .unwrap_or_else(|| format!("{:#x}", code.instruction(header).address));
         let of = gathered.remove(&number).unwrap_or_default();
         found.push(LoopRow {
+            function_id: l.function,
             function: names.name(l.function).to_owned(),
             place,
             depth: l.depth + 1,
@@ -145,13 +148,14 @@ fn stored(connection: &Connection) -> Result<Vec<LoopRow>, ViewError> {
     let mut statement = connection.prepare(report!("loops_stored"))?;
     let rows = statement.query_map([], |r| {
         Ok(LoopRow {
-            function: r.get(0)?,
-            place: r.get(1)?,
-            depth: r.get::<_, u32>(2)? + 1,
+            function_id: r.get(0)?,
+            function: r.get(1)?,
+            place: r.get(2)?,
+            depth: r.get::<_, u32>(3)? + 1,
             irreducible: false,
-            entries: r.get(3)?,
-            iterations: r.get(4)?,
-            steps: r.get(5)?,
+            entries: r.get(4)?,
+            iterations: r.get(5)?,
+            steps: r.get(6)?,
             carried: None,
             finding: None,
             dependences: Vec::new(),

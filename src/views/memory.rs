@@ -10,13 +10,14 @@ use crate::replay::memory::{LINE, PAGE, Profile, profile};
 use crate::replay::{Code, places};
 use crate::text::{human_bytes, human_count};
 use duckdb::Connection;
+use duckdb::types::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
 /// Functions with what they wrote and nobody read.
-pub fn unused() -> Listing {
-    Listing::new(report!("unused"), [])
+pub fn unused(limit: i64) -> Listing {
+    Listing::new(report!("unused"), [Value::BigInt(limit)])
 }
 
 /// Goes through the run once.

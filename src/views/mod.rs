@@ -87,6 +87,10 @@ pub enum ViewError {
         "what a set exchanges is counted over all steps, and this database keeps a part of them: build it without --pairs-in and --range"
     )]
     CutPart,
+    #[error(
+        "this database has no {what}, by which a plan is priced: record steps and accesses, with `addfg record` or QEMU"
+    )]
+    PlanLacks { what: &'static str },
     #[error("none of these functions ran; `addfg info` lists what did")]
     PlanNeverRan,
     #[error("there is no query @{name}; there are {known}")]

@@ -39,6 +39,7 @@ mod recorder;
 mod registers;
 mod replay;
 mod report;
+mod report_views;
 mod reports;
 mod rooms;
 mod said;

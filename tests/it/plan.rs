@@ -77,6 +77,25 @@ fn bzip2_moves_its_sort() {
     assert!(sets.iter().any(|set| sorts.contains(&&set[..])), "{text}");
 }
 
+/// A loop's bytes are what its instructions exchange with others.
+#[test]
+fn loops_are_priced_by_their_instructions() {
+    let db = example("fir", "pairs");
+    let text = ok(&["plan", utf8(&db), "--show", "loops", "--format", "csv"]);
+    let loops = fields(&text);
+    assert!(loops.len() > 2, "{text}");
+    let listed = ok(&["loops", utf8(&db), "--quick", "--format", "csv", "--limit", "0"]);
+    assert_eq!(loops.len(), fields(&listed).len());
+    for row in &loops {
+        let same = fields(&listed).into_iter().find(|of| of[..3] == row[..3]);
+        let of = same.unwrap_or_else(|| panic!("{row:?}"));
+        assert_eq!((&row[4], &row[5]), (&of[3], &of[4]), "{row:?}");
+        assert!(row[7].parse::<u64>().unwrap() > 0, "{row:?}");
+    }
+    let summary = example("fir", "summary");
+    refused(&["plan", utf8(&summary), "--show", "loops"], &["--detail instance"]);
+}
+
 #[test]
 fn odd_sets_have_clear_answers() {
     let db = example("jpeg", "pairs");
@@ -107,6 +126,11 @@ fn odd_sets_have_clear_answers() {
         build_in(&xray, &[&repository("tests/formats/xray/good-fdr5.xray")], &["-q"]);
     assert_eq!(code, 0, "{said}");
     refused(&["plan", utf8(&db)], &["this database has no dataflow"]);
+    // Dependences without sizes.
+    let wet = Scratch::new("plan-wet");
+    let trace = repository("tests/formats/wet/good-comprehensive.wet");
+    let (_, _, db) = build_in(&wet, &[&trace], &["-q"]);
+    refused(&["plan", utf8(&db)], &["this database has no "]);
 }
 
 /// Parts have all steps, and what is between them is what `function_dataflow` has.

@@ -80,3 +80,30 @@ fn sql_without_a_query_is_a_prompt() {
     let history = std::fs::read_to_string(history).expect("a history");
     assert!(history.contains("SELECT 6 * 7") && history.contains("@hot_functions 1"), "{history}");
 }
+
+/// Of a pipe it is not known how long it is: what was read is shown.
+#[test]
+fn builds_from_a_pipe_say_how_far_they_are() {
+    if !have("script") {
+        return;
+    }
+    let scratch = Scratch::new("pipe");
+    let [log, elf] = example_files("jpeg");
+    let db = scratch.path("pipe.duckdb");
+    let piped = format!(
+        "cat {} | {} build - --elf {} -o {}",
+        utf8(&log),
+        env!("CARGO_BIN_EXE_addfg"),
+        utf8(&elf),
+        utf8(&db)
+    );
+    let output = Command::new("script")
+        .args(["-qec", &format!("sh -c '{piped}'"), "/dev/null"])
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output()
+        .expect("script runs");
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.contains("237506 steps"), "{shown}");
+    assert!(shown.contains("iB read, "), "{shown}");
+}

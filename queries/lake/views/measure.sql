@@ -3,10 +3,10 @@
 -- column program VARCHAR: Program
 -- column run_id BIGINT: Run
 -- column measure VARCHAR: steps (of a function itself), calls, bytes (between functions), buffer (addresses of an edge), iterations (of a loop)
--- column thing_key BIGINT: What has the figure, see thing
+-- column thing_key BIGINT: What has the figure, see thing; no two measures share one
 -- column value BIGINT: The figure
 SELECT program, run_id, 'steps' AS measure, function_key AS thing_key, steps_self AS value FROM function WHERE steps_self IS NOT NULL
 UNION ALL SELECT program, run_id, 'calls', call_key, calls FROM call WHERE calls IS NOT NULL
 UNION ALL SELECT program, run_id, 'bytes', edge_key, bytes FROM edge WHERE bytes IS NOT NULL
-UNION ALL SELECT program, run_id, 'buffer', edge_key, addresses FROM edge WHERE addresses IS NOT NULL
+UNION ALL SELECT program, run_id, 'buffer', -edge_key, addresses FROM edge WHERE addresses IS NOT NULL
 UNION ALL SELECT program, run_id, 'iterations', loop_key, iterations FROM loop WHERE iterations IS NOT NULL

@@ -36,6 +36,8 @@ const NEIGHBOURS: usize = 5;
 /// From so many functions on files come first, where there are so many of them.
 const MANY: usize = 300;
 const FILES: usize = 4;
+/// Functions that a box names of those that are counted with it.
+const NAMED: usize = 12;
 /// Shares of the steps and of the bytes below both of which a box is dropped.
 const FEW_STEPS: f64 = 0.02;
 const FEW_BYTES: f64 = 0.04;
@@ -403,7 +405,8 @@ fn parts(
         };
         let mut helpers: Vec<(i64, usize)> = sum.helpers.iter().map(|(&f, &s)| (s, f)).collect();
         helpers.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-        let largest = helpers.iter().take(2).map(|h| short_name(&functions.list[h.1].name));
+        let largest =
+            helpers.iter().take(NAMED).map(|h| (short_name(&functions.list[h.1].name), h.0));
         parts.push(OverviewBox {
             role,
             function,

@@ -28,9 +28,9 @@ pub struct OverviewBox {
     pub full: String,
     pub steps: i64,
     pub calls: i64,
-    /// Functions that are counted with it, and the two with the most steps; hostile text.
+    /// Functions that are counted with it, and the dozen with the most steps by name; hostile text.
     pub helpers: usize,
-    pub largest: Vec<String>,
+    pub largest: Vec<(String, i64)>,
 }
 
 /// What goes between two parts.
@@ -44,6 +44,14 @@ pub struct OverviewLine {
     pub via: Option<Via>,
     /// Of a line of calls.
     pub calls: i64,
+}
+
+impl OverviewLine {
+    /// Whether its bytes were shared out among several boxes: what the kernel reads is known by function
+    /// only. Bytes that are counted are whole numbers.
+    pub fn is_estimate(&self) -> bool {
+        [self.there, self.back].iter().any(|bytes| (bytes - bytes.round()).abs() > 1e-6)
+    }
 }
 
 /// A picture of the whole run.

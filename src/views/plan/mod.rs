@@ -4,6 +4,7 @@
 mod candidate;
 pub mod cost;
 mod figures;
+pub mod loops;
 mod partition;
 mod parts;
 mod picture;

@@ -19,6 +19,8 @@ words! {
     pub enum Told {
         /// Sets of functions that could move, those that should first
         Sets = "sets",
+        /// Loops that could move, by themselves
+        Loops = "loops",
         /// The parts that the program is cut into
         Parts = "parts",
         /// What goes between these parts
@@ -77,6 +79,12 @@ const SETS: usize = 100;
 
 /// Finds the sets of a run that are worth moving.
 pub fn plan(run: Run, wish: Wish) -> Result<Plan, ViewError> {
+    if run.steps == 0 {
+        return Err(ViewError::PlanLacks { what: "steps" });
+    }
+    if run.flows.is_empty() {
+        return Err(ViewError::PlanLacks { what: "bytes from one function to another" });
+    }
     let into = calls_into(&run);
     let below = run.dominated();
     let kept = run.indices(&wish.kept);

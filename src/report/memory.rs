@@ -1,0 +1,197 @@
+//! Memory over the run, and objects with the functions that access them.
+
+use super::functions::{Functions, text};
+use super::lack::{or_say, steps};
+use super::options::{Options, ReportError};
+use crate::id::FunctionId;
+use crate::query::each;
+use crate::replay::memory::{PAGE, Profile};
+use crate::replay::{Places, Traffic, Volume, places};
+use crate::text::human_count;
+use crate::views::ViewError;
+use crate::views::memory;
+use duckdb::Connection;
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows of pages at most; more share rows.
+const ROWS: usize = 160;
+/// Functions of an object that are listed.
+const USERS: usize = 60;
+
+/// The views Memory and Objects; null where the trace has no accesses to memory.
+pub(super) fn memory(
+    connection: &Connection,
+    functions: &Functions,
+    options: &Options,
+    missing: &mut Vec<Value>,
+) -> Result<(Value, Value), ReportError> {
+    let views = ["memory", "objects"];
+    let sql = "SELECT EXISTS (FROM block_access WHERE space = 'memory')";
+    let accesses: bool = connection.query_row(sql, [], |r| r.get(0))?;
+    if !accesses {
+        let why = "No accesses to memory: the trace has none, or the database was built with --detail summary or instance.";
+        missing.push(json!([views, why]));
+        return Ok((Value::Null, Value::Null));
+    }
+    let places = places(connection).map_err(ViewError::from)?;
+    let steps = steps(connection)?;
+    let profile = if steps <= options.replayed.memory {
+        or_say(memory::memory(connection), &views, "No memory over time", missing)?
+    } else {
+        let why = format!(
+            "Memory over time, and which bytes are read again or never, are not in this page: the run has {} steps. \
+             addfg report --all goes through them, addfg memory prints them.",
+            human_count(steps)
+        );
+        missing.push(json!([views, why]));
+        None
+    };
+    let objects = objects(connection, functions, &places, (profile.as_ref(), options.rows))?;
+    let memory = profile.map_or(Value::Null, |profile| over_time(&profile, &places));
+    Ok((memory, objects))
+}
+
+/// Parts of the run (first step, reads, writes, distinct bytes in it, distinct bytes so far); rows of
+/// pages (first address, via), pages of a row; accesses (part, row, reads, writes); accesses to lines of
+/// 64 bytes by how many other lines came between (words, accesses).
+fn over_time(profile: &Profile, places: &Places) -> Value {
+    let moments: Vec<Value> = profile
+        .moments
+        .iter()
+        .map(|m| json!([m.first_seq, m.reads, m.writes, m.touched, m.footprint]))
+        .collect();
+    let pages: BTreeSet<u64> = profile.pages.keys().map(|k| k.1).collect();
+    let pages: Vec<u64> = pages.into_iter().collect();
+    let group = pages.len().div_ceil(ROWS).max(1);
+    // A page where a section ends or begins is the section's.
+    let via = |address: u64| {
+        let ends = [address, address + (PAGE - 1)].map(|a| places.at(false, a).0);
+        ends.into_iter().find(|via| *via != "heap").unwrap_or("heap")
+    };
+    let row = |first: &u64| {
+        let address = first * PAGE;
+        json!([format!("{address:#x}"), via(address)])
+    };
+    let rows: Vec<Value> = pages.iter().step_by(group).map(row).collect();
+    let mut cells: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
+    for (&(moment, page), &(reads, writes)) in &profile.pages {
+        let row = pages.binary_search(&page).unwrap_or(0) / group;
+        let cell = cells.entry((moment, row)).or_default();
+        *cell = (cell.0 + reads, cell.1 + writes);
+    }
+    let cells: Vec<Value> =
+        cells.into_iter().map(|((m, row), (r, w))| json!([m, row, r, w])).collect();
+    let first = std::iter::once(("first access".to_owned(), profile.cold));
+    let again = profile.reuse.iter().enumerate().map(|(class, &n)| (memory::distance(class), n));
+    let reuse: Vec<(String, u64)> = first.chain(again).collect();
+    json!({ "moments": moments, "rows": rows, "group": group, "cells": cells, "reuse": reuse })
+}
+
+/// An object as functions use it.
+#[derive(Default)]
+struct Object {
+    via: String,
+    /// Of a variable: its first address and its bytes.
+    at: Option<(u64, u64)>,
+    users: BTreeMap<Option<FunctionId>, Volume>,
+}
+
+/// Objects that were accessed, those with the most bytes first: name, via, address, size, reads, bytes
+/// read, writes, bytes written, distinct bytes, of the bytes read those read again, of the bytes
+/// written those never read; and functions (place, name if it has none, reads, bytes, writes, bytes).
+fn objects(
+    connection: &Connection,
+    functions: &Functions,
+    places: &Places,
+    (profile, most): (Option<&Profile>, usize),
+) -> Result<Value, ReportError> {
+    let mut found: BTreeMap<String, Object> = BTreeMap::new();
+    each(connection, include_str!("../../queries/report/html_objects.sql"), &[], |r| {
+        let (address, user, is_write): (u64, Option<FunctionId>, bool) =
+            (r.get(0)?, r.get(1)?, r.get(2)?);
+        let (times, bytes): (u64, u64) = (r.get(3)?, r.get(4)?);
+        let via = places.at(false, address).0;
+        let variable = places.variable(address).map(|v| &places.variables()[v]);
+        let name = variable.map_or_else(|| format!("({via})"), |v| v.name.clone());
+        let object = found.entry(name).or_insert_with(|| Object {
+            via: via.to_owned(),
+            at: variable.map(|v| (v.address, v.size)),
+            users: BTreeMap::new(),
+        });
+        let volume = object.users.entry(user).or_default();
+        let (count, sum) = if is_write {
+            (&mut volume.writes, &mut volume.written_bytes)
+        } else {
+            (&mut volume.reads, &mut volume.read_bytes)
+        };
+        *count = count.saturating_add(times);
+        *sum = sum.saturating_add(bytes);
+        Ok(())
+    })?;
+    let mut list: Vec<(Volume, String, Object)> =
+        found.into_iter().map(|(name, object)| (object.volume(), name, object)).collect();
+    let traffic = |v: &Volume| v.read_bytes.saturating_add(v.written_bytes);
+    list.sort_by(|a, b| traffic(&b.0).cmp(&traffic(&a.0)).then_with(|| a.1.cmp(&b.1)));
+    let row = |(sum, name, object): &(Volume, String, Object)| {
+        let became = profile.and_then(|p| p.traffic.get(name));
+        object.row(sum, name, became, functions)
+    };
+    let rows: Vec<Value> = list.iter().take(most).map(row).collect();
+    Ok(json!({ "all": list.len(), "rows": rows }))
+}
+
+impl Object {
+    fn volume(&self) -> Volume {
+        let mut sum = Volume::default();
+        for volume in self.users.values() {
+            sum.reads = sum.reads.saturating_add(volume.reads);
+            sum.read_bytes = sum.read_bytes.saturating_add(volume.read_bytes);
+            sum.writes = sum.writes.saturating_add(volume.writes);
+            sum.written_bytes = sum.written_bytes.saturating_add(volume.written_bytes);
+        }
+        sum
+    }
+
+    fn row(
+        &self,
+        sum: &Volume,
+        name: &str,
+        became: Option<&Traffic>,
+        functions: &Functions,
+    ) -> Value {
+        // Of bytes that no step wrote it is not known which were read before; of the stack dead
+        // bytes would be return addresses and saves.
+        let again = became
+            .filter(|_| sum.written_bytes > 0)
+            .map(|t| t.volume.read_bytes.saturating_sub(t.first_read_bytes));
+        let dead = became
+            .filter(|t| name != "(stack)" && t.volume.written_bytes > 0)
+            .map(|t| t.dead_bytes);
+        let mut users: Vec<_> = self.users.iter().collect();
+        users.sort_by_key(|(_, v)| Reverse(v.read_bytes.saturating_add(v.written_bytes)));
+        let users: Vec<Value> = users
+            .iter()
+            .take(USERS)
+            .map(|(id, v)| {
+                let place = id.and_then(|id| functions.at(id));
+                json!([place, v.reads, v.read_bytes, v.writes, v.written_bytes])
+            })
+            .collect();
+        json!([
+            text(Some(name.to_owned())),
+            self.via,
+            self.at.map(|at| format!("{:#x}", at.0)),
+            self.at.map(|at| at.1),
+            sum.reads,
+            sum.read_bytes,
+            sum.writes,
+            sum.written_bytes,
+            became.map(|t| t.touched),
+            again,
+            dead,
+            users
+        ])
+    }
+}

@@ -1,0 +1,194 @@
+//! Views of the HTML report: files first, loops, memory, objects, changes. Their data equals what the
+//! commands print; in Chromium they show it.
+
+use crate::common::browser::Browser;
+use crate::common::*;
+use crate::report::{hostile, number, show, sum, thousand};
+use addfg::report::{Options, Replayed, data, page};
+use serde_json::Value;
+
+/// Columns of loops and objects in the page's rows.
+const LOOP_STEPS: usize = 6;
+const OBJECT_READ: usize = 5;
+const OBJECT_WRITTEN: usize = 7;
+const OBJECT_USERS: usize = 11;
+
+const BOXES: &str = "document.querySelectorAll('#glance .node').length";
+const SHOWN: &str = "document.querySelector('main > section:not([hidden])').id";
+
+fn csv_rows(arguments: &[&str]) -> Vec<Vec<String>> {
+    let text = ok(arguments);
+    text.lines().skip(1).map(|l| l.split(',').map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn loops_memory_and_objects_equal_what_the_commands_print() {
+    let db = example("jpeg", "pairs");
+    let found = data(&open(&db), &Options::default()).unwrap();
+    let loops = csv_rows(&["loops", utf8(&db), "--limit", "0", "--format", "csv"]);
+    assert_eq!(found["loops"]["all"], loops.len());
+    assert_eq!(found["loops"]["carried"], true);
+    let steps: i64 = loops.iter().map(|l| l[5].parse::<i64>().unwrap()).sum();
+    assert_eq!(sum(&found["loops"]["rows"], LOOP_STEPS), steps);
+    // Each object by its name: what it read, wrote, and what was in vain.
+    let traffic = csv_rows(&["memory", utf8(&db), "--format", "csv"]);
+    let objects = found["objects"]["rows"].as_array().unwrap();
+    assert_eq!(objects.len(), traffic.len());
+    for row in &traffic {
+        let object = objects.iter().find(|o| o[0] == row[0].as_str()).unwrap();
+        let number = |i: usize| Value::from(row[i].parse::<i64>().ok());
+        let figures = [&object[4], &object[5], &object[6], &object[7], &object[8]];
+        assert_eq!(
+            figures.map(Value::clone),
+            [number(1), number(2), number(4), number(5), number(7)]
+        );
+        assert_eq!(object[OBJECT_READ], sum(&object[OBJECT_USERS], 2), "{object}");
+        assert_eq!(object[OBJECT_WRITTEN], sum(&object[OBJECT_USERS], 4), "{object}");
+    }
+    // Each access is in a part of the run, and in a page.
+    let accesses: i64 =
+        traffic.iter().map(|t| t[1].parse::<i64>().unwrap() + t[4].parse::<i64>().unwrap()).sum();
+    let memory = &found["memory"];
+    assert_eq!(sum(&memory["moments"], 1) + sum(&memory["moments"], 2), accesses);
+    assert_eq!(sum(&memory["cells"], 2) + sum(&memory["cells"], 3), accesses);
+}
+
+#[test]
+fn runs_that_are_too_long_say_so() {
+    let connection = open(&example("fir", "pairs"));
+    let replayed = Replayed { memory: 10, carried: 10 };
+    let found = data(&connection, &Options { replayed, ..Options::default() }).unwrap();
+    assert!(found["memory"].is_null());
+    assert_eq!(found["loops"]["carried"], false);
+    assert!(!found["loops"]["rows"].as_array().unwrap().is_empty());
+    // Who accesses an object needs no second look at the run; what became of its bytes does.
+    let object = &found["objects"]["rows"][0];
+    assert!(object[OBJECT_READ].as_i64().unwrap() > 0 && object[8].is_null(), "{object}");
+    let missing = found["missing"].to_string();
+    assert_eq!(missing.matches("addfg report --all").count(), 2, "{missing}");
+    // Without steps there is nothing to look at.
+    let summary = data(&open(&large()), &Options::default()).unwrap();
+    assert!(summary["memory"].is_null() && summary["objects"].is_null());
+}
+
+#[test]
+fn loops_memory_and_objects_in_the_browser() {
+    let scratch = Scratch::new("report-memory");
+    let Some(mut browser) = Browser::start(&scratch) else { return };
+    let db = example("jpeg", "pairs");
+    show(&mut browser, &scratch, &db);
+    browser.click("#tab-loops");
+    let rows = |view: &str| format!("document.querySelectorAll('#{view}-body tbody tr').length");
+    let loops = csv_rows(&["loops", utf8(&db), "--limit", "0", "--format", "csv"]).len();
+    assert_eq!(browser.number(&rows("loops")), loops as f64);
+    browser.click("#loops .tools input");
+    browser.type_text("decode_block");
+    assert!(browser.number(&rows("loops")) < loops as f64);
+    browser.click("#loops-body tbody tr td.number");
+    let panel = "document.querySelector('#panel').textContent";
+    assert!(browser.text(panel).contains("Later iterations read what earlier ones wrote"));
+    assert_eq!(browser.number("document.querySelectorAll('#loops-body tr.chosen').length"), 1.0);
+
+    browser.click("#tab-memory");
+    assert!(browser.number("document.querySelectorAll('#pages path').length") > 5.0);
+    let labels =
+        "[...document.querySelectorAll('#pages text')].map(t => t.getBoundingClientRect())";
+    let overlap = format!(
+        "(() => {{ const all = {labels}; return all.filter((a, i) => all.some((b, k) => k < i && a.left < b.right && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom)).length; }})()"
+    );
+    assert_eq!(browser.number(&overlap), 0.0, "labels on one another");
+
+    browser.click("#tab-objects");
+    browser.click_on("[...document.querySelectorAll('#objects-body tbody tr')].find(r => r.textContent.includes('arena_used')).cells[3]");
+    let said = browser.text(panel);
+    assert!(said.contains("Written by") && said.contains("allocate"), "{said}");
+    // A function of the panel leads to what is around it.
+    browser.click("#panel .list .link");
+    assert!(browser.text("location.hash").contains("function="));
+    // The address leads back to a view.
+    browser.run("history.back()");
+    browser.wait(&format!("{SHOWN} === 'objects' && !location.hash.includes('function=')"));
+
+    // Hostile names are texts here, too.
+    show(&mut browser, &scratch, &hostile(&scratch));
+    for view in ["loops", "memory", "objects"] {
+        browser.click(&format!("#tab-{view}"));
+    }
+    assert_eq!(browser.number("document.querySelectorAll('img').length"), 0.0);
+    browser.no_problems();
+}
+
+#[test]
+fn changes_between_two_builds() {
+    let scratch = Scratch::new("report-changes");
+    let (before, after) = (example("fir", "pairs"), scratch.path("literal.duckdb"));
+    let [log, elf] = example_files("fir");
+    load(&log, &elf, &after, &["--saves", "literal"]);
+    let out = scratch.path("page.html");
+    ok(&["report", utf8(&after), "--against", utf8(&before), "-o", utf8(&out)]);
+    let text = std::fs::read_to_string(&out).unwrap();
+    let (_, blob) = text.split_once("id=\"data\">").unwrap();
+    let blob: Value = serde_json::from_str(blob.split_once("</script>").unwrap().0).unwrap();
+    // As the command counts them, the other way round.
+    let listed =
+        csv_rows(&["diff", utf8(&before), utf8(&after), "--limit", "0", "--format", "csv"]);
+    let rows = blob["changes"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), listed.len());
+    let listed_sum: i64 = listed.iter().map(|r| r[5].parse::<i64>().unwrap_or(0)).sum();
+    assert!(!listed.is_empty() && sum(&blob["changes"]["rows"], 5) == listed_sum);
+    // The page is that of the second run.
+    assert_eq!(
+        sum(&blob["data"], 3),
+        number(&open(&after), "SELECT sum(bytes)::BIGINT FROM function_edge")
+    );
+    let alone = page(&open(&after), &Options::default()).unwrap();
+    assert!(alone.contains("\"changes\":null"));
+
+    let Some(mut browser) = Browser::start(&scratch) else { return };
+    browser.open(&out);
+    browser.click("#tab-changes");
+    let shown = "document.querySelectorAll('#changes-body tbody tr').length";
+    assert_eq!(browser.number(shown), rows.len().min(200) as f64);
+    assert!(browser.number("document.querySelectorAll('#changes-body .grew').length") > 0.0);
+    show(&mut browser, &scratch, &after);
+    assert_eq!(browser.text("String(document.querySelector('#tab-changes').hidden)"), "true");
+    browser.no_problems();
+}
+
+/// Where there are hundreds of functions the boxes are files; each opens to its functions.
+#[test]
+fn files_come_first_where_there_are_hundreds() {
+    let scratch = Scratch::new("report-files");
+    let db = scratch.copy(&shared("thousand.duckdb", thousand), "hundreds.duckdb");
+    // Functions of so few steps a call are helpers, never boxes.
+    change(
+        &db,
+        "UPDATE function_call SET steps_self = 10 + 20000 // function_id; DELETE FROM function_profile;
+         INSERT INTO function_profile
+         SELECT function_id, count(*), sum(steps_self), sum(steps_total), 0, 0 FROM function_call GROUP BY ALL",
+    );
+    let found = data(&open(&db), &Options::default()).unwrap();
+    assert!(!found["overview"]["byFile"].is_null());
+    let Some(mut browser) = Browser::start(&scratch) else { return };
+    show(&mut browser, &scratch, &db);
+    assert_eq!(browser.text(SHOWN), "overview");
+    let files = "document.querySelectorAll('#glance .node.file').length";
+    let functions = "document.querySelectorAll('#glance .node.function').length";
+    let first = browser.number(files);
+    assert!(first >= 3.0 && browser.number(functions) == 0.0, "{first} files");
+    assert!(browser.number(BOXES) <= 16.0);
+    // A file opens to its functions, and closes.
+    browser.click("#glance .node.file.opens");
+    assert!(browser.number(functions) >= 1.0);
+    browser.click("#glance-path button");
+    assert_eq!(browser.number(files), first);
+    // Functions instead of files, and back; the address remembers it.
+    browser.click("#glance-kind");
+    assert!(browser.number(files) == 0.0 && browser.number(functions) >= 3.0);
+    assert!(browser.text("location.hash").contains("by=functions"));
+    browser.reload();
+    browser.wait(&format!("{functions} > 0"));
+    browser.click("#glance-kind");
+    assert_eq!(browser.number(files), first);
+    browser.no_problems();
+}
