@@ -185,7 +185,7 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
                 function_id: row.function,
                 into_call_id: row.into,
                 into_function_id: row.into_function,
-                steps_self: row.steps_self,
+                steps_self: Some(row.steps_self),
             }
         );
     }

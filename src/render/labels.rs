@@ -5,6 +5,8 @@ use super::crossings::{Area, Drawn, Layout, Point, goes_through};
 /// What it costs to stand on a box or a label, on another line, on its own line, nearer to another line
 /// than to its own; a point away from where `dot` put it, and from its line.
 const COVERED: f64 = 20.0;
+/// What it costs to stand outside of the picture: more than all else.
+const OUTSIDE: f64 = 1e6;
 const CROSSED: f64 = 10.0;
 const ON_ITS_LINE: f64 = 9.0;
 const NEARER: f64 = 3.0;
@@ -95,8 +97,10 @@ fn cost(layout: &Layout, own: usize, at: &Place, from: Area) -> f64 {
         };
         sum += if line.label.is_some_and(|l| l.meets(area)) { COVERED } else { 0.0 };
     }
-    let inside = area.middle.0 > area.half.0 && area.middle.0 + area.half.0 < layout.size.0;
-    sum + if inside { 0.0 } else { COVERED }
+    let within = |middle: f64, half: f64, size: f64| middle > half && middle + half < size;
+    let inside = within(area.middle.0, area.half.0, layout.size.0)
+        && within(area.middle.1, area.half.1, layout.size.1);
+    sum + if inside { 0.0 } else { OUTSIDE }
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ tables! {
         function_id: FunctionId => INTEGER,
         into_call_id: CallId => INTEGER,
         into_function_id: FunctionId => INTEGER,
-        steps_self: u64 => BIGINT,
+        steps_self: Option<u64> => BIGINT,
     }
 
     CallEdge, CallEdges = "call_edge" {
