@@ -8,7 +8,7 @@
 #
 # Needs bash, gcc, libstb-dev, valgrind, pkg-config; zstd for its column; bzip2, python3, lua5.4, sqlite3 each for its row. ADDFG names a program
 # already built, WORK a folder for the recordings, PROGRAMS a pattern of those to run, BYTES the size of what
-# bzip2 compresses, DECODES how often JPEG decodes its image.
+# bzip2 compresses, DECODES how often JPEG decodes its image; BUILDS=no leaves the second table out.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 repetitions=${1:-3}
@@ -108,6 +108,7 @@ for program in "${programs_asked[@]}"; do
     awk -v b="$(stat -c %s "$stream")" -v n="$steps" -v z="$packed" -v l="$lackey" 'BEGIN { printf " %.2f | %s | %s |\n", b / n, z, l }'
 done
 
+[ "${BUILDS:-yes}" = no ] && exit 0
 # wall and CPU seconds of a command
 both() { { TIMEFORMAT='%R %U %S'; time "$@" > out.txt 2> err.txt; } 2>&1 | awk '{ printf " %.2f | %.2f |", $1, $2 + $3 }'; }
 echo
