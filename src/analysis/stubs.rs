@@ -45,6 +45,8 @@ pub struct Stubs {
     into: FxHashMap<CallId, (CallId, FunctionId)>,
     flows: FxHashMap<(Packed, Packed, PlaceCode), PairSums>,
     calls: FxHashMap<CallKey, (u64, u64)>,
+    /// Instances that have been merged.
+    pub merged_calls: u64,
 }
 
 impl Stubs {
@@ -124,6 +126,7 @@ impl Stubs {
             return None;
         }
         self.kinds[function.index()].is_merged = true;
+        self.merged_calls += 1;
         let known = match self.kinds[function.index()].writes {
             true => self.into.get(&id).copied(),
             false => self.into.remove(&id),

@@ -56,8 +56,9 @@ pub struct Summary {
     pub stub_flows: Vec<FunctionFlow>,
     /// Calls by stubs as their callers', and of stubs that nothing called.
     pub stub_calls: Vec<CallEdge>,
-    /// Stubs that have been merged.
+    /// Stubs that have been merged, and how many instances of them.
     pub stubs: Vec<FunctionId>,
+    pub merged_calls: u64,
     /// The touched pages outside of sections.
     pub regions: Vec<Region>,
     /// By region number of a place: whether it is stack.
@@ -124,6 +125,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             stub_flows: machine.data.stubs.flows().map(FunctionFlow::new).collect(),
             stub_calls: machine.data.stubs.calls(),
             stubs: machine.data.stubs.merged(),
+            merged_calls: machine.data.stubs.merged_calls,
             functions: std::mem::take(&mut machine.data.sums.functions),
             regions,
             region_is_stack,

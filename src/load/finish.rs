@@ -92,7 +92,7 @@ impl End<'_> {
         self.sums()?;
         self.places(&places)?;
         let limit = Limit::new(self.options.memory_limit).bytes();
-        let budget = Budget::of_pass(s.calls.into(), limit);
+        let budget = Budget::of_pass((s.calls.into(), s.merged_calls), limit);
         derived::whole_flows(self.connection, budget)?;
         derived::derived_of_pass(self.connection, budget)?;
         Ok(functions)
