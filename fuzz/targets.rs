@@ -17,6 +17,7 @@ use addfg::trace::{
     Context, Listener, STEP_FORMATS, Sink, StepFormat, TraceError, csi, dcfg, formats, wet, xray,
 };
 use addfg::views::listing::Listing;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -301,9 +302,10 @@ fn queries() -> Corpus {
 
 fn sql(_: &str, input: &[u8]) {
     thread_local! {
-        static DATABASE: duckdb::Connection = {
+        // Never closed: when a thread ends, what DuckDB keeps by thread is gone before this is.
+        static DATABASE: ManuallyDrop<duckdb::Connection> = {
             let opening = Opening { trust: Trust::Schema, ..Opening::READ };
-            open_as(&example("fir", "pairs"), opening).expect("opens")
+            ManuallyDrop::new(open_as(&example("fir", "pairs"), opening).expect("opens"))
         };
     }
     DATABASE.with(|connection| {
@@ -396,7 +398,8 @@ impl Packed {
 /// Rows of the packed low level that say something else, and going through them again.
 fn packed(_: &str, input: &[u8]) {
     thread_local! {
-        static PACKED: Packed = Packed::open();
+        // As the database of `sql`.
+        static PACKED: ManuallyDrop<Packed> = ManuallyDrop::new(Packed::open());
     }
     PACKED.with(|packed| packed.run(input));
 }
