@@ -156,16 +156,7 @@ impl Stubs {
 
     /// Calls by stubs, as their callers', and those of stubs that nothing called.
     pub fn calls(&self) -> Vec<CallEdge> {
-        let edge = |(&(caller, callee, kind), &(calls, steps)): (&CallKey, _)| CallEdge {
-            caller,
-            callee,
-            kind,
-            calls,
-            steps,
-        };
-        let mut edges: Vec<CallEdge> = self.calls.iter().map(edge).collect();
-        edges.sort_unstable();
-        edges
+        CallEdge::list(self.calls.iter().map(|(&call, &(calls, steps))| (call, calls, steps)))
     }
 }
 

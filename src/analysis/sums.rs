@@ -40,6 +40,22 @@ pub struct CallEdge {
     pub steps: u64,
 }
 
+impl CallEdge {
+    /// Edges in order, from their keys, calls and steps.
+    pub fn list(sums: impl Iterator<Item = (CallKey, u64, u64)>) -> Vec<CallEdge> {
+        let edge = |((caller, callee, kind), calls, steps)| CallEdge {
+            caller,
+            callee,
+            kind,
+            calls,
+            steps,
+        };
+        let mut edges: Vec<CallEdge> = sums.map(edge).collect();
+        edges.sort_unstable();
+        edges
+    }
+}
+
 /// What data flow is added up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actors {
@@ -564,15 +580,6 @@ impl Sums {
     }
 
     pub fn call_edges(&self) -> Vec<CallEdge> {
-        let edge = |&((caller, callee, kind), calls, steps): &(CallKey, u64, u64)| CallEdge {
-            caller,
-            callee,
-            kind,
-            calls,
-            steps,
-        };
-        let mut edges: Vec<CallEdge> = self.calls.iter().map(edge).collect();
-        edges.sort_unstable();
-        edges
+        CallEdge::list(self.calls.iter().copied())
     }
 }
