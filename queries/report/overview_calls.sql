@@ -1,6 +1,6 @@
--- Call instances in order of their first steps, each behind the one that called it.
+-- Call instances, in no order.
 -- reads: function_call
 -- call_id, function_id, parent_call_id (0: none), steps_self, call_seq
 SELECT call_id, function_id, coalesce(parent_call_id, 0) AS parent_call_id, coalesce(steps_self, 0) AS steps_self,
        coalesce(call_seq, 0) AS call_seq
-FROM function_call ORDER BY call_id;
+FROM function_call;

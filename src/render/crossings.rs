@@ -46,6 +46,8 @@ pub struct Drawn {
     /// As Graphviz says it.
     pub position: String,
     pub points: Vec<Point>,
+    /// What holds the points.
+    pub bounds: Area,
     /// Half of how thick it is.
     pub thick: f64,
     pub label: Option<Area>,
@@ -128,9 +130,11 @@ pub fn read(json: &[u8]) -> Layout {
         let position = text(edge, "pos");
         let middle = edge["lp"].as_str().and_then(point);
         let half = extent(edge["label"].as_str().unwrap_or_default());
+        let points = spline(&position);
         found.lines.push(Drawn {
             ends: [end(edge, "tail"), end(edge, "head")],
-            points: spline(&position),
+            bounds: bounds(&points),
+            points,
             position,
             thick: number(edge, "penwidth") / 2.0,
             label: middle.map(|middle| Area { middle, half }),
@@ -139,6 +143,19 @@ pub fn read(json: &[u8]) -> Layout {
     let bounds = picture["bb"].as_str().unwrap_or_default().splitn(3, ',').nth(2).and_then(point);
     found.size = bounds.unwrap_or_default();
     found
+}
+
+/// The smallest rectangle that holds all points, and a little more, as what lies on a border may be
+/// rounded across it.
+fn bounds(points: &[Point]) -> Area {
+    const MORE: f64 = 1e-6;
+    let side = |of: fn(&Point) -> f64| {
+        let least = points.iter().map(of).fold(f64::INFINITY, f64::min);
+        let most = points.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
+        ((least + most) / 2.0, (most - least) / 2.0 + MORE)
+    };
+    let (x, y) = (side(|p| p.0), side(|p| p.1));
+    Area { middle: (x.0, y.0), half: (x.1, y.1) }
 }
 
 fn meet(a: &[Point], b: &[Point]) -> bool {
@@ -155,8 +172,14 @@ fn meet(a: &[Point], b: &[Point]) -> bool {
 pub fn goes_through(line: &Drawn, area: Area) -> bool {
     let half = (area.half.0 + line.thick, area.half.1 + line.thick);
     let wide = Area { half, ..area };
+    if !line.bounds.meets(wide) {
+        return false;
+    }
     // A long piece may have both ends outside.
     let pieces = |p: &[Point]| {
+        if !bounds(p).meets(wide) {
+            return false;
+        }
         let steps = ((p[1].0 - p[0].0).hypot(p[1].1 - p[0].1) / 4.0).ceil().max(1.0) as usize;
         (0..=steps).any(|i| {
             let t = i as f64 / steps as f64;

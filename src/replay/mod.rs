@@ -41,3 +41,4 @@ pub use places::{Places, Variable, places};
 pub use resolve::Step;
 pub use usage::{Traffic, Volume};
 pub use window::Piece;
+pub(crate) use window::column;

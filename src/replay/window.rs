@@ -107,7 +107,8 @@ struct Window {
     intervals: Vec<Vec<Interval>>,
 }
 
-pub(super) fn column<'a, T: 'static>(
+/// A column of a batch; an error where it has another type.
+pub(crate) fn column<'a, T: 'static>(
     batch: &'a RecordBatch,
     index: usize,
     table: &'static str,

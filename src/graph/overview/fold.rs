@@ -1,15 +1,14 @@
 //! Functions that are not kept, folded into their nearest kept callers by calling context.
 
+use super::calls::{Calls, flows};
 use super::facts::{FileUse, Functions, Outside, bytes_of, sink_of, source_of, weight};
 use crate::graph::error::GraphError;
 use crate::graph::facts::Facts;
-use crate::graph::merged::prepare_instances;
 use crate::graph::model::{NodeId, Via};
-use crate::graph::rows::{self, DataRow, Numbers, fill, report};
-use crate::graph::selection::{Selection, Stubs};
-use crate::query::each;
+use crate::graph::rows::DataRow;
 use duckdb::Connection;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A chain of functions that may be boxes, each at most once.
 struct Chain {
@@ -124,16 +123,17 @@ impl Tree {
         connection: &Connection,
         functions: &Functions,
     ) -> Result<(), GraphError> {
-        let mut known: HashMap<(usize, usize), usize> = HashMap::new();
-        let mut within: HashMap<(usize, usize), i64> = HashMap::new();
-        // By call_id, which are dense from 1; none is of start-up.
+        let calls = Calls::read(connection)?;
+        let mut known: FxHashMap<(usize, usize), usize> = FxHashMap::default();
+        let mut within: FxHashMap<(usize, usize), i64> = FxHashMap::default();
+        let at = |id: i32| functions.at.get(&i64::from(id)).copied();
+        // The context of each call; none is of start-up. Who calls has a smaller id.
         let mut of_call: Vec<usize> = vec![0];
-        each(connection, report!("overview_calls"), &[], |r| {
-            let (id, parent): (i64, i64) = (r.get(1)?, r.get(2)?);
-            let (steps, seq): (i64, i64) = (r.get(3)?, r.get(4)?);
-            let parent = usize::try_from(parent).ok().and_then(|p| of_call.get(p)).copied();
-            let parent = parent.unwrap_or(0);
-            let function = functions.at.get(&id).copied();
+        for call in 1..calls.function.len() {
+            let steps = calls.steps[call];
+            let parent = usize::try_from(calls.parent[call]).ok();
+            let parent = parent.and_then(|p| of_call.get(p)).copied().unwrap_or(0);
+            let function = at(calls.function[call]);
             let at = match function {
                 Some(f) if functions.list[f].candidate => {
                     *known.entry((parent, f)).or_insert_with(|| self.below(parent, f, functions))
@@ -144,27 +144,16 @@ impl Tree {
             let context = &mut self.contexts[at];
             context.steps += steps;
             context.calls += i64::from(context.function == function);
-            context.when += steps as f64 * seq as f64;
+            context.when += steps as f64 * calls.begin[call] as f64;
             if at != parent {
                 *self.calls.entry((parent, at)).or_default() += 1;
             }
             if let Some(f) = function {
                 *within.entry((at, f)).or_default() += steps;
             }
-            Ok(())
-        })?;
+        }
         self.within.extend(within);
-        prepare_instances(connection, Stubs::Show)?;
-        connection.execute_batch(
-            "CREATE OR REPLACE TEMP TABLE group_of (call_id INTEGER, node BIGINT)",
-        )?;
-        let pairs = of_call.iter().enumerate().skip(1).map(|(call, &context)| {
-            (i64::try_from(call).unwrap_or(0), NodeId::listed(context).number())
-        });
-        fill(connection, "group_of", pairs)?;
-        let all = Selection::default();
-        let sql = report!("context_data");
-        for row in &rows::data(connection, sql, &[], Numbers::List, &all)? {
+        for row in &flows(connection, &of_call)? {
             self.add_flow(functions, row, |id| match id {
                 NodeId::Listed(place) => usize::try_from(place).ok().map(|p| p - 1),
                 _ => None,

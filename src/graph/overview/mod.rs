@@ -5,6 +5,7 @@
 //! others with their nearest kept callers, by calling context, so steps stay exact. What has few steps
 //! and few bytes is then dropped again and again; `order` puts the boxes from top to bottom.
 
+mod calls;
 mod facts;
 mod fold;
 mod lines;

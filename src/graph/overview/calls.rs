@@ -1,0 +1,108 @@
+//! Call instances and the dataflow between them, by columns: a run has millions.
+
+use crate::graph::error::GraphError;
+use crate::graph::model::{Flow, NodeId, Via};
+use crate::graph::rows::{DataRow, report};
+use crate::id::FunctionId;
+use crate::query::each;
+use crate::replay::column;
+use duckdb::Connection;
+use duckdb::arrow::array::{Int32Array, Int64Array, UInt32Array};
+use rustc_hash::FxHashMap;
+
+/// Rows of dataflow that are in memory at a time.
+const WINDOW: i64 = 1 << 20;
+
+/// Call instances by `call_id`, which are dense from 1; the first is none.
+pub struct Calls {
+    pub function: Vec<i32>,
+    /// 0: none.
+    pub parent: Vec<i32>,
+    pub steps: Vec<i64>,
+    /// First step.
+    pub begin: Vec<i64>,
+}
+
+impl Calls {
+    pub fn read(connection: &Connection) -> Result<Calls, GraphError> {
+        const TABLE: &str = "function_call";
+        let sql = "SELECT count(*) FROM function_call";
+        let count: i64 = connection.query_row(sql, [], |r| r.get(0))?;
+        let len = usize::try_from(count).unwrap_or(0) + 1;
+        let mut found = Calls {
+            function: vec![0; len],
+            parent: vec![0; len],
+            steps: vec![0; len],
+            begin: vec![0; len],
+        };
+        let mut statement = connection.prepare(report!("overview_calls"))?;
+        for batch in statement.query_arrow([])? {
+            let call = column::<Int32Array>(&batch, 0, TABLE, "call_id")?;
+            let function = column::<Int32Array>(&batch, 1, TABLE, "function_id")?;
+            let parent = column::<Int32Array>(&batch, 2, TABLE, "parent_call_id")?;
+            let steps = column::<Int64Array>(&batch, 3, TABLE, "steps_self")?;
+            let begin = column::<Int64Array>(&batch, 4, TABLE, "call_seq")?;
+            for i in 0..batch.num_rows() {
+                let Some(at) = usize::try_from(call.value(i)).ok().filter(|&at| at < len) else {
+                    continue;
+                };
+                found.function[at] = function.value(i);
+                found.parent[at] = parent.value(i);
+                found.steps[at] = steps.value(i);
+                found.begin[at] = begin.value(i);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What a place is: its via, and the pseudo-function that wrote what no step wrote.
+fn places(connection: &Connection) -> duckdb::Result<FxHashMap<u32, (Via, i32)>> {
+    let mut found = FxHashMap::default();
+    each(connection, report!("overview_places"), &[], |r| {
+        let via = Via::of(&r.get::<_, String>(1)?);
+        found.insert(r.get(0)?, (via, r.get(2)?));
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Dataflow between contexts, where `of_call` has the context of each call: nodes are their places in
+/// a list, and pseudo-functions.
+pub fn flows(connection: &Connection, of_call: &[usize]) -> Result<Vec<DataRow>, GraphError> {
+    const TABLE: &str = "dataflow_row";
+    let places = places(connection)?;
+    let context = |call: i32| usize::try_from(call).ok().and_then(|c| of_call.get(c)).copied();
+    let mut sums: FxHashMap<(NodeId, usize, Via), i64> = FxHashMap::default();
+    let sql = "SELECT coalesce(max(rowid), -1) FROM dataflow_row";
+    let last: i64 = connection.query_row(sql, [], |r| r.get(0))?;
+    let mut statement = connection.prepare(report!("overview_data"))?;
+    let mut first = 0;
+    while first <= last {
+        for batch in statement.query_arrow([first, first + WINDOW])? {
+            let writer = column::<Int32Array>(&batch, 0, TABLE, "writer")?;
+            let reader = column::<Int32Array>(&batch, 1, TABLE, "reader_call_id")?;
+            let place = column::<UInt32Array>(&batch, 2, TABLE, "place_id")?;
+            let bytes = column::<Int64Array>(&batch, 3, TABLE, "bytes")?;
+            for i in 0..batch.num_rows() {
+                let Some(&(via, source)) = places.get(&place.value(i)) else { continue };
+                let from = match writer.value(i) {
+                    call @ 1.. => context(call).map(NodeId::listed),
+                    0 => FunctionId::from_column(source).map(NodeId::pseudo),
+                    id => id.checked_neg().and_then(FunctionId::from_column).map(NodeId::pseudo),
+                };
+                if let Some((from, to)) = from.zip(context(reader.value(i))) {
+                    let sum: &mut i64 = sums.entry((from, to, via)).or_default();
+                    *sum = sum.saturating_add(bytes.value(i));
+                }
+            }
+        }
+        first += WINDOW;
+    }
+    let row = |((writer, to, via), bytes)| DataRow {
+        writer,
+        reader: NodeId::listed(to),
+        flow: Flow::of_bytes(via, bytes),
+    };
+    Ok(sums.into_iter().map(row).collect())
+}
