@@ -15,6 +15,8 @@ CREATE TABLE function_name (function_id INTEGER NOT NULL, name VARCHAR NOT NULL)
 CREATE TABLE variable (
     variable_id INTEGER NOT NULL, name VARCHAR NOT NULL, type_name VARCHAR, image_id INTEGER, file_id INTEGER, line INTEGER,
     address UBIGINT NOT NULL, size UBIGINT NOT NULL);
+CREATE TABLE variable_field (
+    variable_id INTEGER NOT NULL, name VARCHAR NOT NULL, start UBIGINT NOT NULL, size UBIGINT NOT NULL, stride UBIGINT);
 CREATE TABLE register (address UINTEGER NOT NULL, name VARCHAR NOT NULL, size UINTEGER NOT NULL, is_control BOOLEAN NOT NULL);
 CREATE TABLE instruction (
     instruction_id INTEGER NOT NULL, process_id INTEGER, image_id INTEGER, address UBIGINT NOT NULL, opcode BLOB, text VARCHAR,
@@ -124,6 +126,12 @@ COMMENT ON COLUMN variable.file_id IS 'File that declares it';
 COMMENT ON COLUMN variable.line IS 'Line of the declaration';
 COMMENT ON COLUMN variable.address IS 'Run-time address';
 COMMENT ON COLUMN variable.size IS 'Bytes';
+COMMENT ON TABLE variable_field IS 'Parts of variables that are structures or arrays of them, as DWARF has them; one in an array within is a row for each element';
+COMMENT ON COLUMN variable_field.variable_id IS 'The variable';
+COMMENT ON COLUMN variable_field.name IS 'position.x, of an array [].position.x; what shares bytes (unions, bit fields) with | between';
+COMMENT ON COLUMN variable_field.start IS 'Bytes before it, in the variable or in its element';
+COMMENT ON COLUMN variable_field.size IS 'Bytes';
+COMMENT ON COLUMN variable_field.stride IS 'Of an array: bytes of an element, in each of which the field is; NULL: the variable is none';
 COMMENT ON TABLE register IS 'Register file: addresses of the register space';
 COMMENT ON COLUMN register.address IS 'Byte offset of the register in the thread-private register space';
 COMMENT ON COLUMN register.name IS 'Name of the full register';

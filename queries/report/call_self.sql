@@ -1,5 +1,7 @@
--- One call instance.
+-- Call instances of a list.
 -- reads: function_call
--- param call INTEGER: call_id
--- instance, steps_self
-SELECT instance, steps_self FROM function_call WHERE call_id = ?;
+-- duckdb-only: takes a list
+-- param calls VARCHAR: call ids, separated by commas
+-- call_id, instance, steps_self
+SELECT call_id, instance, steps_self FROM function_call
+WHERE call_id IN (SELECT CAST(unnest(string_split($1::VARCHAR, ',')) AS INTEGER));

@@ -1,4 +1,5 @@
 use super::options::{self, Saves};
+use super::prepare;
 use super::say::say;
 use crate::diagnostics::Severity;
 use crate::load::{Detail, ElfInput, Options, Part, Progressed, Report};
@@ -59,6 +60,9 @@ pub struct How {
     /// Keep only these steps, by number, and the communications that they read
     #[arg(long, value_name = "FIRST..LAST", value_parser = options::range)]
     pub range: Option<(i64, i64)>,
+    /// Store the answers of loops, memory, objects and critical, too, as `addfg prepare` does
+    #[arg(long)]
+    pub prepare: bool,
     /// Take ELF files that do not fit the trace, too
     #[arg(long)]
     pub force_elf: bool,
@@ -116,7 +120,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "a database is no stream: name a file with -o, or leave it out"
     );
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let quiet = args.how.quiet;
+    let (quiet, prepares) = (args.how.quiet, args.how.prepare);
     let options = Options {
         traces: args.traces,
         // Whoever gives a layout means the format that reads it.
@@ -138,6 +142,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     });
     bar.finish_and_clear();
     let report = report?;
+    if prepares {
+        prepare::prepare(&output)?;
+    }
     say_problems(&report, quiet);
     if !quiet {
         say!(

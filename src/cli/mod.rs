@@ -28,6 +28,7 @@ mod pager;
 mod paths;
 mod pictures;
 mod plan;
+mod prepare;
 mod prompt;
 mod record;
 mod report;
@@ -68,6 +69,7 @@ enum Command {
     Memory(memory::Args),
     Objects(objects::Args),
     Critical(critical::Args),
+    Prepare(prepare::Args),
     Paths(paths::Args),
     Diff(diff::Args),
     Collect(collect::Args),
@@ -132,6 +134,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Memory(args) => memory::run(args),
         Command::Objects(args) => objects::run(args),
         Command::Critical(args) => critical::run(args),
+        Command::Prepare(args) => prepare::run(args),
         Command::Paths(args) => paths::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Collect(args) => collect::run(args),

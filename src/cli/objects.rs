@@ -1,8 +1,9 @@
 use super::database::Database;
 use super::say::say;
 use crate::render::rows::RowFormat;
+use crate::views::cut;
 use crate::views::needs::{Need, require};
-use crate::views::{cut, objects};
+use crate::views::objects::{self, Rows};
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
@@ -10,7 +11,8 @@ use std::process::ExitCode;
 ///
 /// A row for each object and function: reads and writes, distinct bytes, first and last step, and
 /// bytes that the function wrote and nobody read. Bytes of the heap that were touched and stand
-/// together are one buffer. The run is gone through byte by byte.
+/// together are one buffer. The run is gone through byte by byte, unless `addfg prepare` has stored
+/// what comes of it.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -18,6 +20,10 @@ pub struct Args {
     /// Only objects that one of these uses: functions as in `addfg cut`
     #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
     functions: Vec<String>,
+    /// Fields of structures, too: behind each variable a row for each field and function. A read of
+    /// two fields is a read of each
+    #[arg(long)]
+    fields: bool,
     /// Rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 40)]
     limit: usize,
@@ -35,7 +41,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let list = objects::objects(&db, &only)?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let rows = objects::write(&list, limit, args.format, &mut out)?;
+    let kind = if args.fields { Rows::Fields } else { Rows::Objects };
+    let rows = objects::write(&db, &list, (kind, limit), args.format, &mut out)?;
     if rows == limit as u64 {
         say!("addfg: the first {rows}; --limit 0 lists all");
     }

@@ -1,4 +1,5 @@
 use super::build::{How, say_problems};
+use super::prepare;
 use super::say::say;
 use super::signals;
 use crate::diagnostics::Severity;
@@ -51,7 +52,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let output = args.output.unwrap_or_else(|| record::default_output(&args.command));
-    let quiet = args.how.quiet;
+    let (quiet, prepares) = (args.how.quiet, args.how.prepare);
     let options = args.how.options(output.clone());
     load::refuse_existing(&options)?;
     let rule = if options.force { record::only_recordings } else { files::nothing };
@@ -84,6 +85,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     let status = recording.finish()?;
     let report = built?;
+    if prepares {
+        prepare::prepare(&output)?;
+    }
     say_problems(&report, quiet);
     if !quiet {
         say!(

@@ -1,6 +1,8 @@
 //! DWARF: lines (addr2line) and variables (gimli). Split DWARF and type units are not followed.
 
-use super::Variable;
+mod fields;
+
+use super::{Field, Variable};
 use super::elf::ElfFile;
 use gimli::{
     AttributeValue, DebugInfoOffset, DwAt, DwLang, DwTag, EndianArcSlice, Reader, RunTimeEndian,
@@ -20,6 +22,8 @@ const MAX_DEPTH: u32 = 32;
 const MAX_SPELLING: usize = 1024;
 /// Dimensions and parameters looked at, in all.
 const MAX_CHILDREN: u64 = 1 << 24;
+/// Parts of structures that are kept, in all.
+const MAX_PARTS: usize = 1 << 16;
 /// No decompressed section is larger than this, in bytes.
 const MAX_SECTION: u64 = 1 << 30;
 
@@ -86,6 +90,7 @@ impl Debug {
             units: &units,
             known: HashMap::new(),
             fuel: Cell::new(MAX_CHILDREN),
+            parts: Cell::new(MAX_PARTS),
         };
         let mut variables = Vec::new();
         for index in 0..units.len() {
@@ -199,6 +204,7 @@ fn unit_variables(
             line: entry.line,
             dimensions: shape.dimensions,
             element_size: shape.element_size,
+            fields: types.paid(shape.fields),
         });
     }
     Ok(())
@@ -230,6 +236,7 @@ struct Shape {
     size: Option<u64>,
     dimensions: Vec<u64>,
     element_size: u64,
+    fields: Vec<Field>,
 }
 
 /// Types of all units.
@@ -240,6 +247,8 @@ struct Types<'a> {
     known: HashMap<(usize, UnitOffset), Shape>,
     /// Children of types that may still be visited.
     fuel: Cell<u64>,
+    /// Parts of variables that may still be kept.
+    parts: Cell<usize>,
 }
 
 type Die = gimli::DebuggingInformationEntry<R>;
@@ -352,6 +361,7 @@ impl<'a> Types<'a> {
             size: self.size(unit, offset, MAX_DEPTH),
             dimensions,
             element_size,
+            fields: self.fields(unit, offset),
         };
         self.known.insert((unit, offset), shape.clone());
         shape

@@ -82,6 +82,19 @@ pub struct Variable {
     /// innermost one.
     pub dimensions: Vec<u64>,
     pub element_size: u64,
+    /// If it is a structure, or an array of them: its parts, of an array those of an innermost
+    /// element, by their beginnings.
+    pub fields: Vec<Field>,
+}
+
+/// A part of a structure that is none itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// `position.x`, of an array `[].position.x`; what shares bytes with `|` between.
+    pub name: String,
+    /// Bytes before it.
+    pub start: u64,
+    pub size: u64,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,8 @@ use crate::id::{FileId, ImageId, ProcessId, SectionId};
 use crate::image::{AddressSpace, Loaded};
 use crate::store::table::{Table, fill};
 use crate::store::tables::{
-    Diagnostic, Image, Images, Input as InputRow, Meta, Section, SourceFile, Variable, Variables,
+    Diagnostic, Image, Images, Input as InputRow, Meta, Section, SourceFile, Variable,
+    VariableField, VariableFields, Variables,
 };
 use crate::store::{SCHEMA_VERSION, StoreError};
 use crate::trace::input::Input;
@@ -272,6 +273,7 @@ pub fn images(
 ) -> Result<(), StoreError> {
     let mut images = Table::<Images>::new(connection);
     let mut variables = Table::<Variables>::new(connection);
+    let mut fields = Table::<VariableFields>::new(connection);
     let mut variable_ids = 1..;
     for (i, Loaded { image: elf, bias }) in space.images().iter().enumerate() {
         let image_id = ImageId::at(i);
@@ -296,10 +298,21 @@ pub fn images(
                 address: v.address.wrapping_add(*bias),
                 size: v.size,
             })?;
+            let stride = (!v.dimensions.is_empty()).then_some(v.element_size);
+            for field in &v.fields {
+                fields.push(VariableField {
+                    variable_id,
+                    name: &field.name,
+                    start: field.start,
+                    size: field.size,
+                    stride,
+                })?;
+            }
         }
     }
     images.finish()?;
     variables.finish()?;
+    fields.finish()?;
     // An image that is mapped again has its sections once.
     let mut seen = FxHashSet::default();
     let once = sections.iter().enumerate().filter(|(_, s)| seen.insert((s.image, s.first, s.last)));

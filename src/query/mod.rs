@@ -48,6 +48,12 @@ pub fn each(
     Ok(())
 }
 
+/// Whether the answers that take the whole run are stored (`addfg prepare`).
+pub fn is_prepared(connection: &Connection) -> duckdb::Result<bool> {
+    let sql = "SELECT count(*) > 0 FROM meta WHERE key = 'prepared'";
+    connection.query_row(sql, [], |r| r.get(0))
+}
+
 /// Whether only a part of the steps is kept (`--pairs-in`, `--range`): what is counted over all of
 /// them is not there then.
 pub fn keeps_part(connection: &Connection) -> duckdb::Result<bool> {

@@ -35,8 +35,6 @@ pub struct CriticalPath {
     /// is too long to keep them.
     pub by_function: BTreeMap<Option<FunctionId>, u64>,
     pub by_call: BTreeMap<CallId, (Option<FunctionId>, u64)>,
-    /// Instructions of the path's last steps, newest first.
-    pub end: Vec<(i64, InstructionId)>,
 }
 
 /// In `back`: the step is on the path.
@@ -150,9 +148,6 @@ impl Longest<'_> {
     }
 }
 
-/// How many of the path's last steps are kept.
-const SHOWN: usize = 1000;
-
 /// Finds the longest chain: once through the run, and once back along the chain for what its steps
 /// are.
 pub fn critical_path(
@@ -194,9 +189,6 @@ pub fn critical_path(
             *path.by_function.entry(function).or_default() += weight;
             if let Some(call) = piece.call {
                 path.by_call.entry(call).or_insert((function, 0)).1 += weight;
-            }
-            if path.end.len() < SHOWN {
-                path.end.push((seq, instruction));
             }
         }
         Ok(true)

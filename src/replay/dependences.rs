@@ -38,6 +38,27 @@ pub enum Storage {
     Memory(String),
 }
 
+impl Storage {
+    /// What it is, and its name.
+    pub fn words(&self) -> (&'static str, &str) {
+        match self {
+            Storage::Register(name) => ("register", name),
+            Storage::Variable(name) => ("variable", name),
+            Storage::Memory(via) => ("memory", via),
+        }
+    }
+
+    /// Storage of these words; None: the first is none of them.
+    pub fn parse(space: &str, name: String) -> Option<Storage> {
+        match space {
+            "register" => Some(Storage::Register(name)),
+            "variable" => Some(Storage::Variable(name)),
+            "memory" => Some(Storage::Memory(name)),
+            _ => None,
+        }
+    }
+}
+
 /// Dependences between iterations of a loop through one piece of storage.
 #[derive(Clone, Copy, Debug)]
 pub struct Dependence {

@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 pub enum Object {
     /// By its place in [`Places::variables`].
     Variable(usize),
+    /// A part of a variable that is a structure or an array of them; it counts for the variable, too.
+    Field(usize, usize),
     /// Bytes of the heap that stand together: first and last.
     Buffer { first: u64, last: u64 },
     /// All other memory of a via.
@@ -64,6 +66,7 @@ const GRANULE: u64 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Slot {
     Variable(usize),
+    Field(usize, usize),
     Via(usize),
     Heap(u64),
 }
@@ -78,6 +81,8 @@ struct Tracker<'a> {
     unread: ByteMap<Unread, 4096>,
     /// By function: bytes that it touched.
     touched: FxHashMap<u32, ByteMap<bool, 4096>>,
+    /// By byte of the access that is looked at: whether its function had not touched it.
+    fresh: Vec<bool>,
     /// First and last byte of each piece of the heap.
     bounds: FxHashMap<u64, (u64, u64)>,
 }
@@ -118,11 +123,19 @@ impl Tracker<'_> {
         }
         of.last_seq = seq;
         let mut unique = 0;
-        self.touched.entry(function).or_default().visit(address, bytes, |seen| {
+        let touched = &mut self.touched.entry(function).or_default();
+        self.fresh.clear();
+        touched.visit(address, bytes, |seen| {
             unique += u64::from(!*seen);
+            self.fresh.push(!*seen);
             *seen = true;
         });
         of.unique_bytes += unique;
+        if let Slot::Variable(variable) = slot
+            && self.places.variables()[variable].has_fields()
+        {
+            self.fields(access, (variable, address), function, seq);
+        }
         let mut dead: Vec<(u64, Unread)> = Vec::new();
         let mut at = address;
         self.unread.visit(address, bytes, |writer| {
@@ -143,8 +156,47 @@ impl Tracker<'_> {
         dead.into_iter().for_each(|(at, writer)| self.dead(at, writer));
     }
 
+    /// The same by field: an access may touch several.
+    fn fields(
+        &mut self,
+        access: &BlockAccess,
+        (variable, address): (usize, u64),
+        function: u32,
+        seq: i64,
+    ) {
+        let places = self.places;
+        let of = &places.variables()[variable];
+        let end = (of.address + of.size).min(address.saturating_add(access.size.into()));
+        let mut at = address;
+        while at < end {
+            let (field, left) = of.field(at);
+            let bytes = left.min(end - at);
+            if let Some(field) = field {
+                let new = self.fresh.iter().skip((at - address) as usize).take(bytes as usize);
+                let unique_bytes = new.filter(|fresh| **fresh).count() as u64;
+                let mut volume = Volume::default();
+                volume.add(access.is_write, bytes);
+                let use_of = self.uses.entry((Slot::Field(variable, field), function)).or_default();
+                use_of.add(&Use {
+                    volume,
+                    unique_bytes,
+                    dead_bytes: 0,
+                    first_seq: seq,
+                    last_seq: seq,
+                });
+            }
+            at += bytes;
+        }
+    }
+
     fn dead(&mut self, address: u64, writer: Unread) {
         let slot = self.slot(address);
+        if let Slot::Variable(variable) = slot
+            && let Some(field) = self.places.variables()[variable].field(address).0
+        {
+            self.uses.entry((Slot::Field(variable, field), writer - 1)).or_default().dead_bytes +=
+                1;
+        }
         // The end of an access may lie in a piece that no access begins in.
         if let Slot::Heap(piece) = slot {
             self.bounds.entry(piece).or_insert((address, address));
@@ -205,6 +257,7 @@ impl Tracker<'_> {
         for ((slot, function), of) in self.uses {
             let object = match slot {
                 Slot::Variable(variable) => Object::Variable(variable),
+                Slot::Field(variable, field) => Object::Field(variable, field),
                 Slot::Via(via) => Object::Via(self.vias[via].clone()),
                 Slot::Heap(piece) => match buffer_of.get(&piece) {
                     Some(&at) => Object::Buffer { first: buffers[at].0, last: buffers[at].1 },
@@ -234,6 +287,7 @@ pub fn objects(
         uses: FxHashMap::default(),
         unread: ByteMap::default(),
         touched: FxHashMap::default(),
+        fresh: Vec::new(),
         bounds: FxHashMap::default(),
     };
     let mut outsides = Outsides::new(connection, Way::Forwards);

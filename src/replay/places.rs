@@ -18,6 +18,44 @@ pub struct Variable {
     pub name: String,
     pub address: u64,
     pub size: u64,
+    /// Of a structure or an array of them.
+    parts: Parts,
+}
+
+/// Parts of a structure, by their beginnings.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    /// Beginning, bytes, and the number of the name.
+    list: Vec<(u64, u64, usize)>,
+    names: Vec<String>,
+    /// Of an array: bytes of an element.
+    stride: Option<u64>,
+}
+
+impl Variable {
+    pub fn has_fields(&self) -> bool {
+        !self.parts.list.is_empty()
+    }
+
+    pub fn field_name(&self, field: usize) -> &str {
+        self.parts.names.get(field).map_or("?", String::as_str)
+    }
+
+    /// The field of a byte, if it is of one, and how many bytes from there on are of the same one or of
+    /// none.
+    pub fn field(&self, address: u64) -> (Option<usize>, u64) {
+        let within = address.saturating_sub(self.address);
+        let at = self.parts.stride.filter(|&n| n > 0).map_or(within, |stride| within % stride);
+        let list = &self.parts.list;
+        let behind = list.partition_point(|(start, ..)| *start <= at);
+        if let Some(&(start, size, field)) = behind.checked_sub(1).and_then(|i| list.get(i))
+            && at - start < size
+        {
+            return (Some(field), size - (at - start));
+        }
+        let next = list.get(behind).map(|(start, ..)| *start).or(self.parts.stride);
+        (None, next.map_or(u64::MAX, |next| next.saturating_sub(at).max(1)))
+    }
 }
 
 /// Memory cut where sections, regions and variables begin and end.
@@ -39,7 +77,25 @@ pub fn places(connection: &Connection) -> Result<Places, ReplayError> {
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         by_id.insert(r.get::<_, i32>(0)?, places.variables.len());
-        places.variables.push(Variable { name: r.get(1)?, address: r.get(2)?, size: r.get(3)? });
+        places.variables.push(Variable {
+            name: r.get(1)?,
+            address: r.get(2)?,
+            size: r.get(3)?,
+            parts: Parts::default(),
+        });
+    }
+    let mut statement = connection.prepare(include_str!("../../queries/report/fields.sql"))?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        let Some(&variable) = by_id.get(&r.get(0)?) else { continue };
+        let parts = &mut places.variables[variable].parts;
+        let name: String = r.get(1)?;
+        let number = parts.names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            parts.names.push(name);
+            parts.names.len() - 1
+        });
+        parts.list.push((r.get(2)?, r.get(3)?, number));
+        parts.stride = r.get(4)?;
     }
     let sql = format!(
         "FROM ({}) ORDER BY start",

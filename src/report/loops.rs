@@ -3,6 +3,7 @@
 use super::functions::{Functions, text};
 use super::lack::{or_say, steps};
 use super::options::{Options, ReportError};
+use crate::query::is_prepared;
 use crate::text::human_count;
 use crate::views::loops::{self, LoopRow};
 use duckdb::Connection;
@@ -18,7 +19,7 @@ pub(super) fn loops(
     missing: &mut Vec<Value>,
 ) -> Result<Value, ReportError> {
     let steps = steps(connection)?;
-    let with_carried = steps <= options.replayed.carried;
+    let with_carried = steps <= options.replayed.carried || is_prepared(connection)?;
     let found = loops::loops(connection, with_carried);
     let Some(list) = or_say(found, &["loops"], "No loops", missing)? else {
         return Ok(Value::Null);

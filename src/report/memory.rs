@@ -4,7 +4,7 @@ use super::functions::{Functions, text};
 use super::lack::{or_say, steps};
 use super::options::{Options, ReportError};
 use crate::id::FunctionId;
-use crate::query::each;
+use crate::query::{each, is_prepared};
 use crate::replay::memory::{PAGE, Profile};
 use crate::replay::{Places, Traffic, Volume, places};
 use crate::text::human_count;
@@ -37,7 +37,7 @@ pub(super) fn memory(
     }
     let places = places(connection).map_err(ViewError::from)?;
     let steps = steps(connection)?;
-    let profile = if steps <= options.replayed.memory {
+    let profile = if steps <= options.replayed.memory || is_prepared(connection)? {
         or_say(memory::memory(connection), &views, "No memory over time", missing)?
     } else {
         let why = format!(

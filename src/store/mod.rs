@@ -10,13 +10,13 @@ pub mod tables;
 pub mod writer;
 
 /// Version of the tables; a database with another one is refused.
-pub const SCHEMA_VERSION: u32 = 6;
+pub const SCHEMA_VERSION: u32 = 7;
 
 /// Rows of `top_call`: as many call instances as a picture can show.
 pub const TOP_CALLS: usize = 256;
 
 /// The schema, in order.
-pub const SCHEMA: [&str; 9] = [
+pub const SCHEMA: [&str; 10] = [
     include_str!("../../schema/0_meta.sql"),
     include_str!("../../schema/1_low.sql"),
     include_str!("../../schema/2_middle.sql"),
@@ -26,6 +26,7 @@ pub const SCHEMA: [&str; 9] = [
     include_str!("../../schema/6_time.sql"),
     include_str!("../../schema/7_dependence.sql"),
     include_str!("../../schema/8_path.sql"),
+    include_str!("../../schema/9_answer.sql"),
 ];
 
 /// An empty database with that schema, compressed: the six hundred statements that make one take

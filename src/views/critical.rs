@@ -3,9 +3,10 @@
 use super::needs::{Need, require};
 use super::{ViewError, report};
 use crate::graph::FunctionNames;
-use crate::id::FunctionId;
+use crate::id::{CallId, FunctionId};
+use crate::query::{each, is_prepared};
 use crate::replay::Code;
-use crate::replay::critical::{Weight, critical_path};
+use crate::replay::critical::{CriticalPath, Weight, critical_path};
 use duckdb::Connection;
 use std::collections::BTreeMap;
 
@@ -29,10 +30,42 @@ pub struct Critical {
     pub calls: Vec<PathRow>,
 }
 
+/// Call instances that are listed at most.
+pub const CALLS: usize = 1000;
+
+/// What `addfg prepare` has stored.
+fn prepared(connection: &Connection, weight: Weight) -> Result<Option<CriticalPath>, ViewError> {
+    if !is_prepared(connection)? {
+        return Ok(None);
+    }
+    let weight = weight.name();
+    let mut found = None;
+    each(connection, report!("prepared_path"), &[&weight], |r| {
+        let (steps, length) = (r.get(0)?, r.get(1)?);
+        found = Some(CriticalPath { steps, length, ..CriticalPath::default() });
+        Ok(())
+    })?;
+    let Some(mut path) = found else { return Ok(None) };
+    each(connection, report!("prepared_path_functions"), &[&weight], |r| {
+        path.by_function.insert(r.get(0)?, r.get(1)?);
+        Ok(())
+    })?;
+    each(connection, report!("prepared_path_calls"), &[&weight], |r| {
+        path.by_call.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
+        Ok(())
+    })?;
+    Ok(Some(path))
+}
+
 pub fn critical(connection: &Connection, weight: Weight) -> Result<Critical, ViewError> {
-    let code = Code::open(connection)?;
-    require(connection, Need::Accesses)?;
-    let path = critical_path(&code, connection, weight)?;
+    let path = match prepared(connection, weight)? {
+        Some(path) => path,
+        None => {
+            let code = Code::open(connection)?;
+            require(connection, Need::Accesses)?;
+            critical_path(&code, connection, weight)?
+        }
+    };
     let names = FunctionNames::read(connection)?;
     let name = |id: Option<FunctionId>| names.name(id).to_owned();
     let mut own: BTreeMap<Option<FunctionId>, i64> = BTreeMap::new();
@@ -53,20 +86,20 @@ pub fn critical(connection: &Connection, weight: Weight) -> Result<Critical, Vie
     functions.sort_by(|a, b| b.on_path.cmp(&a.on_path).then_with(|| a.name.cmp(&b.name)));
     let mut most: Vec<_> = path.by_call.into_iter().collect();
     most.sort_by(|a, b| b.1.1.cmp(&a.1.1).then(a.0.cmp(&b.0)));
-    most.truncate(1000);
-    let mut calls = Vec::new();
-    let mut statement = connection.prepare(report!("call_self"))?;
-    for (call, (function, n)) in most {
-        let found = statement
-            .query_map([call], |r| Ok((r.get::<_, i32>(0)?, r.get::<_, Option<i64>>(1)?)))?
-            .next()
-            .transpose()?;
-        let (instance, steps) = found.unwrap_or((0, None));
-        calls.push(PathRow {
-            name: format!("{}#{instance}", name(function)),
-            on_path: n,
-            steps: steps.unwrap_or(0),
-        });
+    most.truncate(CALLS);
+    let ids: Vec<String> = most.iter().map(|(call, _)| call.to_string()).collect();
+    let mut known: BTreeMap<CallId, (i32, Option<i64>)> = BTreeMap::new();
+    if !ids.is_empty() {
+        each(connection, report!("call_self"), &[&ids.join(",")], |r| {
+            known.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
+            Ok(())
+        })?;
     }
+    let row = |(call, (function, on_path)): (CallId, (Option<FunctionId>, u64))| {
+        let (instance, steps) = known.get(&call).copied().unwrap_or((0, None));
+        let name = format!("{}#{instance}", name(function));
+        PathRow { name, on_path, steps: steps.unwrap_or(0) }
+    };
+    let calls = most.into_iter().map(row).collect();
     Ok(Critical { steps: path.steps, length: path.length, functions, calls })
 }

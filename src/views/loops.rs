@@ -3,9 +3,10 @@
 use super::{ViewError, report};
 use crate::graph::{FunctionNames, loop_lines};
 use crate::id::{FunctionId, InstructionId};
+use crate::query::{each, is_prepared};
 use crate::replay::control::ControlFlow;
 use crate::replay::dependences::{Conflict, Dependence, LoopDependences, Storage, dependences};
-use crate::replay::pattern::{Finding, pattern};
+use crate::replay::pattern::{Finding, Pattern, pattern};
 use crate::replay::{Code, places};
 use duckdb::Connection;
 use std::collections::BTreeMap;
@@ -46,6 +47,22 @@ pub fn loops(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>
     if connection.query_row("SELECT EXISTS (FROM loop)", [], |r| r.get(0))? {
         return stored(connection);
     }
+    if is_prepared(connection)? {
+        let mut rows = prepared(connection)?;
+        if !with_carried {
+            rows.iter_mut().for_each(LoopRow::forget_carried);
+        }
+        return Ok(rows);
+    }
+    read(connection, with_carried)
+}
+
+/// Goes through the run: loops with all that is known of them.
+pub fn find(connection: &Connection) -> Result<Vec<LoopRow>, ViewError> {
+    read(connection, true)
+}
+
+fn read(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>, ViewError> {
     let code = Code::open(connection)?;
     let flow = ControlFlow::find(&code, connection)?;
     let names = FunctionNames::read(connection)?;
@@ -109,7 +126,63 @@ fn carried(of: &LoopDependences) -> Carried {
     sum
 }
 
+/// As `addfg prepare` has stored them. What is no word of ours is left out.
+fn prepared(connection: &Connection) -> Result<Vec<LoopRow>, ViewError> {
+    let names = FunctionNames::read(connection)?;
+    let mut rows = Vec::new();
+    each(connection, report!("prepared_loops"), &[], |r| {
+        let function_id = r.get(0)?;
+        let operations: Option<String> = r.get(11)?;
+        let pattern = Pattern::parse(&r.get::<_, String>(10)?);
+        let finding = Finding {
+            pattern: pattern.unwrap_or(Pattern::Serial),
+            operations: operations
+                .map(|list| list.split(',').map(str::to_owned).collect())
+                .unwrap_or_default(),
+            distance: r.get(12)?,
+            stages: r.get(13)?,
+            recurrences: r.get(14)?,
+        };
+        rows.push(LoopRow {
+            function_id,
+            function: names.name(function_id).to_owned(),
+            place: r.get(1)?,
+            depth: r.get(2)?,
+            irreducible: r.get(3)?,
+            entries: r.get(4)?,
+            iterations: r.get(5)?,
+            steps: r.get(6)?,
+            carried: Some(Carried { memory: r.get(7)?, register: r.get(8)?, edges: r.get(9)? }),
+            finding: Some(finding),
+            dependences: Vec::new(),
+        });
+        Ok(())
+    })?;
+    each(connection, report!("prepared_dependences"), &[], |r| {
+        let number: usize = r.get(0)?;
+        let storage = Storage::parse(&r.get::<_, String>(2)?, r.get(3)?);
+        let conflict = Conflict::parse(&r.get::<_, String>(1)?);
+        if let Some(row) = number.checked_sub(1).and_then(|at| rows.get_mut(at))
+            && let Some((conflict, storage)) = conflict.zip(storage)
+        {
+            let (least, most, count, bytes) = (r.get(4)?, r.get(5)?, r.get(6)?, r.get(7)?);
+            row.dependences.push((conflict, storage, Dependence { count, bytes, least, most }));
+        }
+        Ok(())
+    })?;
+    for row in &mut rows {
+        row.dependences.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    }
+    Ok(rows)
+}
+
 impl LoopRow {
+    /// What it is without a look at what iterations do to one another.
+    fn forget_carried(&mut self) {
+        (self.carried, self.finding) = (None, None);
+        self.dependences.clear();
+    }
+
     /// Its pattern with the operations of a reduction.
     pub fn pattern(&self) -> Option<String> {
         let finding = self.finding.as_ref()?;

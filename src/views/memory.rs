@@ -4,10 +4,11 @@ use super::listing::Listing;
 use super::{ViewError, report};
 use crate::graph::{FunctionNames, resolve_function};
 use crate::id::{FunctionId, InstructionId};
+use crate::query::{each, is_prepared};
 use crate::render::svg::Svg;
 use crate::replay::allocations::{Allocations, Allocator, Site, allocations};
-use crate::replay::memory::{LINE, PAGE, Profile, profile};
-use crate::replay::{Code, places};
+use crate::replay::memory::{LINE, Moment, PAGE, Profile, profile};
+use crate::replay::{Code, Traffic, Volume, places};
 use crate::text::{human_bytes, human_count};
 use duckdb::Connection;
 use duckdb::types::Value;
@@ -20,11 +21,70 @@ pub fn unused(limit: i64) -> Listing {
     Listing::new(report!("unused"), [Value::BigInt(limit)])
 }
 
-/// Goes through the run once.
+/// As it is stored, else by going through the run once.
 pub fn memory(connection: &Connection) -> Result<Profile, ViewError> {
+    if is_prepared(connection)? {
+        return prepared(connection);
+    }
     let code = Code::open(connection)?;
     let places = places(connection)?;
     Ok(profile(&code, connection, &places)?)
+}
+
+/// What `addfg prepare` has stored. Parts of the run that are not there have no pages.
+fn prepared(connection: &Connection) -> Result<Profile, ViewError> {
+    let mut profile = Profile::default();
+    each(connection, report!("prepared_traffic"), &[], |r| {
+        let volume = Volume {
+            reads: r.get(1)?,
+            read_bytes: r.get(2)?,
+            writes: r.get(3)?,
+            written_bytes: r.get(4)?,
+        };
+        let traffic = Traffic {
+            volume,
+            dead_bytes: r.get(5)?,
+            touched: r.get(6)?,
+            unique_read_bytes: r.get(7)?,
+            first_read_bytes: r.get(8)?,
+        };
+        profile.traffic.insert(r.get(0)?, traffic);
+        Ok(())
+    })?;
+    each(connection, report!("prepared_moments"), &[], |r| {
+        profile.moments.push(Moment {
+            first_seq: r.get(0)?,
+            reads: r.get(1)?,
+            writes: r.get(2)?,
+            touched: r.get(3)?,
+            footprint: r.get(4)?,
+        });
+        Ok(())
+    })?;
+    let moments = profile.moments.len();
+    each(connection, report!("prepared_pages"), &[], |r| {
+        let page: u64 = r.get(1)?;
+        if let Some(moment) = usize::try_from(r.get::<_, i32>(0)?).ok().filter(|&m| m < moments)
+            && page <= u64::MAX / PAGE
+        {
+            profile.pages.insert((moment, page), (r.get(2)?, r.get(3)?));
+        }
+        Ok(())
+    })?;
+    each(connection, report!("prepared_reuse"), &[], |r| {
+        match r.get::<_, Option<u8>>(0)?.map(usize::from) {
+            None => profile.cold = r.get(1)?,
+            // Distances are of 32 bits.
+            Some(class) if class <= 32 => {
+                let classes = profile.reuse.len().max(class + 1);
+                profile.reuse.resize(classes, 0);
+                profile.reuse[class] = r.get(1)?;
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    })?;
+    Ok(profile)
 }
 
 /// Allocations with the names of what asked for them.

@@ -18,6 +18,7 @@ pub mod needs;
 pub mod objects;
 pub mod paths;
 pub mod plan;
+pub mod prepare;
 pub mod slice;
 
 /// A query of `queries/report`.
@@ -36,6 +37,8 @@ pub enum ViewError {
     Open(#[from] crate::store::open::OpenError),
     #[error(transparent)]
     Graph(#[from] crate::graph::GraphError),
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
     #[error(transparent)]
     Replay(#[from] crate::replay::ReplayError),
     #[error("{path}: {error}")]

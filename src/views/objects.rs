@@ -1,92 +1,153 @@
-//! Which functions use which variables, buffers and other memory, as a table.
+//! Which functions use which variables, their fields, buffers and other memory, as a table.
 
-use super::ViewError;
+use super::{ViewError, report};
 use crate::graph::FunctionNames;
 use crate::id::FunctionId;
+use crate::query::{each, is_prepared};
 use crate::render::rows::{RowFormat, RowWriter, word};
-use crate::replay::objects::{Object, Use, objects as find};
-use crate::replay::{Code, Places, places};
+use crate::replay::objects::{Object, Use, objects as uses};
+use crate::replay::{Code, Places, Volume, places};
 use duckdb::Connection;
 use duckdb::types::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
+/// What an object or a field of one is used by, those with the most bytes first.
+pub type Users = Vec<(Option<FunctionId>, Use)>;
+
 /// An object with what functions do with it.
+#[derive(Default)]
 pub struct ObjectUse {
     /// The variable, or `(heap)` and the like; hostile text.
     pub name: String,
     /// Where it lies; None for what is more than one piece.
     pub address: Option<u64>,
     pub bytes: Option<u64>,
-    /// By function, those with the most bytes first; hostile text.
-    pub functions: Vec<(Option<FunctionId>, String, Use)>,
+    pub users: Users,
+    /// Of a structure: its parts by name, hostile text, too.
+    pub fields: BTreeMap<String, Users>,
 }
 
-impl ObjectUse {
-    fn traffic(&self) -> u64 {
-        let all = self.functions.iter().map(|(.., of)| of.volume);
-        all.map(|volume| volume.read_bytes + volume.written_bytes).sum()
-    }
+/// Which rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    Objects,
+    /// Behind each object its fields.
+    Fields,
 }
 
-fn named(object: &Object, places: &Places) -> (String, Option<u64>, Option<u64>) {
+fn bytes(users: &Users) -> u64 {
+    let all = users.iter().map(|(_, of)| of.volume);
+    all.map(|volume| volume.read_bytes.saturating_add(volume.written_bytes)).sum()
+}
+
+/// Dead bytes of the stack would be return addresses and saves.
+pub fn knows_dead(object: &str) -> bool {
+    object != "(stack)"
+}
+
+type Key = (String, Option<u64>, Option<u64>);
+
+fn named(object: &Object, places: &Places) -> (Key, Option<String>) {
+    let variable = |at: usize| {
+        let variable = &places.variables()[at];
+        (variable.name.clone(), Some(variable.address), Some(variable.size))
+    };
     match object {
-        Object::Variable(at) => {
-            let variable = &places.variables()[*at];
-            (variable.name.clone(), Some(variable.address), Some(variable.size))
+        Object::Variable(at) => (variable(*at), None),
+        Object::Field(at, field) => {
+            (variable(*at), Some(places.variables()[*at].field_name(*field).to_owned()))
         }
         Object::Buffer { first, last } => {
-            ("(heap)".to_owned(), Some(*first), Some((last - first).saturating_add(1)))
+            let size = (last - first).saturating_add(1);
+            (("(heap)".to_owned(), Some(*first), Some(size)), None)
         }
-        Object::Via(via) => (format!("({via})"), None, None),
+        Object::Via(via) => ((format!("({via})"), None, None), None),
     }
 }
 
-/// Goes through the run once; objects with the most traffic first. `only`: those that these
-/// functions use, if it has any.
+/// As `addfg prepare` has stored them.
+fn prepared(connection: &Connection) -> Result<Vec<ObjectUse>, ViewError> {
+    let mut objects = BTreeMap::new();
+    each(connection, report!("objects"), &[], |r| {
+        let volume = Volume {
+            reads: r.get(5)?,
+            read_bytes: r.get(6)?,
+            writes: r.get(7)?,
+            written_bytes: r.get(8)?,
+        };
+        let of = Use {
+            volume,
+            unique_bytes: r.get(9)?,
+            dead_bytes: r.get::<_, Option<u64>>(10)?.unwrap_or(0),
+            first_seq: r.get(11)?,
+            last_seq: r.get(12)?,
+        };
+        let key = (r.get(0)?, r.get(2)?, r.get(3)?);
+        add(&mut objects, key, r.get(1)?, (r.get(4)?, of));
+        Ok(())
+    })?;
+    Ok(objects.into_values().collect())
+}
+
+fn add(
+    objects: &mut BTreeMap<Key, ObjectUse>,
+    key: Key,
+    field: Option<String>,
+    user: (Option<FunctionId>, Use),
+) {
+    let (name, address, bytes) = key.clone();
+    let new = || ObjectUse { name, address, bytes, ..ObjectUse::default() };
+    let object = objects.entry(key).or_insert_with(new);
+    match field {
+        None => object.users.push(user),
+        Some(field) => object.fields.entry(field).or_default().push(user),
+    }
+}
+
+/// Goes through the run once.
+pub fn find(connection: &Connection) -> Result<Vec<ObjectUse>, ViewError> {
+    let (code, places) = (Code::open(connection)?, places(connection)?);
+    let mut found = BTreeMap::new();
+    for ((object, function), of) in uses(&code, connection, &places)? {
+        let (key, field) = named(&object, &places);
+        add(&mut found, key, field, (function, of));
+    }
+    Ok(found.into_values().collect())
+}
+
+/// Objects with the most traffic first: as they are stored, else by going through the run once.
+/// `only`: those that these functions use, if it has any.
 pub fn objects(
     connection: &Connection,
     only: &BTreeSet<FunctionId>,
 ) -> Result<Vec<ObjectUse>, ViewError> {
-    let code = Code::open(connection)?;
-    let places = places(connection)?;
-    let names = FunctionNames::read(connection)?;
-    let mut by_object: BTreeMap<Object, Vec<(Option<FunctionId>, String, Use)>> = BTreeMap::new();
-    for ((object, function), of) in find(&code, connection, &places)? {
-        let row = (function, names.name(function).to_owned(), of);
-        by_object.entry(object).or_default().push(row);
+    let mut list = if is_prepared(connection)? { prepared(connection)? } else { find(connection)? };
+    for object in &mut list {
+        for users in object.fields.values_mut().chain([&mut object.users]) {
+            let volume = |of: &Use| of.volume.read_bytes.saturating_add(of.volume.written_bytes);
+            users.sort_by_key(|(id, of)| (Reverse(volume(of)), *id));
+        }
     }
-    let mut list: Vec<ObjectUse> = by_object
-        .into_iter()
-        .map(|(object, mut functions)| {
-            let volume = |of: &Use| of.volume.read_bytes + of.volume.written_bytes;
-            functions.sort_by_key(|(id, _, of)| (Reverse(volume(of)), *id));
-            let (name, address, bytes) = named(&object, &places);
-            ObjectUse { name, address, bytes, functions }
-        })
-        .collect();
     if !only.is_empty() {
-        let uses =
-            |of: &(Option<FunctionId>, String, Use)| of.0.is_some_and(|id| only.contains(&id));
-        list.retain(|object| object.functions.iter().any(uses));
+        let one = |of: &(Option<FunctionId>, Use)| of.0.is_some_and(|id| only.contains(&id));
+        list.retain(|object| object.users.iter().any(one));
     }
-    list.sort_by(|a, b| b.traffic().cmp(&a.traffic()).then_with(|| a.name.cmp(&b.name)));
+    list.sort_by_key(|object| Reverse(bytes(&object.users)));
     Ok(list)
 }
 
-/// A row for each object and function that uses it.
+/// A row for each object, or field, and function that uses it.
 pub fn write(
+    connection: &Connection,
     list: &[ObjectUse],
-    limit: usize,
+    (rows, limit): (Rows, usize),
     format: RowFormat,
     out: &mut dyn Write,
-) -> std::io::Result<u64> {
-    let columns = [
-        "object",
-        "address",
-        "bytes",
-        "function",
+) -> Result<u64, ViewError> {
+    let mut columns = vec!["object", "address", "bytes", "function"];
+    let figures = [
         "reads",
         "read_bytes",
         "writes",
@@ -96,16 +157,30 @@ pub fn write(
         "first_seq",
         "last_seq",
     ];
-    let mut rows = RowWriter::new(&columns, format, out)?;
-    let all = list.iter().flat_map(|object| object.functions.iter().map(move |of| (object, of)));
-    for (object, (_, function, of)) in all.take(limit) {
+    columns.extend(figures);
+    if rows == Rows::Fields {
+        columns.insert(1, "field");
+    }
+    let names = FunctionNames::read(connection)?;
+    let io = |error| ViewError::Io { path: "standard output".to_owned(), error };
+    let mut writer = RowWriter::new(&columns, format, out).map_err(io)?;
+    let all = list.iter().flat_map(|object| {
+        let fields = object.fields.iter().filter(|_| rows == Rows::Fields);
+        let fields = fields.map(|(name, users)| (Some(name), users));
+        let parts = std::iter::once((None, &object.users)).chain(fields);
+        parts.flat_map(move |(field, users)| users.iter().map(move |user| (object, field, user)))
+    });
+    for (object, field, (function, of)) in all.take(limit) {
         let count = Value::UBigInt;
-        let dead = if object.name == "(stack)" { Value::Null } else { count(of.dead_bytes) };
-        rows.row(&[
-            word(object.name.clone()),
+        let dead = if knows_dead(&object.name) { count(of.dead_bytes) } else { Value::Null };
+        let mut row = vec![word(object.name.clone())];
+        if rows == Rows::Fields {
+            row.push(word(field.cloned()));
+        }
+        row.extend([
             word(object.address.map(|address| format!("{address:#x}"))),
             object.bytes.map_or(Value::Null, count),
-            word(function.clone()),
+            word(names.name(*function).to_owned()),
             count(of.volume.reads),
             count(of.volume.read_bytes),
             count(of.volume.writes),
@@ -114,7 +189,8 @@ pub fn write(
             dead,
             Value::BigInt(of.first_seq),
             Value::BigInt(of.last_seq),
-        ])?;
+        ]);
+        writer.row(&row).map_err(io)?;
     }
-    rows.finish()
+    writer.finish().map_err(io)
 }

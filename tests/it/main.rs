@@ -30,6 +30,7 @@ mod overview;
 mod part;
 mod plan;
 mod plugin;
+mod prepare;
 mod property;
 mod python;
 mod qemu;

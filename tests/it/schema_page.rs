@@ -21,6 +21,7 @@ const LEVELS: [&str; SCHEMA.len()] = [
     "Calls with times (of `xray`)",
     "Dependences of instances (of `wet`)",
     "Paths (of `csi`)",
+    "Answers that take the whole run (`addfg prepare`)",
 ];
 
 /// How tables join: table, its column, the table that the column leads to, that one's column.

@@ -266,6 +266,7 @@ fn values(name: &str) -> Vec<Value> {
         ],
         "file" => text(&["a.c", "/src/a.c", "fir.c"]),
         "line" => number(&[7, 7, 20]),
+        "weight" => text(&["steps", "bytes"]),
         other => panic!("no value for parameter {other}"),
     }
 }
@@ -286,8 +287,14 @@ fn report_queries_agree() {
     }
     // How often a query gave rows.
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    let [fir, jpeg] = ["fir", "jpeg"]
-        .map(|name| (example(name, "pairs"), scratch.copy(&example_sqlite(name), name)));
+    let prepared = |name: &str| {
+        let db = scratch.copy(&example(name, "pairs"), &format!("{name}.duckdb"));
+        ok(&["prepare", utf8(&db), "--quiet"]);
+        let sqlite = scratch.path(&format!("{name}.sqlite"));
+        to_sqlite(&db, &sqlite);
+        (db, sqlite)
+    };
+    let [fir, jpeg] = ["fir", "jpeg"].map(prepared);
     for (db, sqlite) in [hostile(&scratch), fir, jpeg] {
         let engine = open(&db);
         let other = rusqlite::Connection::open(&sqlite).expect("SQLite");

@@ -9,6 +9,7 @@
 mod exchange;
 mod members;
 mod outside;
+mod rows;
 
 pub use exchange::{Crossing, Direction, Exchange, Object, Partner, Sum};
 pub use members::{Callees, Entry, Members};
@@ -16,16 +17,12 @@ pub use members::{Callees, Entry, Members};
 use super::bytes::ByteMap;
 use super::error::ReplayError;
 use super::places::{ByPage, Places};
-use super::window::column;
 use crate::id::{FunctionId, ProcessId, ThreadId};
-use duckdb::arrow::array::{Array, Int32Array, Int64Array, UInt64Array};
-use duckdb::{Connection, params};
+use duckdb::Connection;
 use members::{EntryNumber, Span};
 use outside::Unwritten;
+use rows::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// Steps whose communications are fetched at a time: so few that the memory for them is used again.
-const WINDOW: i64 = 1 << 21;
 
 /// What was last read of a byte: in which version, by which entry, and who wrote or read it.
 #[derive(Clone, Copy, Default)]
@@ -166,17 +163,6 @@ struct Finder<'a> {
     vias: Vec<String>,
     /// By address: the number of its via, and of its variable.
     known: ByPage<(u32, Option<u32>)>,
-    /// Those of a window that may cross.
-    rows: Vec<Row>,
-}
-
-/// A row of `communication_row`.
-#[derive(Clone, Copy)]
-struct Row {
-    read_seq: i64,
-    write_seq: Option<i64>,
-    kind: i32,
-    address: u64,
 }
 
 impl Finder<'_> {
@@ -301,39 +287,10 @@ impl Finder<'_> {
         }
     }
 
-    /// Gives whether there were communications.
-    fn window(
-        &mut self,
-        connection: &Connection,
-        (first, last): (i64, i64),
-    ) -> Result<bool, ReplayError> {
-        const ROW: &str = "communication_row";
-        let sql = include_str!("../../../queries/report/cut_rows.sql");
-        let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = std::mem::take(&mut self.rows);
-        let mut any = false;
-        for batch in statement.query_arrow(params![first, last])? {
-            any |= batch.num_rows() > 0;
-            let read = column::<Int64Array>(&batch, 0, ROW, "read_seq")?;
-            let back = column::<Int64Array>(&batch, 1, ROW, "write_back")?;
-            let kind = column::<Int32Array>(&batch, 2, ROW, "kind_id")?;
-            let address = column::<UInt64Array>(&batch, 3, ROW, "address")?;
-            for i in 0..batch.num_rows() {
-                let read_seq = read.value(i);
-                let write_seq = back.is_valid(i).then(|| read_seq.saturating_sub(back.value(i)));
-                let may_have = |seq| self.members.may_have(seq);
-                if may_have(read_seq) || write_seq.is_some_and(may_have) {
-                    let (kind, address) = (kind.value(i), address.value(i));
-                    rows.push(Row { read_seq, write_seq, kind, address });
-                }
-            }
-        }
-        // Almost in order as they are stored.
-        if !rows.is_sorted_by_key(|row| row.read_seq) {
-            rows.sort_by_key(|row| row.read_seq);
-        }
+    /// Communications of a window, in the order of their reads.
+    fn window(&mut self, rows: &[Row]) {
         let mut reader: Option<(i64, Option<Span>)> = None;
-        for row in rows.drain(..) {
+        for &row in rows {
             let span = match reader {
                 Some((seq, span)) if seq == row.read_seq => span,
                 _ => {
@@ -344,8 +301,6 @@ impl Finder<'_> {
             reader = Some((row.read_seq, span));
             self.row(row, span.as_ref());
         }
-        self.rows = rows;
-        Ok(any)
     }
 
     fn finish(self) -> Crossing {
@@ -406,7 +361,6 @@ pub fn crossing(
         function_numbers: FxHashMap::default(),
         vias: Vec::new(),
         known: ByPage::default(),
-        rows: Vec::new(),
     };
     let mut statement = connection.prepare("SELECT thread_id, process_id FROM thread")?;
     let mut rows = statement.query([])?;
@@ -420,21 +374,6 @@ pub fn crossing(
         let bytes = super::error::size(r.get(2)?)?;
         finder.kinds.insert(r.get(0)?, Kind { is_register: r.get(1)?, bytes: bytes.into() });
     }
-    let bounds = "SELECT min(read_seq), max(read_seq) FROM communication_row";
-    let (first, last): (Option<i64>, Option<i64>) =
-        connection.query_row(bounds, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
-    let (mut from, last) = (first.unwrap_or(0), last.unwrap_or(-1));
-    while from <= last {
-        let to = last.min(from.saturating_add(WINDOW - 1));
-        if finder.window(connection, (from, to))? {
-            from = to.saturating_add(1);
-            continue;
-        }
-        // Reads are as far from each other as their numbers say, which may be very far.
-        let sql = "SELECT min(read_seq) FROM communication_row WHERE read_seq > ?";
-        let next: Option<i64> = connection.query_row(sql, [to], |r| r.get(0))?;
-        let Some(next) = next else { break };
-        from = next;
-    }
+    rows::windows(connection, members, |rows| finder.window(rows))?;
     Ok(finder.finish())
 }

@@ -71,6 +71,14 @@ tables! {
         size: u64 => UBIGINT,
     }
 
+    VariableField<'a>, VariableFields = "variable_field" {
+        variable_id: u32 => INTEGER,
+        name: &'a str => VARCHAR,
+        start: u64 => UBIGINT,
+        size: u64 => UBIGINT,
+        stride: Option<u64> => UBIGINT,
+    }
+
     Register<'a>, Registers = "register" {
         address: u32 => UINTEGER,
         name: &'a str => VARCHAR,

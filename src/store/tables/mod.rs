@@ -29,6 +29,7 @@
 
 use super::row::Description;
 
+mod answer;
 mod control;
 mod dependence;
 mod high;
@@ -38,6 +39,7 @@ mod middle;
 mod path;
 mod time;
 
+pub use answer::*;
 pub use control::*;
 pub use dependence::*;
 pub use high::*;
@@ -58,6 +60,7 @@ pub fn all() -> impl Iterator<Item = Description> {
         time::TABLES,
         dependence::TABLES,
         path::TABLES,
+        answer::TABLES,
     ]
     .into_iter()
     .flatten()
