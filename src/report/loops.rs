@@ -27,7 +27,7 @@ pub(super) fn loops(
     let carried = list.iter().any(|row| row.carried.is_some());
     if !with_carried && !list.is_empty() {
         let why = format!(
-            "What loops carry from one iteration to the next is not in this page: the run has {} steps. addfg report --all \
+            "What loops carry from one iteration to the next is not in this page: the run has {} steps. addfg prepare or report --all \
              goes through them, addfg loops lists it.",
             human_count(steps)
         );

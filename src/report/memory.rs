@@ -42,7 +42,7 @@ pub(super) fn memory(
     } else {
         let why = format!(
             "Memory over time, and which bytes are read again or never, are not in this page: the run has {} steps. \
-             addfg report --all goes through them, addfg memory prints them.",
+             addfg prepare or report --all goes through them, addfg memory prints them.",
             human_count(steps)
         );
         missing.push(json!([views, why]));

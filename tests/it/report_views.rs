@@ -65,7 +65,7 @@ fn runs_that_are_too_long_say_so() {
     let object = &found["objects"]["rows"][0];
     assert!(object[OBJECT_READ].as_i64().unwrap() > 0 && object[8].is_null(), "{object}");
     let missing = found["missing"].to_string();
-    assert_eq!(missing.matches("addfg report --all").count(), 2, "{missing}");
+    assert_eq!(missing.matches("report --all").count(), 2, "{missing}");
     // Without steps there is nothing to look at.
     let summary = data(&open(&large()), &Options::default()).unwrap();
     assert!(summary["memory"].is_null() && summary["objects"].is_null());
