@@ -22,6 +22,11 @@ CREATE TABLE instruction (
     instruction_id INTEGER NOT NULL, process_id INTEGER, image_id INTEGER, address UBIGINT NOT NULL, opcode BLOB, text VARCHAR,
     size UTINYINT, function_id INTEGER NOT NULL, file_id INTEGER, line INTEGER, class VARCHAR NOT NULL,
     target UBIGINT, conditional BOOLEAN, repeats BOOLEAN, executions BIGINT NOT NULL);
+-- Calls that the compiler replaced by the body of what they call (DWARF's inlined subroutines), where something of it ran.
+CREATE TABLE inlined_call (
+    inlined_call_id INTEGER NOT NULL, name VARCHAR NOT NULL, function_id INTEGER NOT NULL, parent_inlined_call_id INTEGER,
+    file_id INTEGER, line INTEGER);
+CREATE TABLE inlined_instruction (instruction_id INTEGER NOT NULL, inlined_call_id INTEGER NOT NULL);
 CREATE TABLE block_step (
     block_id INTEGER NOT NULL, step INTEGER NOT NULL, instruction_id INTEGER NOT NULL, executed BOOLEAN NOT NULL);
 CREATE TABLE block_access (
@@ -153,6 +158,16 @@ COMMENT ON COLUMN instruction.target IS 'Target of a direct transfer, NULL if in
 COMMENT ON COLUMN instruction.conditional IS 'May fall through instead; NULL if not known';
 COMMENT ON COLUMN instruction.repeats IS 'May be followed by itself (rep); NULL if not known';
 COMMENT ON COLUMN instruction.executions IS 'Steps; of a trace of dependences those that it tells of';
+COMMENT ON TABLE inlined_call IS 'Calls that the compiler inlined, of those whose instructions ran, as DWARF names them; calls of one function on one line are one';
+COMMENT ON COLUMN inlined_call.inlined_call_id IS 'Dense from 1 in order of first executed instruction';
+COMMENT ON COLUMN inlined_call.name IS 'The function that was inlined';
+COMMENT ON COLUMN inlined_call.function_id IS 'The function whose code it is part of: that of its instructions';
+COMMENT ON COLUMN inlined_call.parent_inlined_call_id IS 'The inlined call that it is within, NULL: the function itself';
+COMMENT ON COLUMN inlined_call.file_id IS 'Source file of the call, NULL if not known';
+COMMENT ON COLUMN inlined_call.line IS 'Its line, NULL if not known';
+COMMENT ON TABLE inlined_instruction IS 'Instructions of inlined calls: the innermost of each; what is not here is of its function itself';
+COMMENT ON COLUMN inlined_instruction.instruction_id IS 'Instruction';
+COMMENT ON COLUMN inlined_instruction.inlined_call_id IS 'Innermost inlined call that it is of';
 COMMENT ON TABLE block_step IS 'Steps of each block, a straight piece of code';
 COMMENT ON COLUMN block_step.block_id IS 'Dense from 1 in order of first execution';
 COMMENT ON COLUMN block_step.step IS 'Position in the block, from 0';

@@ -30,12 +30,19 @@ CREATE VIEW function_dataflow AS
            e.writer_function_id, e.reader_function_id
     FROM function_edge e JOIN function_symbol w ON w.function_id = e.writer_function_id
     JOIN function_symbol r ON r.function_id = e.reader_function_id;
--- function_profile where a person looks: with names.
+-- function_profile where a person looks: with names, and what goes between a function and all others.
 CREATE VIEW flat_profile AS
-    SELECT f.name AS function, s.path AS file, p.calls, p.steps_self, p.steps_total, p.written_bytes, p.dead_bytes, f.kind,
-           p.function_id
+    SELECT f.name AS function, s.path AS file, p.calls, p.steps_self, p.steps_total,
+           CASE WHEN d.known > 0 THEN coalesce(r.bytes, 0) END AS bytes_in,
+           CASE WHEN d.known > 0 THEN coalesce(w.bytes, 0) END AS bytes_out,
+           p.written_bytes, p.dead_bytes, f.kind, p.function_id
     FROM function_profile p JOIN function_symbol f ON f.function_id = p.function_id
-    LEFT JOIN source_file s ON s.file_id = f.file_id;
+    LEFT JOIN source_file s ON s.file_id = f.file_id
+    LEFT JOIN (SELECT reader_function_id AS function_id, CAST(sum(bytes) AS BIGINT) AS bytes FROM function_edge
+               WHERE writer_function_id <> reader_function_id GROUP BY reader_function_id) r ON r.function_id = p.function_id
+    LEFT JOIN (SELECT writer_function_id AS function_id, CAST(sum(bytes) AS BIGINT) AS bytes FROM function_edge
+               WHERE writer_function_id <> reader_function_id GROUP BY writer_function_id) w ON w.function_id = p.function_id
+    CROSS JOIN (SELECT count(bytes) AS known FROM function_edge) d;
 CREATE VIEW call_graph AS
     SELECT c.name AS caller, f.name AS callee, e.kind, e.calls, e.steps, e.caller_function_id, e.callee_function_id
     FROM call_edge e LEFT JOIN function_symbol c ON c.function_id = e.caller_function_id

@@ -88,6 +88,8 @@ ids! {
     FunctionId,
     /// `instruction.instruction_id`
     InstructionId,
+    /// A call that the compiler inlined: `inlined_call.inlined_call_id`
+    InlinedCallId,
     /// Who wrote or read, as the pass tells them apart: an instruction, or no more than its function.
     ActorId,
     /// Block of the packed low level.

@@ -3,7 +3,7 @@
 -- reads: function_call, function_symbol, dataflow
 -- param function INTEGER: function id
 -- param limit BIGINT: rows at most
--- instance, caller, first, last (seq), steps_self, steps_total, bytes_read (from other instances), bytes_given (to other instances),
+-- instance, caller, first, last (seq), steps_self, steps_total, bytes_in (from other instances), bytes_out (to other instances),
 -- sources, sinks (functions; as 2/5 of those of all instances), like (the first instance with the same partners and bytes)
 WITH mine AS (SELECT * FROM function_call WHERE function_id = $1),
 r AS (SELECT d.reader_call_id AS call_id, d.writer_function_id AS other, sum(d.bytes) AS bytes
@@ -19,7 +19,7 @@ ws AS (SELECT call_id, CAST(sum(bytes) AS BIGINT) AS bytes, count(*) AS others,
               string_agg(other || ':' || bytes, ' ' ORDER BY other) AS partners
        FROM w GROUP BY call_id)
 SELECT m.instance, coalesce(s.name || '#' || p.instance, '') AS caller, m.call_seq AS first, m.return_seq AS last, m.steps_self,
-       m.steps_total, coalesce(rs.bytes, 0) AS bytes_read, coalesce(ws.bytes, 0) AS bytes_given,
+       m.steps_total, coalesce(rs.bytes, 0) AS bytes_in, coalesce(ws.bytes, 0) AS bytes_out,
        coalesce(rs.others, 0) || '/' || (SELECT count(DISTINCT other) FROM r) AS sources,
        coalesce(ws.others, 0) || '/' || (SELECT count(DISTINCT other) FROM w) AS sinks,
        min(m.instance) OVER (PARTITION BY rs.partners, ws.partners) AS "like"

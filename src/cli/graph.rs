@@ -25,7 +25,7 @@ pub struct Args {
     /// What a node is [default: function]
     #[arg(long, value_name = "LEVEL")]
     level: Option<Level>,
-    /// Edges to show; in parts of functions (instruction, block, line, loop) also control
+    /// Edges to show; in parts of functions (instruction, block, line, loop, inlined) also control
     /// dependences, executed control flow (jumps), and what loops carry from one iteration to a
     /// later one [default: data,calls and, where the trace recorded them, control]
     #[arg(long, value_delimiter = ',')]

@@ -14,6 +14,8 @@ words! {
         Line = "line",
         /// Innermost loop, or what of a function is in none.
         Loop = "loop",
+        /// Function that the compiler inlined, where it is part of one; or what of that is its own.
+        Inlined = "inlined",
         /// Call instance (`main#1`).
         Instance = "instance",
         /// Chain of functions from the root.
@@ -31,6 +33,7 @@ impl Level {
     pub fn word(self) -> &'static str {
         match self {
             Level::Line => "source line",
+            Level::Inlined => "inlined function",
             Level::Instance => "call instance",
             Level::Context => "calling context",
             _ => self.name(),
@@ -53,6 +56,7 @@ impl Level {
             Level::Block => Inside::Block,
             Level::Line => Inside::Line,
             Level::Loop => Inside::Loop,
+            Level::Inlined => Inside::Inlined,
             _ => return None,
         })
     }
@@ -65,5 +69,6 @@ words! {
         Block = "block",
         Line = "line",
         Loop = "loop",
+        Inlined = "inlined",
     }
 }

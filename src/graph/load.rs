@@ -33,7 +33,8 @@ pub fn load_with(
     if (needs_calls || one_call.is_some()) && !facts.instances {
         return Err(GraphError::NoInstances);
     }
-    let of_instructions = matches!(selection.level, Level::Line | Level::Instruction);
+    let of_instructions =
+        matches!(selection.level, Level::Line | Level::Inlined | Level::Instruction);
     if of_instructions && facts.only_functions && selection.shows(Show::Data) {
         return Err(GraphError::OnlyFunctions);
     }
@@ -91,6 +92,11 @@ fn notes(
     }
     if selection.has_parts() && stubs() {
         say("Stubs are drawn: parts of functions are not merged.");
+    }
+    if selection.has_inlined() && !rows.nodes.values().any(|n| n.kind == NodeKind::Inlined) {
+        say(
+            "No executed instruction is of an inlined function as far as the program's DWARF says (compile it with -g, give it with --elf).",
+        );
     }
     if data && rows.data.is_empty() {
         say(&why_no_data(connection)?);

@@ -24,6 +24,7 @@ words! {
         Block = "block",
         Line = "line",
         Loop = "loop",
+        Inlined = "inlined",
         Context = "context",
         Thread = "thread",
         /// Functions that were put together by name (`--group`).

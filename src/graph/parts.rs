@@ -15,10 +15,12 @@ use crate::replay::carried::carried;
 use crate::replay::control::{ControlFlow, ExecutedLoop};
 use crate::text::human_count;
 use duckdb::Connection;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Instructions of a block that are shown.
 const SHOWN: usize = 8;
+/// Places that an inlined function is called at that are shown.
+const PLACES: usize = 3;
 
 /// One executed instruction, as the names of parts need it.
 struct Executed {
@@ -119,6 +121,7 @@ fn prepare(connection: &Connection, inside: Inside, run: Option<&Run>) -> duckdb
     let parts = match (inside, run) {
         (Inside::Instruction, _) => report!("part_instruction"),
         (Inside::Line, _) => report!("part_line"),
+        (Inside::Inlined, _) => report!("part_inlined"),
         (Inside::Block | Inside::Loop, Some(run)) => {
             connection.execute_batch(
                 "CREATE OR REPLACE TEMP TABLE all_parts (instruction_id INTEGER, node INTEGER)",
@@ -184,6 +187,10 @@ fn add_nodes(
 ) -> duckdb::Result<()> {
     rows.nodes = rows::nodes(connection, report!("graph_nodes"), Numbers::Functions)?;
     let focus = selection.focus.map(|f| f.function_id);
+    let inlined = match inside {
+        Inside::Inlined => inlined_calls(connection)?,
+        _ => BTreeMap::new(),
+    };
     let line_of: BTreeMap<InstructionId, FileLine> = parts
         .values()
         .flatten()
@@ -197,6 +204,7 @@ fn add_nodes(
         }
         let (name, mut text) = match inside {
             Inside::Instruction => instruction_label(list),
+            Inside::Inlined => inlined_label(list, &inlined),
             Inside::Line => (lines(list).unwrap_or_else(|| "(no line)".into()), Vec::new()),
             Inside::Block => block_label(list),
             Inside::Loop => {
@@ -210,7 +218,11 @@ fn add_nodes(
         let node = Node {
             id,
             name,
-            kind: kind(inside),
+            kind: match inside {
+                // What of a function is its own.
+                Inside::Inlined if !inlined.contains_key(&first) => NodeKind::Function,
+                inside => kind(inside),
+            },
             text,
             function: Some(list[0].function.clone()),
             steps_self: Some(list.iter().map(|r| r.executions).sum()),
@@ -231,7 +243,35 @@ fn kind(inside: Inside) -> NodeKind {
         Inside::Block => NodeKind::Block,
         Inside::Line => NodeKind::Line,
         Inside::Loop => NodeKind::Loop,
+        Inside::Inlined => NodeKind::Inlined,
     }
+}
+
+/// Of the instructions of inlined calls the function that was inlined, and where.
+type InlinedAt = BTreeMap<InstructionId, (String, Option<String>)>;
+
+fn inlined_calls(connection: &Connection) -> duckdb::Result<InlinedAt> {
+    let mut found = InlinedAt::new();
+    each(connection, report!("inlined_calls"), &[], |r| {
+        let (file, line): (Option<String>, Option<i32>) = (r.get(2)?, r.get(3)?);
+        let place = file.zip(line).map(|(file, line)| format!("{file}:{line}"));
+        found.insert(r.get(0)?, (r.get(1)?, place));
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+fn inlined_label(list: &[Executed], inlined: &InlinedAt) -> Label {
+    let calls: Vec<&(String, Option<String>)> =
+        list.iter().filter_map(|r| inlined.get(&r.instruction)).collect();
+    let Some((name, _)) = calls.first() else { return ("(its own code)".into(), Vec::new()) };
+    let places: BTreeSet<&str> = calls.iter().filter_map(|c| c.1.as_deref()).collect();
+    let mut text: Vec<String> =
+        places.iter().take(PLACES).map(|place| format!("called at {place}")).collect();
+    if places.len() > PLACES {
+        text.push(format!("… {} more", places.len() - PLACES));
+    }
+    (name.clone(), text)
 }
 
 /// Source lines of a part: `file:first-last`.

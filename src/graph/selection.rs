@@ -114,6 +114,11 @@ impl Selection {
         self.level.inside().is_some() || self.expands()
     }
 
+    /// Whether inlined functions are nodes.
+    pub fn has_inlined(&self) -> bool {
+        self.level == Level::Inlined || self.expands() && self.inside == Inside::Inlined
+    }
+
     /// Whether nodes are functions, some of them shown as their parts.
     pub fn expands(&self) -> bool {
         self.level == Level::Function && !self.expand.is_empty()

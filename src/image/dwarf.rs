@@ -2,8 +2,9 @@
 
 mod fields;
 
-use super::{Field, Variable};
 use super::elf::ElfFile;
+use super::functions::demangle;
+use super::{Field, Inlined, Variable};
 use gimli::{
     AttributeValue, DebugInfoOffset, DwAt, DwLang, DwTag, EndianArcSlice, Reader, RunTimeEndian,
     SectionId, Unit, UnitOffset, constants as dw,
@@ -20,6 +21,8 @@ pub(super) type R = EndianArcSlice<RunTimeEndian>;
 /// ones are endless.
 const MAX_DEPTH: u32 = 32;
 const MAX_SPELLING: usize = 1024;
+/// Inlined calls within one another that are looked at.
+const MOST_FRAMES: usize = 64;
 /// Dimensions and parameters looked at, in all.
 const MAX_CHILDREN: u64 = 1 << 24;
 /// Parts of structures that are kept, in all.
@@ -53,18 +56,40 @@ impl Debug {
         Some(Debug { dwarf: Arc::new(dwarf), lines: OnceLock::new() })
     }
 
+    fn lines(&self) -> Option<&Mutex<addr2line::Context<R>>> {
+        let read = || addr2line::Context::from_arc_dwarf(self.dwarf.clone()).ok().map(Mutex::new);
+        self.lines.get_or_init(read).as_ref()
+    }
+
     /// File and line (None where the compiler names no line) of a link-time address.
     pub fn line(&self, address: u64) -> Option<(String, Option<u32>)> {
-        let context = self
-            .lines
-            .get_or_init(|| {
-                addr2line::Context::from_arc_dwarf(self.dwarf.clone()).ok().map(Mutex::new)
-            })
-            .as_ref()?
-            .lock()
-            .ok()?;
+        let context = self.lines()?.lock().ok()?;
         let location = context.find_location(address).ok()??;
         Some((location.file?.to_owned(), location.line.filter(|&line| line > 0)))
+    }
+
+    /// The inlined calls that a link-time address is in, the outermost first.
+    pub fn inlined(&self, address: u64) -> Vec<Inlined> {
+        let Some(context) = self.lines().and_then(|lines| lines.lock().ok()) else {
+            return Vec::new();
+        };
+        let Ok(mut frames) = context.find_frames(address).skip_all_loads() else {
+            return Vec::new();
+        };
+        let (mut found, mut callee) = (Vec::new(), None);
+        // The innermost first; where a frame was called is said by the one around it, and the last is
+        // the function itself.
+        while let Some(frame) = frames.next().ok().flatten().filter(|_| found.len() < MOST_FRAMES) {
+            let (file, line) = frame.location.map_or((None, None), |l| (l.file, l.line));
+            let file = file.map(str::to_owned);
+            let at = |name| Inlined { name, file, line: line.filter(|&line| line > 0) };
+            found.extend(callee.take().map(at));
+            let named = |name: addr2line::FunctionName<R>| Some(demangle(&name.raw_name().ok()?));
+            let unnamed = || "(unnamed)".to_owned();
+            callee = Some(frame.function.and_then(named).unwrap_or_else(unnamed));
+        }
+        found.reverse();
+        found
     }
 
     /// Globals and statics with a fixed address, in the order of the file. None if the file's units

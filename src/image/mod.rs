@@ -97,6 +97,16 @@ pub struct Field {
     pub size: u64,
 }
 
+/// A call that the compiler replaced by the body of what it calls.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Inlined {
+    /// The function that was inlined, demangled.
+    pub name: String,
+    /// Where the call is written, if that is known.
+    pub file: Option<String>,
+    pub line: Option<u32>,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     #[error("cannot read {path}")]
@@ -244,6 +254,12 @@ impl Image {
     pub fn line(&self, address: u64) -> Option<(String, u32)> {
         let (file, line) = self.debug()?.line(address)?;
         Some((file, line?))
+    }
+
+    /// The inlined calls that the code at a link-time address is of, the outermost first; none where
+    /// it is of its function itself, or DWARF says nothing.
+    pub fn inlined(&self, address: u64) -> Vec<Inlined> {
+        self.debug().map_or_else(Vec::new, |debug| debug.inlined(address))
     }
 
     fn debug(&self) -> Option<&dwarf::Debug> {

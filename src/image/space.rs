@@ -1,7 +1,7 @@
 //! What was loaded where: look-ups by run-time address.
 
 use super::ranges::{self, Range};
-use super::{Function, Image, Section, Variable};
+use super::{Function, Image, Inlined, Section, Variable};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -249,6 +249,13 @@ impl AddressSpace {
     pub fn line(&self, address: u64) -> Option<(String, u32)> {
         let Loaded { image, bias } = &self.images[self.image_at(address)?];
         image.line(address.wrapping_sub(*bias))
+    }
+
+    /// The inlined calls that the code at the address is of ([`super::Image::inlined`]).
+    pub fn inlined(&self, address: u64) -> Vec<Inlined> {
+        let Some(image) = self.image_at(address) else { return Vec::new() };
+        let Loaded { image, bias } = &self.images[image];
+        image.inlined(address.wrapping_sub(*bias))
     }
 
     fn unique_names(&self) -> HashMap<FunctionRef, String> {

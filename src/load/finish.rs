@@ -5,6 +5,7 @@ use super::derived::{self, Budget};
 use super::dictionary::{self, Files, Loading, SectionRow, TraceFile};
 use super::folded::{self, Edge};
 use super::front::{Front, ProcessPart};
+use super::inlined::InlinedSites;
 use super::instructions::{self, Listed};
 use super::limit::Limit;
 use super::places::Places;
@@ -144,14 +145,18 @@ impl End<'_> {
                 executions[step.insn as usize] += count;
             }
         }
+        let mut inlined = InlinedSites::default();
         let listed =
             self.insns.iter().enumerate().zip(executions).map(|((i, insn), executions)| {
                 let (def, decoded) = (&insn.def, &insn.decoded);
                 // What lay there when it ran, which need not be what lies there at the end.
                 let image = self.front.images.get(i).copied().flatten();
-                let line = image
-                    .map(|image| &self.space.images()[image])
-                    .and_then(|at| at.image.line(def.address.wrapping_sub(at.bias)));
+                let loaded = image.map(|image| &self.space.images()[image]);
+                let line = loaded.and_then(|at| at.image.line(def.address.wrapping_sub(at.bias)));
+                if let Some(at) = loaded {
+                    let calls = at.image.inlined(def.address.wrapping_sub(at.bias));
+                    inlined.add(InstructionId::at(i), insn.function, calls);
+                }
                 let decoded_text = Some(decoded.text.as_str()).filter(|t| !t.is_empty());
                 let in_image = |size: u8| {
                     self.space.bytes(def.address).map(|b| &b[..b.len().min(usize::from(size))])
@@ -173,7 +178,8 @@ impl End<'_> {
                     executions,
                 }
             });
-        instructions::write(self.connection, listed)
+        instructions::write(self.connection, listed)?;
+        inlined.write(self.connection, files)
     }
 
     /// What the blocks of the low level are.

@@ -12,6 +12,7 @@ mod finish;
 mod fit;
 mod folded;
 mod front;
+mod inlined;
 pub mod instructions;
 mod intake;
 mod limit;

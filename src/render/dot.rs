@@ -219,7 +219,7 @@ fn node_statement(graph: &Graph, index: NodeIndex) -> Stmt {
         NodeKind::Step | NodeKind::Instruction | NodeKind::Block => {
             (None, Some("filled"), fill.as_str())
         }
-        NodeKind::Line | NodeKind::Context => (None, None, fill.as_str()),
+        NodeKind::Line | NodeKind::Inlined | NodeKind::Context => (None, None, fill.as_str()),
         NodeKind::Loop => (None, Some("filled,rounded,bold"), fill.as_str()),
         NodeKind::Thread => (Some("component"), Some("filled"), fill.as_str()),
         NodeKind::File | NodeKind::Image | NodeKind::Group => {
@@ -465,6 +465,7 @@ fn nodes(level: Level) -> &'static str {
         Level::Block => "Basic blocks",
         Level::Line => "Source lines",
         Level::Loop => "Loops",
+        Level::Inlined => "Inlined functions",
         Level::Instance => "Call instances",
         Level::Context => "Calling contexts",
         Level::Function => "Functions",

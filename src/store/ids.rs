@@ -22,5 +22,5 @@ macro_rules! columns {
 
 columns! {
     ProcessId, ThreadId, ImageId, SectionId, FileId, FunctionId, InstructionId, BlockId, CallId,
-    IntervalId, LoopId, StackId,
+    IntervalId, LoopId, StackId, InlinedCallId,
 }

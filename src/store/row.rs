@@ -270,7 +270,7 @@ macro_rules! ids {
 }
 
 ids! {
-    ProcessId, ThreadId, ImageId, SectionId, FileId, FunctionId, InstructionId, BlockId, CallId, IntervalId, LoopId, StackId,
+    ProcessId, ThreadId, ImageId, SectionId, FileId, FunctionId, InstructionId, BlockId, CallId, IntervalId, LoopId, InlinedCallId, StackId,
 }
 
 impl Cell<sql::BIGINT> for id::Seq {

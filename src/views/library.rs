@@ -20,6 +20,7 @@ macro_rules! library {
 library!(
     "hot_functions",
     "hot_lines",
+    "inlined",
     "hot_calls",
     "recursion",
     "hot_edges",

@@ -16,6 +16,7 @@ mod formats;
 #[path = "../../fuzz/mod.rs"]
 mod fuzz;
 mod graph;
+mod inlined;
 mod inputs;
 mod installed;
 mod lake;

@@ -25,7 +25,7 @@ const LEVELS: [&str; SCHEMA.len()] = [
 ];
 
 /// How tables join: table, its column, the table that the column leads to, that one's column.
-const JOINS: [[&str; 4]; 21] = [
+const JOINS: [[&str; 4]; 23] = [
     ["thread", "process_id", "process", "process_id"],
     ["block_run", "block_id", "block_step", "block_id"],
     ["block_run", "block_id", "block_access", "block_id"],
@@ -34,6 +34,8 @@ const JOINS: [[&str; 4]; 21] = [
     ["data_access", "seq", "opcode_line", "seq"],
     ["instruction", "function_id", "function_symbol", "function_id"],
     ["instruction", "file_id", "source_file", "file_id"],
+    ["inlined_instruction", "instruction_id", "instruction", "instruction_id"],
+    ["inlined_instruction", "inlined_call_id", "inlined_call", "inlined_call_id"],
     ["function_symbol", "image_id", "image", "image_id"],
     ["function_symbol", "file_id", "source_file", "file_id"],
     ["system_call_access", "system_call_id", "system_call", "system_call_id"],
@@ -116,7 +118,7 @@ fn sources(sql: &str) -> Vec<String> {
 }
 
 /// What columns of views say that no table has so.
-const SAYS: [(&str, &str); 19] = [
+const SAYS: [(&str, &str); 21] = [
     ("seq", "Number of the step, from 1"),
     ("write_seq", "Step of the write, NULL: no step wrote the bytes"),
     ("read_seq", "Step of the read"),
@@ -127,6 +129,14 @@ const SAYS: [(&str, &str); 19] = [
     ("function", "Name of the function"),
     ("writer", "Name of the function that wrote the bytes"),
     ("reader", "Name of the function that read them"),
+    (
+        "bytes_in",
+        "Bytes that it read and did not write itself, each read counted; NULL where the trace has no data",
+    ),
+    (
+        "bytes_out",
+        "Bytes that it wrote and other functions or the kernel read, each read counted; NULL where the trace has no data",
+    ),
     ("caller", "Name of the function that called, NULL for roots"),
     ("callee", "Name of the function that was called"),
     ("file", "Path of the source file"),

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 const WINDOW: i64 = 1 << 20;
 
 /// Call instances by `call_id`, which are dense from 1; the first is none.
-pub struct Calls {
+pub struct CallColumns {
     pub function: Vec<i32>,
     /// 0: none.
     pub parent: Vec<i32>,
@@ -23,13 +23,13 @@ pub struct Calls {
     pub begin: Vec<i64>,
 }
 
-impl Calls {
-    pub fn read(connection: &Connection) -> Result<Calls, GraphError> {
+impl CallColumns {
+    pub fn read(connection: &Connection) -> Result<CallColumns, GraphError> {
         const TABLE: &str = "function_call";
         let sql = "SELECT count(*) FROM function_call";
         let count: i64 = connection.query_row(sql, [], |r| r.get(0))?;
         let len = usize::try_from(count).unwrap_or(0) + 1;
-        let mut found = Calls {
+        let mut found = CallColumns {
             function: vec![0; len],
             parent: vec![0; len],
             steps: vec![0; len],

@@ -1,6 +1,6 @@
 //! Functions that are not kept, folded into their nearest kept callers by calling context.
 
-use super::calls::{Calls, flows};
+use super::calls::{CallColumns, flows};
 use super::facts::{FileUse, Functions, Outside, bytes_of, sink_of, source_of, weight};
 use crate::graph::error::GraphError;
 use crate::graph::facts::Facts;
@@ -123,7 +123,7 @@ impl Tree {
         connection: &Connection,
         functions: &Functions,
     ) -> Result<(), GraphError> {
-        let calls = Calls::read(connection)?;
+        let calls = CallColumns::read(connection)?;
         let mut known: FxHashMap<(usize, usize), usize> = FxHashMap::default();
         let mut within: FxHashMap<(usize, usize), i64> = FxHashMap::default();
         let at = |id: i32| functions.at.get(&i64::from(id)).copied();

@@ -1,8 +1,9 @@
 //! What has a name or an address: `process`, `image`, `function_symbol`, `instruction`.
 
 use super::code::{Code, FunctionKey, base_name};
-use crate::id::{FunctionId, ProcessId};
+use crate::id::{FunctionId, InstructionId, ProcessId};
 use crate::load::Files;
+use crate::load::inlined::InlinedSites;
 use crate::load::instructions::{self, Listed};
 use crate::load::symbols::{self, Symbol, SymbolKind};
 use crate::store::StoreError;
@@ -119,10 +120,13 @@ impl Code<'_> {
         connection: &Connection,
         files: &mut Files,
     ) -> Result<(), StoreError> {
-        let listed = self.instructions.iter().map(|insn| {
+        let mut inlined = InlinedSites::default();
+        let listed = self.instructions.iter().enumerate().map(|(i, insn)| {
             let size = usize::from(insn.decoded.size);
             let opcode = self.space.bytes(insn.address).map(|b| &b[..b.len().min(size)]);
             let line = self.space.line(insn.address);
+            let calls = self.space.inlined(insn.address);
+            inlined.add(InstructionId::at(i), insn.function, calls);
             Listed {
                 process: ProcessId::at(insn.process),
                 image: insn.image,
@@ -136,7 +140,8 @@ impl Code<'_> {
                 executions: insn.executions,
             }
         });
-        instructions::write(connection, listed)
+        instructions::write(connection, listed)?;
+        inlined.write(connection, files)
     }
 
     /// `block_step`; gives the steps of the longest block.

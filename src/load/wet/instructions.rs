@@ -4,6 +4,7 @@ use crate::diagnostics::{Diagnostic, Severity};
 use crate::id::{FileId, FunctionId, ImageId, InstructionId, ProcessId};
 use crate::image::{AddressSpace, FunctionRef};
 use crate::isa::{Decoded, Decoder, decoder};
+use crate::load::inlined::InlinedSites;
 use crate::load::instructions::{self, Listed};
 use crate::load::{BuildError, Files, FunctionNames, Load};
 use crate::store::table::Table;
@@ -208,7 +209,10 @@ impl<'s> Instructions<'s> {
     /// temporary `numbered`.
     pub fn write(&self, connection: &Connection, files: &mut Files) -> Result<(), BuildError> {
         self.names.write(self.space, connection, files)?;
-        let listed = self.list.iter().map(|insn| {
+        let mut inlined = InlinedSites::default();
+        let listed = self.list.iter().enumerate().map(|(i, insn)| {
+            let calls = self.space.inlined(insn.address);
+            inlined.add(InstructionId::at(i), insn.function, calls);
             let decoded = insn.decoded.as_ref();
             let opcode = || self.space.bytes(insn.address)?.get(..usize::from(decoded?.size));
             Listed {
@@ -225,6 +229,7 @@ impl<'s> Instructions<'s> {
             }
         });
         instructions::write(connection, listed)?;
+        inlined.write(connection, files)?;
         let mut numbers = Table::<InstructionNumbers>::new(connection);
         let mut numbered = connection.appender_to_catalog_and_db("numbered", "temp", "main")?;
         for (i, insn) in self.list.iter().enumerate() {

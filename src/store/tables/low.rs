@@ -1,7 +1,8 @@
 //! Rows of `schema/1_low.sql`.
 
 use crate::id::{
-    BlockId, FileId, FunctionId, ImageId, InstructionId, ProcessId, SectionId, Seq, ThreadId,
+    BlockId, FileId, FunctionId, ImageId, InlinedCallId, InstructionId, ProcessId, SectionId, Seq,
+    ThreadId,
 };
 use crate::store::row::tables;
 
@@ -102,6 +103,20 @@ tables! {
         conditional: Option<bool> => BOOLEAN,
         repeats: Option<bool> => BOOLEAN,
         executions: u64 => BIGINT,
+    }
+
+    InlinedCall<'a>, InlinedCalls = "inlined_call" {
+        inlined_call_id: InlinedCallId => INTEGER,
+        name: &'a str => VARCHAR,
+        function_id: FunctionId => INTEGER,
+        parent_inlined_call_id: Option<InlinedCallId> => INTEGER,
+        file_id: Option<FileId> => INTEGER,
+        line: Option<u32> => INTEGER,
+    }
+
+    InlinedInstruction, InlinedInstructions = "inlined_instruction" {
+        instruction_id: InstructionId => INTEGER,
+        inlined_call_id: InlinedCallId => INTEGER,
     }
 
     BlockStep, BlockSteps = "block_step" {
