@@ -11,6 +11,7 @@ CREATE TABLE memory_moment (
     footprint UBIGINT NOT NULL);
 CREATE TABLE memory_page (moment INTEGER NOT NULL, page UBIGINT NOT NULL, reads UBIGINT NOT NULL, writes UBIGINT NOT NULL);
 CREATE TABLE memory_reuse (class INTEGER, accesses UBIGINT NOT NULL);
+CREATE TABLE written_line (first_seq BIGINT NOT NULL, line UBIGINT NOT NULL);
 CREATE TABLE executed_loop (
     loop_id INTEGER NOT NULL, function_id INTEGER, place VARCHAR NOT NULL, depth UINTEGER NOT NULL, irreducible BOOLEAN NOT NULL,
     entries BIGINT NOT NULL, iterations BIGINT NOT NULL, steps BIGINT NOT NULL, carried_memory BIGINT NOT NULL,
@@ -62,6 +63,9 @@ COMMENT ON COLUMN memory_page.writes IS 'Writes';
 COMMENT ON TABLE memory_reuse IS 'Accesses to lines of 64 bytes by the different other lines since the last access: addfg memory --show reuse';
 COMMENT ON COLUMN memory_reuse.class IS '0: none, k: from 2^(k-1) to 2^k - 1; NULL: the line was touched for the first time';
 COMMENT ON COLUMN memory_reuse.accesses IS 'Accesses';
+COMMENT ON TABLE written_line IS 'Which lines of 64 bytes are written in each window of 65536 steps: a slice passes over the others';
+COMMENT ON COLUMN written_line.first_seq IS 'First step of the window';
+COMMENT ON COLUMN written_line.line IS 'Address divided by 64; the largest number: any line may have been';
 COMMENT ON TABLE executed_loop IS 'Loops found in the executed control flow: addfg loops';
 COMMENT ON COLUMN executed_loop.loop_id IS 'Dense from 1, those with the most steps first';
 COMMENT ON COLUMN executed_loop.function_id IS 'Function that holds its header; NULL: code of none';

@@ -3,6 +3,8 @@
 -- why
 SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'low_level')
             THEN 'an export to SQLite leaves them out; use the DuckDB file that it was made of'
+            WHEN EXISTS (SELECT 1 FROM meta WHERE key IN ('pairs_in', 'range') AND value IS NOT NULL)
+            THEN 'none is in the part that --pairs-in or --range kept; build it with another one'
             WHEN max(value) IN ('pairs', 'full') AND EXISTS (SELECT 1 FROM basic_block)
                  AND EXISTS (SELECT 1 FROM control_flow) AND NOT EXISTS (SELECT 1 FROM instruction)
             THEN 'its trace has them as blocks of a program that was not given; build it with --elf FILE'

@@ -12,6 +12,7 @@ use super::places::{ByPage, Places};
 use super::reuse::Order;
 use super::usage::{Traffic, Usage, Use};
 use super::window::{Piece, Way};
+use super::written::{WriteFinder, Written};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -48,6 +49,7 @@ pub struct Profile {
     pub reuse: Vec<u64>,
     /// Lines that were touched for the first time.
     pub cold: u64,
+    pub written: Written,
 }
 
 struct Tracker<'a> {
@@ -66,6 +68,7 @@ struct Tracker<'a> {
     order: Order,
     now: usize,
     footprint: u64,
+    written: WriteFinder,
 }
 
 impl Tracker<'_> {
@@ -131,7 +134,8 @@ impl Tracker<'_> {
         self.profile.reuse[class] += 1;
     }
 
-    fn outside(&mut self, outside: &Outside) {
+    fn outside(&mut self, seq: i64, outside: &Outside) {
+        self.written.outside(seq, outside);
         for address in self.usage.outside(outside) {
             let at = self.name(address);
             self.traffic[at].dead_bytes += 1;
@@ -148,6 +152,9 @@ impl Tracker<'_> {
             }
             for access in piece.block.accesses_of(step) {
                 if let Some(address) = access.address(piece.address) {
+                    if access.is_write {
+                        self.written.write(piece.seq(step), address, access.size.into());
+                    }
                     self.access(access, address);
                 }
             }
@@ -162,6 +169,7 @@ impl Tracker<'_> {
             let at = self.name(address);
             self.traffic[at].dead_bytes += 1;
         }
+        self.profile.written = self.written.finish();
         for (name, at) in self.names {
             let mut sum = self.traffic[at];
             if name == "(stack)" {
@@ -194,13 +202,15 @@ pub fn profile(
         order: Order::default(),
         now: 0,
         footprint: 0,
+        written: WriteFinder::new(code.first),
     };
     let mut outsides = Outsides::new(connection, Way::Forwards);
     code.forwards(connection, (code.first, code.last), |piece| {
         tracker.piece(piece);
         outsides.cover(piece)?;
-        let behind = outsides.behind(piece, piece.end_step - 1);
-        behind.iter().for_each(|outside| tracker.outside(outside));
+        let last = piece.end_step - 1;
+        let behind = outsides.behind(piece, last);
+        behind.iter().for_each(|outside| tracker.outside(piece.seq(last), outside));
         Ok(true)
     })?;
     Ok(tracker.finish())

@@ -32,6 +32,7 @@ pub mod structure;
 mod usage;
 mod window;
 pub mod writers;
+pub mod written;
 
 pub use cell::{Bytes, Cell, Space};
 pub use code::Code;

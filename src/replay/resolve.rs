@@ -8,7 +8,7 @@ use super::code::{BlockAccess, Code, Place};
 use super::error::ReplayError;
 use super::outside::{Outside, Outsides};
 use super::saves::{Save, Saves, StoreId};
-use super::window::{Piece, Way};
+use super::window::{Backwards, Piece, Way};
 use crate::id::{CallId, InstructionId, ThreadId};
 use duckdb::Connection;
 
@@ -144,6 +144,31 @@ impl Resolver<'_> {
     }
 }
 
+/// What looks at steps backwards.
+pub trait BackSteps {
+    /// Says whether to go on.
+    fn step(&mut self, step: &Step) -> bool;
+    /// The last step up to this one that matters; one before the run: none does.
+    fn next(&mut self, to: i64) -> Result<i64, ReplayError>;
+}
+
+struct Resolved<'a, 'b, T> {
+    resolver: Resolver<'a>,
+    taker: &'b mut T,
+}
+
+impl<T: BackSteps> Backwards for Resolved<'_, '_, T> {
+    fn take(&mut self, piece: &Piece) -> Result<bool, ReplayError> {
+        self.resolver.cover(piece)?;
+        let mut steps = piece.steps().rev();
+        Ok(steps.all(|step| self.taker.step(&self.resolver.step(piece, step))))
+    }
+
+    fn next(&mut self, to: i64) -> Result<i64, ReplayError> {
+        self.taker.next(to)
+    }
+}
+
 impl Code {
     /// Goes through the steps of a range, both ends inclusive; `take` says whether to go on.
     pub fn steps(
@@ -165,13 +190,10 @@ impl Code {
         connection: &Connection,
         range: (i64, i64),
         flags: Flags,
-        mut take: impl FnMut(&Step) -> bool,
+        taker: &mut impl BackSteps,
     ) -> Result<(), ReplayError> {
-        let mut resolver = self.resolver(connection, Way::Backwards, flags);
-        self.backwards(connection, range, |piece| {
-            resolver.cover(piece)?;
-            Ok(piece.steps().rev().all(|step| take(&resolver.step(piece, step))))
-        })
+        let resolver = self.resolver(connection, Way::Backwards, flags);
+        self.back(connection, range, &mut Resolved { resolver, taker })
     }
 
     fn resolver<'a>(&'a self, connection: &'a Connection, way: Way, flags: Flags) -> Resolver<'a> {

@@ -78,7 +78,8 @@ impl Part {
         }
         self.known = match self.way {
             Way::Forwards => (first, last.saturating_add(WINDOW)),
-            Way::Backwards => (first.saturating_sub(WINDOW), last),
+            // Less, as a slice may pass over what is before.
+            Way::Backwards => (first.saturating_sub(WINDOW >> 3), last),
         };
         Some(self.known)
     }
@@ -280,6 +281,16 @@ impl Window {
     }
 }
 
+/// What goes through the run backwards.
+pub(super) trait Backwards {
+    /// Says whether to go on.
+    fn take(&mut self, piece: &Piece) -> Result<bool, ReplayError>;
+    /// The last step up to this one that matters; one before the run: none does.
+    fn next(&mut self, to: i64) -> Result<i64, ReplayError> {
+        Ok(to)
+    }
+}
+
 /// Where the run goes on behind a step, and where the last run before one begins. A window without
 /// steps asks, so that the windows are no more than the runs, whatever numbers those claim.
 const NEXT: &str = "SELECT min(start_seq) FROM block_run WHERE start_seq > ?";
@@ -345,13 +356,34 @@ impl Code {
     pub fn backwards(
         &self,
         connection: &Connection,
+        range: (i64, i64),
+        take: impl FnMut(&Piece) -> Result<bool, ReplayError>,
+    ) -> Result<(), ReplayError> {
+        struct All<F>(F);
+        impl<F: FnMut(&Piece) -> Result<bool, ReplayError>> Backwards for All<F> {
+            fn take(&mut self, piece: &Piece) -> Result<bool, ReplayError> {
+                (self.0)(piece)
+            }
+        }
+        self.back(connection, range, &mut All(take))
+    }
+
+    /// The same for what passes over parts of the run.
+    pub(super) fn back(
+        &self,
+        connection: &Connection,
         (first, last): (i64, i64),
-        mut take: impl FnMut(&Piece) -> Result<bool, ReplayError>,
+        taker: &mut impl Backwards,
     ) -> Result<(), ReplayError> {
         let (first, last) = (first.max(self.first), last.min(self.last));
         let mut to = last;
         let mut length = FIRST_WINDOW;
         while to >= first {
+            let next = taker.next(to)?.min(to);
+            if next < to {
+                (to, length) = (next, FIRST_WINDOW);
+                continue;
+            }
             let from = first.max(to.saturating_sub(length - 1));
             let window = Window::read(self, connection, (from, to), self.fetch)?;
             let (mut pieces, mut found) = (Vec::new(), false);
@@ -359,7 +391,7 @@ impl Code {
                 window.pieces(self, run, (from, to), &mut pieces)?;
                 found |= !pieces.is_empty();
                 for piece in pieces.iter().rev() {
-                    if !take(piece)? {
+                    if !taker.take(piece)? {
                         return Ok(());
                     }
                 }

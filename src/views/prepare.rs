@@ -11,17 +11,20 @@ use crate::replay::objects::Use;
 use crate::replay::{Code, places};
 use crate::store::StoreError;
 use crate::store::table::fill;
-use crate::store::tables::{self, MemoryMoment, MemoryPage, MemoryReuse, MemoryTraffic, Meta};
+use crate::store::tables::{
+    self, MemoryMoment, MemoryPage, MemoryReuse, MemoryTraffic, Meta, WrittenLine,
+};
 use duckdb::Connection;
 use std::cmp::Reverse;
 
 /// Tables of `schema/9_answer.sql`.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "object_use",
     "memory_traffic",
     "memory_moment",
     "memory_page",
     "memory_reuse",
+    "written_line",
     "executed_loop",
     "loop_dependence",
     "critical_path",
@@ -131,6 +134,8 @@ fn memory(connection: &Connection, profile: &Profile) -> Result<(), StoreError> 
         writes,
     };
     fill(connection, profile.pages.iter().map(page))?;
+    let line = |&(first_seq, line): &(i64, u64)| WrittenLine { first_seq, line };
+    fill(connection, profile.written.iter().map(line))?;
     let cold = MemoryReuse { class: None, accesses: profile.cold };
     let classes = profile.reuse.iter().enumerate();
     let again = classes.map(|(class, &accesses)| MemoryReuse { class: Some(class), accesses });

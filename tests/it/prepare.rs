@@ -54,6 +54,31 @@ fn what_is_stored_is_what_is_found() {
     }
 }
 
+/// Slices pass over windows that wrote nothing they want: they find the same.
+#[test]
+fn slices_are_the_same() {
+    let scratch = Scratch::new("prepare-slices");
+    for name in ["fir", "jpeg"] {
+        let whole = example(name, "pairs");
+        let db = scratch.copy(&whole, name);
+        ok(&["prepare", utf8(&db)]);
+        let last = rows(&whole, "SELECT max(end_seq) FROM control_flow");
+        let last: i64 = last[0].parse().unwrap();
+        let mut passed = 0;
+        for at in 1..=12 {
+            let step = (last * at / 12).to_string();
+            for depth in ["0", "1", "3", "8", "1000000"] {
+                let more = ["--at", &step, "--depth", depth, "--limit", "0", "--format", "csv"];
+                let slice = |db: &Path| ok(&[&["slice", utf8(db), "--group"], &more[..]].concat());
+                let found = slice(&db);
+                assert_eq!(found, slice(&whole), "{name} at {step}, depth {depth}");
+                passed += usize::from(found.lines().count() > 2);
+            }
+        }
+        assert!(passed > 12, "{name}: {passed}");
+    }
+}
+
 #[test]
 fn a_build_prepares_on_request() {
     let scratch = Scratch::new("prepare-build");

@@ -8,8 +8,9 @@ use crate::replay::control::ControlFlow;
 use crate::replay::error::ReplayError;
 use crate::replay::outside::Change;
 use crate::replay::places::Places;
-use crate::replay::resolve::{Flags, Step, What};
+use crate::replay::resolve::{BackSteps, Flags, Step, What};
 use crate::replay::saves::StoreId;
+use crate::replay::written::WriteIndex;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,6 +107,8 @@ struct Backward<'a> {
     criterion: Option<i64>,
     /// All of a line's last execution belongs to the criterion.
     still: Option<&'a BTreeSet<InstructionId>>,
+    /// Which windows of the run wrote what, where that is stored.
+    written: Option<WriteIndex>,
 }
 
 /// Why a step joins, and how far from the criterion: the nearest reason.
@@ -120,7 +123,28 @@ impl Reason {
     }
 }
 
-impl Backward<'_> {
+/// Wanted bytes above which it is not worth while to look for a window that wrote none of them.
+const MANY: usize = 1 << 12;
+
+impl BackSteps for Backward<'_> {
+    /// What matters is the criterion, what wrote wanted bytes of memory, and the saves of wanted registers.
+    /// Registers are written everywhere, and what decides that steps ran is.
+    fn next(&mut self, to: i64) -> Result<i64, ReplayError> {
+        let Some(index) = &self.written else { return Ok(to) };
+        let is_in = |cell: &Cell| cell.space.is_register();
+        if self.decisions.is_some()
+            || self.still.is_some()
+            || self.criterion.is_some_and(|criterion| criterion <= to)
+            || self.wanted.len() + self.asleep.len() > MANY
+            || self.wanted.keys().any(is_in)
+        {
+            return Ok(to);
+        }
+        let saved = self.asleep.keys().map(|save| save.seq).filter(|seq| *seq <= to).max();
+        let written = index.last(to, self.wanted.keys());
+        Ok(saved.max(written).unwrap_or(-1))
+    }
+
     fn step(&mut self, step: &Step) -> bool {
         self.outside(step);
         self.still = self.still.filter(|which| which.contains(&step.instruction));
@@ -154,7 +178,9 @@ impl Backward<'_> {
         }
         self.goes_on()
     }
+}
 
+impl Backward<'_> {
     /// Wanted bytes that no step made.
     fn outside(&mut self, step: &Step) {
         for outside in step.outside.iter().rev() {
@@ -274,6 +300,7 @@ pub fn backward(
         decisions: control.map(|flow| Decisions::new(flow, connection)).transpose()?,
         criterion: None,
         still: None,
+        written: WriteIndex::read(connection)?,
     };
     let start = match criterion {
         Criterion::Step(seq) => {
@@ -299,7 +326,7 @@ pub fn backward(
     };
     // With control dependences, what a branch compares comes to it through the flags.
     let flags = if control.is_some() { Flags::Followed } else { Flags::Ignored };
-    code.steps_back(connection, (code.first, start), flags, |step| found.step(step))?;
+    code.steps_back(connection, (code.first, start), flags, &mut found)?;
     for (cell, readers) in std::mem::take(&mut found.wanted) {
         found.found(&unwritten(places, cell), &readers, cell);
     }

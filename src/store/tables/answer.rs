@@ -53,6 +53,11 @@ tables! {
         accesses: u64 => UBIGINT,
     }
 
+    WrittenLine, WrittenLines = "written_line" {
+        first_seq: i64 => BIGINT,
+        line: u64 => UBIGINT,
+    }
+
     ExecutedLoop<'a>, ExecutedLoops = "executed_loop" {
         loop_id: usize => INTEGER,
         function_id: Option<FunctionId> => INTEGER,

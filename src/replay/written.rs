@@ -1,0 +1,154 @@
+//! Which lines of memory each window of the run writes, as `addfg prepare` stores it: a slice passes over
+//! windows that wrote nothing that it wants.
+
+use super::cell::Cell;
+use super::error::ReplayError;
+use super::outside::{Change, Outside};
+use crate::query::each;
+use duckdb::Connection;
+use rustc_hash::FxHashSet;
+
+/// Steps of a window.
+const WINDOW: i64 = 1 << 16;
+/// Bytes of a line.
+const LINE: u64 = 64;
+/// In a window that has it, any line may have been written: no address is in it.
+const ANY: u64 = u64::MAX;
+/// What happens to more lines than that beside the steps is any.
+const MOST_OUTSIDE: u64 = 1 << 12;
+
+/// Begins of windows and lines, in order.
+pub type Written = Vec<(i64, u64)>;
+
+/// Finds them while the run is gone through forwards.
+pub struct WriteFinder {
+    first: i64,
+    window: i64,
+    lines: FxHashSet<u64>,
+    recent: u64,
+    found: Written,
+}
+
+impl WriteFinder {
+    pub fn new(first: i64) -> WriteFinder {
+        let lines = FxHashSet::default();
+        WriteFinder { first, window: first, lines, recent: ANY, found: Vec::new() }
+    }
+
+    /// Bytes that a step writes.
+    pub fn write(&mut self, seq: i64, address: u64, bytes: u64) {
+        let (line, last) = (address / LINE, address.saturating_add(bytes.max(1) - 1) / LINE);
+        if line == self.recent && last == line && seq - self.window < WINDOW {
+            return;
+        }
+        self.go_to(seq);
+        self.recent = last;
+        self.lines.insert(line);
+        self.lines.insert(last);
+    }
+
+    /// What happens to memory behind a step.
+    pub fn outside(&mut self, seq: i64, outside: &Outside) {
+        self.go_to(seq);
+        let bytes = outside.last - outside.address;
+        let first = match outside.change {
+            Change::Read(_) => return,
+            Change::Move { to } => to,
+            Change::Gap => ANY,
+            Change::Write(_) | Change::New => outside.address,
+        };
+        if outside.change == Change::Gap || bytes / LINE > MOST_OUTSIDE {
+            self.lines.insert(ANY);
+        } else {
+            self.lines.extend(first / LINE..=first.saturating_add(bytes) / LINE);
+        }
+    }
+
+    fn go_to(&mut self, seq: i64) {
+        if seq - self.window >= WINDOW {
+            self.end();
+            self.window = window(self.first, seq);
+        }
+    }
+
+    fn end(&mut self) {
+        let from = self.found.len();
+        self.found.extend(self.lines.drain().map(|line| (self.window, line)));
+        self.found[from..].sort_unstable();
+        self.recent = ANY;
+    }
+
+    pub fn finish(mut self) -> Written {
+        self.end();
+        self.found
+    }
+}
+
+/// Where the window of a step begins.
+fn window(first: i64, seq: i64) -> i64 {
+    seq - (seq - first).rem_euclid(WINDOW)
+}
+
+/// Which windows may have written something.
+pub(super) struct WriteIndex(Written);
+
+impl WriteIndex {
+    /// None where it is not stored.
+    pub(super) fn read(connection: &Connection) -> Result<Option<WriteIndex>, ReplayError> {
+        let mut written = Written::new();
+        each(connection, include_str!("../../queries/report/prepared_lines.sql"), &[], |r| {
+            written.push((r.get(0)?, r.get(1)?));
+            Ok(())
+        })?;
+        written.sort_unstable();
+        Ok((!written.is_empty()).then_some(WriteIndex(written)))
+    }
+
+    /// The last step up to `to` that may have written one of these bytes of memory, as the end of its
+    /// window; None: none did.
+    pub(super) fn last<'a>(&self, to: i64, cells: impl Iterator<Item = &'a Cell>) -> Option<i64> {
+        let mut lines: Vec<u64> = cells.map(|cell| cell.address / LINE).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let mut rest = &self.0[..self.0.partition_point(|(begin, _)| *begin <= to)];
+        while let Some(&(begin, _)) = rest.last() {
+            let at = rest.partition_point(|(other, _)| *other < begin);
+            let own = &rest[at..];
+            let has = |line: &u64| own.binary_search_by_key(line, |(_, line)| *line).is_ok();
+            if has(&ANY) || lines.iter().any(has) {
+                return Some(to.min(begin.saturating_add(WINDOW - 1)));
+            }
+            rest = &rest[..at];
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::ProcessId;
+    use crate::replay::Space;
+
+    #[test]
+    fn windows_that_wrote() {
+        let mut finder = WriteFinder::new(10);
+        for (seq, address, bytes) in
+            [(10, 0, 4), (11, 60, 8), (WINDOW + 10, 640, 1), (WINDOW * 5, 0, 1)]
+        {
+            finder.write(seq, address, bytes);
+        }
+        let windows = [10, WINDOW + 10, WINDOW * 4 + 10];
+        let found = finder.finish();
+        assert_eq!(found, [(windows[0], 0), (windows[0], 1), (windows[1], 10), (windows[2], 0)]);
+        let index = WriteIndex(found);
+        let space = Space::Memory(ProcessId::FIRST);
+        let last = |to, address| index.last(to, [Cell { space, address }].iter());
+        assert_eq!(last(WINDOW * 5, 3), Some(WINDOW * 5));
+        assert_eq!(last(WINDOW * 9, 3), Some(WINDOW * 5 + 9));
+        assert_eq!(last(WINDOW * 4, 3), Some(WINDOW + 9));
+        assert_eq!(last(WINDOW * 4, 64), Some(WINDOW + 9));
+        assert_eq!(last(WINDOW * 4, 650), Some(WINDOW * 2 + 9));
+        assert_eq!(last(WINDOW * 4, 128), None);
+    }
+}
