@@ -3,7 +3,6 @@
 mod fields;
 
 use super::elf::ElfFile;
-use super::functions::demangle;
 use super::{Field, Inlined, Variable};
 use gimli::{
     AttributeValue, DebugInfoOffset, DwAt, DwLang, DwTag, EndianArcSlice, Reader, RunTimeEndian,
@@ -83,10 +82,8 @@ impl Debug {
             let (file, line) = frame.location.map_or((None, None), |l| (l.file, l.line));
             let file = file.map(str::to_owned);
             let at = |name| Inlined { name, file, line: line.filter(|&line| line > 0) };
-            found.extend(callee.take().map(at));
-            let named = |name: addr2line::FunctionName<R>| Some(demangle(&name.raw_name().ok()?));
-            let unnamed = || "(unnamed)".to_owned();
-            callee = Some(frame.function.and_then(named).unwrap_or_else(unnamed));
+            found.extend(callee.take().map(|callee| at(spelled(callee))));
+            callee = Some(frame.function);
         }
         found.reverse();
         found
@@ -125,6 +122,11 @@ impl Debug {
         }
         Some(variables)
     }
+}
+
+fn spelled(name: Option<addr2line::FunctionName<R>>) -> String {
+    let raw = name.as_ref().and_then(|name| name.raw_name().ok());
+    raw.map_or_else(|| "(unnamed)".to_owned(), |raw| raw.into_owned())
 }
 
 fn endian(file: &ElfFile) -> RunTimeEndian {

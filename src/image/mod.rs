@@ -100,7 +100,7 @@ pub struct Field {
 /// A call that the compiler replaced by the body of what it calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inlined {
-    /// The function that was inlined, demangled.
+    /// The function that was inlined, as the linker would name it ([`demangle`]).
     pub name: String,
     /// Where the call is written, if that is known.
     pub file: Option<String>,

@@ -2,7 +2,7 @@
 
 use super::dictionary::Files;
 use crate::id::{FunctionId, InlinedCallId, InstructionId};
-use crate::image::Inlined;
+use crate::image::{Inlined, demangle};
 use crate::store::StoreError;
 use crate::store::table::{Table, fill};
 use crate::store::tables::{InlinedCall, InlinedCalls, InlinedInstruction};
@@ -44,7 +44,7 @@ impl InlinedSites {
         for (inlined_call_id, InlinedSite { function, parent, call }) in &sites {
             table.push(InlinedCall {
                 inlined_call_id: *inlined_call_id,
-                name: &call.name,
+                name: &demangle(&call.name),
                 function_id: *function,
                 parent_inlined_call_id: *parent,
                 file_id: call.file.as_deref().map(|file| files.id(file)),
