@@ -36,18 +36,18 @@ impl Again {
     /// Whether these cells, with the bytes of each, at this place are one version by the writer that
     /// the operation met last, which no other live instance has read since `call` did; counts them
     /// then, and gives the version and how many of its bytes `call` had not read yet. `pair`: of that
-    /// writer.
+    /// writer; `touch` is told if another pair has counted the cells' addresses since.
     #[inline]
     pub fn read_again(
         &mut self,
         (cells, unit): (&mut [Cell], u64),
         (place, pair): (PlaceCode, PairIndex),
         (call, ended): (CallId, &CallSet),
+        touch: impl FnOnce(),
     ) -> Option<(Cell, u64)> {
         let (&first, rest) = cells.split_first()?;
         let known = first.actor == self.actor
             && first.actor != 0
-            && first.pair == pair
             && place == self.place
             && rest.iter().all(|c| *c == first)
             && self.times < MOST;
@@ -61,6 +61,10 @@ impl Again {
             }
             cells.iter_mut().for_each(|c| c.reader = call.get());
             unique = unit * cells.len() as u64;
+        }
+        if first.pair != pair {
+            cells.iter_mut().for_each(|c| c.pair = pair);
+            touch();
         }
         self.times += 1;
         self.unique += unique as u32;
@@ -76,8 +80,10 @@ impl Hints {
         cells: (&mut [Cell], u64),
         place: PlaceCode,
         reader: (CallId, &CallSet),
+        touch: impl FnOnce(PairIndex),
     ) -> Option<(Cell, u64)> {
-        self.again.read_again(cells, (place, self.edge.pair()), reader)
+        let pair = self.edge.pair();
+        self.again.read_again(cells, (place, pair), reader, || touch(pair))
     }
 
     /// The operation reads something else, of `size` bytes before: what was counted goes into the
@@ -121,6 +127,13 @@ impl Source {
     }
 }
 
+/// A pair of functions shares a register, the cells of which another one has counted since.
+#[inline(never)]
+fn share(cells: &mut [Cell], pair: PairIndex, (span, mark): (RegSpan, Mark), sums: &mut Sums) {
+    cells.iter_mut().for_each(|c| c.pair = pair);
+    sums.touch(pair, PlaceCode::REGISTER, mark, span.offset.into(), span.size.into());
+}
+
 /// The functions that a segment's register reads met: its own, and the last other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Met([Source; 2]);
@@ -132,7 +145,7 @@ impl Met {
 
     /// Whether the cells of a register are one version that one of both functions wrote and no other
     /// live instance has read since `call` did; counts them then.
-    #[inline]
+    #[inline(always)]
     pub fn read(
         &mut self,
         cells: &mut [Cell],
@@ -146,7 +159,11 @@ impl Met {
         let known = first.actor == source.actor
             && source.edge.pair != 0
             && source.times < MOST
-            && rest.iter().all(|c| *c == first);
+            && match rest {
+                [] => true,
+                [second] => *second == first,
+                rest => rest.iter().all(|c| *c == first),
+            };
         if !known {
             return false;
         }
@@ -159,9 +176,7 @@ impl Met {
             source.unique += size;
         }
         if first.pair != source.edge.pair {
-            cells.iter_mut().for_each(|c| c.pair = source.edge.pair);
-            let (pair, start) = (source.edge.pair, u64::from(span.offset));
-            sums.touch(pair, PlaceCode::REGISTER, mark, start, size);
+            share(cells, source.edge.pair, (span, mark), sums);
         }
         source.times += 1;
         source.bytes += size;

@@ -94,7 +94,7 @@ impl<O: Output> Data<O> {
             output,
             numbers: Numbers::default(),
             memory: Memory::new(sections, options.partial_writes()),
-            sums: Sums::new(options.actors()),
+            sums: Sums::new(options.actors(), options.mutation != Some(Mutation::Addresses)),
             hand_out: HandOut::default(),
             stubs: Stubs::default(),
             kept: Kept::default(),

@@ -2,6 +2,7 @@
 //! steps.
 
 use super::access::Extent;
+use super::again::Met;
 use super::copies::Copying;
 use super::data::{Data, Thread};
 use super::flows::FlowHint;
@@ -12,7 +13,7 @@ use super::origin::{Origin, Packed};
 use super::place::PlaceCode;
 use super::quick::QuickKind;
 use super::reads::Read;
-use super::recent::{OneRead, ReadSet};
+use super::recent::{OneRead, ReadSet, RegisterRead};
 use super::saves::{Load, Store};
 use super::segment::Segment;
 use super::shadow::{Cell, access, access_id};
@@ -69,7 +70,7 @@ impl<O: Output> Machine<O> {
             self.memory(t, segment, call, run);
             return self.write_registers(t, segment, call, run.seq);
         }
-        let Segment { operations, read_set, .. } = segment;
+        let Segment { operations, read_set, met, .. } = segment;
         for op in operations {
             let seq = run.seq + u64::from(op.step);
             match op.kind {
@@ -77,7 +78,7 @@ impl<O: Output> Machine<O> {
                 OperationKind::Write { .. } => self.write(t, op, call, seq),
                 OperationKind::Load { .. } => self.load(t, op, call, copies, run),
                 OperationKind::Store { .. } => {
-                    self.store(t, (op, &mut *read_set), call, copies, run)
+                    self.store(t, (op, &mut *read_set, &mut *met), call, copies, run)
                 }
             }
             if self.data.saves.has_met() {
@@ -91,7 +92,7 @@ impl<O: Output> Machine<O> {
     #[inline]
     fn memory(&mut self, t: usize, segment: &mut Segment, call: CallId, run: &RunValues) {
         let actor = segment.actor();
-        let Segment { operations, quick, read_set, function, .. } = segment;
+        let Segment { operations, quick, read_set, met, function, .. } = segment;
         let saved = |thread: &Thread| thread.calls.top().map_or(0, |top| top.payload.save_mask);
         let mut saves = saved(&self.threads[t]);
         for (op, quick) in operations.iter_mut().zip(quick) {
@@ -99,7 +100,8 @@ impl<O: Output> Machine<O> {
             let address = run.addresses[usize::from(quick.mem)];
             let done = match quick.kind {
                 QuickKind::Load | QuickKind::LoadRegister => {
-                    quick.load(&mut data.memory, address, (call, &data.ended), saves)
+                    let Data { memory, sums, ended, .. } = data;
+                    quick.load((memory, sums), address, (call, ended), saves)
                 }
                 QuickKind::Store => {
                     let new = Cell::written(quick.access(run.seq), call, actor);
@@ -115,13 +117,16 @@ impl<O: Output> Machine<O> {
                             || data.store_any(op, address, new)
                     }
                 }
+                QuickKind::Control => {
+                    quick.control(&mut data.memory, address) && !data.without(Mutation::ReturnLoads)
+                }
                 QuickKind::Other => false,
             };
             if !done {
                 quick.give(op);
                 match op.kind {
                     OperationKind::Load { .. } => self.load(t, op, call, false, run),
-                    _ => self.store(t, (op, &mut *read_set), call, false, run),
+                    _ => self.store(t, (op, &mut *read_set, &mut *met), call, false, run),
                 }
                 quick.take(op);
                 saves = saved(&self.threads[t]);
@@ -270,7 +275,7 @@ impl<O: Output> Machine<O> {
     fn store(
         &mut self,
         t: usize,
-        (op, read_set): (&mut Operation, &mut ReadSet),
+        (op, read_set, met): (&mut Operation, &mut ReadSet, &mut Met),
         call: CallId,
         copies: bool,
         run: &RunValues,
@@ -296,9 +301,14 @@ impl<O: Output> Machine<O> {
             } else if !OneRead::new(register)
                 .is_some_and(|read| data.read_recent(t, thread, &read, (function, read_set)))
             {
-                let access = access_id(seq, read);
-                let read = Read { call, access, actor, extent: Extent::Whole };
-                data.read_register(thread, register, read, &mut op.hints);
+                let extent = Extent::Whole;
+                if data.options.gives_instances() {
+                    let read = Read { call, access: access_id(seq, read), actor, extent };
+                    data.read_register(thread, register, read, &mut op.hints);
+                } else {
+                    let read = RegisterRead { span: register, extent };
+                    data.read_for_sums(thread, read, (call, actor), met);
+                }
             }
         }
         data.write_memory(page, (address, op.size.into()), new);

@@ -9,7 +9,7 @@ use super::calls::CallSet;
 use super::memory::{Here, Memory, PageIndex};
 use super::operation::{Operation, OperationKind};
 use super::shadow::{AccessId, Cell, access_id};
-use super::sums::{PairIndex, Sums};
+use super::sums::{Mark, PairIndex, Sums};
 use crate::id::CallId;
 
 /// The part of a memory operation that is needed each time.
@@ -37,6 +37,8 @@ pub enum QuickKind {
     Store,
     /// It may be a save, and reads the register that it stores.
     StoreRegister,
+    /// Of where a return goes to.
+    Control,
     /// Never quick.
     Other,
 }
@@ -57,6 +59,7 @@ impl Quick {
             (OperationKind::Load { control: false }, Some(_)) => QuickKind::LoadRegister,
             (OperationKind::Store { .. }, None) => QuickKind::Store,
             (OperationKind::Store { .. }, Some(_)) => QuickKind::StoreRegister,
+            (OperationKind::Load { control: true }, _) => QuickKind::Control,
             _ => QuickKind::Other,
         };
         let register = op.register.map_or(0, |register| mask(register).trailing_zeros() as u8);
@@ -103,7 +106,7 @@ impl Quick {
     #[inline(always)]
     pub fn load(
         &mut self,
-        memory: &mut Memory,
+        (memory, sums): (&mut Memory, &mut Sums),
         address: u64,
         (call, ended): (CallId, &CallSet),
         saved: u64,
@@ -114,8 +117,16 @@ impl Quick {
         let (size, pair) = (u64::from(self.size), self.pair);
         let Some(here) = self.look(memory, address) else { return false };
         let place = here.place;
+        let (mark, start) = (Mark::memory(address), here.offset.into());
         let Some((cells, unit)) = here.cells(size) else { return false };
-        self.again.read_again((cells, unit), (place, pair), (call, ended)).is_some()
+        let touch = || sums.touch(pair, place, mark, start, size);
+        self.again.read_again((cells, unit), (place, pair), (call, ended), touch).is_some()
+    }
+
+    /// A load of where a return goes to, which counts for nothing but `via`.
+    #[inline(always)]
+    pub fn control(&mut self, memory: &mut Memory, address: u64) -> bool {
+        self.look(memory, address).is_some()
     }
 
     /// A store that is no save.

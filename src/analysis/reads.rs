@@ -11,7 +11,7 @@ use super::part::Part;
 use super::place::PlaceCode;
 use super::recent::RegisterRead;
 use super::shadow::{AccessId, Cell, WORD, access};
-use super::sums::Mark;
+use super::sums::{Mark, PairIndex, Sums};
 use super::{Communication, Output};
 use crate::event::RegSpan;
 use crate::id::{ActorId, CallId};
@@ -42,6 +42,13 @@ struct Bytes {
     /// Offset in the page or register file.
     start: u64,
     len: u64,
+}
+
+impl Bytes {
+    /// A pair of functions shares them.
+    fn touch(&self, pair: PairIndex, sums: &mut Sums) {
+        sums.touch(pair, self.place, self.mark, self.start, self.len);
+    }
 }
 
 /// Cells and pools of bytes: of memory or of a thread.
@@ -79,7 +86,9 @@ impl<O: Output> Data<O> {
         if read.extent == Extent::Whole
             && let Some(cells) = thread.registers.aligned(span)
             && let Some(again) =
-                hints.read_again((cells, WORD), bytes.place, (read.call, &self.ended))
+                hints.read_again((cells, WORD), bytes.place, (read.call, &self.ended), |pair| {
+                    bytes.touch(pair, &mut self.sums)
+                })
         {
             self.read_again(thread, &bytes, &read, again, hints);
             return;
@@ -88,7 +97,7 @@ impl<O: Output> Data<O> {
     }
 
     /// A data read of register bytes of which only the function's sums are asked.
-    #[inline]
+    #[inline(always)]
     pub fn read_for_sums(
         &mut self,
         thread: &mut Thread,
@@ -96,10 +105,8 @@ impl<O: Output> Data<O> {
         (call, actor): (CallId, ActorId),
         met: &mut Met,
     ) {
-        let registers = &mut thread.registers;
-        if !registers.is_to_note(span)
-            && extent == Extent::Whole
-            && let Some(cells) = registers.aligned(span)
+        if extent == Extent::Whole
+            && let Some(cells) = thread.registers.quiet(span)
             && met.read(cells, span, (call, &self.ended, thread.mark), &mut self.sums)
         {
             return;
@@ -167,7 +174,9 @@ impl<O: Output> Data<O> {
         let (pools, words) = self.memory.shadow(page);
         if let Some((cells, unit)) = pools.whole(words, bytes.start, size)
             && let Some(again) =
-                hints.read_again((cells, unit), bytes.place, (read.call, &self.ended))
+                hints.read_again((cells, unit), bytes.place, (read.call, &self.ended), |pair| {
+                    bytes.touch(pair, &mut self.sums)
+                })
         {
             self.read_again(thread, &bytes, &read, again, hints);
             return;
@@ -235,7 +244,7 @@ impl<O: Output> Data<O> {
         read: &Read,
         hints: &mut Hints,
     ) -> bool {
-        let &Bytes { space, place, base, mark, start, len } = bytes;
+        let &Bytes { space, place, base, start, len, .. } = bytes;
         let (pools, words) = shadow!(self, thread, space);
         let Some((cells, unit)) = pools.whole(words, start, len) else { return false };
         let first = cells[0];
@@ -266,8 +275,8 @@ impl<O: Output> Data<O> {
             uncounted |= cell.pair != pair;
             cell.pair = pair;
         }
-        if uncounted && !self.without(Mutation::Addresses) {
-            self.sums.touch(pair, place, mark, start, len);
+        if uncounted {
+            bytes.touch(pair, &mut self.sums);
         }
         if others {
             unique += self.note_other_readers(thread, bytes, read.call);

@@ -11,6 +11,19 @@ use crate::id::{ActorId, CallId};
 /// Register bytes, a bit each: the first of the register file, which are the general registers.
 type Bytes = u128;
 
+/// The same in halves: most operations are on one register.
+type Halves = [u64; 2];
+
+#[inline(always)]
+fn join([low, high]: Halves) -> Bytes {
+    Bytes::from(low) | Bytes::from(high) << 64
+}
+
+#[inline(always)]
+fn halves(set: Bytes) -> Halves {
+    [set as u64, (set >> 64) as u64]
+}
+
 /// The bytes of a register; None if it lies further on.
 #[inline]
 fn bytes(span: RegSpan) -> Option<Bytes> {
@@ -24,19 +37,29 @@ fn inner(span: RegSpan) -> Bytes {
     bytes(span).unwrap_or(0) & !(1 << span.offset)
 }
 
-/// A register read of one whole access, as sets.
+/// A register read of one whole access, as sets of the bytes of one half.
 #[derive(Clone, Copy, Debug)]
 pub struct OneRead {
     span: RegSpan,
-    all: Bytes,
-    inner: Bytes,
+    half: u16,
+    all: u64,
+    inner: u64,
 }
 
 impl OneRead {
-    /// None if it lies too far on.
+    /// None if it lies too far on, or in both halves.
     #[inline]
     pub fn new(span: RegSpan) -> Option<OneRead> {
-        bytes(span).map(|all| OneRead { span, all, inner: inner(span) })
+        let half = span.offset / 64;
+        let all = bytes(span)? >> (64 * half);
+        let inner = inner(span) >> (64 * half);
+        let one = OneRead { span, half, all: all as u64, inner: inner as u64 };
+        (Bytes::from(one.all) == all).then_some(one)
+    }
+
+    #[inline]
+    fn half(&self) -> usize {
+        usize::from(self.half % 2)
     }
 
     #[inline]
@@ -72,11 +95,11 @@ pub struct RegisterWrite {
 /// What the instance on top has written, and its cells do not say yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recent {
-    written: Bytes,
+    written: Halves,
     /// Of these, what it has read since.
-    read: Bytes,
+    read: Halves,
     /// Bytes with which a version begins.
-    begins: Bytes,
+    begins: Halves,
 }
 
 /// What a segment reads of registers that is not its own, as sets: reads of one whole access each.
@@ -95,7 +118,7 @@ pub struct ReadSet {
     single_transfers: u64,
     unique: u64,
     /// What was counted as shared addresses, in the registers of the thread that ran last.
-    touched: Bytes,
+    touched: Halves,
     thread: usize,
 }
 
@@ -114,14 +137,14 @@ pub struct WriteSet {
 impl ReadSet {
     /// Takes the reads that it stands for to the front, and gives their number.
     pub fn take(&mut self, reads: &mut [RegisterRead]) -> usize {
-        let fits = |r: &RegisterRead| r.extent == Extent::Whole && bytes(r.span).is_some();
+        let fits = |r: &RegisterRead| r.extent == Extent::Whole && OneRead::new(r.span).is_some();
         // Stable: the parts of an access stay together.
         reads.sort_by_key(|r| !fits(r));
         let taken = reads.iter().take_while(|r| fits(r));
         self.each = taken.filter_map(|r| OneRead::new(r.span)).collect();
         for read in &self.each {
-            self.all |= read.all;
-            self.inner |= read.inner;
+            self.all |= bytes(read.span).unwrap_or(0);
+            self.inner |= inner(read.span);
             self.bytes += u64::from(read.span.size);
             self.transfers += 1;
         }
@@ -134,48 +157,54 @@ impl ReadSet {
         self.each[i]
     }
 
-    /// Notes that the instance on top has read these bytes.
-    #[inline]
-    fn note(&mut self, recent: &mut Recent, all: Bytes) {
-        let new = all & !recent.read;
-        if new != 0 {
-            self.unique += u64::from(new.count_ones());
-            recent.read |= all;
-        }
-    }
-
     /// Reads all of it, if all is recent and of one version each.
     #[inline]
     pub fn read_all(&mut self, recent: &mut Recent) -> bool {
-        if self.all & !recent.written | recent.begins & self.inner != 0 {
+        if self.all & !join(recent.written) | join(recent.begins) & self.inner != 0 {
             return false;
         }
-        self.note(recent, self.all);
+        let read = join(recent.read);
+        let new = self.all & !read;
+        if new != 0 {
+            self.unique += u64::from(new.count_ones());
+            recent.read = halves(read | new);
+        }
         self.hits += 1;
         true
     }
 
     /// Reads a register, if it is recent and of one version.
     #[inline]
-    pub fn read(&mut self, recent: &mut Recent, read: &OneRead) -> bool {
-        if read.all & !recent.written | recent.begins & read.inner != 0 {
+    pub fn read(&mut self, recent: &mut Recent, one: &OneRead) -> bool {
+        let half = one.half();
+        if one.all & !recent.written[half] | recent.begins[half] & one.inner != 0 {
             return false;
         }
-        self.note(recent, read.all);
-        self.single_bytes += u64::from(read.span.size);
+        let new = one.all & !recent.read[half];
+        if new != 0 {
+            self.unique += u64::from(new.count_ones());
+            recent.read[half] |= new;
+        }
+        self.single_bytes += u64::from(one.span.size);
         self.single_transfers += 1;
         true
     }
 
     /// Whether thread `t` is known to have shared these bytes with itself.
     #[inline]
-    pub fn is_touched(&mut self, t: usize, read: Option<&OneRead>) -> bool {
+    pub fn is_touched(&mut self, t: usize, one: Option<&OneRead>) -> bool {
         if t != self.thread {
-            (self.thread, self.touched) = (t, 0);
+            (self.thread, self.touched) = (t, [0; 2]);
         }
-        let new = read.map_or(self.all, |read| read.all) & !self.touched;
-        self.touched |= new;
-        new == 0
+        if let Some(one) = one {
+            let touched = &mut self.touched[one.half()];
+            let new = one.all & !*touched;
+            *touched |= new;
+            return new == 0;
+        }
+        let known = self.all & !join(self.touched) == 0;
+        self.touched = halves(join(self.touched) | self.all);
+        known
     }
 
     /// Bytes, unique bytes and transfers so far.
@@ -217,39 +246,40 @@ impl Recent {
     /// The instance on top has written some byte of it.
     #[inline]
     pub fn has(&self, span: RegSpan) -> bool {
-        bytes(span).is_some_and(|all| all & self.written != 0)
+        bytes(span).is_some_and(|all| all & join(self.written) != 0)
     }
 
     /// The instance on top has written some byte of what is read.
     #[inline]
-    pub fn has_some(&self, read: &OneRead) -> bool {
-        read.all & self.written != 0
+    pub fn has_some(&self, one: &OneRead) -> bool {
+        one.all & self.written[one.half()] != 0
     }
 
     /// The instance on top has written all of what is read.
     #[inline]
-    pub fn has_all(&self, read: &OneRead) -> bool {
-        read.all & !self.written == 0
+    pub fn has_all(&self, one: &OneRead) -> bool {
+        one.all & !self.written[one.half()] == 0
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.written == 0
+        self.written == [0; 2]
     }
 
     /// Writes all of a set, unless a version would have two parts then.
     #[inline]
     pub fn write_all(&mut self, set: &WriteSet) -> bool {
+        let [written, read, begins] = [self.written, self.read, self.begins].map(join);
         let parts = |span: &RegSpan| {
             let edges = 1 << span.offset | end(*span);
-            (edges & self.begins) == 0 && edges & !self.written == 0
+            (edges & begins) == 0 && edges & !written == 0
         };
         if set.narrow.iter().any(parts) {
             return false;
         }
-        self.written |= set.all;
-        self.read = self.read & !set.all | set.seen;
-        self.begins = self.begins & !set.inner | set.begins;
+        self.written = halves(written | set.all);
+        self.read = halves(read & !set.all | set.seen);
+        self.begins = halves(begins & !set.inner | set.begins);
         true
     }
 
@@ -261,22 +291,41 @@ impl Recent {
         (call, actor): (CallId, ActorId),
         versions: &mut u64,
     ) {
-        let mut left = std::mem::take(&mut self.written);
-        while left != 0 {
-            let start = left.trailing_zeros();
-            // To the end of what is written, of the version, or of what was read of it.
-            let from = |set: Bytes| set >> start;
-            let same_read =
-                if from(self.read) & 1 != 0 { !from(self.read) } else { from(self.read) };
-            let ends = !from(left) | from(self.begins) & !1 | same_read;
-            let len = ends.trailing_zeros().min(Bytes::BITS - start);
-            *versions += from(self.begins) as u64 & 1;
-            let span = RegSpan { offset: start as u16, size: len as u16 };
-            let reader = if from(self.read) & 1 != 0 { call.get() } else { 0 };
-            let write = RECENT_WRITE | *versions;
-            registers.write(span, Cell { reader, ..Cell::written(write, call, actor) });
-            left &= !bytes(span).unwrap_or(left);
+        let Recent { written, read, begins } = std::mem::take(self);
+        let cell = |is_read: bool, versions: &u64| {
+            let reader = if is_read { call.get() } else { 0 };
+            Cell { reader, ..Cell::written(RECENT_WRITE | *versions, call, actor) }
+        };
+        for half in 0..2 {
+            let (mut left, read, begins) = (written[half], read[half], begins[half]);
+            while left != 0 {
+                // A general register: mostly both halves are one version each, all of which the
+                // instance has read, or nothing.
+                let at = left.trailing_zeros() & !7;
+                let [all, read, begins] = [left, read, begins].map(|set| (set >> at) as u8);
+                left &= !(0xff << at);
+                let offset = 64 * half + at as usize;
+                if all == u8::MAX && begins & !0x11 == 0 && read == (read & 0x11) * 0x0f {
+                    *versions += u64::from(begins & 1);
+                    let low = cell(read & 1 != 0, versions);
+                    *versions += u64::from(begins >> 4);
+                    registers.write_words(offset, [low, cell(read & 0x10 != 0, versions)]);
+                    continue;
+                }
+                let mut bytes = all;
+                while bytes != 0 {
+                    // To the end of what is written, of the version, or of what was read of it.
+                    let start = bytes.trailing_zeros();
+                    let is_read = read >> start & 1 != 0;
+                    let same_read = if is_read { !(read >> start) } else { read >> start };
+                    let ends = !(bytes >> start) | (begins >> start) & !1 | same_read;
+                    let len = ends.trailing_zeros().min(u8::BITS - start);
+                    *versions += u64::from(begins >> start & 1);
+                    let span = RegSpan { offset: offset as u16 + start as u16, size: len as u16 };
+                    registers.write(span, cell(is_read, versions));
+                    bytes &= !((u8::MAX >> (u8::BITS - len)) << start);
+                }
+            }
         }
-        (self.read, self.begins) = (0, 0);
     }
 }

@@ -113,7 +113,7 @@ impl<O: Output> Data<O> {
             Some(cells) => (cells[0], of_one(cells)),
             None => (self.memory.byte(load.address), false),
         };
-        let index = *self.saves.by_store.get(&first.write).filter(|_| first.is_saved())?;
+        let index = self.saves.by_store.get(first.write).filter(|_| first.is_saved())?;
         let store = &self.saves.list[index as usize].store;
         let values_agree =
             load.value.is_none() || store.value.is_none() || load.value == store.value;
@@ -137,6 +137,11 @@ impl<O: Output> Data<O> {
         let mut same = true;
         registers.visit(piece.span, |_, _, _, c| same &= c.write == piece.cell.write);
         if same {
+            return;
+        }
+        if piece.readers.is_empty() && save.read_otherwise == 0 {
+            registers.write(piece.span, piece.cell);
+            registers.set_pending(piece.span, save.store.access);
             return;
         }
         // Bytes that the instance has read since the save apart from those that it has not.
@@ -300,7 +305,7 @@ impl<O: Output> Data<O> {
         for piece in &save.pieces {
             registers.end_pending(piece.span, store.access, piece.pending);
         }
-        self.saves.by_store.remove(&store.access);
+        self.saves.by_store.remove(store.access);
         if self.options.gives_instances()
             && let Some(at) = access(store.access)
         {

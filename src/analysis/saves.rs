@@ -9,7 +9,6 @@
 use super::shadow::{AccessId, Cell, Registers};
 use crate::event::RegSpan;
 use crate::id::{ActorId, CallId, Seq};
-use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// Bytes of a register as they were when saved.
@@ -93,12 +92,69 @@ impl Save {
     }
 }
 
+/// The live saves by their stores, in the order of these, which is that of time: a save mostly ends
+/// before those that began before it.
+#[derive(Default)]
+pub struct ByStore {
+    /// (store, save), [`ByStore::ENDED`] if it has ended.
+    list: Vec<(AccessId, u32)>,
+    ended: usize,
+}
+
+impl ByStore {
+    const ENDED: u32 = u32::MAX;
+    /// So many may have ended without leaving the list.
+    const SPARE: usize = 64;
+
+    #[inline]
+    pub fn get(&self, store: AccessId) -> Option<u32> {
+        self.place(store).ok().map(|place| self.list[place].1).filter(|&save| save != Self::ENDED)
+    }
+
+    #[inline]
+    fn place(&self, store: AccessId) -> Result<usize, usize> {
+        match self.list.last() {
+            Some(last) if last.0 == store => Ok(self.list.len() - 1),
+            Some(last) if last.0 > store => self.list.binary_search_by_key(&store, |live| live.0),
+            _ => Err(self.list.len()),
+        }
+    }
+
+    fn insert(&mut self, store: AccessId, save: u32) {
+        match self.place(store) {
+            Ok(place) => {
+                self.ended -= usize::from(self.list[place].1 == Self::ENDED);
+                self.list[place].1 = save;
+            }
+            Err(place) => self.list.insert(place, (store, save)),
+        }
+    }
+
+    pub fn remove(&mut self, store: AccessId) {
+        let Ok(place) = self.place(store) else { return };
+        self.ended +=
+            usize::from(std::mem::replace(&mut self.list[place].1, Self::ENDED) != Self::ENDED);
+        while self.list.pop_if(|(_, save)| *save == Self::ENDED).is_some() {
+            self.ended -= 1;
+        }
+        if self.ended > self.list.len() / 2 + Self::SPARE {
+            self.list.retain(|(_, save)| *save != Self::ENDED);
+            self.ended = 0;
+        }
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.list.len() - self.ended
+    }
+}
+
 /// The live saves.
 #[derive(Default)]
 pub struct Saves {
     pub(super) list: Vec<Save>,
     pub(super) free: Vec<u32>,
-    pub(super) by_store: FxHashMap<AccessId, u32>,
+    pub(super) by_store: ByStore,
     /// Those that the current access is the end of.
     met: VecDeque<(u32, Met)>,
     /// A store that no live save has made.
@@ -108,7 +164,7 @@ pub struct Saves {
 impl Saves {
     /// Something other than a restore read what `store` wrote.
     pub fn read(&mut self, store: AccessId) {
-        if let Some(&save) = self.by_store.get(&store) {
+        if let Some(save) = self.by_store.get(store) {
             self.met.push_back((save, Met::Read));
         }
     }
@@ -118,7 +174,7 @@ impl Saves {
         if store == self.other {
             return;
         }
-        let Some(&index) = self.by_store.get(&store) else {
+        let Some(index) = self.by_store.get(store) else {
             self.other = store;
             return;
         };
@@ -131,7 +187,7 @@ impl Saves {
 
     /// `bytes` of what `store` wrote, which may have been a save, stand elsewhere, too.
     pub fn copy(&mut self, store: AccessId, bytes: u64) {
-        if let Some(&index) = self.by_store.get(&store) {
+        if let Some(index) = self.by_store.get(store) {
             let save = &mut self.list[index as usize];
             save.left = save.left.saturating_add(bytes as u16);
         }
@@ -155,7 +211,7 @@ impl Saves {
     }
 
     fn is_live(&self, save: u32) -> bool {
-        self.by_store.get(&self.list[save as usize].store.access) == Some(&save)
+        self.by_store.get(self.list[save as usize].store.access) == Some(save)
     }
 
     /// The instance of a save.
@@ -199,7 +255,7 @@ impl Saves {
             // Saves of the same version, innermost instance first.
             while store != 0 {
                 if last.0 != store {
-                    let Some(&index) = self.by_store.get(&store) else { break };
+                    let Some(index) = self.by_store.get(store) else { break };
                     last = (store, index);
                 }
                 let save = &mut self.list[last.1 as usize];

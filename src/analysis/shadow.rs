@@ -545,10 +545,49 @@ impl Registers {
         }
     }
 
+    /// Makes both words of the general register at `offset` new versions, or parts of one.
+    #[inline(always)]
+    pub fn write_words(&mut self, offset: usize, [low, high]: [Cell; 2]) {
+        let word = offset / WORD as usize;
+        let bits = 3 << (word % 64);
+        let simple = |c: &Cell| c.actor != Cell::SPLIT && c.reader & Cell::MORE == 0;
+        match self.cells.get_mut(word..word + 2) {
+            Some([a, b]) if simple(a) && simple(b) => {
+                *a = Cell { pair: a.pair, ..low };
+                *b = Cell { pair: b.pair, ..high };
+                if self.pending_words[word / 64] & bits != 0 {
+                    self.pending[offset..offset + 2 * WORD as usize].fill(0);
+                    self.pending_words[word / 64] &= !bits;
+                }
+            }
+            _ => {
+                let span = |offset: usize| RegSpan { offset: offset as u16, size: WORD as u16 };
+                self.write(span(offset), low);
+                self.write(span(offset + WORD as usize), high);
+            }
+        }
+    }
+
     /// Whether a live save may be pending for any byte of a register.
     #[inline]
     fn is_pending(&self, span: RegSpan) -> bool {
         self.any_pending(span, |word| self.pending_words[word])
+    }
+
+    /// The cells of a register that consists of whole words, if no save is to know that the
+    /// instance on top has read it.
+    #[inline(always)]
+    pub fn quiet(&mut self, span: RegSpan) -> Option<&mut [Cell]> {
+        let (offset, size) = (usize::from(span.offset), usize::from(span.size));
+        let (word, len) = (offset / WORD as usize, size / WORD as usize);
+        let (group, shift) = (word / 64, word % 64);
+        // Words of one group, at least one.
+        if (offset | size) % WORD as usize != 0 || shift + len > 64 || len == 0 {
+            return None;
+        }
+        let mask = (u64::MAX >> (64 - len)) << shift;
+        let to_note = self.pending_words.get(group)? & !self.noted_words.get(group)? & mask;
+        if to_note != 0 { None } else { self.cells.get_mut(word..word + len) }
     }
 
     /// Whether a live save may be pending for any byte of a register, which is to know that the
@@ -590,6 +629,7 @@ impl Registers {
     }
 
     /// `store` saved the version of these bytes.
+    #[inline]
     pub fn set_pending(&mut self, span: RegSpan, store: AccessId) {
         self.pending[bytes(span)].fill(store);
         for w in words(span) {
