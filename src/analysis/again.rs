@@ -5,7 +5,7 @@ use super::calls::CallSet;
 use super::flows::FlowHint;
 use super::memory::PageIndex;
 use super::place::PlaceCode;
-use super::shadow::Cell;
+use super::shadow::{Cell, Readers};
 use super::sums::{EdgeHint, EdgeIndex, Mark, PairIndex, Sums};
 use crate::event::RegSpan;
 use crate::id::{CallId, FunctionId};
@@ -20,19 +20,31 @@ pub struct Hints {
 }
 
 /// What an operation read whole the last time, and how often since its sums were added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// [`Cell::actor`] of a step's ordinary write; 0 if it was anything else.
+    /// [`Cell::actor`] of a step's write that is no save, or of what nobody has written in a
+    /// section; [`Again::OTHER`] if it was anything else.
     actor: u32,
     place: PlaceCode,
     times: u32,
     unique: u32,
+    /// Versions read beyond one each time.
+    more: u32,
 }
 
 /// Times after which they are added up, so that nothing overflows.
 const MOST: u32 = 1 << 24;
 
+impl Default for Again {
+    fn default() -> Again {
+        Again { actor: Again::OTHER, place: PlaceCode::REGISTER, times: 0, unique: 0, more: 0 }
+    }
+}
+
 impl Again {
+    /// The actor of no cell.
+    const OTHER: u32 = Cell::SAVE;
+
     /// Whether these cells, with the bytes of each, at this place are one version by the writer that
     /// the operation met last, which no other live instance has read since `call` did; counts them
     /// then, and gives the version and how many of its bytes `call` had not read yet. `pair`: of that
@@ -47,7 +59,6 @@ impl Again {
     ) -> Option<(Cell, u64)> {
         let (&first, rest) = cells.split_first()?;
         let known = first.actor == self.actor
-            && first.actor != 0
             && place == self.place
             && rest.iter().all(|c| *c == first)
             && self.times < MOST;
@@ -72,6 +83,59 @@ impl Again {
     }
 }
 
+impl Again {
+    /// The same where only sums are asked: whether these cells are by the writer that the operation
+    /// met last, in as many versions as it may be, whoever has read them; counts them then.
+    #[inline(always)]
+    pub fn count_again(
+        &mut self,
+        (cells, unit, readers): (&mut [Cell], u64, &mut Readers),
+        address: u64,
+        (place, pair): (PlaceCode, PairIndex),
+        (call, ended): (CallId, &CallSet),
+        touch: impl FnOnce(),
+    ) -> bool {
+        let known =
+            place == self.place && cells.iter().all(|c| c.actor == self.actor) && self.times < MOST;
+        if !known {
+            return false;
+        }
+        let (mut unique, mut touched) = (0, true);
+        for (cell, key) in cells.iter_mut().zip((address..).step_by(unit as usize)) {
+            if cell.reader & !Cell::MORE != call.get() {
+                if cell.is_first_read(ended) {
+                    cell.reader = call.get();
+                    unique += unit as u32;
+                } else if readers.note(cell, key, call, &|c| !ended.contains(c)) {
+                    unique += unit as u32;
+                }
+            }
+            touched &= cell.pair == pair;
+            cell.pair = pair;
+        }
+        if !touched {
+            touch();
+        }
+        self.times += 1;
+        self.unique += unique;
+        self.more += versions(cells) - 1;
+        true
+    }
+}
+
+/// How many versions there are in some cells.
+#[inline(always)]
+fn versions(cells: &[Cell]) -> u32 {
+    let mut versions = 1;
+    for (i, pair) in cells.windows(2).enumerate() {
+        let [before, cell] = pair else { continue };
+        if cell.write != before.write && cells[..i].iter().all(|c| c.write != cell.write) {
+            versions += 1;
+        }
+    }
+    versions
+}
+
 impl Hints {
     /// See [`Again::read_again`].
     #[inline]
@@ -90,18 +154,21 @@ impl Hints {
     /// sums.
     #[inline]
     pub fn flush(&mut self, size: u64, sums: &mut Sums) {
-        let Again { times, unique, .. } = std::mem::take(&mut self.again);
+        let Again { times, unique, more, .. } = std::mem::take(&mut self.again);
         if times > 0 {
-            let times = u64::from(times);
-            sums.add(self.edge.last(), times * size, unique.into(), times);
+            let transfers = u64::from(times) + u64::from(more);
+            sums.add(self.edge.last(), u64::from(times) * size, unique.into(), transfers);
         }
     }
 
     /// The operation has read one version whole: `cell`, by the writer of its last edge.
     #[inline]
     pub fn read_first(&mut self, cell: &Cell, place: PlaceCode) {
-        let ordinary = cell.is_written() && cell.actor & (Cell::SLOT | Cell::SAVE) == 0;
-        let actor = if ordinary { cell.actor } else { 0 };
+        let actor_says_all = match cell.is_written() {
+            true => cell.call.is_step() && !cell.is_saved(),
+            false => !place.is_region(),
+        };
+        let actor = if actor_says_all { cell.actor } else { Again::OTHER };
         self.again = Again { actor, place, ..Again::default() };
     }
 }
@@ -186,7 +253,7 @@ impl Met {
     /// An operation with these hints has read something else.
     pub fn note(&mut self, hints: &Hints, sums: &mut Sums) {
         let Again { actor, .. } = hints.again;
-        if actor == 0 {
+        if actor == Again::OTHER {
             return;
         }
         let [own, other] = &mut self.0;

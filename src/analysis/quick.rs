@@ -117,10 +117,12 @@ impl Quick {
         let (size, pair) = (u64::from(self.size), self.pair);
         let Some(here) = self.look(memory, address) else { return false };
         let place = here.place;
-        let (mark, start) = (Mark::memory(address), here.offset.into());
-        let Some((cells, unit)) = here.cells(size) else { return false };
+        let (mark, start) = (Mark::memory(address), u64::from(here.offset));
+        let Some(cells) = here.pools.whole_and_readers(&mut here.words[..], start, size) else {
+            return false;
+        };
         let touch = || sums.touch(pair, place, mark, start, size);
-        self.again.read_again((cells, unit), (place, pair), (call, ended), touch).is_some()
+        self.again.count_again(cells, address, (place, pair), (call, ended), touch)
     }
 
     /// A load of where a return goes to, which counts for nothing but `via`.

@@ -326,6 +326,12 @@ impl<O: Output> Data<O> {
                 self.give(part, read, bytes.space);
             }
         }
+        if let [first, rest @ ..] = &parts[..]
+            && !many_writers(first, rest)
+            && read.extent == Extent::Whole
+        {
+            hints.read_first(&first.cell, bytes.place);
+        }
         if !self.without(Mutation::Exposure) {
             let saved = parts.iter().filter(|p| p.cell.is_saved());
             saved.for_each(|p| self.saves.read(p.cell.write));
@@ -434,6 +440,11 @@ impl<O: Output> Data<O> {
             self.output.communication(row);
         }
     }
+}
+
+/// Not all parts of a read are by one writer.
+fn many_writers(first: &Part, rest: &[Part]) -> bool {
+    rest.iter().any(|p| p.cell.actor != first.cell.actor || p.edge != first.edge)
 }
 
 /// On which side of the first stack pointer unwritten bytes lie; None if on both.

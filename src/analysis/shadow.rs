@@ -143,8 +143,8 @@ impl Cell {
     }
 }
 
-/// The live instances that have read a version before the last one that did, by the key of its byte
-/// or word.
+/// The live instances that have read a version before the last one that did, which may be among
+/// them, by the key of its byte or word.
 #[derive(Default)]
 pub struct Readers(FxHashMap<u64, Vec<u32>>);
 
@@ -182,10 +182,13 @@ impl Readers {
         let mut more = cell.reader & Cell::MORE;
         if more != 0 {
             let list = self.0.entry(key).or_default();
-            if list.binary_search(&call).is_ok() {
+            let known = list.binary_search(&call).is_ok();
+            add_reader(list, last, alive);
+            if known {
+                // It stays in the list, and is the last one as well: it most likely reads again.
+                cell.reader = call | more;
                 return false;
             }
-            add_reader(list, last, alive);
             if list.is_empty() {
                 self.0.remove(&key);
                 more = 0;
@@ -241,8 +244,9 @@ fn add_reader(list: &mut Vec<u32>, reader: u32, alive: &impl Fn(u32) -> bool) {
         list.retain(|&c| alive(c));
         list.reserve(list.len().max(4));
     }
-    let place = list.partition_point(|&c| c < reader);
-    list.insert(place, reader);
+    if let Err(place) = list.binary_search(&reader) {
+        list.insert(place, reader);
+    }
 }
 
 /// What a write of some bytes of a word does to the others.
@@ -312,16 +316,29 @@ impl Pools {
         start: u64,
         len: u64,
     ) -> Option<(&'a mut [Cell], u64)> {
+        self.whole_and_readers(words, start, len).map(|(cells, unit, _)| (cells, unit))
+    }
+
+    /// The same, with those who have read them.
+    #[inline(always)]
+    pub fn whole_and_readers<'a>(
+        &'a mut self,
+        words: &'a mut [Cell],
+        start: u64,
+        len: u64,
+    ) -> Option<(&'a mut [Cell], u64, &'a mut Readers)> {
         if start.is_multiple_of(WORD) && len.is_multiple_of(WORD) {
             let (from, to) = (start / WORD, (start + len) / WORD);
-            return words.get_mut(from as usize..to as usize).map(|words| (words, WORD));
+            let cells = words.get_mut(from as usize..to as usize)?;
+            return Some((cells, WORD, &mut self.readers));
         }
         let (word, byte) = (&words[(start / WORD) as usize], start % WORD);
         if word.actor != Cell::SPLIT {
             return None;
         }
         let bytes = &mut self.split[word.write as usize];
-        bytes.get_mut(byte as usize..(byte + len) as usize).map(|bytes| (bytes, 1))
+        let cells = bytes.get_mut(byte as usize..(byte + len) as usize)?;
+        Some((cells, 1, &mut self.readers))
     }
 
     /// Visits the cells of `[start, start + len)` (offsets in `words`, `base` is the key of offset
@@ -574,20 +591,32 @@ impl Registers {
         self.any_pending(span, |word| self.pending_words[word])
     }
 
-    /// The cells of a register that consists of whole words, if no save is to know that the
-    /// instance on top has read it.
+    /// The cells of a register of whole words, or of bytes of one word, if no save is to know that
+    /// the instance on top has read it.
     #[inline(always)]
     pub fn quiet(&mut self, span: RegSpan) -> Option<&mut [Cell]> {
-        let (offset, size) = (usize::from(span.offset), usize::from(span.size));
-        let (word, len) = (offset / WORD as usize, size / WORD as usize);
+        let (offset, size, word_size) =
+            (usize::from(span.offset), usize::from(span.size), WORD as usize);
+        let (word, len) = (offset / word_size, size / word_size);
         let (group, shift) = (word / 64, word % 64);
         // Words of one group, at least one.
-        if (offset | size) % WORD as usize != 0 || shift + len > 64 || len == 0 {
-            return None;
+        if !(offset | size).is_multiple_of(word_size) || shift + len > 64 || len == 0 {
+            return self.quiet_bytes(span);
         }
         let mask = (u64::MAX >> (64 - len)) << shift;
         let to_note = self.pending_words.get(group)? & !self.noted_words.get(group)? & mask;
         if to_note != 0 { None } else { self.cells.get_mut(word..word + len) }
+    }
+
+    #[inline(never)]
+    fn quiet_bytes(&mut self, span: RegSpan) -> Option<&mut [Cell]> {
+        let (word, byte) = (span.offset / WORD as u16, span.offset % WORD as u16);
+        if span.size == 0 || byte + span.size > WORD as u16 || self.is_to_note(span) {
+            return None;
+        }
+        let key = u64::from(word) * WORD;
+        let split = self.pools.split(self.cells.get_mut(usize::from(word))?, key);
+        self.pools.split[split].get_mut(byte.into()..(byte + span.size).into())
     }
 
     /// Whether a live save may be pending for any byte of a register, which is to know that the
