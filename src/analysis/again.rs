@@ -5,7 +5,7 @@ use super::calls::CallSet;
 use super::flows::FlowHint;
 use super::memory::PageIndex;
 use super::place::PlaceCode;
-use super::shadow::{Cell, Readers};
+use super::shadow::{Cell, Whole};
 use super::sums::{EdgeHint, EdgeIndex, Mark, PairIndex, Sums};
 use crate::event::RegSpan;
 use crate::id::{CallId, FunctionId};
@@ -45,51 +45,13 @@ impl Again {
     /// The actor of no cell.
     const OTHER: u32 = Cell::SAVE;
 
-    /// Whether these cells, with the bytes of each, at this place are one version by the writer that
-    /// the operation met last, which no other live instance has read since `call` did; counts them
-    /// then, and gives the version and how many of its bytes `call` had not read yet. `pair`: of that
-    /// writer; `touch` is told if another pair has counted the cells' addresses since.
-    #[inline]
+    /// Whether these cells at this place are by the writer that the operation met last, in as many
+    /// versions as it may be, whoever has read them; counts them then. `pair`: of that writer;
+    /// `touch` is told if another pair has counted the cells' addresses since.
+    #[inline(always)]
     pub fn read_again(
         &mut self,
-        (cells, unit): (&mut [Cell], u64),
-        (place, pair): (PlaceCode, PairIndex),
-        (call, ended): (CallId, &CallSet),
-        touch: impl FnOnce(),
-    ) -> Option<(Cell, u64)> {
-        let (&first, rest) = cells.split_first()?;
-        let known = first.actor == self.actor
-            && place == self.place
-            && rest.iter().all(|c| *c == first)
-            && self.times < MOST;
-        if !known {
-            return None;
-        }
-        let mut unique = 0;
-        if first.reader & !Cell::MORE != call.get() {
-            if !first.is_first_read(ended) {
-                return None;
-            }
-            cells.iter_mut().for_each(|c| c.reader = call.get());
-            unique = unit * cells.len() as u64;
-        }
-        if first.pair != pair {
-            cells.iter_mut().for_each(|c| c.pair = pair);
-            touch();
-        }
-        self.times += 1;
-        self.unique += unique as u32;
-        Some((first, unique))
-    }
-}
-
-impl Again {
-    /// The same where only sums are asked: whether these cells are by the writer that the operation
-    /// met last, in as many versions as it may be, whoever has read them; counts them then.
-    #[inline(always)]
-    pub fn count_again(
-        &mut self,
-        (cells, unit, readers): (&mut [Cell], u64, &mut Readers),
+        (cells, unit, readers): Whole,
         address: u64,
         (place, pair): (PlaceCode, PairIndex),
         (call, ended): (CallId, &CallSet),
@@ -137,17 +99,22 @@ fn versions(cells: &[Cell]) -> u32 {
 }
 
 impl Hints {
-    /// See [`Again::read_again`].
-    #[inline]
+    /// See [`Again::read_again`]; of one version, which it gives with the bytes of it that the call
+    /// had not read yet.
+    #[inline(always)]
     pub fn read_again(
         &mut self,
-        cells: (&mut [Cell], u64),
-        place: PlaceCode,
+        cells: Whole,
+        (address, place): (u64, PlaceCode),
         reader: (CallId, &CallSet),
         touch: impl FnOnce(PairIndex),
     ) -> Option<(Cell, u64)> {
-        let pair = self.edge.pair();
-        self.again.read_again(cells, (place, pair), reader, || touch(pair))
+        let first = *cells.0.first()?;
+        let one = cells.0.iter().all(|c| (c.write, c.actor) == (first.write, first.actor));
+        let (pair, before) = (self.edge.pair(), self.again.unique);
+        let known =
+            one && self.again.read_again(cells, address, (place, pair), reader, || touch(pair));
+        known.then(|| (first, u64::from(self.again.unique - before)))
     }
 
     /// The operation reads something else, of `size` bytes before: what was counted goes into the

@@ -8,7 +8,7 @@ use super::again::Again;
 use super::calls::CallSet;
 use super::memory::{Here, Memory, PageIndex};
 use super::operation::{Operation, OperationKind};
-use super::shadow::{AccessId, Cell, access_id};
+use super::shadow::{AccessId, Cell, Whole, access_id};
 use super::sums::{Mark, PairIndex, Sums};
 use crate::id::CallId;
 
@@ -118,11 +118,9 @@ impl Quick {
         let Some(here) = self.look(memory, address) else { return false };
         let place = here.place;
         let (mark, start) = (Mark::memory(address), u64::from(here.offset));
-        let Some(cells) = here.pools.whole_and_readers(&mut here.words[..], start, size) else {
-            return false;
-        };
+        let Some(cells) = here.cells(size) else { return false };
         let touch = || sums.touch(pair, place, mark, start, size);
-        self.again.count_again(cells, address, (place, pair), (call, ended), touch)
+        self.again.read_again(cells, address, (place, pair), (call, ended), touch)
     }
 
     /// A load of where a return goes to, which counts for nothing but `via`.
@@ -136,7 +134,7 @@ impl Quick {
     pub fn store(&mut self, memory: &mut Memory, address: u64, new: Cell, sums: &mut Sums) -> bool {
         let size = u64::from(self.size);
         let Some(here) = self.look(memory, address) else { return false };
-        let Some((cells, unit)) = here.cells(size) else { return false };
+        let Some((cells, unit, _)) = here.cells(size) else { return false };
         if cells.iter().any(|cell| !cell.is_plain()) {
             return false;
         }
@@ -151,10 +149,9 @@ impl Quick {
 }
 
 impl<'a> Here<'a> {
-    /// The cells of an access that begins here, if one version may be there without splitting; with
-    /// the bytes of each.
+    /// The cells of an access that begins here, if it needs no splitting.
     #[inline(always)]
-    fn cells(self, size: u64) -> Option<(&'a mut [Cell], u64)> {
+    fn cells(self, size: u64) -> Option<Whole<'a>> {
         self.pools.whole(&mut self.words[..], self.offset.into(), size)
     }
 }

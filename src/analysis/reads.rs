@@ -10,7 +10,7 @@ use super::origin::{Packed, StackSide};
 use super::part::Part;
 use super::place::PlaceCode;
 use super::recent::RegisterRead;
-use super::shadow::{AccessId, Cell, WORD, access};
+use super::shadow::{AccessId, Cell, access};
 use super::sums::{Mark, PairIndex, Sums};
 use super::{Communication, Output};
 use crate::event::RegSpan;
@@ -83,17 +83,28 @@ impl<O: Output> Data<O> {
             start: u64::from(span.offset),
             len: u64::from(span.size),
         };
-        if read.extent == Extent::Whole
-            && let Some(cells) = thread.registers.aligned(span)
-            && let Some(again) =
-                hints.read_again((cells, WORD), bytes.place, (read.call, &self.ended), |pair| {
-                    bytes.touch(pair, &mut self.sums)
-                })
+        match read.extent {
+            Extent::Whole => self.read_whole(thread, &bytes, &read, hints),
+            _ => self.read_other(thread, &bytes, &read, hints),
+        }
+    }
+
+    /// A read of one whole access, mostly of what the operation read before.
+    #[inline(always)]
+    fn read_whole(&mut self, thread: &mut Thread, bytes: &Bytes, read: &Read, hints: &mut Hints) {
+        let (pools, words) = shadow!(self, thread, bytes.space);
+        if let Some(cells) = pools.whole(words, bytes.start, bytes.len)
+            && let Some(again) = hints.read_again(
+                cells,
+                (bytes.base + bytes.start, bytes.place),
+                (read.call, &self.ended),
+                |pair| bytes.touch(pair, &mut self.sums),
+            )
         {
-            self.read_again(thread, &bytes, &read, again, hints);
+            self.read_again(thread, bytes, read, again, hints);
             return;
         }
-        self.read_other(thread, &bytes, &read, hints);
+        self.read_other(thread, bytes, read, hints);
     }
 
     /// A data read of register bytes of which only the function's sums are asked.
@@ -171,17 +182,7 @@ impl<O: Output> Data<O> {
             return;
         }
         let bytes = self.bytes(page, address, size);
-        let (pools, words) = self.memory.shadow(page);
-        if let Some((cells, unit)) = pools.whole(words, bytes.start, size)
-            && let Some(again) =
-                hints.read_again((cells, unit), bytes.place, (read.call, &self.ended), |pair| {
-                    bytes.touch(pair, &mut self.sums)
-                })
-        {
-            self.read_again(thread, &bytes, &read, again, hints);
-            return;
-        }
-        self.read_other(thread, &bytes, &read, hints);
+        self.read_whole(thread, &bytes, &read, hints);
     }
 
     #[inline]
@@ -246,7 +247,7 @@ impl<O: Output> Data<O> {
     ) -> bool {
         let &Bytes { space, place, base, start, len, .. } = bytes;
         let (pools, words) = shadow!(self, thread, space);
-        let Some((cells, unit)) = pools.whole(words, start, len) else { return false };
+        let Some((cells, unit, _)) = pools.whole(words, start, len) else { return false };
         let first = cells[0];
         // A split word has all bits of `actor` set.
         if first.actor & Cell::SAVE != 0

@@ -258,6 +258,9 @@ pub enum PartialWrites {
     Take,
 }
 
+/// Cells of one access, the bytes of each, and where their readers are.
+pub type Whole<'a> = (&'a mut [Cell], u64, &'a mut Readers);
+
 /// Split words and readers: of all pages of memory, or of a thread's registers.
 #[derive(Default)]
 pub struct Pools {
@@ -307,26 +310,15 @@ impl Pools {
         }
     }
 
-    /// The cells of `[start, start + len)` if one version may be read there without splitting:
-    /// whole words, or bytes of a split word; with the bytes of each.
+    /// The cells of `[start, start + len)` if they may be read there without splitting: whole
+    /// words, or bytes of a split word.
     #[inline(always)]
     pub fn whole<'a>(
         &'a mut self,
         words: &'a mut [Cell],
         start: u64,
         len: u64,
-    ) -> Option<(&'a mut [Cell], u64)> {
-        self.whole_and_readers(words, start, len).map(|(cells, unit, _)| (cells, unit))
-    }
-
-    /// The same, with those who have read them.
-    #[inline(always)]
-    pub fn whole_and_readers<'a>(
-        &'a mut self,
-        words: &'a mut [Cell],
-        start: u64,
-        len: u64,
-    ) -> Option<(&'a mut [Cell], u64, &'a mut Readers)> {
+    ) -> Option<Whole<'a>> {
         if start.is_multiple_of(WORD) && len.is_multiple_of(WORD) {
             let (from, to) = (start / WORD, (start + len) / WORD);
             let cells = words.get_mut(from as usize..to as usize)?;
