@@ -32,8 +32,8 @@ pub struct Again {
     more: u32,
 }
 
-/// Times after which they are added up, so that nothing overflows.
-const MOST: u32 = 1 << 24;
+/// Times after which they are added up, so that nothing overflows: an access has at most a page.
+const MOST: u32 = 1 << 19;
 
 impl Default for Again {
     fn default() -> Again {

@@ -303,3 +303,37 @@ pub(super) fn note_piece_reader(pieces: &mut Vec<Piece>, mine: &Piece, call: u32
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Whatever ends first: it finds what a map of the live ones has.
+    #[test]
+    fn by_store_has_what_is_live() {
+        let (mut saves, mut model) = (ByStore::default(), BTreeMap::new());
+        let mut random = 1u64;
+        for store in 1..5000 {
+            saves.insert(store, store as u32);
+            model.insert(store, store as u32);
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            // Mostly the newest ends, now and then any.
+            let ends = match (random >> 40) % 4 {
+                0 => None,
+                1 => model.keys().copied().nth((random >> 50) as usize % model.len()),
+                _ => model.keys().copied().last(),
+            };
+            if let Some(ended) = ends {
+                model.remove(&ended);
+                saves.remove(ended);
+            }
+            saves.remove(ends.unwrap_or(store + 1));
+            assert_eq!(saves.len(), model.len());
+            assert!(saves.list.len() <= 2 * saves.len() + 2 * ByStore::SPARE + 2);
+        }
+        for store in 0..5001 {
+            assert_eq!(saves.get(store), model.get(&store).copied());
+        }
+    }
+}
