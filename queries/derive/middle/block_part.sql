@@ -35,3 +35,4 @@ CREATE TEMP TABLE last_part (
     call_slot UBIGINT, return_slot UBIGINT, sp UBIGINT, linked BOOLEAN, steps BIGINT);
 -- Frames that ended before the return that would match them came: none known yet.
 CREATE TEMP TABLE death (start_seq BIGINT, end_seq BIGINT);
+CREATE TEMP TABLE one_by_one (thread_id INTEGER);

@@ -2,7 +2,7 @@
 -- frame's end has cut off before are dead: what was matched with them is matched anew without them.
 -- reads: transfer, death
 -- start_seq, end_seq, thread_id
--- while: SELECT count(*) FROM cut_off
+-- while: SELECT (SELECT count(*) FROM cut_off) + (SELECT count(*) FROM unfounded)
 CREATE OR REPLACE TEMP TABLE frame_match AS
 WITH RECURSIVE bracket AS (
     SELECT seq, thread_id, token, slot, seq AS start_seq, CASE kind WHEN 'call' THEN 1 ELSE -1 END AS change
@@ -65,6 +65,14 @@ signal AS (
 SELECT start_seq, end_seq, thread_id FROM returned
 UNION ALL
 SELECT ends, seq, thread_id FROM signal WHERE ends IS NOT NULL;
+-- A death whose cause is no match any more was none. In its thread all from there on are found anew and one after the other, where each
+-- is final, as all before it are.
+CREATE OR REPLACE TEMP TABLE unfounded AS
+SELECT t.thread_id, min(d.end_seq) AS end_seq
+FROM (FROM death d ANTI JOIN frame_match m ON m.end_seq = d.end_seq AND m.start_seq < d.start_seq) d JOIN transfer t ON t.seq = d.start_seq
+GROUP BY ALL;
+DELETE FROM death d USING transfer t, unfounded u WHERE t.seq = d.start_seq AND u.thread_id = t.thread_id AND d.end_seq >= u.end_seq;
+INSERT INTO one_by_one SELECT thread_id FROM unfounded;
 -- Matches are brackets; where they do not nest, one frame ended while another one above it was still to return.
 CREATE OR REPLACE TEMP TABLE cut_off AS
 WITH bracket AS (
@@ -76,9 +84,14 @@ uneven AS (
     SELECT thread_id, start_seq
     FROM leveled GROUP BY ALL HAVING max(level) FILTER (change = 1) - 1 <> max(level) FILTER (change = -1)),
 crossed AS (
-    SELECT u.start_seq, m.end_seq, m.start_seq AS by_seq
+    SELECT u.thread_id, u.start_seq, m.end_seq, m.start_seq AS by_seq
     FROM (FROM frame_match SEMI JOIN uneven USING (thread_id)) u
     JOIN frame_match m ON m.thread_id = u.thread_id AND m.start_seq < u.start_seq AND m.end_seq > u.start_seq AND m.end_seq < u.end_seq)
 SELECT start_seq, min(end_seq) AS end_seq FROM crossed
-WHERE by_seq NOT IN (SELECT start_seq FROM crossed) GROUP BY start_seq;
+WHERE by_seq NOT IN (SELECT start_seq FROM crossed) AND thread_id NOT IN (SELECT thread_id FROM one_by_one) GROUP BY start_seq
+UNION ALL
+SELECT start_seq, end_seq FROM crossed
+WHERE thread_id IN (SELECT thread_id FROM one_by_one) AND thread_id NOT IN (SELECT thread_id FROM unfounded)
+QUALIFY end_seq = min(end_seq) OVER (PARTITION BY thread_id);
+DELETE FROM death WHERE start_seq IN (SELECT start_seq FROM cut_off);
 INSERT INTO death FROM cut_off;
