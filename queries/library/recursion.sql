@@ -3,9 +3,16 @@
 -- needs: instance
 -- param rows count = 20: rows at most, 0 for all
 -- none: no function calls itself
-WITH change AS (
-    SELECT function_id, thread_id, call_seq AS seq, 1 AS more, call_id FROM function_call WHERE call_seq IS NOT NULL
-    UNION ALL SELECT function_id, thread_id, return_seq + 1, -1, NULL FROM function_call WHERE call_seq IS NOT NULL AND return_seq IS NOT NULL),
+WITH candidate AS (
+    -- The steps of all calls of a function are more than those of its outermost ones: a few rows, where calls are millions.
+    SELECT p.function_id
+    FROM function_profile p
+    LEFT JOIN (SELECT callee_function_id AS function_id, sum(steps) AS steps FROM call_edge GROUP BY ALL) e USING (function_id)
+    WHERE e.steps IS NULL OR p.steps_total IS NULL OR e.steps > p.steps_total),
+called AS (FROM function_call SEMI JOIN candidate USING (function_id) WHERE call_seq IS NOT NULL),
+change AS (
+    SELECT function_id, thread_id, call_seq AS seq, 1 AS more, call_id FROM called
+    UNION ALL SELECT function_id, thread_id, return_seq + 1, -1, NULL FROM called WHERE return_seq IS NOT NULL),
 open AS (
     -- Of the calls of a function in a thread, those that have begun and not ended. What ends comes before what begins at its step.
     SELECT function_id, call_id,
