@@ -353,8 +353,7 @@ fn report_queries_agree() {
             }
         }
     }
-    let rare =
-        ["html_call_time", "export_timed_calls", "export_call_edges", "fields", "inlined_calls"];
+    let rare = ["html_call_time", "export_timed_calls", "export_call_edges"];
     let never: Vec<&str> = seen
         .into_iter()
         .filter(|(name, rows)| *rows == 0 && !rare.contains(name))
