@@ -12,14 +12,15 @@ WITH entry AS (
 site AS (
     SELECT p.node, g.function_id, g.calls, g.steps
     FROM (SELECT call_instruction_id, function_id, count(*) AS calls, sum(steps_total) AS steps
-          FROM function_call WHERE parent_call_id IS NOT NULL AND call_instruction_id IS NOT NULL GROUP BY ALL) g
+          FROM function_call WHERE parent_call_id IS NOT NULL AND call_instruction_id IS NOT NULL
+          GROUP BY call_instruction_id, function_id) g
     JOIN part p ON p.instruction_id = g.call_instruction_id),
 other AS (
     SELECT parent.function_id AS caller_function_id, c.function_id, count(*) AS calls, sum(c.steps_total) AS steps
     FROM (SELECT parent_call_id, function_id, steps_total FROM function_call
           WHERE parent_call_id IS NOT NULL
             AND (call_instruction_id IS NULL OR call_instruction_id NOT IN (SELECT instruction_id FROM part))) c
-    JOIN function_call parent ON parent.call_id = c.parent_call_id GROUP BY ALL),
+    JOIN function_call parent ON parent.call_id = c.parent_call_id GROUP BY parent.function_id, c.function_id),
 called AS (
     SELECT node, NULL AS caller_function_id, function_id, calls, steps FROM site
     UNION ALL
