@@ -14,8 +14,8 @@ const WINDOW: i64 = 1 << 16;
 const LINE: u64 = 64;
 /// In a window that has it, any line may have been written: no address is in it.
 const ANY: u64 = u64::MAX;
-/// What happens to more lines than that beside the steps is any.
-const MOST_OUTSIDE: u64 = 1 << 12;
+/// What is written of more lines than that is any.
+const MOST: u64 = 1 << 12;
 
 /// Begins of windows and lines, in order.
 pub type Written = Vec<(i64, u64)>;
@@ -43,8 +43,15 @@ impl WriteFinder {
         }
         self.go_to(seq);
         self.recent = last;
-        self.lines.insert(line);
-        self.lines.insert(last);
+        self.add(line, last);
+    }
+
+    fn add(&mut self, line: u64, last: u64) {
+        if last - line > MOST {
+            self.lines.insert(ANY);
+        } else {
+            self.lines.extend(line..=last);
+        }
     }
 
     /// What happens to memory behind a step.
@@ -57,10 +64,10 @@ impl WriteFinder {
             Change::Gap => ANY,
             Change::Write(_) | Change::New => outside.address,
         };
-        if outside.change == Change::Gap || bytes / LINE > MOST_OUTSIDE {
+        if outside.change == Change::Gap {
             self.lines.insert(ANY);
         } else {
-            self.lines.extend(first / LINE..=first.saturating_add(bytes) / LINE);
+            self.add(first / LINE, first.saturating_add(bytes) / LINE);
         }
     }
 
@@ -133,13 +140,20 @@ mod tests {
     #[test]
     fn windows_that_wrote() {
         let mut finder = WriteFinder::new(10);
-        for (seq, address, bytes) in
-            [(10, 0, 4), (11, 60, 8), (WINDOW + 10, 640, 1), (WINDOW * 5, 0, 1)]
-        {
+        for (seq, address, bytes) in [
+            (10, 0, 4),
+            (11, 60, 8),
+            (WINDOW + 10, 640, 1),
+            (WINDOW * 5, 0, 1),
+            (WINDOW * 10, 6400, 512),
+        ] {
             finder.write(seq, address, bytes);
         }
         let windows = [10, WINDOW + 10, WINDOW * 4 + 10];
-        let found = finder.finish();
+        let mut found = finder.finish();
+        // A state of the processor is saved in one access of many lines.
+        let wide = found.split_off(4);
+        assert_eq!(wide, (100..108).map(|line| (WINDOW * 9 + 10, line)).collect::<Written>());
         assert_eq!(found, [(windows[0], 0), (windows[0], 1), (windows[1], 10), (windows[2], 0)]);
         let index = WriteIndex(found);
         let space = Space::Memory(ProcessId::FIRST);
