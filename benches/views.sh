@@ -26,7 +26,6 @@ views=(
     "instances of a function|instances FUNCTION"
     "matrix|matrix"
     "plan|plan"
-    "objects|objects"
     "report|report -o $work/out.html"
     "callgrind's format|export --to callgrind -o $work/out.callgrind"
     "folded stacks|export --to folded -o $work/out.folded"
