@@ -41,8 +41,15 @@ pub enum Event {
     SignalEnded {
         thread: u32,
     },
+    /// Behind the steps of the call that gave it.
     Allocation(Allocation),
+    /// Before the steps of the call that takes it back.
     Free {
+        thread: u32,
+        address: u64,
+    },
+    /// The same of a call that gives another one for it: the thread's next allocation.
+    Reallocation {
         thread: u32,
         address: u64,
     },
@@ -100,7 +107,7 @@ pub struct ImageMap {
     pub path: Option<Box<str>>,
 }
 
-/// Memory that the program asked its allocator for.
+/// Memory that the program asked its allocator for; at address 0 it got none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
     pub thread: u32,
@@ -123,6 +130,7 @@ pub trait EventSink {
     fn signal_ended(&mut self, _thread: u32) {}
     fn allocation(&mut self, _: &Allocation) {}
     fn free(&mut self, _thread: u32, _address: u64) {}
+    fn reallocation(&mut self, _thread: u32, _address: u64) {}
     fn marker(&mut self, _thread: u32, _text: &str) {}
 }
 
@@ -142,6 +150,7 @@ impl Event {
             | Event::SignalDelivered { thread, .. }
             | Event::SignalEnded { thread }
             | Event::Free { thread, .. }
+            | Event::Reallocation { thread, .. }
             | Event::Marker { thread, .. } => change(thread),
             Event::ProcessStart | Event::Process(_) | Event::Gap => {}
             Event::ImageMap(_) | Event::ImageUnmap { .. } | Event::MemoryMove { .. } => {}
@@ -164,6 +173,7 @@ impl Event {
             Event::SignalEnded { thread } => sink.signal_ended(*thread),
             Event::Allocation(allocation) => sink.allocation(allocation),
             Event::Free { thread, address } => sink.free(*thread, *address),
+            Event::Reallocation { thread, address } => sink.reallocation(*thread, *address),
             Event::Marker { thread, text } => sink.marker(*thread, text),
         }
     }

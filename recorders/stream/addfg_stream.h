@@ -46,7 +46,10 @@ enum {
     ADDFG_PROTECT = 16,
     ADDFG_MOVE = 17,
     ADDFG_EXEC = 18,
-    ADDFG_GAP = 19
+    ADDFG_GAP = 19,
+    ADDFG_ALLOCATE = 20,
+    ADDFG_FREE = 21,
+    ADDFG_REALLOCATE = 22
 };
 
 /* How an access gets its address. */

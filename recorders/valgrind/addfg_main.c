@@ -56,6 +56,7 @@ static Bool first_block = True;
 #include "check.h"
 #include "events.h"
 #include "part.h"
+#include "allocations.h"
 
 /* ---- instrumentation ---- */
 
@@ -371,6 +372,7 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
         for (Int i = 0; i < in->stmts_used; i++) add(&m, in->stmts[i]);
         return m.out;
     }
+    asked_here(m.out, layout, closure->nraddr);
     m.word = guest;
     m.end = archinfo->endness == VexEndnessBE ? Iend_BE : Iend_LE;
     m.sums = VG_(calloc)("addfg.sums", in->tyenv->types_used + 1, sizeof *m.sums);
@@ -400,6 +402,7 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
     }
     if (m.instructions) {
         may_leave(&m);
+        if (in->jumpkind == Ijk_Ret) given_here(m.out, layout, m.end);
         UInt number = addfg_block(&stream, m.instructions, m.address, m.sizes, m.bytes, m.accesses, m.access);
         GROW(blocks, block_count, block_room);
         Block *b = blocks + block_count++;
@@ -436,6 +439,8 @@ static Bool option(const HChar *arg)
     if (VG_INT_CLO(arg, "--stream-fd", given_fd)) return True;
     if (VG_STR_CLO(arg, "--stream-each", each_name)) return True;
     if (VG_BOOL_CLO(arg, "--check", checking)) return True;
+    const HChar *allocator;
+    if (VG_STR_CLO(arg, "--allocator", allocator)) return allocator_option(allocator);
     return part_option(arg);
 }
 
@@ -444,6 +449,7 @@ static void usage(void)
     VG_(printf)("    --stream=FILE    where the recording goes [addfg.stream]\n");
     VG_(printf)("    --stream-fd=N    an open descriptor for it, which the program does not have\n");
     VG_(printf)("    --stream-each=PATH  with --trace-children=yes: a stream for each process, PATH.1 and so on\n");
+    VG_(printf)("    --allocator=NAME=FUNCTION  NAME is another malloc, free or the like\n");
     VG_(printf)("    --check=yes      says where memory changed without the stream saying so; slow\n");
     VG_(printf)("    --from=FUNCTION  record from its first call\n");
     VG_(printf)("    --until=FUNCTION record until its first call in the part returns\n");

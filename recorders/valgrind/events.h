@@ -111,6 +111,13 @@ static void event(UInt kind, UInt n, const ULong *numbers, const HChar *text)
 #define EVENT_TEXT(kind, text, ...) do { const ULong numbers_[] = { __VA_ARGS__ }; \
     event(kind, sizeof numbers_ / sizeof *numbers_, numbers_, text); } while (0)
 
+/* Allocation functions that threads are in (allocations.h). */
+static void asks(ThreadId tid);
+static void asks_nothing(ThreadId tid);
+static void forget_asked(void);
+static void handler_begins(ThreadId tid);
+static void handler_ends(ThreadId tid);
+
 /* ---- threads: Valgrind's numbers are used again, the stream's are not ---- */
 
 static UInt *thread_of;
@@ -138,6 +145,7 @@ static void start_client_code(ThreadId tid, ULong dispatched)
     UInt now = thread(tid);
     if (now == current || !recording || !in_part) return;
     current = now;
+    asks(tid);
     EVENT(ADDFG_THREAD, now);
     if (first_block) {
         first_block = False;
@@ -151,6 +159,7 @@ static void pre_thread_create(ThreadId parent, ThreadId child)
     EVENT(ADDFG_THREAD_START, thread(child), parent ? thread(parent) : 0);
     cleared_by[child] = clears;
     clears = 0;
+    asks_nothing(child);
 }
 
 static void pre_thread_exit(ThreadId tid)
@@ -192,11 +201,13 @@ static void partial(ThreadId tid)
 static void pre_deliver_signal(ThreadId tid, Int signal, Bool alt_stack)
 {
     partial(tid);
+    handler_begins(tid);
     EVENT(ADDFG_SIGNAL, signal);
 }
 
 static void post_deliver_signal(ThreadId tid, Int signal)
 {
+    handler_ends(tid);
     EVENT(ADDFG_SIGNAL_END, signal);
 }
 
@@ -463,6 +474,7 @@ static void forked(ThreadId tid)
     stream_fd = VG_(safe_fd)(fd);
     for (UInt i = 0; i < thread_room; i++) thread_of[i] = 0;
     threads = current = 0;
+    forget_asked();
     first_block = True;
     addfg_fork(&stream, &known);
     new_process();

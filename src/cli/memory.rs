@@ -191,7 +191,7 @@ fn text(t: &str) -> Value {
 
 /// Function and line of the call that asked for an allocation.
 fn place(heap: &Heap, site: Site) -> [Value; 2] {
-    heap.place(site).map_or([Value::Null, Value::Null], |(f, line)| [text(f), text(line)])
+    heap.sites.place(site).map_or([Value::Null, Value::Null], |(f, line)| [text(f), text(line)])
 }
 
 fn allocations(db: &duckdb::Connection, args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
@@ -218,7 +218,7 @@ fn allocations(db: &duckdb::Connection, args: &Args, out: &mut dyn Write) -> any
             say!("addfg: {limit} of {rows} rows; --limit 0 lists all");
         }
     }
-    if found.calls == 0 {
+    if found.calls == 0 && found.count == 0 {
         say!(
             "addfg: no call of malloc, operator new or the like is in this run; names come from the symbols of --elf FILE, and --allocator \
              tells of others"
@@ -263,7 +263,7 @@ fn write_each(heap: &Heap, report: &mut RowWriter) -> anyhow::Result<()> {
             Value::UBigInt(a.number),
             Value::Text(format!("{:#x}", a.address)),
             Value::UBigInt(a.bytes),
-            text(heap.allocator(a.site)),
+            text(heap.sites.allocator(&heap.found, a.site)),
         ];
         let figures = [
             Value::BigInt(a.allocated),
@@ -312,7 +312,7 @@ fn write_sites(heap: &Heap, limit: usize, report: &mut RowWriter) -> anyhow::Res
             (sum.bytes > 0).then(|| format!("{:.1} %", 100.0 * unread as f64 / sum.bytes as f64));
         let steps = sum.steps / i64::try_from(sum.count.max(1))?;
         let figures = [
-            text(heap.allocator(*site)),
+            text(heap.sites.allocator(&heap.found, *site)),
             Value::UBigInt(sum.count),
             Value::UBigInt(sum.bytes),
             Value::UBigInt(sum.peak),

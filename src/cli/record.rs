@@ -1,4 +1,5 @@
 use super::build::{How, say_problems};
+use super::options::{self, OwnAllocator};
 use super::prepare;
 use super::say::say;
 use super::signals;
@@ -39,9 +40,13 @@ pub struct Args {
     /// (recorders/stream/addfg_mark.h)
     #[arg(long, conflicts_with_all = ["from", "until"])]
     marked: bool,
+    /// NAME is another malloc, free or the like (pool_get=malloc): what it gives is an allocation,
+    /// also for `addfg memory --allocator`
+    #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator)]
+    allocator: Vec<OwnAllocator>,
     /// Run it under QEMU with these options before the program's (qemu-arm, "qemu-aarch64 -cpu
     /// cortex-a72"): programs of other processors, or a firmware
-    #[arg(long, value_name = "EMULATOR", conflicts_with_all = ["follow", "from", "until", "marked"])]
+    #[arg(long, value_name = "EMULATOR", conflicts_with_all = ["follow", "from", "until", "marked", "allocator"])]
     qemu: Option<String>,
     #[command(flatten)]
     how: How,
@@ -68,6 +73,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         } else {
             Part::Calls { from: args.from, until: args.until }
         },
+        allocators: args
+            .allocator
+            .iter()
+            .map(|own| format!("{}={}", own.name, own.like.name))
+            .collect(),
         keep: match &args.keep {
             Some(path) => Some(Output::begin(path, Kind::File, rule)?),
             None => None,

@@ -78,6 +78,12 @@ impl<F: FnMut(Batch)> EventRows<F> {
         };
         push(&mut self.mappings, row, &mut self.send);
     }
+
+    fn taken_back(&mut self, kind: &str, index: u32, address: u64) {
+        let (seq, thread_id) = (self.seq, thread(index));
+        let row = tables::Allocation { seq, thread_id, kind, address, bytes: None };
+        push(&mut self.allocations, row, &mut self.send);
+    }
 }
 
 /// Pushes a row and sends the batch that it filled.
@@ -196,9 +202,11 @@ impl<F: FnMut(Batch)> EventSink for EventRows<F> {
     }
 
     fn free(&mut self, index: u32, address: u64) {
-        let (seq, thread_id) = (self.seq, thread(index));
-        let row = tables::Allocation { seq, thread_id, kind: "free", address, bytes: None };
-        push(&mut self.allocations, row, &mut self.send);
+        self.taken_back("free", index, address);
+    }
+
+    fn reallocation(&mut self, index: u32, address: u64) {
+        self.taken_back("reallocate", index, address);
     }
 
     fn marker(&mut self, index: u32, text: &str) {

@@ -11,7 +11,7 @@ pub fn part(kept: u64, steps: u64) -> Diagnostic {
         severity: Severity::Warning,
         code: "part-kept",
         message: format!(
-            "steps, accesses and communications are kept of {kept} of {steps} steps; calls, sums and dataflow between instances are of all"
+            "steps, accesses and communications are kept of {kept} of {steps} steps, and objects, memory, critical and loops count within these; calls, sums and dataflow between instances are of all"
         ),
         position: String::new(),
         remedy: "build without --pairs-in and --range for all of them",

@@ -63,6 +63,8 @@ pub struct Plan {
     pub command: Vec<OsString>,
     pub processes: Processes,
     pub part: Part,
+    /// Allocation functions of the program's own, as NAME=FUNCTION.
+    pub allocators: Vec<String>,
     /// A file for the recording beside.
     pub keep: Option<Output>,
 }
@@ -189,7 +191,8 @@ impl Recorder {
                     .env("VALGRIND_LIB", folder)
                     .args(["-q", "--tool=addfg", "--vex-guest-chase=no"])
                     .arg(format!("--stream-fd={descriptor}"))
-                    .args(plan.part.options());
+                    .args(plan.part.options())
+                    .args(plan.allocators.iter().map(|text| format!("--allocator={text}")));
                 if let Some(folder) = each {
                     let mut option = OsString::from("--stream-each=");
                     option.push(folder.prefix());

@@ -14,6 +14,7 @@ const VALGRIND: Sources = &[
     "valgrind/events.h",
     "valgrind/part.h",
     "valgrind/check.h",
+    "valgrind/allocations.h",
     "stream/addfg_stream.h",
     "stream/addfg_mark.h",
 ];

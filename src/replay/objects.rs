@@ -3,6 +3,7 @@
 //!
 //! Accesses are those of the log, as for [`super::memory`], which sums them by variable alone.
 
+use super::allocations::{Allocations, Finder, Holder, Lifetime, Site, are_known};
 use super::bytes::ByteMap;
 use super::code::{BlockAccess, Code};
 use super::error::ReplayError;
@@ -10,7 +11,7 @@ use super::outside::{Change, Outside, Outsides};
 use super::places::Places;
 use super::usage::Volume;
 use super::window::{Piece, Way};
-use crate::id::FunctionId;
+use crate::id::{FunctionId, InstructionId};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -22,8 +23,14 @@ pub enum Object {
     Variable(usize),
     /// A part of a variable that is a structure or an array of them; it counts for the variable, too.
     Field(usize, usize),
-    /// Bytes of the heap that stand together: first and last.
+    /// Bytes of the heap that stand together, first and last, where allocations are not known.
     Buffer { first: u64, last: u64 },
+    /// All heap allocations of a place that asks for them.
+    Allocations(Site),
+    /// The heap, by what runs within calls of allocation functions.
+    Allocator,
+    /// The heap beside live allocations.
+    Unallocated,
     /// All other memory of a via.
     Via(String),
 }
@@ -57,7 +64,14 @@ impl Use {
 }
 
 /// Objects by the functions that use them; None: code of no function.
-pub type Objects = BTreeMap<(Object, Option<FunctionId>), Use>;
+pub type Uses = BTreeMap<(Object, Option<FunctionId>), Use>;
+
+/// What is found in a run.
+pub struct Objects {
+    pub uses: Uses,
+    /// None: the trace tells neither of allocations nor of register values.
+    pub allocations: Option<Allocations>,
+}
 
 /// Bytes of the heap that are summed together, and that may lie between two of one buffer.
 const GRANULE: u64 = 16;
@@ -69,6 +83,10 @@ enum Slot {
     Field(usize, usize),
     Via(usize),
     Heap(u64),
+    /// By its place in a list.
+    Site(usize),
+    Allocator,
+    Unallocated,
 }
 
 /// What is known of a byte: the function that wrote it, from 1, while nobody has read it.
@@ -85,6 +103,14 @@ struct Tracker<'a> {
     fresh: Vec<bool>,
     /// First and last byte of each piece of the heap.
     bounds: FxHashMap<u64, (u64, u64)>,
+    /// Where allocations are known.
+    heap: Option<Finder<'a>>,
+    sites: Vec<Site>,
+    site_places: FxHashMap<Site, usize>,
+    /// By function: the allocation for which it touched a byte last, by its number.
+    touched_of: FxHashMap<u32, ByteMap<u32, 4096>>,
+    /// What a reallocation takes along unread, by offset.
+    along: Vec<(u64, Unread)>,
 }
 
 /// A function as a number: 0 for code of none.
@@ -108,34 +134,83 @@ impl Tracker<'_> {
         }))
     }
 
-    fn access(&mut self, access: &BlockAccess, address: u64, function: u32, seq: i64) {
+    fn site(&mut self, site: Site) -> usize {
+        *self.site_places.entry(site).or_insert_with(|| {
+            self.sites.push(site);
+            self.sites.len() - 1
+        })
+    }
+
+    /// What an access is to; of an allocation with its number.
+    fn holder(&mut self, piece: &Piece, step: usize, access: &BlockAccess) -> Option<(Slot, u32)> {
+        let address = access.address(piece.address)?;
+        let heap = self.heap.as_mut();
+        let holder = heap.map(|heap| heap.access(piece.thread, piece.seq(step), access, address));
+        Some(match holder {
+            Some(Holder::Allocation(site, number)) => {
+                (Slot::Site(self.site(site)), u32::try_from(number).unwrap_or(u32::MAX))
+            }
+            Some(Holder::Allocator) => (Slot::Allocator, 0),
+            Some(Holder::Unallocated) => (Slot::Unallocated, 0),
+            Some(Holder::Other) | None => (self.slot(address), 0),
+        })
+    }
+
+    /// Which bytes of an access its function had not touched: into `fresh`. Gives how many.
+    fn touch(&mut self, (slot, number): (Slot, u32), address: u64, bytes: u64, function: u32) -> u64 {
+        let mut unique = 0;
+        self.fresh.clear();
+        if let Slot::Site(_) = slot {
+            let touched = self.touched_of.entry(function).or_default();
+            touched.visit(address, bytes, |seen| {
+                unique += u64::from(*seen != number);
+                *seen = number;
+            });
+            return unique;
+        }
+        let touched = &mut self.touched.entry(function).or_default();
+        touched.visit(address, bytes, |seen| {
+            unique += u64::from(!*seen);
+            self.fresh.push(!*seen);
+            *seen = true;
+        });
+        unique
+    }
+
+    fn access(
+        &mut self,
+        access: &BlockAccess,
+        (address, function, seq): (u64, u32, i64),
+        (slot, number): (Slot, u32),
+    ) {
         let bytes = u64::from(access.size);
-        let slot = self.slot(address);
         if let Slot::Heap(piece) = slot {
             let last = address.saturating_add(bytes.max(1) - 1);
             let bounds = self.bounds.entry(piece).or_insert((address, last));
             *bounds = (bounds.0.min(address), bounds.1.max(last));
         }
+        let unique_bytes = self.touch((slot, number), address, bytes, function);
         let of = self.uses.entry((slot, function)).or_default();
         of.volume.add(access.is_write, bytes);
         if of.first_seq == 0 {
             of.first_seq = seq;
         }
         of.last_seq = seq;
-        let mut unique = 0;
-        let touched = &mut self.touched.entry(function).or_default();
-        self.fresh.clear();
-        touched.visit(address, bytes, |seen| {
-            unique += u64::from(!*seen);
-            self.fresh.push(!*seen);
-            *seen = true;
-        });
-        of.unique_bytes += unique;
+        of.unique_bytes += unique_bytes;
         if let Slot::Variable(variable) = slot
             && self.places.variables()[variable].has_fields()
         {
             self.fields(access, (variable, address), function, seq);
         }
+        // The allocator's own work uses nothing.
+        if slot != Slot::Allocator {
+            self.use_bytes(access, address, function, slot);
+        }
+    }
+
+    /// What a byte's writer wrote is used, or dead.
+    fn use_bytes(&mut self, access: &BlockAccess, address: u64, function: u32, slot: Slot) {
+        let bytes = u64::from(access.size);
         let mut dead: Vec<(u64, Unread)> = Vec::new();
         let mut at = address;
         self.unread.visit(address, bytes, |writer| {
@@ -153,7 +228,12 @@ impl Tracker<'_> {
             }
             at = at.wrapping_add(1);
         });
-        dead.into_iter().for_each(|(at, writer)| self.dead(at, writer));
+        for (at, writer) in dead {
+            match slot {
+                Slot::Site(_) | Slot::Unallocated => self.dead_of(slot, writer),
+                _ => self.dead(at, writer),
+            }
+        }
     }
 
     /// The same by field: an access may touch several.
@@ -190,7 +270,10 @@ impl Tracker<'_> {
     }
 
     fn dead(&mut self, address: u64, writer: Unread) {
-        let slot = self.slot(address);
+        let slot = match self.heap {
+            Some(_) if self.places.is_heap(address) => Slot::Unallocated,
+            _ => self.slot(address),
+        };
         if let Slot::Variable(variable) = slot
             && let Some(field) = self.places.variables()[variable].field(address).0
         {
@@ -201,7 +284,52 @@ impl Tracker<'_> {
         if let Slot::Heap(piece) = slot {
             self.bounds.entry(piece).or_insert((address, address));
         }
+        self.dead_of(slot, writer);
+    }
+
+    fn dead_of(&mut self, slot: Slot, writer: Unread) {
         self.uses.entry((slot, writer - 1)).or_default().dead_bytes += 1;
+    }
+
+    /// What is unread of an allocation dies with it, but for what a reallocation takes along.
+    fn lifetime(&mut self, lifetime: Lifetime) {
+        match lifetime {
+            Lifetime::Ends { bytes: 0, .. } => {}
+            Lifetime::Ends { address, bytes, site, along } => {
+                let (mut dead, mut kept) = (0, Vec::new());
+                let mut by_writer: FxHashMap<Unread, u64> = FxHashMap::default();
+                self.unread.change(address, address.saturating_add(bytes - 1), |at, writer| {
+                    let was = std::mem::take(writer);
+                    if was > 0 && at - address < along {
+                        kept.push((at - address, was));
+                    } else if was > 0 {
+                        dead += 1;
+                        *by_writer.entry(was).or_default() += 1;
+                    }
+                });
+                if along > 0 {
+                    self.along = kept;
+                }
+                if dead > 0 {
+                    let slot = Slot::Site(self.site(site));
+                    for (writer, bytes) in by_writer {
+                        self.uses.entry((slot, writer - 1)).or_default().dead_bytes += bytes;
+                    }
+                }
+            }
+            Lifetime::Begins { address, bytes, moved } => {
+                let along = std::mem::take(&mut self.along);
+                for (offset, writer) in along.into_iter().filter(|a| moved && a.0 < bytes) {
+                    self.unread.set(address.wrapping_add(offset), 1, writer);
+                }
+            }
+        }
+    }
+
+    fn lifetimes(&mut self) {
+        let Some(heap) = &mut self.heap else { return };
+        let list = std::mem::take(&mut heap.lifetimes);
+        list.into_iter().for_each(|lifetime| self.lifetime(lifetime));
     }
 
     fn outside(&mut self, outside: &Outside) {
@@ -218,21 +346,43 @@ impl Tracker<'_> {
             }
         });
         moved.into_iter().for_each(|(at, writer)| self.unread.set(at, 1, writer));
-        dead.into_iter().for_each(|(at, writer)| self.dead(at, writer));
-    }
-
-    fn piece(&mut self, code: &Code, piece: &Piece) {
-        for step in piece.steps() {
-            let function = number(code.instruction(piece.block.instructions[step]).function);
-            for access in piece.block.accesses_of(step) {
-                if let Some(address) = access.address(piece.address) {
-                    self.access(access, address, function, piece.seq(step));
+        for (at, writer) in dead {
+            let heap = self.heap.as_mut();
+            match heap.and_then(|heap| heap.site_at(outside.process, at)) {
+                Some(site) => {
+                    let slot = Slot::Site(self.site(site));
+                    self.dead_of(slot, writer);
                 }
+                None => self.dead(at, writer),
             }
         }
     }
 
-    fn finish(mut self) -> Objects {
+    fn piece(&mut self, code: &Code, piece: &Piece) -> Result<(), ReplayError> {
+        if let Some(heap) = &mut self.heap {
+            heap.before(piece)?;
+            self.lifetimes();
+        }
+        for step in piece.steps() {
+            let function = number(code.instruction(piece.block.instructions[step]).function);
+            for access in piece.block.accesses_of(step) {
+                let Some(held) = self.holder(piece, step, access) else { continue };
+                if let Some(address) = access.address(piece.address) {
+                    self.access(access, (address, function, piece.seq(step)), held);
+                }
+            }
+        }
+        if let Some(heap) = &mut self.heap {
+            heap.behind(piece);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Objects, ReplayError> {
+        if let Some(heap) = &mut self.heap {
+            heap.finish_all()?;
+            self.lifetimes();
+        }
         let mut left = Vec::new();
         self.unread.change(0, u64::MAX, |at, writer| {
             if *writer > 0 {
@@ -253,7 +403,7 @@ impl Tracker<'_> {
             }
             buffer_of.insert(piece, buffers.len() - 1);
         }
-        let mut objects = Objects::new();
+        let mut objects = Uses::new();
         for ((slot, function), of) in self.uses {
             let object = match slot {
                 Slot::Variable(variable) => Object::Variable(variable),
@@ -263,6 +413,9 @@ impl Tracker<'_> {
                     Some(&at) => Object::Buffer { first: buffers[at].0, last: buffers[at].1 },
                     None => Object::Via("heap".to_owned()),
                 },
+                Slot::Site(at) => Object::Allocations(self.sites[at]),
+                Slot::Allocator => Object::Allocator,
+                Slot::Unallocated => Object::Unallocated,
             };
             let function = i32::try_from(function).ok().and_then(FunctionId::from_column);
             objects.entry((object, function)).or_default().add(&of);
@@ -271,16 +424,21 @@ impl Tracker<'_> {
         for ((object, _), of) in &mut objects {
             of.dead_bytes = if stack(object) { 0 } else { of.dead_bytes };
         }
-        objects
+        Ok(Objects { uses: objects, allocations: self.heap.map(|heap| heap.found) })
     }
 }
 
-/// Goes through the run once.
+/// Goes through the run once. `sites`: by instruction the one that stands for what asks for
+/// allocations there.
 pub fn objects(
-    code: &Code,
+    code: Code,
     connection: &Connection,
     places: &Places,
+    sites: &[InstructionId],
 ) -> Result<Objects, ReplayError> {
+    let known = are_known(connection)?;
+    let code = if known { code.with_values() } else { code };
+    let heap = known.then(|| Finder::new(&code, connection, places, &[], sites)).transpose()?;
     let mut tracker = Tracker {
         places,
         vias: Vec::new(),
@@ -289,14 +447,19 @@ pub fn objects(
         touched: FxHashMap::default(),
         fresh: Vec::new(),
         bounds: FxHashMap::default(),
+        heap,
+        sites: Vec::new(),
+        site_places: FxHashMap::default(),
+        touched_of: FxHashMap::default(),
+        along: Vec::new(),
     };
     let mut outsides = Outsides::new(connection, Way::Forwards);
     code.forwards(connection, (code.first, code.last), |piece| {
-        tracker.piece(code, piece);
+        tracker.piece(&code, piece)?;
         outsides.cover(piece)?;
         let behind = outsides.behind(piece, piece.end_step - 1);
         behind.iter().for_each(|outside| tracker.outside(outside));
         Ok(true)
     })?;
-    Ok(tracker.finish())
+    tracker.finish()
 }

@@ -29,7 +29,7 @@ pub enum Change {
 #[derive(Clone, Debug)]
 pub struct Outside {
     seq: i64,
-    process: ProcessId,
+    pub(super) process: ProcessId,
     pub address: u64,
     /// Its last byte; it does not go round the end of memory.
     pub last: u64,

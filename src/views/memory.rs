@@ -1,12 +1,13 @@
 //! The memory profile as tables, as a picture, and as data with a script for gnuplot.
 
+use super::sites::Sites;
 use super::listing::Listing;
 use super::{ViewError, report};
-use crate::graph::{FunctionNames, resolve_function};
-use crate::id::{FunctionId, InstructionId};
+use crate::graph::resolve_function;
+use crate::id::FunctionId;
 use crate::query::{each, is_prepared};
 use crate::render::svg::Svg;
-use crate::replay::allocations::{Allocations, Allocator, Site, allocations};
+use crate::replay::allocations::{Allocations, Allocator, allocations};
 use crate::replay::memory::{LINE, Moment, PAGE, Profile, profile};
 use crate::replay::{Code, Traffic, Volume, places};
 use crate::text::{human_bytes, human_count};
@@ -90,11 +91,7 @@ fn prepared(connection: &Connection) -> Result<Profile, ViewError> {
 /// Allocations with the names of what asked for them.
 pub struct Heap {
     pub found: Allocations,
-    functions: FunctionNames,
-    /// Functions that are allocation functions by request.
-    more: BTreeSet<FunctionId>,
-    /// By instruction: its function, file:line.
-    lines: BTreeMap<InstructionId, (Option<FunctionId>, String)>,
+    pub sites: Sites,
 }
 
 /// Goes through the run once. `keep`: how many allocations are listed at most. `more`: names of
@@ -109,49 +106,10 @@ pub fn heap(
         |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id, what));
     let more =
         more.iter().map(resolve).collect::<Result<Vec<(FunctionId, &Allocator)>, ViewError>>()?;
-    let mut lines = BTreeMap::new();
-    // The first instruction of each line of a function stands for the line; what has no line is
-    // told apart by the instruction.
-    let mut first = BTreeMap::new();
-    let mut sites: Vec<InstructionId> = (0..code.instructions()).map(InstructionId::at).collect();
-    let mut statement = connection.prepare(report!("instruction_texts"))?;
-    let mut rows = statement.query([])?;
-    while let Some(r) = rows.next()? {
-        let (id, line): (InstructionId, String) = (r.get(0)?, r.get(2)?);
-        let function = code.instruction(id).function;
-        let mut site = id;
-        if !line.is_empty() {
-            site = *first.entry((function, line.clone())).or_insert(id);
-        }
-        if let Some(slot) = sites.get_mut(id.index()) {
-            *slot = site;
-        }
-        if site == id {
-            lines.insert(id, (function, line));
-        }
-    }
-    let found = allocations(code, connection, &places(connection)?, &more, &sites, keep)?;
-    let functions = FunctionNames::read(connection)?;
-    let more = more.iter().map(|m| m.0).collect();
-    Ok(Heap { found, functions, more, lines })
-}
-
-impl Heap {
-    /// Function and file:line of a call, the line empty where it is not known; None: the call is
-    /// not in the trace.
-    pub fn place(&self, site: Site) -> Option<(&str, &str)> {
-        let (function, line) = self.lines.get(&site.instruction?)?;
-        Some((self.functions.name(*function), line))
-    }
-
-    /// The name of its allocation function.
-    pub fn allocator(&self, site: Site) -> &str {
-        let plain = site.allocator.filter(|id| !self.more.contains(id));
-        match plain.and_then(|id| self.found.functions.get(&id)) {
-            Some(allocator) => allocator.name,
-            None => self.functions.name(site.allocator),
-        }
-    }
+    let sites = Sites::read(connection, &code, more.iter().map(|m| m.0).collect())?;
+    let instructions = &sites.representative;
+    let found = allocations(code, connection, &places(connection)?, &more, instructions, keep)?;
+    Ok(Heap { found, sites })
 }
 
 /// A class of reuse distances, in words: distinct lines in between.

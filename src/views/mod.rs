@@ -19,6 +19,7 @@ pub mod objects;
 pub mod paths;
 pub mod plan;
 pub mod prepare;
+pub mod sites;
 pub mod slice;
 
 /// A query of `queries/report`.

@@ -1,11 +1,13 @@
 //! Which functions use which variables, their fields, buffers and other memory, as a table.
 
+use super::sites::Sites;
 use super::{ViewError, report};
 use crate::graph::FunctionNames;
 use crate::id::FunctionId;
 use crate::query::{each, is_prepared};
 use crate::render::rows::{RowFormat, RowWriter, word};
-use crate::replay::objects::{Object, Use, objects as uses};
+use crate::replay::allocations::{Allocations, Site};
+use crate::replay::objects::{Object, Objects, Use, objects as uses};
 use crate::replay::{Code, Places, Volume, places};
 use duckdb::Connection;
 use duckdb::types::Value;
@@ -42,14 +44,35 @@ fn bytes(users: &Users) -> u64 {
     all.map(|volume| volume.read_bytes.saturating_add(volume.written_bytes)).sum()
 }
 
-/// Dead bytes of the stack would be return addresses and saves.
+/// Dead bytes of the stack would be return addresses and saves; what the allocator writes is its own.
 pub fn knows_dead(object: &str) -> bool {
-    object != "(stack)"
+    !["(stack)", ALLOCATOR].contains(&object)
 }
+
+const ALLOCATOR: &str = "(allocator)";
 
 type Key = (String, Option<u64>, Option<u64>);
 
-fn named(object: &Object, places: &Places) -> (Key, Option<String>) {
+/// `(malloc by list list.c:12)`, and the bytes that were asked for there.
+fn site(at: Site, found: Option<&Allocations>, sites: &Sites) -> (String, Option<u64>) {
+    let bytes = found.and_then(|found| found.sites.get(&at)).map(|sum| sum.bytes);
+    let allocator = found.map_or("?", |found| sites.allocator(found, at));
+    let name = match (sites.place(at), at.instruction) {
+        (Some((function, "")), Some(instruction)) => {
+            format!("({allocator} by {function} instruction {instruction})")
+        }
+        (Some((function, line)), _) => format!("({allocator} by {function} {line})"),
+        (None, _) => format!("({allocator})"),
+    };
+    (name, bytes)
+}
+
+fn named(
+    object: &Object,
+    places: &Places,
+    found: Option<&Allocations>,
+    sites: &Sites,
+) -> (Key, Option<String>) {
     let variable = |at: usize| {
         let variable = &places.variables()[at];
         (variable.name.clone(), Some(variable.address), Some(variable.size))
@@ -64,6 +87,12 @@ fn named(object: &Object, places: &Places) -> (Key, Option<String>) {
             (("(heap)".to_owned(), Some(*first), Some(size)), None)
         }
         Object::Via(via) => ((format!("({via})"), None, None), None),
+        Object::Allocations(at) => {
+            let (name, bytes) = site(*at, found, sites);
+            ((name, None, bytes), None)
+        }
+        Object::Allocator => ((ALLOCATOR.to_owned(), None, None), None),
+        Object::Unallocated => (("(not allocated)".to_owned(), None, None), None),
     }
 }
 
@@ -109,9 +138,11 @@ fn add(
 /// Goes through the run once.
 pub fn find(connection: &Connection) -> Result<Vec<ObjectUse>, ViewError> {
     let (code, places) = (Code::open(connection)?, places(connection)?);
+    let sites = Sites::read(connection, &code, BTreeSet::new())?;
+    let Objects { uses, allocations } = uses(code, connection, &places, &sites.representative)?;
     let mut found = BTreeMap::new();
-    for ((object, function), of) in uses(&code, connection, &places)? {
-        let (key, field) = named(&object, &places);
+    for ((object, function), of) in uses {
+        let (key, field) = named(&object, &places, allocations.as_ref(), &sites);
         add(&mut found, key, field, (function, of));
     }
     Ok(found.into_values().collect())

@@ -2,6 +2,7 @@
 //! naive count of the accesses to each.
 
 use crate::common::*;
+use crate::record::record;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -342,6 +343,55 @@ fn allocations_of_a_programs_own_functions() {
     }
 }
 
+/// Runs a program under the recorder; gives what it printed.
+fn recorded(options: &[&str], program: &Path, db: &Path) -> String {
+    let output = record(&[&["-o", utf8(db), "--force", "-q"], options].concat(), &[utf8(program)]);
+    assert!(output.status.success(), "{}", said(&output));
+    printed(&output)
+}
+
+/// The recorder tells what QEMU's registers do.
+#[test]
+fn allocations_that_the_recorder_tells() {
+    if !have("valgrind") || !have("pkg-config") || !have("g++") {
+        println!("the recorder needs valgrind, pkg-config and g++");
+        return;
+    }
+    let scratch = Scratch::new("allocations-told");
+    for (name, compiler, source, options) in [
+        ("static", "gcc", "allocations.c", &["-O2", "-static"][..]),
+        ("dynamic", "gcc", "allocations.c", &["-O2"]),
+        ("c++", "g++", "allocations.cc", &["-O0", "-std=c++17"]),
+    ] {
+        let (elf, db) = (scratch.path(name), scratch.path("a.duckdb"));
+        let source = repository(&format!("tests/programs/{source}"));
+        make(compiler, &source, &[&["-g"], options].concat(), &elf);
+        let expected = told(&recorded(&[], &elf, &db));
+        let (each, sites) = tables(&db);
+        let found = within_main(&db, &each);
+        compare(name, &expected, &found);
+        naive(name, &db, &expected, &found);
+        if compiler == "gcc" {
+            moments(name, &db, &expected, &found);
+            let last = rows(&db, "SELECT max(seq) FROM opcode_line")[0].parse().unwrap();
+            sums(name, &each, &sites, last);
+        }
+    }
+    // The program's own allocator, with a signal while it works.
+    let (elf, db) = (scratch.path("own"), scratch.path("a.duckdb"));
+    make("gcc", &repository("tests/programs/allocator.c"), &["-g", "-O1"], &elf);
+    let own = ["--allocator", "pool_get=memalign", "--allocator", "pool_put=free"];
+    let expected = told(&recorded(&own, &elf, &db));
+    assert_eq!(expected.len(), 4);
+    let list = ["memory", utf8(&db), "--show", "allocations", "--each"];
+    let each = json(&[&list[..], &own].concat());
+    let found = within_main(&db, &each);
+    compare("own", &expected, &found);
+    let used: Vec<u64> = found.iter().map(|r| number(r, "written_bytes")).collect();
+    assert_eq!(used, [24, 4, 100, 3], "{found:?}");
+    moments("own", &db, &expected, &found);
+}
+
 /// Without the library's ELF its functions have no names: the calls are those of the linkage table.
 #[test]
 fn allocations_through_the_linkage_table() {
@@ -397,7 +447,7 @@ fn what_is_missing_is_said() {
     says(
         "pairs",
         &["--show", "allocations"],
-        "its trace (lackey) tells of none; QEMU records them: qemu-x86_64 -singlestep -d nochain,cpu,in_asm",
+        "its trace (lackey) tells of none; `addfg record` tells of allocations, QEMU of registers: qemu-x86_64 -singlestep -d nochain,cpu,in_asm",
     );
     says("pairs", &["--each"], "--each and --allocator go with --show allocations");
     says("instance", &["--show", "allocations"], "--detail pairs");

@@ -1,6 +1,6 @@
 //! Calls of allocation functions in the order in which they begin.
 
-use crate::id::{CallId, FunctionId, ThreadId};
+use crate::id::{CallId, FunctionId, InstructionId, ThreadId};
 use crate::replay::error::ReplayError;
 use crate::replay::window::WINDOW;
 use duckdb::{Connection, params};
@@ -16,6 +16,8 @@ pub(super) struct Call {
     pub(super) ending: Ending,
     pub(super) first: i64,
     pub(super) last: i64,
+    /// The instruction that calls.
+    pub(super) caller: Option<InstructionId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,20 +49,23 @@ impl<'a> Calls<'a> {
         Calls { connection, functions, fetched: first, waiting: VecDeque::new() }
     }
 
-    /// The next call that begins up to a step.
-    pub(super) fn next(&mut self, seq: i64) -> Result<Option<Call>, ReplayError> {
-        while self.fetched <= seq {
+    /// The first step of the next call, if that begins up to a step.
+    pub(super) fn peek(&mut self, seq: i64) -> Result<Option<i64>, ReplayError> {
+        while self.fetched <= seq && self.waiting.is_empty() {
             let next = self.fetched.saturating_add(WINDOW);
             self.fetch(next - 1)?;
             self.fetched = next;
         }
-        let begins = self.waiting.front().is_some_and(|c| c.first <= seq);
-        Ok(if begins { self.waiting.pop_front() } else { None })
+        Ok(self.waiting.front().map(|call| call.first).filter(|&first| first <= seq))
+    }
+
+    pub(super) fn next(&mut self) -> Option<Call> {
+        self.waiting.pop_front()
     }
 
     fn fetch(&mut self, last: i64) -> Result<(), ReplayError> {
         let sql = include_str!("../../../queries/report/allocation_calls.sql");
-        let mut statement = self.connection.prepare(sql)?;
+        let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(params![self.fetched, last, self.functions])?;
         while let Some(r) = rows.next()? {
             let (signal, returns, tail) = (r.get(4)?, r.get(5)?, r.get(6)?);
@@ -77,6 +82,7 @@ impl<'a> Calls<'a> {
                 },
                 first: r.get(7)?,
                 last: r.get(8)?,
+                caller: r.get(9)?,
             });
         }
         Ok(())

@@ -2,18 +2,19 @@
 
 use super::calls::{Call, CallKind, Calls, Ending};
 use super::found::{Allocation, Allocations, Site};
-use super::functions::{Allocator, allocator};
+use super::functions::Allocator;
 use super::heap::Heap;
-use super::registers::{Convention, RESULT, RegisterWrite, Registers, convention, register_writes};
-use crate::event::Isa;
-use crate::id::{CallId, FunctionId, InstructionId, ThreadId};
+use super::knowledge::{Knowledge, functions, knowledge};
+use super::registers::{Convention, RESULT, RegisterWrite, Registers, register_writes};
+use super::told::{Act, Telling};
+use crate::id::{CallId, FunctionId, InstructionId, ProcessId, ThreadId};
 use crate::replay::code::{BlockAccess, Code};
-use crate::replay::error::ReplayError;
+use crate::replay::error::{ReplayError, dense};
+use crate::replay::outside::{Outside, Outsides};
 use crate::replay::places::{ByPage, Places};
 use crate::replay::usage::Use;
-use crate::replay::window::Piece;
+use crate::replay::window::{Piece, Way};
 use duckdb::Connection;
-use rustc_hash::FxHashMap;
 
 /// An outermost call of an allocation function.
 struct Work {
@@ -27,6 +28,8 @@ struct Work {
     through: Option<u64>,
     /// What was stored there.
     stored: Option<u64>,
+    /// Where the trace tells: address and bytes that it gave.
+    given: Option<(u64, u64)>,
 }
 
 /// A live call of an allocation function, or of a signal handler.
@@ -49,15 +52,40 @@ struct ThreadState {
     last: Option<InstructionId>,
 }
 
-struct Finder<'a> {
+/// What an access is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::replay) enum Holder {
+    /// A live allocation, by its site and number.
+    Allocation(Site, u64),
+    /// The heap, by what runs within a call of an allocation function.
+    Allocator,
+    /// The heap beside live allocations.
+    Unallocated,
+    /// None of the heap.
+    Other,
+}
+
+/// The beginning or end of an allocation.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::replay) enum Lifetime {
+    /// `moved`: with what the one before took along.
+    Begins { address: u64, bytes: u64, moved: bool },
+    /// `along`: how many of its first bytes a reallocation takes along.
+    Ends { address: u64, bytes: u64, site: Site, along: u64 },
+}
+
+/// Follows the heap through the run.
+pub(in crate::replay) struct Finder<'a> {
     code: &'a Code,
     places: &'a Places,
-    found: Allocations,
+    pub(in crate::replay) found: Allocations,
+    /// What has begun and ended since somebody looked.
+    pub(in crate::replay) lifetimes: Vec<Lifetime>,
     /// By instruction: the one that stands for its site.
     sites: &'a [InstructionId],
     /// Allocations to list.
     keep: u64,
-    convention: Convention,
+    knowledge: Knowledge<'a>,
     /// By process.
     heaps: Vec<Heap>,
     /// By thread.
@@ -91,7 +119,10 @@ impl Finder<'_> {
 
     fn argument(&mut self, thread: ThreadId, number: u8) -> Option<u64> {
         let registers = self.thread(thread).registers;
-        registers.value(&self.convention, number)
+        match &self.knowledge {
+            Knowledge::Registers(convention) => registers.value(convention, number),
+            Knowledge::Told(_) => None,
+        }
     }
 
     /// Ends calls of a thread whose last step lies before one.
@@ -116,7 +147,8 @@ impl Finder<'_> {
             (frame.call, frame.last, frame.ending) = (call.call, last, ending);
             return;
         }
-        let (before, caller) = (thread.registers, thread.last);
+        // A jump is no call; of a part of the run the call may lie outside.
+        let (before, caller) = (thread.registers, call.caller.or(thread.last));
         let frame = Frame { call: call.call, last, ending, work: None, before };
         if call.kind == CallKind::Signal {
             thread.frames.push(frame);
@@ -141,8 +173,12 @@ impl Finder<'_> {
         });
         let (released, through) =
             (allocator.released.map(&mut argument), allocator.through.and_then(&mut argument));
-        let mut work =
-            Work { allocator, site, first: call.first, bytes, moved: None, through, stored: None };
+        let first = call.first;
+        let (moved, stored, given) = (None, None, None);
+        let mut work = Work { allocator, site, first, bytes, moved, through, stored, given };
+        if let Knowledge::Told(_) = self.knowledge {
+            return work;
+        }
         if allocator.bytes.is_some() && bytes.is_none() || released == Some(None) {
             self.found.unknown += 1;
         }
@@ -150,13 +186,74 @@ impl Finder<'_> {
         if let Some((address, slot)) = released.flatten().and_then(|a| Some((a, heap.at(a)?))) {
             if allocator.bytes.is_some() {
                 let live = heap.live(slot);
-                live.moving = Some(call.first);
+                live.moving = Some(first);
                 work.moved = Some((address, live.allocation.number));
             } else {
-                self.end(call.thread, slot, Some(call.first), 0);
+                self.end(call.thread, slot, Some(first), 0);
             }
         }
         work
+    }
+
+    /// What the trace tells: of the call that the thread is at, if it is one of a known function.
+    fn tell(&mut self, told: Telling) -> Result<(), ReplayError> {
+        let Telling { seq, thread, act } = told;
+        dense(thread.index(), self.code.threads(), "thread")?;
+        self.settle(thread, told.place());
+        let first = self.work(thread).map(|work| work.first);
+        let freed = first.unwrap_or(told.place());
+        match act {
+            Act::Allocate { address, bytes } => match self.work(thread) {
+                Some(work) => {
+                    (work.given, work.bytes) = (Some((address, bytes)), Some(bytes));
+                }
+                None if address == 0 => {}
+                None => {
+                    let site = self.unseen(thread);
+                    self.give(thread, site, (address, bytes), seq, Vec::new());
+                }
+            },
+            Act::Free { address } => {
+                if let Some(slot) = self.heap(thread).at(address) {
+                    self.end(thread, slot, Some(freed), 0);
+                }
+            }
+            Act::Reallocate { address } => {
+                let Some(slot) = self.heap(thread).at(address) else { return Ok(()) };
+                if first.is_none() {
+                    self.end(thread, slot, Some(freed), 0);
+                    return Ok(());
+                }
+                let live = self.heap(thread).live(slot);
+                live.moving = Some(freed);
+                let moved = Some((address, live.allocation.number));
+                if let Some(work) = self.work(thread) {
+                    work.moved = moved;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The site of what no known function gave: the instruction that returned with it.
+    fn unseen(&mut self, thread: ThreadId) -> Site {
+        let last = self.thread(thread).last;
+        let instruction = last.and_then(|last| self.sites.get(last.index()).copied());
+        Site { instruction, allocator: last.and_then(|last| self.code.instruction(last).function) }
+    }
+
+    /// The address that a call gave, if it is known.
+    fn address_of(&mut self, thread: ThreadId, work: &Work) -> Option<u64> {
+        if let Knowledge::Told(_) = self.knowledge {
+            return work.given.map(|given| given.0);
+        }
+        let result = self.argument(thread, RESULT)?;
+        match (work.allocator.through, result) {
+            (Some(_), 0) => work.stored,
+            // An error number.
+            (Some(_), _) => Some(0),
+            (None, address) => Some(address),
+        }
     }
 
     /// The return of an outermost call. `last`: its last step.
@@ -164,13 +261,7 @@ impl Finder<'_> {
         if work.allocator.bytes.is_none() {
             return;
         }
-        let mut address = self.argument(thread, RESULT);
-        if work.allocator.through.is_some() && address == Some(0) {
-            address = work.stored;
-        } else if work.allocator.through.is_some() && address.is_some() {
-            // An error number.
-            address = Some(0);
-        }
+        let address = self.address_of(thread, &work);
         // It may have been given to another thread in the meantime.
         let moved = work.moved.and_then(|(old, number)| {
             let heap = self.heap(thread);
@@ -190,7 +281,8 @@ impl Finder<'_> {
             _ => Vec::new(),
         };
         let (Some(address), Some(bytes)) = (address, work.bytes) else {
-            self.found.unknown += u64::from(address.is_none() && work.bytes.is_some());
+            let told = matches!(self.knowledge, Knowledge::Told(_));
+            self.found.unknown += u64::from(address.is_none() && (told || work.bytes.is_some()));
             return;
         };
         if address != 0 {
@@ -214,6 +306,7 @@ impl Finder<'_> {
             self.found.overlapped += u64::from(moving.is_none());
             self.end(thread, slot, moving, 0);
         }
+        self.lifetimes.push(Lifetime::Begins { address, bytes, moved: !unread.is_empty() });
         self.found.count += 1;
         self.found.sites.entry(site).or_default().begin(bytes);
         let number = self.found.count;
@@ -252,6 +345,8 @@ impl Finder<'_> {
             *length = along;
         }
         unread.retain(|u| u.1 > 0);
+        let Allocation { address, bytes, site, .. } = allocation;
+        self.lifetimes.push(Lifetime::Ends { address, bytes, site, along: taken_along });
         self.found.sites.entry(allocation.site).or_default().end(&allocation, last);
         if allocation.number <= self.keep {
             self.found.each.push(allocation);
@@ -259,14 +354,21 @@ impl Finder<'_> {
         unread
     }
 
-    fn access(&mut self, thread: ThreadId, seq: i64, access: &BlockAccess, address: u64) {
+    /// An access; gives what its first byte is of.
+    pub(in crate::replay) fn access(
+        &mut self,
+        thread: ThreadId,
+        seq: i64,
+        access: &BlockAccess,
+        address: u64,
+    ) -> Holder {
         let working = self.work(thread).is_some();
         let how = match (access.is_write, access.is_control) {
             (true, _) => Use::Write,
             (false, true) => Use::Control,
             (false, false) => Use::Read,
         };
-        let mut is_heap = None;
+        let (mut is_heap, mut owner) = (None, None);
         let (mut at, mut left) = (address, u64::from(access.size));
         while left > 0 {
             let heap = self.heap(thread);
@@ -277,57 +379,97 @@ impl Finder<'_> {
                 usage.access(how, at, part, &mut allocation.traffic);
                 allocation.first_use.get_or_insert(seq);
                 allocation.last_use = Some(seq);
+                owner.get_or_insert(Holder::Allocation(allocation.site, allocation.number));
             } else if *is_heap.get_or_insert_with(|| {
                 self.is_heap.find(self.places, address, || self.places.is_heap(address))
             }) {
                 let found = &mut self.found;
                 let beside = if working { &mut found.allocator } else { &mut found.elsewhere };
                 beside.add(access.is_write, part);
+                owner.get_or_insert(if working { Holder::Allocator } else { Holder::Unallocated });
+            } else {
+                owner.get_or_insert(Holder::Other);
             }
             at = at.wrapping_add(part);
             left -= part;
         }
+        owner.unwrap_or(Holder::Other)
     }
 
     /// What posix_memalign stores: the address that it gives.
-    fn store(&mut self, thread: ThreadId, piece: &Piece, access: &BlockAccess, address: u64) {
-        let word = u32::from(self.convention[usize::from(RESULT)].size);
-        let value = access.value.filter(|_| access.size == word);
-        let value = value.and_then(|v| *piece.value.get(v as usize)?);
-        if let Some(work) = self.work(thread).filter(|w| w.through == Some(address)) {
-            work.stored = value;
+    fn stores(&mut self, piece: &Piece, convention: &Convention) {
+        let word = u32::from(convention[usize::from(RESULT)].size);
+        let Some(work) = self.work(piece.thread) else { return };
+        for step in piece.steps() {
+            for access in piece.block.accesses_of(step).iter().filter(|access| access.is_write) {
+                if work.through.is_some() && access.address(piece.address) == work.through {
+                    let value = access.value.filter(|_| access.size == word);
+                    work.stored = value.and_then(|v| *piece.value.get(v as usize)?);
+                }
+            }
+        }
+    }
+
+    /// What calls and allocations begin before a piece.
+    pub(in crate::replay) fn before(&mut self, piece: &Piece) -> Result<(), ReplayError> {
+        let first = piece.seq(piece.first_step);
+        self.advance(first)?;
+        self.settle(piece.thread, first);
+        Ok(())
+    }
+
+    /// Calls that begin up to a step, and what is told before it.
+    fn advance(&mut self, seq: i64) -> Result<(), ReplayError> {
+        loop {
+            let first = self.calls.peek(seq)?;
+            let told = match &mut self.knowledge {
+                Knowledge::Told(tellings) => tellings.peek(seq)?,
+                Knowledge::Registers(_) => None,
+            };
+            match (first, told) {
+                (Some(first), told) if told.is_none_or(|told| first <= told.place()) => {
+                    if let Some(call) = self.calls.next() {
+                        self.settle(call.thread, first);
+                        self.begin(&call);
+                    }
+                }
+                (_, Some(told)) => {
+                    if let Knowledge::Told(tellings) = &mut self.knowledge {
+                        tellings.pass();
+                    }
+                    self.tell(told)?;
+                }
+                _ => return Ok(()),
+            }
         }
     }
 
     fn piece(&mut self, piece: &Piece) -> Result<(), ReplayError> {
-        let (thread, first) = (piece.thread, piece.seq(piece.first_step));
-        self.settle(thread, first);
-        while let Some(call) = self.calls.next(first)? {
-            self.begin(&call);
-        }
+        self.before(piece)?;
         for step in piece.steps() {
             for access in piece.block.accesses_of(step) {
                 if let Some(address) = access.address(piece.address) {
-                    self.access(thread, piece.seq(step), access, address);
-                    if access.is_write {
-                        self.store(thread, piece, access, address);
-                    }
+                    self.access(piece.thread, piece.seq(step), access, address);
                 }
             }
         }
-        self.registers(piece);
-        self.thread(thread).last = piece.instructions().last().copied();
+        self.behind(piece);
         Ok(())
     }
 
-    /// What a piece leaves in the registers of the convention.
-    fn registers(&mut self, piece: &Piece) {
+    /// What a piece leaves in memory and in the registers of the convention.
+    pub(in crate::replay) fn behind(&mut self, piece: &Piece) {
+        self.thread(piece.thread).last = piece.instructions().last().copied();
+        let Knowledge::Registers(convention) = self.knowledge else { return };
+        if self.work(piece.thread).is_some_and(|work| work.through.is_some()) {
+            self.stores(piece, &convention);
+        }
         let block = piece.block_id.index();
         if block >= self.writes.len() {
             self.writes.resize_with(block + 1, || None);
         }
         let known = self.writes[block].take();
-        let writes = known.unwrap_or_else(|| register_writes(piece.block, &self.convention));
+        let writes = known.unwrap_or_else(|| register_writes(piece.block, &convention));
         let registers = &mut self.thread(piece.thread).registers;
         let from = writes.partition_point(|w| w.step < piece.first_step);
         for write in writes[from..].iter().take_while(|w| w.step < piece.end_step) {
@@ -336,8 +478,27 @@ impl Finder<'_> {
         self.writes[block] = Some(writes);
     }
 
+    /// The site of the allocation that a byte is of.
+    pub(in crate::replay) fn site_at(&mut self, process: ProcessId, address: u64) -> Option<Site> {
+        let heap = self.heaps.get_mut(process.index())?;
+        let slot = heap.find(address).slot?;
+        Some(heap.live(slot).allocation.site)
+    }
+
+    /// What the kernel reads and writes.
+    fn outside(&mut self, outside: &Outside) {
+        let process = outside.process.index();
+        let Some(heap) = self.heaps.get_mut(process) else { return };
+        for address in heap.usage.outside(outside) {
+            if let Some(slot) = heap.find(address).slot {
+                heap.live(slot).allocation.traffic.dead_bytes += 1;
+            }
+        }
+    }
+
     /// The end of the run.
-    fn finish_all(mut self) -> Allocations {
+    pub(in crate::replay) fn finish_all(&mut self) -> Result<(), ReplayError> {
+        self.advance(self.code.last.saturating_add(1))?;
         let threads: Vec<ThreadId> =
             (0..self.threads.len().max(self.code.threads())).map(ThreadId::at).collect();
         for &thread in &threads {
@@ -350,50 +511,47 @@ impl Finder<'_> {
             }
         }
         self.found.each.sort_unstable_by_key(|a| a.number);
-        self.found
+        Ok(())
     }
 }
 
-/// The registers that pass arguments, if the traces tell their values.
-fn conventions(connection: &Connection) -> Result<Convention, ReplayError> {
-    let sql = include_str!("../../../queries/report/replay_carries.sql");
-    type Row = (Option<String>, Option<i64>, Option<String>);
-    let (isa, valued, format): Row =
-        connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
-    if valued.unwrap_or(0) == 0 {
-        let format = format.unwrap_or_else(|| "unknown".into());
-        return Err(ReplayError::NoValues {
-            why: format!(
-                "its trace ({}) tells of none; QEMU records them: qemu-x86_64 -singlestep -d nochain,cpu,in_asm -D app.log ./app",
-                crate::text::visible(&format)
-            ),
-        });
+impl<'a> Finder<'a> {
+    /// `more`: functions that do what allocation functions do.
+    ///
+    /// # Errors
+    /// The trace tells neither of allocations nor of register values.
+    pub(in crate::replay) fn new(
+        code: &'a Code,
+        connection: &'a Connection,
+        places: &'a Places,
+        more: &[(FunctionId, &'static Allocator)],
+        sites: &'a [InstructionId],
+    ) -> Result<Finder<'a>, ReplayError> {
+        let mut functions = functions(connection)?;
+        functions.extend(more.iter().copied());
+        let mut ids: Vec<String> = functions.keys().map(FunctionId::to_string).collect();
+        ids.push("0".into());
+        let knowledge = knowledge(connection)?;
+        let first = match knowledge {
+            Knowledge::Registers(_) => code.first,
+            // Also of what lives when a part of the run begins.
+            Knowledge::Told(_) => 0,
+        };
+        Ok(Finder {
+            code,
+            places,
+            found: Allocations { functions, ..Allocations::default() },
+            lifetimes: Vec::new(),
+            sites,
+            keep: 0,
+            knowledge,
+            heaps: Vec::new(),
+            threads: Vec::new(),
+            writes: Vec::new(),
+            calls: Calls::new(connection, ids.join(","), first),
+            is_heap: ByPage::default(),
+        })
     }
-    let isa = isa.as_deref().and_then(crate::trace::record::isa_named);
-    isa.and_then(convention).ok_or_else(|| ReplayError::NoValues {
-        why: match isa {
-            Some(Isa::X86) => {
-                "32-bit x86 passes arguments on the stack; record a 64-bit build".into()
-            }
-            _ => "its instruction set is not known".into(),
-        },
-    })
-}
-
-/// Allocation functions by all names of the functions.
-fn functions(
-    connection: &Connection,
-) -> Result<FxHashMap<FunctionId, &'static Allocator>, ReplayError> {
-    let mut functions = FxHashMap::default();
-    let sql = include_str!("../../../queries/report/function_aliases.sql");
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([])?;
-    while let Some(r) = rows.next()? {
-        if let Some(found) = allocator(&r.get::<_, String>(1)?) {
-            functions.insert(r.get(0)?, found);
-        }
-    }
-    Ok(functions)
 }
 
 /// Goes through the run once. Lists the first `keep` allocations, and sums all by site; `sites` has
@@ -407,28 +565,18 @@ pub fn allocations(
     sites: &[InstructionId],
     keep: u64,
 ) -> Result<Allocations, ReplayError> {
-    let convention = conventions(connection)?;
-    let mut functions = functions(connection)?;
-    functions.extend(more.iter().copied());
-    let mut ids: Vec<String> = functions.keys().map(FunctionId::to_string).collect();
-    ids.push("0".into());
     let code = code.with_values();
-    let mut finder = Finder {
-        code: &code,
-        places,
-        found: Allocations { functions, ..Allocations::default() },
-        sites,
-        keep,
-        convention,
-        heaps: Vec::new(),
-        threads: Vec::new(),
-        writes: Vec::new(),
-        calls: Calls::new(connection, ids.join(","), code.first),
-        is_heap: ByPage::default(),
-    };
+    let mut finder = Finder::new(&code, connection, places, more, sites)?;
+    finder.keep = keep;
+    let mut outsides = Outsides::new(connection, Way::Forwards);
     code.forwards(connection, (code.first, code.last), |piece| {
         finder.piece(piece)?;
+        finder.lifetimes.clear();
+        outsides.cover(piece)?;
+        let behind = outsides.behind(piece, piece.end_step - 1);
+        behind.iter().for_each(|outside| finder.outside(outside));
         Ok(true)
     })?;
-    Ok(finder.finish_all())
+    finder.finish_all()?;
+    Ok(finder.found)
 }

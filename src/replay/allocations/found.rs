@@ -26,7 +26,7 @@ pub struct Allocation {
 }
 
 /// Where allocations are asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site {
     /// What stands for the instruction that calls; None: not in the trace.
     pub instruction: Option<InstructionId>,

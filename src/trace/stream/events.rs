@@ -4,7 +4,7 @@
 
 use super::bytes::{Bad, Bytes};
 use super::descriptors::{Descriptors, Names};
-use crate::event::{Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart};
+use crate::event::{Allocation, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart};
 use rustc_hash::FxHashMap;
 
 /// Kinds of events by their numbers in docs/stream.md.
@@ -26,6 +26,9 @@ mod kind {
     pub const MOVE: u8 = 17;
     pub const EXEC: u8 = 18;
     pub const GAP: u8 = 19;
+    pub const ALLOCATE: u8 = 20;
+    pub const FREE: u8 = 21;
+    pub const REALLOCATE: u8 = 22;
 }
 
 /// Bit of a mapping's protection.
@@ -132,6 +135,12 @@ impl Events {
                 return Ok(None);
             }
             kind::GAP => Event::Gap,
+            kind::ALLOCATE => {
+                let (address, bytes) = (payload.number()?, payload.number()?);
+                Event::Allocation(Allocation { thread, address, bytes })
+            }
+            kind::FREE => Event::Free { thread, address: payload.number()? },
+            kind::REALLOCATE => Event::Reallocation { thread, address: payload.number()? },
             _ => return Ok(None),
         };
         Ok(Some(event))
