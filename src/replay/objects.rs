@@ -8,7 +8,7 @@ use super::bytes::ByteMap;
 use super::code::{BlockAccess, Code};
 use super::error::ReplayError;
 use super::outside::{Change, Outside, Outsides};
-use super::places::Places;
+use super::places::{ByPage, Places};
 use super::usage::Volume;
 use super::window::{Piece, Way};
 use crate::id::{FunctionId, InstructionId};
@@ -95,6 +95,7 @@ type Unread = u32;
 struct Tracker<'a> {
     places: &'a Places,
     vias: Vec<String>,
+    by_page: ByPage<Option<Slot>>,
     uses: FxHashMap<(Slot, u32), Use>,
     unread: ByteMap<Unread, 4096>,
     /// By function: bytes that it touched.
@@ -118,20 +119,27 @@ fn number(function: Option<FunctionId>) -> u32 {
     function.map_or(0, FunctionId::get)
 }
 
+/// What an address is of; None: of the heap.
+fn place_of(places: &Places, vias: &mut Vec<String>, address: u64) -> Option<Slot> {
+    if let Some(variable) = places.variable(address) {
+        return Some(Slot::Variable(variable));
+    }
+    if places.is_heap(address) {
+        return None;
+    }
+    let via = places.at(false, address).0;
+    let known = vias.iter().position(|known| known == via);
+    Some(Slot::Via(known.unwrap_or_else(|| {
+        vias.push(via.to_owned());
+        vias.len() - 1
+    })))
+}
+
 impl Tracker<'_> {
     fn slot(&mut self, address: u64) -> Slot {
-        if let Some(variable) = self.places.variable(address) {
-            return Slot::Variable(variable);
-        }
-        if self.places.is_heap(address) {
-            return Slot::Heap(address / GRANULE);
-        }
-        let via = self.places.at(false, address).0;
-        let known = self.vias.iter().position(|known| known == via);
-        Slot::Via(known.unwrap_or_else(|| {
-            self.vias.push(via.to_owned());
-            self.vias.len() - 1
-        }))
+        let Tracker { places, vias, by_page, .. } = self;
+        let found = by_page.find(places, address, || place_of(places, vias, address));
+        found.unwrap_or(Slot::Heap(address / GRANULE))
     }
 
     fn site(&mut self, site: Site) -> usize {
@@ -442,6 +450,7 @@ pub fn objects(
     let mut tracker = Tracker {
         places,
         vias: Vec::new(),
+        by_page: ByPage::default(),
         uses: FxHashMap::default(),
         unread: ByteMap::default(),
         touched: FxHashMap::default(),
