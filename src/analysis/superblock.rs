@@ -10,6 +10,9 @@ use crate::isa::FlowKind;
 
 /// Times that a block must follow a (super)block before they are joined, usually.
 pub const HOT: u32 = 32;
+/// Among so many runs of units, as a power of two. What is rarer pays for no superblock, and a long
+/// trace would make one of it in the end.
+const HOT_AMONG: u32 = 18;
 /// Steps of a superblock at most.
 const STEPS_MAX: u32 = 128;
 /// Operations and inner communications of all superblocks at most, which bounds their memory.
@@ -35,6 +38,8 @@ pub struct Match {
 struct Successor {
     block: u32,
     times: u32,
+    /// When they were counted.
+    era: u32,
     /// Superblock of both.
     joined: Option<u32>,
 }
@@ -51,6 +56,8 @@ struct Node {
 /// The superblocks of a pass: a trie of the blocks that they consist of.
 pub struct Superblocks {
     after: u32,
+    /// Units that ran.
+    runs: u64,
     blocks: Vec<Node>,
     list: Vec<Node>,
     pub prepared: Vec<Prepared>,
@@ -60,7 +67,8 @@ pub struct Superblocks {
 impl Superblocks {
     /// `after`: times that a block must follow a (super)block before they are joined.
     pub fn new(after: u32) -> Superblocks {
-        Superblocks { after, blocks: Vec::new(), list: Vec::new(), prepared: Vec::new(), size: 0 }
+        let (blocks, list, prepared) = (Vec::new(), Vec::new(), Vec::new());
+        Superblocks { after, runs: 0, blocks, list, prepared, size: 0 }
     }
 
     /// The longest superblock that the runs of `batch` from the `first` to before `end` are.
@@ -72,6 +80,8 @@ impl Superblocks {
         }
         let mut found = Match { unit: Unit::Block(block), runs: 1, hot: false };
         let thread = batch.thread.get(first);
+        self.runs += 1;
+        let era = (self.runs >> HOT_AMONG) as u32;
         while first + found.runs < end {
             let at = first + found.runs;
             let next = batch.block[at];
@@ -93,10 +103,13 @@ impl Superblocks {
                 break;
             }
             if place == successors.len() {
-                successors.push(Successor { block: next, times: 0, joined: None });
+                successors.push(Successor { block: next, times: 0, era, joined: None });
             }
             let s = &mut successors[place];
             let Some(joined) = s.joined else {
+                if s.era != era {
+                    (s.era, s.times) = (era, 0);
+                }
                 s.times = s.times.saturating_add(1);
                 found.hot = s.times == self.after;
                 break;

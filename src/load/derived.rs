@@ -132,8 +132,7 @@ const WHOLE_FLOWS: &str = "
            sum(f.unique_bytes), sum(f.transfers)
     FROM flow_part f JOIN place p USING (place_id)
     GROUP BY f.writer_call_id, f.reader_call_id, f.writer_function_id, f.reader_function_id, p.via, p.function_id
-    ORDER BY ALL;
-    DROP TABLE flow_part;";
+    ORDER BY ALL;";
 
 /// Tables that have stubs merged into their callers, in the order in which each has what it reads.
 pub const FOLDED: [(&str, &str); 3] = [

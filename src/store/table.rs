@@ -29,7 +29,8 @@ impl<'c> Sink<'c> {
         Sink { connection, description, given, appender: None }
     }
 
-    fn append(&mut self, columns: Vec<ArrayRef>) -> Result<(), StoreError> {
+    /// Gives how many values DuckDB was given.
+    fn append(&mut self, columns: Vec<ArrayRef>) -> Result<usize, StoreError> {
         let mut more = false;
         for (given, column) in self.given.iter_mut().zip(&columns) {
             if !*given && column.null_count() < column.len() {
@@ -51,10 +52,12 @@ impl<'c> Sink<'c> {
             .zip(&self.given)
             .filter_map(|(c, given)| given.then_some(c))
             .collect();
+        let values = columns.iter().map(|c| c.len()).sum();
         appender.append_record_batch(record_batch(columns)?)?;
         // Into the table: an appender would gather seven times as many first, and loses its errors
         // when dropped.
-        Ok(appender.flush()?)
+        appender.flush()?;
+        Ok(values)
     }
 }
 
@@ -84,7 +87,7 @@ impl<'c, C: Columns> Table<'c, C> {
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
-        self.sink.append(self.columns.take()?)
+        self.sink.append(self.columns.take()?).map(|_| ())
     }
 
     /// Appends what is left.
@@ -172,7 +175,8 @@ impl<'c> Tables<'c> {
         Tables { connection, sinks: Vec::new() }
     }
 
-    pub fn append(&mut self, batch: Batch) -> Result<(), StoreError> {
+    /// Gives how many values were appended.
+    pub fn append(&mut self, batch: Batch) -> Result<usize, StoreError> {
         let columns = batch.columns?;
         let known = self.sinks.iter().position(|s| s.description.table == batch.description.table);
         let at = known.unwrap_or_else(|| {

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// Parts of `dataflow_row` that are to be added up: a temporary table of every database that is
-/// being built.
+/// Parts of `dataflow_row` that are to be added up: a table of every database that is being built,
+/// which goes before it is complete.
 pub const FLOW_PART: &str = "flow_part";
 
 /// Little memory: the pool fills up to its limit with what nobody reads again. A bulk load needs no
@@ -28,6 +28,10 @@ const BLOCK_SIZE: &str = "65536";
 /// Commits into the file itself: with the threshold at its least, nothing goes through the log
 /// first.
 const COMMIT: &str = "SET wal_autocheckpoint = '1KB'; COMMIT; CHECKPOINT;";
+
+/// Values behind which the file is closed and opened again: of each row group that it has written,
+/// DuckDB keeps some 3 KB a column until then, which a long run would feel.
+const REOPEN: usize = 1 << 28;
 
 /// A database that is being built.
 pub struct Writer {
@@ -51,8 +55,10 @@ impl Writer {
         let work = move || {
             // There, because it takes a while and the first rows come later.
             let connection = begin(&temporary)?;
-            append(&connection, receiver)?;
-            Ok(connection)
+            connection.execute_batch(&format!(
+                "CREATE TABLE {FLOW_PART} AS FROM dataflow_row LIMIT 0;",
+            ))?;
+            append(connection, &temporary, receiver, REOPEN)
         };
         let thread = std::thread::Builder::new().name("writer".into()).spawn(work);
         writer.thread =
@@ -75,8 +81,8 @@ impl Writer {
 
     /// Completes the file and gives it its name.
     pub fn commit(mut self, connection: Connection) -> Result<(), StoreError> {
-        connection.execute_batch(COMMIT)?;
-        connection.close().map_err(|(_, e)| e)?;
+        connection.execute_batch(&format!("DROP TABLE IF EXISTS {FLOW_PART};"))?;
+        finish(connection)?;
         Ok(self.output.take().ok_or(StoreError::Stopped)?.finish()?)
     }
 }
@@ -117,17 +123,94 @@ pub fn make_empty(path: &Path) -> Result<(), StoreError> {
     Ok(connection.close().map_err(|(_, e)| e)?)
 }
 
-/// Opens the empty file and begins the transaction in which it is filled.
-fn begin(path: &Path) -> Result<Connection, StoreError> {
+/// Opens the file and begins a transaction in which it is filled.
+fn begin(path: &Path) -> duckdb::Result<Connection> {
     let connection = Connection::open_with_flags(path, config()?)?;
     connection.execute_batch(SETTINGS)?;
-    connection.execute_batch(&format!(
-        "BEGIN TRANSACTION; CREATE TEMP TABLE {FLOW_PART} AS FROM dataflow_row LIMIT 0;",
-    ))?;
+    connection.execute_batch("BEGIN TRANSACTION;")?;
     Ok(connection)
 }
 
-fn append(connection: &Connection, batches: mpsc::Receiver<Batch>) -> Result<(), StoreError> {
-    let mut tables = Tables::new(connection);
-    batches.into_iter().try_for_each(|batch| tables.append(batch))
+/// Ends the transaction and closes the file.
+fn finish(connection: Connection) -> duckdb::Result<()> {
+    connection.execute_batch(COMMIT)?;
+    connection.close().map_err(|(_, e)| e)
+}
+
+/// Fills the tables as batches come, and opens the file anew each `reopen` values; gives the
+/// connection that is then open.
+fn append(
+    mut connection: Connection,
+    path: &Path,
+    batches: mpsc::Receiver<Batch>,
+    reopen: usize,
+) -> Result<Connection, StoreError> {
+    let mut batches = batches.into_iter();
+    loop {
+        let mut tables = Tables::new(&connection);
+        let mut left = reopen;
+        while left > 0 {
+            let Some(batch) = batches.next() else {
+                drop(tables);
+                return Ok(connection);
+            };
+            left = left.saturating_sub(tables.append(batch)?);
+        }
+        drop(tables);
+        finish(connection)?;
+        connection = begin(path)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::{CallId, FunctionId};
+    use crate::store::table::{BATCH, Stream};
+    use crate::store::tables::{DataflowRow, DataflowRows, FoldedCall, FoldedCalls};
+
+    #[test]
+    fn a_file_opened_anew_has_the_rows_of_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("reopened.duckdb");
+        std::fs::write(&path, zstd::decode_all(EMPTY).unwrap()).unwrap();
+        let (sender, receiver) = mpsc::channel();
+        let mut flows = Stream::<DataflowRows>::default();
+        let mut calls = Stream::<FoldedCalls>::default();
+        let rows = 5 * BATCH / 2;
+        let (call, function) = (CallId::at, FunctionId::at(0));
+        for i in 0..rows {
+            let flow = DataflowRow {
+                writer_call_id: None,
+                reader_call_id: call(i),
+                writer_function_id: None,
+                reader_function_id: function,
+                place_id: 1,
+                bytes: 8,
+                unique_bytes: Some(8),
+                transfers: Some(1),
+            };
+            let folded = FoldedCall {
+                call_id: call(i),
+                function_id: function,
+                into_call_id: call(i),
+                into_function_id: function,
+                steps_self: None,
+            };
+            flows.push(flow).into_iter().for_each(|b| sender.send(b).unwrap());
+            calls.push(folded).into_iter().for_each(|b| sender.send(b).unwrap());
+        }
+        [flows.rest(), calls.rest()].into_iter().flatten().for_each(|b| sender.send(b).unwrap());
+        drop(sender);
+        let connection = append(begin(&path).unwrap(), &path, receiver, 1).unwrap();
+        finish(connection).unwrap();
+        let connection = Connection::open(&path).unwrap();
+        let sum: usize = rows * (rows + 1) / 2;
+        for (table, column) in [("dataflow_row", "reader_call_id"), ("folded_call", "call_id")] {
+            let sql = format!("SELECT count(*), sum({column})::BIGINT FROM {table}");
+            let found: (usize, usize) =
+                connection.query_row(&sql, [], |r| Ok((r.get(0)?, r.get(1)?))).unwrap();
+            assert_eq!(found, (rows, sum), "{table}");
+        }
+    }
 }

@@ -168,7 +168,9 @@ fn receive(load: &mut Load, receiver: mpsc::Receiver<Message>) -> Result<(), Bui
     for message in receiver {
         load.check()?;
         match message {
-            Message::Rows(batch) => tables.append(batch)?,
+            Message::Rows(batch) => {
+                tables.append(batch)?;
+            }
             Message::Progress(bytes) => load.progress(bytes),
         }
     }
