@@ -24,6 +24,11 @@ CREATE TABLE call_edge (
     steps BIGINT);
 CREATE TABLE function_profile (
     function_id INTEGER NOT NULL, calls BIGINT, steps_self BIGINT, steps_total BIGINT, dead_bytes BIGINT, written_bytes BIGINT);
+-- Calling contexts, and what they cost where the trace has steps: there stubs are merged into their callers, a chain has at most
+-- 1000 functions, and what deeper ones call counts as theirs.
+CREATE TABLE call_stack (
+    stack_id INTEGER NOT NULL, parent_stack_id INTEGER, function_id INTEGER NOT NULL, depth INTEGER NOT NULL, nested BOOLEAN NOT NULL);
+CREATE TABLE stack_profile (stack_id INTEGER NOT NULL, calls BIGINT NOT NULL, steps_self BIGINT NOT NULL, steps_total BIGINT NOT NULL);
 CREATE TABLE region (first_address UBIGINT NOT NULL, last_address UBIGINT NOT NULL, via VARCHAR NOT NULL);
 CREATE VIEW function_dataflow AS
     SELECT w.name AS writer, r.name AS reader, e.via, e.bytes, e.unique_bytes, e.addresses, e.transfers,
@@ -99,6 +104,17 @@ COMMENT ON COLUMN function_profile.steps_self IS 'Steps in it';
 COMMENT ON COLUMN function_profile.steps_total IS 'Inclusive steps over the instances without an ancestor of the same function';
 COMMENT ON COLUMN function_profile.dead_bytes IS 'Bytes written to memory that were overwritten or left unread; return addresses and saves do not count';
 COMMENT ON COLUMN function_profile.written_bytes IS 'Bytes written to memory';
+COMMENT ON TABLE call_stack IS 'Calling contexts as a tree';
+COMMENT ON COLUMN call_stack.stack_id IS 'Dense from 1 in order of first appearance';
+COMMENT ON COLUMN call_stack.parent_stack_id IS 'Context of the caller, NULL: none';
+COMMENT ON COLUMN call_stack.function_id IS 'Innermost function';
+COMMENT ON COLUMN call_stack.depth IS 'Number of ancestors';
+COMMENT ON COLUMN call_stack.nested IS 'The function is among the ancestors, too';
+COMMENT ON TABLE stack_profile IS 'What calling contexts cost, threads together';
+COMMENT ON COLUMN stack_profile.stack_id IS 'Context';
+COMMENT ON COLUMN stack_profile.calls IS 'Calls with this chain of functions';
+COMMENT ON COLUMN stack_profile.steps_self IS 'Steps of these calls without those of what they call';
+COMMENT ON COLUMN stack_profile.steps_total IS 'Steps with those of what they call';
 COMMENT ON TABLE region IS 'Touched pages outside of image sections, joined where adjacent';
 COMMENT ON COLUMN region.first_address IS 'First byte';
 COMMENT ON COLUMN region.last_address IS 'Last byte, inclusive';

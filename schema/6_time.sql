@@ -11,8 +11,6 @@ CREATE TABLE trace_event (
 CREATE TABLE call_argument (call_id INTEGER NOT NULL, ordinal INTEGER NOT NULL, value UBIGINT NOT NULL);
 CREATE TABLE call_record (
     call_id INTEGER NOT NULL, call_event BIGINT, return_event BIGINT, stack_id INTEGER, ticks UBIGINT, ticks_self UBIGINT);
-CREATE TABLE call_stack (
-    stack_id INTEGER NOT NULL, parent_stack_id INTEGER, function_id INTEGER NOT NULL, depth INTEGER NOT NULL, nested BOOLEAN NOT NULL);
 CREATE TABLE trace_function (function_id INTEGER NOT NULL, number UINTEGER NOT NULL);
 CREATE TABLE stack_ticks (stack_id INTEGER NOT NULL, ticks UBIGINT, calls BIGINT NOT NULL, ticks_self UBIGINT NOT NULL);
 CREATE TABLE stack_time (
@@ -63,12 +61,6 @@ COMMENT ON COLUMN call_record.return_event IS 'event_no of the exit that ended i
 COMMENT ON COLUMN call_record.stack_id IS 'Calling context, NULL where the entry is not in the trace';
 COMMENT ON COLUMN call_record.ticks IS 'From entry to exit, NULL if either is missing or the clock went back';
 COMMENT ON COLUMN call_record.ticks_self IS 'Of those the ticks while it was the innermost call of its thread';
-COMMENT ON TABLE call_stack IS 'Calling contexts as a tree';
-COMMENT ON COLUMN call_stack.stack_id IS 'Dense from 1 in order of first appearance';
-COMMENT ON COLUMN call_stack.parent_stack_id IS 'Context of the caller, NULL: none';
-COMMENT ON COLUMN call_stack.function_id IS 'Innermost function';
-COMMENT ON COLUMN call_stack.depth IS 'Number of ancestors';
-COMMENT ON COLUMN call_stack.nested IS 'The function is among the ancestors, too';
 COMMENT ON TABLE trace_function IS 'Numbers that the trace has for functions';
 COMMENT ON COLUMN trace_function.function_id IS 'Function';
 COMMENT ON COLUMN trace_function.number IS 'Its number in the instrumentation map';

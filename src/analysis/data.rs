@@ -2,6 +2,7 @@
 
 use super::access::SaveRule;
 use super::calls::CallSet;
+use super::contexts::StepContexts;
 use super::flows::{Flows, HandOut};
 use super::kept::Kept;
 use super::memory::Memory;
@@ -17,7 +18,7 @@ use super::stubs::Stubs;
 use super::sums::{Mark, Sums};
 use super::transfer::{End, Previous};
 use super::{Details, Options, Output};
-use crate::id::{CallId, ThreadId};
+use crate::id::{CallId, StackId, ThreadId};
 
 /// What a live call instance has.
 #[derive(Default)]
@@ -37,6 +38,8 @@ pub type Calls = Stack<End, Activation>;
 /// A thread: its registers and call stack.
 pub struct Thread {
     pub calls: Calls,
+    /// The context of each live instance.
+    pub contexts: Vec<StackId>,
     pub registers: Registers,
     /// What the registers do not have yet.
     pub recent: Recent,
@@ -50,6 +53,7 @@ impl Thread {
     pub fn new(id: ThreadId, register_bytes: usize, partial: PartialWrites) -> Thread {
         Thread {
             calls: Stack::new(id),
+            contexts: Vec::new(),
             registers: Registers::new(register_bytes, partial),
             recent: Recent::default(),
             mark: Mark::registers(id.index()),
@@ -68,6 +72,7 @@ pub struct Data<O> {
     pub sums: Sums,
     pub hand_out: HandOut,
     pub stubs: Stubs,
+    pub contexts: StepContexts,
     pub kept: Kept,
     pub saves: Saves,
     /// Instances that have ended.
@@ -97,6 +102,7 @@ impl<O: Output> Data<O> {
             sums: Sums::new(options.actors(), options.mutation != Some(Mutation::Addresses)),
             hand_out: HandOut::default(),
             stubs: Stubs::default(),
+            contexts: StepContexts::default(),
             kept: Kept::default(),
             saves: Saves::default(),
             ended: CallSet::default(),

@@ -5,12 +5,14 @@ use super::data::{Activation, Data};
 use super::mutation::Mutation;
 use super::shadow::Registers;
 use super::stack::{Ended, Interval, Ledger, Numbers};
-use crate::id::{CallId, FunctionId};
+use crate::id::{CallId, FunctionId, StackId};
 
 /// Ends the call instances of a thread.
 pub struct Ender<'a, O> {
     pub data: &'a mut Data<O>,
     pub registers: &'a mut Registers,
+    /// The context of each live instance.
+    pub contexts: &'a mut Vec<StackId>,
 }
 
 impl<O: Output> Ledger<Activation> for Ender<'_, O> {
@@ -21,8 +23,11 @@ impl<O: Output> Ledger<Activation> for Ender<'_, O> {
 
     #[inline]
     fn begin(&mut self, new: (CallId, FunctionId), parent: Option<(CallId, FunctionId)>) {
-        if self.data.options.gives_instances() {
-            self.data.stubs.begin(new, parent);
+        let data = &mut *self.data;
+        let is_stub = data.stubs.is_stub(new.1);
+        self.contexts.push(data.contexts.begin(self.contexts.last().copied(), new.1, is_stub));
+        if data.options.gives_instances() {
+            data.stubs.begin(new, parent);
         }
     }
 
@@ -40,6 +45,9 @@ impl<O: Output> Ledger<Activation> for Ender<'_, O> {
         let data = &mut *self.data;
         let call = ended.row;
         data.ended.insert(call.call);
+        if let Some(context) = self.contexts.pop() {
+            data.contexts.end(context, call.steps_self);
+        }
         // The newest first: what is pending goes back to the one before it.
         while let Some(save) = activation.saves.pop() {
             data.end_save(self.registers, save);

@@ -10,6 +10,7 @@ pub mod access;
 mod again;
 pub mod block;
 mod calls;
+pub mod contexts;
 mod copies;
 mod data;
 mod ender;

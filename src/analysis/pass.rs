@@ -400,9 +400,9 @@ impl<O: Output> Machine<O> {
             self.data.settle(thread);
             thread.registers.forget_noted();
         }
-        let Thread { calls, registers, .. } = thread;
+        let Thread { calls, registers, contexts, .. } = thread;
         let without_tails = self.data.without(Mutation::Tails);
-        let mut ender = Ender { data: &mut self.data, registers };
+        let mut ender = Ender { data: &mut self.data, registers, contexts };
         match transfer {
             Transfer::None if without_tails && calls.top().is_some() => {}
             Transfer::Return { depth } if without_tails => {
@@ -422,8 +422,8 @@ impl<O: Output> Machine<O> {
     pub(super) fn end(&mut self) {
         for thread in &mut self.threads {
             self.data.settle(thread);
-            let Thread { calls, registers, .. } = thread;
-            calls.end_all(&mut Ender { data: &mut self.data, registers });
+            let Thread { calls, registers, contexts, .. } = thread;
+            calls.end_all(&mut Ender { data: &mut self.data, registers, contexts });
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What is left when the trace has ended.
 
+use super::contexts::StepContexts;
 use super::flows::FlowPlace;
 use super::memory::Region;
 use super::operations::Machine;
@@ -59,6 +60,7 @@ pub struct Summary {
     /// Stubs that have been merged, and how many instances of them.
     pub stubs: Vec<FunctionId>,
     pub merged_calls: u64,
+    pub contexts: StepContexts,
     /// The touched pages outside of sections.
     pub regions: Vec<Region>,
     /// By region number of a place: whether it is stack.
@@ -126,6 +128,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             stub_calls: machine.data.stubs.calls(),
             stubs: machine.data.stubs.merged(),
             merged_calls: machine.data.stubs.merged_calls,
+            contexts: std::mem::take(&mut machine.data.contexts),
             functions: std::mem::take(&mut machine.data.sums.functions),
             regions,
             region_is_stack,

@@ -5,7 +5,8 @@
 use super::calls::{self, Event, Unit};
 use super::error::ExportError;
 use super::options::Options;
-use crate::graph::{FunctionNames, Stubs};
+use crate::analysis::contexts;
+use crate::graph::{Context, FunctionNames, Stubs, stored_contexts};
 use crate::id::FunctionId;
 use crate::text::visible;
 use duckdb::Connection;
@@ -14,7 +15,7 @@ use std::io::Write;
 
 /// Frames of a stack at most: what is called from deeper ones counts as theirs. A line repeats the
 /// whole stack, so without a limit a deep recursion would give text in the square of its depth.
-pub const DEPTH: usize = 1000;
+const DEPTH: usize = contexts::DEPTH as usize;
 
 /// A chain of functions from a root.
 pub struct Stack {
@@ -27,11 +28,21 @@ pub struct Stack {
     pub own: i64,
 }
 
+impl From<Context> for Stack {
+    fn from(context: Context) -> Stack {
+        let Context { parent, function_id, depth, calls, steps_self, .. } = context;
+        Stack { parent, function_id, depth, calls, own: steps_self }
+    }
+}
+
 /// All chains that occur, in the order in which they first do.
 pub fn stacks(
     connection: &Connection,
     format: &'static str,
 ) -> Result<(Vec<Stack>, Unit), ExportError> {
+    if let Some(list) = stored_contexts(connection)? {
+        return Ok((list.into_iter().map(Stack::from).collect(), Unit::Steps));
+    }
     let unit = calls::prepare(connection, format, Stubs::Fold)?;
     let mut list: Vec<Stack> = Vec::new();
     let mut known: HashMap<(Option<usize>, FunctionId), usize> = HashMap::new();

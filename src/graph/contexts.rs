@@ -2,12 +2,12 @@
 
 use super::error::GraphError;
 use super::level::Level;
-use super::merged::prepare_instances;
+use super::merged::{prepare_instances, prepare_merged};
 use super::model::{Node, NodeId, NodeKind};
 use super::names::FunctionNames;
 use super::rows::{self, LevelRows, Numbers, fill, report};
-use super::selection::{Selection, Show};
-use crate::id::{CallId, FunctionId, ThreadId};
+use super::selection::{Selection, Show, Stubs};
+use crate::id::{CallId, FunctionId, StackId, ThreadId};
 use crate::query::each;
 use crate::text::file_name;
 use duckdb::Connection;
@@ -41,7 +41,43 @@ pub enum Recursion {
     Folded,
 }
 
-/// Finds the contexts. Needs the temporary table `merged`.
+/// Calling contexts with recursion unrolled, with their steps: as the build stored them, else of all
+/// call instances.
+pub fn context_list(connection: &Connection, stubs: Stubs) -> Result<Vec<Context>, GraphError> {
+    if stubs == Stubs::Fold
+        && let Some(list) = stored(connection)?
+    {
+        return Ok(list);
+    }
+    prepare_merged(connection, stubs)?;
+    Ok(contexts(connection, Recursion::Unrolled)?.list)
+}
+
+/// The contexts that the build stored, stubs merged into their callers. None where it stored none
+/// (traces without steps), or not all and call instances tell the others.
+pub fn stored(connection: &Connection) -> Result<Option<Vec<Context>>, GraphError> {
+    let sql = "SELECT EXISTS (FROM stack_profile) AND NOT (EXISTS (FROM function_call)
+               AND EXISTS (FROM meta WHERE key = 'contexts_left_out' AND value IS NOT NULL))";
+    if !connection.query_row(sql, [], |r| r.get(0))? {
+        return Ok(None);
+    }
+    let mut list = Vec::new();
+    each(connection, report!("contexts"), &[], |r| {
+        let parent: Option<StackId> = r.get(1)?;
+        list.push(Context {
+            parent: parent.map(StackId::index),
+            function_id: r.get(2)?,
+            depth: r.get(3)?,
+            calls: r.get(4)?,
+            steps_self: r.get(5)?,
+            steps_total: r.get(6)?,
+        });
+        Ok(())
+    })?;
+    Ok(Some(list))
+}
+
+/// Finds the contexts of call instances. Needs the temporary table `merged`.
 pub fn contexts(connection: &Connection, recursion: Recursion) -> Result<Contexts, GraphError> {
     let mut found = Contexts { list: Vec::new(), of_call: BTreeMap::new() };
     let mut known: HashMap<(Option<usize>, FunctionId), usize> = HashMap::new();

@@ -31,7 +31,9 @@ mod rows;
 mod selection;
 mod steps;
 
-pub use contexts::{Context, Contexts, Recursion, contexts};
+pub use contexts::{
+    Context, Contexts, Recursion, context_list, contexts, stored as stored_contexts,
+};
 pub use error::GraphError;
 pub use facts::Facts;
 pub use level::{Inside, Level};

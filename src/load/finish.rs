@@ -1,6 +1,7 @@
 //! What is written when a trace of steps has ended: dictionaries and sums.
 
 use super::code::Functions;
+use super::contexts;
 use super::derived::{self, Budget};
 use super::dictionary::{self, Files, Loading, SectionRow, TraceFile};
 use super::folded::{self, Edge};
@@ -67,6 +68,10 @@ impl End<'_> {
             ("steps", Some(s.steps.to_string())),
             ("longest_block", Some(longest.to_string())),
             ("first_stack_pointer", s.first_sp.map(|a| a.to_string())),
+            (
+                "contexts_left_out",
+                Some(s.contexts.left_out()).filter(|n| *n > 0).map(|n| n.to_string()),
+            ),
         ];
         dictionary::meta(self.connection, self.options, &more)?;
         dictionary::inputs(self.connection, self.options, traces, self.space)?;
@@ -91,6 +96,7 @@ impl End<'_> {
         self.folded(edges, &places)?;
         self.instruction_edges(&places)?;
         self.sums()?;
+        contexts::write(self.connection, s.contexts.contexts())?;
         self.places(&places)?;
         let limit = Limit::new(self.options.memory_limit).bytes();
         let budget = Budget::of_pass((s.calls.into(), s.merged_calls), limit);

@@ -2,6 +2,7 @@
 
 mod calls;
 mod code;
+mod contexts;
 mod csi;
 mod dcfg;
 mod derived;

@@ -80,6 +80,10 @@ pub fn build(
     if let Some(kept) = kept.filter(|_| options.part.option().is_some()) {
         intake.diagnostics.add(suspicions::part(kept, summary.steps));
     }
+    let left_out = summary.contexts.left_out();
+    if left_out > 0 && options.detail == Detail::Summary {
+        intake.diagnostics.add(suspicions::contexts(left_out));
+    }
     events.into_iter().for_each(EventRows::finish);
     if intake.conditional_exits.len() == traces.len() {
         let exits = intake.conditional_exits.iter().sum();

@@ -18,6 +18,20 @@ pub fn part(kept: u64, steps: u64) -> Diagnostic {
     }
 }
 
+/// So many calls are not in a calling context of their own. With call instances views go through
+/// those instead.
+pub fn contexts(left_out: u64) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        code: "many-contexts",
+        message: format!(
+            "{left_out} calls count as their callers' in call trees and flame graphs: there are too many calling contexts"
+        ),
+        position: String::new(),
+        remedy: "build with --detail instance for all of them",
+    }
+}
+
 /// Tells of lackey's logs in which valgrind went on past branches: `&&` is then run as one piece of
 /// code with one exit, and instructions behind the first branch are listed that never ran. So more
 /// conditional jumps are listed than lackey counted exits.

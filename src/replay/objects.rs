@@ -165,7 +165,13 @@ impl Tracker<'_> {
     }
 
     /// Which bytes of an access its function had not touched: into `fresh`. Gives how many.
-    fn touch(&mut self, (slot, number): (Slot, u32), address: u64, bytes: u64, function: u32) -> u64 {
+    fn touch(
+        &mut self,
+        (slot, number): (Slot, u32),
+        address: u64,
+        bytes: u64,
+        function: u32,
+    ) -> u64 {
         let mut unique = 0;
         self.fresh.clear();
         if let Slot::Site(_) = slot {

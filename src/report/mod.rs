@@ -289,14 +289,20 @@ fn tree(
     most: usize,
     notes: &mut Vec<String>,
 ) -> Result<Value, ReportError> {
-    match crate::graph::prepare_merged(connection, Stubs::Fold) {
-        Err(GraphError::NoInstances) => return Ok(Value::Null),
-        other => other?,
-    }
-    let found = crate::graph::contexts(connection, Recursion::Unrolled)?;
-    let mut list = found.list;
     let mut unit = "steps";
-    if !has_steps {
+    let mut list;
+    if has_steps {
+        list = match crate::graph::context_list(connection, Stubs::Fold) {
+            Err(GraphError::NoInstances) => return Ok(Value::Null),
+            list => list?,
+        };
+    } else {
+        match crate::graph::prepare_merged(connection, Stubs::Fold) {
+            Err(GraphError::NoInstances) => return Ok(Value::Null),
+            other => other?,
+        }
+        let found = crate::graph::contexts(connection, Recursion::Unrolled)?;
+        list = found.list;
         let mut timed = false;
         let mut total = vec![0i64; list.len()];
         each(connection, report!("html_call_time"), &[], |r| {

@@ -10,7 +10,7 @@ pub mod tables;
 pub mod writer;
 
 /// Version of the tables; a database with another one is refused.
-pub const SCHEMA_VERSION: u32 = 7;
+pub const SCHEMA_VERSION: u32 = 8;
 
 /// Rows of `top_call`: as many call instances as a picture can show.
 pub const TOP_CALLS: usize = 256;

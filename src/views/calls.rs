@@ -2,7 +2,7 @@
 
 use super::listing::{Listing, id};
 use super::{ViewError, report};
-use crate::graph::{FunctionNames, Recursion, Stubs, contexts};
+use crate::graph::{FunctionNames, Stubs, context_list};
 use crate::id::{FunctionId, ThreadId};
 use crate::query::{each, problems};
 use crate::render::svg::{Svg, shade};
@@ -77,9 +77,8 @@ pub struct TreeRow {
 /// smaller share of the steps than `least` are left out and counted at their caller.
 pub fn tree(connection: &Connection, least: f64, stubs: Stubs) -> Result<Vec<TreeRow>, ViewError> {
     crate::query::unit(connection)?;
-    crate::graph::prepare_merged(connection, stubs)?;
     let names = FunctionNames::read(connection)?;
-    let list = contexts(connection, Recursion::Unrolled)?.list;
+    let list = context_list(connection, stubs)?;
     let whole: i64 = list.iter().map(|c| c.steps_self).sum();
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); list.len()];
     let mut stack = Vec::new();

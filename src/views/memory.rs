@@ -1,7 +1,7 @@
 //! The memory profile as tables, as a picture, and as data with a script for gnuplot.
 
-use super::sites::Sites;
 use super::listing::Listing;
+use super::sites::Sites;
 use super::{ViewError, report};
 use crate::graph::resolve_function;
 use crate::id::FunctionId;

@@ -2,7 +2,7 @@
 //! and a pass that leaves out any one rule is found out.
 
 use crate::common::program::{Program, Random, Step, naive};
-use crate::common::{Scratch, example, rows, top_agrees};
+use crate::common::{Scratch, contexts_agree, example, rows, top_agrees};
 use addfg::analysis::Mutation;
 use addfg::load::{Detail, ElfInput, Options, load as build};
 use proptest::prelude::*;
@@ -63,7 +63,7 @@ fn differences(db: &Path, window: i64) -> Vec<String> {
 
 /// What every detail sums up.
 fn sums(db: &Path) -> Vec<String> {
-    let tables = ["function_edge", "function_profile", "call_edge"];
+    let tables = ["function_edge", "function_profile", "call_edge", "call_stack", "stack_profile"];
     let rows_of = |table: &&str| {
         rows(db, &format!("SELECT '{table}', t::VARCHAR FROM {table} t ORDER BY ALL"))
     };
@@ -96,6 +96,7 @@ fn check(seed: u64, steps: usize, threads: usize) {
     }
     let connection = addfg::store::open::open(&db, false).unwrap();
     [3, 30].into_iter().for_each(|top| top_agrees(&connection, top));
+    contexts_agree(&connection);
     let sql = "SELECT w.name, r.name, sum(e.bytes)::BIGINT FROM function_edge e
                JOIN function_symbol w ON w.function_id = e.writer_function_id JOIN function_symbol r ON r.function_id = e.reader_function_id
                WHERE e.via <> 'register' AND w.kind <> 'pseudo' GROUP BY ALL";

@@ -313,6 +313,7 @@ fn the_largest_instances_are_kept() {
         for top in [1, 7, 40, 256] {
             top_agrees(&connection, top);
         }
+        contexts_agree(&connection);
     }
 }
 

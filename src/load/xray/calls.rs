@@ -8,6 +8,7 @@
 //! the chain's first function instead: read as well.
 
 use super::rows::{CallEvents, Rows};
+use crate::analysis::contexts::Contexts;
 use crate::analysis::stack::{
     self, Arrival, CallKind, Ended, Ending, Interval, Ledger, Numbers, Point, Stack, Transfer,
 };
@@ -19,50 +20,16 @@ use rustc_hash::FxHashMap;
 /// with a sign.
 pub const MOST: u32 = 1 << 30;
 
-/// A calling context: the functions that are live, outermost first.
+/// How the instances of a context began, as [`StackCalls::calls`] counts them.
+pub const KINDS: [CallKind; 3] = [CallKind::Root, CallKind::Call, CallKind::Tail];
+
+/// Figures of a calling context.
 #[derive(Clone, Copy, Debug)]
-pub struct Context {
-    pub parent: Option<StackId>,
-    pub function: FunctionId,
-    pub depth: usize,
+pub struct StackCalls {
     /// The function is live further out, too.
     pub nested: bool,
-    /// Instances by kind, as in [`Context::KINDS`].
+    /// Instances by kind, as in [`KINDS`].
     pub calls: [u64; 3],
-}
-
-impl Context {
-    pub const KINDS: [CallKind; 3] = [CallKind::Root, CallKind::Call, CallKind::Tail];
-}
-
-/// Calling contexts, by id.
-#[derive(Default)]
-pub struct Contexts {
-    list: Vec<Context>,
-    children: FxHashMap<(Option<StackId>, FunctionId), StackId>,
-}
-
-impl Contexts {
-    pub fn get(&self, id: StackId) -> &Context {
-        &self.list[id.index()]
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (StackId, &Context)> {
-        self.list.iter().enumerate().map(|(i, context)| (StackId::at(i), context))
-    }
-
-    /// The context of an instance that begins.
-    fn enter(&mut self, new: Context, kind: CallKind) -> StackId {
-        let list = &mut self.list;
-        let id = *self.children.entry((new.parent, new.function)).or_insert_with(|| {
-            list.push(new);
-            StackId::at(list.len() - 1)
-        });
-        if let Some(kind) = Context::KINDS.iter().position(|k| *k == kind) {
-            list[id.index()].calls[kind] += 1;
-        }
-        id
-    }
 }
 
 /// An instance ends with an exit from its function.
@@ -116,7 +83,7 @@ pub struct Counts {
 #[derive(Default)]
 struct Common {
     numbers: Numbers,
-    contexts: Contexts,
+    contexts: Contexts<StackCalls>,
     counts: Counts,
     /// Instances of kind gap by function.
     gaps: FxHashMap<FunctionId, u64>,
@@ -189,7 +156,7 @@ impl Calls {
         &self.common.counts
     }
 
-    pub fn contexts(&self) -> &Contexts {
+    pub fn contexts(&self) -> &Contexts<StackCalls> {
         &self.common.contexts
     }
 
@@ -281,14 +248,13 @@ impl Thread {
             (None, Some(_)) => CallKind::Call,
             (None, None) => CallKind::Root,
         };
-        let context = Context {
-            parent,
-            function,
-            depth: stack.frames().len(),
-            nested: stack.live(function) > 0,
-            calls: [0; 3],
-        };
-        let context = Some(clerk.common.contexts.enter(context, kind));
+        let nested = stack.live(function) > 0;
+        let contexts = &mut clerk.common.contexts;
+        let context = contexts.enter(parent, function, || StackCalls { nested, calls: [0; 3] });
+        if let Some(kind) = KINDS.iter().position(|k| *k == kind) {
+            contexts.get_mut(context).figures.calls[kind] += 1;
+        }
+        let context = Some(context);
         let event = clerk.common.counts.events;
         let chain = left.and_then(|(_, chain)| chain).or(Some(function));
         let token = Entered { function: Some(function), chain };

@@ -8,6 +8,7 @@ use super::sums::Sums;
 use super::tables::{Filled, Load, TableLoader};
 use super::{BuildError, Detail};
 use crate::analysis::CallKind;
+use crate::analysis::contexts::Context;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::Carries;
 use crate::id::{ProcessId, ThreadId};
@@ -17,7 +18,7 @@ use crate::store::tables::{CallStack, CallStacks, Process, Thread, Threads};
 use crate::trace::input::Input;
 use crate::trace::xray::{Index, Kind, Problems, Xray, merge};
 use crate::trace::{Listener, TraceError};
-use calls::{Calls, Context};
+use calls::{Calls, KINDS};
 use functions::{Functions, warning};
 use rows::{Message, Rows};
 use rustc_hash::FxHashMap;
@@ -294,16 +295,16 @@ fn sums(calls: &Calls, load: &Load) -> Result<(), BuildError> {
     let mut sums = Sums::default();
     let mut table = Table::<CallStacks>::new(load.connection);
     for (stack_id, context) in contexts.iter() {
-        let &Context { parent, function, depth, nested, .. } = context;
+        let &Context { parent, function, depth, figures, .. } = context;
         table.push(CallStack {
             stack_id,
             parent_stack_id: parent,
             function_id: function,
-            depth: depth as u32,
-            nested,
+            depth,
+            nested: figures.nested,
         })?;
         let caller = parent.map(|p| contexts.get(p).function);
-        for (kind, n) in Context::KINDS.into_iter().zip(context.calls).filter(|(_, n)| *n > 0) {
+        for (kind, n) in KINDS.into_iter().zip(figures.calls).filter(|(_, n)| *n > 0) {
             sums.call((caller, function, kind), n, None);
             sums.profile(function).calls += n;
         }

@@ -16,6 +16,6 @@ mod told;
 
 pub use finder::allocations;
 pub(in crate::replay) use finder::{Finder, Holder, Lifetime};
-pub(in crate::replay) use knowledge::are_known;
 pub use found::{Allocation, Allocations, Site, Sum};
 pub use functions::{Allocator, allocator};
+pub(in crate::replay) use knowledge::are_known;

@@ -1,7 +1,7 @@
 //! Rows of `schema/3_high.sql`.
 
 use crate::analysis::CallKind;
-use crate::id::{CallId, FunctionId, InstructionId, IntervalId, Seq, ThreadId};
+use crate::id::{CallId, FunctionId, InstructionId, IntervalId, Seq, StackId, ThreadId};
 use crate::store::row::tables;
 
 tables! {
@@ -75,6 +75,21 @@ tables! {
         steps_total: Option<u64> => BIGINT,
         dead_bytes: Option<u64> => BIGINT,
         written_bytes: Option<u64> => BIGINT,
+    }
+
+    CallStack, CallStacks = "call_stack" {
+        stack_id: StackId => INTEGER,
+        parent_stack_id: Option<StackId> => INTEGER,
+        function_id: FunctionId => INTEGER,
+        depth: u32 => INTEGER,
+        nested: bool => BOOLEAN,
+    }
+
+    StackProfile, StackProfiles = "stack_profile" {
+        stack_id: StackId => INTEGER,
+        calls: u64 => BIGINT,
+        steps_self: u64 => BIGINT,
+        steps_total: u64 => BIGINT,
     }
 
     Region<'a>, Regions = "region" {

@@ -40,14 +40,6 @@ tables! {
         ticks_self: Option<u64> => UBIGINT,
     }
 
-    CallStack, CallStacks = "call_stack" {
-        stack_id: StackId => INTEGER,
-        parent_stack_id: Option<StackId> => INTEGER,
-        function_id: FunctionId => INTEGER,
-        depth: u32 => INTEGER,
-        nested: bool => BOOLEAN,
-    }
-
     TraceFunction, TraceFunctions = "trace_function" {
         function_id: FunctionId => INTEGER,
         number: u32 => UINTEGER,

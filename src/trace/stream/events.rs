@@ -4,7 +4,9 @@
 
 use super::bytes::{Bad, Bytes};
 use super::descriptors::{Descriptors, Names};
-use crate::event::{Allocation, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart};
+use crate::event::{
+    Allocation, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart,
+};
 use rustc_hash::FxHashMap;
 
 /// Kinds of events by their numbers in docs/stream.md.

@@ -120,3 +120,38 @@ pub fn top_agrees(connection: &duckdb::Connection, top: usize) {
     let different: i64 = connection.query_row(&sql, [], |r| r.get(0)).unwrap();
     assert_eq!(different, 0, "top {top}: data");
 }
+
+/// The calling contexts that the build stored are those of all call instances: written down here by
+/// their chains, as plainly as can be.
+pub fn contexts_agree(connection: &duckdb::Connection) {
+    use addfg::graph::{Stubs, prepare_merged, stored_contexts};
+    use std::collections::{BTreeMap, HashMap};
+    prepare_merged(connection, Stubs::Fold).unwrap();
+    let sql = include_str!("../../../queries/report/call_rows.sql");
+    let mut statement = connection.prepare(sql).unwrap();
+    let mut calls = statement.query([]).unwrap();
+    let mut chains: HashMap<i64, Vec<i64>> = HashMap::new();
+    let mut walked: BTreeMap<Vec<i64>, (i64, i64)> = BTreeMap::new();
+    while let Some(r) = calls.next().unwrap() {
+        let caller: Option<i64> = r.get(2).unwrap();
+        let mut chain = caller.map(|c| chains[&c].clone()).unwrap_or_default();
+        chain.push(r.get(1).unwrap());
+        chain.truncate(1000);
+        let figures = walked.entry(chain.clone()).or_default();
+        *figures = (figures.0 + 1, figures.1 + r.get::<_, Option<i64>>(4).unwrap().unwrap_or(0));
+        chains.insert(r.get(0).unwrap(), chain);
+    }
+    let list = stored_contexts(connection).unwrap().expect("contexts are stored");
+    let chain = |mut at: usize| {
+        let mut chain = vec![i64::from(list[at].function_id.column())];
+        while let Some(parent) = list[at].parent {
+            chain.insert(0, i64::from(list[parent].function_id.column()));
+            at = parent;
+        }
+        chain
+    };
+    let figures = |i: usize| (chain(i), (list[i].calls, list[i].steps_self));
+    let stored: BTreeMap<_, _> = (0..list.len()).map(figures).collect();
+    assert_eq!(stored.len(), list.len());
+    assert_eq!(stored, walked);
+}
