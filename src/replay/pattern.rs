@@ -169,16 +169,15 @@ pub fn pattern(found: &LoopDependences, text: &dyn Fn(InstructionId) -> String) 
     for (number, part) in parts.iter().enumerate() {
         of.extend(part.iter().map(|i| (*i, number)));
     }
+    // Parts that hand something on to a later iteration of their own.
+    let carried = found.edges.iter().filter(|(_, edge)| edge.most > 0);
+    let carried: BTreeSet<usize> = carried
+        .filter_map(|((w, r), _)| of.get(w).filter(|part| of.get(r) == Some(part)).copied())
+        .collect();
     let (mut counters, mut operations) = (BTreeSet::new(), BTreeSet::new());
     let (mut serial, mut gathering) = (BTreeSet::new(), BTreeSet::new());
-    for (number, part) in parts.iter().enumerate() {
-        let carried = found
-            .edges
-            .iter()
-            .any(|((w, r), edge)| edge.most > 0 && part.contains(w) && part.contains(r));
-        if !carried {
-            continue;
-        }
+    for number in carried {
+        let part = &parts[number];
         match graph.recurrence(part, &counters) {
             Recurrence::Counter => counters.extend(part),
             Recurrence::Reduction(operation) => {
