@@ -11,7 +11,7 @@ use crate::id::{CallId, FunctionId, StackId, ThreadId};
 use crate::query::each;
 use crate::text::file_name;
 use duckdb::Connection;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// A chain of functions from a root. `steps_total` counts what is called below it, too.
 #[derive(Clone, Debug)]
@@ -28,7 +28,29 @@ pub struct Context {
 /// Contexts in the order of their first calls, and the context of each call instance.
 pub struct Contexts {
     pub list: Vec<Context>,
-    pub of_call: BTreeMap<CallId, usize>,
+    /// By instance.
+    of_call: Vec<u32>,
+}
+
+impl Contexts {
+    /// In [`Contexts::of_call`]: a stub, which has been merged, or no call.
+    const NONE: u32 = u32::MAX;
+
+    /// The context of a call instance, as an index into the list.
+    pub fn of(&self, call: CallId) -> Option<usize> {
+        self.of_call.get(call.index()).filter(|at| **at != Contexts::NONE).map(|at| *at as usize)
+    }
+
+    /// Instances come in the order of their numbers.
+    fn add(&mut self, call: CallId, context: usize) {
+        self.of_call.resize(call.index(), Contexts::NONE);
+        self.of_call.push(u32::try_from(context).unwrap_or(Contexts::NONE));
+    }
+
+    fn calls(&self) -> impl Iterator<Item = (CallId, usize)> {
+        let all = self.of_call.iter().enumerate().filter(|(_, at)| **at != Contexts::NONE);
+        all.map(|(call, at)| (CallId::at(call), *at as usize))
+    }
 }
 
 /// What a call of a function that is in the chain of its caller belongs to.
@@ -79,12 +101,12 @@ pub fn stored(connection: &Connection) -> Result<Option<Vec<Context>>, GraphErro
 
 /// Finds the contexts of call instances. Needs the temporary table `merged`.
 pub fn contexts(connection: &Connection, recursion: Recursion) -> Result<Contexts, GraphError> {
-    let mut found = Contexts { list: Vec::new(), of_call: BTreeMap::new() };
+    let mut found = Contexts { list: Vec::new(), of_call: Vec::new() };
     let mut known: HashMap<(Option<usize>, FunctionId), usize> = HashMap::new();
     each(connection, report!("call_rows"), &[], |r| {
         let (call, function_id, caller): (CallId, FunctionId, Option<CallId>) =
             (r.get(0)?, r.get(1)?, r.get(2)?);
-        let parent = caller.and_then(|c| found.of_call.get(&c).copied());
+        let parent = caller.and_then(|c| found.of(c));
         let at = *known.entry((parent, function_id)).or_insert_with(|| {
             if recursion == Recursion::Folded
                 && let Some(again) = in_chain(&found.list, parent, function_id)
@@ -98,7 +120,7 @@ pub fn contexts(connection: &Connection, recursion: Recursion) -> Result<Context
             found.list.push(context);
             found.list.len() - 1
         });
-        found.of_call.insert(call, at);
+        found.add(call, at);
         found.list[at].calls += 1;
         found.list[at].steps_self += r.get::<_, Option<i64>>(4)?.unwrap_or(0);
         Ok(())
@@ -177,10 +199,8 @@ fn context_nodes(
 ) -> Result<(), GraphError> {
     let names = FunctionNames::read(connection)?;
     let found = contexts(connection, Recursion::Folded)?;
-    let groups = found
-        .of_call
-        .iter()
-        .map(|(call, &context)| (call.column().into(), NodeId::listed(context).number()));
+    let groups =
+        found.calls().map(|(call, at)| (call.column().into(), NodeId::listed(at).number()));
     fill(connection, "group_of", groups)?;
     for (i, c) in found.list.iter().enumerate() {
         let id = NodeId::listed(i);

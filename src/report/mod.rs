@@ -302,12 +302,12 @@ fn tree(
             other => other?,
         }
         let found = crate::graph::contexts(connection, Recursion::Unrolled)?;
-        list = found.list;
+        list = found.list.clone();
         let mut timed = false;
         let mut total = vec![0i64; list.len()];
         each(connection, report!("html_call_time"), &[], |r| {
             timed = true;
-            if let Some(&at) = found.of_call.get(&r.get(0)?) {
+            if let Some(at) = found.of(r.get(0)?) {
                 total[at] = total[at].saturating_add(r.get(1)?);
             }
             Ok(())
