@@ -1,6 +1,5 @@
 -- What allocation functions gave and took back in a part of the run, where the trace tells, in order.
 -- reads: allocation
--- duckdb-only: the order of the trace is that of the rows
 -- param first BIGINT: first seq of the part, 0: before the first step
 -- param last BIGINT: its last seq
 -- seq (last step before it), thread_id, kind (allocate, free, reallocate), address, bytes

@@ -137,6 +137,8 @@ fn hostile(scratch: &Scratch) -> (PathBuf, PathBuf) {
     let (db, sqlite) = (fixture(scratch), scratch.path("small.sqlite"));
     let calls = "INSERT INTO system_call VALUES (1, 50, 1, 0, 'read', 8);
          INSERT INTO system_call_access VALUES (1, 0, true, 18446744073709551608, 8, '<read: a>'), (1, 1, false, 4096, 1, NULL);
+         INSERT INTO allocation VALUES (NULL, 1, 'allocate', 18446744073709551600, 15), (50, 1, 'reallocate', 8192, 7),
+             (50, 1, 'free', 8192, NULL);
          INSERT INTO mapping VALUES (50, 1, 'move', 4096, 4096, NULL, 8192, NULL);
          INSERT INTO variable_field VALUES (1, '[].position.x', 4, 8, 16), (1, 'a|b', 0, 4, NULL);
          INSERT INTO inlined_call VALUES (1, 'outer', 1, NULL, NULL, NULL), (2, 'inner', 1, 1, 1, 7);
