@@ -23,8 +23,8 @@ use std::process::ExitCode;
 /// had been read before since they were written. -o FILE.svg draws accesses over address and time.
 ///
 /// `--show allocations` finds the heap allocations by the calls of malloc, free, operator new and
-/// the like, where the recording has register values (QEMU), and sums accesses to them by the line
-/// that asked for them.
+/// the like, where the recording tells of them (`addfg record`) or has register values (QEMU), and
+/// sums accesses to them by the line that asked for them.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

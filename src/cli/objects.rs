@@ -7,11 +7,12 @@ use crate::views::objects::{self, Rows};
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-/// Lists which functions use which variables, buffers of the heap and other memory
+/// Lists which functions use which variables, heap allocations and other memory
 ///
 /// A row for each object and function: reads and writes, distinct bytes, first and last step, and
-/// bytes that the function wrote and nobody read. Bytes of the heap that were touched and stand
-/// together are one buffer. The run is gone through byte by byte, unless `addfg prepare` has stored
+/// bytes that the function wrote and nobody read. Heap allocations are told by the line that asked
+/// for them; where the recording tells of none, bytes that were touched and stand together are one
+/// buffer. The run is gone through byte by byte, unless `addfg prepare` has stored
 /// what comes of it.
 #[derive(clap::Args)]
 pub struct Args {

@@ -7,7 +7,7 @@ use crate::id::FunctionId;
 use crate::query::{each, keeps_part};
 use crate::render::rows::{RowFormat, RowWriter, word};
 use crate::replay::crossing::{
-    Callees, Crossing, Direction, Exchange, Members, Object, Partner, Sum, crossing,
+    Callees, Crossing, Direction, Exchange, Members, Object, Partner, Sum, beside, crossing,
 };
 use crate::replay::{ReplayError, places};
 use crate::text::{human_count, visible, words};
@@ -96,13 +96,16 @@ pub fn cut(
         return Err(ReplayError::NoSteps { why }.into());
     }
     let names = FunctionNames::read(connection)?;
-    let members = Members::find(connection, set, callees)?;
-    if members.entries.is_empty() {
-        let mut list: Vec<_> = set.iter().map(|&id| visible(names.name(id))).collect();
-        list.truncate(5);
-        return Err(ViewError::NeverEntered { names: list.join(", ") });
-    }
-    let crossing = crossing(connection, &members, &places(connection)?)?;
+    let (members, crossing) = beside(connection, |stored| {
+        let members = Members::find(connection, set, callees)?;
+        if members.entries.is_empty() {
+            let mut list: Vec<_> = set.iter().map(|&id| visible(names.name(id))).collect();
+            list.truncate(5);
+            return Err(ViewError::NeverEntered { names: list.join(", ") });
+        }
+        let crossing = crossing(connection, &members, &places(connection)?, stored)?;
+        Ok((members, crossing))
+    })?;
     let steps = steps.and_then(|steps| u64::try_from(steps).ok()).unwrap_or(0);
     Ok(Cut { members, crossing, names, steps, callees })
 }

@@ -13,6 +13,7 @@ mod rows;
 
 pub use exchange::{Crossing, Direction, Exchange, Object, Partner, Sum};
 pub use members::{Callees, Entry, Members};
+pub use rows::{Stored, beside};
 
 use super::bytes::ByteMap;
 use super::error::ReplayError;
@@ -347,6 +348,7 @@ pub fn crossing(
     connection: &Connection,
     members: &Members,
     places: &Places,
+    stored: Stored,
 ) -> Result<Crossing, ReplayError> {
     let mut finder = Finder {
         members,
@@ -374,6 +376,6 @@ pub fn crossing(
         let bytes = super::error::size(r.get(2)?)?;
         finder.kinds.insert(r.get(0)?, Kind { is_register: r.get(1)?, bytes: bytes.into() });
     }
-    rows::windows(connection, members, |rows| finder.window(rows))?;
+    stored.windows(members, |rows| finder.window(rows))?;
     Ok(finder.finish())
 }
