@@ -12,6 +12,9 @@ pub const DEPTH: u32 = 1000;
 /// Contexts of a trace with steps at most: what would have a further one counts as its caller's.
 const MOST: usize = 1 << 18;
 
+/// Callees that a context finds without a search, at most.
+const LAST: usize = 4;
+
 /// A chain of functions from a root, with figures of its calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<F> {
@@ -21,8 +24,8 @@ pub struct Context<F> {
     /// Functions before the last.
     pub depth: u32,
     pub figures: F,
-    /// Where control went from here last: mostly it goes there again.
-    last: Option<StackId>,
+    /// Where control went from here last, by the last bits of the function: mostly it goes there again.
+    last: [Option<StackId>; LAST],
 }
 
 /// Contexts by id; each comes behind that of its caller.
@@ -51,10 +54,11 @@ impl<F> Contexts<F> {
         self.list.iter().enumerate().map(|(i, context)| (StackId::at(i), context))
     }
 
-    /// The context that was entered last from another one, if it is of this function.
+    /// A context that was entered lately from another one, if it is of this function.
     #[inline]
     fn again(&self, parent: StackId, function: FunctionId) -> Option<StackId> {
-        self.get(parent).last.filter(|&last| self.get(last).function == function)
+        let last = self.get(parent).last[function.index() % LAST];
+        last.filter(|&last| self.get(last).function == function)
     }
 
     /// The context of a function called from another one; `new` are the figures of one that was not
@@ -71,11 +75,11 @@ impl<F> Contexts<F> {
         let depth = parent.map_or(0, |p| self.get(p).depth + 1);
         let list = &mut self.list;
         let id = *self.children.entry((parent, function)).or_insert_with(|| {
-            list.push(Context { parent, function, depth, figures: new(), last: None });
+            list.push(Context { parent, function, depth, figures: new(), last: [None; LAST] });
             StackId::at(list.len() - 1)
         });
         if let Some(parent) = parent {
-            self.get_mut(parent).last = Some(id);
+            self.get_mut(parent).last[function.index() % LAST] = Some(id);
         }
         id
     }

@@ -89,6 +89,8 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
     let loops = loops::loops(connection, &functions, options, &mut missing)?;
     let (memory, objects) = memory::memory(connection, &functions, options, &mut missing)?;
     let changes = changes::changes(connection, options, &mut notes)?;
+    let (plan, sets) = plan::sets(connection, &functions)?;
+    let cuts = plan::cuts(connection, &functions, options, (&sets, &mut missing))?;
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "meta": texts(connection, report!("info_meta"), 2)?,
@@ -108,7 +110,8 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
         "objects": objects,
         "changes": changes,
         "source": source,
-        "plan": plan::sets(connection, &functions)?,
+        "plan": plan,
+        "cuts": cuts,
         "missing": missing,
         "notes": notes,
     }))

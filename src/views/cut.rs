@@ -213,6 +213,12 @@ impl Cut {
     fn figures(&self, format: RowFormat, out: &mut dyn Write) -> std::io::Result<u64> {
         let columns = ["figure", "all", "least", "mean", "most", "meaning"];
         let mut rows = RowWriter::new(&columns, format, out)?;
+        self.figure_rows().iter().try_for_each(|row| rows.row(row))?;
+        rows.finish()
+    }
+
+    /// Figure, in all, least, mean and most of an entry (NULL: of all only), what it means.
+    pub fn figure_rows(&self) -> Vec<[Value; 6]> {
         let entries = self.members.entries.len() as u64;
         let all = |name: &str, n: Value, meaning: &str| {
             let none = || Value::Null;
@@ -230,47 +236,49 @@ impl Cut {
                 word(meaning.to_owned()),
             ]
         };
-        rows.row(&all("entries", count(entries), "from outside into the set"))?;
         let mut steps = self.members.entries.iter().map(|entry| entry.steps);
-        rows.row(&each("steps", &mut steps, "in the set, by entry"))?;
-        for (name, meaning, figure) in FIGURES {
-            rows.row(&each(name, &mut self.crossing.entries.iter().map(figure), meaning))?;
-        }
+        let mut rows = vec![
+            all("entries", count(entries), "from outside into the set"),
+            each("steps", &mut steps, "in the set, by entry"),
+        ];
+        rows.extend(FIGURES.map(|(name, meaning, figure)| {
+            each(name, &mut self.crossing.entries.iter().map(figure), meaning)
+        }));
         let Crossing { addresses_in, addresses_out, .. } = self.crossing;
-        rows.row(&all(
-            "addresses_in",
-            count(addresses_in),
-            "different bytes of storage: the buffer",
-        ))?;
-        rows.row(&all(
-            "addresses_out",
-            count(addresses_out),
-            "different bytes of storage: the buffer",
-        ))?;
+        let buffer = "different bytes of storage: the buffer";
+        rows.push(all("addresses_in", count(addresses_in), buffer));
+        rows.push(all("addresses_out", count(addresses_out), buffer));
         let sent: u64 = self.crossing.entries.iter().map(|e| e.unique_in + e.unique_out).sum();
         let density = mean(sent, self.inside());
-        rows.row(&all("bytes_a_step", density, "unique bytes in and out for each step"))?;
+        rows.push(all("bytes_a_step", density, "unique bytes in and out for each step"));
         let there_and_back =
             self.crossing.entries.iter().filter(|e| e.went_out > 0 && e.came_back > 0).count();
         let meaning = "entries that data leaves and comes back to before they are back";
-        rows.row(&all("round_trips", count(there_and_back as u64), meaning))?;
-        rows.finish()
+        rows.push(all("round_trips", count(there_and_back as u64), meaning));
+        rows
     }
 
     fn flows(&self, limit: usize, format: RowFormat, out: &mut dyn Write) -> std::io::Result<u64> {
         let columns = ["direction", "function", "via", "bytes", "unique_bytes", "addresses"];
         let mut rows = RowWriter::new(&columns, format, out)?;
+        self.flow_rows().iter().take(limit).try_for_each(|row| rows.row(row))?;
+        rows.finish()
+    }
+
+    /// Direction, function on the other side, via, bytes, unique bytes, addresses: by direction the
+    /// largest first.
+    pub fn flow_rows(&self) -> Vec<[Value; 6]> {
         let mut flows: Vec<_> = self.crossing.flows.iter().collect();
         flows.sort_by_key(|(key, sum)| (key.0, Reverse(sum.bytes), *key));
-        for ((direction, partner, via), sum) in flows.into_iter().take(limit) {
+        let row = |((direction, partner, via), sum): (&(Direction, Partner, String), &Sum)| {
             let name = match partner {
                 Partner::Function(id) => self.names.name(*id),
                 Partner::Source(name) => name,
             };
-            let head = [way(*direction), word(name.to_owned()), word(via.clone())];
-            rows.row(&[&head[..], &sums(sum)].concat())?;
-        }
-        rows.finish()
+            let [bytes, unique, addresses] = sums(sum);
+            [way(*direction), word(name.to_owned()), word(via.clone()), bytes, unique, addresses]
+        };
+        flows.into_iter().map(row).collect()
     }
 
     fn objects(

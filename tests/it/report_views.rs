@@ -53,6 +53,52 @@ fn loops_memory_and_objects_equal_what_the_commands_print() {
     assert_eq!(sum(&memory["cells"], 2) + sum(&memory["cells"], 3), accesses);
 }
 
+/// Of the plan's first sets the page has what `addfg cut --callees` prints.
+#[test]
+fn cuts_equal_what_the_command_prints() {
+    let db = example("jpeg", "pairs");
+    let found = data(&open(&db), &Options::default()).unwrap();
+    let rows = |part: &str| found["cuts"][part].as_array().unwrap().clone();
+    let (figures, flows) = (rows("figures"), rows("flows"));
+    let mut sets: Vec<&Value> = figures.iter().map(|row| &row[0]).collect();
+    sets.dedup();
+    assert!(!sets.is_empty() && sets.len() <= 3, "{sets:?}");
+    for set in sets {
+        let name = found["functions"][usize::try_from(set.as_u64().unwrap()).unwrap()][1].as_str();
+        for (part, shown) in [(&figures, "figures"), (&flows, "flows")] {
+            let printed = csv_rows(&[
+                "cut",
+                utf8(&db),
+                name.unwrap(),
+                "--callees",
+                "--show",
+                shown,
+                "--limit",
+                "20",
+                "--format",
+                "csv",
+            ]);
+            let of_set: Vec<&Value> =
+                part.iter().filter(|row| row[0] == *set).map(|r| &r[1]).collect();
+            assert_eq!(of_set.len(), printed.len(), "{shown} of {name:?}");
+            for (row, line) in of_set.iter().zip(&printed) {
+                for (cell, text) in row.as_array().unwrap().iter().zip(line) {
+                    let same = match cell {
+                        Value::Number(n) => n.as_f64() == text.parse().ok(),
+                        Value::String(s) => s == text || text.starts_with('"'),
+                        _ => text.is_empty(),
+                    };
+                    assert!(same, "{cell} and {text} in {line:?}");
+                }
+            }
+        }
+    }
+    // Sums by function know nothing of it.
+    assert!(
+        data(&open(&example("jpeg", "instance")), &Options::default()).unwrap()["cuts"].is_null()
+    );
+}
+
 #[test]
 fn runs_that_are_too_long_say_so() {
     let connection = open(&example("fir", "pairs"));
@@ -97,6 +143,18 @@ fn loops_memory_and_objects_in_the_browser() {
         "(() => {{ const all = {labels}; return all.filter((a, i) => all.some((b, k) => k < i && a.left < b.right && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom)).length; }})()"
     );
     assert_eq!(browser.number(&overlap), 0.0, "labels on one another");
+
+    // What crosses the border of what is worth moving.
+    browser.click("#tab-tables");
+    for (table, words) in
+        [("cuts", ["unique_bytes_in", "round_trips"]), ("cutFlows", ["in", "out"])]
+    {
+        browser.run(&format!(
+            "(() => {{ const pick = document.querySelector('#table-pick'); pick.value = '{table}'; pick.onchange(); }})()"
+        ));
+        let shown = browser.text("document.querySelector('#table-body').textContent");
+        assert!(words.iter().all(|word| shown.contains(word)), "{shown}");
+    }
 
     browser.click("#tab-objects");
     browser.click_on("[...document.querySelectorAll('#objects-body tbody tr')].find(r => r.textContent.includes('arena_used')).cells[3]");
