@@ -150,7 +150,7 @@ fn loops_memory_and_objects_in_the_browser() {
         [("cuts", ["unique_bytes_in", "round_trips"]), ("cutFlows", ["in", "out"])]
     {
         browser.run(&format!(
-            "(() => {{ const pick = document.querySelector('#table-pick'); pick.value = '{table}'; pick.onchange(); }})()"
+            "(() => {{ const pick = document.querySelector('#table-pick'); pick.value = '{table}'; pick.dispatchEvent(new Event('change')); }})()"
         ));
         let shown = browser.text("document.querySelector('#table-body').textContent");
         assert!(words.iter().all(|word| shown.contains(word)), "{shown}");
