@@ -9,6 +9,7 @@ use super::rows::{self, LevelRows, Numbers, fill, report};
 use super::selection::{Selection, Show, Stubs};
 use crate::id::{CallId, FunctionId, StackId, ThreadId};
 use crate::query::each;
+use crate::replay::{ReplayError, slot};
 use crate::text::file_name;
 use duckdb::Connection;
 use std::collections::HashMap;
@@ -28,28 +29,19 @@ pub struct Context {
 /// Contexts in the order of their first calls, and the context of each call instance.
 pub struct Contexts {
     pub list: Vec<Context>,
-    /// By instance.
-    of_call: Vec<u32>,
+    /// By instance; None: a stub, which has been merged.
+    of_call: Vec<Option<StackId>>,
 }
 
 impl Contexts {
-    /// In [`Contexts::of_call`]: a stub, which has been merged, or no call.
-    const NONE: u32 = u32::MAX;
-
     /// The context of a call instance, as an index into the list.
     pub fn of(&self, call: CallId) -> Option<usize> {
-        self.of_call.get(call.index()).filter(|at| **at != Contexts::NONE).map(|at| *at as usize)
-    }
-
-    /// Instances come in the order of their numbers.
-    fn add(&mut self, call: CallId, context: usize) {
-        self.of_call.resize(call.index(), Contexts::NONE);
-        self.of_call.push(u32::try_from(context).unwrap_or(Contexts::NONE));
+        self.of_call.get(call.index()).copied().flatten().map(StackId::index)
     }
 
     fn calls(&self) -> impl Iterator<Item = (CallId, usize)> {
-        let all = self.of_call.iter().enumerate().filter(|(_, at)| **at != Contexts::NONE);
-        all.map(|(call, at)| (CallId::at(call), *at as usize))
+        let all = self.of_call.iter().enumerate();
+        all.filter_map(|(call, at)| Some((CallId::at(call), (*at)?.index())))
     }
 }
 
@@ -83,9 +75,16 @@ pub fn stored(connection: &Connection) -> Result<Option<Vec<Context>>, GraphErro
     if !connection.query_row(sql, [], |r| r.get(0))? {
         return Ok(None);
     }
-    let mut list = Vec::new();
-    each(connection, report!("contexts"), &[], |r| {
-        let parent: Option<StackId> = r.get(1)?;
+    let mut list: Vec<Context> = Vec::new();
+    let mut statement = connection.prepare(report!("contexts"))?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        let (stack, parent): (StackId, Option<StackId>) = (r.get(0)?, r.get(1)?);
+        // Each has its place, behind that of its caller: who follows callers comes to an end.
+        if stack.index() != list.len() || parent.is_some_and(|parent| parent >= stack) {
+            let id = i64::try_from(list.len()).unwrap_or(i64::MAX).saturating_add(1);
+            return Err(ReplayError::Missing { what: "call stack", id }.into());
+        }
         list.push(Context {
             parent: parent.map(StackId::index),
             function_id: r.get(2)?,
@@ -94,8 +93,7 @@ pub fn stored(connection: &Connection) -> Result<Option<Vec<Context>>, GraphErro
             steps_self: r.get(5)?,
             steps_total: r.get(6)?,
         });
-        Ok(())
-    })?;
+    }
     Ok(Some(list))
 }
 
@@ -103,7 +101,9 @@ pub fn stored(connection: &Connection) -> Result<Option<Vec<Context>>, GraphErro
 pub fn contexts(connection: &Connection, recursion: Recursion) -> Result<Contexts, GraphError> {
     let mut found = Contexts { list: Vec::new(), of_call: Vec::new() };
     let mut known: HashMap<(Option<usize>, FunctionId), usize> = HashMap::new();
-    each(connection, report!("call_rows"), &[], |r| {
+    let mut statement = connection.prepare(report!("call_rows"))?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
         let (call, function_id, caller): (CallId, FunctionId, Option<CallId>) =
             (r.get(0)?, r.get(1)?, r.get(2)?);
         let parent = caller.and_then(|c| found.of(c));
@@ -120,11 +120,10 @@ pub fn contexts(connection: &Connection, recursion: Recursion) -> Result<Context
             found.list.push(context);
             found.list.len() - 1
         });
-        found.add(call, at);
+        *slot(&mut found.of_call, call.index(), "call")? = Some(StackId::at(at));
         found.list[at].calls += 1;
         found.list[at].steps_self += r.get::<_, Option<i64>>(4)?.unwrap_or(0);
-        Ok(())
-    })?;
+    }
     // Children come behind their parents.
     for i in (0..found.list.len()).rev() {
         found.list[i].steps_total += found.list[i].steps_self;

@@ -36,7 +36,7 @@ pub(super) fn dense(index: usize, known: usize, what: &'static str) -> Result<()
 }
 
 /// A place for an id in a list in order of ids.
-pub(super) fn slot<'a, T: Default>(
+pub(crate) fn slot<'a, T: Default>(
     list: &'a mut Vec<T>,
     index: usize,
     what: &'static str,

@@ -37,6 +37,7 @@ pub mod written;
 pub use cell::{Bytes, Cell, Space};
 pub use code::Code;
 pub use error::ReplayError;
+pub(crate) use error::slot;
 pub use outside::{Change, Outside};
 pub use places::{Places, Variable, places};
 pub use resolve::Step;

@@ -304,8 +304,8 @@ fn tree(
             Err(GraphError::NoInstances) => return Ok(Value::Null),
             other => other?,
         }
-        let found = crate::graph::contexts(connection, Recursion::Unrolled)?;
-        list = found.list.clone();
+        let mut found = crate::graph::contexts(connection, Recursion::Unrolled)?;
+        list = std::mem::take(&mut found.list);
         let mut timed = false;
         let mut total = vec![0i64; list.len()];
         each(connection, report!("html_call_time"), &[], |r| {

@@ -197,6 +197,42 @@ fn callgrind_of_a_summary() {
     assert_eq!(text(&whole, "folded"), text(&summary, "folded"));
 }
 
+/// Where not all contexts were kept, those of the calls are told; where no calls were, those that are
+/// there. A damaged tree of them is refused.
+#[test]
+fn folded_stacks_where_contexts_were_left_out() {
+    let scratch = Scratch::new("export-left-out");
+    let copy = |detail: &str| {
+        let to = scratch.path(detail);
+        std::fs::copy(example("jpeg", detail), &to).unwrap();
+        to
+    };
+    let (whole, summary) = (copy("pairs"), copy("summary"));
+    let before = text(&whole, "folded");
+    let less = "UPDATE meta SET value = '5' WHERE key = 'contexts_left_out'; UPDATE stack_profile SET steps_self = 1";
+    change(&whole, less);
+    change(&summary, less);
+    assert_eq!(text(&whole, "folded"), before);
+    assert!(text(&summary, "folded").lines().all(|line| line.ends_with(" 1")));
+    for damage in
+        ["parent_stack_id = stack_id", "parent_stack_id = 1000000", "stack_id = stack_id + 1"]
+    {
+        let summary = copy("summary");
+        let and = if damage.starts_with("stack") {
+            "; UPDATE stack_profile SET stack_id = stack_id + 1"
+        } else {
+            ""
+        };
+        change(&summary, &format!("UPDATE call_stack SET {damage}{and}"));
+        for arguments in [
+            &["export", utf8(&summary), "--to", "folded", "-o", "-"][..],
+            &["calls", utf8(&summary), "--tree"],
+        ] {
+            refused(arguments, &["call stack", "is not there"]);
+        }
+    }
+}
+
 #[test]
 fn folded_stacks_add_up() {
     for db in databases() {
