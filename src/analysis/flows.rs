@@ -186,6 +186,10 @@ impl HandOut {
         memory: &mut Memory,
         output: &mut impl Output,
     ) -> u64 {
+        if flows.list.is_empty() {
+            flows.parted = false;
+            return 0;
+        }
         let bytes_in = flows.bytes_in(reader.0);
         for e in &flows.list {
             let sums = sums.functions(e.function, Packed::step(reader.1), e.place);

@@ -121,6 +121,8 @@ pub struct Memory {
     pools: Pools,
     /// Direct-mapped cache of the index: (page number + 1, page).
     cache: Box<[(u64, PageIndex); CACHED]>,
+    /// Of the same pages: (page number + 1, where its cells are).
+    ahead: Box<[(u64, *const Cell); CACHED]>,
     /// By number.
     sections: Vec<SectionRange>,
     /// (First and last address, number) of what each still has, by address, disjoint.
@@ -138,6 +140,7 @@ impl Memory {
             pages: Vec::new(),
             pools: Pools::new(partial),
             cache: Box::new([(0, 0); CACHED]),
+            ahead: Box::new([(0, std::ptr::null()); CACHED]),
             sections: Vec::new(),
             by_address: Vec::new(),
             begins: BTreeSet::new(),
@@ -205,6 +208,8 @@ impl Memory {
             None => self.touch(number),
         };
         self.cache[number as usize % CACHED] = (number + 1, page);
+        let cells = self.pages[page as usize].cells.as_ptr();
+        self.ahead[number as usize % CACHED] = (number + 1, cells);
         page
     }
 
@@ -229,9 +234,9 @@ impl Memory {
         let soon = addresses.get(AHEAD..AHEAD + n);
         soon.into_iter().flatten().for_each(|&address| {
             let number = address / PAGE;
-            let (known, page) = self.cache[number as usize % CACHED];
+            let (known, cells) = self.ahead[number as usize % CACHED];
             if known == number + 1 {
-                prefetch(&self.pages[page as usize].cells[(address % PAGE / WORD) as usize]);
+                prefetch(cells.wrapping_add((address % PAGE / WORD) as usize));
             }
         });
         *addresses = rest;

@@ -306,7 +306,7 @@ impl<O: Output> Machine<O> {
                     let read = Read { call, access: access_id(seq, read), actor, extent };
                     data.read_register(thread, register, read, &mut op.hints);
                 } else {
-                    let read = RegisterRead { span: register, extent };
+                    let read = RegisterRead::new(register, extent);
                     data.read_for_sums(thread, read, (call, actor), met);
                 }
             }

@@ -270,6 +270,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             Columns { addresses: &batch.addresses, values: &batch.values, time: &batch.time };
         let mut events = batch.events.iter().peekable();
         self.machine.data.kept.begin();
+        let one_thread = batch.thread.windows(2).all(|pair| pair[0] == pair[1]);
+        let alike = one_thread && batch.end.iter().all(|end| !end.linked);
         let mut i = 0;
         loop {
             while let Some((_, event)) = events.next_if(|(at, _)| *at as usize <= i) {
@@ -279,7 +281,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
                 return;
             }
             let next_event = events.peek().map_or(usize::MAX, |(at, _)| *at as usize);
-            let found = self.superblocks.longest(batch, i, next_event.min(batch.block.len()));
+            let end = next_event.min(batch.block.len());
+            let found = self.superblocks.longest(batch, i, end, alike);
             let block = self.prepared(found.unit);
             let (mem, steps) = (block.mem as usize, block.steps as usize);
             let thread = batch.thread.get(i).map_or(0, |t| *t as usize);

@@ -112,12 +112,12 @@ impl<O: Output> Data<O> {
     pub fn read_for_sums(
         &mut self,
         thread: &mut Thread,
-        RegisterRead { span, extent }: RegisterRead,
+        RegisterRead { span, extent, words }: RegisterRead,
         (call, actor): (CallId, ActorId),
         met: &mut Met,
     ) {
         if extent == Extent::Whole
-            && let Some(cells) = thread.registers.quiet(span)
+            && let Some(cells) = thread.registers.quiet(span, words)
             && met.read(cells, span, (call, &self.ended, thread.mark), &mut self.sums)
         {
             return;

@@ -4,7 +4,7 @@
 //! a few operations on sets of bytes, and cells are written when something else needs them.
 
 use super::access::Extent;
-use super::shadow::{Cell, RECENT_WRITE, Registers};
+use super::shadow::{Cell, RECENT_WRITE, Registers, Words};
 use crate::event::RegSpan;
 use crate::id::{ActorId, CallId};
 
@@ -78,6 +78,14 @@ fn end(span: RegSpan) -> Bytes {
 pub struct RegisterRead {
     pub span: RegSpan,
     pub extent: Extent,
+    pub words: Words,
+}
+
+impl RegisterRead {
+    #[inline]
+    pub fn new(span: RegSpan, extent: Extent) -> RegisterRead {
+        RegisterRead { span, extent, words: Words::new(span) }
+    }
 }
 
 /// The last write of register bytes in a segment. `loaded`: its step loaded them unchanged; `seen`:
@@ -302,7 +310,8 @@ impl Recent {
                 // A general register: mostly both halves are one version each, all of which the
                 // instance has read, or nothing.
                 let at = left.trailing_zeros() & !7;
-                let [all, read, begins] = [left, read, begins].map(|set| (set >> at) as u8);
+                let (all, read, begins) =
+                    ((left >> at) as u8, (read >> at) as u8, (begins >> at) as u8);
                 left &= !(0xff << at);
                 let offset = 64 * half + at as usize;
                 if all == u8::MAX && begins & !0x11 == 0 && read == (read & 0x11) * 0x0f {

@@ -76,7 +76,7 @@ impl Segment {
                     self.writes.push(write);
                 }
                 (OperationKind::Read { extent }, Some(span)) if actors == Actors::Functions => {
-                    self.reads.push(RegisterRead { span, extent });
+                    self.reads.push(RegisterRead::new(span, extent));
                 }
                 _ => operations.push(op),
             }

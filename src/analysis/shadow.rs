@@ -459,6 +459,28 @@ impl Pools {
     }
 }
 
+/// A register that consists of whole words, all of one group of 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    first: u16,
+    /// 0 if it does not.
+    len: u16,
+    /// A bit each, in the group.
+    mask: u64,
+}
+
+impl Words {
+    pub fn new(span: RegSpan) -> Words {
+        let word = WORD as u16;
+        let (first, len) = (span.offset / word, span.size / word);
+        let whole = (span.offset | span.size).is_multiple_of(word);
+        if !whole || len == 0 || first % 64 + len > 64 {
+            return Words { first, len: 0, mask: 0 };
+        }
+        Words { first, len, mask: (u64::MAX >> (64 - len)) << (first % 64) }
+    }
+}
+
 /// The registers of a thread.
 pub struct Registers {
     cells: Vec<Cell>,
@@ -584,20 +606,18 @@ impl Registers {
     }
 
     /// The cells of a register of whole words, or of bytes of one word, if no save is to know that
-    /// the instance on top has read it.
+    /// the instance on top has read it. `words`: of the same register.
     #[inline(always)]
-    pub fn quiet(&mut self, span: RegSpan) -> Option<&mut [Cell]> {
-        let (offset, size, word_size) =
-            (usize::from(span.offset), usize::from(span.size), WORD as usize);
-        let (word, len) = (offset / word_size, size / word_size);
-        let (group, shift) = (word / 64, word % 64);
-        // Words of one group, at least one.
-        if !(offset | size).is_multiple_of(word_size) || shift + len > 64 || len == 0 {
+    pub fn quiet(&mut self, span: RegSpan, words: Words) -> Option<&mut [Cell]> {
+        if words.len == 0 {
             return self.quiet_bytes(span);
         }
-        let mask = (u64::MAX >> (64 - len)) << shift;
-        let to_note = self.pending_words.get(group)? & !self.noted_words.get(group)? & mask;
-        if to_note != 0 { None } else { self.cells.get_mut(word..word + len) }
+        let (group, first) = (usize::from(words.first) / 64, usize::from(words.first));
+        let to_note = self.pending_words.get(group)? & !self.noted_words.get(group)? & words.mask;
+        match to_note {
+            0 => self.cells.get_mut(first..first + usize::from(words.len)),
+            _ => None,
+        }
     }
 
     #[inline(never)]
@@ -619,15 +639,14 @@ impl Registers {
     }
 
     /// Whether any bit of a register's words is set, of those that `bits` gives.
-    #[inline]
+    #[inline(always)]
     fn any_pending(&self, span: RegSpan, bits: impl Fn(usize) -> u64) -> bool {
-        let words = words(span);
-        let (first, shift, last) = (words.start / 64, words.start % 64, (words.end - 1) / 64);
-        let mask = u64::MAX >> (64 - words.len().clamp(1, 64));
-        match last == first {
-            true => bits(first) >> shift & mask != 0,
-            false => (first..=last).any(|word| bits(word) != 0),
+        let first = usize::from(span.offset) / WORD as usize;
+        let last = (usize::from(span.offset) + usize::from(span.size.max(1)) - 1) / WORD as usize;
+        if first / 64 == last / 64 {
+            return bits(first / 64) & (u64::MAX >> (63 - (last - first))) << (first % 64) != 0;
         }
+        (first / 64..=last / 64).any(|group| bits(group) != 0)
     }
 
     /// The saves in [`Registers::pending`] know that the instance on top has read a register.

@@ -46,11 +46,22 @@ struct Successor {
 
 #[derive(Default)]
 struct Node {
-    /// The joined successor that came last, and the superblock of both: mostly it comes again.
-    favourite: Option<(u32, u32)>,
     successors: Vec<Successor>,
     /// The blocks that it consists of; empty for a block.
     members: Vec<u32>,
+}
+
+/// The joined successor of a unit that came last: mostly it comes again.
+#[derive(Clone, Copy)]
+struct Favourite {
+    block: u32,
+    /// Superblock of both.
+    joined: u32,
+}
+
+impl Favourite {
+    /// No block has this number.
+    const NONE: Favourite = Favourite { block: u32::MAX, joined: 0 };
 }
 
 /// The superblocks of a pass: a trie of the blocks that they consist of.
@@ -60,6 +71,10 @@ pub struct Superblocks {
     runs: u64,
     blocks: Vec<Node>,
     list: Vec<Node>,
+    /// By block.
+    block_favourites: Vec<Favourite>,
+    /// By superblock.
+    favourites: Vec<Favourite>,
     pub prepared: Vec<Prepared>,
     size: usize,
 }
@@ -67,58 +82,80 @@ pub struct Superblocks {
 impl Superblocks {
     /// `after`: times that a block must follow a (super)block before they are joined.
     pub fn new(after: u32) -> Superblocks {
-        let (blocks, list, prepared) = (Vec::new(), Vec::new(), Vec::new());
-        Superblocks { after, runs: 0, blocks, list, prepared, size: 0 }
+        Superblocks {
+            after,
+            runs: 0,
+            blocks: Vec::new(),
+            list: Vec::new(),
+            block_favourites: Vec::new(),
+            favourites: Vec::new(),
+            prepared: Vec::new(),
+            size: 0,
+        }
     }
 
     /// The longest superblock that the runs of `batch` from the `first` to before `end` are.
+    /// `alike`: they are of one thread, and none ends with a linked jump.
     #[inline]
-    pub fn longest(&mut self, batch: &RunBatch, first: usize, end: usize) -> Match {
+    pub fn longest(&mut self, batch: &RunBatch, first: usize, end: usize, alike: bool) -> Match {
         let block = batch.block[first];
         if self.blocks.len() <= block as usize {
             self.blocks.resize_with(block as usize + 1, Node::default);
+            self.block_favourites.resize(block as usize + 1, Favourite::NONE);
         }
         let mut found = Match { unit: Unit::Block(block), runs: 1, hot: false };
-        let thread = batch.thread.get(first);
         self.runs += 1;
-        let era = (self.runs >> HOT_AMONG) as u32;
-        while first + found.runs < end {
-            let at = first + found.runs;
-            let next = batch.block[at];
+        let mut favourite = self.block_favourites[block as usize];
+        for at in first + 1..end {
             // A linked jump is a call.
-            if batch.thread.get(at) != thread || batch.end.get(at - 1).is_some_and(|e| e.linked) {
-                break;
-            }
-            let node = self.node(found.unit);
-            if let Some((block, joined)) = node.favourite
-                && block == next
+            if !alike
+                && (batch.thread.get(at) != batch.thread.get(first)
+                    || batch.end.get(at - 1).is_some_and(|e| e.linked))
             {
-                found.unit = Unit::Superblock(joined);
-                found.runs += 1;
-                continue;
-            }
-            let successors = &mut node.successors;
-            let place = successors.iter().position(|s| s.block == next).unwrap_or(successors.len());
-            if place == SUCCESSORS_MAX {
                 break;
             }
-            if place == successors.len() {
-                successors.push(Successor { block: next, times: 0, era, joined: None });
-            }
-            let s = &mut successors[place];
-            let Some(joined) = s.joined else {
-                if s.era != era {
-                    (s.era, s.times) = (era, 0);
-                }
-                s.times = s.times.saturating_add(1);
-                found.hot = s.times == self.after;
-                break;
+            let next = batch.block[at];
+            let joined = match favourite.block == next {
+                true => favourite.joined,
+                false => match self.follow(&mut found, next) {
+                    Some(joined) => joined,
+                    None => break,
+                },
             };
-            node.favourite = Some((next, joined));
             found.unit = Unit::Superblock(joined);
             found.runs += 1;
+            favourite = self.favourites[joined as usize];
         }
         found
+    }
+
+    /// The superblock of `found` and the block behind it, if there is one; else it is counted.
+    #[inline(never)]
+    fn follow(&mut self, found: &mut Match, next: u32) -> Option<u32> {
+        let (after, era) = (self.after, (self.runs >> HOT_AMONG) as u32);
+        let successors = &mut self.node(found.unit).successors;
+        let place = successors.iter().position(|s| s.block == next).unwrap_or(successors.len());
+        if place == SUCCESSORS_MAX {
+            return None;
+        }
+        if place == successors.len() {
+            successors.push(Successor { block: next, times: 0, era, joined: None });
+        }
+        let s = &mut successors[place];
+        if let Some(joined) = s.joined {
+            let favourite = match found.unit {
+                Unit::Block(b) => &mut self.block_favourites[b as usize],
+                Unit::Superblock(s) => &mut self.favourites[s as usize],
+            };
+            *favourite = Favourite { block: next, joined };
+            return Some(joined);
+        }
+        if s.era != era {
+            (s.era, s.times) = (era, 0);
+        }
+        s.times = s.times.saturating_add(1);
+        found.hot = s.times == after;
+        None
     }
 
     fn node(&mut self, unit: Unit) -> &mut Node {
@@ -161,6 +198,7 @@ impl Superblocks {
             let size = prepared.all_segments().map(Segment::size);
             self.size += size.sum::<usize>();
             self.list.push(Node { members, ..Node::default() });
+            self.favourites.push(Favourite::NONE);
             self.prepared.push(prepared);
         }
     }
