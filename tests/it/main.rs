@@ -11,6 +11,7 @@ mod dcfg;
 mod export;
 mod files;
 mod fir;
+mod flows;
 mod foreign;
 mod formats;
 #[path = "../../fuzz/mod.rs"]
