@@ -234,6 +234,7 @@ const NEEDS: &str = "
     CREATE TEMP TABLE expanded AS SELECT function_id FROM function_symbol WHERE function_id IN (1, 2, 5);
     CREATE TEMP TABLE part AS SELECT instruction_id, CAST(4294967296 + instruction_id - instruction_id % 3 AS BIGINT) AS node FROM instruction
         WHERE function_id IN (SELECT function_id FROM expanded);
+    CREATE TEMP TABLE function_group AS SELECT function_id, 2 AS node, 'pair' AS name FROM function_symbol WHERE function_id IN (2, 4);
     CREATE TEMP TABLE writer_function AS SELECT function_id FROM function_symbol WHERE function_id IN (1, 3, 4, 6);
     CREATE TEMP TABLE reader_function AS SELECT function_id FROM function_symbol WHERE function_id IN (2, 4, 5, 7);
     CREATE TEMP TABLE all_parts AS SELECT instruction_id, node FROM part WHERE instruction_id % 2 = 0;";
@@ -415,6 +416,7 @@ fn every_view_command_opens_it() {
         "instances fir",
         "matrix",
         "memory --show functions",
+        "memory --show functions --group core=fir,multiply",
         "export --to callgrind -o -",
         "export --to chrome -o -",
     ];
