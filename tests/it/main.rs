@@ -17,6 +17,7 @@ mod formats;
 #[path = "../../fuzz/mod.rs"]
 mod fuzz;
 mod graph;
+mod groups;
 mod inlined;
 mod inputs;
 mod installed;
