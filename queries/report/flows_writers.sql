@@ -1,9 +1,7 @@
--- Runs of the blocks that have instructions of one function.
--- reads: block_run, block_step, instruction
+-- Runs of the blocks that have instructions of a set of functions.
+-- reads: block_run
+-- needs: TEMP TABLE end_step (as flows_steps.sql gives)
 -- duckdb-only: reads the low level
--- param function INTEGER: function id
 -- param last BIGINT: no run begins after this seq
 -- start_seq, block_id
-SELECT start_seq, block_id FROM block_run
-WHERE start_seq <= $2
-  AND block_id IN (SELECT s.block_id FROM block_step s JOIN instruction i USING (instruction_id) WHERE i.function_id = $1);
+SELECT start_seq, block_id FROM block_run WHERE start_seq <= $1 AND block_id IN (SELECT block_id FROM end_step WHERE writes);

@@ -1,32 +1,38 @@
 use super::database::Database;
+use super::options::{self, Group};
 use super::say::say;
-use crate::graph::resolve_function;
 use crate::render::rows::RowFormat;
-use crate::text::human_count;
-use crate::views::flows::{self, Pair};
+use crate::text::{human_bytes, human_count};
+use crate::views::flows::{self, End, Ends};
 use crate::views::listing;
 use crate::views::needs::{Need, require};
 use std::process::ExitCode;
 
-/// Lists every communication from one function to another
+/// Lists every communication from one function, or set of functions, to another
 ///
 /// Each with the instructions and source lines at both ends, when (seq), what it went through, and
 /// how many bytes; in the order of the reads. Bytes that no step wrote come from a pseudo-function
-/// such as '<input>'.
+/// such as '<input>'. Of sets, each is listed that goes from a function of the one to a function of
+/// the other, with both names; a function may be in both.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// Writing function: name, file:name or @address
+    /// Writing functions: name, file:name (both also with * and ?), @address, a source file for all
+    /// in it, or a group; several with commas
     from: String,
-    /// Reading function
+    /// Reading functions, likewise
     to: String,
     /// Only what this call of the reading function read, counted from 1 (as TO#N)
-    #[arg(long, value_name = "N", conflicts_with = "group")]
+    #[arg(long, value_name = "N", conflicts_with = "sum")]
     instance: Option<i32>,
     /// Sum by pair of instructions instead, the largest first
     #[arg(long)]
-    group: bool,
+    sum: bool,
+    /// A name that FROM and TO can use for functions; names as in `addfg cut`
+    // Without a value it is what --sum was called.
+    #[arg(long, value_name = "NAME=FUNCTION,...", num_args = 0..=1, default_missing_value = "", value_parser = named)]
+    group: Vec<Named>,
     /// Rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     limit: u64,
@@ -34,41 +40,70 @@ pub struct Args {
     format: RowFormat,
 }
 
+/// What `--group` means.
+#[derive(Clone, Debug)]
+enum Named {
+    Group(Group),
+    Sum,
+}
+
+fn named(text: &str) -> Result<Named, String> {
+    if text.is_empty() {
+        return Ok(Named::Sum);
+    }
+    let group = options::group(text);
+    group.map(Named::Group).map_err(|why| format!("{why}, or --sum to sum by pair of instructions"))
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     require(&db, Need::Dataflow)?;
-    let from = resolve_function(&db, &args.from)?;
+    let sum = args.sum || args.group.iter().any(|named| matches!(named, Named::Sum));
+    let groups: Vec<Group> = args
+        .group
+        .into_iter()
+        .filter_map(|named| match named {
+            Named::Group(group) => Some(group),
+            Named::Sum => None,
+        })
+        .collect();
+    let groups = options::words(&groups);
     let instance = args.instance.map_or(String::new(), |n| format!("#{n}"));
-    let to = resolve_function(&db, &format!("{}{instance}", args.to))?;
-    anyhow::ensure!(
-        from.instance.is_none(),
-        "a call of the writing function cannot be chosen, only one of the reading function"
-    );
-    let pair = Pair { writer: from.function_id, reader: to.function_id, instance: to.instance };
+    let from = End::find(&db, &args.from, &groups)?;
+    let to = End::find(&db, &format!("{}{instance}", args.to), &groups)?;
+    let ends = Ends::new(from, to)?;
     let limit = listing::limit(args.limit);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let dependences = flows::has_dependences(&db)?;
-    if args.group {
+    if sum {
         anyhow::ensure!(
-            dependences || pair.instance.is_none(),
-            "--group sums over all calls; leave out the #N"
+            dependences || !ends.is_of_call(),
+            "--sum is over all calls; leave out the #N"
         );
-        let rows = flows::grouped(&db, pair, limit)?.write(&db, args.format, &mut out)?;
-        if dependences && rows == args.limit {
-            say!("addfg: the first {rows}; --limit 0 lists all, --group sums them");
+        let rows = flows::sums(&db, &ends, limit)?.write(&db, args.format, &mut out)?;
+        if rows == args.limit {
+            say!("addfg: the first {rows}; --limit 0 lists all");
         }
     } else if dependences {
-        let rows = flows::dependences(&db, pair, limit)?.write(&db, args.format, &mut out)?;
+        let rows = flows::dependences(&db, &ends, limit)?.write(&db, args.format, &mut out)?;
         if rows == args.limit {
-            say!("addfg: the first {rows}; --limit 0 lists all, --group sums them");
+            say!("addfg: the first {rows}; --limit 0 lists all, --sum sums them");
         }
     } else {
-        let found = flows::communications(&db, pair, limit)?;
+        let found = flows::communications(&db, &ends, limit)?;
         let rows = found.listing.write(&db, args.format, &mut out)?;
         if rows == args.limit && found.transfers > limit {
             let all = human_count(found.transfers);
             say!(
-                "addfg: the first {rows} of {all} transfers; --limit 0 lists all, --group sums them"
+                "addfg: the first {rows} of {all} transfers; --limit 0 lists all, --sum sums them"
+            );
+        }
+        let (functions, bytes) = found.left_out;
+        if functions > 0 {
+            say!(
+                "addfg: not listed: {} that functions of both sets ({functions}) read of what they wrote themselves; --sum sums that, a \
+                 database of --detail full has it singly",
+                human_bytes(bytes)
             );
         }
     }

@@ -7,7 +7,8 @@ use crate::graph::{
 };
 use crate::id::FunctionId;
 use crate::render::{Made, Renderer};
-use std::collections::BTreeSet;
+use crate::views::grouped;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -36,7 +37,8 @@ pub struct Args {
     /// What the inside of an expanded function is made of
     #[arg(long, default_value = "line", requires = "expand")]
     inside: Inside,
-    /// Put functions together as one node: the cores that they shall run on, say
+    /// Put functions together as one node: the cores that they shall run on, say; names as in
+    /// `addfg cut`
     #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group)]
     group: Vec<Group>,
     /// Steps to draw at --level step, by number
@@ -117,16 +119,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         names.iter().map(|name| Ok(resolve_function(&db, name)?.function_id)).collect()
     };
     let expand = functions(&args.expand)?;
-    let mut groups = Vec::new();
-    for group in &args.group {
-        groups.push((group.name.clone(), functions(&group.functions)?));
+    // A function is in one group only.
+    let mut groups: BTreeMap<String, Vec<FunctionId>> = BTreeMap::new();
+    for (id, name) in grouped::by_function(&db, &options::words(&args.group))? {
+        groups.entry(name).or_default().push(id);
     }
     let selection = Selection {
         level: args.level(),
         show,
         expand,
         inside: args.inside,
-        groups,
+        groups: groups.into_iter().collect(),
         range: args.range,
         via: args.via,
         focus: focus.map(|found| Focus {

@@ -1,17 +1,20 @@
 use super::database::Database;
-use super::options::{self, OwnAllocator};
+use super::options::{self, Group, OwnAllocator};
 use super::output::write_output;
 use super::pictures;
 use super::say::say;
+use crate::id::FunctionId;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::replay::Volume;
 use crate::replay::allocations::Site;
 use crate::replay::memory::Profile;
+use crate::views::grouped;
 use crate::views::listing;
 use crate::views::memory::{self, Heap};
 use crate::views::needs::{Need, require};
 use clap::ValueEnum;
 use duckdb::types::Value;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,6 +28,10 @@ use std::process::ExitCode;
 /// `--show allocations` finds the heap allocations by the calls of malloc, free, operator new and
 /// the like, where the recording tells of them (`addfg record`) or has register values (QEMU), and
 /// sums accesses to them by the line that asked for them.
+///
+/// With `--group` the functions of a group are one row. What they wrote, and wrote in vain, adds up; it is
+/// read by themselves only (`only_own`) where no function outside reads it. The allocations that they
+/// asked for are counted together, by allocator, so that `peak_bytes` is the most that lived at a time.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -38,6 +45,9 @@ pub struct Args {
     /// With --show allocations: NAME is another malloc, free or the like (pool_get=malloc)
     #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator)]
     allocator: Vec<OwnAllocator>,
+    /// With --show functions or allocations: functions that are one; names as in `addfg cut`
+    #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group)]
+    group: Vec<Group>,
     /// Rows at most; 0: all [default: 1000 of allocations, 40 of traffic and functions]
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
@@ -81,18 +91,24 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         args.show == Table::Allocations || !args.each && args.allocator.is_empty(),
         "--each and --allocator go with --show allocations"
     );
+    anyhow::ensure!(
+        args.group.is_empty()
+            || matches!(args.show, Table::Functions | Table::Allocations) && !args.each,
+        "--group goes with --show functions and, without --each, --show allocations: nothing else is by function"
+    );
+    let groups = grouped::by_function(&db, &options::words(&args.group))?;
     let (format, mut text) = (args.format, Vec::new());
     let out = &mut text;
     match args.show {
         Table::Functions => {
             require(&db, Need::MemoryAccesses)?;
             let limit = listing::limit(args.limit.unwrap_or(SHORT));
-            let rows = memory::unused(limit).write(&db, format, out)?;
+            let rows = memory::unused(&db, &groups, limit)?.write(&db, format, out)?;
             if i64::try_from(rows).is_ok_and(|rows| rows == limit) {
                 say!("addfg: the first {rows} functions; --limit 0 lists all");
             }
         }
-        Table::Allocations => allocations(&db, &args, out)?,
+        Table::Allocations => allocations(&db, &args, &groups, out)?,
         _ => {
             let profile = memory::memory(&db)?;
             if pictures::is_svg(args.output.as_deref()) {
@@ -194,11 +210,16 @@ fn place(heap: &Heap, site: Site) -> [Value; 2] {
     heap.sites.place(site).map_or([Value::Null, Value::Null], |(f, line)| [text(f), text(line)])
 }
 
-fn allocations(db: &duckdb::Connection, args: &Args, out: &mut dyn Write) -> anyhow::Result<()> {
+fn allocations(
+    db: &duckdb::Connection,
+    args: &Args,
+    groups: &BTreeMap<FunctionId, String>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let limit = args.rows(1000)?;
     let more: Vec<_> = args.allocator.iter().map(|a| (a.name.as_str(), a.like)).collect();
     let keep = if args.each { u64::try_from(limit)? } else { 0 };
-    let heap = memory::heap(db, &more, keep)?;
+    let heap = memory::heap(db, &more, groups, keep)?;
     let mut report = RowWriter::new(if args.each { &EACH } else { &SITES }, args.format, out)?;
     let found = &heap.found;
     if args.each {

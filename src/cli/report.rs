@@ -1,4 +1,5 @@
 use super::database::Database;
+use super::options::{self, Group};
 use super::output::write_output;
 use crate::report::{self, Replayed};
 use crate::text::file_name;
@@ -19,6 +20,10 @@ pub struct Args {
     /// given more than once)
     #[arg(long, value_name = "DIR")]
     source: Vec<PathBuf>,
+    /// Functions that are one node of the graph and one row of the matrix, and whose cuts the tables have;
+    /// names as in `addfg cut`
+    #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group)]
+    group: Vec<Group>,
     /// Compare with this database, of another input, build or algorithm: the view Changes has what
     /// differs from it
     #[arg(long, value_name = "DB")]
@@ -58,6 +63,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         functions: usize::try_from(args.top)?,
         replayed: if args.all { Replayed::ALL } else { Replayed::default() },
         against: against.map(|other| file_name(&other.db.to_string_lossy()).to_owned()),
+        groups: options::words(&args.group),
         sources: args.source,
         ..report::Options::default()
     };

@@ -3,15 +3,18 @@
 use super::error::GraphError;
 use super::grouping;
 use super::model::{NodeId, Via};
-use super::rows::{GroupFigures, LevelRows, Numbers, fill, report};
+use super::rows::{GroupFigures, LevelRows, report};
 use super::selection::{Selection, Stubs};
-use crate::id::{CallId, FunctionId};
+use crate::id::FunctionId;
 use crate::query::{each, keeps_part};
+use crate::replay::crossing::{NodeNumber, Nodes, Piece, beside, between};
 use duckdb::Connection;
-use std::collections::BTreeMap;
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Distinct cells between groups, and unique bytes for each entry into the reading group; None
-/// where the communications are not kept or several threads ran.
+/// where the communications are not kept or several threads ran. Edges at no group are left out
+/// where their rows say it.
 pub fn figures(
     connection: &Connection,
     rows: &LevelRows,
@@ -21,65 +24,103 @@ pub fn figures(
     if !connection.query_row(sql, [], |r| r.get::<_, bool>(0))? || keeps_part(connection)? {
         return Ok(None);
     }
-    connection.execute_batch(&format!(
-        "SET asof_loop_join_threshold = 0;
-         CREATE OR REPLACE TEMP TABLE group_of_call (call_id BIGINT, node BIGINT);
-         CREATE OR REPLACE TEMP TABLE entry_of_call (call_id BIGINT, entry BIGINT);
-         CREATE OR REPLACE TEMP TABLE place AS {}",
-        report!("flows_places")
-    ))?;
-    let calls = calls(connection, &grouping::first_of_group(rows, selection), selection.stubs)?;
-    let number = |call: &GroupedCall| i64::from(call.id.get());
-    fill(connection, "group_of_call", calls.iter().map(|c| (number(c), c.node.number())))?;
-    fill(connection, "entry_of_call", calls.iter().map(|c| (number(c), c.entry.get().into())))?;
-    connection.execute_batch(
-        "CREATE OR REPLACE TEMP TABLE group_of_call AS FROM group_of_call JOIN entry_of_call USING (call_id)",
-    )?;
-    let mut found = Vec::new();
-    each(connection, report!("group_figures"), &[], |r| {
-        found.push(GroupFigures {
-            writer: Numbers::Functions.node(r, 0)?,
-            reader: Numbers::Functions.node(r, 1)?,
-            via: Via::of(&r.get::<_, String>(2)?),
-            addresses: r.get(3)?,
-            unique_bytes: r.get(4)?,
-        });
-        Ok(())
-    })?;
-    Ok(Some(found))
+    let to = grouping::first_of_group(rows, selection);
+    let mut ids: Vec<NodeId> = to.values().copied().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    // There are fewer functions than ids.
+    let number = |id: &NodeId| ids.binary_search(id).map_or(NodeNumber::MAX, |at| at as NodeNumber);
+    let of = |id: NodeId| to.get(&id).map(number);
+    let nodes = Nodes {
+        of_function: to
+            .iter()
+            .filter_map(|(id, to)| match id {
+                NodeId::Function(function) => Some((*function, number(to))),
+                _ => None,
+            })
+            .collect(),
+        folds_stubs: selection.stubs == Stubs::Fold,
+        registers: Piece { start: 0, via: place(Via::Register), source: None },
+        pieces: Vec::new(),
+        wanted: Default::default(),
+    };
+    let nodes = with_pieces(connection, nodes, &of)?;
+    let nodes = Nodes { wanted: wanted(rows, selection, &to, &number), ..nodes };
+    let found = beside(connection, |stored| between(connection, &nodes, stored))?;
+    let figures = found.into_iter().filter_map(|((writer, reader, via), sum)| {
+        Some(GroupFigures {
+            writer: *ids.get(writer as usize)?,
+            reader: *ids.get(reader as usize)?,
+            via: *Via::ALL.get(via)?,
+            addresses: i64::try_from(sum.addresses).unwrap_or(i64::MAX),
+            unique_bytes: i64::try_from(sum.unique_bytes).unwrap_or(i64::MAX),
+        })
+    });
+    Ok(Some(figures.collect()))
 }
 
-struct GroupedCall {
-    id: CallId,
-    node: NodeId,
-    /// The call with which the node was entered from another one: itself, or a caller.
-    entry: CallId,
+/// The number of a via.
+fn place(via: Via) -> usize {
+    Via::ALL.iter().position(|&known| known == via).unwrap_or(Via::ALL.len())
 }
 
-/// The calls of nodes that are drawn, in the order of their numbers.
-fn calls(
+/// With what memory and registers are.
+fn with_pieces(
     connection: &Connection,
-    to: &BTreeMap<NodeId, NodeId>,
-    stubs: Stubs,
-) -> Result<Vec<GroupedCall>, GraphError> {
-    let mut list: Vec<GroupedCall> = Vec::new();
-    each(connection, report!("group_calls"), &[], |r| {
-        let (id, function, from): (CallId, FunctionId, Option<CallId>) =
-            (r.get(0)?, r.get(1)?, r.get(2)?);
-        let is_stub: bool = r.get(3)?;
-        let caller = from.and_then(|from| {
-            let at = list.binary_search_by_key(&from, |c| c.id).ok()?;
-            Some((list[at].node, list[at].entry))
-        });
-        let (node, entry) = match (to.get(&NodeId::Function(function)), caller) {
-            // A stub is part of what called it.
-            (_, Some(caller)) if is_stub && stubs == Stubs::Fold => caller,
-            (Some(&node), Some(caller)) if caller.0 == node => caller,
-            (Some(&node), _) => (node, id),
-            (None, _) => return Ok(()),
-        };
-        list.push(GroupedCall { id, node, entry });
+    mut nodes: Nodes,
+    of: impl Fn(NodeId) -> Option<NodeNumber>,
+) -> Result<Nodes, GraphError> {
+    let mut pseudo: HashMap<String, FunctionId> = HashMap::new();
+    // Where the trace has what the kernel wrote, a cell without a writing step may be the kernel's:
+    // unknown.
+    let sql = "SELECT name, function_id FROM function_symbol
+               WHERE kind = 'pseudo' AND NOT EXISTS (FROM system_call_access WHERE is_write)";
+    each(connection, sql, &[], |r| {
+        pseudo.insert(r.get(0)?, r.get(1)?);
         Ok(())
     })?;
-    Ok(list)
+    let source = |name: &str| of(NodeId::Function(*pseudo.get(name)?));
+    nodes.registers.source = source("<initial registers>");
+    let sql = format!(
+        "FROM ({}) ORDER BY start",
+        report!("flows_places").trim_end().trim_end_matches(';')
+    );
+    each(connection, &sql, &[], |r| {
+        let (via, short): (String, String) = (r.get(1)?, r.get(2)?);
+        let long: Option<String> = r.get(3)?;
+        nodes.pieces.push(Piece {
+            start: r.get(0)?,
+            via: place(Via::of(&via)),
+            source: source(&short).or_else(|| source(long.as_deref()?)),
+        });
+        Ok(())
+    })?;
+    Ok(nodes)
+}
+
+/// From which node to which what the rows say is no figure of the edge: at a group, and where rows
+/// were put together.
+fn wanted(
+    rows: &LevelRows,
+    selection: &Selection,
+    to: &BTreeMap<NodeId, NodeId>,
+    number: impl Fn(&NodeId) -> NodeNumber,
+) -> FxHashSet<(NodeNumber, NodeNumber)> {
+    let members = selection.groups.iter().flat_map(|(_, ids)| ids);
+    let groups: BTreeSet<NodeId> =
+        members.filter_map(|&id| to.get(&NodeId::Function(id)).copied()).collect();
+    let mut known: BTreeMap<(NodeId, NodeId, Via), bool> = BTreeMap::new();
+    for row in &rows.data {
+        let (Some(&writer), Some(&reader)) = (to.get(&row.writer), to.get(&row.reader)) else {
+            continue;
+        };
+        let known = known.entry((writer, reader, row.flow.via));
+        known.and_modify(|known| *known = false).or_insert(row.flow.addresses.is_some());
+    }
+    let at_group = |writer, reader| groups.contains(writer) || groups.contains(reader);
+    let wanted = known
+        .iter()
+        .filter(|((writer, reader, _), known)| !**known || at_group(writer, reader))
+        .map(|((writer, reader, _), _)| (number(writer), number(reader)));
+    wanted.collect()
 }

@@ -50,8 +50,15 @@
   const VIA = raw.via;
   const F = raw.functions.map(([id, name, kind, file, image, address, size, number, self, total, written, dead], i) =>
     ({ i, id, name: name || "?", kind, file, image, address, size, number, calls: number || 0, self, total, written, dead, local: [], in: [], out: [], callers: [], callees: [], own: 0, got: 0, gave: 0 }));
-  const byId = new Map(F.map(f => [f.id, f]));
-  const nameOf = i => (i >= 0 && F[i] ? F[i].name : "(stub)");
+  // Groups stand behind the functions. In the graph and in the matrix they are in place of their functions.
+  const GROUPS = (raw.groups ? raw.groups.nodes : []).map(([name, list], n) => {
+    const members = list.map(i => F[i]), add = key => members.reduce((sum, f) => (f[key] === null ? sum : (sum || 0) + f[key]), null);
+    return { i: F.length + n, id: -1 - n, name, kind: "group", members, file: null, image: null, address: null, size: add("size"), number: add("number"), calls: add("calls") || 0, self: add("self"), total: null, written: add("written"), dead: add("dead"), local: [], in: [], out: [], callers: [], callees: [], own: 0, got: 0, gave: 0 };
+  });
+  const N = F.concat(GROUPS);
+  for (const g of GROUPS) for (const f of g.members) f.group = g;
+  const byId = new Map(N.map(f => [f.id, f]));
+  const nameOf = i => (i >= 0 && N[i] ? N[i].name : "(stub)");
   const meta = Object.fromEntries(raw.meta);
   // Data is measured in bytes, or in transfers where the trace has no sizes.
   const AMOUNT = raw.amount;
@@ -61,36 +68,52 @@
   const STEPS = F.reduce((sum, f) => sum + (f.self || 0), 0);
 
   // Data between two functions is one edge with a flow for each via.
-  const pairs = [];
-  {
-    const found = new Map();
-    for (const [a, b, via, known, unique, addresses, transfers] of raw.data) {
+  function joined(rows) {
+    const found = new Map(), pairs = [];
+    for (const [a, b, via, known, unique, addresses, transfers] of rows) {
       if (a === null) continue;
       const n = (AMOUNT === "bytes" ? known : transfers) || 0, flow = { via, bytes: n, unique, addresses, transfers: AMOUNT === "bytes" ? transfers : null };
-      if (a === b) { F[a].local.push(flow); F[a].own += n; continue; }
-      const key = a * F.length + b;
+      if (a === b) { N[a].local.push(flow); N[a].own += n; continue; }
+      const key = a * N.length + b;
       let pair = found.get(key);
       if (!pair) { found.set(key, pair = { data: true, a, b, bytes: 0, flows: [] }); pairs.push(pair); }
       pair.flows.push(flow);
       pair.bytes += n;
     }
-    for (const p of pairs) {
-      p.flows.sort((x, y) => y.bytes - x.bytes || x.via - y.via);
-      F[p.a].out.push(p); F[p.a].gave += p.bytes;
-      F[p.b].in.push(p); F[p.b].got += p.bytes;
+    for (const p of pairs) p.flows.sort((x, y) => y.bytes - x.bytes || x.via - y.via);
+    return pairs;
+  }
+  const called = rows => rows.map(([a, b, n, steps]) => ({ data: false, a, b, calls: n, steps }));
+  /** What each node is joined to, the largest first. */
+  function ends(place, pairs, calls) {
+    for (const p of pairs) { place(p.a).out.push(p); place(p.b).in.push(p); }
+    for (const c of calls) { place(c.a).callees.push(c); place(c.b).callers.push(c); }
+    for (const n of new Set(pairs.concat(calls).flatMap(e => [place(e.a), place(e.b)]))) {
+      n.in.sort((x, y) => y.bytes - x.bytes); n.out.sort((x, y) => y.bytes - x.bytes);
+      n.callers.sort((x, y) => y.calls - x.calls); n.callees.sort((x, y) => y.calls - x.calls);
     }
   }
-  const calls = raw.calls.map(([a, b, n, steps]) => ({ data: false, a, b, calls: n, steps }));
-  for (const c of calls) { F[c.a].callees.push(c); F[c.b].callers.push(c); }
-  for (const f of F) {
-    f.in.sort((x, y) => y.bytes - x.bytes); f.out.sort((x, y) => y.bytes - x.bytes);
-    f.callers.sort((x, y) => y.calls - x.calls); f.callees.sort((x, y) => y.calls - x.calls);
+  const pairs = joined(raw.data), calls = called(raw.calls);
+  ends(i => N[i], pairs, calls);
+  // The graph and the matrix: functions, and groups in place of theirs. `near` is what is drawn at a node.
+  const net = { nodes: F, pairs, calls };
+  for (const f of F) f.near = f;
+  if (raw.groups) {
+    const alone = e => !N[e.a].group && !N[e.b].group;
+    net.nodes = N.filter(n => !n.group);
+    net.pairs = pairs.filter(alone).concat(joined(raw.groups.data));
+    net.calls = calls.filter(alone).concat(called(raw.groups.calls));
+    for (const n of net.nodes) n.near = { in: [], out: [], callers: [], callees: [] };
+    ends(i => N[i].near, net.pairs, net.calls);
+    for (const g of GROUPS) Object.assign(g, g.near);
   }
-  const CROSSING = pairs.reduce((sum, p) => sum + p.bytes, 0);
-  const MOST = pairs.reduce((m, p) => Math.max(m, p.bytes), 1);
+  for (const n of F.concat(GROUPS)) { n.got = n.in.reduce((sum, p) => sum + p.bytes, 0); n.gave = n.out.reduce((sum, p) => sum + p.bytes, 0); }
+  const drawnFor = f => (f && f.group) || f;
+  const CROSSING = net.pairs.reduce((sum, p) => sum + p.bytes, 0);
+  const MOST = net.pairs.reduce((m, p) => Math.max(m, p.bytes), 1);
   const CALLS = F.reduce((sum, f) => sum + f.calls, 0);
   // What makes a function worth a place in the graph: its part of the steps, of the data, and a little of the calls.
-  for (const f of F) f.weight = (STEPS ? (f.self || 0) / STEPS : 0) + (CROSSING ? (f.in.concat(f.out).reduce((s, p) => s + p.bytes, 0)) / CROSSING : 0) + (CALLS ? 0.01 * f.calls / CALLS : 0);
+  for (const f of N) f.weight = (STEPS ? (f.self || 0) / STEPS : 0) + (CROSSING ? (f.in.concat(f.out).reduce((s, p) => s + p.bytes, 0)) / CROSSING : 0) + (CALLS ? 0.01 * f.calls / CALLS : 0);
 
   function edgeText(e) {
     const lines = [`${nameOf(e.a)} → ${nameOf(e.b)}`];
@@ -107,6 +130,7 @@
   function functionText(f) {
     const lines = [f.name];
     if (f.file || f.image) lines.push(f.file || f.image);
+    if (f.members) lines.push(`group of ${plural(f.members.length, "function")}`);
     if (f.kind === "pseudo") lines.push("source of bytes that no step wrote");
     else lines.push((f.number === null ? "calls are not known" : plural(f.calls, "call")) + (f.self !== null ? `, ${exact(f.self)} ${UNIT} (${percent(f.self, STEPS)})` : "") + (f.total !== null ? `, ${exact(f.total)} with callees` : ""));
     lines.push(`reads ${volume(f.got)} of others, others read ${volume(f.gave)} of it, ${volume(f.own)} within`);
@@ -135,7 +159,8 @@
   function panelFunction(f) {
     $("panel").replaceChildren(
       el("h2", {}, f.name),
-      el("div", { class: "quiet" }, f.kind === "pseudo" ? "source of bytes that no step wrote" : f.kind),
+      el("div", { class: "quiet" }, f.kind === "pseudo" ? "source of bytes that no step wrote" : f.members ? `group of ${plural(f.members.length, "function")}` : f.kind),
+      f.group ? el("p", {}, "In the graph and the matrix part of ", functionLink(f.group)) : "",
       figures([
         ["file", f.file], ["image", f.image], ["address", f.address], ["code", f.size !== null && bytes(f.size)],
         f.number !== null && f.kind !== "pseudo" && ["calls", exact(f.calls)],
@@ -143,23 +168,23 @@
         f.total !== null && ["with callees", `${exact(f.total)}  (${percent(f.total, STEPS)})`],
         ["reads of others", f.got ? volume(f.got) : null], ["read by others", f.gave ? volume(f.gave) : null], ["within itself", f.own ? volume(f.own) : null],
         f.written && ["writes to memory", bytes(f.written)], f.written && ["of it in vain", `${bytes(f.dead)}  (${percent(f.dead, f.written)})`]]),
-      ...[table("Reads data of", f.in.map(p => [functionLink(F[p.a]), volume(p.bytes)])), table("Its data is read by", f.out.map(p => [functionLink(F[p.b]), volume(p.bytes)])),
-        table("Called by", f.callers.map(c => [functionLink(F[c.a]), count(c.calls) + "×"])), table("Calls", f.callees.map(c => [functionLink(F[c.b]), count(c.calls) + "×"]))].flat(9).filter(Boolean));
+      ...[f.members && table("Its functions", f.members.slice().sort((x, y) => (y.self || 0) - (x.self || 0) || x.i - y.i).map(m => [functionLink(m), STEPS ? percent(m.self, STEPS) : count(m.calls) + "×"])), table("Reads data of", f.in.map(p => [functionLink(N[p.a]), volume(p.bytes)])), table("Its data is read by", f.out.map(p => [functionLink(N[p.b]), volume(p.bytes)])),
+        table("Called by", f.callers.map(c => [functionLink(N[c.a]), count(c.calls) + "×"])), table("Calls", f.callees.map(c => [functionLink(N[c.b]), count(c.calls) + "×"]))].flat(9).filter(Boolean));
     $("panel").scrollTop = 0;
   }
   function panelEdge(e) {
     const rows = e.data
       ? e.flows.map(f => [el("h3", { style: { color: `var(--${VIA[f.via]})` } }, VIA[f.via]), figures([[AMOUNT, exact(f.bytes)], f.transfers !== null && ["transfers", exact(f.transfers)], f.unique !== null && ["unique bytes", exact(f.unique)], f.addresses !== null && ["addresses", exact(f.addresses)]])]).flat()
       : [figures([["calls", exact(e.calls)], e.steps !== null && [`${UNIT} with callees`, exact(e.steps)]])];
-    $("panel").replaceChildren(el("h2", {}, functionLink(F[e.a]), e.a === e.b ? "" : " → ", e.a === e.b ? "" : functionLink(F[e.b])),
-      el("div", { class: "quiet" }, !e.data ? "calls" : e.a === e.b ? `${volume(e.bytes)} within the function` : `${volume(e.bytes)} of data`), ...rows);
+    $("panel").replaceChildren(el("h2", {}, functionLink(N[e.a]), e.a === e.b ? "" : " → ", e.a === e.b ? "" : functionLink(N[e.b])),
+      el("div", { class: "quiet" }, !e.data ? "calls" : e.a === e.b ? `${volume(e.bytes)} within the ${N[e.a].members ? "group" : "function"}` : `${volume(e.bytes)} of data`), ...rows);
     $("panel").scrollTop = 0;
   }
   function panelRun() {
     const key = (cls, via, text) => el("tr", {}, el("td", {}, el("span", { class: "swatch" + cls, style: { color: `var(--${via})`, display: "inline-block", "vertical-align": "middle" } })), el("td", {}, text));
     $("panel").replaceChildren(
       el("h2", {}, "This run"),
-      figures([[UNIT, STEPS ? exact(STEPS) : null], ["functions", exact(F.filter(f => f.kind !== "pseudo").length)], ["calls", CALLS ? exact(CALLS) : null], ["data between functions", CROSSING ? volume(CROSSING) : null],
+      figures([[UNIT, STEPS ? exact(STEPS) : null], ["functions", exact(F.filter(f => f.kind !== "pseudo").length)], ["calls", CALLS ? exact(CALLS) : null], [GROUPS.length ? "data between functions and groups" : "data between functions", CROSSING ? volume(CROSSING) : null],
         ["instruction set", meta.isa], ["detail", meta.detail], ["through", meta.through], ["addfg", raw.version]]),
       ...raw.missing.map(m => el("p", { class: "missing" }, m[1])),
       ...[table("Inputs", raw.inputs.map(i => [el("span", { class: "name" }, `${i[2]} `, el("span", { class: "quiet" }, i[3] || i[1])), i[4] === null ? "" : bytes(i[4])])),

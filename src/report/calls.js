@@ -100,14 +100,14 @@
 
   draw.matrix = () => {
     const place = $("matrix-body");
-    if (!pairs.length && !F.some(f => f.own)) { place.replaceChildren(empty("matrix", "There is no data between functions")); return; }
-    const top = Number($("matrix-top").value);
+    if (!net.pairs.length && !net.nodes.some(f => f.own)) { place.replaceChildren(empty("matrix", "There is no data between functions")); return; }
+    const top = Number($("matrix-top").value), chosen = drawnFor(state.chosen);
     $("matrix-top-out").textContent = top;
-    const traffic = f => f.got + f.gave + f.own;
-    const list = F.filter(f => traffic(f) > 0).sort((a, b) => traffic(b) - traffic(a) || a.i - b.i);
+    const traffic = f => f.near.in.concat(f.near.out).reduce((sum, p) => sum + p.bytes, 0) + f.own;
+    const list = net.nodes.filter(f => traffic(f) > 0).sort((a, b) => traffic(b) - traffic(a) || a.i - b.i);
     const kept = list.slice(0, top);
-    if (state.chosen && traffic(state.chosen) && !kept.includes(state.chosen)) kept[kept.length - 1] = state.chosen;
-    const order = { traffic: () => 0, name: (a, b) => (a.name < b.name ? -1 : 1), file: (a, b) => ((a.file || "") < (b.file || "") ? -1 : (a.file || "") > (b.file || "") ? 1 : a.id - b.id), first: (a, b) => a.id - b.id }[$("matrix-order").value];
+    if (chosen && traffic(chosen) && !kept.includes(chosen)) kept[kept.length - 1] = chosen;
+    const order = { traffic: () => 0, name: (a, b) => (a.name < b.name ? -1 : 1), file: (a, b) => ((a.file || "") < (b.file || "") ? -1 : (a.file || "") > (b.file || "") ? 1 : ranked(a) - ranked(b)), first: (a, b) => ranked(a) - ranked(b) }[$("matrix-order").value];
     kept.sort(order);
     const at = new Map(kept.map((f, n) => [f.i, n]));
     const rest = list.length > kept.length, n = kept.length + (rest ? 1 : 0), cells = new Map();
@@ -116,7 +116,7 @@
       cell.bytes += amount; cell.parts++;
       cells.set(key, cell);
     };
-    for (const p of pairs) put(p.a, p.b, p.bytes, p);
+    for (const p of net.pairs) put(p.a, p.b, p.bytes, p);
     for (const f of list) if (f.own) put(f.i, f.i, f.own, { data: true, a: f.i, b: f.i, bytes: f.own, flows: f.local.slice().sort((x, y) => y.bytes - x.bytes) });
     const names = kept.map(f => f.name).concat(rest ? [`(${exact(list.length - kept.length)} others)`] : []);
     const CELL = n > 60 ? 14 : n > 36 ? 19 : 24, shown = names.map(t => shorten(t, 30));
@@ -126,7 +126,7 @@
     body.append(svg("rect", { class: "ground", x: left, y: head, width: n * CELL, height: n * CELL }));
     const link = i => (i < kept.length ? { style: { cursor: "pointer" }, onclick: () => choose(kept[i]) } : {});
     shown.forEach((t, i) => {
-      const on = state.chosen && kept[i] === state.chosen ? "on" : "";
+      const on = chosen && kept[i] === chosen ? "on" : "";
       rows.append(svg("text", { class: on, x: left - 5, y: head + CELL * (i + 0.5) + 4, "text-anchor": "end", "data-row": i, ...link(i) }, t));
       const x = left + CELL * (i + 0.5) + 4, y = head - 5;
       columns.append(svg("text", { class: on, x, y, transform: `rotate(-50 ${x} ${y})`, "data-column": i, ...link(i) }, t));
@@ -143,14 +143,14 @@
     // Names of the row and the column below the pointer stand out.
     picture.addEventListener("pointermove", event => {
       const room = picture.getBoundingClientRect(), i = Math.floor((event.clientY - room.top - head) / CELL), j = Math.floor((event.clientX - room.left - left) / CELL);
-      [...rows.children].forEach((t, k) => t.classList.toggle("on", k === i || kept[k] === state.chosen && Boolean(state.chosen)));
-      [...columns.children].forEach((t, k) => t.classList.toggle("on", k === j || kept[k] === state.chosen && Boolean(state.chosen)));
+      [...rows.children].forEach((t, k) => t.classList.toggle("on", k === i || kept[k] === chosen && Boolean(chosen)));
+      [...columns.children].forEach((t, k) => t.classList.toggle("on", k === j || kept[k] === chosen && Boolean(chosen)));
     });
     place.replaceChildren(picture);
   };
   $("matrix-top").oninput = () => draw.matrix();
   $("matrix-order").onchange = () => draw.matrix();
-  $("matrix-top").max = Math.max(5, Math.min(100, F.length));
+  $("matrix-top").max = Math.max(5, Math.min(100, net.nodes.length));
 
   // ---- timeline
 

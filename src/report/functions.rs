@@ -86,6 +86,11 @@ impl Functions {
         Ok(found)
     }
 
+    /// Place of a function that was not left out.
+    pub fn listed(&self, function_id: FunctionId) -> Option<usize> {
+        self.place.get(&function_id).copied()
+    }
+
     /// Place of a function, else of the others; None: a stub, or nothing that was left out.
     pub fn at(&self, function_id: FunctionId) -> Option<usize> {
         self.place.get(&function_id).copied().or(self.others)

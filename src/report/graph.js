@@ -14,33 +14,35 @@
 
   /** Functions to draw: around the chosen one to the depth, else those with most weight. */
   function pick(limit, depth, least) {
-    const focus = state.chosen;
-    if (!focus) return new Set(F.filter(f => f.weight > 0 || f.calls > 0).sort((a, b) => b.weight - a.weight || a.i - b.i).slice(0, limit).map(f => f.i));
+    const focus = drawnFor(state.chosen);
+    if (!focus) return new Set(net.nodes.filter(f => f.weight > 0 || f.calls > 0).sort((a, b) => b.weight - a.weight || a.i - b.i).slice(0, limit).map(f => f.i));
     const seen = new Set([focus.i]);
     let ring = [focus];
     for (let d = 0; d < depth && ring.length; d++) {
       const near = new Map();
       const meet = (i, n) => { if (!seen.has(i)) near.set(i, (near.get(i) || 0) + n); };
       for (const f of ring) {
-        for (const p of f.in) if (bytesShown(p) >= Math.max(1, least)) meet(p.a, bytesShown(p) / (CROSSING || 1));
-        for (const p of f.out) if (bytesShown(p) >= Math.max(1, least)) meet(p.b, bytesShown(p) / (CROSSING || 1));
+        for (const p of f.near.in) if (bytesShown(p) >= Math.max(1, least)) meet(p.a, bytesShown(p) / (CROSSING || 1));
+        for (const p of f.near.out) if (bytesShown(p) >= Math.max(1, least)) meet(p.b, bytesShown(p) / (CROSSING || 1));
         if (graph.calls) {
-          for (const c of f.callers) meet(c.a, c.calls / (CALLS || 1));
-          for (const c of f.callees) meet(c.b, c.calls / (CALLS || 1));
+          for (const c of f.near.callers) meet(c.a, c.calls / (CALLS || 1));
+          for (const c of f.near.callees) meet(c.b, c.calls / (CALLS || 1));
         }
       }
       const next = [...near].sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, Math.max(0, limit - seen.size));
-      ring = next.map(([i]) => F[i]);
+      ring = next.map(([i]) => N[i]);
       for (const f of ring) seen.add(f.i);
     }
     return seen;
   }
 
+  /** Where a node stands among others: a group with the first of its functions. */
+  const ranked = n => (n.members ? Math.min(...n.members.map(f => f.id)) : n.id);
   /** From the top to the bottom: sources of data that no step wrote, then callers before callees (without calls writers before readers). */
   function vertical(list, edges) {
     const any = edges.some(e => !e.data), below = new Map(list.map(i => [i, []])), above = new Set();
-    for (const e of edges) if (e.data !== any && F[e.a].kind !== "others" && F[e.b].kind !== "others") { below.get(e.a).push(e.b); above.add(e.b); }
-    const first = (x, y) => F[x].id - F[y].id, done = [], seen = new Set();
+    for (const e of edges) if (e.data !== any && N[e.a].kind !== "others" && N[e.b].kind !== "others") { below.get(e.a).push(e.b); above.add(e.b); }
+    const first = (x, y) => ranked(N[x]) - ranked(N[y]), done = [], seen = new Set();
     for (const b of below.values()) b.sort(first).reverse();
     // Reverse post-order of a depth-first search, without recursion: the data may be deep.
     const roots = list.slice().sort((x, y) => above.has(x) - above.has(y) || first(y, x));
@@ -54,15 +56,16 @@
         else if (!seen.has(next)) { seen.add(next); stack.push([next, 0]); }
       }
     }
-    const level = i => (F[i].kind === "pseudo" ? 0 : F[i].kind === "others" ? 2 : 1);
+    const level = i => (N[i].kind === "pseudo" ? 0 : N[i].kind === "others" ? 2 : 1);
     const place = new Map(done.reverse().map((i, n) => [i, n]));
     return list.slice().sort((x, y) => level(x) - level(y) || place.get(x) - place.get(y));
   }
 
   draw.graph = () => {
+    const chosen = drawnFor(state.chosen);
     const limit = Number($("nodes").value), depth = Number($("depth").value);
     const picked = pick(limit, depth, graph.least === null ? 0 : graph.least);
-    let data = pairs.filter(p => picked.has(p.a) && picked.has(p.b) && visible(p)), hidden = 0, hiddenBytes = 0;
+    let data = net.pairs.filter(p => picked.has(p.a) && picked.has(p.b) && visible(p)), hidden = 0, hiddenBytes = 0;
     const all = data.length;
     // By itself the threshold leaves two data edges a function.
     let least = graph.least;
@@ -71,21 +74,21 @@
       least = sizes.length > most ? sizes[most - 1] : 0;
     }
     data = data.filter(p => {
-      const n = bytesShown(p), keep = n >= least || (state.chosen && graph.least === null && (p.a === state.chosen.i || p.b === state.chosen.i));
+      const n = bytesShown(p), keep = n >= least || (chosen && graph.least === null && (p.a === chosen.i || p.b === chosen.i));
       if (!keep) { hidden++; hiddenBytes += n; }
       return keep;
     });
-    const called = graph.calls ? calls.filter(c => c.a !== c.b && picked.has(c.a) && picked.has(c.b)) : [];
+    const called = graph.calls ? net.calls.filter(c => c.a !== c.b && picked.has(c.a) && picked.has(c.b)) : [];
     let edges = data.concat(called);
     if (edges.length > 600) edges = edges.slice(0, 600);
     // What has no edge says nothing in a graph, unless it is all there is.
     const touched = new Set(edges.flatMap(e => [e.a, e.b]));
-    const alone = [...picked].filter(i => !touched.has(i) && !(state.chosen && i === state.chosen.i));
+    const alone = [...picked].filter(i => !touched.has(i) && !(chosen && i === chosen.i));
     const list = vertical([...picked].filter(i => !alone.includes(i) || !touched.size), edges);
 
     const index = new Map(list.map((i, n) => [i, n]));
     const boxes = list.map(i => {
-      const f = F[i], title = shorten(f.name, 34), small = [];
+      const f = N[i], title = shorten(f.name, 34), small = [];
       if (f.self !== null && STEPS && f.kind !== "pseudo") small.push(`${percent(f.self, STEPS)} ${UNIT}`);
       if (f.calls && f.kind !== "pseudo") small.push(`${count(f.calls)}×`);
       if (f.own) small.push(`${volume(f.own)} within`);
@@ -114,14 +117,14 @@
     graph.edges = drawn;
     paintGraph(size);
 
-    $("focus").replaceChildren(state.chosen ? el("span", { class: "chip" }, el("span", { title: state.chosen.name }, "Around ", state.chosen.name), el("button", { type: "button", "aria-label": "Show the whole graph", onclick: () => choose(null) }, "×")) : "");
+    $("focus").replaceChildren(chosen ? el("span", { class: "chip" }, el("span", { title: chosen.name }, "Around ", chosen.name), el("button", { type: "button", "aria-label": "Show the whole graph", onclick: () => choose(null) }, "×")) : "");
     $("depth").disabled = !state.chosen;
     $("depth-out").textContent = state.chosen ? depth : "whole";
     $("nodes-out").textContent = limit;
     $("least").value = least > 0 ? Math.log2(least) : 0;
     $("least-out").textContent = (graph.least === null ? "≈ " : "") + volume(Math.round(least > 1 ? least : 0));
     const shownBytes = data.reduce((sum, p) => sum + bytesShown(p), 0);
-    const parts = [`${list.length} of ${plural(F.length, "function")}`];
+    const parts = [`${list.length} of ${GROUPS.length ? `${exact(net.nodes.length)} functions and groups` : plural(F.length, "function")}`];
     if (CROSSING) parts.push(`${volume(shownBytes)} of ${volume(CROSSING)} between functions (${percent(shownBytes, CROSSING)})`);
     if (hidden) parts.push(`not drawn between them: ${hidden} of ${all} data edges, ${volume(hiddenBytes)}`);
     if (alone.length && touched.size) parts.push(`${plural(alone.length, "function")} without an edge left out`);
@@ -169,9 +172,9 @@
       if (d.labelAt) labels.append(svg("g", { class: kind, "data-edge": n, style: colour }, svg("text", { x: d.labelAt[0].toFixed(1), y: (d.labelAt[1] + 4).toFixed(1) }, d.label)));
     });
     graph.shown.forEach((b, n) => {
-      const kind = b.f.kind === "pseudo" ? " pseudo" : b.f.kind === "others" ? " others" : "";
+      const kind = b.f.kind === "pseudo" ? " pseudo" : b.f.kind === "others" ? " others" : b.f.members ? " group" : "";
       const share = STEPS && b.f.self ? Math.sqrt(b.f.self / STEPS) * 100 : 0;
-      const focused = state.chosen === b.f ? " focused" : "";
+      const focused = drawnFor(state.chosen) === b.f ? " focused" : "";
       nodes.append(svg("g", { class: "node" + kind + focused, "data-node": n, tabindex: 0, role: "button", "aria-label": functionText(b.f), transform: `translate(${(b.x - b.w / 2).toFixed(1)},${(b.y - b.h / 2).toFixed(1)})`, style: { "--share": share.toFixed(1) } },
         svg("rect", { width: b.w.toFixed(1), height: b.h, rx: b.f.kind === "pseudo" ? 13 : 6 }),
         svg("text", { class: "title", x: b.w / 2, y: b.line ? 16 : 17 }, b.title),
@@ -290,12 +293,12 @@
     $("least").oninput = () => { const v = Number($("least").value); graph.least = v ? 2 ** v : 0; soon(); };
     // The largest edge is always there.
     $("least").max = Math.max(1, Math.floor(2 * Math.log2(MOST)) / 2);
-    $("nodes").max = Math.max(5, Math.min(120, F.length));
-    $("least").disabled = !pairs.length;
+    $("nodes").max = Math.max(5, Math.min(120, net.nodes.length));
+    $("least").disabled = !net.pairs.length;
     const kind = (name, style, cls, set) => el("label", {}, el("input", { type: "checkbox", checked: true, onchange: event => { set(event.target.checked); draw.graph(); } }), el("span", { class: "swatch" + cls, style }), name);
-    if (calls.length) $("kinds").append(kind("calls", { color: "var(--call)" }, " solid", on => { graph.calls = on; }));
+    if (net.calls.length) $("kinds").append(kind("calls", { color: "var(--call)" }, " solid", on => { graph.calls = on; }));
     VIA.forEach((name, v) => {
-      if (pairs.some(p => p.flows.some(f => f.via === v))) $("kinds").append(kind(name, { color: `var(--${name})` }, "", on => { graph.via[v] = on; }));
+      if (net.pairs.some(p => p.flows.some(f => f.via === v))) $("kinds").append(kind(name, { color: `var(--${name})` }, "", on => { graph.via[v] = on; }));
     });
     new ResizeObserver(() => { if (state.view === "graph" && graph.size) fit(); }).observe(canvas);
   }
@@ -317,7 +320,7 @@
       found();
       if (!wanted) { close(); return; }
       const score = f => { const n = f.name.toLowerCase(); return n === wanted ? 0 : n.startsWith(wanted) ? 1 : n.includes(wanted) ? 2 : 3; };
-      matches = F.map(f => [score(f), f]).filter(m => m[0] < 3).sort((a, b) => a[0] - b[0] || b[1].weight - a[1].weight || a[1].i - b[1].i).slice(0, 40).map(m => m[1]);
+      matches = N.map(f => [score(f), f]).filter(m => m[0] < 3).sort((a, b) => a[0] - b[0] || b[1].weight - a[1].weight || a[1].i - b[1].i).slice(0, 40).map(m => m[1]);
       at = matches.length ? 0 : -1;
       list.replaceChildren(...matches.map((f, n) => el("li", { role: "option", id: `match-${n}`, onpointerdown: event => { event.preventDefault(); take(f); } }, el("span", { class: "name" }, f.name), el("span", { class: "quiet" }, STEPS && f.self !== null ? percent(f.self, STEPS) : volume(f.got + f.gave)))));
       if (!matches.length) list.replaceChildren(el("li", { class: "quiet" }, "no function has this in its name"));

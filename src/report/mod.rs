@@ -35,6 +35,7 @@ macro_rules! report {
 
 mod changes;
 mod functions;
+mod groups;
 mod lack;
 mod loops;
 mod memory;
@@ -90,7 +91,10 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
     let (memory, objects) = memory::memory(connection, &functions, options, &mut missing)?;
     let changes = changes::changes(connection, options, &mut notes)?;
     let (plan, sets) = plan::sets(connection, &functions)?;
-    let cuts = plan::cuts(connection, &functions, options, (&sets, &mut missing))?;
+    let named = groups::read(connection, options)?;
+    let groups = groups::groups(connection, &functions, &named)?;
+    let sets = if named.is_empty() { sets } else { plan::of_groups(&functions, named) };
+    let cuts = plan::cuts(connection, options, (&sets, &mut missing))?;
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "meta": texts(connection, report!("info_meta"), 2)?,
@@ -111,6 +115,7 @@ pub fn data(connection: &Connection, options: &Options) -> Result<Value, ReportE
         "changes": changes,
         "source": source,
         "plan": plan,
+        "groups": groups,
         "cuts": cuts,
         "missing": missing,
         "notes": notes,

@@ -24,6 +24,9 @@ pub struct Options {
     /// What the page's run is compared with, in words, where a second database is attached
     /// ([`crate::store::open::open_both`]).
     pub against: Option<String>,
+    /// Functions that are one node of the graph and the matrix, and whose cuts the page has: each group by
+    /// its name and the words for its functions ([`crate::views::cut::choose`]).
+    pub groups: Vec<(String, Vec<String>)>,
     /// Folders in which source files are looked for; none: the page has no source text.
     pub sources: Vec<PathBuf>,
 }
@@ -39,6 +42,7 @@ impl Default for Options {
             rows: 2000,
             replayed: Replayed::default(),
             against: None,
+            groups: Vec::new(),
             sources: Vec::new(),
         }
     }

@@ -1,7 +1,8 @@
 //! What is worth moving, as `addfg plan` finds it with its own figures for link, clock and speed; and of
-//! the first of it what crosses its border, as `addfg cut FUNCTION --callees` tells it.
+//! the first of it, or of the groups that a person names, what crosses the border, as `addfg cut` tells it.
 
 use super::functions::Functions;
+use super::groups::Group;
 use super::lack::{or_say, steps};
 use super::options::{Options, ReportError};
 use crate::id::FunctionId;
@@ -19,11 +20,11 @@ use std::collections::BTreeSet;
 /// of the steps, bytes in and out, percent of the time that it gains, percent shared and never
 /// executed; null where the trace has no steps or no data.
 ///
-/// Gives also the functions of which those to move are the sets.
+/// Gives also the first of the sets to move.
 pub(super) fn sets(
     connection: &Connection,
     functions: &Functions,
-) -> Result<(Value, Vec<FunctionId>), ReportError> {
+) -> Result<(Value, Vec<Set>), ReportError> {
     let mut ids = Vec::new();
     each(connection, include_str!("../../queries/report/plan_functions.sql"), &[], |r| {
         ids.push(r.get(0)?);
@@ -53,20 +54,43 @@ pub(super) fn sets(
         ])
     });
     let rows: Vec<Value> = rows.collect();
-    let moved = found.sets.iter().take(found.chosen).filter_map(|set| ids.get(set.root).copied());
-    Ok((rows.into(), moved.collect()))
+    let moved = found.sets.iter().take(found.chosen).filter_map(|set| {
+        let root: FunctionId = *ids.get(set.root)?;
+        let callees = Callees::Inside;
+        Some(Set { at: functions.at(root), functions: BTreeSet::from([root]), callees })
+    });
+    Ok((rows.into(), moved.take(CUTS).collect()))
 }
 
-/// Sets of which the page tells what crosses their border, and functions on the other side of each.
+/// A set of which the page tells what crosses its border.
+pub(super) struct Set {
+    /// Place of its function, or behind all functions of its group.
+    at: Option<usize>,
+    functions: BTreeSet<FunctionId>,
+    callees: Callees,
+}
+
+/// The groups as sets: with the functions that are named, and no others.
+pub(super) fn of_groups(functions: &Functions, groups: Vec<Group>) -> Vec<Set> {
+    let set = |(i, group): (usize, Group)| Set {
+        at: Some(functions.rows.len() + i),
+        functions: group.functions,
+        callees: Callees::Outside,
+    };
+    groups.into_iter().enumerate().map(set).collect()
+}
+
+/// Sets of the plan of which the page tells what crosses their border, and functions on the other side of
+/// each set.
 const CUTS: usize = 3;
 const PARTNERS: usize = 20;
 
-/// By set (function: place) its figures, as `addfg cut --callees` has them, and the largest flows.
+/// By set (place of its function or group) its figures, as `addfg cut` has them, with `--callees` of the
+/// plan's sets, and the largest flows.
 pub(super) fn cuts(
     connection: &Connection,
-    functions: &Functions,
     options: &Options,
-    (sets, missing): (&[FunctionId], &mut Vec<Value>),
+    (sets, missing): (&[Set], &mut Vec<Value>),
 ) -> Result<Value, ReportError> {
     let (steps, views) = (steps(connection)?, ["tables"]);
     let stored: bool =
@@ -76,20 +100,21 @@ pub(super) fn cuts(
     }
     if steps > options.replayed.memory {
         let why = format!(
-            "What crosses the border of the plan's sets is not in this page: the run has {} steps. report --all goes through them, \
-             addfg cut FUNCTION --callees prints it.",
+            "What crosses the border of the {} is not in this page: the run has {} steps. report --all goes through them, \
+             addfg cut prints it.",
+            if options.groups.is_empty() { "plan's sets" } else { "groups" },
             human_count(steps)
         );
         missing.push(json!([views, why]));
         return Ok(Value::Null);
     }
     let (mut figures, mut flows) = (Vec::new(), Vec::new());
-    for &set in sets.iter().take(CUTS) {
-        let found = cut(connection, &BTreeSet::from([set]), Callees::Inside);
+    for set in sets {
+        let found = cut(connection, &set.functions, set.callees);
         let Some(found) = or_say(found, &views, "No cuts", missing)? else {
             return Ok(Value::Null);
         };
-        let at = functions.at(set);
+        let at = set.at;
         let rows = |rows: Vec<[Cell; 6]>, most: usize| -> Vec<Value> {
             let row = |row: [Cell; 6]| json!([at, row.map(|cell| cell_value(&cell))]);
             rows.into_iter().take(most).map(row).collect()

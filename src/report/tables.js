@@ -85,13 +85,13 @@
 
   // ---- tables
 
-  const link = i => (i === null || !F[i] ? "" : functionLink(F[i]));
+  const link = i => (i === null || !N[i] ? "" : functionLink(N[i]));
   const TABLES = {
     functions: { title: "Functions", rows: () => F, columns: [["function", f => f.name, f => functionLink(f)], ["calls", f => f.number, 1], [UNIT, f => f.self, 1], ["with callees", f => f.total, 1], ["reads of others", f => f.got, 1], ["read by others", f => f.gave, 1], ["within", f => f.own, 1], ["written", f => f.written, 1], ["in vain", f => f.dead, 1], ["kind", f => f.kind], ["address", f => f.address], ["file", f => f.file]] },
     data: { title: "Data", rows: () => raw.data, columns: [["writer", d => (d[0] === null ? "(left out)" : nameOf(d[0])), d => link(d[0])], ["reader", d => (d[1] === null ? "(left out)" : nameOf(d[1])), d => link(d[1])], ["via", d => VIA[d[2]]], ["bytes", d => d[3], 1], ["unique bytes", d => d[4], 1], ["addresses", d => d[5], 1], ["transfers", d => d[6], 1]] },
     calls: { title: "Calls", rows: () => raw.calls, columns: [["caller", c => nameOf(c[0]), c => link(c[0])], ["callee", c => nameOf(c[1]), c => link(c[1])], ["calls", c => c[2], 1], [`${UNIT} with callees`, c => c[3], 1], [`${UNIT} a call`, c => (c[3] === null ? null : Math.round(10 * c[3] / c[2]) / 10), 1]] },
     plan: { title: "Plan", rows: () => raw.plan || [], columns: [["move", p => (p[0] ? "yes" : "no")], ["set", p => p[2], p => (p[1] === null ? p[2] : link(p[1]))], ["functions", p => p[3], 1], ["instructions", p => p[4], 1], ["entries", p => p[5], 1], ["% of steps", p => p[6], 1], ["bytes in", p => p[7], 1], ["bytes out", p => p[8], 1], ["% gain", p => p[9], 1], ["% shared", p => p[10], 1], ["% never ran", p => p[11], 1]] },
-    cuts: { title: "Cut: figures of the plan's sets", rows: () => (raw.cuts || { figures: [] }).figures, columns: [["set", c => nameOf(c[0]), c => link(c[0])], ["figure", c => c[1][0]], ["in all", c => c[1][1], 1], ["least of an entry", c => c[1][2], 1], ["mean", c => c[1][3], 1], ["most", c => c[1][4], 1], ["meaning", c => c[1][5]]] },
+    cuts: { title: `Cut: figures of the ${GROUPS.length ? "groups" : "plan's sets"}`, rows: () => (raw.cuts || { figures: [] }).figures, columns: [["set", c => nameOf(c[0]), c => link(c[0])], ["figure", c => c[1][0]], ["in all", c => c[1][1], 1], ["least of an entry", c => c[1][2], 1], ["mean", c => c[1][3], 1], ["most", c => c[1][4], 1], ["meaning", c => c[1][5]]] },
     cutFlows: { title: "Cut: what they exchange", rows: () => (raw.cuts || { flows: [] }).flows, columns: [["set", c => nameOf(c[0]), c => link(c[0])], ["direction", c => c[1][0]], ["function", c => c[1][1]], ["via", c => c[1][2]], ["bytes", c => c[1][3], 1], ["unique bytes", c => c[1][4], 1], ["addresses", c => c[1][5], 1]] },
     problems: { title: "Problems", rows: () => raw.problems, columns: [["severity", p => p[0]], ["code", p => p[1]], ["count", p => p[2], 1], ["first", p => p[3]], ["at", p => p[4]], ["remedy", p => p[5]]] },
     inputs: { title: "Inputs", rows: () => raw.inputs, columns: [["role", i => i[1]], ["path", i => i[2]], ["format", i => i[3]], ["size", i => i[4], 1], ["options", i => i[5]]] },
@@ -117,7 +117,7 @@
   const trace = raw.inputs.filter(i => i[1] === "trace").map(i => String(i[2]).split("/").pop());
   const what = trace.slice(0, 2).join(", ") + (trace.length > 2 ? ` and ${trace.length - 2} more` : "");
   document.title = `${what || "addfg"} – addfg report`;
-  $("summary").textContent = [what, STEPS && UNIT === "steps" && `${count(STEPS)} steps`, plural(F.filter(f => f.kind !== "pseudo" && f.kind !== "others").length, "function"), CALLS && `${count(CALLS)} calls`, CROSSING && `${volume(CROSSING)} between functions`].filter(Boolean).join(" · ");
+  $("summary").textContent = [what, STEPS && UNIT === "steps" && `${count(STEPS)} steps`, plural(F.filter(f => f.kind !== "pseudo" && f.kind !== "others").length, "function"), CALLS && `${count(CALLS)} calls`, CROSSING && `${volume(CROSSING)} between functions${GROUPS.length ? " and groups" : ""}`].filter(Boolean).join(" · ");
   const bad = raw.problems.filter(p => p[0] === "error" || p[0] === "warning");
   $("problems").hidden = !bad.length;
   $("problems").textContent = bad.map(p => `${p[0]}: ${p[3] || p[1]}${p[2] > 1 ? ` (${exact(p[2])} times)` : ""}`).join("; ");

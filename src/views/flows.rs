@@ -1,23 +1,75 @@
-//! Every communication from one function to another.
+//! Every communication from a set of functions to another.
 //!
 //! What function a step is of takes a look-up by range, which DuckDB does by sorting (ASOF). So
 //! that this stays small, `dataflow` says first which part of the run has what is wanted, and that
 //! part is gone through in windows until there is enough.
 
-use super::ViewError;
-use super::listing::{Listing, id};
-use super::report;
-use crate::graph::{Facts, GraphError};
+use super::listing::Listing;
+use super::{ViewError, cut, report};
+use crate::graph::{Facts, GraphError, resolve_function};
 use crate::id::FunctionId;
+use crate::text::visible;
 use duckdb::types::Value;
 use duckdb::{Connection, params};
+use std::collections::BTreeSet;
 
-/// From which function to which, and of which of the latter's instances (None: all).
-#[derive(Clone, Copy, Debug)]
-pub struct Pair {
-    pub writer: FunctionId,
-    pub reader: FunctionId,
+/// One end of the communications that are wanted.
+#[derive(Clone, Debug)]
+pub struct End {
+    pub functions: BTreeSet<FunctionId>,
+    /// Of a single function: one call of it.
     pub instance: Option<i32>,
+}
+
+impl End {
+    /// What a person means: one function as everywhere, also `f#N`, a group by its name, or a list
+    /// of words as [`cut::choose`] takes them, in which groups may stand, too. `groups`: each by its
+    /// name and the words for its functions; a group is meant before a function of its name.
+    pub fn find(
+        connection: &Connection,
+        text: &str,
+        groups: &[(String, Vec<String>)],
+    ) -> Result<End, ViewError> {
+        let is_group = |word: &str| groups.iter().any(|(name, _)| name == word);
+        if !is_group(text.trim()) {
+            // A name may have commas in it: f(int, int).
+            match resolve_function(connection, text) {
+                Ok(one) => {
+                    let functions = BTreeSet::from([one.function_id]);
+                    return Ok(End { functions, instance: one.instance });
+                }
+                Err(GraphError::NoFunction { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let choose = |text: &str| {
+            let mut words = Vec::new();
+            for word in text.split(',').map(str::trim) {
+                if is_group(word) {
+                    let named = groups.iter().filter(|(name, _)| name == word);
+                    words.extend(named.flat_map(|(_, functions)| functions.clone()));
+                } else {
+                    words.push(word.to_owned());
+                }
+            }
+            cut::choose(connection, &words)
+        };
+        if let Some((set, number)) = text.rsplit_once('#')
+            && number.parse::<i32>().is_ok()
+            && choose(set).is_ok()
+        {
+            return Err(ViewError::NoInstanceOfSet { text: visible(set).into_owned() });
+        }
+        Ok(End { functions: choose(text)?, instance: None })
+    }
+}
+
+/// From which functions to which, and of which of the latter's instances (None: all).
+#[derive(Clone, Debug)]
+pub struct Ends {
+    writers: BTreeSet<FunctionId>,
+    readers: BTreeSet<FunctionId>,
+    instance: Option<i32>,
 }
 
 /// Whether the trace has dependences between instances instead of communications.
@@ -26,27 +78,28 @@ pub fn has_dependences(connection: &Connection) -> duckdb::Result<bool> {
 }
 
 /// Sums by pair of instructions, the largest first.
-pub fn grouped(connection: &Connection, pair: Pair, limit: i64) -> Result<Listing, ViewError> {
+pub fn sums(connection: &Connection, ends: &Ends, limit: i64) -> Result<Listing, ViewError> {
     if Facts::find(connection)?.only_functions {
         return Err(GraphError::OnlyFunctions.into());
     }
     let sql = if has_dependences(connection)? {
-        report!("flows_dependence_group")
+        report!("flows_dependence_sum")
     } else {
-        report!("flows_group")
+        report!("flows_sum")
     };
-    Ok(pair.listing(sql, limit))
+    ends.store(connection)?;
+    Ok(ends.listing(sql, [Value::BigInt(limit)]))
 }
 
 /// Single dependences.
-pub fn dependences(connection: &Connection, pair: Pair, limit: i64) -> Result<Listing, ViewError> {
+pub fn dependences(connection: &Connection, ends: &Ends, limit: i64) -> Result<Listing, ViewError> {
     let any: bool =
         connection.query_row("SELECT count(*) > 0 FROM dependence", [], |r| r.get(0))?;
-    if any {
-        Ok(pair.listing(report!("flows_dependence"), limit))
-    } else {
-        Err(ViewError::NoDependences)
+    if !any {
+        return Err(ViewError::NoDependences);
     }
+    ends.store(connection)?;
+    Ok(ends.listing(report!("flows_dependence"), [Value::BigInt(limit)]))
 }
 
 /// Communications in the order of the reads.
@@ -54,16 +107,25 @@ pub struct Found {
     pub listing: Listing,
     /// How many transfers there are in all.
     pub transfers: i64,
+    /// Functions that read what they wrote themselves, and the bytes of it, where that is not kept
+    /// singly and so not listed.
+    pub left_out: (i64, i64),
 }
 
 /// Single communications.
-pub fn communications(connection: &Connection, pair: Pair, limit: i64) -> Result<Found, ViewError> {
+pub fn communications(
+    connection: &Connection,
+    ends: &Ends,
+    limit: i64,
+) -> Result<Found, ViewError> {
     let detail: String =
         connection.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
     if !matches!(detail.as_str(), "pairs" | "full") {
         return Err(ViewError::NoCommunications { detail });
     }
-    if pair.writer == pair.reader && detail != "full" {
+    // Of what a function reads of its own, other details keep what crosses from call to call only.
+    let inside = detail == "full";
+    if !inside && ends.writers == ends.readers && ends.is_pair() {
         return Err(ViewError::NoneInside { detail });
     }
     let sql = "SELECT count(*) > 0 FROM (FROM block_run LIMIT 1)";
@@ -71,13 +133,54 @@ pub fn communications(connection: &Connection, pair: Pair, limit: i64) -> Result
         let why = crate::store::open::why_no_steps(connection)?;
         return Err(ViewError::NoSteps { why });
     }
-    let transfers = find(connection, pair, limit)?;
-    Ok(Found { listing: Listing::new(report!("flows"), []), transfers })
+    ends.store(connection)?;
+    let transfers = find(connection, ends, inside, limit)?;
+    let left_out = if inside {
+        (0, 0)
+    } else {
+        connection.query_row(report!("flows_own"), [], |r| Ok((r.get(0)?, r.get(1)?)))?
+    };
+    Ok(Found { listing: ends.listing(report!("flows"), []), transfers, left_out })
 }
 
-impl Pair {
-    fn listing(self, sql: &str, limit: i64) -> Listing {
-        Listing::new(sql, [id(self.writer), id(self.reader), Value::BigInt(limit)])
+impl Ends {
+    /// Of sets neither a call of the writers nor one of the readers can be chosen, of single
+    /// functions one of the reader.
+    pub fn new(from: End, to: End) -> Result<Ends, ViewError> {
+        if from.instance.is_some() {
+            return Err(ViewError::InstanceOfWriter);
+        }
+        Ok(Ends { writers: from.functions, readers: to.functions, instance: to.instance })
+    }
+
+    /// One function to one.
+    fn is_pair(&self) -> bool {
+        self.writers.len() == 1 && self.readers.len() == 1
+    }
+
+    /// Whether it is one call of the reader only.
+    pub fn is_of_call(&self) -> bool {
+        self.instance.is_some()
+    }
+
+    /// Fills the temporary tables `writer_function` and `reader_function`.
+    fn store(&self, connection: &Connection) -> duckdb::Result<()> {
+        for (table, set) in [("writer_function", &self.writers), ("reader_function", &self.readers)]
+        {
+            let rows: Vec<String> = set.iter().map(|id| format!("({})", id.get())).collect();
+            connection.execute_batch(&format!(
+                "CREATE OR REPLACE TEMP TABLE {table} (function_id INTEGER);
+                 INSERT INTO {table} VALUES {}",
+                rows.join(", ")
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Which functions it is between is said where it is more than one pair.
+    fn listing<const N: usize>(&self, sql: &str, params: [Value; N]) -> Listing {
+        let list = Listing::new(sql, params);
+        if self.is_pair() { list.without(&["writer_function", "reader_function"]) } else { list }
     }
 }
 
@@ -86,25 +189,27 @@ const FIRST_WINDOW: i64 = 1 << 20;
 const LAST_WINDOW: i64 = 1 << 22;
 
 /// Fills the temporary table `found` with the first `limit` communications in the order of the
-/// reads and gives how many transfers there are in all.
-fn find(connection: &Connection, pair: Pair, limit: i64) -> duckdb::Result<i64> {
-    let Pair { writer, reader, instance } = pair;
+/// reads and gives how many transfers there are in all. `inside`: with those of a function to itself.
+fn find(connection: &Connection, ends: &Ends, inside: bool, limit: i64) -> duckdb::Result<i64> {
     // DuckDB takes the read side for smaller than it is, and would compare each row with each.
     connection.execute_batch(
         "SET asof_loop_join_threshold = 0;
          CREATE OR REPLACE TEMP TABLE found (read_seq BIGINT, read_ordinal USMALLINT, write_seq BIGINT, is_register BOOLEAN,
-             address UBIGINT, bytes UINTEGER, read_instruction_id INTEGER, write_instruction_id INTEGER);
+             address UBIGINT, bytes UINTEGER, read_instruction_id INTEGER, reader_function_id INTEGER, write_instruction_id INTEGER,
+             writer_function_id INTEGER);
          CREATE OR REPLACE TEMP TABLE writer_run (start_seq BIGINT, block_id INTEGER);
          CREATE OR REPLACE TEMP TABLE reader_interval (thread_id INTEGER, start_seq BIGINT, end_seq BIGINT)",
     )?;
     let (first, last, transfers): (Option<i64>, Option<i64>, Option<i64>) = connection.query_row(
         report!("flows_bounds"),
-        params![writer, reader, instance, limit],
+        params![inside, ends.instance, limit],
         |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)),
     )?;
     connection.execute_batch(&format!(
-        "CREATE OR REPLACE TEMP TABLE place AS {}",
-        report!("flows_places")
+        "CREATE OR REPLACE TEMP TABLE memory_place AS {};
+         CREATE OR REPLACE TEMP TABLE end_step AS {}",
+        report!("flows_places").trim_end().trim_end_matches(';'),
+        report!("flows_steps")
     ))?;
     let (Some(first), Some(last)) = (first, last) else { return Ok(0) };
     let longest: i64 = connection.query_row(
@@ -112,20 +217,17 @@ fn find(connection: &Connection, pair: Pair, limit: i64) -> duckdb::Result<i64> 
         [],
         |r| r.get(0),
     )?;
-    connection.execute(
-        &format!("INSERT INTO writer_run {}", report!("flows_writers")),
-        params![writer, last],
-    )?;
+    connection.execute(&format!("INSERT INTO writer_run {}", report!("flows_writers")), [last])?;
     connection.execute(
         &format!("INSERT INTO reader_interval {}", report!("flows_intervals")),
-        params![reader, instance],
+        [ends.instance],
     )?;
     let mut window =
         connection.prepare(&format!("INSERT INTO found {}", report!("flows_window")))?;
     let (mut from, mut length, mut left) = (first, FIRST_WINDOW, limit);
     while from <= last && left > 0 {
         let to = last.min(from.saturating_add(length - 1));
-        let rows = window.execute(params![from, to, writer, reader, left, longest])?;
+        let rows = window.execute(params![from, to, inside, left, longest])?;
         left -= i64::try_from(rows).unwrap_or(left);
         from = to.saturating_add(1);
         if rows == 0 {

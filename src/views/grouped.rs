@@ -2,8 +2,22 @@
 
 use super::{ViewError, cut};
 use crate::graph::FunctionNames;
+use crate::id::FunctionId;
 use duckdb::Connection;
 use std::collections::BTreeMap;
+
+/// By function the group that it is in. Each group by its name and the words for its functions, as
+/// [`cut::choose`] takes them; a function is in the last group that names it.
+pub fn by_function(
+    connection: &Connection,
+    groups: &[(String, Vec<String>)],
+) -> Result<BTreeMap<FunctionId, String>, ViewError> {
+    let mut of = BTreeMap::new();
+    for (group, words) in groups {
+        of.extend(cut::choose(connection, words)?.into_iter().map(|id| (id, group.clone())));
+    }
+    Ok(of)
+}
 
 /// By the name of a function, that of the group it is in.
 #[derive(Clone, Debug, Default)]

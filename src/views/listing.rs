@@ -13,6 +13,8 @@ pub struct Listing {
     unit: &'static str,
     /// Of the columns behind the first two, where these are durations.
     clock: Option<&'static str>,
+    /// Columns that are not shown.
+    without: &'static [&'static str],
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +28,13 @@ pub enum ListingError {
 
 impl Listing {
     pub fn new(sql: &str, params: impl Into<Vec<Value>>) -> Listing {
-        Listing { sql: sql.to_owned(), params: params.into(), unit: "steps", clock: None }
+        Listing {
+            sql: sql.to_owned(),
+            params: params.into(),
+            unit: "steps",
+            clock: None,
+            without: &[],
+        }
     }
 
     /// With columns of steps named after what the trace has instead ([`crate::query::unit`]).
@@ -37,6 +45,11 @@ impl Listing {
     /// With the unit behind the names of the columns that follow the first two.
     pub fn timed_in(self, unit: &'static str) -> Listing {
         Listing { clock: Some(unit), ..self }
+    }
+
+    /// With fewer columns.
+    pub fn without(self, names: &'static [&'static str]) -> Listing {
+        Listing { without: names, ..self }
     }
 
     /// Writes the rows; gives how many there were.
@@ -50,17 +63,20 @@ impl Listing {
         let params: Vec<&dyn ToSql> = self.params.iter().map(|p| p as &dyn ToSql).collect();
         let mut rows = statement.query(params.as_slice())?;
         let mut names = rows.as_ref().map(|s| s.column_names()).unwrap_or_default();
+        let shown: Vec<usize> =
+            (0..names.len()).filter(|&i| !self.without.contains(&names[i].as_str())).collect();
         if self.unit != "steps" {
             names.iter_mut().for_each(|name| *name = name.replace("steps", self.unit));
         }
         if let Some(unit) = self.clock {
             names.iter_mut().skip(2).for_each(|name| *name = format!("{name}_{unit}"));
         }
-        let shown: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut report = RowWriter::new(&shown, format, out)?;
+        let heads: Vec<&str> = shown.iter().map(|&i| names[i].as_str()).collect();
+        let mut report = RowWriter::new(&heads, format, out)?;
         while let Some(row) = rows.next()? {
-            let values = (0..names.len())
-                .map(|i| Ok(row.get_ref(i)?.to_owned()))
+            let values = shown
+                .iter()
+                .map(|&i| Ok(row.get_ref(i)?.to_owned()))
                 .collect::<duckdb::Result<Vec<_>>>()?;
             report.row(&values)?;
         }

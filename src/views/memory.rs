@@ -11,15 +11,29 @@ use crate::replay::allocations::{Allocations, Allocator, allocations};
 use crate::replay::memory::{LINE, Moment, PAGE, Profile, profile};
 use crate::replay::{Code, Traffic, Volume, places};
 use crate::text::{human_bytes, human_count};
-use duckdb::Connection;
 use duckdb::types::Value;
+use duckdb::{Connection, params};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Functions with what they wrote and nobody read.
-pub fn unused(limit: i64) -> Listing {
-    Listing::new(report!("unused"), [Value::BigInt(limit)])
+/// Functions, or groups of them, with what they wrote and nobody read. What a group wrote is the sum
+/// of its functions; it is read by itself only where nothing outside of the group reads it.
+pub fn unused(
+    connection: &Connection,
+    groups: &BTreeMap<FunctionId, String>,
+    limit: i64,
+) -> Result<Listing, ViewError> {
+    connection.execute_batch(
+        "CREATE OR REPLACE TEMP TABLE function_group (function_id INTEGER, node INTEGER, name VARCHAR)",
+    )?;
+    let mut first: BTreeMap<&str, FunctionId> = BTreeMap::new();
+    let mut insert = connection.prepare("INSERT INTO function_group VALUES (?, ?, ?)")?;
+    for (id, name) in groups {
+        let node = first.entry(name).or_insert(*id);
+        insert.execute(params![id, *node, name])?;
+    }
+    Ok(Listing::new(report!("unused"), [Value::BigInt(limit)]))
 }
 
 /// As it is stored, else by going through the run once.
@@ -95,10 +109,11 @@ pub struct Heap {
 }
 
 /// Goes through the run once. `keep`: how many allocations are listed at most. `more`: names of
-/// functions and what each does.
+/// functions and what each does. `groups`: functions whose calls are one place that asks.
 pub fn heap(
     connection: &Connection,
     more: &[(&str, &'static Allocator)],
+    groups: &BTreeMap<FunctionId, String>,
     keep: u64,
 ) -> Result<Heap, ViewError> {
     let code = Code::open(connection)?;
@@ -106,7 +121,8 @@ pub fn heap(
         |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id, what));
     let more =
         more.iter().map(resolve).collect::<Result<Vec<(FunctionId, &Allocator)>, ViewError>>()?;
-    let sites = Sites::read(connection, &code, more.iter().map(|m| m.0).collect())?;
+    let asked = more.iter().map(|m| m.0).collect();
+    let sites = Sites::read(connection, &code, asked, groups)?;
     let instructions = &sites.representative;
     let found = allocations(code, connection, &places(connection)?, &more, instructions, keep)?;
     Ok(Heap { found, sites })

@@ -55,19 +55,19 @@ pub enum ViewError {
     )]
     NoTimes,
     #[error(
-        "this database keeps no single dependences: --group sums them, or build it with --detail pairs"
+        "this database keeps no single dependences: --sum sums them, or build it with --detail pairs"
     )]
     NoDependences,
     #[error(
-        "this database keeps no single communications (detail {detail}): --group sums them, or build it with --detail pairs"
+        "this database keeps no single communications (detail {detail}): --sum sums them, or build it with --detail pairs"
     )]
     NoCommunications { detail: String },
     #[error(
-        "this database keeps no communications inside a call (detail {detail}): --group sums them, or build it with --detail full"
+        "this database keeps no communications inside a call (detail {detail}): --sum sums them, or build it with --detail full"
     )]
     NoneInside { detail: String },
     #[error(
-        "single communications need the steps, which this database does not keep: {why}; --group sums them"
+        "single communications need the steps, which this database does not keep: {why}; --sum sums them"
     )]
     NoSteps { why: String },
     #[error(
@@ -77,6 +77,12 @@ pub enum ViewError {
     NoPaths,
     #[error("`{text}`: a set has functions, not single calls: leave out the #N")]
     NoSet { text: String },
+    #[error("a call of the writing function cannot be chosen, only one of the reading function")]
+    InstanceOfWriter,
+    #[error(
+        "`{text}` is a set of functions, and a call is chosen of one function only: leave out the #N or --instance"
+    )]
+    NoInstanceOfSet { text: String },
     #[error(
         "the set has no function: name one, or FILE:NAME, @ADDRESS, a pattern with * or ?, a source file"
     )]

@@ -138,7 +138,7 @@ fn add(
 /// Goes through the run once.
 pub fn find(connection: &Connection) -> Result<Vec<ObjectUse>, ViewError> {
     let (code, places) = (Code::open(connection)?, places(connection)?);
-    let sites = Sites::read(connection, &code, BTreeSet::new())?;
+    let sites = Sites::read(connection, &code, BTreeSet::new(), &BTreeMap::new())?;
     let Objects { uses, allocations } = uses(code, connection, &places, &sites.representative)?;
     let mut found = BTreeMap::new();
     for ((object, function), of) in uses {

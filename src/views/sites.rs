@@ -9,23 +9,32 @@ use duckdb::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Instructions that ask for allocations, by what stands for them: the first instruction of each line
-/// of a function stands for the line; what has no line is told apart by the instruction.
+/// of a function stands for the line; what has no line is told apart by the instruction. All of a group
+/// of functions is one place.
 pub struct Sites {
     /// By instruction: the one that stands for it.
     pub representative: Vec<InstructionId>,
     functions: FunctionNames,
     /// Functions that are allocation functions by request.
     more: BTreeSet<FunctionId>,
-    /// By instruction: its function, file:line.
-    lines: BTreeMap<InstructionId, (Option<FunctionId>, String)>,
+    /// By instruction: its function or the name of its group, file:line.
+    lines: BTreeMap<InstructionId, (Asks, String)>,
+}
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Asks {
+    Function(Option<FunctionId>),
+    Group(String),
 }
 
 impl Sites {
-    /// `more`: functions that are allocation functions by request.
+    /// `more`: functions that are allocation functions by request. `groups`: by function that of it.
     pub fn read(
         connection: &Connection,
         code: &Code,
         more: BTreeSet<FunctionId>,
+        groups: &BTreeMap<FunctionId, String>,
     ) -> Result<Sites, ViewError> {
         let (mut lines, mut first) = (BTreeMap::new(), BTreeMap::new());
         let mut representative: Vec<InstructionId> =
@@ -33,28 +42,39 @@ impl Sites {
         let mut statement = connection.prepare(report!("instruction_texts"))?;
         let mut rows = statement.query([])?;
         while let Some(r) = rows.next()? {
-            let (id, line): (InstructionId, String) = (r.get(0)?, r.get(2)?);
+            let (id, mut line): (InstructionId, String) = (r.get(0)?, r.get(2)?);
             let function = code.instruction(id).function;
+            let who = match function.and_then(|function| groups.get(&function)) {
+                Some(group) => {
+                    line.clear();
+                    Asks::Group(group.clone())
+                }
+                None => Asks::Function(function),
+            };
             let mut site = id;
-            if !line.is_empty() {
-                site = *first.entry((function, line.clone())).or_insert(id);
+            if !line.is_empty() || matches!(who, Asks::Group(_)) {
+                site = *first.entry((who.clone(), line.clone())).or_insert(id);
             }
             if let Some(slot) = representative.get_mut(id.index()) {
                 *slot = site;
             }
             if site == id {
-                lines.insert(id, (function, line));
+                lines.insert(id, (who, line));
             }
         }
         let functions = FunctionNames::read(connection)?;
         Ok(Sites { representative, functions, more, lines })
     }
 
-    /// Function and file:line of a call, the line empty where it is not known; None: the call is
-    /// not in the trace.
+    /// Function or group, and file:line of a call, the line empty where it is not known or of a group;
+    /// None: the call is not in the trace.
     pub fn place(&self, site: Site) -> Option<(&str, &str)> {
-        let (function, line) = self.lines.get(&site.instruction?)?;
-        Some((self.functions.name(*function), line))
+        let (who, line) = self.lines.get(&site.instruction?)?;
+        let name = match who {
+            Asks::Function(function) => self.functions.name(*function),
+            Asks::Group(name) => name,
+        };
+        Some((name, line))
     }
 
     /// The name of its allocation function.

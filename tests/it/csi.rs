@@ -449,7 +449,8 @@ fn every_command_says_what_it_can() {
     }
     for arguments in [
         &["graph", "--level", "block"][..],
-        &["flows", "main", "clamp", "--group"],
+        &["flows", "main", "clamp", "--sum"],
+        &["flows", "main,clamp", "clamp"],
         &["slice", "--at", "1"],
         &["loops"],
         &["matrix"],

@@ -11,11 +11,13 @@ mod dcfg;
 mod export;
 mod files;
 mod fir;
+mod flows;
 mod foreign;
 mod formats;
 #[path = "../../fuzz/mod.rs"]
 mod fuzz;
 mod graph;
+mod groups;
 mod inlined;
 mod inputs;
 mod installed;

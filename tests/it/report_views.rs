@@ -250,3 +250,124 @@ fn files_come_first_where_there_are_hundreds() {
     assert_eq!(browser.number(files), first);
     browser.no_problems();
 }
+
+/// The page has of groups what `addfg graph --group`, `matrix --group` and `cut` print.
+#[test]
+fn groups_are_nodes_of_graph_and_matrix() {
+    let scratch = Scratch::new("report-groups");
+    let db = example("jpeg", "pairs");
+    let huffman = "stbi__jpeg_decode_block,stbi__get8,stbi__grow_buffer_unsafe";
+    let list = [format!("huffman <b>={huffman}"), "idct=stbi__idct*,stbi__clamp".to_owned()];
+    let options = ["--group", &list[0], "--group", &list[1]];
+    let out = scratch.path("page.html");
+    ok(&[&["report", utf8(&db), "-o", utf8(&out)], &options[..]].concat());
+    let text = std::fs::read_to_string(&out).unwrap();
+    let (_, blob) = text.split_once("id=\"data\">").unwrap();
+    let found: Value = serde_json::from_str(blob.split_once("</script>").unwrap().0).unwrap();
+    let functions = found["functions"].as_array().unwrap();
+    let name = |at: &Value| -> String {
+        let at = usize::try_from(at.as_u64().unwrap()).unwrap();
+        let node = match at.checked_sub(functions.len()) {
+            Some(group) => &found["groups"]["nodes"][group][0],
+            None => &functions[at][1],
+        };
+        node.as_str().unwrap().to_owned()
+    };
+    let graph = ["graph", utf8(&db), "--format", "json", "--min-bytes", "0", "--top", "10000"];
+    let graph: Value = serde_json::from_str(&ok(&[&graph[..], &options].concat())).unwrap();
+    let named = |id: &Value| {
+        graph["nodes"].as_array().unwrap().iter().find(|n| n["id"] == *id).unwrap()["name"].clone()
+    };
+    let is_group = |name: &str| ["huffman <b>", "idct"].contains(&name);
+    let (mut data, mut calls) = (Vec::new(), Vec::new());
+    for edge in graph["edges"].as_array().unwrap() {
+        let ends =
+            [named(&edge["from"]), named(&edge["to"])].map(|n| n.as_str().unwrap().to_owned());
+        if !ends.iter().any(|name| is_group(name)) {
+            continue;
+        }
+        if edge["kind"] == "call" || edge["kind"] == "calls" {
+            calls.push(format!("{ends:?} {}", edge["calls"]));
+        }
+        for via in edge["via"].as_array().into_iter().flatten() {
+            let figures =
+                ["bytes", "unique_bytes", "addresses", "transfers"].map(|f| via[f].to_string());
+            data.push(format!("{ends:?} {} {figures:?}", via["via"].as_str().unwrap()));
+        }
+    }
+    let rows = |part: &str| found["groups"][part].as_array().unwrap().clone();
+    let mut listed: Vec<String> = rows("data")
+        .iter()
+        .filter(|row| row[0] != row[1])
+        .map(|row| {
+            let ends = [name(&row[0]), name(&row[1])];
+            let figures = [3, 4, 5, 6].map(|i| row[i].to_string());
+            let via = &found["via"][usize::try_from(row[2].as_u64().unwrap()).unwrap()];
+            format!("{ends:?} {} {figures:?}", via.as_str().unwrap())
+        })
+        .collect();
+    listed.sort();
+    data.sort();
+    assert!(data.len() > 10, "{data:?}");
+    assert_eq!(listed, data);
+    let mut called: Vec<String> = rows("calls")
+        .iter()
+        .map(|row| format!("{:?} {}", [name(&row[0]), name(&row[1])], row[2]))
+        .collect();
+    called.sort();
+    calls.sort();
+    assert!(calls.len() > 2, "{graph}");
+    assert_eq!(called, calls);
+    // The cuts are of the groups, without what they call.
+    let cuts = found["cuts"]["figures"].as_array().unwrap();
+    for (group, words) in [("huffman <b>", huffman), ("idct", "stbi__idct*,stbi__clamp")] {
+        let printed = csv_rows(&["cut", utf8(&db), words, "--format", "csv"]);
+        let of_group: Vec<&Value> =
+            cuts.iter().filter(|row| name(&row[0]) == group).map(|row| &row[1]).collect();
+        assert_eq!(of_group.len(), printed.len());
+        for (row, line) in of_group.iter().zip(&printed) {
+            assert_eq!(
+                (row[0].as_str(), row[1].as_f64()),
+                (Some(&line[0][..]), line[1].parse().ok())
+            );
+        }
+    }
+    assert!(cuts.iter().all(|row| is_group(&name(&row[0]))));
+    // Without groups there is nothing of it; a name of no function is said.
+    assert!(data_of(&db)["groups"].is_null());
+    refused(&["report", utf8(&db), "--group", "x=nothing", "-o", utf8(&out)], &["nothing"]);
+
+    let Some(mut browser) = Browser::start(&scratch) else { return };
+    browser.open(&out);
+    browser.click("#tab-graph");
+    let nodes = "[...document.querySelectorAll('#canvas .node .title')].map(t => t.textContent)";
+    let has = |what: &str| format!("{nodes}.filter(t => {what}).length");
+    assert_eq!(browser.number(&has("t === 'huffman <b>' || t === 'idct'")), 2.0);
+    assert_eq!(browser.number(&has("t.startsWith('stbi__idct') || t === 'stbi__get8'")), 0.0);
+    assert_eq!(browser.number(&has("t === 'stbi__process_marker'")), 1.0);
+    browser.click_on("[...document.querySelectorAll('#canvas .node')].find(n => n.textContent.includes('idct')).querySelector('rect')");
+    let panel = "document.querySelector('#panel').textContent";
+    let said = browser.text(panel);
+    assert!(said.contains("group of 2 functions") && said.contains("stbi__clamp"), "{said}");
+    // A function of the group leads to what is around the group.
+    browser.click_on(
+        "[...document.querySelectorAll('#panel .link')].find(l => l.textContent === 'stbi__clamp')",
+    );
+    assert!(browser.text(panel).contains("part of idct"));
+    assert!(browser.text("document.querySelector('#focus').textContent").contains("idct"));
+    browser.click("#tab-matrix");
+    let names = "[...document.querySelectorAll('#matrix-body [data-row]')].map(t => t.textContent)";
+    assert_eq!(browser.number(&format!("{names}.filter(t => t === 'idct').length")), 1.0);
+    assert_eq!(browser.number(&format!("{names}.filter(t => t === 'stbi__clamp').length")), 0.0);
+    browser.click("#tab-tables");
+    browser.run(
+        "(() => { const pick = document.querySelector('#table-pick'); pick.value = 'cuts'; pick.dispatchEvent(new Event('change')); })()",
+    );
+    let shown = browser.text("document.querySelector('#table-body').textContent");
+    assert!(shown.contains("huffman <b>") && shown.contains("round_trips"), "{shown}");
+    browser.no_problems();
+}
+
+fn data_of(db: &std::path::Path) -> Value {
+    data(&open(db), &Options::default()).unwrap()
+}

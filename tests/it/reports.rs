@@ -45,7 +45,7 @@ fn every_communication_between_two_functions() {
         ok(&all)
     };
     insta::assert_snapshot!("flows", flows(&["produce", "fir", "--instance", "2"]));
-    insta::assert_snapshot!("flows_group", flows(&["produce", "fir", "--group"]));
+    insta::assert_snapshot!("flows_sum", flows(&["produce", "fir", "--sum"]));
     insta::assert_snapshot!(
         "flows_unwritten",
         flows(&["<image .rodata>", "fir", "--limit", "4", "--format", "csv"])

@@ -234,6 +234,9 @@ const NEEDS: &str = "
     CREATE TEMP TABLE expanded AS SELECT function_id FROM function_symbol WHERE function_id IN (1, 2, 5);
     CREATE TEMP TABLE part AS SELECT instruction_id, CAST(4294967296 + instruction_id - instruction_id % 3 AS BIGINT) AS node FROM instruction
         WHERE function_id IN (SELECT function_id FROM expanded);
+    CREATE TEMP TABLE function_group AS SELECT function_id, 2 AS node, 'pair' AS name FROM function_symbol WHERE function_id IN (2, 4);
+    CREATE TEMP TABLE writer_function AS SELECT function_id FROM function_symbol WHERE function_id IN (1, 3, 4, 6);
+    CREATE TEMP TABLE reader_function AS SELECT function_id FROM function_symbol WHERE function_id IN (2, 4, 5, 7);
     CREATE TEMP TABLE all_parts AS SELECT instruction_id, node FROM part WHERE instruction_id % 2 = 0;";
 
 /// What to ask of a query: a set of parameters is the n-th value of each.
@@ -242,8 +245,6 @@ fn values(name: &str) -> Vec<Value> {
     let text = |list: &[&str]| list.iter().map(|&t| Value::Text(t.into())).collect();
     match name {
         "function" => vec![Value::BigInt(2), Value::Null, Value::BigInt(5)],
-        "writer" => number(&[2, 3, 4, 6, 2]),
-        "reader" => number(&[5, 2, 4, 7, 1]),
         "instance" => vec![Value::Null, Value::BigInt(1), Value::BigInt(2)],
         "limit" | "top" => number(&[1000, 3, 1]),
         "call" => number(&[1, 5, 3, 8]),
@@ -251,6 +252,7 @@ fn values(name: &str) -> Vec<Value> {
         "last" => number(&[100, 60, 2_000_000_000]),
         "seconds" => vec![Value::Boolean(false), Value::Boolean(true)],
         "data" => vec![Value::Boolean(true), Value::Boolean(true), Value::Boolean(false)],
+        "inside" => vec![Value::Boolean(true), Value::Boolean(false), Value::Boolean(true)],
         "calls" => vec![Value::Boolean(true), Value::Boolean(false), Value::Boolean(true)],
         "text" => text(&[
             "main",
@@ -404,7 +406,8 @@ fn every_view_command_opens_it() {
         "graph --focus fir#2",
         "graph --stubs show",
         "graph --expand fir",
-        "flows produce fir --group",
+        "flows produce fir --sum",
+        "flows produce,filter fir,multiply --sum",
         "calls",
         "calls fir",
         "calls --tree",
@@ -413,6 +416,7 @@ fn every_view_command_opens_it() {
         "instances fir",
         "matrix",
         "memory --show functions",
+        "memory --show functions --group core=fir,multiply",
         "export --to callgrind -o -",
         "export --to chrome -o -",
     ];

@@ -305,7 +305,7 @@ fn every_command_says_what_it_can() {
         (&["graph", "--expand", "sum"], &["sum.c:5"]),
         (&["graph", "--strategy", "top-down"], &["digraph"]),
         (&["flows", "fill", "sum"], &["data", "0x401100", "0x401008", "0x5"]),
-        (&["flows", "fill", "sum", "--group"], &["data", "3"]),
+        (&["flows", "fill", "sum", "--sum"], &["data", "3"]),
         (&["matrix"], &["fill"]),
         (&["verify"], &["not applicable", "no steps"]),
         (&["sql", "FROM statement"], &["sum.c"]),

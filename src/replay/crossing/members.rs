@@ -171,6 +171,58 @@ impl Members {
         Ok(members)
     }
 
+    /// The run by entries into nodes, each of which is a set of its own; gives by entry the node. The
+    /// calls of functions that are in no node are in none, and so is what they call back from.
+    pub fn of_nodes(
+        connection: &Connection,
+        nodes: &FxHashMap<FunctionId, u32>,
+        folds_stubs: bool,
+    ) -> Result<(Members, Vec<u32>), ReplayError> {
+        let (mut members, mut of_entry) = (Members::default(), Vec::new());
+        let calls = read_calls(connection)?;
+        let mut places: Vec<Place> = Vec::with_capacity(calls.len());
+        for (i, call) in calls.iter().enumerate() {
+            let Some(call) = call else {
+                places.push(Place::default());
+                continue;
+            };
+            // Calls come before what they call.
+            let from = call.from.and_then(|from| places.get(from.index()));
+            let from = from.map_or(0, |place| place.entry);
+            let node = nodes.get(&call.function).copied();
+            // There are fewer entries than calls.
+            let into = from.checked_sub(1).and_then(|entry| of_entry.get(entry as usize)).copied();
+            let entry = if from > 0 && (call.is_stub && folds_stubs || node == into) {
+                from
+            } else if let Some(node) = node {
+                of_entry.push(node);
+                members.entries.push(Entry {
+                    call: CallId::at(i),
+                    function: call.function,
+                    caller: None,
+                    thread: call.thread,
+                    first: call.first,
+                    last: call.last,
+                    steps: 0,
+                    is_open: call.is_open,
+                    is_nested: false,
+                });
+                of_entry.len() as u32
+            } else {
+                0
+            };
+            if entry > 0 {
+                let of = &mut members.entries[entry as usize - 1];
+                of.steps += call.steps;
+                of.last = of.last.max(call.last);
+            }
+            places.push(Place { entry, below: false });
+        }
+        members.read_spans(connection, &calls, &places)?;
+        members.index();
+        Ok((members, of_entry))
+    }
+
     /// Finds which calls are in the set, and by which entry.
     fn place(
         &mut self,

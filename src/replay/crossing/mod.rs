@@ -8,11 +8,13 @@
 
 mod exchange;
 mod members;
+mod nodes;
 mod outside;
 mod rows;
 
 pub use exchange::{Crossing, Direction, Exchange, Object, Partner, Sum};
 pub use members::{Callees, Entry, Members};
+pub use nodes::{Between, NodeNumber, Nodes, Piece, between};
 pub use rows::{Stored, beside};
 
 use super::bytes::ByteMap;
@@ -45,10 +47,10 @@ struct Granule {
 /// Bytes that a granule has, and that may lie between two bytes of one buffer.
 const GRANULE: u64 = 16;
 
-/// One way of crossing.
+/// One way of crossing. `PAGE` bytes of memory share an allocation.
 #[derive(Default)]
-struct Side {
-    memory: FxHashMap<ProcessId, ByteMap<Mark, 256>>,
+struct Side<const PAGE: usize> {
+    memory: FxHashMap<ProcessId, ByteMap<Mark, PAGE>>,
     registers: FxHashMap<ThreadId, ByteMap<Mark, 64>>,
     /// Versions that entries which are not back yet have read before another entry read the byte.
     before: FxHashMap<(EntryNumber, Place, u64), i64>,
@@ -87,7 +89,7 @@ struct News {
     of_partner: u64,
 }
 
-impl Side {
+impl<const PAGE: usize> Side<PAGE> {
     fn look(&mut self, members: &Members, c: &Crossed) -> News {
         let Side { memory, registers, before, several, .. } = self;
         let mut news = News::default();
@@ -157,7 +159,7 @@ struct Finder<'a> {
     kinds: FxHashMap<i32, Kind>,
     unwritten: Unwritten,
     entries: Vec<Exchange>,
-    sides: [Side; 2],
+    sides: [Side<256>; 2],
     partners: Vec<Partner>,
     partner_numbers: FxHashMap<Partner, u32>,
     function_numbers: FxHashMap<FunctionId, u32>,
@@ -343,6 +345,19 @@ impl Finder<'_> {
     }
 }
 
+/// The kinds of communications by their numbers.
+fn kinds(connection: &Connection) -> Result<FxHashMap<i32, Kind>, ReplayError> {
+    let mut kinds = FxHashMap::default();
+    let sql = "SELECT kind_id, is_register, bytes FROM communication_kind";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        let bytes = super::error::size(r.get(2)?)?;
+        kinds.insert(r.get(0)?, Kind { is_register: r.get(1)?, bytes: bytes.into() });
+    }
+    Ok(kinds)
+}
+
 /// Goes through the stored communications once.
 pub fn crossing(
     connection: &Connection,
@@ -354,7 +369,7 @@ pub fn crossing(
         members,
         places,
         processes: FxHashMap::default(),
-        kinds: FxHashMap::default(),
+        kinds: kinds(connection)?,
         unwritten: Unwritten::read(connection)?,
         entries: vec![Exchange::default(); members.entries.len()],
         sides: [Side::default(), Side::default()],
@@ -368,13 +383,6 @@ pub fn crossing(
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {
         finder.processes.insert(r.get(0)?, r.get(1)?);
-    }
-    let sql = "SELECT kind_id, is_register, bytes FROM communication_kind";
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([])?;
-    while let Some(r) = rows.next()? {
-        let bytes = super::error::size(r.get(2)?)?;
-        finder.kinds.insert(r.get(0)?, Kind { is_register: r.get(1)?, bytes: bytes.into() });
     }
     stored.windows(members, |rows| finder.window(rows))?;
     Ok(finder.finish())

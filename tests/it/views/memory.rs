@@ -82,3 +82,62 @@ fn gnuplot_draws_the_memory_profile() {
     );
     assert!(std::fs::read_to_string(folder.join("memory.svg")).unwrap().contains("footprint"));
 }
+
+#[test]
+fn what_groups_wrote_is_the_sum_of_their_functions() {
+    let scratch = Scratch::new("memory-groups");
+    let db = scratch.copy(&example("jpeg", "pairs"), "jpeg.duckdb");
+    let list = |more: &[&str]| -> BTreeMap<String, [String; 3]> {
+        let base = ["memory", utf8(&db), "--show", "functions", "--limit", "0", "--format", "csv"];
+        let text = ok(&[&base[..], more].concat());
+        let fields = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+        fields.map(|f| (f[0].to_owned(), [f[1], f[2], f[4]].map(str::to_owned))).collect()
+    };
+    let alone = list(&[]);
+    let flows = rows(
+        &db,
+        "SELECT DISTINCT writer, reader FROM function_dataflow WHERE via <> 'register' AND writer <> reader",
+    );
+    let flows: Vec<(&str, &str)> = flows.iter().map(|f| f.split_once(',').unwrap()).collect();
+    // Whose data one other function reads: with that one, nobody else does.
+    let readers = |writer: &str| -> BTreeSet<&str> {
+        flows.iter().filter(|f| f.0 == writer).map(|f| f.1).collect()
+    };
+    let wrote: Vec<&String> = alone.keys().collect();
+    let (mut only_own, mut given) = (0, 0);
+    for pair in wrote.windows(2).map(|w| (w[0].as_str(), w[1].as_str())).chain(
+        wrote
+            .iter()
+            .filter_map(|w| Some((w.as_str(), *readers(w).first()?)))
+            .filter(|p| alone.contains_key(p.1)),
+    ) {
+        let group = format!("the pair={},{}", pair.0, pair.1);
+        let found = list(&["--group", &group]);
+        let number = |name: &str, i: usize| alone[name][i].parse::<u64>().unwrap();
+        let outside = [pair.0, pair.1]
+            .iter()
+            .any(|w| readers(w).iter().any(|r| ![pair.0, pair.1].contains(r)));
+        if outside {
+            given += 1
+        } else {
+            only_own += 1
+        }
+        let expected = [0, 1].map(|i| (number(pair.0, i) + number(pair.1, i)).to_string());
+        let [written, dead] = expected;
+        assert_eq!(found["the pair"], [written, dead, (!outside).to_string()], "{group}");
+        let rest: BTreeMap<_, _> =
+            alone.iter().filter(|(n, _)| ![pair.0, pair.1].contains(&n.as_str())).collect();
+        assert_eq!(
+            found.iter().filter(|(n, _)| *n != "the pair").collect::<BTreeMap<_, _>>(),
+            rest
+        );
+    }
+    assert!(only_own > 0 && given > 0, "{only_own}, {given}");
+    let before = list(&["--group", "idct=stbi__idct*,stbi__clamp"]);
+    ok(&["prepare", utf8(&db), "--quiet"]);
+    assert_eq!(list(&["--group", "idct=stbi__idct*,stbi__clamp"]), before);
+    for show in [&["traffic"][..], &["time"], &["reuse"], &["allocations", "--each"]] {
+        let base = ["memory", utf8(&db), "--group", "idct=stbi__idct*", "--show"];
+        refused(&[&base[..], show].concat(), &["--group goes with"]);
+    }
+}
