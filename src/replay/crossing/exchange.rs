@@ -18,16 +18,29 @@ pub struct Exchange {
     pub unique_in: u64,
     /// Of that what no entry read before: what must be sent in if everything stays there.
     pub new_in: u64,
+    /// Of that what has the value that was read last of the byte; None: the trace has no values.
+    pub resent_in: Option<u64>,
     /// Of `bytes_in` what was written while the entry was inside.
     pub came_back: u64,
     /// Read outside of what the entry wrote.
     pub bytes_out: u64,
     /// Each byte of each write once: what must be sent out.
     pub unique_out: u64,
+    /// Of that what has the value that was read last of the byte; None: the trace has no values.
+    pub resent_out: Option<u64>,
     /// Of `bytes_out` what was read while the entry was inside.
     pub went_out: u64,
     /// Read of what entries before it wrote: state that the set keeps.
     pub kept: u64,
+}
+
+impl Exchange {
+    pub(super) fn resent(&mut self, direction: Direction) -> &mut Option<u64> {
+        match direction {
+            Direction::In => &mut self.resent_in,
+            Direction::Out => &mut self.resent_out,
+        }
+    }
 }
 
 /// Sums of what crosses one way: from or to a function, or through a piece of storage.
@@ -71,6 +84,9 @@ pub struct Crossing {
     pub addresses_out: u64,
     pub flows: BTreeMap<(Direction, Partner, String), Sum>,
     pub objects: BTreeMap<(Direction, Object), Sum>,
+    /// Where the trace has values: bytes that crossed in a new version, and those of them whose values
+    /// it does not tell.
+    pub valued: Option<(u64, u64)>,
 }
 
 impl Sum {

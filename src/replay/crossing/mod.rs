@@ -4,12 +4,13 @@
 //! Communications inside one call instance never cross it, so that the stored communications
 //! between instances are all that there is to look at. They come in the order of their reads, and a
 //! byte is never read in an older version than before: to know which byte was read in which version
-//! already, the last version is enough.
+//! already, the last version is enough. Where the trace has values, those of new versions are compared.
 
 mod exchange;
 mod members;
 mod outside;
 mod rows;
+mod values;
 
 pub use exchange::{Crossing, Direction, Exchange, Object, Partner, Sum};
 pub use members::{Callees, Entry, Members};
@@ -24,6 +25,7 @@ use members::{EntryNumber, Span};
 use outside::Unwritten;
 use rows::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
+use values::Values;
 
 /// What was last read of a byte: in which version, by which entry, and who wrote or read it.
 #[derive(Clone, Copy, Default)]
@@ -88,7 +90,8 @@ struct News {
 }
 
 impl Side {
-    fn look(&mut self, members: &Members, c: &Crossed) -> News {
+    /// `sent` is told of each byte that crosses in a version that has not crossed before.
+    fn look(&mut self, members: &Members, c: &Crossed, mut sent: impl FnMut(u64)) -> News {
         let Side { memory, registers, before, several, .. } = self;
         let mut news = News::default();
         let mut address = c.address;
@@ -105,6 +108,9 @@ impl Side {
             }
             let newer = mark.version != c.version;
             news.new += u64::from(newer);
+            if newer {
+                sent(at);
+            }
             let mut unique = newer;
             if !newer && mark.entry != c.entry {
                 unique = before.get(&(c.entry, c.place, at)) != Some(&c.version);
@@ -164,6 +170,8 @@ struct Finder<'a> {
     vias: Vec<String>,
     /// By address: the number of its via, and of its variable.
     known: ByPage<(u32, Option<u32>)>,
+    /// None: the traces have none.
+    values: Option<Values<'a>>,
 }
 
 impl Finder<'_> {
@@ -252,7 +260,10 @@ impl Finder<'_> {
         let (first, last) = (members.entry(c.entry).first, members.entry(c.entry).last);
         let exchange = &mut self.entries[c.entry as usize - 1];
         let side = &mut self.sides[direction as usize];
-        let news = side.look(members, c);
+        let news = match &mut self.values {
+            Some(values) => side.look(members, c, |at| values.byte(direction, c, at)),
+            None => side.look(members, c, |_| ()),
+        };
         let unique = match direction {
             Direction::In => {
                 exchange.bytes_in += c.bytes;
@@ -289,7 +300,7 @@ impl Finder<'_> {
     }
 
     /// Communications of a window, in the order of their reads.
-    fn window(&mut self, rows: &[Row]) {
+    fn window(&mut self, rows: &[Row]) -> Result<(), ReplayError> {
         let mut reader: Option<(i64, Option<Span>)> = None;
         for &row in rows {
             let span = match reader {
@@ -302,15 +313,23 @@ impl Finder<'_> {
             reader = Some((row.read_seq, span));
             self.row(row, span.as_ref());
         }
+        match &mut self.values {
+            Some(values) if values.are_many() => values.settle(&mut self.entries),
+            _ => Ok(()),
+        }
     }
 
-    fn finish(self) -> Crossing {
-        let Finder { places, sides, partners, vias, entries, .. } = self;
+    fn finish(mut self) -> Result<Crossing, ReplayError> {
+        if let Some(values) = &mut self.values {
+            values.settle(&mut self.entries)?;
+        }
+        let Finder { places, sides, partners, vias, entries, values, .. } = self;
         let via = |number: u32| vias.get(number as usize).map_or("register", String::as_str);
         let mut crossing = Crossing {
             entries,
             addresses_in: sides[0].addresses,
             addresses_out: sides[1].addresses,
+            valued: values.map(|values| (values.bytes, values.unknown)),
             ..Crossing::default()
         };
         for (direction, side) in [Direction::In, Direction::Out].into_iter().zip(sides) {
@@ -339,7 +358,7 @@ impl Finder<'_> {
                 crossing.objects.entry((direction, object)).or_default().add(sum);
             }
         }
-        crossing
+        Ok(crossing)
     }
 }
 
@@ -350,19 +369,23 @@ pub fn crossing(
     places: &Places,
     stored: Stored,
 ) -> Result<Crossing, ReplayError> {
+    let values = Values::read(connection)?;
+    let resent = values.is_some().then_some(0);
+    let none = Exchange { resent_in: resent, resent_out: resent, ..Exchange::default() };
     let mut finder = Finder {
         members,
         places,
         processes: FxHashMap::default(),
         kinds: FxHashMap::default(),
         unwritten: Unwritten::read(connection)?,
-        entries: vec![Exchange::default(); members.entries.len()],
+        entries: vec![none; members.entries.len()],
         sides: [Side::default(), Side::default()],
         partners: Vec::new(),
         partner_numbers: FxHashMap::default(),
         function_numbers: FxHashMap::default(),
         vias: Vec::new(),
         known: ByPage::default(),
+        values,
     };
     let mut statement = connection.prepare("SELECT thread_id, process_id FROM thread")?;
     let mut rows = statement.query([])?;
@@ -377,5 +400,5 @@ pub fn crossing(
         finder.kinds.insert(r.get(0)?, Kind { is_register: r.get(1)?, bytes: bytes.into() });
     }
     stored.windows(members, |rows| finder.window(rows))?;
-    Ok(finder.finish())
+    finder.finish()
 }
