@@ -64,7 +64,7 @@ fn find(connection: &Connection) -> Result<Answers, ViewError> {
             Ok((profile(&code, &beside, &places)?, critical))
         });
         let loops = loops::find(connection)?;
-        let objects = objects::find(connection)?;
+        let objects = objects::find(connection, &[])?.0;
         let (memory, critical) = match others.join() {
             Ok(found) => found?,
             Err(panic) => std::panic::resume_unwind(panic),
