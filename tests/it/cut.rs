@@ -6,7 +6,7 @@ use addfg::render::rows::RowFormat;
 use addfg::replay::crossing::Callees;
 use addfg::views::cut::{Shown, choose, cut};
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 type Figures = HashMap<String, u64>;
 
@@ -305,6 +305,15 @@ fn recursion_from_outside_is_told() {
     assert!(told > 0);
 }
 
+/// The recording of `addfg record` among the examples, built as docs/questions.md says.
+fn recorded() -> PathBuf {
+    shared("recorded.duckdb", |db| {
+        let [stream, elf] =
+            ["jpeg.stream.xz", "jpeg"].map(|name| repository("examples/jpeg").join(name));
+        load(&stream, &elf, db, &["--allocator", "stbi__malloc=malloc"]);
+    })
+}
+
 /// Commands of docs/questions.md run, and say what stands there.
 #[test]
 fn questions_have_the_answers_that_are_written() {
@@ -317,6 +326,7 @@ fn questions_have_the_answers_that_are_written() {
         let cells: Vec<&str> = line.split(" | ").collect();
         let command = code(cells[1]).concat();
         let path = |word: &str| match word.strip_suffix(".duckdb") {
+            Some("recorded") => utf8(&recorded()).to_owned(),
             Some(name) => utf8(&example(name, "pairs")).to_owned(),
             None => word.to_owned(),
         };
@@ -327,5 +337,5 @@ fn questions_have_the_answers_that_are_written() {
         }
         questions += 1;
     }
-    assert_eq!(questions, 20);
+    assert_eq!(questions, 22);
 }
