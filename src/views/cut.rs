@@ -141,8 +141,8 @@ const FIGURES: [(&str, &str, Figure); 11] = [
         Some(e.came_back)
     }),
 ];
-const RESENT_IN: &str = "of new_bytes_in, the value sent last again; NULL: no values in the trace";
-const RESENT_OUT: &str = "of unique_bytes_out, the value sent last again; NULL: as above";
+const RESENT_IN: &str = "of new_bytes_in, the value that was sent last; NULL: no values in the trace";
+const RESENT_OUT: &str = "of unique_bytes_out, the value that was sent last; NULL: as above";
 
 /// A count as a cell.
 fn count(n: u64) -> Value {

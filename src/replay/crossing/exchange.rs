@@ -1,12 +1,32 @@
 //! What is told of what crosses the border of a set.
 
-use crate::id::FunctionId;
+use super::members::EntryNumber;
+use crate::id::{FunctionId, ProcessId, ThreadId};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     In,
     Out,
+}
+
+/// Storage of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    Memory(ProcessId),
+    Register(ThreadId),
+}
+
+/// A communication that crosses.
+pub(super) struct Crossed {
+    pub(super) read_seq: i64,
+    /// Number of the writing step; below 0 for what no step wrote.
+    pub(super) version: i64,
+    pub(super) entry: EntryNumber,
+    pub(super) partner: u32,
+    pub(super) place: Place,
+    pub(super) address: u64,
+    pub(super) bytes: u64,
 }
 
 /// What one entry exchanges, or all together, in bytes.

@@ -21,6 +21,7 @@ use super::error::ReplayError;
 use super::places::{ByPage, Places};
 use crate::id::{FunctionId, ProcessId, ThreadId};
 use duckdb::Connection;
+use exchange::{Crossed, Place};
 use members::{EntryNumber, Span};
 use outside::Unwritten;
 use rows::Row;
@@ -60,23 +61,6 @@ struct Side {
     variables: FxHashMap<u32, Sum>,
     buffers: FxHashMap<(u32, ProcessId, u64), Granule>,
     addresses: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
-    Memory(ProcessId),
-    Register(ThreadId),
-}
-
-/// A communication that crosses.
-struct Crossed {
-    read_seq: i64,
-    version: i64,
-    entry: EntryNumber,
-    partner: u32,
-    place: Place,
-    address: u64,
-    bytes: u64,
 }
 
 /// What bytes of a communication are: read in this version by this entry for the first time, by any

@@ -7,8 +7,8 @@ use super::super::bytes::ByteMap;
 use super::super::code::{BlockAccess, Code, Place as AccessPlace};
 use super::super::error::ReplayError;
 use super::super::window::Piece;
-use super::exchange::{Direction, Exchange};
-use super::{Crossed, Place};
+use super::exchange::{Crossed, Direction, Exchange, Place};
+use super::members::EntryNumber;
 use crate::id::{ProcessId, ThreadId};
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ const GAP: i64 = 1 << 17;
 /// Adjacent bytes that cross in a version that has not crossed before.
 struct Sent {
     direction: Direction,
-    entry: u32,
+    entry: EntryNumber,
     place: Place,
     address: u64,
     bytes: usize,
