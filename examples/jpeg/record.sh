@@ -1,6 +1,7 @@
 #!/bin/sh
 # record.sh [SIZE [TIMES]]: compiles the decoder (stb_image, Debian's libstb-dev), makes an image of SIZE x SIZE pixels and records
-# its decompression with valgrind's lackey: jpeg and jpeg.log in this folder.
+# its decompression with valgrind's lackey: jpeg and jpeg.log in this folder. jpeg.stream is the same run recorded by
+# `addfg record -o jpeg.duckdb --keep jpeg.stream --allocator stbi__malloc=malloc -- ./jpeg image.jpg`.
 set -eu
 cd "$(dirname "$0")"
 gcc -O2 -w -o encode encode.c -lm

@@ -1,4 +1,4 @@
-use super::options::{self, Saves};
+use super::options::{self, OwnAllocator, Saves};
 use super::prepare;
 use super::say::say;
 use crate::diagnostics::Severity;
@@ -54,6 +54,10 @@ pub struct How {
     /// it)
     #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
     pub through: Vec<String>,
+    /// NAME is another malloc, free or the like (pool_get=malloc): what it gives is an allocation, for
+    /// `addfg objects` and `memory`
+    #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator)]
+    pub allocator: Vec<OwnAllocator>,
     /// Keep steps and communications only while one of these functions, or what it calls, runs
     #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
     pub pairs_in: Vec<String>,
@@ -86,6 +90,7 @@ impl How {
             detail: self.detail,
             literal_saves: self.saves == Saves::Literal,
             through: self.through,
+            allocators: self.allocator.iter().map(OwnAllocator::text).collect(),
             part: Part { inside: self.pairs_in, steps: self.range.map(steps) },
             force: self.force,
             force_elf: self.force_elf,

@@ -1,5 +1,5 @@
 use super::database::Database;
-use super::options::{self, Group, OwnAllocator};
+use super::options::{self, Group, OwnAllocator, allocators};
 use super::output::write_output;
 use super::pictures;
 use super::say::say;
@@ -42,7 +42,8 @@ pub struct Args {
     /// With --show allocations: one row for each, in the order in which they were given
     #[arg(long)]
     each: bool,
-    /// With --show allocations: NAME is another malloc, free or the like (pool_get=malloc)
+    /// With --show allocations: NAME is another malloc, free or the like (pool_get=malloc), beside
+    /// those that `addfg record` or `build` was told of
     #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator)]
     allocator: Vec<OwnAllocator>,
     /// With --show functions or allocations: functions that are one; names as in `addfg cut`
@@ -217,9 +218,8 @@ fn allocations(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let limit = args.rows(1000)?;
-    let more: Vec<_> = args.allocator.iter().map(|a| (a.name.as_str(), a.like)).collect();
     let keep = if args.each { u64::try_from(limit)? } else { 0 };
-    let heap = memory::heap(db, &more, groups, keep)?;
+    let heap = memory::heap(db, &allocators(&args.allocator), groups, keep)?;
     let mut report = RowWriter::new(if args.each { &EACH } else { &SITES }, args.format, out)?;
     let found = &heap.found;
     if args.each {
@@ -245,12 +245,7 @@ fn allocations(
              tells of others"
         );
     }
-    if found.unknown > 0 {
-        say!(
-            "addfg: {} calls of allocation functions left out: the trace does not tell their arguments or results",
-            found.unknown
-        );
-    }
+    options::say_unknown(found.unknown);
     if found.overlapped > 0 {
         say!(
             "addfg: {} allocations end, unfreed, where a later one takes their place: calls that freed them are not in the run",

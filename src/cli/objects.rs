@@ -1,4 +1,5 @@
 use super::database::Database;
+use super::options::{self, OwnAllocator, allocators};
 use super::say::say;
 use crate::render::rows::RowFormat;
 use crate::views::cut;
@@ -25,6 +26,10 @@ pub struct Args {
     /// two fields is a read of each
     #[arg(long)]
     fields: bool,
+    /// NAME is another malloc, free or the like (pool_get=malloc), beside those that `addfg record` or
+    /// `build` was told of
+    #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator)]
+    allocator: Vec<OwnAllocator>,
     /// Rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 40)]
     limit: usize,
@@ -39,7 +44,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         [] => BTreeSet::new(),
         words => cut::choose(&db, words)?,
     };
-    let list = objects::objects(&db, &only)?;
+    let (list, unknown) = objects::objects(&db, &only, &allocators(&args.allocator))?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let kind = if args.fields { Rows::Fields } else { Rows::Objects };
@@ -47,5 +52,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if rows == limit as u64 {
         say!("addfg: the first {rows}; --limit 0 lists all");
     }
+    options::say_unknown(unknown.unwrap_or(0));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! Words of the command line that stand for values of the library: read once, as what they mean.
 
+use super::say::say;
 use crate::export::{self, EXPORTS, Export};
 use crate::graph::{Inside, Level, Show, Strategy, Stubs, Via};
 use crate::lake::questions::Measure;
@@ -121,6 +122,27 @@ pub fn range(text: &str) -> Result<(i64, i64), String> {
 pub struct OwnAllocator {
     pub name: String,
     pub like: &'static Allocator,
+}
+
+impl OwnAllocator {
+    /// As it is written on the command line.
+    pub fn text(&self) -> String {
+        format!("{}={}", self.name, self.like.name)
+    }
+}
+
+/// What the library wants to know of them.
+pub fn allocators(own: &[OwnAllocator]) -> Vec<(&str, &'static Allocator)> {
+    own.iter().map(|own| (own.name.as_str(), own.like)).collect()
+}
+
+/// Says how many calls of allocation functions are in no figure.
+pub fn say_unknown(calls: u64) {
+    if calls > 0 {
+        say!(
+            "addfg: {calls} calls of allocation functions left out: the trace does not tell their arguments or results"
+        );
+    }
 }
 
 /// `NAME=FUNCTION`

@@ -1,5 +1,5 @@
 use super::build::{How, say_problems};
-use super::options::{self, OwnAllocator};
+use super::options::OwnAllocator;
 use super::prepare;
 use super::say::say;
 use super::signals;
@@ -40,10 +40,6 @@ pub struct Args {
     /// (recorders/stream/addfg_mark.h)
     #[arg(long, conflicts_with_all = ["from", "until"])]
     marked: bool,
-    /// NAME is another malloc, free or the like (pool_get=malloc): what it gives is an allocation,
-    /// also for `addfg memory --allocator`
-    #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator)]
-    allocator: Vec<OwnAllocator>,
     /// Run it under QEMU with these options before the program's (qemu-arm, "qemu-aarch64 -cpu
     /// cortex-a72"): programs of other processors, or a firmware
     #[arg(long, value_name = "EMULATOR", conflicts_with_all = ["follow", "from", "until", "marked", "allocator"])]
@@ -58,6 +54,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let output = args.output.unwrap_or_else(|| record::default_output(&args.command));
     let (quiet, prepares) = (args.how.quiet, args.how.prepare);
+    let allocators = args.how.allocator.iter().map(OwnAllocator::text).collect();
     let options = args.how.options(output.clone());
     load::refuse_existing(&options)?;
     let rule = if options.force { record::only_recordings } else { files::nothing };
@@ -73,11 +70,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         } else {
             Part::Calls { from: args.from, until: args.until }
         },
-        allocators: args
-            .allocator
-            .iter()
-            .map(|own| format!("{}={}", own.name, own.like.name))
-            .collect(),
+        allocators,
         keep: match &args.keep {
             Some(path) => Some(Output::begin(path, Kind::File, rule)?),
             None => None,

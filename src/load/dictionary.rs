@@ -95,7 +95,10 @@ pub fn meta(
         ("pairs_in", (!options.part.inside.is_empty()).then(|| options.part.inside.join(","))),
         ("range", range(options)),
     ];
-    let rows = always.iter().chain(more);
+    // Names may have commas.
+    let allocators = (!options.allocators.is_empty())
+        .then(|| ("allocators", Some(options.allocators.join("\n"))));
+    let rows = always.iter().chain(&allocators).chain(more);
     fill(connection, rows.map(|(key, value)| Meta { key, value: value.as_deref() }))
 }
 

@@ -56,6 +56,8 @@ pub struct Options {
     pub literal_saves: bool,
     /// Copying functions: bytes that they copy keep their producer.
     pub through: Vec<String>,
+    /// Functions of the program that do what allocation functions do: `NAME=FUNCTION` each.
+    pub allocators: Vec<String>,
     pub part: Part,
     pub strict: bool,
     pub force: bool,
@@ -85,6 +87,7 @@ impl Options {
             detail: Detail::Pairs,
             literal_saves: false,
             through: Vec::new(),
+            allocators: Vec::new(),
             part: Part::default(),
             strict: false,
             force: false,

@@ -45,16 +45,41 @@ impl<T: Copy + Default, const PAGE: usize> ByteMap<T, PAGE> {
         &mut self.pages[at]
     }
 
-    /// Visits the values of adjacent bytes in order, which may go round the end of memory.
-    pub fn visit(&mut self, address: u64, bytes: u64, mut take: impl FnMut(&mut T)) {
+    /// Tells `take` of adjacent bytes by page, in order, and where each part begins; they may go round
+    /// the end of memory.
+    #[inline]
+    pub fn parts(&mut self, address: u64, bytes: u64, mut take: impl FnMut(u64, &mut [T])) {
         let (mut address, mut left) = (address, bytes);
         while left > 0 {
             let (number, at) = Self::split(address);
             let part = left.min((PAGE - at) as u64);
-            self.page(number)[at..at + part as usize].iter_mut().for_each(&mut take);
+            take(address, &mut self.page(number)[at..at + part as usize]);
             address = address.wrapping_add(part);
             left -= part;
         }
+    }
+
+    /// The same, those of untouched pages left out.
+    #[inline]
+    pub fn touched_parts(&mut self, address: u64, bytes: u64, mut take: impl FnMut(u64, &mut [T])) {
+        let (mut address, mut left) = (address, bytes);
+        while left > 0 {
+            let (number, at) = Self::split(address);
+            let part = left.min((PAGE - at) as u64);
+            if !matches!(self.recent, Some((recent, _)) if recent == number) {
+                self.recent = self.index.get(&number).map(|&page| (number, page)).or(self.recent);
+            }
+            if let Some((_, page)) = self.recent.filter(|(recent, _)| *recent == number) {
+                take(address, &mut self.pages[page][at..at + part as usize]);
+            }
+            address = address.wrapping_add(part);
+            left -= part;
+        }
+    }
+
+    /// Visits the values of adjacent bytes in order, which may go round the end of memory.
+    pub fn visit(&mut self, address: u64, bytes: u64, mut take: impl FnMut(&mut T)) {
+        self.parts(address, bytes, |_, part| part.iter_mut().for_each(&mut take));
     }
 
     /// Sets the values of adjacent bytes.
@@ -124,6 +149,11 @@ mod tests {
         };
         assert_eq!(get(&mut map, 12, 8), [0, 0, 7, 7, 7, 7, 0, 0]);
         assert_eq!(get(&mut map, u64::MAX, 2), [9, 9]);
+        let mut seen = Vec::new();
+        map.touched_parts(u64::MAX, 2, |address, part| seen.push((address, part.to_vec())));
+        map.touched_parts(30, 4, |address, part| seen.push((address, part.to_vec())));
+        map.touched_parts(1 << 40, 4, |_, _| unreachable!("nobody touched it"));
+        assert_eq!(seen, [(u64::MAX, vec![9]), (0, vec![9]), (30, vec![0, 0])]);
         let mut taken = Vec::new();
         map.take(15, 16, |address, value| taken.push((address, value)));
         assert_eq!(taken, [(15, 7), (16, 7)]);

@@ -8,6 +8,7 @@ use super::writers::{Communication, Observer, observe};
 use crate::id::{CallId, FunctionId, InstructionId};
 use crate::text::words;
 use duckdb::Connection;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Longest runs for which the path itself is found: four bytes of memory a step.
@@ -42,6 +43,29 @@ const MARKED: u32 = u32::MAX;
 /// In `back`: it goes on with what the step before it did, as the same instruction (`rep movs`).
 const REPETITION: u32 = u32::MAX - 1;
 
+/// What each step adds, in a byte: more is rare.
+#[derive(Default)]
+struct Weights {
+    small: Vec<u8>,
+    /// Those of [`u8::MAX`] and more, by place.
+    large: FxHashMap<usize, u32>,
+}
+
+impl Weights {
+    fn put(&mut self, place: usize, weight: u32) {
+        self.small.resize(place, 0);
+        self.small.push(u8::try_from(weight).unwrap_or(u8::MAX));
+        if weight >= u8::MAX.into() {
+            self.large.insert(place, weight);
+        }
+    }
+
+    fn get(&self, place: usize) -> u32 {
+        let small = self.small.get(place).copied().unwrap_or(0);
+        if small < u8::MAX { small.into() } else { self.large.get(&place).copied().unwrap_or(0) }
+    }
+}
+
 struct Longest<'a> {
     code: &'a Code,
     weight: Weight,
@@ -52,7 +76,7 @@ struct Longest<'a> {
     /// Bytes that the current step reads of what steps wrote.
     bytes: u32,
     /// By step, where bytes are weighed.
-    weights: Vec<u32>,
+    weights: Weights,
     /// Length of the longest chain that the current step's reads continue, and how far back its
     /// last step is.
     deepest: (u32, i64),
@@ -92,8 +116,7 @@ impl Observer for Longest<'_> {
             let back = u32::try_from(self.deepest.1).unwrap_or(0);
             self.back.push(if self.goes_on() { REPETITION } else { back });
             if self.weight == Weight::Bytes {
-                self.weights.resize(self.place(step.seq), 0);
-                self.weights.push(self.bytes);
+                self.weights.put(self.place(step.seq), self.bytes);
             }
         }
         self.deepest = (0, 0);
@@ -162,7 +185,7 @@ pub fn critical_path(
         before: None,
         now: None,
         bytes: 0,
-        weights: Vec::new(),
+        weights: Weights::default(),
         deepest: (0, 0),
         back: Vec::new(),
         keeps: code.last - code.first < LIMIT,
@@ -184,8 +207,10 @@ pub fn critical_path(
             }
             let instruction = piece.block.instructions[step];
             let function = code.instruction(instruction).function;
-            let of_bytes = longest.weights.get(longest.place(seq)).copied();
-            let weight = u64::from(of_bytes.unwrap_or(1));
+            let weight = match weight {
+                Weight::Steps => 1,
+                Weight::Bytes => longest.weights.get(longest.place(seq)).into(),
+            };
             *path.by_function.entry(function).or_default() += weight;
             if let Some(call) = piece.call {
                 path.by_call.entry(call).or_insert((function, 0)).1 += weight;

@@ -3,7 +3,7 @@
 //!
 //! Accesses are those of the log, as for [`super::memory`], which sums them by variable alone.
 
-use super::allocations::{Allocations, Finder, Holder, Lifetime, Site, are_known};
+use super::allocations::{Allocations, Allocator, Finder, Holder, Lifetime, Site, are_known};
 use super::bytes::ByteMap;
 use super::code::{BlockAccess, Code};
 use super::error::ReplayError;
@@ -443,16 +443,20 @@ impl Tracker<'_> {
 }
 
 /// Goes through the run once. `sites`: by instruction the one that stands for what asks for
-/// allocations there.
+/// allocations there. `more`: functions that do what allocation functions do.
+///
+/// # Errors
+/// There are `more`, and the trace tells neither of allocations nor of register values.
 pub fn objects(
     code: Code,
     connection: &Connection,
     places: &Places,
+    more: &[(FunctionId, &'static Allocator)],
     sites: &[InstructionId],
 ) -> Result<Objects, ReplayError> {
-    let known = are_known(connection)?;
+    let known = !more.is_empty() || are_known(connection)?;
     let code = if known { code.with_values() } else { code };
-    let heap = known.then(|| Finder::new(&code, connection, places, &[], sites)).transpose()?;
+    let heap = known.then(|| Finder::new(&code, connection, places, more, sites)).transpose()?;
     let mut tracker = Tracker {
         places,
         vias: Vec::new(),

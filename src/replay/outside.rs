@@ -1,12 +1,11 @@
 //! What happens to memory beside the steps: the kernel reads and writes it for system calls, it is
 //! mapped, unmapped and moved. See "Events" in `docs/semantics.md`.
 
-use super::cell::{Cell, Space};
+use super::cell::Space;
 use super::error::ReplayError;
 use super::window::{Part, Piece, Way};
 use crate::id::ProcessId;
 use duckdb::{Connection, params};
-use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// What is done to bytes of memory.
@@ -40,30 +39,6 @@ impl Outside {
     pub fn space(&self) -> Space {
         Space::Memory(self.process)
     }
-
-    /// The bytes that something is known of.
-    pub fn cells_of<T>(&self, known: &FxHashMap<Cell, T>) -> Vec<Cell> {
-        if self.change == Change::Gap {
-            return known.keys().copied().collect();
-        }
-        cells_of(known, self.space(), self.address, self.last)
-    }
-
-    /// The same of the bytes that they are moved to.
-    pub fn moved_cells_of<T>(&self, known: &FxHashMap<Cell, T>, to: u64) -> Vec<Cell> {
-        cells_of(known, self.space(), to, to.saturating_add(self.last - self.address))
-    }
-}
-
-/// Bytes of a range that something is known of; the range may be much larger.
-fn cells_of<T>(known: &FxHashMap<Cell, T>, space: Space, first: u64, last: u64) -> Vec<Cell> {
-    if last - first < known.len() as u64 {
-        let all = (first..=last).map(|address| Cell { space, address });
-        return all.filter(|cell| known.contains_key(cell)).collect();
-    }
-    let range = first..=last;
-    let inside = |cell: &&Cell| cell.space == space && range.contains(&cell.address);
-    known.keys().filter(inside).copied().collect()
 }
 
 /// What happens in the part of the run that is being gone through.

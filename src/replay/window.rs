@@ -63,11 +63,13 @@ pub(super) struct Part {
     way: Way,
     /// First and last step.
     known: (i64, i64),
+    /// Steps that are loaded at a time backwards.
+    length: i64,
 }
 
 impl Part {
     pub(super) fn new(way: Way) -> Part {
-        Part { way, known: (0, -1) }
+        Part { way, known: (0, -1), length: FIRST_WINDOW }
     }
 
     /// The part to be loaded next, first and last step, if that which is known lacks a piece.
@@ -78,8 +80,12 @@ impl Part {
         }
         self.known = match self.way {
             Way::Forwards => (first, last.saturating_add(WINDOW)),
-            // Less, as a slice may pass over what is before.
-            Way::Backwards => (first.saturating_sub(WINDOW >> 3), last),
+            // Less at first, as a slice may pass over what is before.
+            Way::Backwards => {
+                let goes_on = self.known.0 <= self.known.1 && last >= self.known.0 - 1;
+                self.length = if goes_on { (2 * self.length).min(WINDOW) } else { FIRST_WINDOW };
+                (first.saturating_sub(self.length), last)
+            }
         };
         Some(self.known)
     }

@@ -1,7 +1,6 @@
 //! Which lines of memory each window of the run writes, as `addfg prepare` stores it: a slice passes over
 //! windows that wrote nothing that it wants.
 
-use super::cell::Cell;
 use super::error::ReplayError;
 use super::outside::{Change, Outside};
 use crate::query::each;
@@ -113,8 +112,8 @@ impl WriteIndex {
 
     /// The last step up to `to` that may have written one of these bytes of memory, as the end of its
     /// window; None: none did.
-    pub(super) fn last<'a>(&self, to: i64, cells: impl Iterator<Item = &'a Cell>) -> Option<i64> {
-        let mut lines: Vec<u64> = cells.map(|cell| cell.address / LINE).collect();
+    pub(super) fn last(&self, to: i64, addresses: impl Iterator<Item = u64>) -> Option<i64> {
+        let mut lines: Vec<u64> = addresses.map(|address| address / LINE).collect();
         lines.sort_unstable();
         lines.dedup();
         let mut rest = &self.0[..self.0.partition_point(|(begin, _)| *begin <= to)];
@@ -134,8 +133,6 @@ impl WriteIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::ProcessId;
-    use crate::replay::Space;
 
     #[test]
     fn windows_that_wrote() {
@@ -156,8 +153,7 @@ mod tests {
         assert_eq!(wide, (100..108).map(|line| (WINDOW * 9 + 10, line)).collect::<Written>());
         assert_eq!(found, [(windows[0], 0), (windows[0], 1), (windows[1], 10), (windows[2], 0)]);
         let index = WriteIndex(found);
-        let space = Space::Memory(ProcessId::FIRST);
-        let last = |to, address| index.last(to, [Cell { space, address }].iter());
+        let last = |to, address| index.last(to, std::iter::once(address));
         assert_eq!(last(WINDOW * 5, 3), Some(WINDOW * 5));
         assert_eq!(last(WINDOW * 9, 3), Some(WINDOW * 5 + 9));
         assert_eq!(last(WINDOW * 4, 3), Some(WINDOW + 9));

@@ -110,29 +110,40 @@ pub fn cut(
     Ok(Cut { members, crossing, names, steps, callees })
 }
 
-/// What a figure is of an entry.
-type Figure = fn(&Exchange) -> u64;
+/// What a figure is of an entry; None: the trace does not tell.
+type Figure = fn(&Exchange) -> Option<u64>;
 
 /// Figures of entries: name, meaning, and how each is found.
-const FIGURES: [(&str, &str, Figure); 9] = [
-    ("bytes_in", "read of what was written outside, each read counted", |e| e.bytes_in),
+const FIGURES: [(&str, &str, Figure); 11] = [
+    ("bytes_in", "read of what was written outside, each read counted", |e| Some(e.bytes_in)),
     (
         "unique_bytes_in",
         "each byte of each write once an entry: to be sent in if nothing stays",
-        |e| e.unique_in,
+        |e| Some(e.unique_in),
     ),
     ("new_bytes_in", "of these, what no entry before had: to be sent in if all stays", |e| {
-        e.new_in
+        Some(e.new_in)
     }),
     ("unchanged_bytes_in", "of these, what an entry before had: could stay", |e| {
-        e.unique_in - e.new_in
+        Some(e.unique_in - e.new_in)
     }),
-    ("bytes_out", "read outside of what was written inside, each read counted", |e| e.bytes_out),
-    ("unique_bytes_out", "each byte of each write once: to be sent out", |e| e.unique_out),
-    ("bytes_kept", "read of what an entry before wrote: state", |e| e.kept),
-    ("bytes_out_while_inside", "of bytes_out, read before the entry came back", |e| e.went_out),
-    ("bytes_in_while_inside", "of bytes_in, written before the entry came back", |e| e.came_back),
+    ("resent_bytes_in", RESENT_IN, |e| e.resent_in),
+    ("bytes_out", "read outside of what was written inside, each read counted", |e| {
+        Some(e.bytes_out)
+    }),
+    ("unique_bytes_out", "each byte of each write once: to be sent out", |e| Some(e.unique_out)),
+    ("resent_bytes_out", RESENT_OUT, |e| e.resent_out),
+    ("bytes_kept", "read of what an entry before wrote: state", |e| Some(e.kept)),
+    ("bytes_out_while_inside", "of bytes_out, read before the entry came back", |e| {
+        Some(e.went_out)
+    }),
+    ("bytes_in_while_inside", "of bytes_in, written before the entry came back", |e| {
+        Some(e.came_back)
+    }),
 ];
+const RESENT_IN: &str =
+    "of new_bytes_in, the value that was sent last; NULL: no values in the trace";
+const RESENT_OUT: &str = "of unique_bytes_out, the value that was sent last; NULL: as above";
 
 /// A count as a cell.
 fn count(n: u64) -> Value {
@@ -192,6 +203,11 @@ impl Cut {
         if open > 0 {
             notes.push(format!("{open} entries had not come back when the run ended"));
         }
+        if let Some((bytes, unknown)) = self.crossing.valued.filter(|(_, unknown)| *unknown > 0) {
+            notes.push(format!(
+                "of {bytes} bytes that crossed anew the trace does not tell the values of {unknown}: they count as changed"
+            ));
+        }
         notes
     }
 
@@ -224,8 +240,10 @@ impl Cut {
             let none = || Value::Null;
             [word(name.to_owned()), n, none(), none(), none(), word(meaning.to_owned())]
         };
-        let each = |name: &str, of: &mut dyn Iterator<Item = u64>, meaning: &str| {
-            let of: Vec<u64> = of.collect();
+        let each = |name: &str, of: &mut dyn Iterator<Item = Option<u64>>, meaning: &str| {
+            let Some(of) = of.collect::<Option<Vec<u64>>>() else {
+                return all(name, Value::Null, meaning);
+            };
             let sum = of.iter().sum();
             [
                 word(name.to_owned()),
@@ -236,7 +254,7 @@ impl Cut {
                 word(meaning.to_owned()),
             ]
         };
-        let mut steps = self.members.entries.iter().map(|entry| entry.steps);
+        let mut steps = self.members.entries.iter().map(|entry| Some(entry.steps));
         let mut rows = vec![
             all("entries", count(entries), "from outside into the set"),
             each("steps", &mut steps, "in the set, by entry"),
@@ -331,7 +349,8 @@ impl Cut {
                 Value::BigInt(entry.last),
                 count(entry.steps),
             ];
-            row.extend(FIGURES.iter().map(|(.., figure)| count(figure(exchange))));
+            let figures = FIGURES.iter().map(|(.., figure)| figure(exchange));
+            row.extend(figures.map(|n| n.map_or(Value::Null, count)));
             rows.row(&row)?;
         }
         rows.finish()

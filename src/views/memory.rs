@@ -1,9 +1,8 @@
 //! The memory profile as tables, as a picture, and as data with a script for gnuplot.
 
 use super::listing::Listing;
-use super::sites::Sites;
+use super::sites::{Sites, own};
 use super::{ViewError, report};
-use crate::graph::resolve_function;
 use crate::id::FunctionId;
 use crate::query::{each, is_prepared};
 use crate::render::svg::Svg;
@@ -117,12 +116,8 @@ pub fn heap(
     keep: u64,
 ) -> Result<Heap, ViewError> {
     let code = Code::open(connection)?;
-    let resolve =
-        |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id, what));
-    let more =
-        more.iter().map(resolve).collect::<Result<Vec<(FunctionId, &Allocator)>, ViewError>>()?;
-    let asked = more.iter().map(|m| m.0).collect();
-    let sites = Sites::read(connection, &code, asked, groups)?;
+    let more = own(connection, more)?;
+    let sites = Sites::read(connection, &code, &more, groups)?;
     let instructions = &sites.representative;
     let found = allocations(code, connection, &places(connection)?, &more, instructions, keep)?;
     Ok(Heap { found, sites })

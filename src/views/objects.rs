@@ -1,12 +1,12 @@
 //! Which functions use which variables, their fields, buffers and other memory, as a table.
 
-use super::sites::Sites;
+use super::sites::{Sites, own};
 use super::{ViewError, report};
 use crate::graph::FunctionNames;
 use crate::id::FunctionId;
 use crate::query::{each, is_prepared};
 use crate::render::rows::{RowFormat, RowWriter, word};
-use crate::replay::allocations::{Allocations, Site};
+use crate::replay::allocations::{Allocations, Allocator, Site};
 use crate::replay::objects::{Object, Objects, Use, objects as uses};
 use crate::replay::{Code, Places, Volume, places};
 use duckdb::Connection;
@@ -135,26 +135,42 @@ fn add(
     }
 }
 
-/// Goes through the run once.
-pub fn find(connection: &Connection) -> Result<Vec<ObjectUse>, ViewError> {
+/// Objects, and how many calls of allocation functions are left out of them, as the trace does not tell
+/// their arguments or results; None: it is not known any more.
+pub type Found = (Vec<ObjectUse>, Option<u64>);
+
+/// Goes through the run once. `more`: names of functions that do what allocation functions do.
+pub fn find(
+    connection: &Connection,
+    more: &[(&str, &'static Allocator)],
+) -> Result<Found, ViewError> {
     let (code, places) = (Code::open(connection)?, places(connection)?);
-    let sites = Sites::read(connection, &code, BTreeSet::new(), &BTreeMap::new())?;
-    let Objects { uses, allocations } = uses(code, connection, &places, &sites.representative)?;
+    let more = own(connection, more)?;
+    let sites = Sites::read(connection, &code, &more, &BTreeMap::new())?;
+    let Objects { uses, allocations } =
+        uses(code, connection, &places, &more, &sites.representative)?;
     let mut found = BTreeMap::new();
     for ((object, function), of) in uses {
         let (key, field) = named(&object, &places, allocations.as_ref(), &sites);
         add(&mut found, key, field, (function, of));
     }
-    Ok(found.into_values().collect())
+    let unknown = allocations.map(|found| found.unknown);
+    Ok((found.into_values().collect(), unknown))
 }
 
 /// Objects with the most traffic first: as they are stored, else by going through the run once.
-/// `only`: those that these functions use, if it has any.
+/// `only`: those that these functions use, if it has any. `more`: names of functions that do what
+/// allocation functions do, beside those that the recording or the build was told of.
 pub fn objects(
     connection: &Connection,
     only: &BTreeSet<FunctionId>,
-) -> Result<Vec<ObjectUse>, ViewError> {
-    let mut list = if is_prepared(connection)? { prepared(connection)? } else { find(connection)? };
+    more: &[(&str, &'static Allocator)],
+) -> Result<Found, ViewError> {
+    let (mut list, unknown) = if more.is_empty() && is_prepared(connection)? {
+        (prepared(connection)?, None)
+    } else {
+        find(connection, more)?
+    };
     for object in &mut list {
         for users in object.fields.values_mut().chain([&mut object.users]) {
             let volume = |of: &Use| of.volume.read_bytes.saturating_add(of.volume.written_bytes);
@@ -166,7 +182,7 @@ pub fn objects(
         list.retain(|object| object.users.iter().any(one));
     }
     list.sort_by_key(|object| Reverse(bytes(&object.users)));
-    Ok(list)
+    Ok((list, unknown))
 }
 
 /// A row for each object, or field, and function that uses it.

@@ -37,7 +37,8 @@ struct Answers {
     objects: Vec<ObjectUse>,
     memory: Profile,
     loops: Vec<LoopRow>,
-    critical: CriticalPath,
+    /// By weight.
+    critical: Vec<(Weight, CriticalPath)>,
 }
 
 /// Goes through the run a few times, on two processors, and stores what is found. The database is as it
@@ -60,11 +61,12 @@ fn find(connection: &Connection) -> Result<Answers, ViewError> {
     std::thread::scope(|scope| {
         let others = scope.spawn(move || -> Result<_, ViewError> {
             let (code, places) = (Code::open(&beside)?, places(&beside)?);
-            let critical = critical_path(&code, &beside, Weight::Steps)?;
+            let path = |&weight: &Weight| Ok((weight, critical_path(&code, &beside, weight)?));
+            let critical = Weight::ALL.iter().map(path).collect::<Result<_, ViewError>>()?;
             Ok((profile(&code, &beside, &places)?, critical))
         });
         let loops = loops::find(connection)?;
-        let objects = objects::find(connection)?;
+        let objects = objects::find(connection, &[])?.0;
         let (memory, critical) = match others.join() {
             Ok(found) => found?,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -77,7 +79,9 @@ fn store(connection: &Connection, answers: &Answers) -> Result<(), StoreError> {
     fill(connection, answers.objects.iter().flat_map(object_rows))?;
     memory(connection, &answers.memory)?;
     store_loops(connection, &answers.loops)?;
-    critical(connection, Weight::Steps, &answers.critical)?;
+    for (weight, path) in &answers.critical {
+        critical(connection, *weight, path)?;
+    }
     fill(connection, [Meta { key: "prepared", value: Some(env!("CARGO_PKG_VERSION")) }])
 }
 

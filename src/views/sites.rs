@@ -1,12 +1,25 @@
 //! Places that ask for heap allocations, by name.
 
 use super::{ViewError, report};
-use crate::graph::FunctionNames;
+use crate::graph::{FunctionNames, resolve_function};
 use crate::id::{FunctionId, InstructionId};
 use crate::replay::Code;
-use crate::replay::allocations::{Allocations, Site};
+use crate::replay::allocations::{Allocations, Allocator, Site, named};
 use duckdb::Connection;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Functions of the program that do what allocation functions do.
+pub type Own = Vec<(FunctionId, &'static Allocator)>;
+
+/// The functions that names mean, each with what it does.
+pub fn own(
+    connection: &Connection,
+    named: &[(&str, &'static Allocator)],
+) -> Result<Own, ViewError> {
+    let resolve =
+        |&(name, what): &(&str, _)| Ok((resolve_function(connection, name)?.function_id, what));
+    named.iter().map(resolve).collect()
+}
 
 /// Instructions that ask for allocations, by what stands for them: the first instruction of each line
 /// of a function stands for the line; what has no line is told apart by the instruction. All of a group
@@ -29,11 +42,12 @@ enum Asks {
 }
 
 impl Sites {
-    /// `more`: functions that are allocation functions by request. `groups`: by function that of it.
+    /// `more`: functions that are allocation functions by request, beside those that the recording or
+    /// the build was told of. `groups`: by function that of it.
     pub fn read(
         connection: &Connection,
         code: &Code,
-        more: BTreeSet<FunctionId>,
+        more: &Own,
         groups: &BTreeMap<FunctionId, String>,
     ) -> Result<Sites, ViewError> {
         let (mut lines, mut first) = (BTreeMap::new(), BTreeMap::new());
@@ -63,6 +77,7 @@ impl Sites {
             }
         }
         let functions = FunctionNames::read(connection)?;
+        let more = more.iter().chain(&named(connection)?).map(|own| own.0).collect();
         Ok(Sites { representative, functions, more, lines })
     }
 

@@ -336,6 +336,29 @@ fn allocations_of_a_programs_own_functions() {
     compare("aarch64", &expected, &found);
     let used: Vec<u64> = found.iter().map(|r| number(r, "written_bytes")).collect();
     assert_eq!(used, [24, 4, 100, 3, 0, 12], "{found:?}");
+    // By function, too; and a build that was told need not be told again.
+    let objects = |db: &Path, more: &[&str]| {
+        json(&[&["objects", utf8(db), "--limit", "0"][..], more].concat())
+    };
+    let list = objects(&db, &own);
+    let of_pool: Vec<&Value> = list
+        .iter()
+        .filter(|row| row["object"].as_str().unwrap().starts_with("(pool_get by "))
+        .collect();
+    let written: u64 = of_pool.iter().map(|row| number(row, "written_bytes")).sum();
+    assert_eq!(written, used.iter().sum::<u64>(), "{of_pool:?}");
+    assert_ne!(objects(&db, &[]), list);
+    let knows = scratch.path("knows.duckdb");
+    load(&log, &elf, &knows, &own);
+    for round in ["found", "stored"] {
+        assert_eq!(objects(&knows, &[]), list, "{round}");
+        let told = json(&["memory", utf8(&knows), "--show", "allocations", "--each"]);
+        assert_eq!(told, each, "{round}");
+        ok(&["prepare", utf8(&knows), "-q"]);
+    }
+    refused(&["objects", name, "--allocator", "nothing=malloc"], &["nothing"]);
+    let lackey = example("fir", "pairs");
+    refused(&["objects", utf8(&lackey), "--allocator", "main=malloc"], &["addfg record"]);
     moments("aarch64", &db, &expected, &found);
     for (wrong, says) in [
         ("pool_get", "NAME=FUNCTION"),
@@ -398,8 +421,8 @@ fn allocations_that_the_recorder_tells() {
     let own = ["--allocator", "pool_get=memalign", "--allocator", "pool_put=free"];
     let expected = told(&recorded(&own, &elf, &db));
     assert_eq!(expected.len(), 4);
-    let list = ["memory", utf8(&db), "--show", "allocations", "--each"];
-    let each = json(&[&list[..], &own].concat());
+    // The database knows what the recorder was told.
+    let each = json(&["memory", utf8(&db), "--show", "allocations", "--each"]);
     let found = within_main(&db, &each);
     compare("own", &expected, &found);
     let used: Vec<u64> = found.iter().map(|r| number(r, "written_bytes")).collect();

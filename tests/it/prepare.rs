@@ -4,13 +4,15 @@ use crate::common::*;
 use std::path::Path;
 
 /// Everything that is stored, in every form.
-const ASKED: [&[&str]; 9] = [
+const ASKED: [&[&str]; 11] = [
     &["memory", "--limit", "0"],
     &["memory", "--show", "time"],
     &["memory", "--show", "reuse"],
     &["objects", "--fields", "--limit", "0"],
     &["critical", "--limit", "0"],
     &["critical", "--calls", "--limit", "0"],
+    &["critical", "--weight", "bytes", "--limit", "0"],
+    &["critical", "--weight", "bytes", "--calls", "--limit", "0"],
     &["loops", "--limit", "0"],
     &["loops", "--limit", "0", "--quick"],
     &["loops", "--limit", "0", "--dependences"],
@@ -40,6 +42,7 @@ fn what_is_stored_is_what_is_found() {
         picture(&example(name, "pairs"));
         assert_eq!(drawn, std::fs::read_to_string(scratch.path("m.svg")).unwrap(), "{name}");
         // For SQL, and in an export without the steps.
+        assert_eq!(rows(&db, "SELECT weight FROM critical_path ORDER BY 1"), ["bytes", "steps"]);
         let loops = rows(&db, "SELECT count(*) FROM executed_loop WHERE steps > 0");
         assert_ne!(loops, ["0"]);
         let sqlite = scratch.path("export.sqlite");

@@ -36,6 +36,7 @@ fn options(
         literal_saves,
         part: addfg::load::Part::default(),
         through: Vec::new(),
+        allocators: Vec::new(),
         strict: true,
         force: true,
         force_elf: false,

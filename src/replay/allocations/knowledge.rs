@@ -1,6 +1,7 @@
 //! What is known of allocation functions: which they are, what they are asked for and give.
 
 use super::functions::{Allocator, allocator};
+use super::named::named;
 use super::registers::{Convention, convention};
 use super::told::Tellings;
 use crate::event::Isa;
@@ -43,11 +44,11 @@ fn conventions(connection: &Connection) -> Result<Convention, ReplayError> {
     })
 }
 
-/// Allocation functions by all names of the functions.
+/// Allocation functions by all names of the functions, and those that the recording or the build was told of.
 pub(super) fn functions(
     connection: &Connection,
 ) -> Result<FxHashMap<FunctionId, &'static Allocator>, ReplayError> {
-    let mut functions = FxHashMap::default();
+    let mut functions: FxHashMap<FunctionId, &'static Allocator> = FxHashMap::default();
     let sql = include_str!("../../../queries/report/function_aliases.sql");
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
@@ -56,6 +57,7 @@ pub(super) fn functions(
             functions.insert(r.get(0)?, found);
         }
     }
+    functions.extend(named(connection)?);
     Ok(functions)
 }
 

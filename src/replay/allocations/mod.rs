@@ -11,6 +11,7 @@ mod found;
 mod functions;
 mod heap;
 mod knowledge;
+mod named;
 mod registers;
 mod told;
 
@@ -19,3 +20,4 @@ pub(in crate::replay) use finder::{Finder, Holder, Lifetime};
 pub use found::{Allocation, Allocations, Site, Sum};
 pub use functions::{Allocator, allocator};
 pub(in crate::replay) use knowledge::are_known;
+pub use named::named;

@@ -4,13 +4,14 @@
 //! Communications inside one call instance never cross it, so that the stored communications
 //! between instances are all that there is to look at. They come in the order of their reads, and a
 //! byte is never read in an older version than before: to know which byte was read in which version
-//! already, the last version is enough.
+//! already, the last version is enough. Where the trace has values, those of new versions are compared.
 
 mod exchange;
 mod members;
 mod nodes;
 mod outside;
 mod rows;
+mod values;
 
 pub use exchange::{Crossing, Direction, Exchange, Object, Partner, Sum};
 pub use members::{Callees, Entry, Members};
@@ -22,10 +23,12 @@ use super::error::ReplayError;
 use super::places::{ByPage, Places};
 use crate::id::{FunctionId, ProcessId, ThreadId};
 use duckdb::Connection;
+use exchange::{Crossed, Place};
 use members::{EntryNumber, Span};
 use outside::Unwritten;
 use rows::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
+use values::Values;
 
 /// What was last read of a byte: in which version, by which entry, and who wrote or read it.
 #[derive(Clone, Copy, Default)]
@@ -62,23 +65,6 @@ struct Side<const PAGE: usize> {
     addresses: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
-    Memory(ProcessId),
-    Register(ThreadId),
-}
-
-/// A communication that crosses.
-struct Crossed {
-    read_seq: i64,
-    version: i64,
-    entry: EntryNumber,
-    partner: u32,
-    place: Place,
-    address: u64,
-    bytes: u64,
-}
-
 /// What bytes of a communication are: read in this version by this entry for the first time, by any
 /// entry, and at all.
 #[derive(Clone, Copy, Default)]
@@ -90,7 +76,8 @@ struct News {
 }
 
 impl<const PAGE: usize> Side<PAGE> {
-    fn look(&mut self, members: &Members, c: &Crossed) -> News {
+    /// `sent` is told of each byte that crosses in a version that has not crossed before.
+    fn look(&mut self, members: &Members, c: &Crossed, mut sent: impl FnMut(u64)) -> News {
         let Side { memory, registers, before, several, .. } = self;
         let mut news = News::default();
         let mut address = c.address;
@@ -107,6 +94,9 @@ impl<const PAGE: usize> Side<PAGE> {
             }
             let newer = mark.version != c.version;
             news.new += u64::from(newer);
+            if newer {
+                sent(at);
+            }
             let mut unique = newer;
             if !newer && mark.entry != c.entry {
                 unique = before.get(&(c.entry, c.place, at)) != Some(&c.version);
@@ -166,6 +156,8 @@ struct Finder<'a> {
     vias: Vec<String>,
     /// By address: the number of its via, and of its variable.
     known: ByPage<(u32, Option<u32>)>,
+    /// None: the traces have none.
+    values: Option<Values<'a>>,
 }
 
 impl Finder<'_> {
@@ -254,7 +246,10 @@ impl Finder<'_> {
         let (first, last) = (members.entry(c.entry).first, members.entry(c.entry).last);
         let exchange = &mut self.entries[c.entry as usize - 1];
         let side = &mut self.sides[direction as usize];
-        let news = side.look(members, c);
+        let news = match &mut self.values {
+            Some(values) => side.look(members, c, |at| values.byte(direction, c, at)),
+            None => side.look(members, c, |_| ()),
+        };
         let unique = match direction {
             Direction::In => {
                 exchange.bytes_in += c.bytes;
@@ -291,7 +286,7 @@ impl Finder<'_> {
     }
 
     /// Communications of a window, in the order of their reads.
-    fn window(&mut self, rows: &[Row]) {
+    fn window(&mut self, rows: &[Row]) -> Result<(), ReplayError> {
         let mut reader: Option<(i64, Option<Span>)> = None;
         for &row in rows {
             let span = match reader {
@@ -304,15 +299,23 @@ impl Finder<'_> {
             reader = Some((row.read_seq, span));
             self.row(row, span.as_ref());
         }
+        match &mut self.values {
+            Some(values) if values.are_many() => values.settle(&mut self.entries),
+            _ => Ok(()),
+        }
     }
 
-    fn finish(self) -> Crossing {
-        let Finder { places, sides, partners, vias, entries, .. } = self;
+    fn finish(mut self) -> Result<Crossing, ReplayError> {
+        if let Some(values) = &mut self.values {
+            values.settle(&mut self.entries)?;
+        }
+        let Finder { places, sides, partners, vias, entries, values, .. } = self;
         let via = |number: u32| vias.get(number as usize).map_or("register", String::as_str);
         let mut crossing = Crossing {
             entries,
             addresses_in: sides[0].addresses,
             addresses_out: sides[1].addresses,
+            valued: values.map(|values| (values.bytes, values.unknown)),
             ..Crossing::default()
         };
         for (direction, side) in [Direction::In, Direction::Out].into_iter().zip(sides) {
@@ -341,7 +344,7 @@ impl Finder<'_> {
                 crossing.objects.entry((direction, object)).or_default().add(sum);
             }
         }
-        crossing
+        Ok(crossing)
     }
 }
 
@@ -365,19 +368,23 @@ pub fn crossing(
     places: &Places,
     stored: Stored,
 ) -> Result<Crossing, ReplayError> {
+    let values = Values::read(connection)?;
+    let resent = values.is_some().then_some(0);
+    let none = Exchange { resent_in: resent, resent_out: resent, ..Exchange::default() };
     let mut finder = Finder {
         members,
         places,
         processes: FxHashMap::default(),
         kinds: kinds(connection)?,
         unwritten: Unwritten::read(connection)?,
-        entries: vec![Exchange::default(); members.entries.len()],
+        entries: vec![none; members.entries.len()],
         sides: [Side::default(), Side::default()],
         partners: Vec::new(),
         partner_numbers: FxHashMap::default(),
         function_numbers: FxHashMap::default(),
         vias: Vec::new(),
         known: ByPage::default(),
+        values,
     };
     let mut statement = connection.prepare("SELECT thread_id, process_id FROM thread")?;
     let mut rows = statement.query([])?;
@@ -385,5 +392,5 @@ pub fn crossing(
         finder.processes.insert(r.get(0)?, r.get(1)?);
     }
     stored.windows(members, |rows| finder.window(rows))?;
-    Ok(finder.finish())
+    finder.finish()
 }

@@ -96,7 +96,7 @@ impl Finder<'_> {
         };
         let Row { read_seq, address, .. } = row;
         let crossed = Crossed { read_seq, version, entry, partner: writer, place, address, bytes };
-        let news = self.sides.entry(reader).or_default().look(self.members, &crossed);
+        let news = self.sides.entry(reader).or_default().look(self.members, &crossed, |_| ());
         let sum = Sum { bytes, unique_bytes: news.unique, addresses: news.of_partner };
         self.found.entry((writer, reader, piece.via)).or_default().add(sum);
         Some(())
@@ -126,6 +126,7 @@ pub fn between(
             }
             finder.row(row, reader.1);
         }
+        Ok(())
     })?;
     Ok(finder.found)
 }

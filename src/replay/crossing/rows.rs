@@ -52,14 +52,14 @@ impl Stored {
     pub(super) fn windows(
         self,
         members: &Members,
-        mut take: impl FnMut(&[Row]),
+        mut take: impl FnMut(&[Row]) -> Result<(), ReplayError>,
     ) -> Result<(), ReplayError> {
         let mut rows = Vec::new();
         for batches in self.0 {
             rows.clear();
             batches.iter().try_for_each(|batch| add(batch, members, &mut rows))?;
             in_order(&mut rows);
-            take(&rows);
+            take(&rows)?;
         }
         Ok(())
     }

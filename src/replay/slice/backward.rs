@@ -1,12 +1,13 @@
 //! Where a value came from.
 
-use super::found::{Bounds, Criterion, MOST_BYTES, Slice, SliceStep, Source, Why};
+use super::found::{Bounds, Criterion, Gathered, MOST_BYTES, Slice, SliceStep, Source, Why};
+use super::storage::{Known, Storage};
 use crate::id::{CallId, InstructionId, ProcessId, ThreadId};
-use crate::replay::cell::{Cell, Space};
+use crate::replay::cell::{Bytes, Cell, Space};
 use crate::replay::code::Code;
 use crate::replay::control::ControlFlow;
 use crate::replay::error::ReplayError;
-use crate::replay::outside::Change;
+use crate::replay::outside::{Change, Outside};
 use crate::replay::places::Places;
 use crate::replay::resolve::{BackSteps, Flags, Step, What};
 use crate::replay::saves::StoreId;
@@ -16,14 +17,97 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who wants to know, and how many communications from the criterion it is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Reader {
     instruction: InstructionId,
     depth: u32,
 }
 
-/// Who wants a byte; nobody where the criterion itself does.
-type Wanted = Vec<Reader>;
+/// Who wants a byte. One is what there almost always is.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Want {
+    #[default]
+    Nobody,
+    /// The criterion itself.
+    Criterion,
+    One(Reader),
+    /// A list of [`Lists`], which nobody else has.
+    Several(u32),
+}
+
+impl Known for Want {
+    fn is_known(self) -> bool {
+        self != Want::Nobody
+    }
+}
+
+/// Lists of several who want a byte.
+#[derive(Default)]
+struct Lists {
+    lists: Vec<Vec<Reader>>,
+    /// Those that nobody has.
+    free: Vec<u32>,
+}
+
+impl Lists {
+    fn several(&mut self, readers: &[Reader]) -> Want {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.lists.push(Vec::new());
+            // A list for a byte of memory at most.
+            (self.lists.len() - 1) as u32
+        });
+        self.lists[at as usize].extend_from_slice(readers);
+        Want::Several(at)
+    }
+
+    /// Tells `take` of those who want a byte, which nobody does any more.
+    #[inline]
+    fn each(&mut self, want: Want, mut take: impl FnMut(Reader)) {
+        match want {
+            Want::Nobody | Want::Criterion => {}
+            Want::One(reader) => take(reader),
+            Want::Several(at) => {
+                self.lists[at as usize].drain(..).for_each(take);
+                self.free.push(at);
+            }
+        }
+    }
+
+    /// An instruction wants a byte, too: the nearest time that it does counts.
+    #[inline]
+    fn want(&mut self, want: &mut Want, reader: Reader) {
+        let near = |known: &mut Reader| known.depth = known.depth.min(reader.depth);
+        match want {
+            Want::Nobody | Want::Criterion => *want = Want::One(reader),
+            Want::One(known) if known.instruction == reader.instruction => near(known),
+            Want::One(known) => *want = self.several(&[*known, reader]),
+            Want::Several(at) => {
+                let list = &mut self.lists[*at as usize];
+                match list.iter_mut().find(|known| known.instruction == reader.instruction) {
+                    Some(known) => near(known),
+                    None => list.push(reader),
+                }
+            }
+        }
+    }
+
+    /// Those who wanted a register behind its save want it before it, too.
+    fn join(&mut self, want: &mut Want, woken: Want) {
+        match (*want, woken) {
+            (Want::Nobody | Want::Criterion, Want::Nobody) => {}
+            (Want::Nobody | Want::Criterion, _) => *want = woken,
+            (known, _) => {
+                let mut all = Vec::new();
+                self.each(known, |reader| all.push(reader));
+                self.each(woken, |reader| all.push(reader));
+                *want = match all[..] {
+                    [reader] => Want::One(reader),
+                    _ => self.several(&all),
+                };
+            }
+        }
+    }
+}
 
 /// What decides that steps of the slice run.
 struct Decisions<'a> {
@@ -96,12 +180,13 @@ impl<'a> Decisions<'a> {
 }
 
 struct Backward<'a> {
-    slice: Slice,
+    slice: Gathered,
     places: &'a Places,
     bounds: Bounds,
-    wanted: FxHashMap<Cell, Wanted>,
+    wanted: Storage<Want>,
+    lists: Lists,
     /// By save: wants of the register that it saved; they go on before it.
-    asleep: FxHashMap<StoreId, Vec<(Cell, Wanted)>>,
+    asleep: FxHashMap<StoreId, Vec<(Cell, Want)>>,
     decisions: Option<Decisions<'a>>,
     /// The criterion's step.
     criterion: Option<i64>,
@@ -131,17 +216,16 @@ impl BackSteps for Backward<'_> {
     /// Registers are written everywhere, and what decides that steps ran is.
     fn next(&mut self, to: i64) -> Result<i64, ReplayError> {
         let Some(index) = &self.written else { return Ok(to) };
-        let is_in = |cell: &Cell| cell.space.is_register();
         if self.decisions.is_some()
             || self.still.is_some()
             || self.criterion.is_some_and(|criterion| criterion <= to)
             || self.wanted.len() + self.asleep.len() > MANY
-            || self.wanted.keys().any(is_in)
+            || self.wanted.in_registers() > 0
         {
             return Ok(to);
         }
         let saved = self.asleep.keys().map(|save| save.seq).filter(|seq| *seq <= to).max();
-        let written = index.last(to, self.wanted.keys());
+        let written = index.last(to, self.wanted.addresses());
         Ok(saved.max(written).unwrap_or(-1))
     }
 
@@ -154,7 +238,7 @@ impl BackSteps for Backward<'_> {
         }
         self.writes(step, &mut reason);
         if let Some(decisions) = &mut self.decisions {
-            let control = &mut self.slice.control;
+            let control = &mut self.slice.slice.control;
             decisions.decide(step, |reader| {
                 control.insert((step.instruction, reader.instruction));
                 reason.join(reader.depth + 1, Why::Control);
@@ -172,8 +256,9 @@ impl BackSteps for Backward<'_> {
             decisions.leave(step);
         }
         for (save, _) in step.saves {
-            for (cell, readers) in self.asleep.remove(save).into_iter().flatten() {
-                self.wanted.entry(cell).or_default().extend(readers);
+            for (first, woken) in self.asleep.remove(save).into_iter().flatten() {
+                let lists = &mut self.lists;
+                self.wanted.visit(Bytes { first, size: 1 }, |_, want| lists.join(want, woken));
             }
         }
         self.goes_on()
@@ -187,76 +272,111 @@ impl Backward<'_> {
             let source = match &outside.change {
                 Change::Read(_) => continue,
                 Change::Write(name) => Some(Source::Kernel(name.clone())),
-                Change::New | Change::Gap => None,
+                Change::New => None,
+                Change::Gap => {
+                    self.unwritten();
+                    continue;
+                }
                 &Change::Move { to } => {
-                    let moved = outside.moved_cells_of(&self.wanted, to);
-                    let moved = moved.into_iter().filter_map(|cell| {
+                    let moved = self.taken(outside, to);
+                    let space = outside.space();
+                    for (cell, woken) in moved {
                         let address = cell.address.wrapping_sub(to).wrapping_add(outside.address);
-                        Some((Cell { address, ..cell }, self.wanted.remove(&cell)?))
-                    });
-                    let moved: Vec<(Cell, Wanted)> = moved.collect();
-                    self.wanted.extend(moved);
+                        let first = Cell { space, address };
+                        self.wanted.visit(Bytes { first, size: 1 }, |_, want| *want = woken);
+                    }
                     continue;
                 }
             };
-            for cell in outside.cells_of(&self.wanted) {
-                let readers = self.wanted.remove(&cell).unwrap_or_default();
-                let source = source.clone().unwrap_or_else(|| unwritten(self.places, cell));
-                self.found(&source, &readers, cell);
+            for (cell, want) in self.taken(outside, outside.address) {
+                let places = self.places;
+                let source = || source.clone().unwrap_or_else(|| unwritten(places, cell));
+                let slice = &mut self.slice;
+                self.lists.each(want, |reader| slice.outside(source(), reader.instruction, cell));
             }
         }
     }
 
-    /// Bytes that no instruction of the run made.
-    fn found(&mut self, source: &Source, readers: &[Reader], cell: Cell) {
-        for reader in readers {
-            self.slice.edge(source.clone(), reader.instruction, cell);
-        }
+    /// Takes the wants of as many bytes of memory as something happens to, from an address on.
+    fn taken(&mut self, outside: &Outside, first: u64) -> Vec<(Cell, Want)> {
+        let mut taken = Vec::new();
+        let (space, last) = (outside.space(), first.saturating_add(outside.last - outside.address));
+        self.wanted.range(outside.process, (first, last), |address, want| {
+            if want.is_known() {
+                taken.push((Cell { space, address }, std::mem::take(want)));
+            }
+        });
+        taken
+    }
+
+    /// No instruction of the run made what is still wanted.
+    fn unwritten(&mut self) {
+        let Backward { slice, places, lists, wanted, .. } = self;
+        wanted.all(|cell, want| {
+            lists.each(std::mem::take(want), |reader| {
+                slice.outside(unwritten(places, cell), reader.instruction, cell);
+            });
+        });
     }
 
     /// Whether anything is left to be found.
     fn goes_on(&self) -> bool {
         self.still.is_some()
-            || !self.wanted.is_empty()
+            || self.wanted.len() > 0
             || !self.asleep.is_empty()
             || self.decisions.as_ref().is_some_and(|d| !d.is_empty())
     }
 
     /// Bytes that a step made and that are wanted.
     fn writes(&mut self, step: &Step, reason: &mut Reason) {
+        let Backward { slice, lists, wanted, asleep, .. } = self;
         for effect in step.effects.iter().rev().filter(|e| e.what != What::Read) {
-            for cell in effect.bytes.cells() {
-                let Some(readers) = self.wanted.remove(&cell) else { continue };
-                if let What::Restore { save, .. } = effect.what {
-                    self.asleep.entry(save).or_default().push((cell, readers));
-                    continue;
+            let space = effect.bytes.first.space;
+            wanted.known_parts(effect.bytes, |first, part, count| {
+                let mut at = 0;
+                while let Some(&want) = part.get(at) {
+                    // A list is one byte's, so that the bytes of a run are wanted by one at most.
+                    let run = part[at..].iter().take_while(|other| **other == want).count();
+                    let bytes = at..at + run;
+                    at += run;
+                    if !want.is_known() {
+                        continue;
+                    }
+                    part[bytes.clone()].fill(Want::Nobody);
+                    *count -= run;
+                    let cell = |at: usize| Cell { space, address: first + at as u64 };
+                    if let What::Restore { save, .. } = effect.what {
+                        let asleep = asleep.entry(save).or_default();
+                        asleep.extend(bytes.map(|at| (cell(at), want)));
+                        continue;
+                    }
+                    if want == Want::Criterion {
+                        reason.join(0, Why::Criterion);
+                    }
+                    lists.each(want, |reader| {
+                        let from = cell(bytes.start);
+                        slice.edge(step.instruction, reader.instruction, from, run as u64);
+                        reason.join(reader.depth + 1, Why::Data);
+                    });
                 }
-                if readers.is_empty() {
-                    reason.join(0, Why::Criterion);
-                }
-                for reader in readers {
-                    let from = Source::Instruction(step.instruction);
-                    self.slice.edge(from, reader.instruction, cell);
-                    reason.join(reader.depth + 1, Why::Data);
-                }
-            }
+            });
         }
     }
 
     /// What a step of the slice reads is wanted.
     fn want(&mut self, step: &Step, depth: u32) {
-        let instruction = step.instruction;
+        let reader = Reader { instruction: step.instruction, depth };
+        let Backward { lists, wanted, .. } = self;
         for effect in step.effects.iter().filter(|e| e.what == What::Read) {
-            for cell in effect.bytes.cells() {
-                let readers = self.wanted.entry(cell).or_default();
-                match readers.iter_mut().find(|r| r.instruction == instruction) {
-                    Some(reader) => reader.depth = reader.depth.min(depth),
-                    None => readers.push(Reader { instruction, depth }),
+            wanted.parts(effect.bytes, |_, part, count| {
+                for want in part {
+                    *count += usize::from(!want.is_known());
+                    lists.want(want, reader);
                 }
-            }
+            });
         }
         if let Some(decisions) = &mut self.decisions {
-            decisions.ask(step, Reader { instruction, depth });
+            decisions.ask(step, reader);
         }
     }
 }
@@ -292,10 +412,11 @@ pub fn backward(
     bounds: Bounds,
 ) -> Result<Option<Slice>, ReplayError> {
     let mut found = Backward {
-        slice: Slice::default(),
+        slice: Gathered::default(),
         places,
         bounds,
-        wanted: FxHashMap::default(),
+        wanted: Storage::default(),
+        lists: Lists::default(),
         asleep: FxHashMap::default(),
         decisions: control.map(|flow| Decisions::new(flow, connection)).transpose()?,
         criterion: None,
@@ -313,11 +434,10 @@ pub fn backward(
             found.criterion
         }
         Criterion::Memory { address, bytes } => {
-            let space = Space::Memory(ProcessId::FIRST);
-            for i in 0..(*bytes).min(MOST_BYTES) {
-                let cell = Cell { space, address: address.wrapping_add(i) };
-                found.wanted.insert(cell, Vec::new());
-            }
+            let first = Cell { space: Space::Memory(ProcessId::FIRST), address: *address };
+            // No more than fits.
+            let size = (*bytes).min(MOST_BYTES) as u32;
+            found.wanted.visit(Bytes { first, size }, |_, want| *want = Want::Criterion);
             Some(code.last)
         }
     };
@@ -327,8 +447,6 @@ pub fn backward(
     // With control dependences, what a branch compares comes to it through the flags.
     let flags = if control.is_some() { Flags::Followed } else { Flags::Ignored };
     code.steps_back(connection, (code.first, start), flags, &mut found)?;
-    for (cell, readers) in std::mem::take(&mut found.wanted) {
-        found.found(&unwritten(places, cell), &readers, cell);
-    }
-    Ok(Some(found.slice))
+    found.unwritten();
+    Ok(Some(found.slice.finish()))
 }

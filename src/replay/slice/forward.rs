@@ -1,11 +1,12 @@
 //! Where a value goes.
 
-use super::found::{Bounds, Criterion, MOST_BYTES, Slice, SliceStep, Source, Why};
+use super::found::{Bounds, Criterion, Gathered, MOST_BYTES, Slice, SliceStep, Why};
+use super::storage::{Known, Storage};
 use crate::id::{InstructionId, ProcessId};
 use crate::replay::cell::{Bytes, Cell, Space};
 use crate::replay::code::Code;
 use crate::replay::error::ReplayError;
-use crate::replay::outside::Change;
+use crate::replay::outside::{Change, Outside};
 use crate::replay::resolve::{Step, What};
 use crate::replay::saves::StoreId;
 use duckdb::Connection;
@@ -13,11 +14,33 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// What a byte depends on.
-#[derive(Clone, Copy)]
-struct Dependence {
-    /// Its writer; None: it held the bytes of the criterion from the beginning.
-    writer: Option<InstructionId>,
-    depth: u32,
+#[derive(Clone, Copy, Default)]
+enum Dependence {
+    /// Nothing of the criterion.
+    #[default]
+    None,
+    /// It held the bytes of the criterion from the beginning.
+    Criterion,
+    Written {
+        by: InstructionId,
+        depth: u32,
+    },
+}
+
+impl Dependence {
+    fn depth(self) -> Option<u32> {
+        match self {
+            Dependence::None => None,
+            Dependence::Criterion => Some(0),
+            Dependence::Written { depth, .. } => Some(depth),
+        }
+    }
+}
+
+impl Known for Dependence {
+    fn is_known(self) -> bool {
+        self.depth().is_some()
+    }
 }
 
 /// Bytes of memory that the criterion names.
@@ -41,10 +64,10 @@ impl Target {
 }
 
 struct Forward<'a> {
-    slice: Slice,
+    slice: Gathered,
     bounds: Bounds,
     /// Bytes that depend on the criterion.
-    affected: FxHashMap<Cell, Dependence>,
+    affected: Storage<Dependence>,
     /// By save: bytes of its register that did before it.
     kept: FxHashMap<StoreId, Vec<(Cell, Dependence)>>,
     target: Option<Target>,
@@ -58,8 +81,12 @@ impl Forward<'_> {
     fn step(&mut self, step: &Step) -> bool {
         self.still = self.still.filter(|which| which.contains(&step.instruction));
         for (save, bytes) in step.saves {
-            let held = bytes.cells().filter_map(|c| Some((c, *self.affected.get(&c)?)));
-            let held: Vec<(Cell, Dependence)> = held.collect();
+            let (mut held, space) = (Vec::new(), bytes.first.space);
+            self.affected.look(*bytes, |address, dependence| {
+                if dependence.is_known() {
+                    held.push((Cell { space, address }, *dependence));
+                }
+            });
             if !held.is_empty() {
                 self.kept.insert(*save, held);
             }
@@ -72,7 +99,7 @@ impl Forward<'_> {
         }
         self.writes(step, reason.map(|r| r.0));
         self.outside(step);
-        self.still.is_some() || !self.affected.is_empty() || !self.kept.is_empty()
+        self.still.is_some() || self.affected.len() > 0 || !self.kept.is_empty()
     }
 
     /// Why a step is in the slice, and how far from the criterion.
@@ -80,23 +107,22 @@ impl Forward<'_> {
         let begins = self.still.is_some() || self.criterion == Some(step.seq);
         let mut reason = begins.then_some((0, Why::Criterion));
         for effect in step.effects.iter().filter(|e| e.what == What::Read) {
-            if self.affected.is_empty() {
+            let Forward { slice, affected, bounds, .. } = self;
+            if affected.len() == 0 {
                 break;
             }
-            for cell in effect.bytes.cells() {
-                let Some(&Dependence { writer, depth }) = self.affected.get(&cell) else {
-                    continue;
+            let space = effect.bytes.first.space;
+            affected.look(effect.bytes, |address, dependence| {
+                let Some(depth) = dependence.depth().filter(|depth| *depth < bounds.depth) else {
+                    return;
                 };
-                if depth >= self.bounds.depth {
-                    continue;
-                }
                 if reason.is_none_or(|(nearest, _)| nearest > depth + 1) {
                     reason = Some((depth + 1, Why::Data));
                 }
-                if let Some(writer) = writer {
-                    self.slice.edge(Source::Instruction(writer), step.instruction, cell);
+                if let Dependence::Written { by, .. } = *dependence {
+                    slice.edge(by, step.instruction, Cell { space, address }, 1);
                 }
-            }
+            });
         }
         let mut writes = step.effects.iter().filter(|e| e.what != What::Read);
         if self.target.is_some_and(|target| writes.any(|e| target.overlaps(e.bytes))) {
@@ -110,30 +136,33 @@ impl Forward<'_> {
         for effect in step.effects {
             match effect.what {
                 What::Read => {}
-                What::Write => {
-                    for cell in effect.bytes.cells() {
-                        let inside = |target: Target| depth != Some(0) || target.contains(cell);
-                        match depth.filter(|_| self.target.is_none_or(inside)) {
-                            Some(depth) => {
-                                let writer = Some(step.instruction);
-                                self.affected.insert(cell, Dependence { writer, depth });
-                            }
-                            None => {
-                                self.affected.remove(&cell);
-                            }
-                        }
+                What::Write => match depth {
+                    Some(depth) => {
+                        let (space, target) = (effect.bytes.first.space, self.target);
+                        self.affected.visit(effect.bytes, |address, dependence| {
+                            let cell = Cell { space, address };
+                            let inside = |target: Target| depth > 0 || target.contains(cell);
+                            let written = Dependence::Written { by: step.instruction, depth };
+                            let depends = target.is_none_or(inside);
+                            *dependence = if depends { written } else { Dependence::None };
+                        });
                     }
-                }
+                    None => {
+                        self.affected
+                            .look(effect.bytes, |_, dependence| *dependence = Dependence::None);
+                    }
+                },
                 What::Restore { save, is_last } => {
-                    for cell in effect.bytes.cells() {
-                        self.affected.remove(&cell);
-                    }
+                    self.affected
+                        .look(effect.bytes, |_, dependence| *dependence = Dependence::None);
                     let kept = if is_last {
                         self.kept.remove(&save)
                     } else {
                         self.kept.get(&save).cloned()
                     };
-                    self.affected.extend(kept.into_iter().flatten());
+                    for (first, held) in kept.into_iter().flatten() {
+                        self.affected.visit(Bytes { first, size: 1 }, |_, now| *now = held);
+                    }
                 }
             }
         }
@@ -144,41 +173,49 @@ impl Forward<'_> {
     /// What happens to bytes beside the steps.
     fn outside(&mut self, step: &Step) {
         for outside in step.outside {
-            let cells = outside.cells_of(&self.affected);
+            let Forward { slice, bounds, affected, target, .. } = self;
+            let (process, space) = (outside.process, outside.space());
+            let range = (outside.address, outside.last);
+            // Of the bytes that the criterion names the kernel is a writer as any.
+            let forget = |cell: Cell, dependence: &mut Dependence| {
+                let named = target.is_some_and(|target| target.contains(cell));
+                *dependence = match *dependence {
+                    Dependence::None => Dependence::None,
+                    _ if named => Dependence::Criterion,
+                    _ => Dependence::None,
+                };
+            };
             match &outside.change {
-                Change::Read(sink) => {
-                    for cell in cells {
-                        if let Some(&Dependence { writer: Some(writer), depth }) =
-                            self.affected.get(&cell)
-                            && depth < self.bounds.depth
-                        {
-                            self.slice.sink(writer, sink, cell);
-                        }
+                Change::Read(sink) => affected.range(process, range, |address, dependence| {
+                    if let Dependence::Written { by, depth } = *dependence
+                        && depth < bounds.depth
+                    {
+                        slice.sink(by, sink, Cell { space, address });
                     }
-                }
-                Change::Write(_) | Change::New | Change::Gap => {
-                    // Of the bytes that the criterion names the kernel is a writer as any.
-                    let named = |cell: &Cell| self.target.is_some_and(|t| t.contains(*cell));
-                    let (named, other): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(named);
-                    for cell in other {
-                        self.affected.remove(&cell);
-                    }
-                    for cell in named {
-                        self.affected.insert(cell, Dependence { writer: None, depth: 0 });
-                    }
-                }
-                &Change::Move { to } => {
-                    let moved = cells.into_iter().filter_map(|cell| {
-                        let address = cell.address.wrapping_sub(outside.address).wrapping_add(to);
-                        Some((Cell { address, ..cell }, self.affected.remove(&cell)?))
+                }),
+                Change::Write(_) | Change::New => {
+                    affected.range(process, range, |address, dependence| {
+                        forget(Cell { space, address }, dependence);
                     });
-                    let moved: Vec<(Cell, Dependence)> = moved.collect();
-                    for cell in outside.moved_cells_of(&self.affected, to) {
-                        self.affected.remove(&cell);
-                    }
-                    self.affected.extend(moved);
                 }
+                Change::Gap => affected.all(forget),
+                &Change::Move { to } => self.moved(outside, to),
             }
+        }
+    }
+
+    /// Bytes of memory are at another address.
+    fn moved(&mut self, outside: &Outside, to: u64) {
+        let &Outside { address: first, last, process, .. } = outside;
+        let mut moved = Vec::new();
+        self.affected.range(process, (first, last), |address, dependence| {
+            moved.push((address.wrapping_sub(first).wrapping_add(to), std::mem::take(dependence)));
+        });
+        let end = to.saturating_add(last - first);
+        self.affected.range(process, (to, end), |_, dependence| *dependence = Dependence::None);
+        for (address, dependence) in moved.into_iter().filter(|(_, of)| of.is_known()) {
+            let first = Cell { space: outside.space(), address };
+            self.affected.visit(Bytes { first, size: 1 }, |_, now| *now = dependence);
         }
     }
 }
@@ -206,9 +243,9 @@ pub fn forward(
     bounds: Bounds,
 ) -> Result<Option<Slice>, ReplayError> {
     let mut found = Forward {
-        slice: Slice::default(),
+        slice: Gathered::default(),
         bounds,
-        affected: FxHashMap::default(),
+        affected: Storage::default(),
         kept: FxHashMap::default(),
         target: None,
         criterion: None,
@@ -228,10 +265,9 @@ pub fn forward(
             let (address, bytes) = (*address, (*bytes).min(MOST_BYTES));
             found.target = Some(Target { address, bytes });
             let space = Space::Memory(ProcessId::FIRST);
-            for i in 0..bytes {
-                let cell = Cell { space, address: address.wrapping_add(i) };
-                found.affected.insert(cell, Dependence { writer: None, depth: 0 });
-            }
+            // No more than fits.
+            let all = Bytes { first: Cell { space, address }, size: bytes as u32 };
+            found.affected.visit(all, |_, dependence| *dependence = Dependence::Criterion);
             Some(code.first)
         }
     };
@@ -239,5 +275,5 @@ pub fn forward(
         return Ok(None);
     };
     code.steps(connection, (start, code.last), |step| found.step(step))?;
-    Ok(Some(found.slice))
+    Ok(Some(found.slice.finish()))
 }

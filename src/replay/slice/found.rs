@@ -2,6 +2,7 @@
 
 use crate::id::{CallId, InstructionId};
 use crate::replay::cell::Cell;
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -84,13 +85,14 @@ pub struct SliceEdge {
 }
 
 impl SliceEdge {
-    fn add(&mut self, cell: Cell) {
+    /// Adjacent bytes from a cell on.
+    fn add(&mut self, cell: Cell, bytes: u64) {
         if cell.space.is_register() {
-            self.register += 1;
+            self.register += bytes;
         } else {
-            self.memory += 1;
             let address = cell.address;
-            self.address = if self.memory == 1 { address } else { self.address.min(address) };
+            self.address = if self.memory == 0 { address } else { self.address.min(address) };
+            self.memory += bytes;
         }
     }
 }
@@ -110,25 +112,84 @@ pub struct Slice {
     pub control: BTreeSet<(InstructionId, InstructionId)>,
 }
 
-impl Slice {
+/// A slice while it is found: what almost every step adds to is kept in lists.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) slice: Slice,
+    /// By instruction; of no steps: it is not in the slice.
+    instructions: Vec<Option<SliceInstruction>>,
+    /// Where the edge from one instruction to another is in `edges`.
+    places: FxHashMap<(InstructionId, InstructionId), usize>,
+    edges: Vec<SliceEdge>,
+    /// Edges that were added to, by [`recent`]: most often the same again.
+    recent: Vec<Option<((InstructionId, InstructionId), usize)>>,
+}
+
+/// Edges that are remembered at most.
+const RECENT: usize = 1 << 12;
+
+fn recent(from: InstructionId, to: InstructionId) -> usize {
+    let mixed = from.get().wrapping_mul(0x9e37_79b1) ^ to.get().wrapping_mul(0x85eb_ca6b);
+    // Below 2^12.
+    (mixed >> 20) as usize % RECENT
+}
+
+impl Gathered {
     pub(super) fn join(&mut self, step: SliceStep, limit: usize) {
-        self.count += 1;
-        if self.steps.len() < limit {
-            self.steps.push(step);
+        self.slice.count += 1;
+        if self.slice.steps.len() < limit {
+            self.slice.steps.push(step);
+        }
+        let at = step.instruction.index();
+        if at >= self.instructions.len() {
+            // Replay knows all instructions: they are as few as memory can hold.
+            self.instructions.resize(at + 1, None);
         }
         let new = SliceInstruction { steps: 0, depth: step.depth, first: step.seq, last: step.seq };
-        let sum = self.instructions.entry(step.instruction).or_insert(new);
+        let sum = self.instructions[at].get_or_insert(new);
         sum.steps += 1;
         sum.depth = sum.depth.min(step.depth);
         sum.first = sum.first.min(step.seq);
         sum.last = sum.last.max(step.seq);
     }
 
-    pub(super) fn edge(&mut self, from: Source, to: InstructionId, cell: Cell) {
-        self.data.entry((from, to)).or_default().add(cell);
+    /// Adjacent bytes that one instruction wrote and another reads.
+    #[inline]
+    pub(super) fn edge(&mut self, from: InstructionId, to: InstructionId, first: Cell, bytes: u64) {
+        let (key, slot) = ((from, to), recent(from, to));
+        let at = match self.recent.get(slot) {
+            Some(&Some((known, at))) if known == key => at,
+            _ => self.place(key, slot),
+        };
+        self.edges[at].add(first, bytes);
+    }
+
+    fn place(&mut self, key: (InstructionId, InstructionId), slot: usize) -> usize {
+        let edges = &mut self.edges;
+        let at = *self.places.entry(key).or_insert_with(|| {
+            edges.push(SliceEdge::default());
+            edges.len() - 1
+        });
+        self.recent.resize(RECENT, None);
+        self.recent[slot] = Some((key, at));
+        at
+    }
+
+    /// A byte that no instruction wrote.
+    pub(super) fn outside(&mut self, from: Source, to: InstructionId, cell: Cell) {
+        self.slice.data.entry((from, to)).or_default().add(cell, 1);
     }
 
     pub(super) fn sink(&mut self, from: InstructionId, to: &Rc<str>, cell: Cell) {
-        self.sinks.entry((from, to.clone())).or_default().add(cell);
+        self.slice.sinks.entry((from, to.clone())).or_default().add(cell, 1);
+    }
+
+    pub(super) fn finish(self) -> Slice {
+        let Gathered { mut slice, instructions, places, edges, .. } = self;
+        let known = (0..).map(InstructionId::at).zip(instructions);
+        slice.instructions.extend(known.filter_map(|(id, sum)| Some((id, sum?))));
+        let edge = |((from, to), at): (_, usize)| ((Source::Instruction(from), to), edges[at]);
+        slice.data.extend(places.into_iter().map(edge));
+        slice
     }
 }

@@ -8,6 +8,7 @@
 mod backward;
 mod forward;
 mod found;
+mod storage;
 
 pub use backward::backward;
 pub use forward::forward;
