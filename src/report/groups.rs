@@ -3,7 +3,7 @@
 
 use super::functions::{Functions, place};
 use super::options::{Options, ReportError};
-use crate::graph::{EdgeKind, Flow, NodeId, NodeKind, Selection, Show, load};
+use crate::graph::{EdgeKind, Flow, NodeId, NodeKind, Selection, Show, Via, load};
 use crate::id::FunctionId;
 use crate::text::visible;
 use crate::views::grouped;
@@ -62,7 +62,12 @@ pub(super) fn groups(
     let is_group = |at: usize| at >= functions.rows.len();
     let (mut data, mut calls) = (Vec::new(), Vec::new());
     let row = |a: usize, b: usize, f: &Flow| {
-        json!([a, b, place(f.via), f.bytes, f.unique_bytes, f.addresses, f.transfers])
+        // As the functions' data: dependences have neither sizes nor places.
+        let (via, bytes) = match graph.dependences {
+            true => (Via::ALL.len(), None),
+            false => (place(f.via), Some(f.bytes)),
+        };
+        json!([a, b, via, bytes, f.unique_bytes, f.addresses, f.transfers])
     };
     for node in graph.graph.node_weights() {
         if let Some(at) = at(node).filter(|&at| is_group(at)) {

@@ -9,6 +9,7 @@ use crate::id::FunctionId;
 use crate::query::{each, keeps_part};
 use crate::replay::crossing::Callees;
 use crate::text::{human_count, visible};
+use crate::views::ViewError;
 use crate::views::cut::cut;
 use crate::views::plan::{Run, Wish, plan};
 use duckdb::Connection;
@@ -111,6 +112,10 @@ pub(super) fn cuts(
     let (mut figures, mut flows) = (Vec::new(), Vec::new());
     for set in sets {
         let found = cut(connection, &set.functions, set.callees);
+        // Of a group that did not run on this input nothing crosses a border.
+        if let Err(ViewError::NeverEntered { .. }) = &found {
+            continue;
+        }
         let Some(found) = or_say(found, &views, "No cuts", missing)? else {
             return Ok(Value::Null);
         };

@@ -333,6 +333,18 @@ fn groups_are_nodes_of_graph_and_matrix() {
         }
     }
     assert!(cuts.iter().all(|row| is_group(&name(&row[0]))));
+    // What did not run on this input is no reason against the page.
+    let idle = "idle=stbi__jpeg_decode_block_prog_ac";
+    ok(&[
+        "report",
+        utf8(&db),
+        "--group",
+        &list[1],
+        "--group",
+        idle,
+        "-o",
+        utf8(&scratch.path("i")),
+    ]);
     // Without groups there is nothing of it; a name of no function is said.
     assert!(data_of(&db)["groups"].is_null());
     refused(&["report", utf8(&db), "--group", "x=nothing", "-o", utf8(&out)], &["nothing"]);

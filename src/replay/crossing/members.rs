@@ -180,6 +180,15 @@ impl Members {
     ) -> Result<(Members, Vec<u32>), ReplayError> {
         let (mut members, mut of_entry) = (Members::default(), Vec::new());
         let calls = read_calls(connection)?;
+        let mut merged: FxHashMap<CallId, CallId> = FxHashMap::default();
+        if folds_stubs {
+            let sql = "SELECT call_id, into_call_id FROM folded_call WHERE into_call_id < call_id";
+            let mut statement = connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(r) = rows.next()? {
+                merged.insert(r.get(0)?, r.get(1)?);
+            }
+        }
         let mut places: Vec<Place> = Vec::with_capacity(calls.len());
         for (i, call) in calls.iter().enumerate() {
             let Some(call) = call else {
@@ -187,12 +196,15 @@ impl Members {
                 continue;
             };
             // Calls come before what they call.
-            let from = call.from.and_then(|from| places.get(from.index()));
-            let from = from.map_or(0, |place| place.entry);
+            let entry_of = |id: CallId| places.get(id.index()).map_or(0, |place| place.entry);
+            let into = merged.get(&CallId::at(i)).map(|&into| entry_of(into));
+            let from = call.from.map_or(0, entry_of);
             let node = nodes.get(&call.function).copied();
             // There are fewer entries than calls.
-            let into = from.checked_sub(1).and_then(|entry| of_entry.get(entry as usize)).copied();
-            let entry = if from > 0 && (call.is_stub && folds_stubs || node == into) {
+            let around = from.checked_sub(1).and_then(|at| of_entry.get(at as usize)).copied();
+            let entry = if let Some(into) = into {
+                into
+            } else if from > 0 && node == around {
                 from
             } else if let Some(node) = node {
                 of_entry.push(node);

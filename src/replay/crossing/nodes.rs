@@ -27,7 +27,7 @@ pub struct Piece {
 pub struct Nodes {
     /// Functions that are in none are left out.
     pub of_function: FxHashMap<FunctionId, NodeNumber>,
-    /// Whether stubs are part of what called them.
+    /// Whether stubs are part of what they are merged into (`folded_call`).
     pub folds_stubs: bool,
     /// From address 0, in their order.
     pub pieces: Vec<Piece>,
