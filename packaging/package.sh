@@ -3,15 +3,49 @@
 #
 # Both hold bin/addfg, lib/addfg/libduckdb.so, manual pages, completions for bash, zsh and fish, the sources of the recorders (they are
 # compiled on the machine that records), the documentation and the examples. Run ./setup.sh first. They go to target/package or FOLDER.
+#
+# With `rustup component add llvm-tools` the program is compiled twice: counters in the first one tell the compiler which ways are taken most, over
+# recordings of the examples and, where valgrind is, of programs that nearly every machine has. Without it, once, and the program says nothing of it.
 set -eu
 folder=$(mkdir -p "${1:-$(dirname "$0")/../target/package}" && cd "${1:-$(dirname "$0")/../target/package}" && pwd)
 cd "$(dirname "$0")/.."
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 library=$(sed -n 's/^DUCKDB_LIB_DIR = "\(.*\)"/\1/p' .cargo/config.toml)/libduckdb.so
 machine=$(uname -m)
-ADDFG_PACKAGE=1 cargo build --release --locked --bin addfg
 part=$(mktemp -d)
 trap 'rm -rf "$part"' EXIT
+
+target=${CARGO_TARGET_DIR:-target}
+host=$(rustc -vV | sed -n 's/^host: //p')
+profdata=$(rustc --print target-libdir)/../bin/llvm-profdata
+# compile FOLDER FLAGS: for a target that is named, so that programs of the build itself have no flags.
+compile() {
+    ADDFG_PACKAGE=1 RUSTFLAGS="${RUSTFLAGS:-} $2" CARGO_TARGET_DIR=$1 cargo build --profile dist --target "$host" --locked --bin addfg
+}
+# Builds, views and recordings, at each detail.
+run() {
+    export LLVM_PROFILE_FILE="$part/counts/%p.profraw" LD_LIBRARY_PATH="${library%/*}"
+    for detail in summary instance pairs; do
+        "$1" build examples/jpeg/jpeg.log.xz --elf examples/jpeg/jpeg --detail $detail -o "$part/jpeg.duckdb" --force --quiet
+        "$1" graph "$part/jpeg.duckdb" -o "$part/jpeg.dot"
+        "$1" report "$part/jpeg.duckdb" -o "$part/jpeg.html"
+        for line in 'awk BEGIN{for(i=0;i<30000;i++)n[i%997]=n[i%997]i;print(length(n))}' 'sort README.md' 'bzip2 -kc Cargo.lock' 'gzip -c Cargo.lock' \
+            'python3 -S -c print(sum(len(str(i))for(i)in(range(20000))))'; do
+            # shellcheck disable=SC2086
+            "$1" record --detail $detail -o "$part/run.duckdb" --force --quiet -- $line >/dev/null || true
+        done
+    done
+}
+flags=
+if [ -x "$profdata" ]; then
+    compile "$target/counted" "-Cprofile-generate=$part/counts"
+    run "$target/counted/$host/dist/addfg" 2>"$part/errors" || { cat "$part/errors" >&2; exit 2; }
+    "$profdata" merge -o "$part/counts.profdata" "$part/counts"
+    flags=-Cprofile-use=$part/counts.profdata
+else
+    echo "no llvm-profdata (rustup component add llvm-tools): compiled without a profile" >&2
+fi
+compile "$target" "$flags"
 
 name=addfg-$version-$machine-linux
 root=$part/$name
@@ -19,7 +53,7 @@ share=$root/share
 docs=$share/doc/addfg
 mkdir -p "$root/bin" "$root/lib/addfg" "$share/man/man1" "$share/addfg/recorders" "$docs/examples" \
     "$share/bash-completion/completions" "$share/zsh/vendor-completions" "$share/fish/vendor_completions.d"
-install -m 755 "${CARGO_TARGET_DIR:-target}/release/addfg" "$root/bin/addfg"
+install -m 755 "$target/$host/dist/addfg" "$root/bin/addfg"
 install -m 644 "$library" "$root/lib/addfg/libduckdb.so"
 strip --strip-unneeded "$root/bin/addfg" "$root/lib/addfg/libduckdb.so"
 addfg=$root/bin/addfg

@@ -11,7 +11,8 @@ pub(super) trait Known: Copy + Default {
 
 #[derive(Default)]
 pub(super) struct Storage<T> {
-    memory: Vec<ByteMap<T, 256>>,
+    /// Of each process; few.
+    memory: Vec<(ProcessId, ByteMap<T, 256>)>,
     /// All registers of a thread are a page or two.
     registers: Vec<ByteMap<T, 1024>>,
     /// Bytes of memory and of registers that something is known of.
@@ -24,6 +25,19 @@ fn show<T: Known>(count: &mut usize, at: u64, known: &mut T, mut take: impl FnMu
     *count -= usize::from(known.is_known());
     take(at, known);
     *count += usize::from(known.is_known());
+}
+
+/// The memory of a process, whose number may be anything in a damaged database.
+#[inline]
+fn memory<T>(
+    list: &mut Vec<(ProcessId, ByteMap<T, 256>)>,
+    process: ProcessId,
+) -> &mut ByteMap<T, 256> {
+    let at = list.iter().position(|(known, _)| *known == process).unwrap_or(list.len());
+    if at == list.len() {
+        list.push((process, ByteMap::default()));
+    }
+    &mut list[at].1
 }
 
 #[inline]
@@ -45,7 +59,7 @@ impl<T: Known> Storage<T> {
         let each = |at: u64, part: &mut [T]| take(at, part, count);
         match space {
             Space::Memory(process) => {
-                place(&mut self.memory, process.index()).parts(address, size, each);
+                memory(&mut self.memory, process).parts(address, size, each);
             }
             Space::Register(thread) => {
                 place(&mut self.registers, thread.index()).parts(address, size, each);
@@ -66,7 +80,8 @@ impl<T: Known> Storage<T> {
         let each = |at: u64, part: &mut [T]| take(at, part, count);
         match space {
             Space::Memory(process) => {
-                if let Some(memory) = self.memory.get_mut(process.index()) {
+                let known = self.memory.iter_mut().find(|(known, _)| *known == process);
+                if let Some((_, memory)) = known {
                     memory.touched_parts(address, size, each);
                 }
             }
@@ -100,15 +115,15 @@ impl<T: Known> Storage<T> {
         mut take: impl FnMut(u64, &mut T),
     ) {
         let count = &mut self.count[0];
-        let memory = place(&mut self.memory, process.index());
+        let memory = memory(&mut self.memory, process);
         memory.change(first, last, |at, known| show(count, at, known, &mut take));
     }
 
     /// All bytes, in order.
     pub(super) fn all(&mut self, mut take: impl FnMut(Cell, &mut T)) {
         let [in_memory, in_registers] = &mut self.count;
-        for (i, memory) in self.memory.iter_mut().enumerate() {
-            let space = Space::Memory(ProcessId::at(i));
+        for (process, memory) in &mut self.memory {
+            let space = Space::Memory(*process);
             memory.change(0, u64::MAX, |address, known| {
                 show(in_memory, address, known, |address, known| {
                     take(Cell { space, address }, known)
@@ -127,7 +142,7 @@ impl<T: Known> Storage<T> {
 
     /// Addresses of bytes of memory that something is known of.
     pub(super) fn addresses(&self) -> impl Iterator<Item = u64> {
-        let pages = self.memory.iter().flat_map(ByteMap::pages);
+        let pages = self.memory.iter().flat_map(|(_, memory)| memory.pages());
         pages.flat_map(|(first, page)| {
             (first..).zip(page).filter(|(_, known)| known.is_known()).map(|(at, _)| at)
         })
