@@ -184,7 +184,7 @@
     const key = (cls, via, text) => el("tr", {}, el("td", {}, el("span", { class: "swatch" + cls, style: { color: `var(--${via})`, display: "inline-block", "vertical-align": "middle" } })), el("td", {}, text));
     $("panel").replaceChildren(
       el("h2", {}, "This run"),
-      figures([[UNIT, STEPS ? exact(STEPS) : null], ["functions", exact(F.filter(f => f.kind !== "pseudo").length)], ["calls", CALLS ? exact(CALLS) : null], [GROUPS.length ? "data between functions and groups" : "data between functions", CROSSING ? volume(CROSSING) : null],
+      figures([[UNIT, STEPS ? exact(STEPS) : null], ["functions", exact(F.filter(f => f.kind !== "pseudo").length)], ["calls", CALLS ? exact(CALLS) : null], [GROUPS.length ? "data between nodes" : "data between functions", CROSSING ? volume(CROSSING) : null],
         ["instruction set", meta.isa], ["detail", meta.detail], ["through", meta.through], ["addfg", raw.version]]),
       ...raw.missing.map(m => el("p", { class: "missing" }, m[1])),
       ...[table("Inputs", raw.inputs.map(i => [el("span", { class: "name" }, `${i[2]} `, el("span", { class: "quiet" }, i[3] || i[1])), i[4] === null ? "" : bytes(i[4])])),
