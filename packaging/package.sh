@@ -5,7 +5,7 @@
 # compiled on the machine that records), the documentation and the examples. Run ./setup.sh first. They go to target/package or FOLDER.
 #
 # With `rustup component add llvm-tools` the program is compiled twice: counters in the first one tell the compiler which ways are taken most, over
-# recordings of the examples and, where valgrind is, of programs that nearly every machine has. Without it, once, and the program says nothing of it.
+# recordings of the examples and, where valgrind is, of programs that nearly every machine has. Without it, it is compiled once, and the script says so.
 set -eu
 folder=$(mkdir -p "${1:-$(dirname "$0")/../target/package}" && cd "${1:-$(dirname "$0")/../target/package}" && pwd)
 cd "$(dirname "$0")/.."
@@ -26,9 +26,9 @@ compile() {
 run() {
     export LLVM_PROFILE_FILE="$part/counts/%p.profraw" LD_LIBRARY_PATH="${library%/*}"
     for detail in summary instance pairs; do
-        "$1" build examples/jpeg/jpeg.log.xz --elf examples/jpeg/jpeg --detail $detail -o "$part/jpeg.duckdb" --force --quiet
-        "$1" graph "$part/jpeg.duckdb" -o "$part/jpeg.dot"
-        "$1" report "$part/jpeg.duckdb" -o "$part/jpeg.html"
+        "$1" build examples/jpeg/jpeg.log.xz --elf examples/jpeg/jpeg --detail $detail -o "$part/jpeg.duckdb" --force --quiet || return
+        "$1" graph "$part/jpeg.duckdb" -o "$part/jpeg.dot" || return
+        "$1" report "$part/jpeg.duckdb" -o "$part/jpeg.html" || return
         for line in 'awk BEGIN{for(i=0;i<30000;i++)n[i%997]=n[i%997]i;print(length(n))}' 'sort README.md' 'bzip2 -kc Cargo.lock' 'gzip -c Cargo.lock' \
             'python3 -S -c print(sum(len(str(i))for(i)in(range(20000))))'; do
             # shellcheck disable=SC2086
