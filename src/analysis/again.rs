@@ -4,11 +4,12 @@
 use super::calls::CallSet;
 use super::flows::FlowHint;
 use super::memory::PageIndex;
+use super::origin::Packed;
 use super::place::PlaceCode;
 use super::shadow::{Cell, Whole};
 use super::sums::{EdgeHint, EdgeIndex, Mark, PairIndex, Sums};
 use crate::event::RegSpan;
-use crate::id::{CallId, FunctionId};
+use crate::id::{ActorId, CallId, FunctionId};
 
 /// What the pass met at an operation last, and so most likely meets next: it saves a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,17 +52,35 @@ impl Again {
     #[inline(always)]
     pub fn read_again(
         &mut self,
-        (cells, unit, readers): Whole,
+        cells: Whole,
         address: u64,
         (place, pair): (PlaceCode, PairIndex),
-        (call, ended): (CallId, &CallSet),
+        reader: (CallId, &CallSet),
         touch: impl FnOnce(),
     ) -> bool {
-        let known =
-            place == self.place && cells.iter().all(|c| c.actor == self.actor) && self.times < MOST;
-        if !known {
-            return false;
+        let again = self.is_again(cells.0, place);
+        if again {
+            self.count(cells, address, pair, reader, touch);
         }
+        again
+    }
+
+    /// Whether these cells at this place are by the writer that the operation met last.
+    #[inline(always)]
+    pub fn is_again(&self, cells: &[Cell], place: PlaceCode) -> bool {
+        place == self.place && cells.iter().all(|c| c.actor == self.actor) && self.times < MOST
+    }
+
+    /// Counts cells that [`Again::is_again`] is true of.
+    #[inline(always)]
+    pub fn count(
+        &mut self,
+        (cells, unit, readers): Whole,
+        address: u64,
+        pair: PairIndex,
+        (call, ended): (CallId, &CallSet),
+        touch: impl FnOnce(),
+    ) {
         let (mut unique, mut touched) = (0, true);
         for (cell, key) in cells.iter_mut().zip((address..).step_by(unit as usize)) {
             if cell.reader & !Cell::MORE != call.get() {
@@ -81,7 +100,23 @@ impl Again {
         self.times += 1;
         self.unique += unique;
         self.more += versions(cells) - 1;
-        true
+    }
+}
+
+impl Again {
+    /// Whether an operation reads a register's bytes of the writer that it met last, one version of
+    /// them; counts them then.
+    #[inline(always)]
+    pub fn read_register(&mut self, actor: u32) -> bool {
+        let known = self.actor == actor && self.place == PlaceCode::REGISTER && self.times < MOST;
+        self.times += u32::from(known);
+        known
+    }
+
+    /// Unique bytes and versions that were counted.
+    #[inline(always)]
+    pub fn counted(&self) -> (u32, u32) {
+        (self.unique, self.times + self.more)
     }
 }
 
@@ -140,6 +175,24 @@ impl Hints {
     }
 }
 
+impl Hints {
+    /// An operation of `reader` reads a register's bytes of another writer than before: `size`
+    /// bytes, one version. `actor`: of their [`Cell`].
+    #[inline(never)]
+    pub fn read_other_register(
+        &mut self,
+        size: u64,
+        actor: u32,
+        (writer, reader): (Packed, ActorId),
+        sums: &mut Sums,
+    ) {
+        self.flush(size, sums);
+        let edge = sums.edge(&mut self.edge, writer, reader, PlaceCode::REGISTER);
+        sums.add(edge, size, 0, 1);
+        self.again = Again { actor, place: PlaceCode::REGISTER, ..Again::default() };
+    }
+}
+
 /// Bytes of registers that the reads of a segment had of one function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Source {
@@ -163,7 +216,7 @@ impl Source {
 
 /// A pair of functions shares a register, the cells of which another one has counted since.
 #[inline(never)]
-fn share(cells: &mut [Cell], pair: PairIndex, (span, mark): (RegSpan, Mark), sums: &mut Sums) {
+pub fn share(cells: &mut [Cell], pair: PairIndex, (span, mark): (RegSpan, Mark), sums: &mut Sums) {
     cells.iter_mut().for_each(|c| c.pair = pair);
     sums.touch(pair, PlaceCode::REGISTER, mark, span.offset.into(), span.size.into());
 }

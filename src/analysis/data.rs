@@ -10,7 +10,7 @@ use super::mutation::Mutation;
 use super::origin::Sources;
 use super::part::ReadScratch;
 use super::place::SectionRange;
-use super::recent::Recent;
+use super::recent::{Recent, Writers};
 use super::saves::Saves;
 use super::shadow::{PartialWrites, Registers};
 use super::stack::{Numbers, Stack};
@@ -43,6 +43,8 @@ pub struct Thread {
     pub registers: Registers,
     /// What the registers do not have yet.
     pub recent: Recent,
+    /// By which instructions, where sums are by instruction.
+    pub writers: Writers,
     /// Where addresses of its registers are marked.
     pub mark: Mark,
     pub previous: Option<Previous>,
@@ -56,6 +58,7 @@ impl Thread {
             contexts: Vec::new(),
             registers: Registers::new(register_bytes, partial),
             recent: Recent::default(),
+            writers: Writers::default(),
             mark: Mark::registers(id.index()),
             previous: None,
             steps: 0,
@@ -120,10 +123,13 @@ impl<O: Output> Data<O> {
     /// them.
     #[inline]
     pub fn settle(&mut self, thread: &mut Thread) {
-        let Thread { calls, registers, recent, .. } = thread;
-        if let Some(top) = calls.top().filter(|_| !recent.is_empty()) {
-            let writer = (top.call, top.function.into());
-            recent.settle(registers, writer, &mut self.recent_versions);
+        let Thread { calls, registers, recent, writers, .. } = thread;
+        let Some(top) = calls.top().filter(|_| !recent.is_empty()) else { return };
+        let (call, versions) = (top.call, &mut self.recent_versions);
+        if self.options.gives_instances() {
+            recent.settle_by(registers, (call, writers), versions);
+        } else {
+            recent.settle(registers, (call, top.function.into()), versions);
         }
     }
 

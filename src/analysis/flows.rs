@@ -29,6 +29,14 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Counts a read, or several.
+    #[inline]
+    pub fn add(&mut self, bytes: u64, unique: u64, transfers: u64) {
+        self.bytes += bytes;
+        self.unique += unique;
+        self.transfers += transfers;
+    }
+
     /// The writing instance and its function, if a step wrote.
     #[inline]
     pub fn step(&self) -> Option<(CallId, FunctionId)> {
@@ -44,6 +52,10 @@ pub struct Flows {
     map: Option<Box<FxHashMap<(Packed, PlaceCode), u32>>>,
     /// Some were handed out before the instance's end.
     parted: bool,
+    /// Registers that the instance hands to itself.
+    own: FlowHint,
+    /// What was searched last: after a writer's turn most operations meet the next one.
+    last: FlowHint,
 }
 
 impl Flows {
@@ -59,10 +71,24 @@ impl Flows {
         place: PlaceCode,
         function: impl FnOnce() -> Packed,
     ) -> &mut Entry {
-        match self.list.get(hint.0 as usize) {
-            Some(e) if e.writer == writer && e.place == place => {}
-            _ => hint.0 = self.look_up(writer, place, function) as u32,
+        let is = |hint: FlowHint| {
+            self.list.get(hint.0 as usize).is_some_and(|e| e.writer == writer && e.place == place)
+        };
+        if !is(*hint) {
+            if !is(self.last) {
+                self.last = FlowHint(self.look_up(writer, place, function) as u32);
+            }
+            *hint = self.last;
         }
+        &mut self.list[hint.0 as usize]
+    }
+
+    /// What the instance hands to itself in registers.
+    #[inline]
+    pub fn own(&mut self, (call, function): (CallId, FunctionId)) -> &mut Entry {
+        let (mut hint, function) = (self.own, || Packed::step(function));
+        self.entry(&mut hint, Packed::step(call), PlaceCode::REGISTER, function);
+        self.own = hint;
         &mut self.list[hint.0 as usize]
     }
 
@@ -104,6 +130,12 @@ impl Flows {
     #[inline]
     pub fn is_full(&self) -> bool {
         self.list.len() > MOST
+    }
+
+    /// One more may be so many.
+    #[inline]
+    pub fn is_nearly_full(&self) -> bool {
+        self.list.len() >= MOST
     }
 
     pub fn entries(&self) -> &[Entry] {

@@ -2,6 +2,9 @@
 
 use super::access::Extent;
 use super::again::Hints;
+use super::origin::Packed;
+use super::recent::Writers;
+use super::sums::Sums;
 use crate::event::RegSpan;
 use crate::id::ActorId;
 
@@ -35,6 +38,18 @@ pub enum OperationKind {
     Load { control: bool },
     /// `read`: ordinal of the register read that is left to it, if it may be a save.
     Store { read: u16 },
+}
+
+impl Operation {
+    /// It reads a register, or stores one, that the instance has written itself: one version.
+    #[inline(always)]
+    pub fn read_recent(&mut self, span: RegSpan, writers: &Writers, sums: &mut Sums) {
+        let writer = writers.get(span.offset.into());
+        if !self.hints.again.read_register(writer.get()) {
+            let actors = (Packed::step(writer), self.actor);
+            self.hints.read_other_register(span.size.into(), writer.get(), actors, sums);
+        }
+    }
 }
 
 impl OperationKind {

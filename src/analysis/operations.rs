@@ -5,7 +5,6 @@ use super::access::Extent;
 use super::again::Met;
 use super::copies::Copying;
 use super::data::{Data, Thread};
-use super::flows::FlowHint;
 use super::memory::{PAGE, PageIndex};
 use super::mutation::Mutation;
 use super::operation::{Operation, OperationKind};
@@ -65,13 +64,21 @@ impl<O: Output> Machine<O> {
             self.copying.clear();
             self.data.settle(&mut self.threads[t]);
         }
-        self.read_registers(t, segment, call);
+        if segment.read_first == 0 {
+            self.read_registers(t, segment, call);
+        } else {
+            self.read_by_instructions(t, segment, call, run.seq);
+        }
         if !segment.quick.is_empty() {
-            self.memory(t, segment, call, run);
+            if self.data.options.gives_instances() {
+                self.memory::<true>(t, segment, call, run);
+            } else {
+                self.memory::<false>(t, segment, call, run);
+            }
             return self.write_registers(t, segment, call, run.seq);
         }
-        let Segment { operations, read_set, met, .. } = segment;
-        for op in operations {
+        let Segment { operations, read_first, read_set, met, .. } = segment;
+        for op in &mut operations[*read_first..] {
             let seq = run.seq + u64::from(op.step);
             match op.kind {
                 OperationKind::Read { .. } => self.read(t, op, call, seq),
@@ -88,31 +95,51 @@ impl<O: Output> Machine<O> {
         self.write_registers(t, segment, call, run.seq);
     }
 
-    /// Loads and stores of which only sums are asked.
+    /// Loads and stores of which only sums are asked, and flows between instances where `FLOWS`.
     #[inline]
-    fn memory(&mut self, t: usize, segment: &mut Segment, call: CallId, run: &RunValues) {
-        let actor = segment.actor();
-        let Segment { operations, quick, read_set, met, function, .. } = segment;
+    fn memory<const FLOWS: bool>(
+        &mut self,
+        t: usize,
+        segment: &mut Segment,
+        call: CallId,
+        run: &RunValues,
+    ) {
+        let Segment { operations, read_first, quick, read_set, met, function, .. } = segment;
         let saved = |thread: &Thread| thread.calls.top().map_or(0, |top| top.payload.save_mask);
         let mut saves = saved(&self.threads[t]);
-        for (op, quick) in operations.iter_mut().zip(quick) {
+        for (op, quick) in operations[*read_first..].iter_mut().zip(quick) {
             let (thread, data) = (&mut self.threads[t], &mut self.data);
             let address = run.addresses[usize::from(quick.mem)];
             let done = match quick.kind {
                 QuickKind::Load | QuickKind::LoadRegister => {
                     let Data { memory, sums, ended, .. } = data;
-                    quick.load((memory, sums), address, (call, ended), saves)
+                    let top = if FLOWS { thread.calls.top_mut() } else { None };
+                    let flows = top.map(|top| &mut top.payload.flows);
+                    quick.load((memory, sums), address, (call, ended), saves, flows)
                 }
                 QuickKind::Store => {
-                    let new = Cell::written(quick.access(run.seq), call, actor);
+                    let new = Cell::written(quick.access(run.seq), call, quick.actor);
                     quick.store(&mut data.memory, address, new, &mut data.sums)
                 }
                 // What the instance has written itself is nothing that it saves.
                 QuickKind::StoreRegister => {
                     let read = op.register.and_then(OneRead::new);
                     let own = read.filter(|read| thread.recent.has_all(read));
-                    own.is_some_and(|r| data.read_recent(t, thread, &r, (*function, read_set))) && {
-                        let new = Cell::written(quick.access(run.seq), call, actor);
+                    let set = (*function, &mut *read_set);
+                    own.is_some_and(|read| {
+                        if !FLOWS {
+                            return data.read_recent(t, thread, &read, set);
+                        }
+                        let is_recent = data.read_recent_flow(t, thread, &read, set);
+                        let writer = thread.writers.get(read.first()).get();
+                        if is_recent && !quick.again.read_register(writer) {
+                            quick.give(op);
+                            op.read_recent(read.span(), &thread.writers, &mut data.sums);
+                            quick.take(op);
+                        }
+                        is_recent
+                    }) && {
+                        let new = Cell::written(quick.access(run.seq), call, quick.actor);
                         quick.store(&mut data.memory, address, new, &mut data.sums)
                             || data.store_any(op, address, new)
                     }
@@ -166,6 +193,47 @@ impl<O: Output> Machine<O> {
         }
     }
 
+    /// The register reads that are the first of the operations.
+    #[inline]
+    fn read_by_instructions(&mut self, t: usize, segment: &mut Segment, call: CallId, seq: u64) {
+        let Segment { operations, read_first, in_set, read_set, function, .. } = segment;
+        let (set, others) = operations[..*read_first].split_at_mut(*in_set);
+        let (thread, data) = (&mut self.threads[t], &mut self.data);
+        let unique = read_set.unique();
+        if !set.is_empty() && read_set.read_all(&mut thread.recent) {
+            if !read_set.is_touched(t, None) {
+                set.iter()
+                    .filter_map(|op| op.register)
+                    .for_each(|span| data.touch_own(thread, *function, span));
+            }
+            if let Some(top) = thread.calls.top_mut() {
+                let (bytes, transfers) = read_set.once();
+                let flow = top.payload.flows.own((call, *function));
+                flow.add(bytes, read_set.unique() - unique, transfers);
+            }
+            for (i, op) in set.iter_mut().enumerate() {
+                op.read_recent(read_set.get(i).span(), &thread.writers, &mut data.sums);
+            }
+        } else {
+            for (i, op) in set.iter_mut().enumerate() {
+                let one = read_set.get(i);
+                let thread = &mut self.threads[t];
+                if self.data.read_recent_flow(t, thread, &one, (*function, read_set)) {
+                    op.read_recent(one.span(), &thread.writers, &mut self.data.sums);
+                } else if !self.data.read_one_version(thread, op, one.span(), call) {
+                    self.read(t, op, call, seq + u64::from(op.step));
+                }
+            }
+        }
+        for op in others {
+            let thread = &mut self.threads[t];
+            if op.register.is_some_and(|span| thread.recent.has(span)) {
+                self.data.settle(thread);
+            }
+            self.read(t, op, call, seq + u64::from(op.step));
+        }
+    }
+
     /// The writes that are not among the operations.
     #[inline]
     fn write_registers(&mut self, t: usize, segment: &Segment, call: CallId, seq: u64) {
@@ -176,6 +244,9 @@ impl<O: Output> Machine<O> {
             if !self.threads[t].recent.write_all(set) {
                 self.data.settle(&mut self.threads[t]);
                 self.threads[t].recent.write_all(set);
+            }
+            if self.data.options.gives_instances() {
+                rest[..*in_set].iter().for_each(|write| self.threads[t].writers.set(write));
             }
             rest = &rest[*in_set..];
         } else if segment.write_set.is_some() || !self.threads[t].recent.is_empty() {
@@ -205,12 +276,8 @@ impl<O: Output> Machine<O> {
             return;
         }
         let Some(frame) = self.threads[t].calls.top_mut() else { return };
-        let (writer, function) = (Packed::step(call), Packed::step(frame.function));
-        let flows = &mut frame.payload.flows;
-        let flow = flows.entry(&mut FlowHint::default(), writer, PlaceCode::REGISTER, || function);
-        flow.bytes += segment.static_bytes;
-        flow.unique += segment.static_unique;
-        flow.transfers += segment.static_transfers;
+        let flow = frame.payload.flows.own((call, frame.function));
+        flow.add(segment.static_bytes, segment.static_unique, segment.static_transfers);
         if self.data.gives_local() && self.data.kept.now() {
             self.data.give_inside(segment, run.seq);
         }
@@ -298,14 +365,17 @@ impl<O: Output> Machine<O> {
             if data.is_save(thread, &store, op.stack_relative) {
                 data.save(thread, store);
                 new.actor |= Cell::SAVE | Cell::SLOT;
-            } else if !OneRead::new(register)
-                .is_some_and(|read| data.read_recent(t, thread, &read, (function, read_set)))
-            {
+            } else {
                 let extent = Extent::Whole;
+                let (one, set) = (OneRead::new(register), (function, read_set));
                 if data.options.gives_instances() {
-                    let read = Read { call, access: access_id(seq, read), actor, extent };
-                    data.read_register(thread, register, read, &mut op.hints);
-                } else {
+                    if one.is_some_and(|one| data.read_recent_flow(t, thread, &one, set)) {
+                        op.read_recent(register, &thread.writers, &mut data.sums);
+                    } else {
+                        let read = Read { call, access: access_id(seq, read), actor, extent };
+                        data.read_register(thread, register, read, &mut op.hints);
+                    }
+                } else if !one.is_some_and(|one| data.read_recent(t, thread, &one, set)) {
                     let read = RegisterRead::new(register, extent);
                     data.read_for_sums(thread, read, (call, actor), met);
                 }
@@ -332,7 +402,7 @@ impl<O: Output> Machine<O> {
 
 impl<O: Output> Data<O> {
     /// A read of a register, if what it finds is recent.
-    #[inline]
+    #[inline(always)]
     fn read_recent(
         &mut self,
         t: usize,
@@ -350,6 +420,24 @@ impl<O: Output> Data<O> {
             self.settle(thread);
         }
         false
+    }
+
+    /// The same, with the flow of the instance to itself.
+    #[inline(never)]
+    fn read_recent_flow(
+        &mut self,
+        t: usize,
+        thread: &mut Thread,
+        read: &OneRead,
+        (function, set): (FunctionId, &mut ReadSet),
+    ) -> bool {
+        let unique = set.unique();
+        let is_recent = self.read_recent(t, thread, read, (function, set));
+        if is_recent && let Some(top) = thread.calls.top_mut() {
+            let flow = top.payload.flows.own((top.call, function));
+            flow.add(read.span().size.into(), set.unique() - unique, 1);
+        }
+        is_recent
     }
 
     /// A function hands itself a register.

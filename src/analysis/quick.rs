@@ -1,4 +1,4 @@
-//! What loads and stores do nearly every time, where only sums of functions are asked: a load reads
+//! What loads and stores do nearly every time, where no communications are asked: a load reads
 //! again what it read before, a store begins a version where nothing is to be kept of the old one.
 //! That takes some fifty instructions and half a line of the cache; for anything else the operation
 //! is gone through as everywhere, which changes nothing of what it counts.
@@ -6,11 +6,13 @@
 use super::access::mask;
 use super::again::Again;
 use super::calls::CallSet;
+use super::flows::{FlowHint, Flows};
 use super::memory::{Here, Memory, PageIndex};
 use super::operation::{Operation, OperationKind};
+use super::origin::StackSide;
 use super::shadow::{AccessId, Cell, Whole, access_id};
 use super::sums::{Mark, PairIndex, Sums};
-use crate::id::CallId;
+use crate::id::{ActorId, CallId};
 
 /// The part of a memory operation that is needed each time.
 #[derive(Clone, Copy, Debug)]
@@ -24,9 +26,11 @@ pub struct Quick {
     /// Bit of the register that it may restore, and [`Quick::STACK`].
     flags: u8,
     page: PageIndex,
+    pub actor: ActorId,
     /// Pair of what was read last.
     pair: PairIndex,
-    again: Again,
+    flow: FlowHint,
+    pub again: Again,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +75,9 @@ impl Quick {
             kind,
             flags: register | if op.stack_relative { Quick::STACK } else { 0 },
             page: op.hints.page,
+            actor: op.actor,
             pair: op.hints.edge.pair(),
+            flow: op.hints.flow,
             again: op.hints.again,
         }
     }
@@ -94,6 +100,7 @@ impl Quick {
     pub fn take(&mut self, op: &Operation) {
         self.page = op.hints.page;
         self.pair = op.hints.edge.pair();
+        self.flow = op.hints.flow;
         self.again = op.hints.again;
     }
 
@@ -102,7 +109,8 @@ impl Quick {
         memory.look(&mut self.page, (address, self.size.into()), self.flags & Quick::STACK != 0)
     }
 
-    /// A load that is no restore. `saved`: registers that the instance has saved.
+    /// A load that is no restore. `saved`: registers that the instance has saved; `flows`: those
+    /// into it, if they are asked for.
     #[inline(always)]
     pub fn load(
         &mut self,
@@ -110,6 +118,7 @@ impl Quick {
         address: u64,
         (call, ended): (CallId, &CallSet),
         saved: u64,
+        flows: Option<&mut Flows>,
     ) -> bool {
         if self.kind == QuickKind::LoadRegister && saved >> (self.flags & 63) & 1 != 0 {
             return false;
@@ -119,8 +128,25 @@ impl Quick {
         let place = here.place;
         let (mark, start) = (Mark::memory(address), u64::from(here.offset));
         let Some(cells) = here.cells(size) else { return false };
+        let Some(flows) = flows else {
+            let touch = || sums.touch(pair, place, mark, start, size);
+            return self.again.read_again(cells, address, (place, pair), (call, ended), touch);
+        };
+        let Some((&first, rest)) = cells.0.split_first() else { return false };
+        // What no instance or source wrote has none here.
+        let of_one = rest.iter().all(|cell| cell.call == first.call);
+        if !of_one || flows.is_nearly_full() || !self.again.is_again(cells.0, place) {
+            return false;
+        }
+        let writer = first.writer(StackSide::Below);
+        let function = || sums.function(first.actor(StackSide::Below));
+        let flow = flows.entry(&mut self.flow, writer, place, function);
+        let before = self.again.counted();
         let touch = || sums.touch(pair, place, mark, start, size);
-        self.again.read_again(cells, address, (place, pair), (call, ended), touch)
+        self.again.count(cells, address, pair, (call, ended), touch);
+        let now = self.again.counted();
+        flow.add(size, (now.0 - before.0).into(), (now.1 - before.1).into());
+        true
     }
 
     /// A load of where a return goes to, which counts for nothing but `via`.

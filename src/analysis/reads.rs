@@ -2,15 +2,16 @@
 //! reading instance and the rows of communications.
 
 use super::access::Extent;
-use super::again::{Hints, Met};
+use super::again::{Hints, Met, share};
 use super::data::{Data, Thread};
 use super::memory::{PAGE, PageIndex};
 use super::mutation::Mutation;
+use super::operation::Operation;
 use super::origin::{Packed, StackSide};
 use super::part::Part;
 use super::place::PlaceCode;
 use super::recent::RegisterRead;
-use super::shadow::{AccessId, Cell, access};
+use super::shadow::{AccessId, Cell, Words, access};
 use super::sums::{Mark, PairIndex, Sums};
 use super::{Communication, Output};
 use crate::event::RegSpan;
@@ -124,6 +125,50 @@ impl<O: Output> Data<O> {
         }
         let read = Read { call, access: 0, actor, extent };
         self.read_other_for_sums(thread, span, read, met);
+    }
+
+    /// A data read of a whole register of which no communication is asked, if it is one version that
+    /// a step wrote and no other live instance has read since `call` did.
+    #[inline]
+    pub fn read_one_version(
+        &mut self,
+        thread: &mut Thread,
+        op: &mut Operation,
+        span: RegSpan,
+        call: CallId,
+    ) -> bool {
+        let Some(frame) = thread.calls.top_mut() else { return false };
+        let flows = &mut frame.payload.flows;
+        let Some(cells) = thread.registers.quiet(span, Words::new(span)) else { return false };
+        let Some((&first, rest)) = cells.split_first() else { return false };
+        // A split word has all bits of `actor` set.
+        let one = first.actor & Cell::SAVE == 0
+            && first.is_written()
+            && first.call.is_step()
+            && rest
+                .iter()
+                .all(|c| (c.write, c.actor, c.reader) == (first.write, first.actor, first.reader));
+        let is_first = first.reader & !Cell::MORE != call.get();
+        if !one || flows.is_nearly_full() || is_first && !first.is_first_read(&self.ended) {
+            return false;
+        }
+        let (size, place) = (u64::from(span.size), PlaceCode::REGISTER);
+        let writer = first.actor(StackSide::Below);
+        let hints = &mut op.hints;
+        if !hints.again.read_register(first.actor) {
+            hints.read_other_register(size, first.actor, (writer, op.actor), &mut self.sums);
+        }
+        if is_first {
+            cells.iter_mut().for_each(|c| c.reader = call.get());
+        }
+        let pair = hints.edge.pair();
+        if cells.iter().any(|c| c.pair != pair) {
+            share(cells, pair, (span, thread.mark), &mut self.sums);
+        }
+        let function = || self.sums.function(writer);
+        let flow = flows.entry(&mut hints.flow, first.call, place, function);
+        flow.add(size, if is_first { size } else { 0 }, 1);
+        true
     }
 
     #[inline(never)]

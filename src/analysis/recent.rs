@@ -1,10 +1,11 @@
 //! Registers that the instance on top of a thread's stack has written itself since control came to
-//! it. Nearly all that a program reads of registers is such, and it is alike: one function handed it
-//! to itself. Where no more is asked than sums of functions, a segment's reads and writes of them are
-//! a few operations on sets of bytes, and cells are written when something else needs them.
+//! it. Nearly all that a program reads of registers is such, and it is alike: one instance handed it
+//! to itself. Where no communications are asked, a segment's reads and writes of them are a few
+//! operations on sets of bytes, and cells are written when something else needs them. Sums by
+//! instruction need to know who wrote a byte beside: [`Writers`].
 
 use super::access::Extent;
-use super::shadow::{Cell, RECENT_WRITE, Registers, Words};
+use super::shadow::{Cell, RECENT_WRITE, Registers, WORD, Words};
 use crate::event::RegSpan;
 use crate::id::{ActorId, CallId};
 
@@ -66,6 +67,12 @@ impl OneRead {
     pub fn span(&self) -> RegSpan {
         self.span
     }
+
+    /// Its first byte, in the register file.
+    #[inline]
+    pub fn first(&self) -> usize {
+        self.span.offset.into()
+    }
 }
 
 /// Bit of the byte behind a register.
@@ -110,6 +117,35 @@ pub struct Recent {
     begins: Halves,
 }
 
+/// The instructions that wrote the recent bytes, where sums are by instruction.
+#[derive(Clone, Debug)]
+pub struct Writers(Box<[ActorId; Bytes::BITS as usize]>);
+
+impl Default for Writers {
+    fn default() -> Writers {
+        Writers(Box::new([ActorId::FIRST; Bytes::BITS as usize]))
+    }
+}
+
+impl Writers {
+    /// Who wrote a recent byte.
+    #[inline]
+    pub fn get(&self, byte: usize) -> ActorId {
+        self.0[byte % Bytes::BITS as usize]
+    }
+
+    #[inline]
+    pub fn set(&mut self, write: &RegisterWrite) {
+        let (first, size) = (usize::from(write.span.offset), usize::from(write.span.size));
+        let bytes = self.0.get_mut(first..first + size).unwrap_or_default();
+        // Mostly a whole general register: two stores.
+        match <&mut [ActorId; 8]>::try_from(&mut *bytes) {
+            Ok(whole) => *whole = [write.actor; 8],
+            Err(_) => bytes.fill(write.actor),
+        }
+    }
+}
+
 /// What a segment reads of registers that is not its own, as sets: reads of one whole access each.
 #[derive(Clone, Debug, Default)]
 pub struct ReadSet {
@@ -143,13 +179,16 @@ pub struct WriteSet {
 }
 
 impl ReadSet {
-    /// Takes the reads that it stands for to the front, and gives their number.
-    pub fn take(&mut self, reads: &mut [RegisterRead]) -> usize {
-        let fits = |r: &RegisterRead| r.extent == Extent::Whole && OneRead::new(r.span).is_some();
+    /// Takes the reads that it stands for to the front, and gives their number. `read` tells what
+    /// one reads.
+    pub fn take<R>(&mut self, reads: &mut [R], read: impl Fn(&R) -> (RegSpan, Extent)) -> usize {
+        let one = |r: &R| {
+            let (span, extent) = read(r);
+            OneRead::new(span).filter(|_| extent == Extent::Whole)
+        };
         // Stable: the parts of an access stay together.
-        reads.sort_by_key(|r| !fits(r));
-        let taken = reads.iter().take_while(|r| fits(r));
-        self.each = taken.filter_map(|r| OneRead::new(r.span)).collect();
+        reads.sort_by_key(|r| one(r).is_none());
+        self.each = reads.iter().map_while(one).collect();
         for read in &self.each {
             self.all |= bytes(read.span).unwrap_or(0);
             self.inner |= inner(read.span);
@@ -213,6 +252,18 @@ impl ReadSet {
         let known = self.all & !join(self.touched) == 0;
         self.touched = halves(join(self.touched) | self.all);
         known
+    }
+
+    /// Bytes that were read for the first time, so far.
+    #[inline]
+    pub fn unique(&self) -> u64 {
+        self.unique
+    }
+
+    /// Bytes and transfers of all of it, once.
+    #[inline]
+    pub fn once(&self) -> (u64, u64) {
+        (self.bytes, self.transfers)
     }
 
     /// Bytes, unique bytes and transfers so far.
@@ -293,16 +344,38 @@ impl Recent {
 
     /// What is recent becomes what cells say; it is of `call`, whose function is `actor`. `versions`
     /// numbers them.
+    #[inline(never)]
     pub fn settle(
         &mut self,
         registers: &mut Registers,
         (call, actor): (CallId, ActorId),
         versions: &mut u64,
     ) {
+        self.settle_as(registers, (call, |_| actor), versions);
+    }
+
+    /// The same where sums are by instruction.
+    #[inline(never)]
+    pub fn settle_by(
+        &mut self,
+        registers: &mut Registers,
+        (call, writers): (CallId, &Writers),
+        versions: &mut u64,
+    ) {
+        self.settle_as(registers, (call, |byte| writers.get(byte)), versions);
+    }
+
+    #[inline(always)]
+    fn settle_as(
+        &mut self,
+        registers: &mut Registers,
+        (call, actor): (CallId, impl Fn(usize) -> ActorId),
+        versions: &mut u64,
+    ) {
         let Recent { written, read, begins } = std::mem::take(self);
-        let cell = |is_read: bool, versions: &u64| {
+        let cell = |at: usize, is_read: bool, versions: &u64| {
             let reader = if is_read { call.get() } else { 0 };
-            Cell { reader, ..Cell::written(RECENT_WRITE | *versions, call, actor) }
+            Cell { reader, ..Cell::written(RECENT_WRITE | *versions, call, actor(at)) }
         };
         for half in 0..2 {
             let (mut left, read, begins) = (written[half], read[half], begins[half]);
@@ -316,9 +389,10 @@ impl Recent {
                 let offset = 64 * half + at as usize;
                 if all == u8::MAX && begins & !0x11 == 0 && read == (read & 0x11) * 0x0f {
                     *versions += u64::from(begins & 1);
-                    let low = cell(read & 1 != 0, versions);
+                    let low = cell(offset, read & 1 != 0, versions);
                     *versions += u64::from(begins >> 4);
-                    registers.write_words(offset, [low, cell(read & 0x10 != 0, versions)]);
+                    let high = cell(offset + WORD as usize, read & 0x10 != 0, versions);
+                    registers.write_words(offset, [low, high]);
                     continue;
                 }
                 let mut bytes = all;
@@ -330,8 +404,9 @@ impl Recent {
                     let ends = !(bytes >> start) | (begins >> start) & !1 | same_read;
                     let len = ends.trailing_zeros().min(u8::BITS - start);
                     *versions += u64::from(begins >> start & 1);
-                    let span = RegSpan { offset: offset as u16 + start as u16, size: len as u16 };
-                    registers.write(span, cell(is_read, versions));
+                    let at = offset + start as usize;
+                    let span = RegSpan { offset: at as u16, size: len as u16 };
+                    registers.write(span, cell(at, is_read, versions));
                     bytes &= !((u8::MAX >> (u8::BITS - len)) << start);
                 }
             }

@@ -35,12 +35,14 @@ pub struct Segment {
     pub function: FunctionId,
     /// Register reads that are not among the operations, and what they met last.
     pub reads: Vec<RegisterRead>,
-    /// The first of them, so many, as a set.
+    /// The first of them, or of those that are among the operations, so many, as a set.
     pub in_set: usize,
     pub read_set: ReadSet,
     pub met: Met,
     pub operations: Vec<Operation>,
-    /// What is needed of them each time, if all are of memory and only sums of functions are asked.
+    /// The first of them, so many, are register reads that may be gone through before all others.
+    pub read_first: usize,
+    /// What is needed of the others each time, if all are of memory.
     pub quick: Vec<Quick>,
     /// Register writes that are not among the operations.
     pub writes: Vec<RegisterWrite>,
@@ -66,6 +68,7 @@ pub struct Segment {
 
 impl Segment {
     /// Takes from the operations what needs less: writes, and where actors are functions reads.
+    /// Finds what of them may be gone through as sets, or quickly.
     fn part(&mut self, actors: Actors) {
         let mut operations = Vec::new();
         for op in std::mem::take(&mut self.operations) {
@@ -83,11 +86,18 @@ impl Segment {
         }
         operations.shrink_to_fit();
         self.operations = operations;
-        if actors == Actors::Functions {
-            self.quick = self.operations.iter().map(Quick::new).collect();
-            self.in_set = self.read_set.take(&mut self.reads);
-            self.write_set = WriteSet::of(&mut self.writes);
-        }
+        let is_read = |op: &Operation| matches!(op.kind, OperationKind::Read { .. });
+        self.read_first = self.operations.iter().take_while(|op| is_read(op)).count();
+        let (reads, others) = self.operations.split_at_mut(self.read_first);
+        self.quick = others.iter().map(Quick::new).collect();
+        self.in_set = match actors {
+            Actors::Functions => self.read_set.take(&mut self.reads, |r| (r.span, r.extent)),
+            Actors::Instructions => self.read_set.take(reads, |op| match (op.kind, op.register) {
+                (OperationKind::Read { extent }, Some(span)) => (span, extent),
+                _ => (RegSpan { offset: 0, size: 0 }, Extent::More),
+            }),
+        };
+        self.write_set = WriteSet::of(&mut self.writes);
     }
 
     /// Who reads and writes in it, where actors are functions.
@@ -261,6 +271,7 @@ impl<'a> Builder<'a> {
             read_set: ReadSet::default(),
             met: Met::new(function),
             operations: Vec::new(),
+            read_first: 0,
             quick: Vec::new(),
             writes: Vec::new(),
             write_set: None,

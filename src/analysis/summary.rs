@@ -158,7 +158,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             met.flush(sums);
             for (i, op) in segment.operations.iter().enumerate() {
                 let mut op = *op;
-                if let Some(quick) = segment.quick.get(i) {
+                let quick = i.checked_sub(segment.read_first).and_then(|i| segment.quick.get(i));
+                if let Some(quick) = quick {
                     quick.give(&mut op);
                 }
                 op.hints.flush(op.size.into(), sums);
