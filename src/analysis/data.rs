@@ -43,8 +43,8 @@ pub struct Thread {
     pub registers: Registers,
     /// What the registers do not have yet.
     pub recent: Recent,
-    /// By which instructions, where sums are by instruction.
-    pub writers: Writers,
+    /// By whom, where more than sums of functions is asked.
+    pub writers: Box<Writers>,
     /// Where addresses of its registers are marked.
     pub mark: Mark,
     pub previous: Option<Previous>,
@@ -58,7 +58,7 @@ impl Thread {
             contexts: Vec::new(),
             registers: Registers::new(register_bytes, partial),
             recent: Recent::default(),
-            writers: Writers::default(),
+            writers: Box::default(),
             mark: Mark::registers(id.index()),
             previous: None,
             steps: 0,
@@ -125,11 +125,11 @@ impl<O: Output> Data<O> {
     pub fn settle(&mut self, thread: &mut Thread) {
         let Thread { calls, registers, recent, writers, .. } = thread;
         let Some(top) = calls.top().filter(|_| !recent.is_empty()) else { return };
-        let (call, versions) = (top.call, &mut self.recent_versions);
         if self.options.gives_instances() {
-            recent.settle_by(registers, (call, writers), versions);
+            recent.settle_by(registers, top.call, writers);
         } else {
-            recent.settle(registers, (call, top.function.into()), versions);
+            let writer = (top.call, top.function.into());
+            recent.settle(registers, writer, &mut self.recent_versions);
         }
     }
 

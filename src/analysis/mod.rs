@@ -114,7 +114,8 @@ impl Options {
     }
 
     fn purpose(&self) -> Purpose {
-        let order = if self.gives_communications() { Order::AsMade } else { Order::ByKind };
+        let local = self.details == Details::Local;
+        let order = if local { Order::AsMade } else { Order::ByKind };
         Purpose { saves: self.saves, actors: self.actors(), order }
     }
 

@@ -44,7 +44,7 @@ impl Operation {
     /// It reads a register, or stores one, that the instance has written itself: one version.
     #[inline(always)]
     pub fn read_recent(&mut self, span: RegSpan, writers: &Writers, sums: &mut Sums) {
-        let writer = writers.get(span.offset.into());
+        let writer = writers.actor(span.offset.into());
         if !self.hints.again.read_register(writer.get()) {
             let actors = (Packed::step(writer), self.actor);
             self.hints.read_other_register(span.size.into(), writer.get(), actors, sums);

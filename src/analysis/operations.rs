@@ -51,7 +51,15 @@ impl<O: Output> Machine<O> {
     }
 
     /// Thread `t` runs a segment.
+    #[inline]
     pub fn segment(&mut self, t: usize, segment: &mut Segment, run: &RunValues) {
+        self.accesses(t, segment, run);
+        if !self.data.scratch.rows.is_empty() {
+            self.data.hand_out_rows();
+        }
+    }
+
+    fn accesses(&mut self, t: usize, segment: &mut Segment, run: &RunValues) {
         segment.count += 1;
         let Some(top) = self.threads[t].calls.top() else { return };
         let call = top.call;
@@ -107,6 +115,7 @@ impl<O: Output> Machine<O> {
         let Segment { operations, read_first, quick, read_set, met, function, .. } = segment;
         let saved = |thread: &Thread| thread.calls.top().map_or(0, |top| top.payload.save_mask);
         let mut saves = saved(&self.threads[t]);
+        let rows = self.data.options.gives_communications();
         for (op, quick) in operations[*read_first..].iter_mut().zip(quick) {
             let (thread, data) = (&mut self.threads[t], &mut self.data);
             let address = run.addresses[usize::from(quick.mem)];
@@ -114,7 +123,7 @@ impl<O: Output> Machine<O> {
                 QuickKind::Load | QuickKind::LoadRegister => {
                     let Data { memory, sums, ended, .. } = data;
                     let top = if FLOWS { thread.calls.top_mut() } else { None };
-                    let flows = top.map(|top| &mut top.payload.flows);
+                    let flows = top.map(|top| (&mut top.payload.flows, rows));
                     quick.load((memory, sums), address, (call, ended), saves, flows)
                 }
                 QuickKind::Store => {
@@ -131,7 +140,7 @@ impl<O: Output> Machine<O> {
                             return data.read_recent(t, thread, &read, set);
                         }
                         let is_recent = data.read_recent_flow(t, thread, &read, set);
-                        let writer = thread.writers.get(read.first()).get();
+                        let writer = thread.writers.actor(read.first()).get();
                         if is_recent && !quick.again.read_register(writer) {
                             quick.give(op);
                             op.read_recent(read.span(), &thread.writers, &mut data.sums);
@@ -246,7 +255,8 @@ impl<O: Output> Machine<O> {
                 self.threads[t].recent.write_all(set);
             }
             if self.data.options.gives_instances() {
-                rest[..*in_set].iter().for_each(|write| self.threads[t].writers.set(write));
+                let writers = &mut self.threads[t].writers;
+                rest[..*in_set].iter().for_each(|write| writers.set(write, seq));
             }
             rest = &rest[*in_set..];
         } else if segment.write_set.is_some() || !self.threads[t].recent.is_empty() {

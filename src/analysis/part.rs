@@ -26,6 +26,8 @@ pub struct ReadScratch {
     /// Rows of an access that crosses a page.
     pub(super) held: Vec<(AccessId, Communication)>,
     pub(super) crossing: bool,
+    /// Rows of the segment that runs, each with the access that made it known.
+    pub(super) rows: Vec<(AccessRef, Communication)>,
 }
 
 impl Part {

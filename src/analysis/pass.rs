@@ -435,6 +435,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// An event, most likely of this thread, may have been the end of saves.
     fn settle(&mut self, thread: usize) {
         self.machine.settle(thread, self.seq.saturating_sub(1).max(1));
+        self.machine.data.hand_out_rows();
     }
 }
 

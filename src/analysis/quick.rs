@@ -1,4 +1,4 @@
-//! What loads and stores do nearly every time, where no communications are asked: a load reads
+//! What loads and stores do nearly every time, where that gives no row of communication: a load reads
 //! again what it read before, a store begins a version where nothing is to be kept of the old one.
 //! That takes some fifty instructions and half a line of the cache; for anything else the operation
 //! is gone through as everywhere, which changes nothing of what it counts.
@@ -9,7 +9,7 @@ use super::calls::CallSet;
 use super::flows::{FlowHint, Flows};
 use super::memory::{Here, Memory, PageIndex};
 use super::operation::{Operation, OperationKind};
-use super::origin::StackSide;
+use super::origin::{Packed, StackSide};
 use super::shadow::{AccessId, Cell, Whole, access_id};
 use super::sums::{Mark, PairIndex, Sums};
 use crate::id::{ActorId, CallId};
@@ -110,7 +110,8 @@ impl Quick {
     }
 
     /// A load that is no restore. `saved`: registers that the instance has saved; `flows`: those
-    /// into it, if they are asked for.
+    /// into it, if they are asked for, and whether reads of what others wrote give rows: they are
+    /// not quick then.
     #[inline(always)]
     pub fn load(
         &mut self,
@@ -118,7 +119,7 @@ impl Quick {
         address: u64,
         (call, ended): (CallId, &CallSet),
         saved: u64,
-        flows: Option<&mut Flows>,
+        flows: Option<(&mut Flows, bool)>,
     ) -> bool {
         if self.kind == QuickKind::LoadRegister && saved >> (self.flags & 63) & 1 != 0 {
             return false;
@@ -128,14 +129,15 @@ impl Quick {
         let place = here.place;
         let (mark, start) = (Mark::memory(address), u64::from(here.offset));
         let Some(cells) = here.cells(size) else { return false };
-        let Some(flows) = flows else {
+        let Some((flows, rows)) = flows else {
             let touch = || sums.touch(pair, place, mark, start, size);
             return self.again.read_again(cells, address, (place, pair), (call, ended), touch);
         };
         let Some((&first, rest)) = cells.0.split_first() else { return false };
         // What no instance or source wrote has none here.
         let of_one = rest.iter().all(|cell| cell.call == first.call);
-        if !of_one || flows.is_nearly_full() || !self.again.is_again(cells.0, place) {
+        let gives_row = rows && first.call != Packed::step(call);
+        if !of_one || gives_row || flows.is_nearly_full() || !self.again.is_again(cells.0, place) {
             return false;
         }
         let writer = first.writer(StackSide::Below);

@@ -127,8 +127,8 @@ impl<O: Output> Data<O> {
         self.read_other_for_sums(thread, span, read, met);
     }
 
-    /// A data read of a whole register of which no communication is asked, if it is one version that
-    /// a step wrote and no other live instance has read since `call` did.
+    /// A data read of a whole register that gives no row, if it is one version that a step wrote and
+    /// no other live instance has read since `call` did.
     #[inline]
     pub fn read_one_version(
         &mut self,
@@ -148,8 +148,13 @@ impl<O: Output> Data<O> {
             && rest
                 .iter()
                 .all(|c| (c.write, c.actor, c.reader) == (first.write, first.actor, first.reader));
+        let gives_row = self.options.gives_communications() && first.call != Packed::step(call);
         let is_first = first.reader & !Cell::MORE != call.get();
-        if !one || flows.is_nearly_full() || is_first && !first.is_first_read(&self.ended) {
+        if !one
+            || gives_row
+            || flows.is_nearly_full()
+            || is_first && !first.is_first_read(&self.ended)
+        {
             return false;
         }
         let (size, place) = (u64::from(span.size), PlaceCode::REGISTER);
@@ -277,7 +282,7 @@ impl<O: Output> Data<O> {
             }
             goes_on
         });
-        held.drain(..).for_each(|(_, row)| self.output.communication(row));
+        self.scratch.rows.extend(held.drain(..).map(|(_, row)| (row.read, row)));
     }
 
     /// What nearly every data read is: whole words, or bytes of a split word, that one write made
@@ -483,8 +488,18 @@ impl<O: Output> Data<O> {
         if self.scratch.crossing {
             self.scratch.held.push((part.cell.write, row));
         } else {
-            self.output.communication(row);
+            self.scratch.rows.push((row.read, row));
         }
+    }
+
+    /// Hands out the rows of the segment that ran, in the order in which they were known: it is the
+    /// same wherever a segment ends.
+    pub fn hand_out_rows(&mut self) {
+        let rows = &mut self.scratch.rows;
+        if !rows.is_sorted_by_key(|(known, _)| *known) {
+            rows.sort_by_key(|(known, _)| *known);
+        }
+        rows.drain(..).for_each(|(_, row)| self.output.communication(row));
     }
 }
 

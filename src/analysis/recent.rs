@@ -1,11 +1,11 @@
 //! Registers that the instance on top of a thread's stack has written itself since control came to
 //! it. Nearly all that a program reads of registers is such, and it is alike: one instance handed it
-//! to itself. Where no communications are asked, a segment's reads and writes of them are a few
-//! operations on sets of bytes, and cells are written when something else needs them. Sums by
-//! instruction need to know who wrote a byte beside: [`Writers`].
+//! to itself. Where that is no row of communication, a segment's reads and writes of them are a few
+//! operations on sets of bytes, and cells are written when something else needs them. Where more is
+//! asked than sums of functions, who wrote a byte is known beside: [`Writers`].
 
 use super::access::Extent;
-use super::shadow::{Cell, RECENT_WRITE, Registers, WORD, Words};
+use super::shadow::{AccessId, Cell, RECENT_WRITE, Registers, WORD, Words, access_id};
 use crate::event::RegSpan;
 use crate::id::{ActorId, CallId};
 
@@ -117,32 +117,51 @@ pub struct Recent {
     begins: Halves,
 }
 
-/// The instructions that wrote the recent bytes, where sums are by instruction.
+/// The instructions that wrote the recent bytes, and their accesses, where that is asked.
 #[derive(Clone, Debug)]
-pub struct Writers(Box<[ActorId; Bytes::BITS as usize]>);
+pub struct Writers {
+    actors: [ActorId; Bytes::BITS as usize],
+    writes: [AccessId; Bytes::BITS as usize],
+}
 
 impl Default for Writers {
     fn default() -> Writers {
-        Writers(Box::new([ActorId::FIRST; Bytes::BITS as usize]))
+        Writers {
+            actors: [ActorId::FIRST; Bytes::BITS as usize],
+            writes: [0; Bytes::BITS as usize],
+        }
     }
 }
 
 impl Writers {
     /// Who wrote a recent byte.
     #[inline]
-    pub fn get(&self, byte: usize) -> ActorId {
-        self.0[byte % Bytes::BITS as usize]
+    pub fn actor(&self, byte: usize) -> ActorId {
+        self.actors[byte % Bytes::BITS as usize]
     }
 
+    /// The access that wrote it.
     #[inline]
-    pub fn set(&mut self, write: &RegisterWrite) {
+    fn write(&self, byte: usize) -> AccessId {
+        self.writes[byte % Bytes::BITS as usize]
+    }
+
+    /// A write of a run whose first step is `seq`.
+    #[inline]
+    pub fn set(&mut self, write: &RegisterWrite, seq: u64) {
         let (first, size) = (usize::from(write.span.offset), usize::from(write.span.size));
-        let bytes = self.0.get_mut(first..first + size).unwrap_or_default();
-        // Mostly a whole general register: two stores.
-        match <&mut [ActorId; 8]>::try_from(&mut *bytes) {
-            Ok(whole) => *whole = [write.actor; 8],
-            Err(_) => bytes.fill(write.actor),
+        let actors = self.actors.get_mut(first..first + size).unwrap_or_default();
+        let writes = self.writes.get_mut(first..first + size).unwrap_or_default();
+        let id = access_id(seq + u64::from(write.step), write.ordinal);
+        // Mostly a whole general register: a few stores.
+        if let (Ok(actors), Ok(writes)) =
+            (<&mut [_; 8]>::try_from(&mut *actors), <&mut [_; 8]>::try_from(&mut *writes))
+        {
+            (*actors, *writes) = ([write.actor; 8], [id; 8]);
+            return;
         }
+        actors.fill(write.actor);
+        writes.fill(id);
     }
 }
 
@@ -351,31 +370,32 @@ impl Recent {
         (call, actor): (CallId, ActorId),
         versions: &mut u64,
     ) {
-        self.settle_as(registers, (call, |_| actor), versions);
+        self.settle_as(registers, call, |_, begins| {
+            *versions += u64::from(begins);
+            (RECENT_WRITE | *versions, actor)
+        });
     }
 
-    /// The same where sums are by instruction.
+    /// The same where it is known which accesses wrote it.
     #[inline(never)]
-    pub fn settle_by(
-        &mut self,
-        registers: &mut Registers,
-        (call, writers): (CallId, &Writers),
-        versions: &mut u64,
-    ) {
-        self.settle_as(registers, (call, |byte| writers.get(byte)), versions);
+    pub fn settle_by(&mut self, registers: &mut Registers, call: CallId, writers: &Writers) {
+        self.settle_as(registers, call, |byte, _| (writers.write(byte), writers.actor(byte)));
     }
 
+    /// `writer` tells the write of a byte, and who made it; in order, with whether a version begins
+    /// there.
     #[inline(always)]
     fn settle_as(
         &mut self,
         registers: &mut Registers,
-        (call, actor): (CallId, impl Fn(usize) -> ActorId),
-        versions: &mut u64,
+        call: CallId,
+        mut writer: impl FnMut(usize, bool) -> (AccessId, ActorId),
     ) {
         let Recent { written, read, begins } = std::mem::take(self);
-        let cell = |at: usize, is_read: bool, versions: &u64| {
+        let mut cell = |at: usize, is_read: bool, begins: bool| {
             let reader = if is_read { call.get() } else { 0 };
-            Cell { reader, ..Cell::written(RECENT_WRITE | *versions, call, actor(at)) }
+            let (write, actor) = writer(at, begins);
+            Cell { reader, ..Cell::written(write, call, actor) }
         };
         for half in 0..2 {
             let (mut left, read, begins) = (written[half], read[half], begins[half]);
@@ -388,10 +408,8 @@ impl Recent {
                 left &= !(0xff << at);
                 let offset = 64 * half + at as usize;
                 if all == u8::MAX && begins & !0x11 == 0 && read == (read & 0x11) * 0x0f {
-                    *versions += u64::from(begins & 1);
-                    let low = cell(offset, read & 1 != 0, versions);
-                    *versions += u64::from(begins >> 4);
-                    let high = cell(offset + WORD as usize, read & 0x10 != 0, versions);
+                    let low = cell(offset, read & 1 != 0, begins & 1 != 0);
+                    let high = cell(offset + WORD as usize, read & 0x10 != 0, begins >> 4 != 0);
                     registers.write_words(offset, [low, high]);
                     continue;
                 }
@@ -403,10 +421,9 @@ impl Recent {
                     let same_read = if is_read { !(read >> start) } else { read >> start };
                     let ends = !(bytes >> start) | (begins >> start) & !1 | same_read;
                     let len = ends.trailing_zeros().min(u8::BITS - start);
-                    *versions += u64::from(begins >> start & 1);
                     let at = offset + start as usize;
                     let span = RegSpan { offset: at as u16, size: len as u16 };
-                    registers.write(span, cell(at, is_read, versions));
+                    registers.write(span, cell(at, is_read, begins >> start & 1 != 0));
                     bytes &= !((u8::MAX >> (u8::BITS - len)) << start);
                 }
             }

@@ -12,7 +12,7 @@ use super::shadow::{AccessId, Cell, Registers, access};
 use super::sums::EdgeHint;
 use super::{Communication, Output, SavedRegister};
 use crate::event::RegSpan;
-use crate::id::{CallId, Seq};
+use crate::id::{AccessRef, CallId, Seq};
 
 /// Bytes of the stack below an instance's frame top that count as its frame.
 const FRAME_REACH: u64 = 8 << 20;
@@ -170,15 +170,15 @@ impl<O: Output> Data<O> {
         let Some(depth) = owner.calls.find(self.saves.call(index)) else { return };
         if met == Met::Read {
             self.saves.list[index as usize].exposed = Seq::new(seq);
-            self.expose(owner, depth, index);
+            self.expose(owner, depth, index, seq);
         }
         self.drop_save(owner, depth, index);
     }
 
-    /// Something other than a restore has read what a save stored: now its read of the register
-    /// counts.
+    /// Something other than a restore has read what a save stored, the step `seq`: now the save's read
+    /// of the register counts.
     #[cold]
-    fn expose(&mut self, owner: &mut Thread, depth: usize, index: u32) {
+    fn expose(&mut self, owner: &mut Thread, depth: usize, index: u32, seq: u64) {
         let store = self.saves.list[index as usize].store;
         let pieces = std::mem::take(&mut self.saves.list[index as usize].pieces);
         let mut fed_by: Vec<AccessId> = Vec::new();
@@ -198,7 +198,8 @@ impl<O: Output> Data<O> {
         let asked = |cell: &Cell| all || cell.writer(StackSide::Below) != own;
         if self.options.gives_communications() && store.kept {
             let rows = rows.into_iter().filter(|(cell, _)| asked(cell));
-            rows.for_each(|(_, row)| self.output.communication(row));
+            let known = Seq::new(seq).map(|seq| AccessRef { seq, ordinal: u16::MAX });
+            self.scratch.rows.extend(rows.map(|(_, row)| (known.unwrap_or(row.read), row)));
         }
         self.note_exposed(owner, depth, &pieces);
         self.saves.list[index as usize].pieces = pieces;

@@ -124,8 +124,12 @@ pub enum Cut {
 /// In which order a segment's operations are gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As the steps make them: rows come in order of their reads.
+    /// As the steps make them: all of them give rows, which come in order of their reads.
     AsMade,
+    /// to be kept of them. No sum depends on it: what is read here the segment has not written, and
+    /// only its last writes are left to it.
+    /// to be kept of them. No sum depends on it: what is read here the segment has not written, and
+    /// only its last writes are left to it. Rows are put in order behind each segment.
     /// Register reads, memory, register writes, each in lists of their own as far as nothing more is
     /// to be kept of them. No sum depends on it: what is read here the segment has not written, and
     /// only its last writes are left to it.
