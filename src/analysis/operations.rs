@@ -103,7 +103,7 @@ impl<O: Output> Machine<O> {
         self.write_registers(t, segment, call, run.seq);
     }
 
-    /// Loads and stores of which only sums are asked, and flows between instances where `FLOWS`.
+    /// Loads and stores, most of which are quick; `FLOWS`: those between instances are asked for, too.
     #[inline]
     fn memory<const FLOWS: bool>(
         &mut self,
