@@ -1,20 +1,15 @@
 -- Dataflow between the nodes of TEMP TABLE near; what is beside them is node 0.
--- reads: dataflow_row, place, function_edge
--- needs: TEMP TABLE near (node, distance), merged (call_id, into_call_id)
+-- reads: place, function_edge
+-- needs: TEMP TABLE near (node, distance), near_read, near_written (as near_read.sql and near_written.sql give)
 -- writer, reader, via, bytes, unique_bytes (NULL where something was merged), addresses (NULL: not kept by instance), transfers
-WITH part AS MATERIALIZED (
-    SELECT CAST(node AS INTEGER) AS call_id, node, 0 AS gone FROM near WHERE node > 0
-    UNION ALL SELECT m.call_id, n.node, 1 FROM merged m JOIN near n ON n.node = m.into_call_id),
--- Few rows have to do with a call of near; the rest is known in sums.
-touched AS (
-    SELECT w.node AS writer, r.node AS reader, CASE WHEN r.node IS NOT NULL AND d.writer_call_id IS NULL THEN 1 ELSE 0 END AS nobody,
-           d.writer_function_id, d.place_id, d.bytes, d.unique_bytes, d.transfers, coalesce(r.gone, 0) + coalesce(w.gone, 0) AS gone
-    FROM dataflow_row d LEFT JOIN part r ON r.call_id = d.reader_call_id LEFT JOIN part w ON w.call_id = d.writer_call_id
-    WHERE r.node IS NOT NULL OR w.node IS NOT NULL),
-summed AS (
-    SELECT writer, reader, CASE WHEN nobody = 1 THEN writer_function_id END AS function_id, nobody, place_id, sum(bytes) AS bytes,
-           sum(transfers) AS transfers, sum(unique_bytes) AS unique_bytes, count(*) - count(unique_bytes) + sum(gone) AS unknown
-    FROM touched GROUP BY 1, 2, 3, nobody, place_id),
+WITH summed AS (
+    SELECT writer, reader, function_id, nobody, place_id, bytes, transfers, unique_bytes, unknown + merged AS unknown FROM near_read
+    UNION ALL
+    -- What instances beside near read of it: all readers less those of near.
+    SELECT writer, NULL, NULL, 0, place_id, sum(bytes), sum(transfers), sum(unique_bytes), sum(unknown)
+    FROM (SELECT * FROM near_written
+          UNION ALL SELECT writer, place_id, -flows, -bytes, -transfers, -unique_bytes, -unknown FROM near_read WHERE writer IS NOT NULL) part
+    GROUP BY writer, place_id HAVING sum(flows) > 0),
 touching AS MATERIALIZED (
     SELECT CAST(coalesce(CASE WHEN s.nobody = 1 THEN n.node ELSE s.writer END, 0) AS BIGINT) AS writer,
            CAST(coalesce(s.reader, 0) AS BIGINT) AS reader, p.via, CAST(sum(s.bytes) AS BIGINT) AS bytes,

@@ -122,6 +122,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
     }
 
+    /// What is left of a pass that has ended: all that was for runs only is gone.
+    pub fn into_code(self) -> (C, Vec<Insn>, Vec<BlockDef>) {
+        (self.code, self.insns, self.defs)
+    }
+
     pub fn output(&mut self) -> &mut O {
         &mut self.machine.data.output
     }

@@ -29,8 +29,10 @@ pub struct FoldedCall {
 #[derive(Clone, Copy, Debug, Default)]
 struct Kind {
     is_stub: bool,
-    /// It writes something that is data: others may read of it when it has ended.
-    writes: bool,
+    /// Steps that an instance has at least when it has written something that is data, which others
+    /// may read when it has ended; None: it never does. A stub that is bound when it is first called
+    /// writes then, and not in its millions of other instances, which are shorter.
+    writes_from: Option<u64>,
     /// An instance of it was merged.
     is_merged: bool,
 }
@@ -40,8 +42,8 @@ struct Kind {
 pub struct Stubs {
     /// By function.
     kinds: Vec<Kind>,
-    /// What instances of stubs are merged into: of those that are alive, and of those that have
-    /// written something.
+    /// What instances of stubs are merged into: of those that are alive, and of those that may
+    /// have written something.
     into: FxHashMap<CallId, (CallId, FunctionId)>,
     flows: FxHashMap<(Packed, Packed, PlaceCode), PairSums>,
     calls: FxHashMap<CallKey, (u64, u64)>,
@@ -61,8 +63,12 @@ impl Stubs {
     /// A block may run.
     pub fn look(&mut self, block: &Prepared) {
         for segment in block.all_segments() {
-            if let Some(kind) = self.kinds.get_mut(segment.function.index()) {
-                kind.writes |= kind.is_stub && writes(segment);
+            if let Some(kind) = self.kinds.get_mut(segment.function.index())
+                && kind.is_stub
+                && writes(segment)
+            {
+                let least = kind.writes_from.unwrap_or(u64::MAX);
+                kind.writes_from = Some(least.min(segment.steps.into()));
             }
         }
     }
@@ -127,9 +133,9 @@ impl Stubs {
         }
         self.kinds[function.index()].is_merged = true;
         self.merged_calls += 1;
-        let known = match self.kinds[function.index()].writes {
-            true => self.into.get(&id).copied(),
-            false => self.into.remove(&id),
+        let known = match self.kinds[function.index()].writes_from {
+            Some(least) if steps_self >= least => self.into.get(&id).copied(),
+            _ => self.into.remove(&id),
         };
         let (into, into_function) = known.unwrap_or((id, function));
         if into == id {
@@ -166,4 +172,45 @@ fn writes(segment: &Segment) -> bool {
     !segment.writes.is_empty()
         || !segment.statics.is_empty()
         || segment.operations.iter().any(|op| is_write(op.kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::stack::{CallKind, Ending, Point};
+    use crate::id::ThreadId;
+
+    /// A stub writes where it is bound, by three steps, and is one step in every other instance.
+    #[test]
+    fn of_instances_too_short_to_have_written_nothing_is_kept() {
+        let (main, stub) = (FunctionId::at(0), FunctionId::at(1));
+        let mut stubs = Stubs::default();
+        stubs.add(stub, true);
+        stubs.kinds[stub.index()].writes_from = Some(2);
+        let point = Point { seq: None, time: None };
+        let caller = CallId::at(0);
+        for (i, steps_self) in [3, 1, 1, 1].into_iter().enumerate() {
+            let call = CallId::at(1 + i);
+            stubs.begin((call, stub), Some((caller, main)));
+            let ended = Call {
+                call,
+                function: stub,
+                instance: 1,
+                parent: Some(caller),
+                tail_of: None,
+                thread: ThreadId::at(0),
+                depth: 1,
+                kind: CallKind::Call,
+                ending: Ending::Return,
+                begin: point,
+                end: point,
+                site: None,
+                steps_self,
+                steps_total: steps_self,
+            };
+            let folded = stubs.end(&ended, Some(main)).unwrap();
+            assert_eq!((folded.into, folded.into_function), (caller, main));
+        }
+        assert_eq!(stubs.into.keys().collect::<Vec<_>>(), [&CallId::at(1)]);
+    }
 }

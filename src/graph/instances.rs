@@ -7,7 +7,7 @@ use super::model::NodeId;
 use super::rows::{LevelRows, Numbers, Queries, report};
 use super::selection::{Focus, Selection, Show, Stubs};
 use crate::query::each;
-use crate::store::TOP_CALLS;
+use crate::store::{NEAR_FLOWS, TOP_CALLS};
 use duckdb::Connection;
 
 /// Of all instances.
@@ -36,6 +36,7 @@ pub fn read(connection: &Connection, selection: &Selection) -> Result<LevelRows,
     let (calls, queries) = if kept {
         ("FROM top_call WHERE call_id IN (SELECT node FROM near)", KEPT)
     } else {
+        connection.execute_batch(NEAR_FLOWS)?;
         (report!("instance_self"), ALL)
     };
     connection.execute_batch(&format!("CREATE OR REPLACE TEMP TABLE near_call AS {calls}"))?;

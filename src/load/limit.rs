@@ -43,6 +43,15 @@ impl Limit {
     }
 }
 
+/// Gives memory that was freed in pieces back to the system, where the allocator would keep it.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: malloc_trim touches free memory only.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Bytes that this process can take: of the machine what is free or can be freed, of its control
 /// groups and of its own limits what is left.
 fn available() -> u64 {

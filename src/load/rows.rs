@@ -14,14 +14,35 @@ use crate::store::writer::FLOW_PART;
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 
+/// Pushes a row and sends the batch that it filled.
+macro_rules! push {
+    ($self:ident.$stream:ident, $row:expr) => {
+        if let Some(batch) = $self.$stream.push($row) {
+            ($self.send)(batch);
+        }
+    };
+}
+
+/// A power of two.
+const RECENT_KINDS: usize = 1024;
+
 /// A row of `communication_kind`.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Kind {
     /// Ordinals; None: no step wrote the bytes.
     read: u16,
     write: Option<u16>,
     is_register: bool,
     bytes: u32,
+}
+
+impl Kind {
+    /// Where it stands among the recent ones.
+    fn slot(&self) -> usize {
+        let write = self.write.map_or(0, |w| usize::from(w) + 1);
+        let place = usize::from(self.read) + 5 * write + 31 * self.bytes as usize;
+        (2 * place + usize::from(self.is_register)) % RECENT_KINDS
+    }
 }
 
 /// Takes what the pass finds and gives full batches of rows to `send`.
@@ -32,6 +53,8 @@ pub struct PassRows<F> {
     communications: Stream<CommunicationRows>,
     kinds: Stream<CommunicationKinds>,
     kind_ids: FxHashMap<Kind, u32>,
+    /// Of kinds met last, by a hash: most communications are of a few.
+    recent_kinds: Box<[(Kind, u32); RECENT_KINDS]>,
     calls: Stream<FunctionCalls>,
     intervals: Stream<ControlFlows>,
     saves: Stream<SavedRegisters>,
@@ -49,6 +72,7 @@ impl<F: FnMut(Batch)> PassRows<F> {
             communications: Stream::default(),
             kinds: Stream::default(),
             kind_ids: FxHashMap::default(),
+            recent_kinds: Box::new([(Kind::default(), 0); RECENT_KINDS]),
             calls: Stream::default(),
             intervals: Stream::default(),
             saves: Stream::default(),
@@ -56,6 +80,26 @@ impl<F: FnMut(Batch)> PassRows<F> {
             parts: Stream::named(FLOW_PART),
             folded: Stream::default(),
         }
+    }
+
+    /// The number of a kind, which gets a row when it is new.
+    fn kind_id(&mut self, kind: Kind, slot: usize) -> u32 {
+        let next = self.kind_ids.len() as u32 + 1;
+        let kind_id = *self.kind_ids.entry(kind).or_insert(next);
+        self.recent_kinds[slot] = (kind, kind_id);
+        if kind_id == next {
+            push!(
+                self.kinds,
+                CommunicationKind {
+                    kind_id,
+                    read_ordinal: kind.read,
+                    write_ordinal: kind.write,
+                    is_register: kind.is_register,
+                    bytes: kind.bytes,
+                }
+            );
+        }
+        kind_id
     }
 
     /// Hands out what is left.
@@ -72,15 +116,6 @@ impl<F: FnMut(Batch)> PassRows<F> {
         ];
         rest.into_iter().flatten().for_each(&mut self.send);
     }
-}
-
-/// Pushes a row and sends the batch that it filled.
-macro_rules! push {
-    ($self:ident.$stream:ident, $row:expr) => {
-        if let Some(batch) = $self.$stream.push($row) {
-            ($self.send)(batch);
-        }
-    };
 }
 
 impl<F: FnMut(Batch)> Output for PassRows<F> {
@@ -100,20 +135,11 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
             is_register: row.is_register,
             bytes: row.bytes,
         };
-        let next = self.kind_ids.len() as u32 + 1;
-        let kind_id = *self.kind_ids.entry(kind).or_insert(next);
-        if kind_id == next {
-            push!(
-                self.kinds,
-                CommunicationKind {
-                    kind_id,
-                    read_ordinal: row.read.ordinal,
-                    write_ordinal: write.map(|w| w.ordinal),
-                    is_register: row.is_register,
-                    bytes: row.bytes,
-                }
-            );
-        }
+        let slot = kind.slot();
+        let kind_id = match self.recent_kinds[slot] {
+            (known, kind_id) if known == kind && kind_id > 0 => kind_id,
+            _ => self.kind_id(kind, slot),
+        };
         push!(
             self.communications,
             CommunicationRow {

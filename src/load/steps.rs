@@ -7,6 +7,7 @@ use super::events::EventRows;
 use super::finish::End;
 use super::front::{Front, Target};
 use super::intake::{Intake, Progress, Records};
+use super::limit;
 use super::pass::Send;
 use super::placing;
 use super::reader::{Reader, Reading};
@@ -96,7 +97,8 @@ pub fn build(
         let interleaved = suspicions::interleaved(&pass.interleaving);
         interleaved.into_iter().for_each(|d| intake.diagnostics.add(d));
     }
-    let Pass { code, insns, defs, machine, .. } = pass;
+    // With it all senders go, so that the writer ends.
+    let (code, insns, defs) = pass.into_code();
     code.through.check()?;
     code.kept.check()?;
     let space = space.borrow();
@@ -104,9 +106,8 @@ pub fn build(
         fits(&code, &space, insns.iter().map(|i| i.def.address))?;
         front.fits.check(&space)?;
     }
-    // All senders go, so that the writer ends.
-    drop(machine);
     let connection = writer.join()?;
+    limit::give_back();
     let with_threads = intake.carries.iter().any(|c| c.threads);
     let end = End {
         connection: &connection,

@@ -12,6 +12,20 @@ pub mod writer;
 /// Version of the tables; a database with another one is refused.
 pub const SCHEMA_VERSION: u32 = 8;
 
+/// Makes what `queries/report/instance_data.sql` reads of call instances, for those of TEMP TABLE
+/// `near`: in statements of their own, because joins that run at once share the memory.
+pub const NEAR_FLOWS: &str = concat!(
+    "CREATE OR REPLACE TEMP TABLE near_part AS ",
+    include_str!("../../queries/report/near_part.sql"),
+    "CREATE OR REPLACE TEMP TABLE near_flow AS ",
+    include_str!("../../queries/report/near_flow.sql"),
+    "CREATE OR REPLACE TEMP TABLE near_read AS ",
+    include_str!("../../queries/report/near_read.sql"),
+    "DROP TABLE near_flow;",
+    "CREATE OR REPLACE TEMP TABLE near_written AS ",
+    include_str!("../../queries/report/near_written.sql"),
+);
+
 /// Rows of `top_call`: as many call instances as a picture can show.
 pub const TOP_CALLS: usize = 256;
 

@@ -5,12 +5,12 @@ use super::StoreError;
 use crate::analysis::{CallKind, Ending};
 use crate::id;
 use duckdb::arrow::array::{
-    ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryBuilder, BooleanArray, ListBuilder,
-    PrimitiveArray, StringBuilder, UInt64Builder,
+    ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryBuilder, BooleanArray, ListArray,
+    PrimitiveArray, StringBuilder, UInt64Array, new_null_array,
 };
-use duckdb::arrow::buffer::{BooleanBuffer, NullBuffer};
+use duckdb::arrow::buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use duckdb::arrow::datatypes::{
-    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DataType, Field, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use std::fmt;
 use std::mem::{replace, take};
@@ -60,6 +60,17 @@ impl<T: Default> Fixed<T> {
         }
         self.values.push(T::default());
         self.valid.push(false);
+    }
+
+    #[inline]
+    fn extend(&mut self, values: &[T])
+    where
+        T: Copy,
+    {
+        self.values.extend_from_slice(values);
+        if !self.valid.is_empty() {
+            self.valid.resize(self.values.len(), true);
+        }
     }
 
     /// Values and which are valid. There is room for as many again.
@@ -121,6 +132,34 @@ impl Cells for Fixed<bool> {
     }
 }
 
+/// Cells of a list of numbers.
+#[derive(Debug, Default)]
+pub struct Lists {
+    lengths: Fixed<usize>,
+    /// Of all lists.
+    numbers: Fixed<u64>,
+}
+
+impl Cells for Lists {
+    #[inline]
+    fn rows(&self) -> usize {
+        self.lengths.values.len()
+    }
+
+    #[inline]
+    fn push_null(&mut self) {
+        self.lengths.push_null();
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let (lengths, valid) = self.lengths.take();
+        let (numbers, known) = self.numbers.take();
+        let numbers = Arc::new(UInt64Array::new(numbers.into(), known));
+        let item = Arc::new(Field::new_list_field(DataType::UInt64, true));
+        Arc::new(ListArray::new(item, OffsetBuffer::from_lengths(lengths), numbers, valid))
+    }
+}
+
 macro_rules! built {
     ($($builder:ty),+) => {$(
         impl Cells for $builder {
@@ -139,7 +178,7 @@ macro_rules! built {
     )+};
 }
 
-built!(StringBuilder, BinaryBuilder, ListBuilder<UInt64Builder>);
+built!(StringBuilder, BinaryBuilder);
 
 /// The column types that rows are made of, written as in SQL.
 #[allow(clippy::upper_case_acronyms, non_camel_case_types)]
@@ -167,7 +206,7 @@ pub mod sql {
         UBIGINT "UBIGINT" Numbers<UInt64Type>;
         VARCHAR "VARCHAR" StringBuilder;
         BLOB "BLOB" BinaryBuilder;
-        UBIGINTS "UBIGINT[]" ListBuilder<UInt64Builder>;
+        UBIGINTS "UBIGINT[]" Lists;
     }
 }
 
@@ -175,19 +214,44 @@ pub mod sql {
 #[derive(Debug)]
 pub struct Buffer<S: SqlType> {
     cells: S::Cells,
+    /// NULLs before the first value, which are not in `cells` yet: many columns have no value.
+    nulls: usize,
     /// A number that the column's type does not hold was given: no row of it may be kept.
     out_of_range: bool,
 }
 
 impl<S: SqlType> Default for Buffer<S> {
     fn default() -> Self {
-        Buffer { cells: S::Cells::default(), out_of_range: false }
+        Buffer { cells: S::Cells::default(), nulls: 0, out_of_range: false }
     }
 }
 
 impl<S: SqlType> Buffer<S> {
     pub(super) fn rows(&self) -> usize {
-        self.cells.rows()
+        self.nulls + self.cells.rows()
+    }
+
+    #[inline(always)]
+    fn push_null(&mut self) {
+        if self.cells.rows() == 0 {
+            self.nulls += 1;
+        } else {
+            self.cells.push_null();
+        }
+    }
+
+    /// For a value.
+    #[inline(always)]
+    fn cells(&mut self) -> &mut S::Cells {
+        if self.nulls > 0 {
+            self.begin();
+        }
+        &mut self.cells
+    }
+
+    #[cold]
+    fn begin(&mut self) {
+        (0..take(&mut self.nulls)).for_each(|_| self.cells.push_null());
     }
 
     /// What was filled; nothing is left.
@@ -199,7 +263,11 @@ impl<S: SqlType> Buffer<S> {
         if self.out_of_range {
             return Err(StoreError::Range { table, column, type_name: S::NAME });
         }
-        Ok(self.cells.finish())
+        let values = self.cells.finish();
+        Ok(match take(&mut self.nulls) {
+            0 => values,
+            nulls => new_null_array(values.data_type(), nulls),
+        })
     }
 }
 
@@ -212,11 +280,11 @@ pub trait Cell<S: SqlType> {
 
 impl<S: SqlType, T: Cell<S>> Cell<S> for Option<T> {
     const NULLABLE: bool = true;
-    #[inline]
+    #[inline(always)]
     fn append(self, to: &mut Buffer<S>) {
         match self {
             Some(value) => value.append(to),
-            None => to.cells.push_null(),
+            None => to.push_null(),
         }
     }
 }
@@ -224,9 +292,9 @@ impl<S: SqlType, T: Cell<S>> Cell<S> for Option<T> {
 macro_rules! exact {
     ($($from:ty => $sql:ident),+ $(,)?) => {$(
         impl Cell<sql::$sql> for $from {
-            #[inline]
+            #[inline(always)]
             fn append(self, to: &mut Buffer<sql::$sql>) {
-                to.cells.push(self.into());
+                to.cells().push(self.into());
             }
         }
     )+};
@@ -235,12 +303,12 @@ macro_rules! exact {
 macro_rules! checked {
     ($($from:ty => $sql:ident),+ $(,)?) => {$(
         impl Cell<sql::$sql> for $from {
-            #[inline]
+            #[inline(always)]
             fn append(self, to: &mut Buffer<sql::$sql>) {
                 match self.try_into() {
-                    Ok(value) => to.cells.push(value),
+                    Ok(value) => to.cells().push(value),
                     Err(_) => {
-                        to.cells.push_null();
+                        to.push_null();
                         to.out_of_range = true;
                     }
                 }
@@ -261,9 +329,9 @@ checked! {
 macro_rules! ids {
     ($($id:ident),+ $(,)?) => {$(
         impl Cell<sql::INTEGER> for id::$id {
-            #[inline]
+            #[inline(always)]
             fn append(self, to: &mut Buffer<sql::INTEGER>) {
-                to.cells.push(self.column());
+                to.cells().push(self.column());
             }
         }
     )+};
@@ -274,60 +342,67 @@ ids! {
 }
 
 impl Cell<sql::BIGINT> for id::Seq {
-    #[inline]
+    #[inline(always)]
     fn append(self, to: &mut Buffer<sql::BIGINT>) {
         Cell::<sql::BIGINT>::append(self.get(), to);
     }
 }
 
 impl Cell<sql::BOOLEAN> for bool {
-    #[inline]
+    #[inline(always)]
     fn append(self, to: &mut Buffer<sql::BOOLEAN>) {
-        to.cells.push(self);
+        to.cells().push(self);
     }
 }
 
 impl Cell<sql::VARCHAR> for &str {
-    #[inline]
+    #[inline(always)]
     fn append(self, to: &mut Buffer<sql::VARCHAR>) {
-        to.cells.append_value(self);
+        to.cells().append_value(self);
     }
 }
 
 impl Cell<sql::VARCHAR> for CallKind {
-    #[inline]
+    #[inline(always)]
     fn append(self, to: &mut Buffer<sql::VARCHAR>) {
-        to.cells.append_value(self.name());
+        to.cells().append_value(self.name());
     }
 }
 
 impl Cell<sql::VARCHAR> for Ending {
-    #[inline]
+    #[inline(always)]
     fn append(self, to: &mut Buffer<sql::VARCHAR>) {
-        to.cells.append_value(self.name());
+        to.cells().append_value(self.name());
     }
 }
 
 impl Cell<sql::BLOB> for &[u8] {
-    #[inline]
+    #[inline(always)]
     fn append(self, to: &mut Buffer<sql::BLOB>) {
-        to.cells.append_value(self);
+        to.cells().append_value(self);
     }
 }
 
 impl Cell<sql::UBIGINTS> for &[u64] {
-    #[inline]
+    #[inline(always)]
     fn append(self, to: &mut Buffer<sql::UBIGINTS>) {
-        to.cells.values().append_slice(self);
-        to.cells.append(true);
+        let cells = to.cells();
+        cells.lengths.push(self.len());
+        cells.numbers.extend(self);
     }
 }
 
 impl Cell<sql::UBIGINTS> for &[Option<u64>] {
-    #[inline]
+    #[inline(always)]
     fn append(self, to: &mut Buffer<sql::UBIGINTS>) {
-        self.iter().for_each(|v| to.cells.values().append_option(*v));
-        to.cells.append(true);
+        let cells = to.cells();
+        cells.lengths.push(self.len());
+        for number in self {
+            match number {
+                Some(number) => cells.numbers.push(*number),
+                None => cells.numbers.push_null(),
+            }
+        }
     }
 }
 
@@ -431,7 +506,7 @@ macro_rules! tables {
 
             impl $(<$life>)? $crate::store::row::Row for $row $(<$life>)? {
                 type Columns = $columns;
-                #[inline]
+                #[inline(always)]
                 fn append(self, columns: &mut $columns) {
                     $($crate::store::row::Cell::append(self.$field, &mut columns.$field);)+
                 }

@@ -315,7 +315,14 @@ fn report_queries_agree() {
             engine.execute_batch(&sql).expect(name);
             other.execute_batch(&sql).expect(name);
         }
-        for (table, name) in [("export_call", "export_calls"), ("near_call", "instance_self")] {
+        for (table, name) in [
+            ("export_call", "export_calls"),
+            ("near_call", "instance_self"),
+            ("near_part", "near_part"),
+            ("near_flow", "near_flow"),
+            ("near_read", "near_read"),
+            ("near_written", "near_written"),
+        ] {
             let calls = format!("CREATE TEMP TABLE {table} AS {}", queries[name]);
             engine.execute_batch(&calls).expect(name);
             other.execute_batch(&calls).expect(name);

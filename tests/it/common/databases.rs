@@ -89,8 +89,10 @@ pub fn top_agrees(connection: &duckdb::Connection, top: usize) {
         .execute_batch(&format!(
             "CREATE OR REPLACE TEMP TABLE largest AS {};
              CREATE OR REPLACE TEMP TABLE near AS SELECT call_id::BIGINT AS node, 0 AS distance FROM largest
-                 UNION ALL SELECT -function_id, 0 FROM function_symbol WHERE kind = 'pseudo';",
-            report!("instance_top")
+                 UNION ALL SELECT -function_id, 0 FROM function_symbol WHERE kind = 'pseudo';
+             {}",
+            report!("instance_top"),
+            addfg::store::NEAR_FLOWS,
         ))
         .unwrap();
     let kept =
