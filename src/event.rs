@@ -107,6 +107,15 @@ pub struct ImageMap {
     pub path: Option<Box<str>>,
 }
 
+impl ImageMap {
+    /// The file that is mapped, unless the name is that of what the kernel or a device puts there.
+    pub fn file(&self) -> Option<&str> {
+        let other = ["/dev/", "/SYSV"];
+        let path = self.path.as_deref().filter(|path| path.starts_with('/'))?;
+        (!other.iter().any(|start| path.starts_with(start))).then_some(path)
+    }
+}
+
 /// Memory that the program asked its allocator for; at address 0 it got none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {

@@ -8,7 +8,7 @@ use super::place::PlaceCode;
 use super::shadow::{AccessId, Cell, KERNEL_WRITE};
 use super::sums::Mark;
 use super::{Flow, Output};
-use crate::event::KernelAccess;
+use crate::event::{ImageMap, KernelAccess};
 use rustc_hash::FxHashMap;
 
 /// What one system call took of one writer.
@@ -37,7 +37,7 @@ impl<O: Output> Data<O> {
         }
     }
 
-    /// What stood in memory is gone: a file or new memory is mapped there, or nothing any more.
+    /// What stood in memory is not known any more.
     pub fn forget(&mut self, address: u64, bytes: u64) {
         let Some(last) = bytes.checked_sub(1).map(|n| address.saturating_add(n)) else { return };
         for page in self.memory.touched(address, last) {
@@ -48,17 +48,29 @@ impl<O: Output> Data<O> {
     }
 
     /// A file or new memory is mapped.
-    pub fn map(&mut self, address: u64, bytes: u64) {
+    pub fn map(&mut self, map: &ImageMap) {
+        self.map_memory(map.address, map.bytes, map.file().is_some());
+    }
+
+    fn map_memory(&mut self, address: u64, bytes: u64, file: bool) {
         self.forget(address, bytes);
         if let Some(more) = bytes.checked_sub(1) {
-            self.memory.map(address, address.saturating_add(more));
+            self.memory.map(address, address.saturating_add(more), file);
+        }
+    }
+
+    /// Nothing lies there any more.
+    pub fn unmap(&mut self, address: u64, bytes: u64) {
+        self.forget(address, bytes);
+        if let Some(more) = bytes.checked_sub(1) {
+            self.memory.unmap(address, address.saturating_add(more));
         }
     }
 
     /// Memory lies elsewhere from here on; who wrote its bytes has written them there.
     pub fn move_memory(&mut self, from: u64, to: u64, bytes: u64) {
         let Some(last) = bytes.checked_sub(1).map(|n| from.saturating_add(n)) else { return };
-        self.map(to, bytes);
+        self.map_memory(to, bytes, false);
         let mut versions = Vec::new();
         for page in self.memory.touched(from, last) {
             let base = self.memory.base(page);
@@ -77,7 +89,7 @@ impl<O: Output> Data<O> {
             self.saves.copy(cell.write, n);
             self.write_memory(page, (there, n), Cell { actor: cell.actor | Cell::SLOT, ..cell });
         }
-        self.forget(from, bytes);
+        self.unmap(from, bytes);
     }
 
     fn each_piece(&mut self, access: &KernelAccess, mut f: impl FnMut(&mut Self, Piece)) {

@@ -84,7 +84,7 @@ pub struct Region {
     pub is_stack: bool,
 }
 
-/// Bytes of memory that lie in one page.
+/// Bytes of memory that lie in one page and place.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     pub page: PageIndex,
@@ -157,32 +157,56 @@ impl Memory {
             let (first, last) = (section.first, section.last);
             let number = self.sections.len() as u32;
             self.sections.push(section);
-            let left = self.by_address.iter().flat_map(|&(from, to, number)| {
-                let below = (from < first).then(|| (from, to.min(first.wrapping_sub(1)), number));
-                let above = (to > last).then(|| (from.max(last.wrapping_add(1)), to, number));
-                below.into_iter().chain(above)
-            });
-            self.by_address = left.collect();
+            self.take(first, last, |_| true);
             self.by_address.push((first, last, number));
             self.by_address.sort_unstable();
-            for page in self.touched(first, last) {
-                let number = self.pages[page as usize].number;
-                let kind = self.kind(number);
-                self.pages[page as usize].set_kind(kind);
-            }
+            self.renew(first, last, |_| true);
         }
     }
 
-    /// Something is mapped: a region of its own.
-    pub fn map(&mut self, first: u64, last: u64) {
+    /// Something is mapped: a region of its own. Memory without a file is not that of a file which
+    /// was mapped there before; sections of images go on to be, as `.bss` does.
+    pub fn map(&mut self, first: u64, last: u64, file: bool) {
         self.begins.extend([first / PAGE, (last / PAGE).saturating_add(1)]);
-        for page in self.touched(first, last) {
-            let number = self.pages[page as usize].number;
-            self.index.remove(&number);
-            let kind = self.kind(number);
-            self.index.insert(number, page);
+        if !file {
+            self.take(first, last, |section| section.of_file);
+        }
+        self.renew(first, last, |_| true);
+    }
+
+    /// Nothing lies there any more: no section has these addresses.
+    pub fn unmap(&mut self, first: u64, last: u64) {
+        self.take(first, last, |_| true);
+        self.renew(first, last, |kind| matches!(kind, PageKind::Image { .. }));
+    }
+
+    /// Takes addresses from those of the sections that are meant.
+    fn take(&mut self, first: u64, last: u64, meant: impl Fn(&SectionRange) -> bool) {
+        let sections = &self.sections;
+        let left = self.by_address.iter().flat_map(|&(from, to, number)| {
+            if from > last || to < first || !meant(&sections[number as usize]) {
+                return [Some((from, to, number)), None];
+            }
+            let below = (from < first).then(|| (from, first - 1, number));
+            let above = (to > last).then(|| (last + 1, to, number));
+            [below, above]
+        });
+        self.by_address = left.flatten().collect();
+    }
+
+    /// Finds anew what touched pages are, of those that are meant.
+    fn renew(&mut self, first: u64, last: u64, meant: impl Fn(PageKind) -> bool) {
+        let mut pages = self.touched(first, last);
+        pages.retain(|&page| meant(self.pages[page as usize].kind));
+        // What they were is no region beside any of them.
+        for &page in &pages {
+            let page = &mut self.pages[page as usize];
+            page.set_kind(PageKind::Image { whole: None, region: None });
+            page.stack = false;
+        }
+        for page in pages {
+            let kind = self.kind(self.pages[page as usize].number);
             self.pages[page as usize].set_kind(kind);
-            self.pages[page as usize].stack = false;
         }
     }
 
@@ -213,12 +237,12 @@ impl Memory {
         page
     }
 
-    /// The pieces of `[address, address + size)`, one a page.
+    /// The pieces of `[address, address + size)`, each of one page and place.
     pub fn pieces(&mut self, address: u64, size: u64, mut f: impl FnMut(&mut Memory, Piece)) {
         let (mut address, mut left) = (address, size);
         while left > 0 {
-            let len = left.min(PAGE - address % PAGE);
             let page = self.page(address);
+            let (_, len) = self.reach(page, address, left);
             f(self, Piece { page, address, len });
             address = address.wrapping_add(len);
             left -= len;
@@ -439,15 +463,16 @@ impl Memory {
         }
     }
 
-    /// Where `address` in `page` lies, as a number.
+    /// Where `address` in `page` lies, and how many of `size` bytes from it on lie there and in the
+    /// page.
     #[inline]
-    pub fn place_code(&mut self, page: PageIndex, address: u64) -> PlaceCode {
-        let (known, epoch) = (&self.pages[page as usize].known, self.regions.epoch());
-        if known.has(epoch, (address % PAGE) as u32, 1) {
-            known.place
-        } else {
-            PlaceCode::of(self.place(page, address))
+    pub fn reach(&mut self, page: PageIndex, address: u64, size: u64) -> (PlaceCode, u64) {
+        let (offset, epoch) = ((address % PAGE) as u32, self.regions.epoch());
+        if !self.pages[page as usize].known.has(epoch, offset, 1) {
+            self.know(page, address);
         }
+        let known = &self.pages[page as usize].known;
+        (known.place, size.min(u64::from(known.to - offset)))
     }
 
     /// Where `address` in `page` lies.
@@ -466,5 +491,72 @@ impl Memory {
                 }
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(sections: &[(u64, u64, bool)]) -> Memory {
+        let range = |(number, &(first, last, of_file)): (u32, &(u64, u64, bool))| SectionRange {
+            first,
+            last,
+            name: number,
+            via: number,
+            of_file,
+        };
+        Memory::new((0..).zip(sections).map(range).collect(), PartialWrites::Leave)
+    }
+
+    fn place(memory: &mut Memory, address: u64) -> Place {
+        let page = memory.mark(&mut 0, (address, 1), false);
+        memory.place(page, address)
+    }
+
+    /// Two sections of a page, a gap between them, and the page's end.
+    #[test]
+    fn bytes_are_of_one_place_as_far_as_the_next_one() {
+        let mut memory = memory(&[(0x1010, 0x101f, false), (0x1024, 0x1fff, false)]);
+        let page = memory.page(0x1000);
+        let mut reach = |address| {
+            let (place, len) = memory.reach(page, address, 64);
+            (place.place(), len)
+        };
+        let Place::Region(_) = reach(0x1000).0 else { panic!() };
+        assert_eq!(reach(0x1000).1, 0x10);
+        assert_eq!(reach(0x1018), (Place::Section(0), 8));
+        assert_eq!(reach(0x1020).1, 4);
+        assert_eq!(reach(0x1024), (Place::Section(1), 64));
+        assert_eq!(reach(0x1ff8), (Place::Section(1), 8));
+    }
+
+    #[test]
+    fn an_unmapping_takes_the_sections_and_memory_takes_those_of_files() {
+        let mut memory = memory(&[(0x1000, 0x2fff, false), (0x3000, 0x4fff, true)]);
+        assert_eq!(place(&mut memory, 0x1800), Place::Section(0));
+        assert_eq!(place(&mut memory, 0x3800), Place::Section(1));
+        memory.map(0x2000, 0x3fff, false);
+        assert_eq!(place(&mut memory, 0x2800), Place::Section(0));
+        assert!(matches!(place(&mut memory, 0x3800), Place::Region(_)));
+        assert_eq!(place(&mut memory, 0x4800), Place::Section(1));
+        memory.unmap(0x1000, 0x1fff);
+        assert!(matches!(place(&mut memory, 0x1800), Place::Region(_)));
+        assert_eq!(place(&mut memory, 0x2800), Place::Section(0));
+    }
+
+    /// Several touched pages of a stack, whose place other memory takes.
+    #[test]
+    fn what_is_mapped_over_a_stack_is_none() {
+        let mut memory = memory(&[]);
+        memory.map(0x4000, 0x7fff, false);
+        for page in 4..8 {
+            memory.mark(&mut 0, (page << 12, 8), true);
+        }
+        let Place::Region(stack) = place(&mut memory, 0x5000) else { panic!() };
+        assert!(memory.regions.is_stack(stack));
+        memory.map(0x4000, 0x7fff, false);
+        let Place::Region(heap) = place(&mut memory, 0x5000) else { panic!() };
+        assert!(!memory.regions.is_stack(heap) && memory.regions.is_stack(stack));
     }
 }

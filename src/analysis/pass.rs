@@ -20,6 +20,7 @@ use crate::event::{
 };
 use crate::id::{Seq, ThreadId};
 use crate::isa::{Decoded, FlowKind};
+use std::collections::VecDeque;
 
 /// Steps of a trace among which its first stack pointer is looked for.
 const FIRST_SP_STEPS: u64 = 1 << 20;
@@ -58,6 +59,8 @@ pub struct Pass<C, O> {
     /// Of the next step.
     pub(super) seq: u64,
     pub(super) signals: u64,
+    /// Sections of mappings that are to be pushed, in their order.
+    to_place: VecDeque<Vec<SectionRange>>,
     pub interleaving: Interleaving,
 }
 
@@ -119,6 +122,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             seq: 1,
             signals: 0,
             interleaving: Interleaving::default(),
+            to_place: VecDeque::new(),
         }
     }
 
@@ -141,10 +145,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.machine.data.kept.runs()
     }
 
-    /// More sections, disjoint, with the numbers that follow: their addresses are theirs from now
-    /// on.
-    pub fn add_sections(&mut self, sections: Vec<SectionRange>) {
-        self.machine.data.memory.add_sections(sections);
+    /// Sections, disjoint, with the numbers that follow: what the first mapping is of that has not
+    /// been pushed and that was not told of. It is to be called for each.
+    pub fn place_when_mapped(&mut self, sections: Vec<SectionRange>) {
+        self.to_place.push_back(sections);
     }
 
     /// What is pushed from here on is of another process, whose first stack pointer is to be found.
@@ -447,11 +451,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
 impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
     fn process_start(&mut self) {
         self.machine.end();
-        self.machine.data.forget(0, u64::MAX);
+        self.machine.data.unmap(0, u64::MAX);
     }
 
     fn gap(&mut self) {
-        self.process_start();
+        self.machine.end();
+        self.machine.data.forget(0, u64::MAX);
         for thread in &mut self.machine.threads {
             let (bytes, options) = (self.processor.register_bytes, &self.machine.data.options);
             thread.registers = Registers::new(bytes, options.partial_writes());
@@ -467,12 +472,14 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
     }
 
     fn image_map(&mut self, map: &ImageMap) {
-        self.machine.data.map(map.address, map.bytes);
+        self.machine.data.map(map);
+        let sections = self.to_place.pop_front().unwrap_or_default();
+        self.machine.data.memory.add_sections(sections);
         self.settle(0);
     }
 
     fn image_unmap(&mut self, address: u64, bytes: u64) {
-        self.machine.data.forget(address, bytes);
+        self.machine.data.unmap(address, bytes);
         self.settle(0);
     }
 

@@ -54,6 +54,8 @@ pub struct SectionRange {
     pub name: u32,
     /// Index of the first section of the same `via`.
     pub via: u32,
+    /// All of a file that is mapped, and of no image.
+    pub of_file: bool,
 }
 
 /// Regions of adjacent touched pages, joined as they grow.

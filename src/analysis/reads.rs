@@ -46,6 +46,12 @@ struct Bytes {
 }
 
 impl Bytes {
+    #[inline]
+    fn memory((page, place): (PageIndex, PlaceCode), address: u64, len: u64) -> Bytes {
+        let (space, base) = (Space::Memory(page), address - address % PAGE);
+        Bytes { space, place, base, mark: Mark::memory(base), start: address - base, len }
+    }
+
     /// A pair of functions shares them.
     fn touch(&self, pair: PairIndex, sums: &mut Sums) {
         sums.touch(pair, self.place, self.mark, self.start, self.len);
@@ -227,29 +233,17 @@ impl<O: Output> Data<O> {
         read: Read,
         hints: &mut Hints,
     ) {
-        if address % PAGE + size > PAGE {
+        let (place, len) = self.memory.reach(page, address, size);
+        if len < size {
             self.read_across(thread, (address, size), read, hints);
             return;
         }
-        let bytes = self.bytes(page, address, size);
+        let bytes = Bytes::memory((page, place), address, size);
         self.read_whole(thread, &bytes, &read, hints);
     }
 
-    #[inline]
-    fn bytes(&mut self, page: PageIndex, address: u64, len: u64) -> Bytes {
-        let base = address - address % PAGE;
-        Bytes {
-            space: Space::Memory(page),
-            place: self.memory.place_code(page, address),
-            base,
-            mark: Mark::memory(base),
-            start: address % PAGE,
-            len,
-        }
-    }
-
-    /// A read that crosses a page: in pieces, one a page, which are one access; what one write fed
-    /// on both sides is one communication.
+    /// A read of several pages or places: in pieces, one of each, which are one access; what one
+    /// write fed on both sides is one communication.
     #[cold]
     fn read_across(
         &mut self,
@@ -262,9 +256,9 @@ impl<O: Output> Data<O> {
         self.scratch.crossing = true;
         let (mut at, mut left) = (address, size);
         while left > 0 {
-            let len = left.min(PAGE - at % PAGE);
             let page = self.memory.page(at);
-            let bytes = self.bytes(page, at, len);
+            let (place, len) = self.memory.reach(page, at, left);
+            let bytes = Bytes::memory((page, place), at, len);
             let extent = if at == address { Extent::First } else { Extent::More };
             let read = Read { extent, ..read };
             self.read_parts(thread, &bytes, &read, hints);

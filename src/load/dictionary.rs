@@ -259,6 +259,7 @@ pub fn ranges(rows: &[SectionRow], from: usize) -> Vec<SectionRange> {
             last: s.last,
             name: first(&|o| o.name == s.name && o.image == s.image && o.writable == s.writable),
             via: first(&|o| o.writable == s.writable),
+            of_file: s.image.is_none(),
         })
         .collect()
 }

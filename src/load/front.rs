@@ -181,7 +181,8 @@ impl Front {
                     if map.executable && map.path.is_some() {
                         self.define_before(*at, &mut batch, &mut target.pass);
                     }
-                    self.maps.map(map, &mut target.pass);
+                    let sections = self.maps.map(map, &mut target.pass);
+                    target.pass.place_when_mapped(sections);
                 }
                 Event::ImageUnmap { address, bytes } if self.maps.holds(*address, *bytes) => {
                     self.define_before(*at, &mut batch, &mut target.pass);

@@ -4,6 +4,7 @@ use super::code::Space;
 use super::dictionary::{self, SectionRow};
 use super::pass::BuildPass;
 use super::placing;
+use crate::analysis::place::SectionRange;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{ImageMap, Isa};
 use crate::image::{AddressSpace, Image, Loaded};
@@ -57,26 +58,27 @@ impl Maps {
         self.space.borrow_mut().unmap_all();
     }
 
-    /// A file is mapped before the next step of the pass.
-    pub fn map(&mut self, map: &ImageMap, pass: &mut BuildPass) {
-        let Some(path) = map.path.as_deref().filter(|path| is_file(path)) else { return };
+    /// A file is mapped: gives the sections that lie there from then on.
+    pub fn map(&mut self, map: &ImageMap, pass: &mut BuildPass) -> Vec<SectionRange> {
+        let Some(path) = map.file() else { return Vec::new() };
         let known = self.space.borrow().image_at(map.address);
         let same = |i: &usize| same_name(&self.space.borrow().images()[*i].image.path, path);
         if let Some(known) = known.filter(same) {
             self.belongs(known);
-            return;
+            return Vec::new();
         }
         if map.executable && !self.given_up.contains(path) {
             match self.image(map, path) {
-                Ok(loaded) => self.place(loaded, pass),
+                Ok(loaded) => return self.place(loaded, pass),
                 Err(problem) => {
                     self.problems.push(problem);
                     self.given_up.insert(path.into());
                 }
             }
         } else if !map.executable && map.bytes > 0 {
-            self.file(map, path, pass);
+            return self.file(map, path);
         }
+        Vec::new()
     }
 
     /// An image lies there, with nothing of it elsewhere.
@@ -130,7 +132,7 @@ impl Maps {
         Ok(image)
     }
 
-    fn place(&mut self, loaded: Loaded, pass: &mut BuildPass) {
+    fn place(&mut self, loaded: Loaded, pass: &mut BuildPass) -> Vec<SectionRange> {
         let place = |of: &Loaded| Arc::ptr_eq(&of.image, &loaded.image) && of.bias == loaded.bias;
         let known = self.space.borrow().images().iter().position(place);
         let first = known.unwrap_or(self.space.borrow().images().len());
@@ -146,11 +148,11 @@ impl Maps {
         pass.code.kept.look(&space, first);
         let from = self.sections.len();
         self.sections.extend(dictionary::image_sections(&space, first));
-        pass.add_sections(dictionary::ranges(&self.sections, from));
+        dictionary::ranges(&self.sections, from)
     }
 
     /// A file that is no image: its bytes are named by it.
-    fn file(&mut self, map: &ImageMap, path: &str, pass: &mut BuildPass) {
+    fn file(&mut self, map: &ImageMap, path: &str) -> Vec<SectionRange> {
         let from = self.sections.len();
         let last = map.address.saturating_add(map.bytes - 1);
         let file = path.rsplit('/').next().unwrap_or(path);
@@ -163,7 +165,7 @@ impl Maps {
             writable: true,
             executable: false,
         });
-        pass.add_sections(dictionary::ranges(&self.sections, from));
+        dictionary::ranges(&self.sections, from)
     }
 
     /// Images that were given and that the trace does not have.
@@ -197,11 +199,6 @@ pub fn unmapped(
     };
     let images = space.images().iter().enumerate();
     images.filter(move |(_, of)| whole(of)).map(|(image, _)| image)
-}
-
-/// Whether a mapping's name is that of a file, and not of what the kernel or a device puts there.
-fn is_file(path: &str) -> bool {
-    path.starts_with('/') && !path.starts_with("/dev/") && !path.starts_with("/SYSV")
 }
 
 /// Whether two paths end in the same file name: folders may be those of another machine.

@@ -53,17 +53,21 @@ pub(super) static CALLS: Walk = Walk {
 
 /// Saved registers.
 pub(super) static SAVES: Walk = Walk {
-    before: &[query!("middle/part_access")],
+    before: &[query!("middle/part_access"), query!("middle/memory_event")],
     window: &[
         query!("middle/part_run"),
         query!("middle/word_access"),
+        query!("middle/kernel_word"),
+        query!("middle/touched"),
+        query!("middle/cleared_word"),
         query!("middle/window_store"),
         query!("middle/byte_read"),
         query!("middle/save_window"),
         query!("middle/save"),
         query!("middle/save_left"),
+        query!("middle/moved_word"),
     ],
-    behind: &[query!("middle/restore")],
+    behind: &[query!("middle/restore"), query!("middle/touched_region")],
 };
 
 /// Communications and their sums.
@@ -73,11 +77,14 @@ pub(super) static DATA: Walk = Walk {
         query!("middle/part_run"),
         query!("middle/word_access"),
         query!("middle/ordinary_access"),
+        query!("middle/kernel_word"),
+        query!("middle/cleared_word"),
         query!("middle/byte_read"),
         query!("middle/located_read"),
         query!("middle/register_read"),
         query!("middle/communication"),
         query!("high/window_sums"),
+        query!("middle/moved_word"),
     ],
     behind: &[query!("high/fed_sums"), query!("high/compact"), query!("high/function_edge")],
 };

@@ -68,7 +68,7 @@ pub(super) fn of_windows() -> Vec<Table> {
             "dataflow",
             "SELECT writer_call_id, reader_call_id, writer_function_id, reader_function_id, via, bytes, unique_bytes, transfers
              FROM dataflow",
-            "SELECT * FROM flow_part",
+            "SELECT * FROM flow_part WHERE reader_call_id > 0",
         ),
         Table::new(
             "function_edge",

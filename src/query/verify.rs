@@ -56,11 +56,13 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
             "only a part of the steps is kept: build without --pairs-in and --range".into(),
         ));
     }
-    let kernel = "SELECT count(*) > 0 FROM system_call_access";
-    if connection.query_row(kernel, [], |r| r.get(0))? {
-        return Ok(Some(
-            "the trace has what system calls read and wrote, which the SQL does not know".into(),
-        ));
+    let processes = "SELECT count(*) > 1 FROM process";
+    if connection.query_row(processes, [], |r| r.get(0))? {
+        return Ok(Some("the trace has several processes, and the SQL one memory".into()));
+    }
+    let gap = "SELECT count(*) > 0 FROM mapping WHERE kind = 'gap'";
+    if connection.query_row(gap, [], |r| r.get(0))? {
+        return Ok(Some("the trace has gaps, which the SQL does not know".into()));
     }
     if has_events(connection)? {
         let chained = "SELECT count(*) FROM diagnostic WHERE code = 'xray-chained'";
@@ -126,13 +128,12 @@ impl Run<'_> {
         run_all(self.connection, walk.before)?;
         let (mut low, mut number) = (self.first, 0);
         while low < self.end {
-            // It ends where a run of a block begins, so that none is cut in two.
-            let sql = "SELECT coalesce(min(start_seq), ?) FROM block_run WHERE start_seq >= ?";
-            let high: i64 = self.connection.query_row(
-                sql,
-                [self.end, low.saturating_add(self.window)],
-                |r| r.get(0),
-            )?;
+            // It ends where a run of a block begins, so that none is cut in two, and where memory is
+            // moved.
+            let sql = "SELECT coalesce(min(start_seq), ?) FROM block_run
+                       WHERE start_seq >= ? OR start_seq > (SELECT min(seq) FROM mapping WHERE kind = 'move' AND seq >= ?)";
+            let least = low.saturating_add(self.window);
+            let high: i64 = self.connection.query_row(sql, [self.end, least, low], |r| r.get(0))?;
             self.connection.execute_batch(&format!(
                 "SET VARIABLE lo = {low}::BIGINT; SET VARIABLE hi = {high}::BIGINT"
             ))?;
@@ -169,6 +170,7 @@ pub fn verify(
     if end.saturating_sub(first) < SHORT {
         connection.execute_batch("SET threads = 1")?;
     }
+    connection.execute_batch(&format!("SET VARIABLE first = {first}::BIGINT"))?;
     let mut run = Run { connection, first, end, window: window.max(1), done: 0, take };
     run.walk(&CALLS, |_, _| Ok(()))?;
     run.walk(&SAVES, |_, _| Ok(()))?;

@@ -3,7 +3,7 @@
 use crate::common::{
     Scratch, command, have, ok, open, printed, repository, rows, said, shared, utf8,
 };
-use crate::{stream, views};
+use crate::{stream, verify, views};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -18,11 +18,16 @@ fn bytes(db: &Path, writer: &str, reader: &str) -> Vec<String> {
 
 /// A program compiled with shared libraries; None, said why, where it cannot be recorded here.
 fn program(scratch: &Scratch, name: &str) -> Option<PathBuf> {
+    program_with(scratch, name, &[])
+}
+
+fn program_with(scratch: &Scratch, name: &str, flags: &[&str]) -> Option<PathBuf> {
     if !have("valgrind") || !have("gcc") || !have("pkg-config") {
         return None;
     }
     let (source, to) = (repository(&format!("tests/programs/{name}.c")), scratch.path(name));
-    let made = Command::new("gcc").args(["-O1", "-g"]).arg(source).arg("-o").arg(&to).status();
+    let mut gcc = Command::new("gcc");
+    let made = gcc.args(["-O1", "-g"]).args(flags).arg(source).arg("-o").arg(&to).status();
     assert!(made.expect("gcc").success());
     Some(to)
 }
@@ -108,6 +113,42 @@ fn a_process_is_recorded_with_all_that_it_has() {
     assert!(steps.contains(" fill ") && sources.contains("<read: text> (400 B)"), "{sources}");
     let (_, sinks) = slice("process.c:27", &["--forward"]);
     assert!(sinks.contains("goes to <write: stdout>"), "{sinks}");
+}
+
+/// Files, memory and threads that come and go, with what system calls do: the SQL gives the same.
+#[test]
+fn what_is_recorded_is_verified() {
+    let scratch = Scratch::new("record-verified");
+    let text = scratch.write("text", "some words\n".repeat(400));
+    for (name, flags) in
+        [("process", &[][..]), ("remap", &[]), ("threads", &["-pthread"]), ("signal", &[])]
+    {
+        let Some(program) = program_with(&scratch, name, flags) else { return };
+        let db = scratch.path(&format!("{name}.duckdb"));
+        let output = record(&["-o", utf8(&db)], &[utf8(&program), utf8(&text)]);
+        assert!(db.exists(), "{name}: {}", said(&output));
+        verify::equal(name, &db);
+    }
+}
+
+/// A file's bytes are the file's until other memory takes their place.
+#[test]
+fn memory_in_the_place_of_a_file_is_its_own() {
+    let scratch = Scratch::new("record-remap");
+    let Some(program) = program(&scratch, "remap") else { return };
+    let text = scratch.write("text", "some words\n".repeat(400));
+    let db = scratch.path("r.duckdb");
+    let output = record(&["-o", utf8(&db), "--detail", "summary"], &[utf8(&program), utf8(&text)]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let sql = "SELECT reader, writer, via, bytes FROM function_dataflow
+               WHERE reader LIKE 'of_%' AND via IN ('heap', 'global', 'constant') ORDER BY ALL";
+    let expected = [
+        "of_cover,<input>,heap,4096",
+        "of_file,<mmap: text>,global,4096",
+        "of_memory,<input>,heap,4096",
+        "of_memory,fill,heap,4096",
+    ];
+    assert_eq!(rows(&db, sql), expected);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::common::{self, *};
 use std::path::Path;
 
 /// Every table that can be derived is as it was stored.
-fn equal(name: &str, db: &Path) {
+pub fn equal(name: &str, db: &Path) {
     let connection = open(db);
     assert_eq!(addfg::query::not_applicable(&connection).unwrap(), None, "{name}");
     let verdicts = addfg::query::verify(&connection, addfg::query::WINDOW, &mut |_| {}).unwrap();

@@ -17,7 +17,7 @@ SELECT any_value(writer_call_id), any_value(call_id), any_value(writer_code), an
 FROM alone_read GROUP BY read_id, write_id;
 CREATE OR REPLACE TEMP TABLE version_read AS
 WITH every AS (
-    SELECT 0 AS thread_id, word AS place, coalesce(write_id, 0) AS write_id, call_id, writer_call_id, writer_code, code_id, source_id, via,
+    SELECT 0 AS thread_id, word AS place, version AS write_id, call_id, writer_call_id, writer_code, code_id, source_id, via,
            ((1 << high) - (1 << low))::UBIGINT AS mask
     FROM located_read
     UNION ALL
@@ -30,8 +30,8 @@ WITH every AS (
     FROM alone_read),
 version AS (
     SELECT thread_id, place, write_id, call_id, via, any_value(writer_call_id) AS writer_call_id, any_value(writer_code) AS writer_code,
-           any_value(code_id) AS code_id, any_value(source_id) AS source_id, bit_or(mask) AS mask
-    FROM every GROUP BY thread_id, place, write_id, call_id, via)
+           any_value(code_id) AS code_id, source_id, bit_or(mask) AS mask
+    FROM every GROUP BY thread_id, place, write_id, call_id, via, source_id)
 SELECT v.thread_id, v.place, v.write_id, v.call_id, v.via, v.writer_call_id, v.writer_code, v.mask,
        coalesce(w.function_id, v.source_id) AS writer_function_id, r.function_id AS reader_function_id
 FROM version v JOIN access_code r ON r.code_id = v.code_id LEFT JOIN access_code w ON w.code_id = v.writer_code;
@@ -67,7 +67,8 @@ WITH every AS (
     SELECT r.writer_code, u.code_id, 'register', CASE WHEN r.writer_code IS NULL THEN getvariable('initial') END, r.runs * u.bytes, r.runs
     FROM (SELECT unit_id, writer_code, count(*) AS runs FROM register_read GROUP BY ALL) r JOIN (FROM unit_read WHERE NOT is_alone) u USING (unit_id))
 SELECT w.instruction_id, r.instruction_id, coalesce(w.function_id, e.source_id), e.via, sum(e.bytes)::BIGINT, sum(e.transfers)::BIGINT
-FROM every e JOIN access_code r ON r.code_id = e.code_id LEFT JOIN access_code w ON w.code_id = e.writer_code GROUP BY ALL;
+FROM every e JOIN access_code r ON r.code_id = e.code_id LEFT JOIN access_code w ON w.code_id = e.writer_code
+WHERE r.instruction_id IS NOT NULL GROUP BY ALL;
 INSERT INTO cell_part
 SELECT writer_function_id, reader_function_id, via, thread_id, place, bit_or(mask) FROM version_read GROUP BY ALL;
 INSERT INTO part_count SELECT part_id, thread_id, count(*) FROM part_run GROUP BY ALL;

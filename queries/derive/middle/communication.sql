@@ -5,7 +5,7 @@
 CREATE OR REPLACE TEMP TABLE derived_communication AS
 WITH piece AS (
     SELECT read_id, write_id, false AS is_register, word * 8 + low AS address, high - low AS bytes, high - low = size AS is_whole
-    FROM located_read WHERE getvariable('every') OR writer_call_id IS DISTINCT FROM call_id
+    FROM located_read WHERE call_id > 0 AND (getvariable('every') OR writer_call_id IS DISTINCT FROM call_id)
     UNION ALL
     SELECT r.base + u.slot, r.write_id, true, u.first, u.bytes, true
     FROM (FROM register_read WHERE getvariable('every') OR writer_call_id IS DISTINCT FROM call_id) r
@@ -24,7 +24,7 @@ run AS (
     FROM (SELECT *, address::HUGEINT + bytes - sum(bytes) OVER (PARTITION BY read_id, is_register, write_id ORDER BY address) AS island
           FROM piece WHERE NOT is_whole)
     GROUP BY read_id, write_id, is_register, island)
-SELECT write_id // 65536 AS write_seq, (write_id % 65536)::USMALLINT AS write_ordinal, read_id // 65536 AS read_seq,
+SELECT CASE WHEN by_step THEN write_id // 65536 END AS write_seq, CASE WHEN by_step THEN write_id % 65536 END::USMALLINT AS write_ordinal, read_id // 65536 AS read_seq,
        (read_id % 65536)::USMALLINT AS read_ordinal, CASE WHEN is_register THEN 'register' ELSE 'memory' END AS space,
        address::UBIGINT AS address, bytes::UINTEGER AS bytes
-FROM run;
+FROM (SELECT *, write_id % 65536 < 32768 AS by_step FROM run);

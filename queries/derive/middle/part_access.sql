@@ -61,6 +61,8 @@ SELECT address // 8 AS word, bit_or((1 << (address % 8)::INTEGER)::USMALLINT) AS
 -- What the writes up to the window left: by adjacent bytes of a word, from the first up to and without the last.
 CREATE TEMP TABLE held (word UBIGINT, low INTEGER, high INTEGER, write_id BIGINT, writer_call_id INTEGER, writer_code INTEGER);
 CREATE TEMP TABLE held_register (thread_id INTEGER, cell INTEGER, write_id BIGINT, writer_call_id INTEGER, writer_code INTEGER);
+-- Versions of bytes that call instances have read.
+CREATE TEMP TABLE seen (thread_id INTEGER, place UBIGINT, write_id BIGINT, call_id INTEGER, mask UBIGINT);
 -- What the windows of saves fill: saves and restores of the run, and what a restore's write gives back.
 CREATE TEMP TABLE saved (
     store_id BIGINT, read_id BIGINT, read_code INTEGER, register_address INTEGER, size INTEGER, address UBIGINT, value UBIGINT,

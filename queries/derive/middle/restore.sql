@@ -42,7 +42,6 @@ JOIN (SELECT a.part_id, sum(bit_count(o.mask))::BIGINT AS unique_bytes FROM own_
 -- Now the run once more with them: what its windows fill.
 DELETE FROM held;
 DELETE FROM held_register;
-CREATE TEMP TABLE seen (thread_id INTEGER, place UBIGINT, write_id BIGINT, call_id INTEGER, mask UBIGINT);
 CREATE TEMP TABLE flow_part (
     writer_call_id INTEGER, reader_call_id INTEGER, writer_function_id INTEGER, reader_function_id INTEGER, via VARCHAR,
     bytes BIGINT, unique_bytes BIGINT, transfers BIGINT);
