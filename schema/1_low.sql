@@ -203,7 +203,7 @@ COMMENT ON COLUMN thread_event.parent_thread_id IS 'Start: the thread that made 
 COMMENT ON COLUMN thread_event.name IS 'Start: its name, if known';
 COMMENT ON TABLE system_call IS 'System calls that have returned, where the trace tells';
 COMMENT ON COLUMN system_call.system_call_id IS 'Dense from 1, in the order of the trace';
-COMMENT ON COLUMN system_call.seq IS 'Step that made it, NULL: none of the trace';
+COMMENT ON COLUMN system_call.seq IS 'Last step before it returned, NULL: before the first';
 COMMENT ON COLUMN system_call.thread_id IS 'The thread';
 COMMENT ON COLUMN system_call.number IS 'Number, if known';
 COMMENT ON COLUMN system_call.name IS 'Name, if known';
