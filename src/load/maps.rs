@@ -29,6 +29,8 @@ pub struct Maps {
     process: usize,
     /// By image: the process that has it; None: several.
     pub processes: Vec<Option<usize>>,
+    /// Images that were given with their places, of whose code the trace has not told yet.
+    given: FxHashSet<usize>,
     /// Sections by number.
     pub sections: Vec<SectionRow>,
     pub problems: Vec<Diagnostic>,
@@ -38,7 +40,7 @@ impl Maps {
     /// `waiting`: images whose place only the trace tells.
     pub fn new(isa: Isa, space: Space, waiting: Vec<Image>) -> Maps {
         let sections = dictionary::sections(&space.borrow());
-        let processes = vec![Some(0); space.borrow().images().len()];
+        let images = space.borrow().images().len();
         Maps {
             isa,
             space,
@@ -46,7 +48,8 @@ impl Maps {
             given_up: FxHashSet::default(),
             opened: FxHashMap::default(),
             process: 0,
-            processes,
+            processes: vec![Some(0); images],
+            given: (0..images).collect(),
             sections,
             problems: Vec::new(),
         }
@@ -65,7 +68,7 @@ impl Maps {
         let same = |i: &usize| same_name(&self.space.borrow().images()[*i].image.path, path);
         if let Some(known) = known.filter(same) {
             self.belongs(known);
-            return Vec::new();
+            return self.given(known, map, path);
         }
         if map.executable && !self.given_up.contains(path) {
             match self.image(map, path) {
@@ -90,6 +93,28 @@ impl Maps {
     pub fn unmap(&mut self, address: u64, bytes: u64) {
         let gone: Vec<usize> = unmapped(&self.space.borrow(), address, bytes).collect();
         gone.into_iter().for_each(|image| self.space.borrow_mut().unmap(image));
+    }
+
+    /// What is mapped of an image that was given, until its code is: as if it had not been given, but
+    /// that its sections are there from the beginning.
+    fn given(&mut self, image: usize, map: &ImageMap, path: &str) -> Vec<SectionRange> {
+        if !self.given.contains(&image) {
+            return Vec::new();
+        }
+        if map.executable {
+            self.given.remove(&image);
+            return Vec::new();
+        }
+        let mut sections = self.file(map, path);
+        sections.extend(self.image_sections(image));
+        sections
+    }
+
+    /// The sections of an image have their addresses from now on.
+    fn image_sections(&mut self, image: usize) -> Vec<SectionRange> {
+        let from = self.sections.len();
+        self.sections.extend(dictionary::image_sections(&self.space.borrow(), image));
+        dictionary::ranges(&self.sections, from)
     }
 
     /// The process has the image, too.
@@ -146,9 +171,8 @@ impl Maps {
         let space = self.space.borrow();
         pass.code.through.look(&space, first);
         pass.code.kept.look(&space, first);
-        let from = self.sections.len();
-        self.sections.extend(dictionary::image_sections(&space, first));
-        dictionary::ranges(&self.sections, from)
+        drop(space);
+        self.image_sections(first)
     }
 
     /// A file that is no image: its bytes are named by it.

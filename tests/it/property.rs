@@ -168,7 +168,7 @@ fn read_and_stored(db: &Path) -> (Vec<(i64, Option<String>)>, Vec<(i64, Option<S
 }
 
 /// Tables that `queries/derive` reads to verify.
-const READ: [&str; 9] = [
+const READ: [&str; 12] = [
     "block_run",
     "block_step",
     "block_access",
@@ -176,6 +176,9 @@ const READ: [&str; 9] = [
     "function_symbol",
     "section",
     "region",
+    "mapping",
+    "system_call",
+    "system_call_access",
     "thread",
     "meta",
 ];

@@ -24,7 +24,7 @@ run AS (
     FROM (SELECT *, address::HUGEINT + bytes - sum(bytes) OVER (PARTITION BY read_id, is_register, write_id ORDER BY address) AS island
           FROM piece WHERE NOT is_whole)
     GROUP BY read_id, write_id, is_register, island)
-SELECT CASE WHEN by_step THEN write_id // 65536 END AS write_seq, CASE WHEN by_step THEN write_id % 65536 END::USMALLINT AS write_ordinal, read_id // 65536 AS read_seq,
-       (read_id % 65536)::USMALLINT AS read_ordinal, CASE WHEN is_register THEN 'register' ELSE 'memory' END AS space,
+SELECT CASE WHEN by_step THEN write_id // 65536 END AS write_seq, CASE WHEN by_step THEN write_id % 65536 END::USMALLINT AS write_ordinal,
+       read_id // 65536 AS read_seq, (read_id % 65536)::USMALLINT AS read_ordinal, CASE WHEN is_register THEN 'register' ELSE 'memory' END AS space,
        address::UBIGINT AS address, bytes::UINTEGER AS bytes
 FROM (SELECT *, write_id % 65536 < 32768 AS by_step FROM run);
