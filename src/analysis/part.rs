@@ -23,7 +23,7 @@ pub struct ReadScratch {
     pub(super) parts: Vec<Part>,
     /// What fed the current access so far: writes, or which nobody.
     pub(super) fed_by: Vec<(AccessId, PlaceCode, StackSide)>,
-    /// Rows of an access that crosses a page.
+    /// Rows of an access to several pages or places.
     pub(super) held: Vec<(AccessId, Communication)>,
     pub(super) crossing: bool,
     /// Rows of the segment that runs, each with the access that made it known.

@@ -269,7 +269,6 @@ impl<O: Output> Data<O> {
         let held = &mut self.scratch.held;
         held.dedup_by(|(next_write, next), (write, row)| {
             let goes_on = next_write == write
-                && next.write == row.write
                 && next.address == row.address.wrapping_add(u64::from(row.bytes));
             if goes_on {
                 row.bytes += next.bytes;
