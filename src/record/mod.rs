@@ -202,6 +202,12 @@ impl Recorder {
                 valgrind
             }
             Recorder::Qemu { plugin, emulator } => {
+                // Some versions end without a word.
+                let program = plan.command.first().map(Path::new);
+                if program.is_some_and(|p| !p.to_string_lossy().starts_with('-') && !p.is_file()) {
+                    let said = "no such file; QEMU does not look for programs in the PATH";
+                    return Err(io::Error::new(io::ErrorKind::NotFound, said));
+                }
                 let mut qemu = Command::new(&emulator[0]);
                 let mut option = plugin.clone().into_os_string();
                 option.push(format!(",stream=/dev/fd/{descriptor}"));

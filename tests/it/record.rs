@@ -177,6 +177,11 @@ fn a_program_that_is_not_there_leaves_nothing() {
     let output = record(&["-o", utf8(&db)], &[utf8(&scratch.path("no-such-program"))]);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("it was not run") && !db.exists(), "{}", said(&output));
+    if have("qemu-x86_64") {
+        let output = record(&["-o", utf8(&db), "--qemu", "qemu-x86_64"], &["sort"]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(said(&output).contains("sort: no such file") && !db.exists(), "{}", said(&output));
+    }
 }
 
 #[test]
