@@ -168,12 +168,13 @@ fn read_and_stored(db: &Path) -> (Vec<(i64, Option<String>)>, Vec<(i64, Option<S
 }
 
 /// Tables that `queries/derive` reads to verify.
-const READ: [&str; 12] = [
+const READ: [&str; 13] = [
     "block_run",
     "block_step",
     "block_access",
     "instruction",
     "function_symbol",
+    "image",
     "section",
     "region",
     "mapping",

@@ -1,7 +1,6 @@
 /* Memory that takes the place of a file: `remap FILE`, of 4096 bytes at least. The addresses are its own choice, so they are the same. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
