@@ -7,8 +7,8 @@
 //! from the top of the stack as the instruction sees them: reads before it, writes after its push
 //! or pop; that a push or pop renames the others is not followed, and told (`Decoded::renames`).
 //!
-//! [`view`] is an instruction with what iced says of it; [`touched`] (with [`vector`] and
-//! [`shuffle`]) finds its registers, [`memory`] its accesses.
+//! [`view`] is an instruction with what iced says of it; [`touched`] (with [`shape`] and
+//! [`selection`]) finds its registers, [`memory`] its accesses.
 
 use crate::event::{Isa, RegSpan};
 use crate::isa::decoded::{ControlFlow, Decoded, Decoder, FlowKind, RegAccess};
@@ -20,11 +20,11 @@ use iced_x86::{
 use view::View;
 
 mod memory;
-mod shuffle;
+mod selection;
+mod shape;
 #[cfg(test)]
 mod tests;
 mod touched;
-mod vector;
 mod view;
 
 pub use crate::registers::x86::registers;

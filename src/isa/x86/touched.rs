@@ -5,7 +5,7 @@ use crate::event::{Isa, RegSpan};
 use crate::isa::decoded::{ControlFlow, FlowKind};
 use crate::isa::system_call::argument_names;
 use crate::registers::x86::*;
-use iced_x86::{EncodingKind, Mnemonic, OpAccess, Register as Iced, RflagsBits};
+use iced_x86::{Mnemonic, OpAccess, Register as Iced, RflagsBits};
 
 /// Bytes of registers; in no order, overlapping.
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl View<'_> {
         } else if !idle {
             let operands = self.vector_operands(&mut touched);
             self.other_registers(&operands, &mut touched);
-            if self.zeroing() {
+            if self.constant() {
                 touched.reads.clear();
             }
             self.control_registers(flow, &mut touched);
@@ -49,27 +49,11 @@ impl View<'_> {
 
     /// Vector registers that are operands; gives the full ones.
     fn vector_operands(&self, touched: &mut Touched) -> Vec<Iced> {
-        let legacy = self.insn.encoding() == EncodingKind::Legacy;
-        let mut operands = Vec::new();
-        for operand in 0..self.insn.op_count() {
-            let register = self.insn.op_register(operand);
-            if !self.is_register(operand) || !register.is_vector_register() {
-                continue;
-            }
-            operands.push(register.full_register());
-            let access = self.info.op_access(operand);
-            let part = self.vector_part(operand);
-            if is_read(access) || access == OpAccess::CondWrite {
-                touched.reads.extend(part.read);
-            }
-            if is_written(access) {
-                match legacy {
-                    true => touched.writes.extend(part.write),
-                    false => touched.writes.extend(bytes_of(register.full_register())),
-                }
-            }
-        }
-        operands
+        let vectors = self.vectors();
+        touched.reads.extend(vectors.reads);
+        touched.writes.extend(vectors.writes);
+        let operands = (0..self.insn.op_count()).filter(|n| self.vector(*n).is_some());
+        operands.map(|n| self.insn.op_register(n).full_register()).collect()
     }
 
     /// What iced lists as used, but for vector operands.
@@ -79,8 +63,12 @@ impl View<'_> {
             if register.is_vector_register() && operands.contains(&register.full_register()) {
                 continue;
             }
-            if is_read(access) || access == OpAccess::CondWrite {
-                self.used_bytes(self.compared(register), false, &mut touched.reads);
+            if register == Iced::XMM0 && is_read(access) {
+                // The third operand of legacy encodings.
+                let taken = self.taken(&[], 2, 16).into_iter();
+                touched.reads.extend(taken.map(|(at, size)| span(VECTORS + at, size)));
+            } else if is_read(access) || access == OpAccess::CondWrite {
+                self.used_bytes(register, false, &mut touched.reads);
             }
             if is_written(access) {
                 self.used_bytes(register, true, &mut touched.writes);
@@ -88,19 +76,39 @@ impl View<'_> {
         }
     }
 
-    /// The part of a register that is read: an exchange compares with as many bytes of the
-    /// accumulator as its operands have.
-    fn compared(&self, register: Iced) -> Iced {
-        let accumulator = register.full_register() == Iced::RAX;
-        match (self.insn.mnemonic(), self.insn.op1_register().size()) {
-            (Mnemonic::Cmpxchg, 4) if accumulator => Iced::EAX,
-            _ => register,
+    /// How many bytes of a register are read at most, where iced says more: an exchange compares
+    /// with as many bytes of the accumulator as its operands have; elements, bit numbers, masks and
+    /// the state of a checksum are narrower than their registers.
+    fn widest(&self, register: Iced) -> Option<u16> {
+        let i = self.insn;
+        let is = |n: u32| self.is_register(n) && i.op_register(n) == register;
+        let addresses = [i.memory_base(), i.memory_index()].contains(&register);
+        if register.is_k() {
+            return Some(self.mask_bytes(register));
+        }
+        if !register.is_gpr() || addresses {
+            return None;
+        }
+        match (i.mnemonic(), self.name.as_str()) {
+            (Mnemonic::Cmpxchg, _) if register.full_register() == Iced::RAX => {
+                u16::try_from(i.op1_register().size()).ok()
+            }
+            (Mnemonic::Bt | Mnemonic::Bts | Mnemonic::Btr | Mnemonic::Btc, _) => {
+                (is(1) && self.is_register(0) && !is(0)).then_some(1)
+            }
+            (Mnemonic::Crc32, _) => (is(0) && !is(1)).then_some(4),
+            (_, "Pinsrb" | "Pbroadcastb" | "Kmovb") => Some(1),
+            (_, "Pinsrw" | "Pbroadcastw" | "Kmovw") => Some(2),
+            _ => None,
         }
     }
 
     /// Bytes of a register that iced lists as used.
     fn used_bytes(&self, register: Iced, is_write: bool, into: &mut Vec<RegSpan>) {
         let Some(mut bytes) = bytes_of(register) else { return };
+        if let Some(widest) = self.widest(register).filter(|_| !is_write) {
+            bytes.size = bytes.size.min(widest);
+        }
         if register.is_segment_register() {
             // Flat segments: only FS and GS have a base, and the selectors matter only where the
             // instruction names them.

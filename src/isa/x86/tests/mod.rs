@@ -1,3 +1,7 @@
+#[cfg(target_arch = "x86_64")]
+mod forms;
+#[cfg(target_arch = "x86_64")]
+mod processor;
 mod valgrind;
 
 use super::*;
@@ -49,7 +53,7 @@ fn show(isa: Isa, bytes: &[u8]) -> String {
 const INSTRUCTIONS: &[(&[u8], &str)] = &[
     (&[0x31, 0xc0], "xor %eax,%eax |  -> rax [rflags] | "),
     (&[0x29, 0xc9], "sub %ecx,%ecx |  -> rcx [rflags] | "),
-    (&[0x19, 0xc0], "sbb %eax,%eax | rax:4 [rflags] -> rax [rflags] | "),
+    (&[0x19, 0xc0], "sbb %eax,%eax | [rflags] -> rax [rflags] | "),
     (&[0x01, 0xd8], "add %ebx,%eax | rax:4 rbx:4 -> rax [rflags] | "),
     (&[0x88, 0xe0], "mov %ah,%al | rax:1@1 -> rax:1 | "),
     (&[0x40, 0x88, 0xe6], "mov %spl,%sil | [rsp:1] -> rsi:1 | "),
@@ -137,6 +141,46 @@ const INSTRUCTIONS: &[(&[u8], &str)] = &[
         "vunpcklps %ymm2,%ymm1,%ymm0 | zmm1:8 zmm1:8@16 zmm2:8 zmm2:8@16 -> zmm0 | ",
     ),
     (&[0xc4, 0xe3, 0x7d, 0x39, 0xc8, 1], "vextracti128 $1,%ymm1,%xmm0 | zmm1:16@16 -> zmm0 | "),
+    (
+        &[0xc4, 0xe2, 0xf1, 0xb9, 0xc2],
+        "vfmadd231sd %xmm2,%xmm1,%xmm0 | zmm0:8 zmm1:8 zmm2:8 -> zmm0:8 zmm0:48@16 | ",
+    ),
+    (&[0xc5, 0xf3, 0x58, 0xc2], "vaddsd %xmm2,%xmm1,%xmm0 | zmm1:16 zmm2:8 -> zmm0 | "),
+    (&[0xc5, 0xfb, 0x58, 0xc2], "vaddsd %xmm2,%xmm0,%xmm0 | zmm0:8 zmm2:8 -> zmm0:8 zmm0:48@16 | "),
+    (&[0xc4, 0xe2, 0x7d, 0x18, 0xc1], "vbroadcastss %xmm1,%ymm0 | zmm1:4 -> zmm0 | "),
+    (&[0xc5, 0xf2, 0x10, 0xc2], "vmovss %xmm2,%xmm1,%xmm0 | zmm1:12@4 zmm2:4 -> zmm0 | "),
+    (&[0xc5, 0xf3, 0x2a, 0xc0], "vcvtsi2sd %eax,%xmm1,%xmm0 | rax:4 zmm1:8@8 -> zmm0 | "),
+    (&[0xc5, 0xf3, 0x51, 0xc2], "vsqrtsd %xmm2,%xmm1,%xmm0 | zmm1:8@8 zmm2:8 -> zmm0 | "),
+    (&[0xc4, 0xe3, 0xfd, 0x00, 0xc1, 0x55], "vpermq $0x55,%ymm1,%ymm0 | zmm1:8@8 -> zmm0 | "),
+    (
+        &[0x66, 0x0f, 0xf4, 0xc1],
+        "pmuludq %xmm1,%xmm0 | zmm0:4 zmm0:4@8 zmm1:4 zmm1:4@8 -> zmm0:16 | ",
+    ),
+    (&[0x66, 0x0f, 0x3a, 0x17, 0xc0, 2], "extractps $2,%xmm0,%eax | zmm0:4@8 -> rax | "),
+    (
+        &[0x66, 0x0f, 0x3a, 0x21, 0xc1, 0x98],
+        "insertps $0x98,%xmm1,%xmm0 | zmm1:4@8 -> zmm0:4@4 zmm0:4@12 | ",
+    ),
+    (&[0x66, 0x0f, 0xf2, 0xc1], "pslld %xmm1,%xmm0 | zmm0:16 zmm1:8 -> zmm0:16 | "),
+    (
+        &[0x66, 0x0f, 0x3a, 0x40, 0xc1, 0x31],
+        "dpps $0x31,%xmm1,%xmm0 | zmm0:4 zmm0:4@4 zmm1:4 zmm1:4@4 -> zmm0:16 | ",
+    ),
+    (
+        &[0x66, 0x0f, 0x3a, 0x44, 0xc1, 0x10],
+        "pclmullqhqdq %xmm1,%xmm0 | zmm0:8 zmm1:8@8 -> zmm0:16 | ",
+    ),
+    (&[0x66, 0x0f, 0x3a, 0x20, 0xc0, 3], "pinsrb $3,%eax,%xmm0 | rax:1 -> zmm0:1@3 | "),
+    (&[0xf2, 0x0f, 0x38, 0xf0, 0xc1], "crc32 %cl,%eax | rax:4 rcx:1 -> rax | "),
+    (&[0xc5, 0xf8, 0x92, 0xc8], "kmovw %eax,%k1 | rax:2 -> k1 | "),
+    (
+        &[0x62, 0xf1, 0x6c, 0x09, 0x58, 0xc3],
+        "vaddps %xmm3,%xmm2,%xmm0{%k1} | k1:1 zmm0:16 zmm2:16 zmm3:16 -> zmm0 | ",
+    ),
+    (
+        &[0x62, 0xf1, 0x6c, 0x89, 0x58, 0xc3],
+        "vaddps %xmm3,%xmm2,%xmm0{%k1}{z} | k1:1 zmm2:16 zmm3:16 -> zmm0 | ",
+    ),
     (&[0xdb, 0x28], "fldt (%rax) | rax -> [fsw] st0 | L10"),
     (&[0xdb, 0x38], "fstpt (%rax) | rax st0 -> [fsw] | S10"),
 ];

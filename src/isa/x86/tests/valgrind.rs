@@ -61,8 +61,8 @@ fn lackey_accesses(line: &str) -> Vec<(bool, u32)> {
 }
 
 /// Says what is skipped, past the harness, which keeps what `eprintln!` writes.
-fn skipped(why: &str) {
-    let line = format!("skipped: the x86 decoder against valgrind: {why}\n");
+pub fn skipped(why: &str) {
+    let line = format!("skipped: the x86 decoder against {why}\n");
     let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
 }
 
@@ -74,7 +74,7 @@ fn memory_agrees_with_valgrind() {
         std::process::Command::new(tool).arg("--version").output().is_ok_and(|o| o.status.success())
     };
     if !have("gcc") || !have("valgrind") {
-        skipped("needs gcc and valgrind");
+        skipped("valgrind: needs gcc and valgrind");
         return;
     }
     let dir = std::env::temp_dir().join(format!("addfg-x86-{}", std::process::id()));
@@ -90,13 +90,13 @@ fn memory_agrees_with_valgrind() {
                 .is_ok_and(|o| o.status.success())
         };
         if !run("gcc", &[level, &["-static", "-no-pie", "p.c", "-o", "p", "-lm"]].concat()) {
-            skipped("gcc cannot link a static program here");
+            skipped("valgrind: gcc cannot link a static program here");
             return;
         }
         let trace =
             ["--vex-guest-chase=no", "--tool=lackey", "--trace-mem=yes", "--log-file=p.log", "./p"];
         if !run("valgrind", &trace) {
-            skipped(&format!("valgrind cannot run a program made with {level:?}"));
+            skipped(&format!("valgrind: it cannot run a program made with {level:?}"));
             continue;
         }
         let code = elf_code(&dir.join("p"));
