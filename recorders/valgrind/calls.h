@@ -140,6 +140,8 @@ static Call *call_of(ThreadId tid)
 
 static void call_over(ThreadId tid) { call_of(tid)->open = False; }
 
+static Bool in_exit(ThreadId tid) { return call_of(tid)->open && call_of(tid)->number == __NR_exit; }
+
 /* ---- what the core tells ---- */
 
 static void kernel_reads(CorePart part, ThreadId tid, const HChar *what, Addr a, SizeT size)
@@ -513,6 +515,8 @@ static void post_syscall(ThreadId tid, UInt number, UWord *args, UInt n, SysRes 
     Bool holes = error && number == __NR_madvise && sr_Err(result) == VKI_ENOMEM;
     if (!error || holes) memory_call(number, args, error ? 0 : sr_Res(result));
     if (c->open) tell_moved(c, error, error ? 0 : sr_Res(result));
+    /* What the kernel does when a thread has ended is of its `exit`. */
+    if (number == __NR_exit) return;
     c->open = False;
     forked_off(result);
     EVENT(ADDFG_SYSCALL_END, error, error ? sr_Err(result) : sr_Res(result));

@@ -124,6 +124,7 @@ static void handler_begins(ThreadId tid);
 static void handler_ends(ThreadId tid);
 /* The system call that a thread is in (calls.h). */
 static void call_over(ThreadId tid);
+static Bool in_exit(ThreadId tid);
 /* Files in memory (files.h). */
 static void tell_all_shared(void);
 /* Descriptors (calls.h). */
@@ -196,10 +197,12 @@ static void pre_thread_exit(ThreadId tid)
     speak(tid);
     if (cleared_by[tid]) {
         EVENT(ADDFG_KERNEL_WRITE, cleared_by[tid], 4);
-        EVENT(ADDFG_SYSCALL_END, 0, 0);
         /* When it is done nobody says. */
         check_mapped(cleared_by[tid], 4);
     }
+    /* What it was in when another thread ended all has no end. */
+    if (in_exit(tid)) EVENT(ADDFG_SYSCALL_END, 0, 0);
+    call_over(tid);
     EVENT(ADDFG_THREAD_END, number);
 }
 

@@ -12,6 +12,8 @@ use crate::store::tables::{
 /// Rows of the tables of events, for the writer's thread.
 pub struct EventRows<F> {
     send: F,
+    /// Of every kind; else of system calls only, which are what a program does with its files.
+    all: bool,
     /// The last step before the event.
     seq: Option<Seq>,
     calls: u32,
@@ -26,9 +28,10 @@ pub struct EventRows<F> {
 }
 
 impl<F: FnMut(Batch)> EventRows<F> {
-    pub fn new(send: F) -> Self {
+    pub fn new(send: F, all: bool) -> Self {
         EventRows {
             send,
+            all,
             seq: None,
             calls: 0,
             process: ProcessId::FIRST,
@@ -45,7 +48,9 @@ impl<F: FnMut(Batch)> EventRows<F> {
     /// Adds an event that stands behind the step `seq`, 0: before the first.
     pub fn add(&mut self, event: &Event, seq: u64) {
         self.seq = Seq::new(seq);
-        event.tell(self);
+        if self.all || matches!(event, Event::SystemCall(_)) {
+            event.tell(self);
+        }
     }
 
     /// Hands out what is left.

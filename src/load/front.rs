@@ -21,7 +21,7 @@ pub struct Target<'a> {
     pub pass: BuildPass<'a>,
     /// None: the low level is not kept.
     pub runs: Option<RunRows<Send<'a>>>,
-    pub events: Option<EventRows<Send<'a>>>,
+    pub events: EventRows<Send<'a>>,
     /// When each image was mapped, by its index, if the trace told.
     pub mapped: FxHashMap<usize, Loading>,
 }
@@ -49,9 +49,7 @@ impl Target<'_> {
             let run = (*run as usize).min(batch.block.len());
             before += batch.block[done..run].iter().map(steps).sum::<u64>();
             done = run;
-            if let Some(rows) = &mut self.events {
-                rows.add(event, before);
-            }
+            self.events.add(event, before);
             match event {
                 Event::ImageMap(map) => {
                     if let Some(image) = maps::mapped(&self.pass.code.space.borrow(), map) {

@@ -85,7 +85,7 @@ pub fn build(
     if left_out > 0 && options.detail == Detail::Summary {
         intake.diagnostics.add(suspicions::contexts(left_out));
     }
-    events.into_iter().for_each(EventRows::finish);
+    events.finish();
     if intake.conditional_exits.len() == traces.len() {
         let exits = intake.conditional_exits.iter().sum();
         let chased = suspicions::chased(exits, &pass.insns, &pass.defs, &counts);
@@ -180,7 +180,7 @@ fn target<'a>(
     let low = options.detail >= Detail::Pairs;
     let steps = options.part.steps.clone().unwrap_or(0..=u64::MAX);
     let runs = low.then(|| RunRows::new(send(rows.clone()), steps.clone()));
-    let events = low.then(|| EventRows::new(send(rows.clone())));
+    let events = EventRows::new(send(rows.clone()), low);
     let mut pass = Pass::new(
         functions,
         PassRows::new(send(rows), steps),

@@ -201,10 +201,12 @@ fn node(part: &OverviewBox, number: usize, overview: &Overview, at: &str) -> Str
         BoxRole::Source => {
             lines.push(small("INPUT"));
             lines.push(format!("<B>{name}</B>"));
+            lines.extend(part.moved.map(|bytes| small(&human_bytes(bytes))));
         }
         BoxRole::Sink => {
             lines.push(small("OUTPUT"));
             lines.push(format!("<B>{name}</B>"));
+            lines.extend(part.moved.map(|bytes| small(&human_bytes(bytes))));
         }
         BoxRole::Constants => {
             lines.push(small("constants and"));

@@ -53,6 +53,8 @@ pub struct Functions {
     pub steps: i64,
     /// Whether the recording names files by its system calls.
     pub system_calls: bool,
+    /// Bytes that system calls moved, by where from or to.
+    pub moved: BTreeMap<Outside, i64>,
     pub calls: Vec<CallRow>,
     pub data: Vec<DataRow>,
     /// Where the program as its author knows it begins.
@@ -85,7 +87,14 @@ impl Functions {
         let calls = calls(connection, report!("graph_calls"), &[], Numbers::Functions)?;
         let all = Selection::default();
         let data = data(connection, report!("graph_data"), &[], Numbers::Functions, &all)?;
-        let mut found = Functions { list, at, steps, system_calls, calls, data, main: None };
+        let mut moved = BTreeMap::new();
+        each(connection, report!("overview_moved"), &[], |r| {
+            let (name, is_write, bytes): (String, bool, i64) = (r.get(0)?, r.get(1)?, r.get(2)?);
+            let outside = if is_write { source_of(&name, true) } else { sink_of(&name) };
+            outside.into_iter().for_each(|outside| *moved.entry(outside).or_default() += bytes);
+            Ok(())
+        })?;
+        let mut found = Functions { list, at, steps, system_calls, moved, calls, data, main: None };
         found.find_roles();
         found.main = found.find_main();
         Ok(found)

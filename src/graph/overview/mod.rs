@@ -404,6 +404,10 @@ fn parts(
             Place::Outside(Outside::Constants) => (BoxRole::Constants, "constants".to_owned()),
             Place::StartUp => continue,
         };
+        let moved = match place {
+            Place::Outside(outside) => functions.moved.get(outside).copied(),
+            _ => None,
+        };
         let mut helpers: Vec<(i64, usize)> = sum.helpers.iter().map(|(&f, &s)| (s, f)).collect();
         helpers.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         let largest =
@@ -417,6 +421,7 @@ fn parts(
                 _ => full.clone(),
             },
             full,
+            moved,
             steps: sum.steps,
             calls: sum.calls,
             helpers: helpers.len(),

@@ -26,6 +26,8 @@ pub struct OverviewBox {
     pub name: String,
     /// As the database has it; hostile text.
     pub full: String,
+    /// Of a source or sink: bytes that system calls read from it or wrote to it, where they are known.
+    pub moved: Option<i64>,
     pub steps: i64,
     pub calls: i64,
     /// Functions that are counted with it, and the dozen with the most steps by name; hostile text.
