@@ -161,5 +161,6 @@ pub fn say_error(error: &anyhow::Error) {
 /// Whether an error is that nobody reads standard output any more: no error.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
-    error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(closed))
+    output::is_closed()
+        || error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(closed))
 }

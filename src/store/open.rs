@@ -1,6 +1,7 @@
 //! Opening a database that was built before.
 
 use super::{SCHEMA_VERSION, catalog, sqlite};
+use crate::files;
 use duckdb::{AccessMode, Config, Connection};
 use std::io::Read;
 use std::path::Path;
@@ -81,6 +82,8 @@ pub enum Trust {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach<'a> {
     Nothing,
+    /// Standard output by its name, /dev/stdout, for COPY.
+    Output,
     /// Those in this folder, which need not be there yet.
     Folder(&'a Path),
     /// All that the user may.
@@ -93,12 +96,14 @@ pub struct Opening<'a> {
     pub mode: Mode,
     pub trust: Trust,
     pub reach: Reach<'a>,
+    /// The folder that queries spill into; None: beside the database.
+    pub spill: Option<&'a Path>,
 }
 
 impl Opening<'static> {
     /// Only read, only if it is as addfg makes it, and no other file with it.
     pub const READ: Opening<'static> =
-        Opening { mode: Mode::Read, trust: Trust::Schema, reach: Reach::Nothing };
+        Opening { mode: Mode::Read, trust: Trust::Schema, reach: Reach::Nothing, spill: None };
 }
 
 /// Settings that a confined connection may change: those of addfg's own queries.
@@ -121,6 +126,7 @@ pub fn confine(connection: &Connection, reach: Reach) -> duckdb::Result<()> {
     let folders = match reach {
         Reach::Everything => return Ok(()),
         Reach::Folder(folder) => format!("SET allowed_directories = ['{}'];", text(folder)),
+        Reach::Output => "SET allowed_paths = ['/dev/stdout'];".to_owned(),
         Reach::Nothing => String::new(),
     };
     connection.execute_batch(&format!(
@@ -194,7 +200,12 @@ fn open_free(path: &Path, opening: Opening) -> Result<Connection, OpenError> {
         Mode::Read => AccessMode::ReadOnly,
         Mode::Write => AccessMode::ReadWrite,
     };
+    let spilling = |c: Config| match opening.spill {
+        Some(folder) => c.with("temp_directory", folder.display().to_string()),
+        None => Ok(c),
+    };
     config(mode)
+        .and_then(spilling)
         .and_then(|c| Connection::open_with_flags(path, c))
         .map_err(|e| unreadable(path, &e))
 }
@@ -237,8 +248,8 @@ pub fn in_memory_at(spill: &Path) -> duckdb::Result<Connection> {
 
 /// Reads an export to SQLite.
 fn in_memory(path: &Path) -> Result<Connection, OpenError> {
-    let temporary = std::env::temp_dir().join(format!("addfg-{}.tmp", std::process::id()));
-    let connection = in_memory_at(&temporary).map_err(|e| unreadable(path, &e))?;
+    let spill = files::private().map_err(|e| unreadable(path, &e))?;
+    let connection = in_memory_at(&spill).map_err(|e| unreadable(path, &e))?;
     sqlite::read(&connection, "memory", path).map_err(|e| unreadable(path, &e))?;
     Ok(connection)
 }
