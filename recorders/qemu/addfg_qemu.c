@@ -108,7 +108,8 @@ static ssize_t write_some(const void *bytes, addfg_u32 length)
     pthread_sigmask(SIG_BLOCK, &pipe, &before);
     ssize_t n = write(stream_fd, bytes, length);
     int error = errno;
-    if (n < 0 && error == EPIPE) sigtimedwait(&pipe, NULL, &(struct timespec){0});
+    /* It comes with a part that was still written, too. */
+    if (n != (ssize_t)length) sigtimedwait(&pipe, NULL, &(struct timespec){0});
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
     return n;

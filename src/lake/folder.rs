@@ -154,9 +154,10 @@ pub fn is_parquet(path: &Path) -> bool {
         let mut file = fs::File::open(path)?;
         let (mut first, mut last) = ([0; 4], [0; 4]);
         file.read_exact(&mut first)?;
-        file.seek(SeekFrom::End(-4))?;
+        let end = file.seek(SeekFrom::End(-4))?;
         file.read_exact(&mut last)?;
-        Ok::<_, io::Error>(first == *MARK && last == *MARK)
+        // Between them is at least what says how long the description is.
+        Ok::<_, io::Error>(end >= 8 && first == *MARK && last == *MARK)
     };
     read().unwrap_or(false)
 }

@@ -354,7 +354,6 @@ fn a_closed_pipe_is_no_error() {
         &["sql", utf8(&lake), "FROM run"],
         &["formats"],
         &["completions", "bash"],
-        &["man"],
         &["--help"],
         &["--version"],
     ] {

@@ -398,7 +398,7 @@ fn the_recorder_comes_from_a_folder_of_ones_own() {
         entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
     };
     let (tmp, own) = (scratch.path("tmp"), scratch.path("own"));
-    [&tmp, &own].map(|folder| std::fs::create_dir(folder).unwrap());
+    [&tmp, &own].into_iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
     mode(&tmp, 0o1777);
     // The user's own: it is kept, and closed to others.
     run(&[("XDG_CACHE_HOME", &own)], "own.db");
@@ -419,10 +419,10 @@ fn the_recorder_comes_from_a_folder_of_ones_own() {
         folder
     };
     let ran = scratch.path("ran");
-    for (i, open) in [0o777, 0o775, 0o757, 0o1777].into_iter().enumerate() {
+    for (i, open) in [0o777, 0o775, 0o702].into_iter().enumerate() {
         for (j, which) in ["", "addfg", "recorder"].into_iter().enumerate() {
-            if open == 0o1777 && which.is_empty() {
-                // Such a folder is /tmp: others cannot take away what is in it.
+            // Each bit at one place, and all at each: every run compiles.
+            if open != 0o777 && i != j {
                 continue;
             }
             let cache = scratch.path(&format!("cache{i}{j}"));
