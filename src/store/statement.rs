@@ -556,4 +556,27 @@ mod tests {
             assert!(!reads(text), "{text}");
         }
     }
+
+    /// All functions of this DuckDB that change the session by their names, not only those that were
+    /// thought of.
+    #[test]
+    fn functions_that_change_the_session_are_refused() {
+        let parser = Parser::new().unwrap();
+        let connection = Connection::open_in_memory().unwrap();
+        let sql = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'
+                   AND regexp_matches(function_name, '^(enable|disable|set|reset|truncate|force|checkpoint|load|attach|install|write|export)')";
+        let mut statement = connection.prepare(sql).unwrap();
+        let names = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        let names: Vec<String> = names.map(Result::unwrap).collect();
+        assert!(names.len() >= 9, "{names:?}");
+        for name in names {
+            assert!(CHANGING.contains(&name.as_str()), "{name}");
+            for text in
+                [format!("FROM {name}()"), format!("SELECT (SELECT count(*) FROM {name}())")]
+            {
+                let refused = parser.check(&connection, &text);
+                assert!(matches!(refused, Err(StatementError::Refused(_))), "{text}: {refused:?}");
+            }
+        }
+    }
 }

@@ -294,3 +294,39 @@ fn files_are_not_the_database() {
     assert!(std::fs::read(&db).unwrap() == before);
     assert!(!scratch.path("db.duckdb.wal").exists());
 }
+
+/// A macro of a stranger goes before DuckDB's functions, in addfg's own queries, too: it must not write
+/// the database either, whatever that is called and from wherever it is asked.
+#[test]
+fn a_macro_of_a_stranger_writes_no_file() {
+    let scratch = Scratch::new("foreign-macro-writes");
+    let log = |path: &str| {
+        format!(
+            "(SELECT count(*) FROM system.main.enable_logging(level = 'trace', storage_path = '{path}', storage_normalize = false))"
+        )
+    };
+    for path in ["db.csv", "$F/db.csv", "db.csv.tmp/x.csv", "new.csv"] {
+        let body = log(&path.replace("$F", utf8(&scratch.0)));
+        let names = ["max", "sum", "contains", "concat", "printf", "regexp_replace"];
+        let macros = names.map(|name| format!("CREATE MACRO {name}(x) AS {body}"));
+        let db = changed(&scratch, "db.csv", &macros.join(";"));
+        let before = contents(&scratch.0);
+        for arguments in [
+            &["info", "db.csv"][..],
+            &["memory", "db.csv"],
+            &["objects", "db.csv"],
+            &["loops", "db.csv"],
+            &["critical", "db.csv"],
+            &["calls", "db.csv"],
+            &["diff", "db.csv", utf8(&example("fir", "pairs"))],
+            &["diff", utf8(&example("fir", "pairs")), "db.csv"],
+            &["sql", "db.csv", "SELECT max(1)"],
+            &["sql", "db.csv", "@tables"],
+        ] {
+            let output = command(arguments).current_dir(&scratch.0).output().expect("addfg runs");
+            assert!(output.status.code().is_some(), "{arguments:?}");
+            assert!(contents(&scratch.0) == before, "{path} {arguments:?}: {}", said(&output));
+        }
+        std::fs::remove_file(db).unwrap();
+    }
+}
