@@ -1,12 +1,16 @@
 //! Files that addfg makes: written beside their name, which they get when they are whole. So who
 //! kills addfg, or fills the disk, leaves what was there before.
 
-use std::ffi::{CString, OsString};
-use std::fs::{self, Metadata};
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::{self, File, Metadata};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock};
 
 /// Why a file or folder that is there is not to be replaced; None if it may be.
 pub type Rule = fn(&Path) -> Option<&'static str>;
@@ -20,6 +24,10 @@ pub fn nothing(_: &Path) -> Option<&'static str> {
 pub enum FileError {
     #[error("{path} {why}")]
     Kept { path: String, why: &'static str },
+    #[error(
+        "cannot write {path}: there is no folder {folder}; make it first, or name another place"
+    )]
+    NoFolder { path: String, folder: String },
     #[error("cannot write {path}")]
     Io { path: String, source: io::Error },
 }
@@ -40,17 +48,37 @@ pub struct Output {
     part: PathBuf,
     kind: Kind,
     rule: Rule,
+    /// Held until it is whole or gone: who finds the part knows by it that somebody writes there.
+    _lock: Option<File>,
 }
 
 impl Output {
     /// Makes room for it. An error if what is there is not to be replaced.
     pub fn begin(path: &Path, kind: Kind, rule: Rule) -> Result<Output, FileError> {
+        let output = Output::beside(path, kind, rule)?;
+        remove_leftovers(&output.target);
+        Ok(output)
+    }
+
+    /// Makes room for a recording. What is left of another one, whose addfg was killed, is what was
+    /// received until then: it stays, and can be built.
+    pub fn begin_recording(path: &Path, rule: Rule) -> Result<Output, FileError> {
+        Output::beside(path, Kind::File, rule)
+    }
+
+    fn beside(path: &Path, kind: Kind, rule: Rule) -> Result<Output, FileError> {
         check(path, kind, rule)?;
         let (target, part) = (target(path), part(path));
-        remove_leftovers(&target);
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            let folder = folder.display().to_string();
+            return Err(FileError::NoFolder { path: path.display().to_string(), folder });
+        }
         remove(&part);
         unfinished().push(part.clone());
-        Ok(Output { path: path.to_owned(), target, part, kind, rule })
+        // Where none can be had, writing fails, too, or nobody else gets one.
+        let lock = lock(&with_suffix(&part, LOCK));
+        Ok(Output { path: path.to_owned(), target, part, kind, rule, _lock: lock })
     }
 
     /// The name under which it is written until it is whole.
@@ -149,13 +177,26 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// The name under which this process writes a file until it is whole.
-pub fn part(path: &Path) -> PathBuf {
-    with_suffix(&target(path), &format!(".{}.part", std::process::id()))
+/// What tells this process from all others, also from one of another machine or container that has
+/// its number.
+pub fn process_name() -> &'static str {
+    static NAME: LazyLock<String> = LazyLock::new(|| {
+        format!("{}-{:08x}", std::process::id(), RandomState::new().hash_one(0) as u32)
+    });
+    &NAME
 }
 
-/// What DuckDB and SQLite keep beside a file that they write.
-const BESIDE: [&str; 4] = ["", ".wal", ".tmp", "-journal"];
+/// The name under which this process writes a file until it is whole.
+pub fn part(path: &Path) -> PathBuf {
+    with_suffix(&target(path), &format!(".{}.part", process_name()))
+}
+
+/// Of the file that is locked while a part is written: on some file systems a lock on the part
+/// itself would be in the way of DuckDB's.
+const LOCK: &str = ".lock";
+
+/// What DuckDB and SQLite keep beside a file that they write, and the lock.
+const BESIDE: [&str; 5] = ["", ".wal", ".tmp", "-journal", LOCK];
 
 /// Removes an unfinished file and what stands beside it.
 fn remove(part: &Path) {
@@ -166,6 +207,51 @@ fn remove(part: &Path) {
     }
 }
 
+/// Locks a file or folder that is open, as long as it is; None if that cannot be.
+fn locked(file: File) -> Result<File, io::Error> {
+    // SAFETY: it takes numbers.
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+        0 => Ok(file),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Locks a folder, or a file that is made where there is none. The lock goes with the process,
+/// however that ends, on whatever machine it runs.
+pub fn lock(path: &Path) -> Option<File> {
+    // Who removes what is left may have it for a moment, and take it away.
+    for _ in 0..100 {
+        let file = match path.is_dir() {
+            true => File::open(path),
+            false => File::options().create(true).truncate(false).write(true).open(path),
+        };
+        match locked(file.ok()?) {
+            Ok(file) if is_at(&file, path) => return Some(file),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// Whether a name is still that of an open file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let number = |found: Metadata| (found.dev(), found.ino());
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(open), Ok(named)) => number(open) == number(named),
+        _ => false,
+    }
+}
+
+/// A lock on what is there, to remove it; an error if somebody has it, or that cannot be known.
+pub fn abandoned(path: &Path) -> io::Result<File> {
+    // Without waiting, where it is a pipe.
+    locked(File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?)
+}
+
 /// Removes what processes that were killed have left of this file.
 fn remove_leftovers(target: &Path) {
     let Some(name) = target.file_name() else { return };
@@ -173,24 +259,74 @@ fn remove_leftovers(target: &Path) {
     let mut begin = name.to_owned();
     begin.push(".");
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if ended(&entry.file_name(), &begin) {
-            remove(&entry.path());
+        let name = entry.file_name();
+        let Some(part) = part_of(&name, &begin).map(|part| folder.join(part)) else { continue };
+        // Both are tried: a lock that is not there is nobody's.
+        let held = [with_suffix(&part, LOCK), part.clone()].map(|path| abandoned(&path));
+        let free = |lock: &io::Result<File>| match lock {
+            Ok(_) => true,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        if held.iter().all(free) {
+            remove(&part);
         }
     }
 }
 
-/// Whether a name is that of an unfinished file of a process that is no more.
-fn ended(name: &OsString, begin: &OsString) -> bool {
-    let number = name.as_bytes().strip_prefix(begin.as_bytes()).and_then(|rest| {
-        let part = |beside: &&str| rest.strip_suffix(beside.as_bytes())?.strip_suffix(b".part");
-        std::str::from_utf8(BESIDE.iter().find_map(part)?).ok()?.parse::<libc::pid_t>().ok()
+/// The unfinished file that a name is of: `NAME.PROCESS.part`, or what stands beside it.
+fn part_of<'a>(name: &'a OsString, begin: &OsString) -> Option<&'a OsStr> {
+    let rest = name.as_bytes().strip_prefix(begin.as_bytes())?;
+    let part = |beside: &&str| rest.strip_suffix(beside.as_bytes())?.strip_suffix(b".part");
+    let process = BESIDE.iter().find_map(part)?;
+    let is_process = process.first().is_some_and(u8::is_ascii_digit)
+        && process.iter().all(|c| c.is_ascii_hexdigit() || *c == b'-');
+    let end = begin.len() + process.len() + ".part".len();
+    is_process.then(|| OsStr::from_bytes(&name.as_bytes()[..end]))
+}
+
+/// A new folder in the temporary one that is this user's alone: nobody else can read it, and its name
+/// cannot be foretold.
+pub fn private_folder(begin: &str) -> io::Result<tempfile::TempDir> {
+    let user = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix(begin).permissions(user).tempdir()
+}
+
+/// A name in the temporary folder that nothing has, in a folder of this process that is this
+/// user's alone and goes when the process ends.
+pub fn private() -> io::Result<PathBuf> {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    if FOLDER.get().is_none() {
+        let folder = private_folder("addfg-")?.keep();
+        removed_at_the_end(&folder);
+        if let Err(other) = FOLDER.set(folder) {
+            let _ = fs::remove_dir(other);
+        }
+    }
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let folder = FOLDER.get().ok_or_else(|| io::Error::other("there is no temporary folder"))?;
+    Ok(folder.join(number.to_string()))
+}
+
+/// Makes a folder of this user alone, which goes when the process ends.
+pub fn make_private(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(path)?;
+    removed_at_the_end(path);
+    Ok(())
+}
+
+/// Has a folder removed when the process ends, by itself or by a signal that it handles.
+fn removed_at_the_end(folder: &Path) {
+    extern "C" fn remove_all() {
+        remove_unfinished();
+    }
+    static ONCE: OnceLock<()> = OnceLock::new();
+    unfinished().push(folder.to_owned());
+    // SAFETY: the function takes nothing and does not panic: a lock that was held when a thread
+    // panicked is taken all the same.
+    ONCE.get_or_init(|| unsafe {
+        libc::atexit(remove_all);
     });
-    // SAFETY: signal 0 is sent to nobody.
-    number.is_some_and(|process| {
-        process > 0
-            && unsafe { libc::kill(process, 0) } != 0
-            && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
-    })
 }
 
 /// Renames to a name that nothing has.
@@ -266,25 +402,53 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
     }
 
+    /// By the lock, not by the number of a process: that is another one's in another container, on
+    /// another machine, and after a while.
     #[test]
     fn what_a_killed_process_left_is_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let process = child.id();
-        child.wait().unwrap();
-        for name in [
-            format!("a.{process}.part"),
-            format!("a.{process}.part.wal"),
-            "a.1.part".into(),
+        let this = std::process::id();
+        let names = [
+            format!("a.{this}.part"),
+            format!("a.{this}.part.wal"),
+            format!("a.{this}.part.lock"),
+            "a.4000000-00c0ffee.part.tmp".into(),
+            "a.4000001-00c0ffee.part".into(),
+            "a.4000001-00c0ffee.part.lock".into(),
+            "a.4000001-00c0ffee.part.wal".into(),
+            "a.4000002.part".into(),
+            "a.of mine.part".into(),
             "b.9.part".into(),
-        ] {
+        ];
+        for name in names {
             fs::write(folder.path().join(name), "").unwrap();
         }
+        let _held = lock(&folder.path().join("a.4000001-00c0ffee.part.lock")).unwrap();
+        let _itself = lock(&folder.path().join("a.4000002.part")).unwrap();
         write(&folder.path().join("a"), b"", nothing).unwrap();
         let mut left: Vec<_> =
             fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         left.sort();
-        assert_eq!(left, ["a", "a.1.part", "b.9.part"]);
+        assert_eq!(
+            left,
+            [
+                "a",
+                "a.4000001-00c0ffee.part",
+                "a.4000001-00c0ffee.part.lock",
+                "a.4000001-00c0ffee.part.wal",
+                "a.4000002.part",
+                "a.of mine.part",
+                "b.9.part"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_private_is_this_users_alone() {
+        let (one, two) = (private().unwrap(), private().unwrap());
+        assert_ne!(one, two);
+        let mode = one.parent().unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]

@@ -20,11 +20,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,11 +99,27 @@ static _Atomic addfg_u64 progress;
 /* The thread whose turn it is writes into the stream, and may wait for the disk. */
 static _Atomic bool writing;
 
+/* Writes some of it. Where nobody reads the pipe any more that is an error, not the end of the program: its signal is kept from it. */
+static ssize_t write_some(const void *bytes, addfg_u32 length)
+{
+    sigset_t pipe, before;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    ssize_t n = write(stream_fd, bytes, length);
+    int error = errno;
+    /* It comes with a part that was still written, too. */
+    if (n != (ssize_t)length) sigtimedwait(&pipe, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return n;
+}
+
 static int write_all(void *context, const void *bytes, addfg_u32 length)
 {
     const char *p = bytes;
     while (length) {
-        ssize_t n = write(stream_fd, p, length);
+        ssize_t n = write_some(p, length);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return 1;
         p += n;
@@ -632,6 +650,18 @@ static void on_end(qemu_plugin_id_t id, void *data)
         if (dropped) fprintf(stderr, "addfg: %u accesses of blocks with more than %d were left out\n", dropped, ACCESSES);
     }
     pthread_mutex_unlock(&lock);
+}
+
+/* A signal that ends the program: QEMU restores what it does by default, and sends it to itself, without a word to plugins. addfg record
+ * loads this plugin before the C library (LD_PRELOAD), so that QEMU calls this; the program's own calls of kill() do not come here. */
+EXPORTED int kill(pid_t pid, int signal)
+{
+    struct sigaction now;
+    if (recording && user_mode && signal && pid == getpid() && !sigaction(signal, NULL, &now) && now.sa_handler == SIG_DFL) {
+        exit_code = 128 + (addfg_u32)signal;
+        on_end(0, NULL);
+    }
+    return (int)syscall(SYS_kill, pid, signal);
 }
 
 /* A child process records nothing; the parent goes on. */

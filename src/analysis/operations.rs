@@ -276,10 +276,8 @@ impl<O: Output> Machine<O> {
     /// What the registers hand on inside the segment, the same each time.
     #[inline]
     fn inside(&mut self, t: usize, segment: &mut Segment, call: CallId, run: &RunValues) {
-        // Each thread has registers of its own. From the 64th on nobody remembers.
-        let bit = 1u64.checked_shl(t as u32).unwrap_or(0);
-        if segment.threads & bit == 0 {
-            segment.threads |= bit;
+        // Each thread has registers of its own.
+        if segment.threads.insert(t) {
             self.data.touch_inside(&self.threads[t], segment);
         }
         if !self.data.options.gives_instances() {

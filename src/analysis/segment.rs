@@ -56,8 +56,8 @@ pub struct Segment {
     pub stored_bytes: u64,
     /// How often it ran.
     pub count: u64,
-    /// Of the pass: a bit for each of the first 64 threads in which it ran.
-    pub threads: u64,
+    /// Of the pass: the threads in which it ran.
+    pub threads: ThreadSet,
     /// Registers from which a store may be a save.
     pub save_mask: u64,
     /// Registers whose load feeds reads further on in the segment.
@@ -187,6 +187,73 @@ fn may_restore(a: &Access) -> bool {
     !a.is_write && a.data_register.is_some() && matches!(a.place, AccessPlace::Memory(_))
 }
 
+/// The word of an instruction, without its width (`ldr.w`).
+fn mnemonic(text: &str) -> &str {
+    text.split([' ', '\t', '.']).next().unwrap_or_default()
+}
+
+/// Whether it moves from memory to memory what it finds.
+fn is_move(text: &str) -> bool {
+    let text =
+        ["rep ", "repe ", "repz "].iter().find_map(|rep| text.strip_prefix(rep)).unwrap_or(text);
+    ["movsb", "movsw", "movsl", "movsd", "movsq"].contains(&mnemonic(text))
+}
+
+/// Whether it puts what it loads into the low bytes of a register as it is. Those that turn bytes
+/// round (`movbe`) or write them twice (`movddup`, `ld1r`) have names that begin the same.
+fn is_plain_load(text: &str) -> bool {
+    let word = mnemonic(text);
+    let x86 = |word: &str| {
+        let ends = [
+            "", "b", "w", "l", "q", "d", "abs", "absb", "absw", "absl", "absq", "zbw", "zbl",
+            "zbq", "zwl", "zwq", "sbw", "sbl", "sbq", "swl", "swq", "slq", "ss", "sd", "sh", "aps",
+            "apd", "ups", "upd", "dqa", "dqu", "lps", "lpd", "ntdqa", "dqa32", "dqa64", "dqu8",
+            "dqu16", "dqu32", "dqu64",
+        ];
+        word.strip_prefix("mov").is_some_and(|end| ends.contains(&end))
+    };
+    // RISC-V, and `ld1` of AArch64; ARM's conditions stand behind the name (`ldrbne`), and no name of a load that does
+    // more begins so.
+    let riscv = ["lb", "lbu", "lh", "lhu", "lw", "lwu", "ld", "ld1"];
+    let arm = [
+        "ldr", "ldur", "ldtr", "ldxr", "ldaxr", "ldar", "ldapr", "ldlar", "lda", "ldm", "ldp",
+        "ldnp",
+    ];
+    x86(word)
+        || word.strip_prefix('v').is_some_and(x86)
+        || riscv.contains(&word)
+        || arm.iter().any(|begin| word.starts_with(begin)) && !word.starts_with("ldadd")
+        || word.starts_with("lddqu")
+}
+
+/// Threads by their index in the pass, of any number.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadSet {
+    /// Of the first 64, which most programs do not have.
+    first: u64,
+    more: Vec<u64>,
+}
+
+impl ThreadSet {
+    /// Puts one in; whether it was not there.
+    #[inline]
+    pub fn insert(&mut self, thread: usize) -> bool {
+        let bit = 1 << (thread % 64);
+        let word = match (thread / 64).checked_sub(1) {
+            None => &mut self.first,
+            Some(at) => {
+                if self.more.len() <= at {
+                    self.more.resize(at + 1, 0);
+                }
+                &mut self.more[at]
+            }
+        };
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+}
+
 /// Finds out what a step of a copying function hands on unchanged beside whole registers.
 fn mark_copies(segment: &mut Segment, text: &str) {
     segment.copies = true;
@@ -212,16 +279,14 @@ fn mark_copies(segment: &mut Segment, text: &str) {
     }
     match (&loads[..], &stores[..], &writes[..]) {
         (&[load], &[store], _)
-            if text.contains("movs") && operations[load].size == operations[store].size =>
+            if is_move(text) && operations[load].size == operations[store].size =>
         {
             operations[load].copy = Copied::Move;
             operations[store].copy = Copied::Move;
         }
         // The loads with extension: movz, movs, ldrb, ldrsh, lbu, lw; and those into the low part
         // of a register.
-        (&[load], &[], &[write])
-            if ["mov", "vmov", "ld", "lb", "lh", "lw"].iter().any(|m| text.starts_with(m)) =>
-        {
+        (&[load], &[], &[write]) if is_plain_load(text) => {
             let (size, whole) = (operations[load].size as u16, operations[write].register);
             if operations[load].register.is_none()
                 && let Some(whole) = whole.filter(|w| w.size > size)
@@ -285,7 +350,7 @@ impl<'a> Builder<'a> {
             static_transfers: 0,
             stored_bytes: 0,
             count: 0,
-            threads: 0,
+            threads: ThreadSet::default(),
             save_mask: 0,
             hazard_mask: 0,
             copies: false,
@@ -464,5 +529,55 @@ impl<'a> Builder<'a> {
                 at += register.size;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_any_number_are_remembered() {
+        let mut threads = ThreadSet::default();
+        for thread in [0, 63, 64, 65, 127, 128, 100_000] {
+            assert!(threads.insert(thread), "{thread}");
+            assert!(!threads.insert(thread), "{thread}");
+        }
+        assert!(threads.insert(1) && threads.insert(66));
+    }
+
+    #[test]
+    fn what_changes_bytes_is_no_copy() {
+        for text in [
+            "movzbl (%rdi),%eax",
+            "movslq 4(%rsi),%rdx",
+            "vmovdqu (%rdi),%ymm0",
+            "movd (%rax),%xmm1",
+            "ldrb w0,[x1]",
+            "ldr.w r3,[r2]",
+            "ldrbne r0,[r1]",
+            "lbu a0,0(a1)",
+            "ld a0,8(sp)",
+            "movss (%rax),%xmm0",
+        ] {
+            assert!(is_plain_load(text), "{text}");
+        }
+        for text in [
+            "movddup (%rdi),%xmm0",
+            "vmovddup (%rdi),%xmm0",
+            "movbe (%rdi),%eax",
+            "movbew (%rdi),%ax",
+            "movshdup (%rdi),%xmm0",
+            "movhps (%rdi),%xmm0",
+            "ld1r {v0.8b},[x0]",
+            "ld2r {v0.8b,v1.8b},[x0]",
+            "ldadd w0,w1,[x2]",
+            "movmskps %xmm0,%eax",
+            "lwpins",
+        ] {
+            assert!(!is_plain_load(text), "{text}");
+        }
+        assert!(is_move("rep movsb (%rsi),(%rdi)") && is_move("movsq (%rsi),(%rdi)"));
+        assert!(!is_move("xchg movs,(%rdi)") && !is_move("movsbl (%rsi),%eax"));
     }
 }

@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long)]
     strict: bool,
     /// Threads that parse [default: the machine's cores less one]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = options::threads)]
     jobs: Option<usize>,
     #[command(flatten)]
     how: How,

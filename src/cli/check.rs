@@ -64,7 +64,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Lake::open(scratch.path(), &labels(&[])?)?
     };
     anyhow::ensure!(lake.runs().next().is_some(), "{path} has no runs");
-    let mut out = std::io::stdout().lock();
+    let mut out = super::output::stdout();
     let columns = ["rule", "holds", "worst", "runs", "broken", "run", "labels"];
     let mut rows = RowWriter::new(&columns, args.format, &mut out)?;
     let mut broken = 0;

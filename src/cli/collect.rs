@@ -58,21 +58,30 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Wrong labels and names are said before anything is made.
     options.check()?;
     collect::begin(&lake)?;
-    let mut code = ExitCode::SUCCESS;
+    let (mut good, mut bad) = (0, 0);
     for db in &args.databases {
         match collect::collect(db, &lake, &options) {
-            Ok(Collected { manifest, is_new }) if !args.quiet => {
+            Ok(Collected { manifest, is_new }) => {
+                good += 1;
                 let run = manifest.run.text();
                 let what = if is_new { "collected" } else { "was there" };
-                say!("addfg: {}: {what}: {} {run}", db.display(), manifest.program);
+                if !args.quiet {
+                    say!("addfg: {}: {what}: {} {run}", db.display(), manifest.program);
+                }
             }
-            Ok(_) => {}
-            // The others are collected; what is wrong with this one is said.
+            // The others are collected; what is wrong with this one is said, and which it is.
             Err(error) => {
-                say!("addfg: {}", explained(&error));
-                code = ExitCode::from(2);
+                bad += 1;
+                let (name, said) = (db.display().to_string(), explained(&error));
+                let named = if said.contains(&name) { said } else { format!("{name}: {said}") };
+                say!("addfg: {named}");
             }
         }
     }
-    Ok(code)
+    if good == 0 {
+        return Ok(ExitCode::from(2));
+    }
+    let broken = collect::broken(&lake)?;
+    broken.iter().for_each(|error| say!("addfg: {}", explained(error)));
+    Ok(if bad + broken.len() > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -43,7 +43,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         0 => usize::MAX,
         limit => limit,
     };
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(super::output::stdout());
     match (args.show, args.format) {
         (None, RowFormat::Table) => {
             writeln!(out, "{}\n", found.headline())?;

@@ -46,7 +46,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         args.database.say_problems(&db)?;
     }
     if output.as_os_str() == "-" {
-        let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+        let mut out = std::io::BufWriter::with_capacity(1 << 16, super::output::stdout());
         export::stream(&db, export, &options, &mut out)?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);

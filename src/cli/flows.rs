@@ -73,7 +73,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let to = End::find(&db, &format!("{}{instance}", args.to), &groups)?;
     let ends = Ends::new(from, to)?;
     let limit = listing::limit(args.limit);
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(super::output::stdout());
     let dependences = flows::has_dependences(&db)?;
     if sum {
         anyhow::ensure!(

@@ -21,7 +21,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open_silently()?;
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(super::output::stdout());
     let list = |listing: Listing, out: &mut dyn Write| listing.write(&db, RowFormat::Table, out);
     writeln!(out, "Inputs")?;
     list(info::inputs(), &mut out)?;

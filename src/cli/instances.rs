@@ -29,7 +29,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     let found = resolve_function(&db, &args.function)?;
     let list = instances(&db, found.function_id, listing::limit(args.limit))?;
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(super::output::stdout());
     let rows = list.write(&db, args.format, &mut out)?;
     if rows == args.limit {
         say!("addfg: the first {rows} calls; --limit 0 lists all");

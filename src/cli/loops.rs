@@ -44,7 +44,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         rows.retain(|row| row.function == found.name);
     }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(super::output::stdout());
     let (written, all) = if args.dependences {
         let all = rows.iter().map(|row| row.dependences.len()).sum();
         (write_dependences(&rows, limit, args.format, &mut out)?, all)

@@ -161,5 +161,11 @@ pub fn say_error(error: &anyhow::Error) {
 /// Whether an error is that nobody reads standard output any more: no error.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
-    error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(closed))
+    let is_closed = |e: &(dyn std::error::Error + 'static)| {
+        // DuckDB, which writes to it by its name, has no other way to tell.
+        let text = e.to_string();
+        let told = text.contains("/dev/stdout") && text.contains("Broken pipe");
+        told || e.downcast_ref::<std::io::Error>().is_some_and(closed)
+    };
+    output::is_closed() || error.chain().any(is_closed)
 }

@@ -46,7 +46,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let (list, unknown) = objects::objects(&db, &only, &allocators(&args.allocator))?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(super::output::stdout());
     let kind = if args.fields { Rows::Fields } else { Rows::Objects };
     let rows = objects::write(&db, &list, (kind, limit), args.format, &mut out)?;
     if rows == limit as u64 {

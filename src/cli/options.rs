@@ -109,6 +109,18 @@ pub fn group(text: &str) -> Result<Group, &'static str> {
     Ok(Group { name: name.to_owned(), functions: list.split(',').map(str::to_owned).collect() })
 }
 
+/// Threads: none do nothing, and no machine has more than some thousands.
+pub fn threads(text: &str) -> Result<usize, String> {
+    const MOST: usize = 4096;
+    let number = text.parse::<usize>().map_err(|e| e.to_string())?;
+    match number {
+        1..=MOST => Ok(number),
+        _ => Err(format!(
+            "give 1 to {MOST}, or leave it out: as many as the machine's cores less one"
+        )),
+    }
+}
+
 /// `FIRST..LAST`, both inclusive.
 pub fn range(text: &str) -> Result<(i64, i64), String> {
     let (first, last) = text.split_once("..").ok_or("write FIRST..LAST, as in 100..180")?;

@@ -95,7 +95,7 @@ fn list_all(args: &Args, function: &PathFunction, shown: &str) -> anyhow::Result
         Some(n) => (n, n),
         None => (0, total.min(limit) - 1),
     };
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(super::output::stdout());
     let names = ["number", "run", "begins", "blocks", "lines", "ends"];
     let mut report = RowWriter::new(&names, args.format, &mut out)?;
     for number in first..=last {

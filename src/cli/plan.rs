@@ -117,7 +117,7 @@ fn draw(plan: &Plan, args: &Args, db: &duckdb::Connection) -> anyhow::Result<Exi
 
 fn tell(plan: &Plan, args: &Args, db: &duckdb::Connection) -> anyhow::Result<ExitCode> {
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(super::output::stdout());
     let parts = args.parts.map(|n| plan.parts(n.into(), f64::from(args.slack) / 100.0));
     let told = match (args.show, args.format, &parts) {
         (Some(told), ..) => vec![told],

@@ -1,5 +1,6 @@
 //! SQL at a prompt, with history and completion.
 
+use super::output;
 use super::say::say;
 use crate::views::library;
 use duckdb::Connection;
@@ -10,6 +11,7 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Editor, Helper};
+use std::io::Write;
 use std::path::PathBuf;
 
 const HELP: &str = "SQL ends with ; and may have several lines. @NAME runs a query of the library (.list), with its parameters behind it.
@@ -80,12 +82,13 @@ fn words(connection: &Connection) -> duckdb::Result<Words> {
     Ok(Words(names.into_iter().chain(queries).chain(fixed).collect()))
 }
 
-fn history() -> Option<PathBuf> {
+/// The folder that keeps what was typed; it is made where there is none.
+pub fn history_folder() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|h| h.join(".local/state")))?;
     let folder = state.join("addfg");
     std::fs::create_dir_all(&folder).ok()?;
-    Some(folder.join("sql_history"))
+    Some(folder)
 }
 
 /// Asks until the end. `answer` writes what a query gives, `@NAME ...` included; an error is said, and
@@ -96,11 +99,12 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let mut editor: Editor<Words, FileHistory> = Editor::new()?;
     editor.set_helper(Some(words(connection)?));
-    let history = history();
+    let history = history_folder().map(|folder| folder.join("sql_history"));
     if let Some(file) = &history {
         let _ = editor.load_history(file);
     }
-    println!("SQL (DuckDB's) ends with ;   .help helps   Tab completes   Ctrl-D ends");
+    let mut out = output::stdout();
+    writeln!(out, "SQL (DuckDB's) ends with ;   .help helps   Tab completes   Ctrl-D ends")?;
     loop {
         let line = match editor.readline("addfg> ") {
             Ok(line) => line,
@@ -116,10 +120,7 @@ pub fn run(
         let mut words = text.split_whitespace();
         let ran = match (words.next().unwrap_or_default(), words.next()) {
             (".quit" | ".exit" | "quit" | "exit", None) => break,
-            (".help" | "help", None) => {
-                println!("{HELP}");
-                Ok(())
-            }
+            (".help" | "help", None) => writeln!(out, "{HELP}").map_err(Into::into),
             (".list", None) => answer("@"),
             (".tables", None) => answer("@tables"),
             (".columns", Some(table)) => answer(&format!("@columns {table}")),

@@ -4,7 +4,7 @@ use super::prepare;
 use super::say::say;
 use super::signals;
 use crate::diagnostics::Severity;
-use crate::files::{self, Kind, Output};
+use crate::files::{self, Output};
 use crate::load;
 use crate::record::recorder::Recorder;
 use crate::record::{self, Part, Plan, Processes, Recording};
@@ -44,6 +44,10 @@ pub struct Args {
     /// cortex-a72"): programs of other processors, or a firmware
     #[arg(long, value_name = "EMULATOR", conflicts_with_all = ["follow", "from", "until", "marked", "allocator"])]
     qemu: Option<String>,
+    /// Keep the program's arguments in the database (`input.path`), and so in pages made of it. Without
+    /// it only the program's name is kept: arguments may be passwords
+    #[arg(long)]
+    keep_arguments: bool,
     #[command(flatten)]
     how: How,
     /// The program and its arguments
@@ -71,8 +75,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Part::Calls { from: args.from, until: args.until }
         },
         allocators,
+        keep_arguments: args.keep_arguments,
         keep: match &args.keep {
-            Some(path) => Some(Output::begin(path, Kind::File, rule)?),
+            Some(path) => Some(Output::begin_recording(path, rule)?),
             None => None,
         },
     };

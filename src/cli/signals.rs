@@ -30,8 +30,8 @@ fn ignored(signal: i32) -> bool {
 fn each(mut on: impl FnMut(i32) + Send + 'static) {
     let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignored(*signal));
     let Ok(mut signals) = Signals::new(wanted) else { return };
-    // Without the thread the signals would do nothing at all; a process has one to spare.
-    std::thread::spawn(move || signals.forever().for_each(&mut on));
+    // Without the thread the signals would do nothing at all; a process has one to spare, or cannot work.
+    let _ = std::thread::Builder::new().spawn(move || signals.forever().for_each(&mut on));
 }
 
 /// For all commands: what is unfinished is removed; exit code 128 and the signal.

@@ -1,17 +1,20 @@
 use super::database::Database;
-use super::prompt;
 use super::say::say;
+use super::{output, prompt};
+use crate::files;
 use crate::lake::{self, Labels, Lake, is_lake, questions};
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::store::catalog::own_macros;
+use crate::store::guard;
 use crate::store::open::{Mode, Opening, Reach, Trust, open_as};
+use crate::store::statement::{Gives, Parser};
 use crate::text::visible;
 use crate::views::library;
 use crate::views::listing::Listing;
 use duckdb::Connection;
 use duckdb::types::Value;
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Runs ad-hoc SQL (DuckDB's) on a database, read-only unless --write
@@ -73,7 +76,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "--limit is for a query @NAME; in others write LIMIT"
     );
     if args.is_prompt() {
-        let connection = connect(&args)?;
+        let guard = guard(&args, prompt::history_folder().as_deref());
+        let connection = connect(&args, guard.as_deref())?;
+        let typed = Typed::new(&args)?;
         prompt::run(&connection, |text| match text.strip_prefix('@') {
             Some("") => list(&args).map(drop),
             Some(named) => {
@@ -85,7 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                     false => library_query(&connection, &name, parameters, args.format),
                 }
             }
-            None => rows(&connection, text, args.format),
+            None => typed.run(&connection, text, args.format),
         })?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -113,12 +118,75 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let sql = text(&args)?;
+    let guard = guard(&args, None);
     let connection = match is_lake(&args.database.db) && !args.write && !args.files {
         true => Lake::open(&args.database.db, &Labels::new())?.database(&sql)?,
-        false => connect(&args)?,
+        false => connect(&args, guard.as_deref())?,
     };
-    rows(&connection, &sql, args.format)?;
+    Typed::new(&args)?.run(&connection, &sql, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has the kernel forbid this process all writing, where only reading was asked for and the kernel
+/// can; gives the folder that queries spill into then, which had to be made before.
+fn guard(args: &Args, history: Option<&Path>) -> Option<PathBuf> {
+    if args.write || args.files {
+        return None;
+    }
+    let db = &args.database.db;
+    let spill = match is_lake(db) {
+        true => lake::spill(db),
+        false => {
+            let mut name = db.clone().into_os_string();
+            name.push(format!(".{}.tmp", files::process_name()));
+            name.into()
+        }
+    };
+    // In a folder that cannot be written nothing is spilled, and SQLite's is a temporary one.
+    let spill = match files::make_private(&spill) {
+        Ok(()) => Some(spill),
+        Err(_) => None,
+    };
+    let temporary = files::private().ok().and_then(|name| name.parent().map(Path::to_owned));
+    if let Some(folder) = &temporary {
+        let _ = tempfile::env::override_temp_dir(folder);
+    }
+    let folders = [spill.as_deref(), temporary.as_deref(), history];
+    guard::write_only_in(&folders.into_iter().flatten().collect::<Vec<_>>());
+    spill
+}
+
+/// Runs what a person types.
+struct Typed<'a> {
+    /// None: all is allowed.
+    parser: Option<Parser>,
+    args: &'a Args,
+}
+
+impl Typed<'_> {
+    fn new(args: &Args) -> anyhow::Result<Typed<'_>> {
+        let parser = if args.write { None } else { Some(Parser::new()?) };
+        Ok(Typed { parser, args })
+    }
+
+    /// Runs the statements of a text one after the other, each only if it may be; shows what the
+    /// last one gives.
+    fn run(&self, connection: &Connection, text: &str, format: RowFormat) -> anyhow::Result<()> {
+        let Some(parser) = &self.parser else { return rows(connection, text, format) };
+        let pieces = parser.pieces(text)?;
+        for (i, piece) in pieces.iter().enumerate() {
+            let gives = match self.args.files {
+                true => parser.spares(&self.args.database.db, piece).map(|()| Gives::Rows)?,
+                false => parser.check(connection, piece)?,
+            };
+            if i + 1 == pieces.len() && gives == Gives::Rows {
+                rows(connection, piece, format)?;
+            } else {
+                connection.execute_batch(piece)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Asks a question of a lake; without rows, says what that means.
@@ -126,7 +194,7 @@ fn question(args: &Args, name: &str, parameters: &[String]) -> anyhow::Result<()
     let lake = Lake::open(&args.database.db, &Labels::new())?;
     let question = questions::find(name)?;
     let (connection, listing) = questions::ask(&lake, &question, parameters)?;
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(output::stdout());
     if listing.write(&connection, args.format, &mut out)? == 0 {
         say!("addfg: no rows: {}", question.none);
     }
@@ -154,7 +222,7 @@ fn text(args: &Args) -> anyhow::Result<String> {
     Ok(sql)
 }
 
-fn connect(args: &Args) -> anyhow::Result<Connection> {
+fn connect(args: &Args, spill: Option<&Path>) -> anyhow::Result<Connection> {
     if is_lake(&args.database.db) {
         anyhow::ensure!(
             !args.write && !args.files,
@@ -167,7 +235,8 @@ fn connect(args: &Args) -> anyhow::Result<Connection> {
     let opening = Opening {
         mode: if args.write { Mode::Write } else { Mode::Read },
         trust: args.database.trust(),
-        reach: if args.files { Reach::Everything } else { Reach::Nothing },
+        reach: if args.files { Reach::Everything } else { Reach::Output },
+        spill,
     };
     let connection = open_as(&args.database.db, opening)?;
     if opening.trust == Trust::Schema {
@@ -177,7 +246,7 @@ fn connect(args: &Args) -> anyhow::Result<Connection> {
 }
 
 fn rows(connection: &Connection, sql: &str, format: RowFormat) -> anyhow::Result<()> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(output::stdout());
     Listing::new(sql, []).write(connection, format, &mut out)?;
     Ok(())
 }
@@ -191,7 +260,7 @@ fn library_query(
 ) -> anyhow::Result<()> {
     let query = library::find(name)?;
     let listing = query.listing(connection, &parameters)?;
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(output::stdout());
     if listing.write(connection, format, &mut out)? == 0 {
         say!("addfg: no rows: {}", query.none);
     }
@@ -200,7 +269,7 @@ fn library_query(
 
 /// The library, that of lakes for a lake: a line a query.
 fn list(args: &Args) -> anyhow::Result<ExitCode> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(output::stdout());
     let columns = ["theme", "query", "parameters", "detail", "answers"];
     let mut rows = RowWriter::new(&columns, args.format, &mut out)?;
     let all = if is_lake(&args.database.db) { questions::all() } else { library::all() };

@@ -61,7 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (name, given) = question(&args, args.limit);
     let question = questions::find(name)?;
     let (connection, listing) = questions::ask(&lake, &question, &given)?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(super::output::stdout());
     if listing.write(&connection, args.format, &mut out)? == 0 {
         say!("addfg: no rows: {}", question.none);
     }

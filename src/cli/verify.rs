@@ -20,7 +20,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    let mut out = std::io::stdout().lock();
+    let mut out = super::output::stdout();
     if let Some(reason) = query::not_applicable(&db)? {
         writeln!(out, "not applicable: {reason}")?;
         return Ok(ExitCode::SUCCESS);

@@ -3,7 +3,7 @@
 mod fields;
 
 use super::elf::ElfFile;
-use super::{Field, Inlined, Variable};
+use super::{Field, Inlined, Variable, room};
 use gimli::{
     AttributeValue, DebugInfoOffset, DwAt, DwLang, DwTag, EndianArcSlice, Reader, RunTimeEndian,
     SectionId, Unit, UnitOffset, constants as dw,
@@ -12,6 +12,7 @@ use goblin::elf::compression_header::CompressionHeader;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::io::Read;
+use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub(super) type R = EndianArcSlice<RunTimeEndian>;
@@ -140,49 +141,93 @@ pub(super) fn contents(file: &ElfFile, name: &str) -> Option<Vec<u8>> {
     section.to_slice().ok().map(|bytes| bytes.into_owned())
 }
 
-/// A debugging section, decompressed; shares the file's bytes where it is not compressed.
-pub(super) fn section(file: &ElfFile, name: &str) -> Option<R> {
-    if let Some(index) = file.section_named(name) {
-        let raw = file.raw(index);
-        if file.is_compressed(index) {
-            let header = CompressionHeader::parse(raw, 0, file.ctx).ok()?;
-            let packed = raw.get(CompressionHeader::size(file.ctx)..)?;
-            return Some(R::new(inflate(packed, header.ch_type, header.ch_size)?, endian(file)));
-        }
-        let start = raw.as_ptr() as usize - file.data.as_ptr() as usize;
-        let whole = R::new(file.data.clone(), endian(file));
-        return Some(if raw.is_empty() {
-            whole.range(0..0)
-        } else {
-            whole.range(start..start + raw.len())
-        });
-    }
-    // GNU's older way: `.zdebug_info` with a header of its own.
-    let index = file.section_named(&format!(".z{}", name.strip_prefix('.')?))?;
-    let raw = file.raw(index).strip_prefix(b"ZLIB")?;
-    let size = u64::from_be_bytes(raw.get(..8)?.try_into().ok()?);
-    Some(R::new(
-        inflate(&raw[8..], goblin::elf::compression_header::ELFCOMPRESS_ZLIB, size)?,
-        endian(file),
-    ))
+/// A section that is packed: its bytes, how, and what it says of its size.
+struct Packed<'a> {
+    bytes: &'a [u8],
+    kind: u32,
+    size: u64,
 }
 
-fn inflate(packed: &[u8], kind: u32, size: u64) -> Option<Arc<[u8]>> {
+/// None where a section is not packed, or its header is damaged.
+fn packed(file: &ElfFile, index: usize) -> Option<Packed<'_>> {
+    let raw = file.raw(index);
+    if file.is_compressed(index) {
+        let header = CompressionHeader::parse(raw, 0, file.ctx).ok()?;
+        let bytes = raw.get(CompressionHeader::size(file.ctx)..)?;
+        return Some(Packed { bytes, kind: header.ch_type, size: header.ch_size });
+    }
+    // GNU's older way: `.zdebug_info` with a header of its own.
+    let named = file.section_names.get(index).is_some_and(|name| name.starts_with(".z"));
+    let (size, bytes) = raw.strip_prefix(b"ZLIB").filter(|_| named)?.split_first_chunk()?;
+    let kind = goblin::elf::compression_header::ELFCOMPRESS_ZLIB;
+    Some(Packed { bytes, kind, size: u64::from_be_bytes(*size) })
+}
+
+/// Bytes of all packed debugging sections when they are unpacked, as they say. What is beyond the
+/// bound is never unpacked and does not count.
+pub(super) fn unpacked(file: &ElfFile) -> u64 {
+    let debug =
+        |name: &str| [".debug_", ".zdebug_", ".eh_frame"].iter().any(|d| name.starts_with(d));
+    let all = file.section_names.iter().enumerate().filter(|(_, name)| debug(name));
+    let sizes = all.filter_map(|(index, _)| packed(file, index)).map(|packed| packed.size);
+    sizes.filter(|size| *size <= MAX_SECTION).fold(0, u64::saturating_add)
+}
+
+/// A debugging section, decompressed; shares the file's bytes where it is not compressed.
+pub(super) fn section(file: &ElfFile, name: &str) -> Option<R> {
+    let Some(index) = file.section_named(name) else {
+        let index = file.section_named(&format!(".z{}", name.strip_prefix('.')?))?;
+        return Some(R::new(inflate(packed(file, index)?)?, endian(file)));
+    };
+    if file.is_compressed(index) {
+        return Some(R::new(inflate(packed(file, index)?)?, endian(file)));
+    }
+    let raw = file.raw(index);
+    let start = raw.as_ptr() as usize - file.data.as_ptr() as usize;
+    let whole = R::new(file.data.clone(), endian(file));
+    Some(if raw.is_empty() { whole.range(0..0) } else { whole.range(start..start + raw.len()) })
+}
+
+fn inflate(packed: Packed) -> Option<Arc<[u8]>> {
     const ZSTD: u32 = 2;
-    if size > MAX_SECTION {
+    if packed.size > MAX_SECTION.min(room::left()) {
         return None;
     }
-    let mut data = Vec::new();
-    let read = match kind {
+    let size = usize::try_from(packed.size).ok()?;
+    match packed.kind {
         goblin::elf::compression_header::ELFCOMPRESS_ZLIB => {
-            flate2::read::ZlibDecoder::new(packed).take(size).read_to_end(&mut data)
+            read(flate2::read::ZlibDecoder::new(packed.bytes), size)
         }
-        ZSTD => zstd::stream::read::Decoder::with_buffer(packed)
-            .and_then(|d| d.take(size).read_to_end(&mut data)),
-        _ => return None,
-    };
-    read.ok()?;
-    Some(data.into())
+        ZSTD => read(zstd::stream::read::Decoder::with_buffer(packed.bytes).ok()?, size),
+        _ => None,
+    }
+}
+
+/// So many bytes, or as many as there are, in the memory that they stay in: a list that grows, and a
+/// copy of it, would take three times as much. Memory that is never written is never taken.
+fn read(mut from: impl Read, size: usize) -> Option<Arc<[u8]>> {
+    let mut data = Arc::<[u8]>::new_uninit_slice(size);
+    let room = Arc::get_mut(&mut data)?;
+    let mut filled = 0;
+    while filled < size {
+        let end = size.min(filled + (1 << 16));
+        let part = room.get_mut(filled..end)?;
+        part.fill(MaybeUninit::new(0));
+        // SAFETY: all of it has just been given a value.
+        let part = unsafe { &mut *(part as *mut [MaybeUninit<u8>] as *mut [u8]) };
+        match from.read(part).ok()? {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    let filled_all = filled == size;
+    if filled_all {
+        // SAFETY: each byte was given a value before it was read into.
+        return Some(unsafe { data.assume_init() });
+    }
+    // SAFETY: as above, up to there.
+    let short = unsafe { &*(room.get(..filled)? as *const [MaybeUninit<u8>] as *const [u8]) };
+    Some(short.into())
 }
 
 /// What a variable's entry says, its declaration's entry included.

@@ -15,6 +15,7 @@ mod elf;
 mod functions;
 mod plt;
 mod ranges;
+mod room;
 mod space;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ mod xray;
 
 pub use bias::guess_bias;
 pub use functions::demangle;
+pub use room::bound;
 pub use space::{AddressSpace, FunctionRef, Loaded};
 pub use xray::{Sled, SledKind};
 
@@ -115,6 +117,10 @@ pub enum ImageError {
     NotElf { path: PathBuf, message: String },
     #[error("{path}: instruction set with ELF machine number {machine} is not supported")]
     Machine { path: PathBuf, machine: u16 },
+    #[error(
+        "{path}: unpacked, its debugging sections are {mib} MiB, and of the memory limit {left} MiB are left: raise --memory-limit, or give the file without them (objcopy --strip-debug)"
+    )]
+    Memory { path: PathBuf, mib: u64, left: u64 },
 }
 
 /// One ELF file with what was found in it, addresses as linked (add the bias of the loaded image).
@@ -167,6 +173,15 @@ impl LateDwarf {
     }
 }
 
+/// An error if the sections of a file say that they are larger than what may be taken.
+fn within_room(path: &Path, file: &elf::ElfFile) -> Result<(), ImageError> {
+    let (size, left) = (dwarf::unpacked(file), room::left());
+    if size <= left {
+        return Ok(());
+    }
+    Err(ImageError::Memory { path: path.to_owned(), mib: size >> 20, left: left >> 20 })
+}
+
 impl Image {
     /// Reads the file, and its debug file where symbols or DWARF were split off. What is damaged
     /// in it is missing in the result; only a file that is no program, or one for another
@@ -178,7 +193,12 @@ impl Image {
     /// The same with debug files under another folder than the system's.
     pub fn open_with(path: &Path, debug_root: &Path) -> Result<Image, ImageError> {
         let file = elf::ElfFile::open(path)?;
+        within_room(path, &file)?;
         let debug = debug_file::find(path, &file, debug_root);
+        // Those of the system are left out where they are too large.
+        if let Some(debug) = debug.as_ref().filter(|debug| !debug.installed) {
+            within_room(&debug.path, &debug.elf)?;
+        }
         Ok(Image::new(path, file, debug))
     }
 

@@ -7,6 +7,7 @@ use super::error::LakeError;
 use super::folder::{self, RUNS, Stage};
 use super::label::{Label, Labels, labels};
 use super::manifest::{LAKE_VERSION, Manifest, RunName, is_program};
+use super::open::run_files;
 use super::tables::{NAMED, RUN_ID, collected};
 use crate::store::open::{Opening, Reach, Trust, open_as};
 use duckdb::Connection;
@@ -47,6 +48,31 @@ pub fn begin(lake: &Path) -> Result<(), LakeError> {
     folder::make(lake)?;
     folder::remove_leftovers(lake);
     Ok(())
+}
+
+/// What is wrong with files that are in a lake: lists that cannot be read, and tables that are not
+/// there or do not begin and end as Parquet does. Its other runs are as good as before.
+pub fn broken(lake: &Path) -> Result<Vec<LakeError>, LakeError> {
+    let runs = lake.join(RUNS);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&runs).map_err(folder::unread(&runs))? {
+        let list = entry.map_err(folder::unread(&runs))?.path();
+        if list.extension().is_none_or(|ending| ending != "json") {
+            continue;
+        }
+        match folder::json(&list).and_then(|value| Manifest::from_json(&value, &list)) {
+            Err(error) => found.push(error),
+            Ok(manifest) => {
+                let names = collected().into_iter();
+                let files = names.flat_map(|table| run_files(lake, &table, &[&manifest]));
+                found.extend(files.filter(|file| !folder::is_parquet(file)).map(|file| {
+                    let [path, list] = [&file, &list].map(|path| path.display().to_string());
+                    LakeError::Broken { path, list }
+                }));
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Collects the run of a database. It is in the lake whole or not at all.

@@ -40,7 +40,7 @@ pub fn sides(
 /// A folder that is there as long as the value.
 pub fn scratch() -> Result<tempfile::TempDir, LakeError> {
     let path = std::env::temp_dir();
-    tempfile::Builder::new().prefix("addfg-lake-").tempdir().map_err(failed(&path))
+    crate::files::private_folder("addfg-lake-").map_err(failed(&path))
 }
 
 /// The rows of `changed` for steps, calls and bytes, for a picture: figures are means over the runs

@@ -16,6 +16,12 @@ pub enum LakeError {
     NoLake { path: String },
     #[error("{path} is there and no lake: -o names a new folder, or one that `addfg collect` made")]
     Occupied { path: String },
+    #[error(
+        "{path} does not say what the lake's tables are: {what}; put it back from a copy, or collect the databases into a new folder"
+    )]
+    Schema { path: String, what: String },
+    #[error("{path} is damaged or missing: remove {list}, and collect the run again")]
+    Broken { path: String, list: String },
     #[error("{path} has lake version {found}, this addfg knows version {known}: use a newer addfg")]
     Newer { path: String, found: u64, known: u64 },
     #[error(

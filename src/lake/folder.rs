@@ -11,9 +11,10 @@
 use super::error::LakeError;
 use super::manifest::LAKE_VERSION;
 use super::tables::catalog;
+use crate::files;
 use serde_json::Value;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -50,9 +51,19 @@ pub fn check(root: &Path) -> Result<(), LakeError> {
     if !is_lake(root) {
         return Err(LakeError::NoLake { path });
     }
-    match json(&root.join(SCHEMA))?["lake"].as_u64() {
-        Some(found) if found <= LAKE_VERSION => Ok(()),
-        found => Err(LakeError::Newer { path, found: found.unwrap_or(0), known: LAKE_VERSION }),
+    let schema = root.join(SCHEMA);
+    let wrong = |what: String| LakeError::Schema { path: schema.display().to_string(), what };
+    // What is wrong with it is not to be mended as a list of a run is.
+    let found = json(&schema).map_err(|error| match error {
+        LakeError::Manifest { what, .. } => wrong(what),
+        other => other,
+    })?;
+    match found["lake"].as_u64() {
+        Some(1..=LAKE_VERSION) => Ok(()),
+        Some(found) if found > LAKE_VERSION => {
+            Err(LakeError::Newer { path, found, known: LAKE_VERSION })
+        }
+        _ => Err(wrong("it has no `lake`, a version of 1 or more".into())),
     }
 }
 
@@ -80,24 +91,36 @@ fn host() -> String {
 }
 
 /// A folder in the lake for what is not yet in it.
-pub struct Stage(PathBuf);
+pub struct Stage {
+    path: PathBuf,
+    /// Held as long as it is there.
+    _lock: Option<fs::File>,
+}
 
 impl Stage {
     pub fn begin(root: &Path) -> Result<Stage, LakeError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = root.join(format!("{STAGED}{}-{}-{number}", host(), std::process::id()));
-        fs::create_dir_all(&path).map_err(failed(&path))?;
-        Ok(Stage(path))
+        let path = root.join(format!("{STAGED}{}-{}-{number}", host(), files::process_name()));
+        // Who removes what others left may have taken it for that, until it was locked.
+        for _ in 0..10 {
+            fs::create_dir_all(&path).map_err(failed(&path))?;
+            let lock = files::lock(&path);
+            if path.is_dir() {
+                return Ok(Stage { path, _lock: lock });
+            }
+        }
+        let source = io::Error::other("another process removes it");
+        Err(LakeError::Write { path: path.display().to_string(), source })
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// Writes a file under its name, whole or not at all.
     pub fn put(&self, bytes: &[u8], path: &Path) -> Result<(), LakeError> {
-        let staged = self.0.join("file");
+        let staged = self.path.join("file");
         let write = || {
             let mut file = fs::File::create(&staged)?;
             file.write_all(bytes)?;
@@ -120,8 +143,23 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// Whether a file begins and ends as Parquet does.
+pub fn is_parquet(path: &Path) -> bool {
+    const MARK: &[u8; 4] = b"PAR1";
+    let read = || {
+        let mut file = fs::File::open(path)?;
+        let (mut first, mut last) = ([0; 4], [0; 4]);
+        file.read_exact(&mut first)?;
+        let end = file.seek(SeekFrom::End(-4))?;
+        file.read_exact(&mut last)?;
+        // Between them is at least what says how long the description is.
+        Ok::<_, io::Error>(end >= 8 && first == *MARK && last == *MARK)
+    };
+    read().unwrap_or(false)
 }
 
 /// Makes sure that a file is on the disk before it gets its name.
@@ -129,13 +167,21 @@ pub fn sync(path: &Path) -> Result<(), LakeError> {
     fs::File::open(path).and_then(|file| file.sync_all()).map_err(failed(path))
 }
 
-/// Removes what processes of this machine that were killed have left.
+/// Where queries of a lake spill: a name that no other process has.
+pub fn spill(root: &Path) -> PathBuf {
+    root.join(format!("{STAGED}spill-{}", files::process_name()))
+}
+
+/// Removes what processes that were killed have left, of whatever machine: a lock tells that they are
+/// no more. Spill folders, which DuckDB makes, have none.
 pub fn remove_leftovers(root: &Path) {
-    let begin = format!("{STAGED}{}-", host());
+    let spills = format!("{STAGED}spill-");
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.strip_prefix(&begin)?.split('-').next());
-        if process.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with(STAGED) || name.starts_with(&spills) {
+            continue;
+        }
+        if let Ok(_lock) = files::abandoned(&entry.path()) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -76,11 +76,14 @@ impl Manifest {
     /// Reads what [`Manifest::to_json`] gives; `path` is for messages.
     pub fn from_json(value: &Value, path: &Path) -> Result<Manifest, LakeError> {
         let path = path.display().to_string();
-        let version = value["lake"].as_u64().unwrap_or(0);
-        if version > LAKE_VERSION {
-            return Err(LakeError::Newer { path, found: version, known: LAKE_VERSION });
-        }
         let wrong = |what: &str| LakeError::Manifest { path: path.clone(), what: what.to_owned() };
+        match value["lake"].as_u64() {
+            Some(1..=LAKE_VERSION) => {}
+            Some(found) if found > LAKE_VERSION => {
+                return Err(LakeError::Newer { path, found, known: LAKE_VERSION });
+            }
+            _ => return Err(wrong("`lake` is no version of 1 or more")),
+        }
         let text = |key: &str| {
             let text = value[key].as_str().map(str::to_owned);
             text.ok_or_else(|| wrong(&format!("`{key}` is missing")))

@@ -18,7 +18,7 @@ pub mod plot;
 pub mod questions;
 
 pub use error::LakeError;
-pub use folder::is_lake;
+pub use folder::{is_lake, spill};
 pub use label::{Label, Labels, labels};
 pub use manifest::{LAKE_VERSION, Manifest, RunName};
 pub use open::Lake;

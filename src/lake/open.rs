@@ -205,8 +205,7 @@ fn known<'a>(runs: impl Iterator<Item = &'a Manifest>) -> String {
 
 /// A database in memory that spills into the lake's folder and reaches nothing else once confined.
 pub(super) fn connect(root: &Path) -> Result<Connection, LakeError> {
-    let spill = root.join(format!("_tmp-spill-{}", std::process::id()));
-    Ok(in_memory_at(&spill)?)
+    Ok(in_memory_at(&folder::spill(root))?)
 }
 
 pub(super) fn quoted(path: &Path) -> String {

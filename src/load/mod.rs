@@ -35,7 +35,7 @@ mod wet;
 pub mod xray;
 
 use crate::files::{self, Kind};
-use crate::image::{Image, ImageError};
+use crate::image::{self, Image, ImageError};
 use crate::store::{StoreError, writer};
 use crate::trace::input::Input;
 use crate::trace::{self, Found};
@@ -74,6 +74,8 @@ pub fn load_inputs(
     inputs: Vec<Input>,
     progress: &mut dyn FnMut(Progressed) -> bool,
 ) -> Result<Report, BuildError> {
+    let limit = limit::Limit::new(options.memory_limit);
+    image::bound(move || limit.left());
     let mut images = Vec::new();
     for elf in &options.elfs {
         images.push((Image::open(&elf.path)?, elf.bias));

@@ -94,7 +94,7 @@ impl Reader {
             }
         };
         let thread = std::thread::Builder::new().name("reader".into()).spawn(work);
-        let thread = thread.map_err(|source| StoreError::Io { path: "a thread".into(), source })?;
+        let thread = thread.map_err(|source| StoreError::Thread { source })?;
         Ok(Reader { receiver: Some(receiver), thread: Some(thread), left })
     }
 

@@ -4,7 +4,8 @@ use crate::trace::TraceError;
 use std::io;
 use thiserror::Error;
 
-/// Environment variable with the folder of the recorders' sources (`recorders` of a checkout).
+/// Environment variable with a folder of recorders' sources (`recorders` of a checkout) that are
+/// compiled in place of those in the program.
 pub const FOLDER: &str = "ADDFG_RECORDERS";
 
 #[derive(Debug, Error)]
@@ -14,10 +15,10 @@ pub enum RecordError {
     )]
     Missing { what: String, package: &'static str },
     #[error(
-        "the recorders' sources (recorders) are not where addfg is installed; give their folder in {variable}",
+        "{variable} names no folder with the recorders' sources: {path}: {error}; without it addfg takes its own",
         variable = FOLDER
     )]
-    NoSources,
+    Sources { path: String, error: io::Error },
     #[error("the recorder cannot be compiled with {script}:\n{output}")]
     Compile { script: String, output: String },
     #[error("{program}: {error}")]

@@ -16,7 +16,7 @@ pub struct Folder(TempDir);
 
 impl Folder {
     pub fn new() -> io::Result<Folder> {
-        tempfile::Builder::new().prefix("addfg-record-").tempdir().map(Folder)
+        crate::files::private_folder("addfg-record-").map(Folder)
     }
 
     /// What the names of the streams begin with; `.1` and so on follows.

@@ -1,11 +1,12 @@
 //! `addfg record`: runs a program under addfg's recorder and hands its stream on while it runs.
 //!
 //! The recorders, a Valgrind tool and a plugin for QEMU, have a licence of their own (`recorders`);
-//! they are compiled on this machine when first needed ([`recorder`]) and coupled by the stream
-//! only.
+//! their sources are in the program as data, are compiled on this machine when first needed
+//! ([`recorder`]) and coupled by the stream only.
 
 mod error;
 mod family;
+mod own_folder;
 pub mod recorder;
 
 use crate::files::Output;
@@ -18,6 +19,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -70,6 +72,9 @@ pub struct Plan {
     pub part: Part,
     /// Allocation functions of the program's own, as NAME=FUNCTION.
     pub allocators: Vec<String>,
+    /// Whether the database may have the program's arguments, which may be secrets; else it has the
+    /// name of the program only.
+    pub keep_arguments: bool,
     /// A file for the recording beside.
     pub keep: Option<Output>,
 }
@@ -111,7 +116,8 @@ impl Recording {
                 Box::new(family)
             }
         };
-        let words = plan.command.iter().map(|word| word.to_string_lossy());
+        let shown = if plan.keep_arguments { plan.command.len() } else { 1 };
+        let words = plan.command.iter().take(shown).map(|word| word.to_string_lossy());
         let name = words.collect::<Vec<_>>().join(" ");
         let input = match kept {
             None => Input::from_reader(&name, stream),
@@ -122,7 +128,8 @@ impl Recording {
                         .map_err(|error| RecordError::Io { path, error })?;
                     Ok(output.finish()?)
                 };
-                recording.keeper = Some(std::thread::spawn(keep));
+                let keeper = std::thread::Builder::new().spawn(keep).map_err(start)?;
+                recording.keeper = Some(keeper);
                 Input::from_reader(&name, Box::new(reader))
             }
         };
@@ -218,6 +225,27 @@ impl Recorder {
                 option.push(format!(",stream=/dev/fd/{descriptor}"));
                 if emulator[0].contains("qemu-aarch64") && std::env::var_os(TUNABLES).is_none() {
                     qemu.env(TUNABLES, WITHOUT_ZVA);
+                }
+                // Before the C library: what QEMU does when a signal ends the program passes by its
+                // plugins (addfg_qemu.c, kill). The program does not see it.
+                let is_word = |c: &u8| !b" :\t\n".contains(c);
+                let user_mode = !emulator[0].contains("qemu-system");
+                if user_mode && plugin.as_os_str().as_bytes().iter().all(is_word) {
+                    let mut first = plugin.clone().into_os_string();
+                    let mut kept = OsString::from("LD_PRELOAD=");
+                    let before = std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty());
+                    match before {
+                        Some(before) => {
+                            first.push(":");
+                            first.push(&before);
+                            kept.push(before);
+                            qemu.arg("-E").arg(kept);
+                        }
+                        None => {
+                            qemu.args(["-U", "LD_PRELOAD"]);
+                        }
+                    }
+                    qemu.env("LD_PRELOAD", first);
                 }
                 qemu.arg("-plugin").arg(option).args(&emulator[1..]);
                 qemu

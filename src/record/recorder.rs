@@ -1,27 +1,26 @@
 //! The recorders' programs: found compiled in the cache folder, or compiled there.
 
 use super::error::{FOLDER, RecordError};
+use super::own_folder;
+use crate::files;
+use std::borrow::Cow;
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The sources of a recorder, the script that compiles them first.
-type Sources = &'static [&'static str];
+/// The sources of all recorders, as they were when the program was compiled: names and contents.
+const SOURCES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/recorders.rs"));
 
-const VALGRIND: Sources = &[
-    "valgrind/build.sh",
-    "valgrind/addfg_main.c",
-    "valgrind/events.h",
-    "valgrind/files.h",
-    "valgrind/calls.h",
-    "valgrind/part.h",
-    "valgrind/check.h",
-    "valgrind/allocations.h",
-    "stream/addfg_stream.h",
-    "stream/addfg_mark.h",
-];
-const QEMU: Sources =
-    &["qemu/build.sh", "qemu/addfg_qemu.c", "qemu/plugin_api.h", "stream/addfg_stream.h"];
+/// Folders of a recorder's sources, that with the script that compiles them first.
+type Folders = [&'static str; 2];
+
+const VALGRIND: Folders = ["valgrind", "stream"];
+const QEMU: Folders = ["qemu", "stream"];
+
+/// A file of them, and what is in it.
+type Source = (&'static str, Cow<'static, [u8]>);
 
 /// A compiled recorder.
 #[derive(Clone, Debug)]
@@ -70,66 +69,94 @@ fn version(program: &str, package: &'static str) -> Result<Vec<u8>, RecordError>
     Ok(output.map_err(missing)?.stdout)
 }
 
-/// The folder with what the sources are compiled to for this version of their host.
-fn compiled(files: Sources, version: &[u8]) -> Result<PathBuf, RecordError> {
-    let sources = sources(files).ok_or(RecordError::NoSources)?;
+/// The folder with what the sources are compiled to for this version of their host. It is one that
+/// nobody else could have put anything into: in the cache folder, or one for this run only.
+fn compiled(folders: Folders, version: &[u8]) -> Result<PathBuf, RecordError> {
+    let sources = sources(folders)?;
     let mut hash = DefaultHasher::new();
-    version.hash(&mut hash);
-    for file in files {
-        read(&sources.join(file))?.hash(&mut hash);
-    }
-    let folder = cache().join(format!("recorder-{:016x}", hash.finish()));
-    if !folder.exists() {
-        compile(&sources.join(files[0]), &folder)?;
+    (version, &sources).hash(&mut hash);
+    let name = format!("recorder-{:016x}", hash.finish());
+    let Some(folder) = own_folder::cache().map(|cache| cache.join(&name)) else {
+        let folder = private()?;
+        compile(&sources, &folder)?;
+        return Ok(folder);
+    };
+    if !own_folder::is_whole(&folder) {
+        // Whatever is there was made by somebody else, or is open to somebody.
+        let folder = if folder.exists() { private()? } else { folder };
+        compile(&sources, &folder)?;
+        return Ok(folder);
     }
     Ok(folder)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, RecordError> {
-    std::fs::read(path).map_err(|error| RecordError::Io { path: path.display().to_string(), error })
+/// A name in a folder of this process that is this user's alone.
+fn private() -> Result<PathBuf, RecordError> {
+    files::private().map_err(|error| RecordError::Io { path: "the temporary folder".into(), error })
 }
 
-/// The folder of the sources: where [`FOLDER`] says, beside the installed program, in the checkout
-/// that the program was built in.
-fn sources(files: Sources) -> Option<PathBuf> {
-    let said = std::env::var_os(FOLDER).map(PathBuf::from);
-    let program = std::env::current_exe().ok();
-    let installed = program
-        .iter()
-        .flat_map(|p| p.ancestors().skip(1).take(5))
-        .flat_map(|folder| [folder.join("share/addfg/recorders"), folder.join("recorders")]);
-    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("recorders");
-    said.into_iter()
-        .chain(installed)
-        .chain([checkout])
-        .find(|folder| files.iter().all(|file| folder.join(file).is_file()))
-}
-
-fn cache() -> PathBuf {
-    let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    set("XDG_CACHE_HOME")
-        .or_else(|| set("HOME").map(|home| home.join(".cache")))
-        .unwrap_or_else(std::env::temp_dir)
-        .join("addfg")
+/// Those that are in the program, or those of the folder that [`FOLDER`] names.
+fn sources(folders: Folders) -> Result<Vec<Source>, RecordError> {
+    let of_these = |name: &str| folders.iter().any(|folder| name.starts_with(folder));
+    let own = SOURCES.iter().filter(|(name, _)| of_these(name));
+    let Some(said) = std::env::var_os(FOLDER).filter(|said| !said.is_empty()) else {
+        return Ok(own.map(|(name, bytes)| (*name, Cow::Borrowed(*bytes))).collect());
+    };
+    let read = |name: &'static str| {
+        let path = Path::new(&said).join(name);
+        let bytes = fs::read(&path)
+            .map_err(|error| RecordError::Sources { path: path.display().to_string(), error })?;
+        Ok((name, Cow::Owned(bytes)))
+    };
+    own.map(|(name, _)| read(name)).collect()
 }
 
 /// Compiles into a folder that is there when all is done only.
-fn compile(script: &Path, folder: &Path) -> Result<(), RecordError> {
+fn compile(sources: &[Source], folder: &Path) -> Result<(), RecordError> {
     let io = |error| RecordError::Io { path: folder.display().to_string(), error };
-    let part = folder.with_extension(format!("{}.part", std::process::id()));
-    std::fs::create_dir_all(&part).map_err(io)?;
-    let output = Command::new("sh").arg(script).arg(&part).output().map_err(io)?;
+    let from = private()?;
+    for (name, bytes) in sources {
+        let path = from.join(name);
+        make_folder(path.parent().unwrap_or(&from)).map_err(io)?;
+        fs::write(&path, bytes).map_err(io)?;
+    }
+    let script = sources.iter().map(|(name, _)| *name).find(|name| name.ends_with("build.sh"));
+    let script = from.join(script.unwrap_or_default());
+    let part = folder.with_extension(format!("{}.part", files::process_name()));
+    make_folder(&part).map_err(io)?;
+    let output = Command::new("sh").arg(&script).arg(&part).output().map_err(io)?;
+    let _ = fs::remove_dir_all(&from);
     if !output.status.success() {
-        let _ = std::fs::remove_dir_all(&part);
+        let _ = fs::remove_dir_all(&part);
         let text = [output.stdout, output.stderr].concat();
         return Err(RecordError::Compile {
-            script: script.display().to_string(),
+            script: script.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             output: String::from_utf8_lossy(&text).trim_end().to_owned(),
         });
     }
-    match std::fs::rename(&part, folder) {
+    match fs::rename(&part, folder) {
         // Another one was faster.
-        Err(_) if folder.exists() => std::fs::remove_dir_all(&part).map_err(io),
+        Err(_) if folder.exists() => fs::remove_dir_all(&part).map_err(io),
         renamed => renamed.map_err(io),
+    }
+}
+
+/// Makes a folder of this user alone, and those that it is in.
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_has_all_sources() {
+        for name in
+            ["valgrind/build.sh", "valgrind/addfg_main.c", "qemu/build.sh", "stream/addfg_stream.h"]
+        {
+            let found = SOURCES.iter().find(|(source, _)| *source == name);
+            assert!(found.is_some_and(|(_, bytes)| !bytes.is_empty()), "{name}");
+        }
     }
 }

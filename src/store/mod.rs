@@ -1,10 +1,12 @@
 //! The database: schema, columnar writers, and what makes it complete or refused.
 
 pub mod catalog;
+pub mod guard;
 mod ids;
 pub mod open;
 pub mod row;
 pub mod sqlite;
+pub mod statement;
 pub mod table;
 pub mod tables;
 pub mod writer;
@@ -58,10 +60,16 @@ pub enum StoreError {
     Duckdb(#[from] duckdb::Error),
     #[error("database: {0}")]
     Arrow(#[from] duckdb::arrow::error::ArrowError),
-    #[error("a number for {table}.{column} does not fit {type_name}")]
+    #[error(
+        "a number for {table}.{column} does not fit {type_name}: what the trace says cannot be; record it again"
+    )]
     Range { table: &'static str, column: &'static str, type_name: &'static str },
     #[error("cannot fill {table}: {source}")]
     Derive { table: &'static str, source: duckdb::Error },
+    #[error(
+        "the system gives no more threads: allow more processes (ulimit -u) or addresses (ulimit -v)"
+    )]
+    Thread { source: std::io::Error },
     #[error("the writer of the database stopped")]
     Stopped,
 }

@@ -1,9 +1,11 @@
 //! Opening a database that was built before.
 
 use super::{SCHEMA_VERSION, catalog, sqlite};
+use crate::files;
 use duckdb::{AccessMode, Config, Connection};
 use std::io::Read;
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -46,8 +48,7 @@ pub fn is_duckdb(path: &Path) -> bool {
 /// The rule of what a build replaces: databases that an addfg made.
 pub fn only_databases(path: &Path) -> Option<&'static str> {
     let ours = || {
-        let connection =
-            config(AccessMode::ReadOnly).and_then(|c| Connection::open_with_flags(path, c)).ok()?;
+        let connection = open_free(path, Opening::READ).ok()?;
         confine(&connection, Reach::Nothing).ok()?;
         duckdb_version(&connection)
     };
@@ -81,6 +82,8 @@ pub enum Trust {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach<'a> {
     Nothing,
+    /// Standard output by its name, /dev/stdout, for COPY.
+    Output,
     /// Those in this folder, which need not be there yet.
     Folder(&'a Path),
     /// All that the user may.
@@ -93,12 +96,14 @@ pub struct Opening<'a> {
     pub mode: Mode,
     pub trust: Trust,
     pub reach: Reach<'a>,
+    /// The folder that queries spill into; None: beside the database.
+    pub spill: Option<&'a Path>,
 }
 
 impl Opening<'static> {
     /// Only read, only if it is as addfg makes it, and no other file with it.
     pub const READ: Opening<'static> =
-        Opening { mode: Mode::Read, trust: Trust::Schema, reach: Reach::Nothing };
+        Opening { mode: Mode::Read, trust: Trust::Schema, reach: Reach::Nothing, spill: None };
 }
 
 /// Settings that a confined connection may change: those of addfg's own queries.
@@ -121,6 +126,7 @@ pub fn confine(connection: &Connection, reach: Reach) -> duckdb::Result<()> {
     let folders = match reach {
         Reach::Everything => return Ok(()),
         Reach::Folder(folder) => format!("SET allowed_directories = ['{}'];", text(folder)),
+        Reach::Output => "SET allowed_paths = ['/dev/stdout'];".to_owned(),
         Reach::Nothing => String::new(),
     };
     connection.execute_batch(&format!(
@@ -194,9 +200,63 @@ fn open_free(path: &Path, opening: Opening) -> Result<Connection, OpenError> {
         Mode::Read => AccessMode::ReadOnly,
         Mode::Write => AccessMode::ReadWrite,
     };
+    let spill = opening.spill.map_or_else(|| with_suffix(path, ".tmp"), Path::to_owned);
+    // What is written has its log beside it, by its name.
+    let alias = if opening.mode == Mode::Read { Alias::of(path) } else { None };
+    let opened = alias.as_ref().map_or(path, |alias| &alias.link);
     config(mode)
-        .and_then(|c| Connection::open_with_flags(path, c))
-        .map_err(|e| unreadable(path, &e))
+        .and_then(|c| c.with("temp_directory", spill.display().to_string()))
+        .and_then(|c| Connection::open_with_flags(opened, c))
+        .map_err(|e| renamed(unreadable(path, &e), opened, path))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// An error with the name that the user knows.
+fn renamed(error: OpenError, from: &Path, to: &Path) -> OpenError {
+    let [from, to] = [from, to].map(|path| path.display().to_string());
+    match error {
+        OpenError::Unreadable { path, message } => {
+            OpenError::Unreadable { path, message: message.replace(&from, &to) }
+        }
+        other => other,
+    }
+}
+
+/// Another name of a database, in a folder that is this user's alone, which is gone when it is open.
+/// DuckDB lets queries write a database that it was only given to read, by the name that it was opened
+/// by, and a macro of a stranger may do so; of a name that is no more it makes nothing.
+struct Alias {
+    folder: PathBuf,
+    link: PathBuf,
+}
+
+impl Alias {
+    /// None where there is no place for it.
+    fn of(path: &Path) -> Option<Alias> {
+        let folder = files::private().ok()?;
+        std::fs::create_dir(&folder).ok()?;
+        // The same file name: it is that of the catalog.
+        let alias = Alias { link: folder.join(path.file_name()?), folder };
+        let own = std::path::absolute(path).ok()?;
+        symlink(&own, &alias.link).ok()?;
+        let log = with_suffix(&own, ".wal");
+        if log.exists() {
+            symlink(&log, with_suffix(&alias.link, ".wal")).ok()?;
+        }
+        Some(alias)
+    }
+}
+
+impl Drop for Alias {
+    fn drop(&mut self) {
+        // Links, and not what they lead to.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
 }
 
 /// Whether a database is one that this addfg reads, and as addfg made it. The connection is
@@ -237,8 +297,8 @@ pub fn in_memory_at(spill: &Path) -> duckdb::Result<Connection> {
 
 /// Reads an export to SQLite.
 fn in_memory(path: &Path) -> Result<Connection, OpenError> {
-    let temporary = std::env::temp_dir().join(format!("addfg-{}.tmp", std::process::id()));
-    let connection = in_memory_at(&temporary).map_err(|e| unreadable(path, &e))?;
+    let spill = files::private().map_err(|e| unreadable(path, &e))?;
+    let connection = in_memory_at(&spill).map_err(|e| unreadable(path, &e))?;
     sqlite::read(&connection, "memory", path).map_err(|e| unreadable(path, &e))?;
     Ok(connection)
 }
@@ -246,12 +306,14 @@ fn in_memory(path: &Path) -> Result<Connection, OpenError> {
 /// Opens a second database under the name `other`.
 fn attach(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let sqlite = sqlite::is_sqlite(path);
+    let alias = if sqlite { None } else { Alias::of(path) };
+    let opened = alias.as_ref().map_or(path, |alias| &alias.link);
     let sql = if sqlite {
         "ATTACH ':memory:' AS other (READ_WRITE)".to_owned()
     } else {
-        format!("ATTACH IF NOT EXISTS '{}' AS other (READ_ONLY)", text(path))
+        format!("ATTACH IF NOT EXISTS '{}' AS other (READ_ONLY)", text(opened))
     };
-    connection.execute_batch(&sql).map_err(|e| unreadable(path, &e))?;
+    connection.execute_batch(&sql).map_err(|e| renamed(unreadable(path, &e), opened, path))?;
     if sqlite {
         sqlite::read(connection, "other", path).map_err(|e| unreadable(path, &e))?;
     }

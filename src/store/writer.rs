@@ -61,8 +61,7 @@ impl Writer {
             append(connection, &temporary, receiver, REOPEN)
         };
         let thread = std::thread::Builder::new().name("writer".into()).spawn(work);
-        writer.thread =
-            Some(thread.map_err(|source| StoreError::Io { path: "a thread".into(), source })?);
+        writer.thread = Some(thread.map_err(|source| StoreError::Thread { source })?);
         Ok(writer)
     }
 

@@ -257,3 +257,113 @@ fn a_limit_of_file_sizes_leaves_the_old_file() {
     assert_eq!(fs::read_to_string(&page).unwrap(), "old");
     assert_eq!(names(&scratch.0), ["db", "page.html"]);
 }
+
+/// A build whose process is in another container has a number that means another process here, or
+/// none: its file is not taken for one of a process that is no more.
+#[test]
+fn an_unfinished_file_of_another_container_stays() {
+    let [log, elf] = fir();
+    let scratch = Scratch::new("container");
+    let db = scratch.path("db");
+    let there = |arguments: &[&str]| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--pid", "--fork", "--kill-child"]).args(arguments);
+        unshare.stdin(Stdio::piped()).stderr(Stdio::null()).stdout(Stdio::null());
+        unshare
+    };
+    if !there(&["true"]).status().is_ok_and(|status| status.success()) {
+        return skipped("a build in another container: unshare --pid is not allowed");
+    }
+    let build_there = build("-", utf8(&db), utf8(&elf));
+    let program = [env!("CARGO_BIN_EXE_addfg")];
+    let mut child = there(&[&program[..], &build_there].concat()).spawn().expect("it runs");
+    use std::io::Write;
+    let log_there = lackey_log();
+    child.stdin.as_mut().unwrap().write_all(&log_there).unwrap();
+    // A head of 64 KiB is waited for.
+    child.stdin.as_mut().unwrap().write_all(&b"==1== \n".repeat(300_000)).unwrap();
+    let unfinished = || names(&scratch.0).into_iter().find(|name| name.ends_with(".part"));
+    while unfinished().is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let part = unfinished().unwrap();
+    ok(&build(utf8(&log), utf8(&db), utf8(&elf)));
+    assert!(names(&scratch.0).contains(&part), "{:?}", names(&scratch.0));
+    // Two are there, so the first says that it was late; by the same rule as between processes here.
+    drop(child.stdin.take());
+    assert!(!child.wait().unwrap().success());
+    assert_eq!(names(&scratch.0), ["db"]);
+}
+
+/// Where a folder is missing that is what is said.
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let [log, elf] = fir();
+    let scratch = Scratch::new("nodir");
+    let db = example("fir", "pairs");
+    let (file, folder) = (scratch.path("no/dir/x"), scratch.path("no/dir"));
+    let words = ["there is no folder", utf8(&folder), "make it first"];
+    for command in [
+        &build(utf8(&log), utf8(&file), utf8(&elf))[..],
+        &["graph", utf8(&db), "-o", utf8(&file)],
+        &["report", utf8(&db), "-o", utf8(&file)],
+        &["matrix", utf8(&db), "-o", utf8(&file)],
+    ] {
+        refused(command, &words);
+    }
+    assert_eq!(names(&scratch.0), [""; 0]);
+}
+
+/// Who stops to read what any command prints has seen enough: it ends clean and says nothing.
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let scratch = Scratch::new("closed");
+    let db = example("fir", "pairs");
+    let lake = scratch.path("lake");
+    ok(&["collect", utf8(&db), "-o", utf8(&lake), "--label", "size=1"]);
+    let name = utf8(&db);
+    for arguments in [
+        &["objects", name, "--limit", "0"][..],
+        &["objects", name, "--format", "csv"],
+        &["objects", name, "--format", "json"],
+        &["info", name],
+        &["sql", name, "FROM instruction", "--format", "csv"],
+        &["sql", name, "@tables"],
+        &["sql", name, "--list"],
+        &["sql", name, "COPY instruction TO '/dev/stdout'"],
+        &["graph", name],
+        &["flows", name, "produce", "fir"],
+        &["cut", name, "fir"],
+        &["cut", name, "fir", "--format", "csv"],
+        &["plan", name],
+        &["slice", name, "--at", "10"],
+        &["calls", name],
+        &["calls", name, "--tree"],
+        &["instances", name, "fir"],
+        &["loops", name],
+        &["matrix", name],
+        &["memory", name],
+        &["critical", name],
+        &["diff", name, name],
+        &["export", name, "--to", "callgrind", "-o", "-"],
+        &["export", name, "--to", "json", "-o", "-"],
+        &["export", name, "--to", "pprof", "-o", "-"],
+        &["export", name, "--to", "callgrind", "-o", "/dev/stdout", "--force"],
+        &["verify", name],
+        &["trend", utf8(&lake), "--measure", "steps"],
+        &["sql", utf8(&lake), "FROM run"],
+        &["formats"],
+        &["completions", "bash"],
+        &["--help"],
+        &["--version"],
+    ] {
+        // The reading end is closed before anything is written.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = command(arguments);
+        let output = command.stdout(writer).stderr(Stdio::piped()).output().expect("addfg runs");
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {said}");
+        assert!(!said.to_lowercase().contains("pipe"), "{arguments:?}: {said}");
+    }
+}

@@ -317,3 +317,61 @@ fn what_was_planted_is_found() {
     ok(&["trend", utf8(&lake), "--where", "version=1", "-o", utf8(&picture)]);
     assert!(fs::read_to_string(&picture).unwrap().contains("steps count_pairs: n^2"));
 }
+
+/// What is wrong with a lake, or with a database, is said by name; what can be done is done.
+#[test]
+fn broken_files_are_named() {
+    let scratch = Scratch::new("lake-broken");
+    let lake = scratch.path("lake");
+    let (fir, jpeg) = (example("fir", "instance"), example("jpeg", "instance"));
+    collect(&lake, "input=a");
+    let again = || addfg(&["collect", utf8(&fir), "-o", utf8(&lake), "--label", "input=a"]);
+    assert_eq!(again().status.code(), Some(0));
+    // A database among others, and alone.
+    let bad = scratch.write("bad.duckdb", &fs::read(&jpeg).unwrap()[..20_000]);
+    let one = ["collect", utf8(&bad), utf8(&fir), "-o", utf8(&lake), "--label", "input=b"];
+    let output = addfg(&one);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("bad.duckdb") && said(&output).contains("collected: fir"));
+    refused(&["collect", utf8(&bad), "-o", utf8(&lake)], &["bad.duckdb"]);
+    // A table of a run that is there already, of another run, and a list.
+    let all = files(&lake);
+    let tables = all.iter().filter(|file| file.extension().is_some_and(|e| e == "parquet"));
+    let tables: Vec<_> = tables.collect();
+    let lists: Vec<_> = all.iter().filter(|file| utf8(file).contains("_runs/")).collect();
+    for (file, bytes) in [
+        (tables[0], &b"PAR1"[..]),
+        (tables[tables.len() - 1], b""),
+        (lists[0], b"{\"lake\": 1"),
+        (lists[lists.len() - 1], b"{}"),
+    ] {
+        let before = fs::read(file).unwrap();
+        fs::write(file, bytes).unwrap();
+        let output = again();
+        assert_eq!(output.status.code(), Some(1), "{file:?}: {}", said(&output));
+        assert!(said(&output).contains(utf8(file)), "{file:?}: {}", said(&output));
+        fs::write(file, before).unwrap();
+    }
+    fs::remove_file(tables[1]).unwrap();
+    assert!(said(&again()).contains(utf8(tables[1])));
+}
+
+/// The list of a lake's tables is not mended as that of a run is.
+#[test]
+fn a_lake_without_a_version_is_told_as_that() {
+    let scratch = Scratch::new("lake-version");
+    let lake = scratch.path("lake");
+    collect(&lake, "input=a");
+    for text in ["{}", "", "{\"lake\": 0}", "{\"lake\": \"1\"}", "{\"lake\": -1}", "[1]", "42"] {
+        fs::write(lake.join("_schema.json"), text).unwrap();
+        for command in [
+            &["collect", utf8(&example("fir", "instance")), "-o", utf8(&lake)][..],
+            &["trend", utf8(&lake)],
+            &["sql", utf8(&lake), "FROM run"],
+            &["collect", "--compact", utf8(&lake)],
+        ] {
+            let error = refused(command, &["_schema.json", "put it back from a copy"]);
+            assert!(!error.contains("newer") && !error.contains("remove it"), "{text}: {error}");
+        }
+    }
+}

@@ -85,3 +85,55 @@ fn a_log_of_many_functions_is_loaded() {
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", said(&output));
     assert_eq!(csv(&db, "SELECT count(*) AS n FROM function_symbol"), "n\n400000\n");
 }
+
+/// An ELF file of some hundred KB with a section of 900 MiB took 1.9 GB.
+#[test]
+fn sections_are_unpacked_within_the_limit() {
+    let scratch = Scratch::new("sections");
+    if !have("gcc") || !have("objcopy") {
+        return;
+    }
+    let source = scratch.write("a.c", "int main(void) { return 0; }\n");
+    let (plain, packed) = (scratch.path("plain"), scratch.path("packed"));
+    let mut gcc = std::process::Command::new("gcc");
+    let made = gcc.arg("-g").arg(&source).arg("-o").arg(&plain);
+    assert!(made.status().expect("gcc runs").success());
+    // GNU's older way, which objcopy takes as it is: a name with a z, and the size before the bytes.
+    let zeros = scratch.path("zeros");
+    let mut bytes = b"ZLIB".to_vec();
+    bytes.extend((400_u64 << 20).to_be_bytes());
+    let mut zlib = flate2::write::ZlibEncoder::new(bytes, flate2::Compression::fast());
+    for _ in 0..400 {
+        std::io::Write::write_all(&mut zlib, &[0; 1 << 20]).unwrap();
+    }
+    std::fs::write(&zeros, zlib.finish().unwrap()).unwrap();
+    let section = format!("--add-section=.zdebug_str={}", zeros.display());
+    let mut objcopy = std::process::Command::new("objcopy");
+    objcopy.args(["--remove-section=.debug_str", &section]).arg(&plain).arg(&packed);
+    assert!(objcopy.status().expect("objcopy runs").success());
+    assert!(packed.metadata().unwrap().len() < 4 << 20);
+    let log = repository("examples/fir/fir.log.xz");
+    let db = scratch.path("db");
+    let build = ["build", utf8(&log), "--elf", utf8(&packed), "-o", utf8(&db), "--memory-limit"];
+    let words = ["packed", "400 MiB", "raise --memory-limit", "objcopy --strip-debug"];
+    refused(&[&build[..], &["300"]].concat(), &words);
+    // With room for it once, and not twice: what is wrong then is the program.
+    let output = within(1000, &[&build[..], &["900"]].concat());
+    assert!(
+        !said(&output).contains("debugging sections") && !said(&output).contains("want of memory"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn no_threads_are_no_number_of_threads() {
+    let scratch = Scratch::new("jobs");
+    let log = repository("examples/fir/fir.log.xz");
+    let db = scratch.path("db");
+    for jobs in ["0", "5000", "-1", "x"] {
+        let jobs = format!("--jobs={jobs}");
+        let words = ["--jobs"];
+        refused(&["build", utf8(&log), "-o", utf8(&db), &jobs], &words);
+    }
+}

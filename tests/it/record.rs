@@ -246,3 +246,223 @@ fn a_pipeline_of_a_shell_is_followed() {
     assert_eq!(rows(&db, &format!("{flows} '<write: stdout>'")), ["6"]);
     assert!(rows(&db, "SELECT name FROM process").iter().any(|name| name.ends_with("/cat")));
 }
+
+/// A program that runs until it is ended, and what is recorded of it meanwhile.
+fn endless(scratch: &Scratch) -> Option<PathBuf> {
+    if !have("valgrind") || !have("gcc") || !have("pkg-config") {
+        return None;
+    }
+    let source = scratch.write(
+        "endless.c",
+        "#include <stdio.h>\n#include <time.h>\nvolatile long sum;\nstatic void work(void) { for (int i = 0; i < 20000; i++) sum += i; }\n\
+         int main(void) { time_t end = time(0) + 30; puts(\"begun\"); fflush(stdout); while (time(0) < end && !fopen(\"enough\", \"r\")) work();\n\
+         FILE *f = fopen(\"ended\", \"w\"); fputs(\"whole\", f); fclose(f); return 0; }\n",
+    );
+    let to = scratch.path("endless");
+    let mut gcc = Command::new("gcc");
+    let made = gcc.args(["-O1", "-g", "-static"]).arg(source).arg("-o").arg(&to);
+    made.status().expect("gcc runs").success().then_some(to)
+}
+
+/// `addfg record` of it with these options, in a group of its own; it has begun.
+fn begun(scratch: &Scratch, options: &[&str], program: &Path) -> std::process::Child {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::CommandExt;
+    let cache = shared("cache", |cache| std::fs::create_dir(cache).expect("folder"));
+    let mut command = command(&[&["record"], options, &["--", utf8(program)]].concat());
+    command.env("XDG_CACHE_HOME", cache).current_dir(&scratch.0).process_group(0);
+    // What a shell runs in the background ignores interrupts, and so do we, as children of it.
+    let default = || {
+        // SAFETY: allowed between fork and exec.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+        Ok(())
+    };
+    // SAFETY: see above; nothing is allocated.
+    unsafe { command.pre_exec(default) };
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("addfg runs");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).expect("it says so");
+    assert_eq!(line, "begun\n");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    child
+}
+
+fn signal(group: i64, signal: i32) {
+    // SAFETY: it takes numbers; the group is of a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(i32::try_from(group).unwrap(), signal) }, 0);
+}
+
+/// An interrupt of the terminal ends a program under QEMU as one under valgrind: with its code, and a
+/// recording that has an end.
+#[test]
+fn an_interrupt_ends_the_recording() {
+    let scratch = Scratch::new("record-interrupt");
+    let Some(program) = endless(&scratch) else { return };
+    let qemu = ["--qemu", "qemu-x86_64"];
+    for (name, options) in [("valgrind", &[][..]), ("qemu", &qemu)] {
+        if name == "qemu" && !have("qemu-x86_64") {
+            continue;
+        }
+        let db = scratch.path(&format!("{name}.duckdb"));
+        let child = begun(&scratch, &[&["-o", utf8(&db)], options].concat(), &program);
+        signal(-i64::from(child.id()), libc::SIGINT);
+        let output = child.wait_with_output().expect("it ends");
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(128 + libc::SIGINT), "{name}: {text}");
+        assert!(!text.contains("cut") && !text.contains("error"), "{name}: {text}");
+        let steps = rows(&db, "SELECT sum(steps)::BIGINT > 1000000 FROM thread");
+        assert_eq!(steps, ["true"], "{name}: {text}");
+    }
+}
+
+/// `kill -9` of addfg: a program under QEMU goes on, and what came until then can be built. (Under
+/// valgrind it is the recorder's part.)
+#[test]
+fn a_program_outlives_addfg() {
+    let scratch = Scratch::new("record-outlives");
+    let Some(program) = endless(&scratch).filter(|_| have("qemu-x86_64")) else { return };
+    let (db, kept) = (scratch.path("db"), scratch.path("kept"));
+    let options = ["-o", utf8(&db), "--keep", utf8(&kept), "--qemu", "qemu-x86_64"];
+    let mut child = begun(&scratch, &options, &program);
+    signal(i64::from(child.id()), libc::SIGKILL);
+    child.wait().expect("it is gone");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(!scratch.path("ended").exists());
+    scratch.write("enough", "");
+    for _ in 0..500 {
+        if std::fs::read(scratch.path("ended")).is_ok_and(|text| text == b"whole") {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(scratch.path("ended").exists(), "the program was ended");
+    let names = std::fs::read_dir(&scratch.0).unwrap().map(|e| e.unwrap().path());
+    let part = |path: &PathBuf| utf8(path).contains("/kept.") && utf8(path).ends_with(".part");
+    let part = names.into_iter().find(part).expect("what was received");
+    // Also after the next recording of that name has begun.
+    let short = record(&["-o", utf8(&scratch.path("x")), "--keep", utf8(&kept)], &["true"]);
+    assert_eq!(short.status.code(), Some(0), "{}", said(&short));
+    let built = scratch.path("built");
+    let output = command(&["build", utf8(&part), "-o", utf8(&built)]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(rows(&built, "SELECT sum(steps)::BIGINT > 100000 FROM thread"), ["true"]);
+}
+
+/// Arguments may be passwords.
+#[test]
+fn arguments_are_kept_on_demand() {
+    let scratch = Scratch::new("record-arguments");
+    let Some(program) = program(&scratch, "process") else { return };
+    let text = scratch.write("text", "some words\n".repeat(200));
+    let (plain, kept) = (scratch.path("plain.duckdb"), scratch.path("kept.duckdb"));
+    let run = [utf8(&program), utf8(&text), "--password=hunter2"];
+    let stream = scratch.path("s");
+    record(&["-o", utf8(&plain), "--keep", utf8(&stream)], &run);
+    let options = ["-o", utf8(&kept), "--keep-arguments"];
+    record(&options, &run);
+    let paths = "SELECT path FROM input WHERE role = 'trace'";
+    assert_eq!(rows(&plain, paths), [utf8(&program)]);
+    assert!(rows(&kept, paths)[0].ends_with("text --password=hunter2"));
+    let page = scratch.path("page.html");
+    ok(&["report", utf8(&plain), "-o", utf8(&page)]);
+    for file in [&plain, &stream, &page] {
+        let bytes = std::fs::read(file).unwrap();
+        assert!(memchr::memmem::find(&bytes, b"hunter2").is_none(), "{file:?}");
+    }
+}
+
+/// A folder that others can write, or that is somebody else's, is no place for programs; nor is one
+/// beside the program, or one by a relative name.
+#[test]
+fn the_recorder_comes_from_a_folder_of_ones_own() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new("record-cache");
+    if !have("valgrind") || !have("gcc") || !have("pkg-config") {
+        return;
+    }
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let run = |variables: &[(&str, &Path)], db: &str| {
+        let db = scratch.path(db);
+        let mut command = command(&["record", "-o", utf8(&db), "--quiet", "--", "true"]);
+        command.env_remove("HOME").env_remove("XDG_CACHE_HOME").env_remove("ADDFG_RECORDERS");
+        command.env("TMPDIR", scratch.path("tmp")).current_dir(&scratch.0);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        let output = command.output().expect("addfg runs");
+        assert_eq!(output.status.code(), Some(0), "{variables:?}: {}", said(&output));
+    };
+    let names = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    let (tmp, own) = (scratch.path("tmp"), scratch.path("own"));
+    [&tmp, &own].into_iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+    mode(&tmp, 0o1777);
+    // The user's own: it is kept, and closed to others.
+    run(&[("XDG_CACHE_HOME", &own)], "own.db");
+    let recorder = own.join("addfg").join(&names(&own.join("addfg"))[0]);
+    for folder in [own.join("addfg"), recorder.clone()] {
+        assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    }
+    // What somebody put there instead says that it ran.
+    let planted = |at: &Path| {
+        let folder = at.join(recorder.file_name().unwrap());
+        std::fs::create_dir_all(&folder).unwrap();
+        for entry in std::fs::read_dir(&recorder).unwrap().map(|e| e.unwrap()) {
+            let to = folder.join(entry.file_name());
+            let text = format!("#!/bin/sh\ntouch {}/ran\nexit 0\n", scratch.0.display());
+            std::fs::write(&to, text).unwrap();
+            mode(&to, 0o755);
+        }
+        folder
+    };
+    let ran = scratch.path("ran");
+    for (i, open) in [0o777, 0o775, 0o702].into_iter().enumerate() {
+        for (j, which) in ["", "addfg", "recorder"].into_iter().enumerate() {
+            // Each bit at one place, and all at each: every run compiles.
+            if open != 0o777 && i != j {
+                continue;
+            }
+            let cache = scratch.path(&format!("cache{i}{j}"));
+            let folder = planted(&cache.join("addfg"));
+            mode(&cache, 0o700);
+            mode(&cache.join("addfg"), 0o700);
+            mode(&folder, 0o700);
+            match which {
+                "" => mode(&cache, open),
+                "addfg" => mode(&cache.join("addfg"), open),
+                _ => mode(&folder, open),
+            }
+            run(&[("XDG_CACHE_HOME", &cache)], &format!("{i}{j}.db"));
+            assert!(!ran.exists(), "{open:o} {which}");
+        }
+    }
+    // Without a home, in the temporary folder; by a relative name, here.
+    planted(&tmp.join("addfg"));
+    run(&[], "none.db");
+    planted(&scratch.path("relative/addfg"));
+    run(&[("XDG_CACHE_HOME", Path::new("relative"))], "relative.db");
+    let home = scratch.path("home");
+    std::fs::create_dir(&home).unwrap();
+    let variables = [("XDG_CACHE_HOME", Path::new("relative")), ("HOME", &*home)];
+    run(&variables, "home.db");
+    assert!(!ran.exists());
+    assert!(home.join(".cache/addfg").is_dir());
+    // What was made for one run only is gone.
+    assert_eq!(names(&tmp), ["addfg"]);
+    // SAFETY: it gives a number.
+    if unsafe { libc::geteuid() } == 0 {
+        let cache = scratch.path("of-nobody");
+        let folder = planted(&cache.join("addfg"));
+        let program =
+            |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();
+        program(&folder);
+        mode(&folder, 0o700);
+        run(&[("XDG_CACHE_HOME", &cache)], "nobody.db");
+        program(&cache);
+        run(&[("XDG_CACHE_HOME", &cache)], "nobodys.db");
+        assert!(!ran.exists());
+    }
+}

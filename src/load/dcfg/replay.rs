@@ -58,7 +58,7 @@ impl TraceFile<'_, '_, '_> {
     pub fn walk(&mut self, input: Input, load: &mut Load) -> Result<(), BuildError> {
         let name = input.name().to_owned();
         let mut records = Records::start(input, self.graph.clone())
-            .map_err(|source| StoreError::Io { path: "a thread".into(), source })?;
+            .map_err(|source| StoreError::Thread { source })?;
         let result = self.threads(&mut records, &name, load);
         records.finish();
         result

@@ -78,13 +78,19 @@ pub(super) fn of_stream(name: String, stream: Stream, target: usize, cut: Cut) -
     }
     // Decompressing takes about as long as parsing: let it run beside. Two chunks ahead are enough.
     let (sender, receiver) = mpsc::sync_channel(2);
-    std::thread::spawn(move || {
+    let (unread, name) = (sender.clone(), chunks.name.clone());
+    let beside = std::thread::Builder::new().spawn(move || {
         for chunk in chunks {
             if sender.send(chunk).is_err() {
                 break;
             }
         }
     });
+    if let Err(source) = beside {
+        // There is room for it: nothing was sent.
+        let _ = unread.send(Err(TraceError::Io { name, source }));
+    }
+    drop(unread);
     Box::new(receiver.into_iter())
 }
 
