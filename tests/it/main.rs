@@ -21,6 +21,7 @@ mod groups;
 mod inlined;
 mod inputs;
 mod installed;
+mod knows;
 mod lake;
 mod library;
 mod limits;
