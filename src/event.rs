@@ -32,6 +32,28 @@ pub enum Event {
         to: u64,
         bytes: u64,
     },
+    /// Bytes have two places from here on: what they hold, and who wrote it.
+    MemoryCopy {
+        from: u64,
+        to: u64,
+        bytes: u64,
+    },
+    /// Memory that the kernel has taken back: nobody has written what is there.
+    MemoryFresh {
+        address: u64,
+        bytes: u64,
+    },
+    /// Another process begins with the memory that this one has now.
+    Fork {
+        pid: u64,
+    },
+    /// The process has the memory with which another one began it ([`Event::Fork`] of the same
+    /// number).
+    Inherit {
+        pid: u64,
+        /// Addresses and bytes of what it can write to.
+        ranges: Box<[(u64, u64)]>,
+    },
     /// The kernel begins a signal handler of the thread.
     SignalDelivered {
         thread: u32,
@@ -135,6 +157,10 @@ pub trait EventSink {
     fn image_map(&mut self, _: &ImageMap) {}
     fn image_unmap(&mut self, _address: u64, _bytes: u64) {}
     fn memory_move(&mut self, _from: u64, _to: u64, _bytes: u64) {}
+    fn memory_copy(&mut self, _from: u64, _to: u64, _bytes: u64) {}
+    fn memory_fresh(&mut self, _address: u64, _bytes: u64) {}
+    fn fork(&mut self, _pid: u64) {}
+    fn inherit(&mut self, _pid: u64, _ranges: &[(u64, u64)]) {}
     fn signal_delivered(&mut self, _thread: u32, _number: u32) {}
     fn signal_ended(&mut self, _thread: u32) {}
     fn allocation(&mut self, _: &Allocation) {}
@@ -163,6 +189,8 @@ impl Event {
             | Event::Marker { thread, .. } => change(thread),
             Event::ProcessStart | Event::Process(_) | Event::Gap => {}
             Event::ImageMap(_) | Event::ImageUnmap { .. } | Event::MemoryMove { .. } => {}
+            Event::MemoryCopy { .. } | Event::MemoryFresh { .. } => {}
+            Event::Fork { .. } | Event::Inherit { .. } => {}
         }
     }
 
@@ -178,6 +206,10 @@ impl Event {
             Event::ImageMap(map) => sink.image_map(map),
             Event::ImageUnmap { address, bytes } => sink.image_unmap(*address, *bytes),
             Event::MemoryMove { from, to, bytes } => sink.memory_move(*from, *to, *bytes),
+            Event::MemoryCopy { from, to, bytes } => sink.memory_copy(*from, *to, *bytes),
+            Event::MemoryFresh { address, bytes } => sink.memory_fresh(*address, *bytes),
+            Event::Fork { pid } => sink.fork(*pid),
+            Event::Inherit { pid, ranges } => sink.inherit(*pid, ranges),
             Event::SignalDelivered { thread, number } => sink.signal_delivered(*thread, *number),
             Event::SignalEnded { thread } => sink.signal_ended(*thread),
             Event::Allocation(allocation) => sink.allocation(allocation),
@@ -224,6 +256,9 @@ pub struct Carries {
     pub thumb: bool,
     /// What the kernel stored (system calls' results).
     pub kernel_stores: bool,
+    /// All that anybody but an instruction stores, from the first step on: what nobody has stored is
+    /// as it was when it was mapped.
+    pub all_stores: bool,
     /// Which file is mapped where.
     pub mappings: bool,
     /// Dependences between instances of instructions as records of the log.

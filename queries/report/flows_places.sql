@@ -10,6 +10,7 @@ WITH edge AS (
     UNION SELECT address FROM variable UNION SELECT address::HUGEINT + size FROM variable
     UNION SELECT value::HUGEINT FROM meta WHERE key = 'first_stack_pointer' AND value IS NOT NULL),
 piece AS (SELECT a::UBIGINT AS start FROM edge WHERE a < 18446744073709551616),
+unwritten AS (SELECT coalesce(max(value), '<input>') AS name FROM meta WHERE key = 'unwritten'),
 top AS (SELECT max(value::UBIGINT) AS address FROM meta WHERE key = 'first_stack_pointer'),
 covered AS (
     SELECT p.start, arg_min(v.variable_id, (v.size, v.variable_id)) AS variable_id
@@ -23,11 +24,11 @@ regioned AS (
     SELECT p.start, min(r.via) AS via FROM piece p JOIN region r ON p.start BETWEEN r.first_address AND r.last_address GROUP BY ALL)
 SELECT p.start, CASE WHEN s.writable THEN 'global' WHEN NOT s.writable THEN 'constant' ELSE coalesce(r.via, 'heap') END AS via,
        CASE WHEN s.section_id IS NOT NULL THEN '<image ' || s.name || '>'
-            WHEN r.via IS DISTINCT FROM 'stack' THEN '<input>'
+            WHEN r.via IS DISTINCT FROM 'stack' THEN unwritten.name
             WHEN p.start >= top.address THEN '<stack start>'
             ELSE '<uninitialised>' END AS unwritten,
        '<' || parse_filename(i.path) || ' ' || s.name || '>' AS unwritten_long, covered.variable_id
-FROM piece p CROSS JOIN top
+FROM piece p CROSS JOIN top CROSS JOIN unwritten
 LEFT JOIN sectioned ON sectioned.start = p.start LEFT JOIN section s ON s.section_id = sectioned.section_id
 LEFT JOIN image i ON i.image_id = s.image_id
 LEFT JOIN regioned r ON r.start = p.start LEFT JOIN covered ON covered.start = p.start;

@@ -2,7 +2,7 @@
 -- reads: system_call_access, system_call, thread, mapping
 -- param first BIGINT: first seq of the part
 -- param last BIGINT: its last seq
--- seq, process_id, kind (read, write: the kernel's; map, unmap, move, gap), address, bytes, to_address (move), source
+-- seq, process_id, kind (read, write: the kernel's; map, unmap, move, copy, fresh, gap), address, bytes, to_address (move, copy), source
 SELECT seq, process_id, kind, address, bytes, to_address, source
 FROM (SELECT seq, process_id, kind, address, bytes, to_address, CAST(NULL AS VARCHAR) AS source, 0 AS system_call_id, 0 AS ordinal
       FROM mapping

@@ -49,7 +49,18 @@ enum {
     ADDFG_GAP = 19,
     ADDFG_ALLOCATE = 20,
     ADDFG_FREE = 21,
-    ADDFG_REALLOCATE = 22
+    ADDFG_REALLOCATE = 22,
+    ADDFG_SHARE = 23,
+    ADDFG_FRESH = 24,
+    ADDFG_FILE_WRITE = 25,
+    ADDFG_FORK = 26,
+    ADDFG_INHERIT = 27
+};
+
+/* Flags of the header. */
+enum {
+    /* From its first step on the stream tells of every byte of memory that anybody but an instruction changes. */
+    ADDFG_TELLS_ALL = 1
 };
 
 /* How an access gets its address. */
@@ -88,7 +99,7 @@ typedef struct {
     void *context;
     int failed;
     addfg_u16 machine;
-    addfg_u8 bits;
+    addfg_u8 bits, flags;
     addfg_u32 blocks, paths, path_room, fields, field_room;
     addfg_path_state *path;
     addfg_u64 *last;
@@ -183,11 +194,12 @@ static void addfg__header(addfg_stream *s)
     __builtin_memcpy(head + 8, &version, 2);
     __builtin_memcpy(head + 10, &s->machine, 2);
     head[12] = s->bits;
+    head[13] = s->flags;
     s->failed = s->write(s->context, head, 16);
 }
 
-/* Begins a stream. `machine`: e_machine of the ELF files that ran; `bits`: 32 or 64. */
-static void addfg_begin(addfg_stream *s, addfg_write write, void *context, addfg_u16 machine, addfg_u8 bits)
+/* Begins a stream. `machine`: e_machine of the ELF files that ran; `bits`: 32 or 64; `flags`: ADDFG_TELLS_ALL or 0. */
+static inline void addfg_begin_telling(addfg_stream *s, addfg_write write, void *context, addfg_u16 machine, addfg_u8 bits, addfg_u8 flags)
 {
     addfg_stream empty = { 0 };
     *s = empty;
@@ -195,9 +207,15 @@ static void addfg_begin(addfg_stream *s, addfg_write write, void *context, addfg
     s->context = context;
     s->machine = machine;
     s->bits = bits;
+    s->flags = flags;
     s->before = ADDFG_NO_PATH;
     addfg__crc_tables(s);
     addfg__header(s);
+}
+
+static inline void addfg_begin(addfg_stream *s, addfg_write write, void *context, addfg_u16 machine, addfg_u8 bits)
+{
+    addfg_begin_telling(s, write, context, machine, bits, 0);
 }
 
 /* Begins another stream with the blocks and paths of this one: a forked process has the code that

@@ -31,6 +31,8 @@
 
 /* The core has it, the tools' headers do not. */
 extern Int VG_(safe_fd)(Int fd);
+extern Int VG_(fcntl)(Int fd, Int cmd, Addr arg);
+extern SysRes VG_(do_syscall)(UWord number, RegWord a1, RegWord a2, RegWord a3, RegWord a4, RegWord a5, RegWord a6, RegWord a7, RegWord a8);
 
 #define ADDFG_REALLOC(p, n) VG_(realloc)("addfg", (p), (n))
 #include "addfg_stream.h"
@@ -55,6 +57,8 @@ static Bool first_block = True;
 
 #include "check.h"
 #include "events.h"
+#include "files.h"
+#include "calls.h"
 #include "part.h"
 #include "allocations.h"
 
@@ -486,7 +490,8 @@ static void begin(void)
     recording = True;
     first_part();
     check_begin();
-    addfg_begin(&stream, write_all, NULL, MACHINE, BITS);
+    /* What was before a part is not known. */
+    addfg_begin_telling(&stream, write_all, NULL, MACHINE, BITS, in_part ? ADDFG_TELLS_ALL : 0);
     new_process();
 }
 
@@ -522,6 +527,8 @@ static void pre_options(void)
     VG_(track_change_mem_mprotect)(changed_mem);
     VG_(track_copy_mem_remap)(copied_mem);
     VG_(track_die_mem_munmap)(gone_mem);
+    VG_(track_new_mem_brk)(new_brk);
+    VG_(track_die_mem_brk)(gone_mem);
     VG_(track_pre_mem_read)(kernel_reads);
     VG_(track_pre_mem_read_asciiz)(kernel_reads_text);
     VG_(track_post_mem_write)(kernel_writes);

@@ -67,6 +67,8 @@ static void event_end(UChar *end)
     UInt length = end - (UChar *)(Addr)cursor - 8;
     VG_(memcpy)((UChar *)(Addr)cursor + 4, &length, 4);
     cursor = (ULong)(Addr)end;
+    /* The block that began last is over: behind it there is something else now. */
+    begun = 0;
 }
 
 /* The part of the run that is recorded (part.h). */
@@ -83,8 +85,11 @@ static Bool always(UInt kind)
     case ADDFG_UNMAP:
     case ADDFG_MOVE:
     case ADDFG_PROTECT:
+    case ADDFG_SHARE:
     case ADDFG_DESCRIPTOR:
     case ADDFG_EXEC:
+    case ADDFG_FORK:
+    case ADDFG_INHERIT:
         return True;
     default:
         return False;
@@ -117,6 +122,15 @@ static void asks_nothing(ThreadId tid);
 static void forget_asked(void);
 static void handler_begins(ThreadId tid);
 static void handler_ends(ThreadId tid);
+/* The system call that a thread is in (calls.h). */
+static void call_over(ThreadId tid);
+/* Files in memory (files.h). */
+static void tell_all_shared(void);
+/* Descriptors (calls.h). */
+static void name_descriptor(ULong fd);
+static void forget_told(void);
+/* Descriptors that a process begins with are looked for up to here. */
+#define DESCRIPTORS 128
 
 /* ---- threads: Valgrind's numbers are used again, the stream's are not ---- */
 
@@ -140,17 +154,31 @@ static UInt thread(ThreadId tid)
     return thread_of[tid];
 }
 
-static void start_client_code(ThreadId tid, ULong dispatched)
+/* What follows is of this thread: it runs, or something is told of it. */
+static void speak(ThreadId tid)
 {
     UInt now = thread(tid);
     if (now == current || !recording || !in_part) return;
     current = now;
     asks(tid);
     EVENT(ADDFG_THREAD, now);
-    if (first_block) {
-        first_block = False;
-        EVENT(ADDFG_STACK, VG_(get_SP)(tid));
+}
+
+/* Milliseconds after which what waits is written: so much is lost at most of a program that is killed. */
+#define WRITE_EVERY 1000
+static UInt written_at_time;
+
+static void start_client_code(ThreadId tid, ULong dispatched)
+{
+    UInt time = VG_(read_millisecond_timer)();
+    if (time - written_at_time > WRITE_EVERY) {
+        written_at_time = time;
+        flush_buffer();
     }
+    speak(tid);
+    if (!first_block || !recording || !in_part) return;
+    first_block = False;
+    EVENT(ADDFG_STACK, VG_(get_SP)(tid));
 }
 
 static void pre_thread_create(ThreadId parent, ThreadId child)
@@ -165,6 +193,7 @@ static void pre_thread_create(ThreadId parent, ThreadId child)
 static void pre_thread_exit(ThreadId tid)
 {
     UInt number = thread(tid);
+    speak(tid);
     if (cleared_by[tid]) {
         EVENT(ADDFG_KERNEL_WRITE, cleared_by[tid], 4);
         EVENT(ADDFG_SYSCALL_END, 0, 0);
@@ -201,12 +230,16 @@ static void partial(ThreadId tid)
 static void pre_deliver_signal(ThreadId tid, Int signal, Bool alt_stack)
 {
     partial(tid);
+    speak(tid);
+    /* What it was in is begun again behind the handler, or has ended. */
+    call_over(tid);
     handler_begins(tid);
     EVENT(ADDFG_SIGNAL, signal);
 }
 
 static void post_deliver_signal(ThreadId tid, Int signal)
 {
+    speak(tid);
     handler_ends(tid);
     EVENT(ADDFG_SIGNAL_END, signal);
 }
@@ -230,6 +263,8 @@ static void new_mem(Addr a, SizeT length, Bool r, Bool w, Bool x, ULong handle)
     mapped(a, length, r, w, x);
     check_mapped(a, length);
 }
+
+static void new_brk(Addr a, SizeT length, ThreadId tid) { new_mem(a, length, True, True, False, 0); }
 
 /* A process that goes on with its parent's memory. */
 static void all_mapped(void)
@@ -262,178 +297,6 @@ static void gone_mem(Addr a, SizeT length)
     check_mapped(a, length);
 }
 
-static void kernel_reads(CorePart part, ThreadId tid, const HChar *what, Addr a, SizeT size)
-{
-    if (part == Vg_CoreSysCall && size) EVENT(ADDFG_KERNEL_READ, a, size);
-}
-
-static void kernel_reads_text(CorePart part, ThreadId tid, const HChar *what, Addr a)
-{
-    if (part != Vg_CoreSysCall) return;
-    SizeT size = 0;
-    while (VG_(am_is_valid_for_client)(a + size, 1, VKI_PROT_READ) && ((const HChar *)a)[size]) size++;
-    EVENT(ADDFG_KERNEL_READ, a, size + 1);
-}
-
-static void kernel_writes(CorePart part, ThreadId tid, Addr a, SizeT size)
-{
-    if (!size || !(part == Vg_CoreSysCall || part == Vg_CoreSignal)) return;
-    EVENT(ADDFG_KERNEL_WRITE, a, size);
-    check_delivered(a, size);
-}
-
-/* ---- system calls ---- */
-
-/* Records that are written before a thread waits, at least: a process that waits may be killed. */
-#define WORTH_WRITING 4096
-
-static Bool waits(UInt number)
-{
-    switch (number) {
-#ifdef __NR_poll
-    case __NR_poll:
-#endif
-#ifdef __NR_select
-    case __NR_select:
-#endif
-#ifdef __NR_epoll_wait
-    case __NR_epoll_wait:
-#endif
-#ifdef __NR_pause
-    case __NR_pause:
-#endif
-#ifdef __NR_accept
-    case __NR_accept:
-#endif
-#ifdef __NR_accept4
-    case __NR_accept4:
-#endif
-    case __NR_ppoll:
-    case __NR_pselect6:
-    case __NR_epoll_pwait:
-    case __NR_nanosleep:
-    case __NR_clock_nanosleep:
-    case __NR_rt_sigsuspend:
-    case __NR_wait4:
-    case __NR_waitid:
-        return True;
-    default:
-        return False;
-    }
-}
-
-/* Nothing follows, if it is done. */
-static void before_exec(Addr file)
-{
-    Bool readable = VG_(am_is_valid_for_client)(file, 1, VKI_PROT_READ);
-    event(ADDFG_EXEC, 0, NULL, readable ? (const HChar *)file : "");
-    flush_buffer();
-}
-
-static void before_clone(const UWord *args)
-{
-#if defined(VGA_amd64)
-    UWord address = args[3];
-#else
-    UWord address = args[4];
-#endif
-    clears = args[0] & VKI_CLONE_CHILD_CLEARTID ? address : 0;
-}
-
-#ifdef __NR_clone3
-/* Its first argument: flags, a descriptor, the address, eight bytes each. */
-static void before_clone3(Addr arguments)
-{
-    if (!VG_(am_is_valid_for_client)(arguments, 24, VKI_PROT_READ)) return;
-    const ULong *of = (const ULong *)arguments;
-    clears = of[0] & VKI_CLONE_CHILD_CLEARTID ? of[2] : 0;
-}
-#endif
-
-static void pre_syscall(ThreadId tid, UInt number, UWord *args, UInt n)
-{
-    ULong numbers[2 + 8] = { number, n < 8 ? n : 8 };
-    for (UInt i = 0; i < n && i < 8; i++) numbers[2 + i] = args[i];
-    event(ADDFG_SYSCALL, 2 + (n < 8 ? n : 8), numbers, NULL);
-    if (waits(number) && cursor > (ULong)(Addr)buffer + WORTH_WRITING) flush_buffer();
-    if (number == __NR_clone) before_clone(args);
-#ifdef __NR_clone3
-    if (number == __NR_clone3) before_clone3(args[0]);
-#endif
-    if (number == __NR_execve) before_exec(args[0]);
-#ifdef __NR_execveat
-    if (number == __NR_execveat) before_exec(args[1]);
-#endif
-}
-
-/* Descriptors that a process begins with are looked for up to here. */
-#define DESCRIPTORS 128
-
-static void name_descriptor(ULong fd)
-{
-    HChar link[64], name[1024];
-    VG_(sprintf)(link, "/proc/self/fd/%llu", fd);
-    SSizeT n = VG_(readlink)(link, name, sizeof name - 1);
-    if (n <= 0) return;
-    name[n] = 0;
-    EVENT_TEXT(ADDFG_DESCRIPTOR, name, fd);
-}
-
-static void name_two(Addr pair)
-{
-    const Int *fd = (const Int *)pair;
-    name_descriptor(fd[0]);
-    name_descriptor(fd[1]);
-}
-
-/* Names the descriptors that a system call has made. */
-static void name_descriptors(UInt number, const UWord *args, ULong result)
-{
-    switch (number) {
-#ifdef __NR_open
-    case __NR_open:
-#endif
-#ifdef __NR_creat
-    case __NR_creat:
-#endif
-#ifdef __NR_dup2
-    case __NR_dup2:
-#endif
-#ifdef __NR_socket
-    case __NR_socket:
-#endif
-#ifdef __NR_accept
-    case __NR_accept:
-#endif
-#ifdef __NR_accept4
-    case __NR_accept4:
-#endif
-    case __NR_openat:
-    case __NR_dup:
-    case __NR_dup3:
-        return name_descriptor(result);
-    case __NR_fcntl:
-        if (args[1] == VKI_F_DUPFD || args[1] == VKI_F_DUPFD_CLOEXEC) name_descriptor(result);
-        return;
-#ifdef __NR_pipe
-    case __NR_pipe:
-#endif
-    case __NR_pipe2:
-        return name_two(args[0]);
-#ifdef __NR_socketpair
-    case __NR_socketpair:
-        return name_two(args[3]);
-#endif
-    }
-}
-
-static void post_syscall(ThreadId tid, UInt number, UWord *args, UInt n, SysRes result)
-{
-    Bool error = sr_isError(result);
-    if (!error) name_descriptors(number, args, sr_Res(result));
-    EVENT(ADDFG_SYSCALL_END, error, error ? sr_Err(result) : sr_Res(result));
-}
-
 /* ---- processes ---- */
 
 static void new_process(void)
@@ -460,7 +323,21 @@ static Int open_own(void)
     return fd;
 }
 
-static void before_fork(ThreadId tid) { flush_buffer(); }
+/* A thread is making a process: what its call gives is the number of that one. */
+static Bool forking = False;
+
+static void before_fork(ThreadId tid)
+{
+    flush_buffer();
+    forking = True;
+}
+
+/* The memory that the process has now is that of the new one, too. */
+static void forked_off(SysRes result)
+{
+    if (forking && each_name && !sr_isError(result) && sr_Res(result)) EVENT(ADDFG_FORK, sr_Res(result));
+    forking = False;
+}
 
 /* A child does not write into its parent's stream. */
 static void forked(ThreadId tid)
@@ -474,9 +351,13 @@ static void forked(ThreadId tid)
     stream_fd = VG_(safe_fd)(fd);
     for (UInt i = 0; i < thread_room; i++) thread_of[i] = 0;
     threads = current = 0;
+    forking = False;
     forget_asked();
+    forget_told();
     first_block = True;
     addfg_fork(&stream, &known);
     new_process();
     all_mapped();
+    tell_all_shared();
+    EVENT(ADDFG_INHERIT, VG_(getppid)());
 }

@@ -4,6 +4,7 @@ use super::access::SaveRule;
 use super::calls::CallSet;
 use super::contexts::StepContexts;
 use super::flows::{Flows, HandOut};
+use super::forks::Forks;
 use super::kept::Kept;
 use super::memory::Memory;
 use super::mutation::Mutation;
@@ -82,6 +83,8 @@ pub struct Data<O> {
     pub ended: CallSet,
     /// Names of what is outside of the program.
     pub sources: Sources,
+    /// What processes begin with.
+    pub forks: Forks,
     /// Writes of the kernel so far.
     pub kernel_writes: u64,
     /// First stack pointer of the process's first thread.
@@ -110,6 +113,7 @@ impl<O: Output> Data<O> {
             saves: Saves::default(),
             ended: CallSet::default(),
             sources: Sources::default(),
+            forks: Forks::default(),
             kernel_writes: 0,
             first_sp: None,
             trace_first_sp: None,

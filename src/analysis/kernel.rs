@@ -3,13 +3,48 @@
 use super::data::Data;
 use super::flows::{self, FlowPlace};
 use super::memory::{Memory, PAGE, Piece};
-use super::origin::{Packed, StackSide};
+use super::origin::{Packed, Sources, StackSide};
 use super::place::PlaceCode;
 use super::shadow::{AccessId, Cell, KERNEL_WRITE};
 use super::sums::Mark;
 use super::{Flow, Output};
 use crate::event::{ImageMap, KernelAccess};
 use rustc_hash::FxHashMap;
+
+/// Adjacent bytes with one writer: address, length and cell.
+pub type Version = (u64, u64, Cell);
+
+/// On which side of the first stack pointer a byte lies.
+fn side(place: PlaceCode, address: u64, first_sp: u64) -> StackSide {
+    if place.is_region() && address >= first_sp { StackSide::Above } else { StackSide::Below }
+}
+
+/// What one system call takes, gathered over its bytes.
+struct Taking {
+    sink: Packed,
+    all: FxHashMap<(Packed, PlaceCode), Taken>,
+    /// Versions that it has been fed by.
+    fed_by: Vec<(AccessId, PlaceCode, StackSide)>,
+}
+
+impl Taking {
+    fn add(
+        &mut self,
+        (function, writer): (Packed, Packed),
+        (place, side): (PlaceCode, StackSide),
+        write: AccessId,
+        bytes: u64,
+    ) {
+        let entry = self.all.entry((writer, place)).or_default();
+        entry.function = Some(function);
+        entry.bytes += bytes;
+        let version = (write, place, side);
+        if self.fed_by.last() != Some(&version) && !self.fed_by.contains(&version) {
+            self.fed_by.push(version);
+            entry.transfers += 1;
+        }
+    }
+}
 
 /// What one system call took of one writer.
 #[derive(Default)]
@@ -29,17 +64,30 @@ impl<O: Output> Data<O> {
             let write = KERNEL_WRITE | self.kernel_writes;
             // Nobody wrote for nothing if it is not read.
             let new = Cell { write, call: Packed::named(source), actor: Cell::SLOT, ..Cell::EMPTY };
-            self.each_piece(access, |data, piece| {
-                data.write_memory(piece.page, (piece.address, piece.len), new);
-            });
+            self.fill(access.address, access.bytes, new);
         } else {
             self.kernel_read(access, Packed::named(source));
+        }
+    }
+
+    /// All bytes of a range get one writer.
+    fn fill(&mut self, address: u64, bytes: u64, new: Cell) {
+        for (address, bytes) in self.memory.fill(address, bytes, new) {
+            let mut pieces = Vec::new();
+            self.memory.pieces(address, bytes, |memory: &mut Memory, piece| {
+                memory.mark(&mut 0, (piece.address, 1), false);
+                pieces.push(piece);
+            });
+            for piece in pieces {
+                self.write_memory(piece.page, (piece.address, piece.len), new);
+            }
         }
     }
 
     /// What stood in memory is not known any more.
     pub fn forget(&mut self, address: u64, bytes: u64) {
         let Some(last) = bytes.checked_sub(1).map(|n| address.saturating_add(n)) else { return };
+        self.memory.unfill(address, last);
         for page in self.memory.touched(address, last) {
             let base = self.memory.base(page);
             let (from, to) = (address.max(base), last.min(base + (PAGE - 1)));
@@ -69,9 +117,43 @@ impl<O: Output> Data<O> {
 
     /// Memory lies elsewhere from here on; who wrote its bytes has written them there.
     pub fn move_memory(&mut self, from: u64, to: u64, bytes: u64) {
-        let Some(last) = bytes.checked_sub(1).map(|n| from.saturating_add(n)) else { return };
+        let versions = self.versions(from, bytes);
         self.map_memory(to, bytes, false);
-        let mut versions = Vec::new();
+        self.put(versions, from, to);
+        self.unmap(from, bytes);
+    }
+
+    /// Bytes are at another place, too; who wrote them has written them there.
+    pub fn copy_memory(&mut self, from: u64, to: u64, bytes: u64) {
+        let versions = self.versions(from, bytes);
+        self.forget(to, bytes);
+        self.put(versions, from, to);
+    }
+
+    /// The process's memory as it is now is what another one begins with.
+    pub fn fork(&mut self, pid: u64) {
+        let versions = self.versions(0, u64::MAX);
+        self.forks.keep(pid, versions);
+    }
+
+    /// Memory is what the parent left; if that is not known, these ranges of it were written by it.
+    pub fn inherit(&mut self, pid: u64, ranges: &[(u64, u64)]) {
+        if let Some(versions) = self.forks.take(pid) {
+            return self.put(versions, 0, 0);
+        }
+        let source = Packed::named(self.sources.number(Some(Sources::INHERITED)));
+        self.kernel_writes += 1;
+        let write = KERNEL_WRITE | self.kernel_writes;
+        let new = Cell { write, call: source, actor: Cell::SLOT, ..Cell::EMPTY };
+        ranges.iter().for_each(|&(address, bytes)| self.fill(address, bytes, new));
+    }
+
+    /// What is known of a range, in order within pages.
+    fn versions(&mut self, from: u64, bytes: u64) -> Vec<Version> {
+        let Some(last) = bytes.checked_sub(1).map(|n| from.saturating_add(n)) else {
+            return Vec::new();
+        };
+        let mut versions = self.memory.filled_within(from, last);
         for page in self.memory.touched(from, last) {
             let base = self.memory.base(page);
             let start = from.max(base);
@@ -83,54 +165,36 @@ impl<O: Output> Data<O> {
                 }
             });
         }
-        for (address, n, cell) in versions {
-            let there = to.wrapping_add(address - from);
-            let page = self.memory.mark(&mut 0, (there, 1), false);
-            self.saves.copy(cell.write, n);
-            self.write_memory(page, (there, n), Cell { actor: cell.actor | Cell::SLOT, ..cell });
-        }
-        self.unmap(from, bytes);
+        versions
     }
 
-    fn each_piece(&mut self, access: &KernelAccess, mut f: impl FnMut(&mut Self, Piece)) {
-        let mut pieces = Vec::new();
-        self.memory.pieces(access.address, access.bytes, |memory: &mut Memory, piece| {
-            memory.mark(&mut 0, (piece.address, 1), false);
-            pieces.push(piece);
-        });
-        pieces.into_iter().for_each(|piece| f(self, piece));
+    /// Bytes that lay from `from` on lie from `to` on.
+    fn put(&mut self, versions: Vec<Version>, from: u64, to: u64) {
+        for (address, n, cell) in versions {
+            let there = to.wrapping_add(address.wrapping_sub(from));
+            self.saves.copy(cell.write, n);
+            self.fill(there, n, Cell { actor: cell.actor | Cell::SLOT, ..cell });
+        }
     }
 
     /// Every system call reads as an instance of its own: all that it takes is unique.
     fn kernel_read(&mut self, access: &KernelAccess, sink: Packed) {
-        let mut taken: FxHashMap<(Packed, PlaceCode), Taken> = FxHashMap::default();
-        let mut fed_by: Vec<(AccessId, PlaceCode, StackSide)> = Vec::new();
-        let first_sp = self.first_sp.unwrap_or(u64::MAX);
-        self.each_piece(access, |data, piece| {
-            let place = PlaceCode::of(data.memory.place(piece.page, piece.address));
-            let (base, mark) = (piece.base(), Mark::memory(piece.base()));
-            let (sums, saves) = (&mut data.sums, &mut data.saves);
-            let (pools, words) = data.memory.shadow(piece.page);
-            pools.visit(words, base, piece.start(), piece.len, |_, address, n, cell| {
-                let above = place.is_region() && address >= first_sp;
-                let side = if above { StackSide::Above } else { StackSide::Below };
-                let function = sums.function(cell.actor(side));
-                let entry = taken.entry((cell.writer(side), place)).or_default();
-                entry.function = Some(function);
-                entry.bytes += n;
-                let version = (cell.write, place, side);
-                if fed_by.last() != Some(&version) && !fed_by.contains(&version) {
-                    fed_by.push(version);
-                    entry.transfers += 1;
+        let mut taken = Taking { sink, all: FxHashMap::default(), fed_by: Vec::new() };
+        // What nobody has touched is gone through as what was filled.
+        self.memory.touch_all(access.address, access.bytes);
+        let (mut address, mut left) = (access.address, access.bytes);
+        while left > 0 {
+            let len = match self.memory.stretch(address, left) {
+                Some((place, len, cell)) => {
+                    self.take_filled(&mut taken, (address, len), place, cell);
+                    len
                 }
-                let pair = sums.pair(function, sink, place);
-                sums.touch(pair, place, mark, address - base, n);
-                if cell.is_saved() {
-                    saves.read(cell.write);
-                }
-                cell.actor |= if cell.is_written() { Cell::SLOT } else { 0 };
-            });
-        });
+                None => self.take_piece(&mut taken, address, left),
+            };
+            address = address.wrapping_add(len);
+            left -= len;
+        }
+        let taken = taken.all;
         let mut taken: Vec<_> = taken.into_iter().collect();
         taken.sort_unstable_by_key(|(key, _)| *key);
         for ((writer, place), Taken { function, bytes, transfers }) in taken {
@@ -143,6 +207,52 @@ impl<O: Output> Data<O> {
                 self.kernel_flow((writer, function, sink), place, (bytes, transfers));
             }
         }
+    }
+
+    /// The kernel reads bytes that were filled at once.
+    fn take_filled(
+        &mut self,
+        taken: &mut Taking,
+        (address, len): (u64, u64),
+        place: PlaceCode,
+        cell: Cell,
+    ) {
+        let side = side(place, address, self.first_sp.unwrap_or(u64::MAX));
+        let function = self.sums.function(cell.actor(side));
+        taken.add((function, cell.writer(side)), (place, side), cell.write, len);
+        let pair = self.sums.pair(function, taken.sink, place);
+        let (mut at, mut left) = (address, len);
+        while left > 0 {
+            let n = left.min(PAGE - at % PAGE);
+            self.sums.touch(pair, place, Mark::memory(at - at % PAGE), at % PAGE, n);
+            at = at.wrapping_add(n);
+            left -= n;
+        }
+    }
+
+    /// The kernel reads bytes of one page and place; gives how many of `left`.
+    fn take_piece(&mut self, taken: &mut Taking, address: u64, left: u64) -> u64 {
+        let page = self.memory.page(address);
+        let (_, len) = self.memory.reach(page, address, left);
+        self.memory.mark(&mut 0, (address, 1), false);
+        let piece = Piece { page, address, len };
+        let place = PlaceCode::of(self.memory.place(page, address));
+        let first_sp = self.first_sp.unwrap_or(u64::MAX);
+        let (base, mark) = (piece.base(), Mark::memory(piece.base()));
+        let (sums, saves) = (&mut self.sums, &mut self.saves);
+        let (pools, words) = self.memory.shadow(page);
+        pools.visit(words, base, piece.start(), len, |_, address, n, cell| {
+            let side = side(place, address, first_sp);
+            let function = sums.function(cell.actor(side));
+            taken.add((function, cell.writer(side)), (place, side), cell.write, n);
+            let pair = sums.pair(function, taken.sink, place);
+            sums.touch(pair, place, mark, address - base, n);
+            if cell.is_saved() {
+                saves.read(cell.write);
+            }
+            cell.actor |= if cell.is_written() { Cell::SLOT } else { 0 };
+        });
+        len
     }
 
     fn kernel_flow(

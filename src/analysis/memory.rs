@@ -1,5 +1,6 @@
 //! Shadow memory of a process: pages of cells, made when first touched, and where each lies.
 
+use super::filled::{Filled, Stretch};
 use super::place::{Place, PlaceCode, Regions, SectionRange};
 use super::prefetch::prefetch;
 use super::shadow::{Cell, PartialWrites, Pools, WORD};
@@ -13,6 +14,8 @@ const WORDS: usize = (PAGE / WORD) as usize;
 const CACHED: usize = 4096;
 /// How many accesses before they come cells are asked for.
 const AHEAD: usize = 32;
+/// Bytes from which on a range is not gone through page by page.
+const LONG: u64 = 16 * PAGE;
 
 /// What a page of memory is to `via`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +130,8 @@ pub struct Memory {
     sections: Vec<SectionRange>,
     /// (First and last address, number) of what each still has, by address, disjoint.
     by_address: Vec<(u64, u64, u32)>,
+    /// Pages that were filled at once, and are not in `pages`.
+    filled: Filled,
     /// Pages with which a mapping begins, or what is behind one: a region does not go on there.
     begins: BTreeSet<u64>,
     pub regions: Regions,
@@ -143,6 +148,7 @@ impl Memory {
             ahead: Box::new([(0, std::ptr::null()); CACHED]),
             sections: Vec::new(),
             by_address: Vec::new(),
+            filled: Filled::default(),
             begins: BTreeSet::new(),
             regions: Regions::default(),
         };
@@ -208,6 +214,137 @@ impl Memory {
             let kind = self.kind(self.pages[page as usize].number);
             self.pages[page as usize].set_kind(kind);
         }
+        for (at, stretch) in self.filled.take(first / PAGE, last / PAGE) {
+            self.add_filled(at, stretch.last, stretch.cell);
+        }
+    }
+
+    /// All of a range gets one writer. Gives the parts of it that are left to do: those of pages that
+    /// have been touched, and what is no whole page.
+    pub fn fill(&mut self, address: u64, bytes: u64, cell: Cell) -> Vec<(u64, u64)> {
+        let Some(last) = bytes.checked_sub(1).map(|more| address.saturating_add(more)) else {
+            return Vec::new();
+        };
+        let whole = |(from, to): (u64, u64)| (from <= to).then_some((from, to));
+        let pages = whole((address.div_ceil(PAGE), (last / PAGE).wrapping_sub(u64::from(last % PAGE + 1 < PAGE))));
+        let Some((from, to)) = pages.filter(|_| bytes >= LONG) else {
+            return vec![(address, last - address + 1)];
+        };
+        let mut left = Vec::new();
+        let mut at = address;
+        for (first, end) in self.untouched(from, to) {
+            self.filled.take(first, end);
+            self.add_filled(first, end, cell);
+            left.push((at, first * PAGE));
+            at = (end * PAGE).saturating_add(PAGE);
+        }
+        left.push((at, last.saturating_add(1)));
+        left.retain(|(from, to)| from < to);
+        left.into_iter().map(|(from, to)| (from, to - from)).collect()
+    }
+
+    /// Pages of a long range of which nothing is known are as if nobody had filled them at once.
+    pub fn touch_all(&mut self, address: u64, bytes: u64) {
+        if bytes < LONG {
+            return;
+        }
+        let last = address.saturating_add(bytes - 1);
+        for (first, end) in self.untouched(address / PAGE, last / PAGE) {
+            let mut at = first;
+            for (from, stretch) in self.filled.within(first, end) {
+                if at < from {
+                    self.add_filled(at, from - 1, Cell::EMPTY);
+                }
+                at = stretch.last + 1;
+            }
+            if at <= end {
+                self.add_filled(at, end, Cell::EMPTY);
+            }
+        }
+    }
+
+    /// Runs of pages in a range that have not been touched one by one.
+    fn untouched(&self, first: u64, last: u64) -> Vec<(u64, u64)> {
+        let from = first.saturating_mul(PAGE);
+        let pages = self.touched(from, last.saturating_mul(PAGE).saturating_add(PAGE - 1));
+        let mut numbers: Vec<u64> = pages.iter().map(|&p| self.pages[p as usize].number).collect();
+        numbers.sort_unstable();
+        let mut runs = Vec::new();
+        let mut at = first;
+        for number in numbers {
+            if at < number {
+                runs.push((at, number - 1));
+            }
+            at = number + 1;
+        }
+        if at <= last {
+            runs.push((at, last));
+        }
+        runs
+    }
+
+    /// Adds pages that are in no stretch: one for each region.
+    fn add_filled(&mut self, first: u64, last: u64, cell: Cell) {
+        let mut starts: BTreeSet<u64> = BTreeSet::from([first]);
+        let inside = |page: &u64| (first..=last).contains(page);
+        starts.extend(self.begins.range(first..=last));
+        for &(from, to, _) in &self.by_address {
+            starts.extend([from / PAGE, to / PAGE + 1].iter().filter(|page| inside(page)));
+        }
+        let starts: Vec<u64> = starts.into_iter().collect();
+        for (i, &at) in starts.iter().enumerate() {
+            let end = starts.get(i + 1).map_or(last, |next| next - 1);
+            let region = match self.sectioned(at) {
+                true => None,
+                false => Some(self.joined_region(at, end)),
+            };
+            self.filled.add(at, Stretch { last: end, cell, region });
+        }
+    }
+
+    /// What was filled and lies in a range is not known any more.
+    pub fn unfill(&mut self, first: u64, last: u64) {
+        // What is no whole page is left to who goes through the touched ones.
+        if first % PAGE != 0 && self.filled.at(first / PAGE).is_some() {
+            self.page(first);
+        }
+        if last % PAGE != PAGE - 1 && self.filled.at(last / PAGE).is_some() {
+            self.page(last);
+        }
+        self.filled.take(first / PAGE, last / PAGE);
+    }
+
+    /// What was filled and lies in a range: address, bytes and cell.
+    pub fn filled_within(&mut self, first: u64, last: u64) -> Vec<(u64, u64, Cell)> {
+        let stretches = self.filled.within(first / PAGE, last / PAGE).into_iter();
+        let cut = stretches.map(|(at, stretch)| {
+            let from = (at * PAGE).max(first);
+            let to = (stretch.last * PAGE).saturating_add(PAGE - 1).min(last);
+            (from, to - from + 1, stretch.cell)
+        });
+        cut.collect()
+    }
+
+    /// Bytes from an address on that were filled at once, lie in one place and are in the stretch.
+    pub fn stretch(&mut self, address: u64, most: u64) -> Option<(PlaceCode, u64, Cell)> {
+        let (_, stretch) = self.filled.at(address / PAGE)?;
+        let room = (stretch.last * PAGE).saturating_add(PAGE - 1) - address + 1;
+        let len = room.min(most);
+        if let Some(region) = stretch.region {
+            let place = PlaceCode::of(Place::Region(self.regions.find(region)));
+            return Some((place, len, stretch.cell));
+        }
+        let after = self.by_address.partition_point(|s| s.0 <= address);
+        let (_, to, number) = self.by_address[after.checked_sub(1)?];
+        let section = Place::Section(self.sections[number as usize].name);
+        (address <= to).then(|| (PlaceCode::of(section), len.min(to - address + 1), stretch.cell))
+    }
+
+    /// Whether a section has bytes of a page.
+    fn sectioned(&self, number: u64) -> bool {
+        let (first, last) = (number * PAGE, number * PAGE + (PAGE - 1));
+        let at = self.by_address.partition_point(|s| s.1 < first);
+        self.by_address.get(at).is_some_and(|&(from, ..)| from <= last)
     }
 
     /// Pages that were touched and have bytes in [first, last].
@@ -308,13 +445,15 @@ impl Memory {
 
     /// The touched pages outside of sections, joined where adjacent.
     pub fn ranges(&mut self) -> Vec<Region> {
-        let mut pages: Vec<(u64, u32)> =
-            self.pages.iter().filter_map(|p| Some((p.number, p.kind.region()?))).collect();
-        pages.sort_unstable();
+        let pages = self.pages.iter().filter_map(|p| Some((p.number, p.number, p.kind.region()?)));
+        let filled = self.filled.within(0, u64::MAX / PAGE).into_iter();
+        let filled = filled.filter_map(|(at, stretch)| Some((at, stretch.last, stretch.region?)));
+        let mut runs: Vec<(u64, u64, u32)> = pages.chain(filled).collect();
+        runs.sort_unstable();
         let mut ranges: Vec<Region> = Vec::new();
-        for (number, region) in pages {
+        for (number, end, region) in runs {
             let is_stack = self.regions.is_stack(region);
-            let (first, last) = (number * PAGE, number * PAGE + (PAGE - 1));
+            let (first, last) = (number * PAGE, end * PAGE + (PAGE - 1));
             match ranges.last_mut() {
                 Some(r) if r.last == first.wrapping_sub(1) && r.is_stack == is_stack => {
                     r.last = last;
@@ -343,10 +482,15 @@ impl Memory {
 
     #[cold]
     fn touch(&mut self, number: u64) -> PageIndex {
-        let kind = self.kind(number);
+        let filled = self.filled.take(number, number).pop().map(|(_, stretch)| stretch);
+        let kind = match filled.and_then(|stretch| stretch.region) {
+            Some(region) => PageKind::Region(self.regions.find(region)),
+            None => self.kind(number),
+        };
+        let cell = filled.map_or(Cell::EMPTY, |stretch| stretch.cell);
         let id = self.pages.len() as PageIndex;
         let cells: Box<[Cell; WORDS]> =
-            vec![Cell::EMPTY; WORDS].into_boxed_slice().try_into().expect("length is WORDS");
+            vec![cell; WORDS].into_boxed_slice().try_into().expect("length is WORDS");
         self.pages.push(Page { number, cells, known: Known::NOTHING, kind, stack: false });
         self.index.insert(number, id);
         id
@@ -368,14 +512,23 @@ impl Memory {
 
     /// A region for page `number`, joined with those of the pages beside it.
     fn new_region(&mut self, number: u64) -> u32 {
+        self.joined_region(number, number)
+    }
+
+    /// A region for adjacent pages, joined with those of the pages beside them.
+    fn joined_region(&mut self, first: u64, last: u64) -> u32 {
         let region = self.regions.add();
-        let (below, above) = (number.wrapping_sub(1), number.wrapping_add(1));
-        for (near, begins) in [(below, number), (above, above)] {
+        let (below, above) = (first.wrapping_sub(1), last.wrapping_add(1));
+        for (near, begins) in [(below, first), (above, above)] {
             if self.begins.contains(&begins) {
                 continue;
             }
             let page = self.index.get(&near).map(|&p| &self.pages[p as usize]);
-            if let Some(other) = page.and_then(|p| p.kind.region()) {
+            let other = match page {
+                Some(page) => page.kind.region(),
+                None => self.filled.at(near).and_then(|(_, stretch)| stretch.region),
+            };
+            if let Some(other) = other {
                 self.regions.join(region, other);
             }
         }

@@ -47,6 +47,8 @@ pub struct Sources {
 impl Sources {
     /// What is not named better.
     pub const KERNEL: &str = "<kernel>";
+    /// What a process had when it began, and nothing more is known of.
+    pub const INHERITED: &str = "<inherited>";
     /// If a trace has more names than these, all others are [`Sources::KERNEL`].
     const MOST: usize = 1 << 16;
 

@@ -487,4 +487,23 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
         self.machine.data.move_memory(from, to, bytes);
         self.settle(0);
     }
+
+    fn memory_copy(&mut self, from: u64, to: u64, bytes: u64) {
+        self.machine.data.copy_memory(from, to, bytes);
+        self.settle(0);
+    }
+
+    fn memory_fresh(&mut self, address: u64, bytes: u64) {
+        self.machine.data.forget(address, bytes);
+        self.settle(0);
+    }
+
+    fn fork(&mut self, pid: u64) {
+        self.machine.data.fork(pid);
+    }
+
+    fn inherit(&mut self, pid: u64, ranges: &[(u64, u64)]) {
+        self.machine.data.inherit(pid, ranges);
+        self.settle(0);
+    }
 }

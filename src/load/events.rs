@@ -178,6 +178,14 @@ impl<F: FnMut(Batch)> EventSink for EventRows<F> {
         self.change("move", (from, bytes), Some(to));
     }
 
+    fn memory_copy(&mut self, from: u64, to: u64, bytes: u64) {
+        self.change("copy", (from, bytes), Some(to));
+    }
+
+    fn memory_fresh(&mut self, address: u64, bytes: u64) {
+        self.change("fresh", (address, bytes), None);
+    }
+
     fn signal_delivered(&mut self, index: u32, number: u32) {
         let (seq, thread_id) = (self.seq, thread(index));
         let row = tables::SignalEvent { seq, thread_id, kind: "delivered", number: Some(number) };

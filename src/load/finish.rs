@@ -9,7 +9,7 @@ use super::front::{Front, ProcessPart};
 use super::inlined::InlinedSites;
 use super::instructions::{self, Listed};
 use super::limit::Limit;
-use super::places::Places;
+use super::places::{self, Places};
 use super::sums::Sums;
 use super::{BuildError, Options};
 use crate::analysis::access::{self, AccessPlace, Insn};
@@ -53,6 +53,11 @@ pub struct End<'a> {
     pub low: bool,
 }
 
+/// All of the traces tell of all that anybody stores.
+fn all_stores(traces: &[TraceFile]) -> bool {
+    traces.iter().all(|trace| trace.carries.all_stores)
+}
+
 impl End<'_> {
     /// Fills all that is left. Gives the number of functions that ran.
     pub fn write(
@@ -68,6 +73,7 @@ impl End<'_> {
             ("steps", Some(s.steps.to_string())),
             ("longest_block", Some(longest.to_string())),
             ("first_stack_pointer", s.first_sp.map(|a| a.to_string())),
+            ("unwritten", Some(places::unwritten(all_stores(traces)).to_owned())),
             (
                 "contexts_left_out",
                 Some(s.contexts.left_out()).filter(|n| *n > 0).map(|n| n.to_string()),
@@ -81,7 +87,8 @@ impl End<'_> {
         self.instructions(&mut files)?;
         let mut names = code.names;
         let functions = names.len();
-        let places = Places::new(self.space, self.sections, s, &mut names);
+        let places =
+            Places::new(self.space, self.sections, s, &mut names, all_stores(traces));
         names.write(self.space, self.connection, &mut files)?;
         let loads = |image: usize| {
             let process = self.front.maps.processes.get(image).copied().flatten();

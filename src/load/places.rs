@@ -13,11 +13,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A place and who wrote there, or read, if it was no step.
 type Outside = (PlaceCode, Source);
 
+/// What bytes of memory that no step wrote come from, outside of sections and stacks.
+pub fn unwritten(all_stores: bool) -> &'static str {
+    if all_stores { "<uninitialised>" } else { "<input>" }
+}
+
 pub struct Places<'a> {
     space: &'a AddressSpace,
     sections: &'a [SectionRow],
     summary: &'a Summary,
     pseudo: BTreeMap<Outside, FunctionId>,
+    unwritten: &'static str,
 }
 
 impl<'a> Places<'a> {
@@ -28,8 +34,11 @@ impl<'a> Places<'a> {
         sections: &'a [SectionRow],
         summary: &'a Summary,
         names: &mut FunctionNames,
+        all_stores: bool,
     ) -> Self {
-        let mut places = Places { space, sections, summary, pseudo: BTreeMap::new() };
+        let pseudo = BTreeMap::new();
+        let mut places =
+            Places { space, sections, summary, pseudo, unwritten: unwritten(all_stores) };
         let ends = |f: &FunctionFlow| [(f.place, f.writer), (f.place, f.reader)];
         let of_functions = summary.function_flows.iter().flat_map(ends);
         let of_functions = of_functions.filter_map(|(place, end)| match end {
@@ -63,7 +72,7 @@ impl<'a> Places<'a> {
                     Some(image) => format!("<{} {}>", self.space.image_name(image), section.name),
                 }
             }
-            Place::Region(r) if !self.summary.region_is_stack[r as usize] => "<input>".into(),
+            Place::Region(r) if !self.summary.region_is_stack[r as usize] => self.unwritten.into(),
             Place::Region(_) => match side {
                 StackSide::Above => "<stack start>".into(),
                 StackSide::Below => "<uninitialised>".into(),

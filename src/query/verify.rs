@@ -64,6 +64,12 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
     if connection.query_row(gap, [], |r| r.get(0))? {
         return Ok(Some("the trace has gaps, which the SQL does not know".into()));
     }
+    let copies = "SELECT count(*) > 0 FROM mapping WHERE kind = 'copy'";
+    if connection.query_row(copies, [], |r| r.get(0))? {
+        return Ok(Some(
+            "bytes were copied through a file that is mapped, which the SQL does not know".into(),
+        ));
+    }
     if has_events(connection)? {
         let chained = "SELECT count(*) FROM diagnostic WHERE code = 'xray-chained'";
         if connection.query_row(chained, [], |r| r.get::<_, i64>(0))? > 0 {

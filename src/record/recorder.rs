@@ -12,6 +12,8 @@ const VALGRIND: Sources = &[
     "valgrind/build.sh",
     "valgrind/addfg_main.c",
     "valgrind/events.h",
+    "valgrind/files.h",
+    "valgrind/calls.h",
     "valgrind/part.h",
     "valgrind/check.h",
     "valgrind/allocations.h",

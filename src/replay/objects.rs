@@ -347,13 +347,16 @@ impl Tracker<'_> {
     }
 
     fn outside(&mut self, outside: &Outside) {
+        let outside = &outside.overwriting();
         let (mut dead, mut moved) = (Vec::new(), Vec::new());
         self.unread.change(outside.address, outside.last, |at, writer| {
             let was = std::mem::take(writer);
             match outside.change {
                 _ if was == 0 => {}
                 Change::Read(_) => {}
-                Change::Write(_) | Change::New | Change::Gap => dead.push((at, was)),
+                Change::Write(_) | Change::New | Change::Gap | Change::Copy { .. } => {
+                    dead.push((at, was));
+                }
                 Change::Move { to } => {
                     moved.push((at.wrapping_sub(outside.address).wrapping_add(to), was));
                 }

@@ -19,6 +19,8 @@ pub enum Change {
     New,
     /// They are at another address, with what they hold.
     Move { to: u64 },
+    /// They are at another address, too.
+    Copy { to: u64 },
     /// Something was done that the trace does not have: what memory and registers hold is not known
     /// any more.
     Gap,
@@ -38,6 +40,13 @@ pub struct Outside {
 impl Outside {
     pub fn space(&self) -> Space {
         Space::Memory(self.process)
+    }
+
+    /// What it is to memory where only what is overwritten matters: a copy writes where it goes to.
+    pub fn overwriting(&self) -> Outside {
+        let Change::Copy { to } = self.change else { return self.clone() };
+        let last = to.saturating_add(self.last - self.address);
+        Outside { address: to, last, change: Change::New, ..self.clone() }
     }
 }
 
@@ -68,6 +77,7 @@ impl<'a> Outsides<'a> {
                     "read" => Change::Read(name()?),
                     "write" => Change::Write(name()?),
                     "move" => Change::Move { to: r.get(5)? },
+                    "copy" => Change::Copy { to: r.get(5)? },
                     "gap" => Change::Gap,
                     _ => Change::New,
                 };

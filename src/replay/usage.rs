@@ -99,12 +99,15 @@ impl Usage {
     /// What happens beside the steps: what the kernel reads is not dead any more, what it writes
     /// never is. Gives the addresses of bytes that are overwritten unread.
     pub fn outside(&mut self, outside: &Outside) -> Vec<u64> {
+        let outside = &outside.overwriting();
         let (mut dead, mut moved) = (Vec::new(), Vec::new());
         self.states.change(outside.address, outside.last, |at, state| {
             if *state & UNREAD != 0 {
                 match outside.change {
                     Change::Read(_) => {}
-                    Change::Write(_) | Change::New | Change::Gap => dead.push(at),
+                    Change::Write(_) | Change::New | Change::Gap | Change::Copy { .. } => {
+                        dead.push(at);
+                    }
                     Change::Move { to } => {
                         moved.push(at.wrapping_sub(outside.address).wrapping_add(to))
                     }

@@ -152,9 +152,12 @@ impl Shadow {
             Change::Gap => *self = Shadow::default(),
             Change::Read(_) => {}
             Change::Write(_) | Change::New => memory.take(address, last, |_, _| ()),
-            Change::Move { to } => {
+            Change::Move { to } | Change::Copy { to } => {
                 let mut held = Vec::new();
                 memory.take(address, last, |at, writer| held.extend(writer.map(|w| (at, w))));
+                if matches!(change, Change::Copy { .. }) {
+                    held.iter().for_each(|&(at, writer)| memory.set(at, 1, Some(writer)));
+                }
                 memory.take(to, to.saturating_add(last - address), |_, _| ());
                 for (at, writer) in held {
                     memory.set(to.wrapping_add(at - address), 1, Some(writer));

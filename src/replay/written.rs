@@ -59,7 +59,7 @@ impl WriteFinder {
         let bytes = outside.last - outside.address;
         let first = match outside.change {
             Change::Read(_) => return,
-            Change::Move { to } => to,
+            Change::Move { to } | Change::Copy { to } => to,
             Change::Gap => ANY,
             Change::Write(_) | Change::New => outside.address,
         };

@@ -17,7 +17,7 @@ named AS (
     SELECT m.word, m.low, m.epoch, coalesce(m.via, r.via, 'heap') AS via,
            CASE WHEN section IS NOT NULL THEN section
                 WHEN r.via = 'stack' AND byte >= (SELECT value::UBIGINT FROM meta WHERE key = 'first_stack_pointer') THEN '<stack start>'
-                WHEN r.via = 'stack' THEN '<uninitialised>' ELSE '<input>' END AS source
+                WHEN r.via = 'stack' THEN '<uninitialised>' ELSE coalesce((SELECT value FROM meta WHERE key = 'unwritten'), '<input>') END AS source
     FROM mapped m LEFT JOIN touched_region r ON r.page = m.byte // 4096 AND r.since = m.since)
 SELECT b.read_id, b.word, b.low, b.high, b.size, b.code_id, b.call_id, CASE WHEN NOT is_cleared THEN b.write_id END AS write_id,
        coalesce(b.write_id, 0) AS version, b.writer_call_id, CASE WHEN k.function_id IS NULL THEN b.writer_code END AS writer_code, n.via,

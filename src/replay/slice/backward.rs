@@ -277,13 +277,15 @@ impl Backward<'_> {
                     self.unwritten();
                     continue;
                 }
-                &Change::Move { to } => {
+                &Change::Move { to } | &Change::Copy { to } => {
                     let moved = self.taken(outside, to);
+                    let lists = &mut self.lists;
                     let space = outside.space();
                     for (cell, woken) in moved {
                         let address = cell.address.wrapping_sub(to).wrapping_add(outside.address);
                         let first = Cell { space, address };
-                        self.wanted.visit(Bytes { first, size: 1 }, |_, want| *want = woken);
+                        // Of what is copied the source may be wanted, too.
+                        self.wanted.visit(Bytes { first, size: 1 }, |_, want| lists.join(want, woken));
                     }
                     continue;
                 }

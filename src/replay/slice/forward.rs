@@ -199,7 +199,7 @@ impl Forward<'_> {
                     });
                 }
                 Change::Gap => affected.all(forget),
-                &Change::Move { to } => self.moved(outside, to),
+                &Change::Move { to } | &Change::Copy { to } => self.moved(outside, to),
             }
         }
     }
@@ -208,8 +208,10 @@ impl Forward<'_> {
     fn moved(&mut self, outside: &Outside, to: u64) {
         let &Outside { address: first, last, process, .. } = outside;
         let mut moved = Vec::new();
+        let stays = matches!(outside.change, Change::Copy { .. });
         self.affected.range(process, (first, last), |address, dependence| {
-            moved.push((address.wrapping_sub(first).wrapping_add(to), std::mem::take(dependence)));
+            let held = if stays { *dependence } else { std::mem::take(dependence) };
+            moved.push((address.wrapping_sub(first).wrapping_add(to), held));
         });
         let end = to.saturating_add(last - first);
         self.affected.range(process, (to, end), |_, dependence| *dependence = Dependence::None);

@@ -1,6 +1,6 @@
 //! What descriptors are open on, by names that a person can follow through all processes of a run.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Names of the first three descriptors while they are open on what the run began with.
 const STANDARD: [&str; 3] = ["stdin", "stdout", "stderr"];
@@ -10,6 +10,9 @@ const STANDARD: [&str; 3] = ["stdin", "stdout", "stderr"];
 pub struct Names {
     /// What the first three were open on when the run began.
     standard: [Option<Box<str>>; 3],
+    /// Files by the last part of their paths, the first of each: others have more of theirs.
+    short: FxHashMap<Box<str>, Box<str>>,
+    taken: FxHashSet<Box<str>>,
     /// Pipes, sockets and the like have numbers of the system (`pipe:[4711]`): here those are
     /// counted from 1 as they appear, by kind, so that they are the same in every run.
     numbered: FxHashMap<Box<str>, Box<str>>,
@@ -31,12 +34,18 @@ impl Descriptors {
         self.names
     }
 
-    /// A descriptor is open on this from now on.
+    /// A descriptor is open on this from now on, as the system names it; on nothing if that is empty.
     pub fn open(&mut self, descriptor: u64, on: Box<str>) {
         if let Some(standard) = place(descriptor) {
             self.names.standard[standard].get_or_insert_with(|| on.clone());
         }
+        if on.is_empty() {
+            self.open.insert(descriptor, on);
+            return;
+        }
+        let on: Box<str> = without_state(&on).into();
         self.names.number(&on);
+        self.names.shorten(&on);
         self.open.insert(descriptor, on);
     }
 
@@ -48,18 +57,52 @@ impl Descriptors {
         {
             return STANDARD[standard].to_owned();
         }
-        let Some(on) = on else { return format!("descriptor {descriptor}") };
-        match self.names.numbered.get(on) {
+        let Some(on) = on.filter(|on| !on.is_empty()) else {
+            return format!("descriptor {descriptor}");
+        };
+        match self.names.numbered.get(on).or_else(|| self.names.short.get(on)) {
             Some(name) => name.to_string(),
-            None => on.rsplit('/').next().unwrap_or(on).to_owned(),
+            None => last(on, 1).to_owned(),
         }
     }
 }
 
+/// A path as it was before its file was deleted.
+pub fn without_state(on: &str) -> &str {
+    on.strip_suffix(" (deleted)").unwrap_or(on)
+}
+
+/// The last parts of a path.
+fn last(path: &str, parts: usize) -> &str {
+    let start = path.rmatch_indices('/').nth(parts - 1).map_or(0, |(at, _)| at + 1);
+    &path[start..]
+}
+
 impl Names {
+    /// The shortest end of a path that no other path has.
+    fn shorten(&mut self, on: &str) {
+        // `anon_inode:[eventfd]` and `anon_inode:inotify` are all alike.
+        if let Some(kind) = on.strip_prefix("anon_inode:") {
+            let kind = kind.trim_matches(['[', ']']);
+            self.numbered.insert(on.into(), kind.into());
+            return;
+        }
+        if !on.starts_with('/') || self.short.contains_key(on) {
+            return;
+        }
+        let parts = on.matches('/').count();
+        let mut ends = (1..=parts).map(|n| last(on, n));
+        let name = ends.find(|name| !self.taken.contains(*name)).unwrap_or(on);
+        self.taken.insert(name.into());
+        self.short.insert(on.into(), name.into());
+    }
+
     /// Counts `pipe:[4711]` if it is new.
     fn number(&mut self, on: &str) {
         let Some((kind, _)) = on.split_once(":[").filter(|_| on.ends_with(']')) else { return };
+        if kind == "anon_inode" {
+            return;
+        }
         if self.numbered.contains_key(on) || self.standard.iter().flatten().any(|s| **s == *on) {
             return;
         }

@@ -3,7 +3,8 @@
 //! on.
 
 use super::bytes::{Bad, Bytes};
-use super::descriptors::{Descriptors, Names};
+use super::descriptors::{self, Descriptors, Names};
+use super::shared::{Placed, Shared};
 use crate::event::{
     Allocation, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart,
 };
@@ -31,16 +32,47 @@ mod kind {
     pub const ALLOCATE: u8 = 20;
     pub const FREE: u8 = 21;
     pub const REALLOCATE: u8 = 22;
+    pub const SHARE: u8 = 23;
+    pub const FRESH: u8 = 24;
+    pub const FILE_WRITE: u8 = 25;
+    pub const FORK: u8 = 26;
+    pub const INHERIT: u8 = 27;
 }
 
-/// Bit of a mapping's protection.
+/// Bits of a mapping's protection.
 const EXECUTE: u64 = 1;
+const WRITE: u64 = 2;
+
+/// A device of the system that holds nothing is what memory without a file is mapped from.
+const NO_DEVICES: [&str; 3] = ["/dev/zero", "/dev/shm/", "/dev/hugepages/"];
 
 /// A system call that has not returned.
 struct OpenCall {
     call: SystemCall,
-    /// What its bytes are named by.
+    /// What its data is named by, and its structures.
     source: Box<str>,
+    structure: Box<str>,
+    /// It makes a process that has memory of its own.
+    forks: bool,
+    /// What it wrote to files that are memory, too.
+    copies: Vec<Event>,
+}
+
+/// What is shared between all processes of a run.
+#[derive(Default)]
+pub struct Common {
+    names: Names,
+    pub shared: Shared,
+    pub unknown: Unknown,
+}
+
+/// What the recorder cannot follow.
+#[derive(Default)]
+pub struct Unknown {
+    /// Calls of io_uring.
+    pub rings: u64,
+    /// Memory that others may change: what it is, or whose it is.
+    pub memory: Option<Box<str>>,
 }
 
 /// The state of a stream's events.
@@ -51,18 +83,44 @@ pub struct Events {
     descriptors: Descriptors,
     /// The program that this one is going to be, if the system does it.
     exec: Option<Box<str>>,
+    /// The process's number.
+    pid: u64,
+    /// What was mapped last: its address, whether it can be written to and its file.
+    last_map: (u64, bool, Option<Box<str>>),
+    /// What a process began with that it can write to: addresses and bytes.
+    begun_with: Vec<(u64, u64)>,
+    /// Some memory is shared and can be written to.
+    shares: bool,
+    /// It has made a file without a name.
+    makes_memory: bool,
+    pub shared: Shared,
+    pub unknown: Unknown,
 }
 
 impl Events {
-    /// `names`: those of the processes before.
-    pub fn new(isa: Isa, names: Names) -> Events {
-        let descriptors = Descriptors::new(names);
-        Events { isa, thread: 0, open: FxHashMap::default(), descriptors, exec: None }
+    /// `common`: of the processes before.
+    pub fn new(isa: Isa, common: Common) -> Events {
+        Events {
+            isa,
+            thread: 0,
+            open: FxHashMap::default(),
+            descriptors: Descriptors::new(common.names),
+            exec: None,
+            pid: 0,
+            last_map: (0, false, None),
+            begun_with: Vec::new(),
+            shares: false,
+            makes_memory: false,
+            shared: common.shared,
+            unknown: common.unknown,
+        }
     }
 
-    /// The names for the next process.
-    pub fn into_names(self) -> Names {
-        self.descriptors.into_names()
+    /// What goes on in the next process.
+    pub fn into_common(mut self) -> Common {
+        self.shared.next_process();
+        let names = self.descriptors.into_names();
+        Common { names, shared: self.shared, unknown: self.unknown }
     }
 
     /// The program that was to be next when the process was last seen.
@@ -75,13 +133,18 @@ impl Events {
         self.thread
     }
 
-    /// Takes an event; gives those that it is for the pass.
-    pub fn take(&mut self, kind: u8, mut payload: Bytes) -> Result<Option<Event>, Bad> {
+    /// Takes an event; gives those that it is for the pass to `tell`.
+    pub fn take(
+        &mut self,
+        kind: u8,
+        mut payload: Bytes,
+        tell: &mut impl FnMut(Event),
+    ) -> Result<(), Bad> {
         let thread = self.thread;
         let event = match kind {
             kind::THREAD => {
                 self.thread = payload.number32()?;
-                return Ok(None);
+                return Ok(());
             }
             kind::THREAD_START => {
                 let (thread, parent) = (payload.number32()?, payload.number32()?);
@@ -89,39 +152,35 @@ impl Events {
                 Event::ThreadStart(ThreadStart { thread, parent, name: None })
             }
             kind::THREAD_END => Event::ThreadEnd { thread: payload.number32()? },
-            kind::MAP => Event::ImageMap(Box::new(map(&mut payload)?)),
-            kind::UNMAP => {
-                Event::ImageUnmap { address: payload.number()?, bytes: payload.number()? }
-            }
-            kind::MOVE => {
-                let (from, to) = (payload.number()?, payload.number()?);
-                Event::MemoryMove { from, to, bytes: payload.number()? }
+            kind::MAP..=kind::UNMAP | kind::MOVE | kind::SHARE..=kind::INHERIT => {
+                return self.memory(kind, &mut payload, tell);
             }
             kind::SYSTEM_CALL => {
                 let call = self.call(&mut payload)?;
                 self.open.insert(thread, call);
-                return Ok(None);
+                return Ok(());
             }
             kind::KERNEL_READ | kind::KERNEL_WRITE => {
-                let (address, bytes) = (payload.number()?, payload.number()?);
-                return Ok(self.access(kind == kind::KERNEL_WRITE, address, bytes));
+                let range = (payload.number()?, payload.number()?);
+                let structure = !payload.0.is_empty() && payload.number()? != 0;
+                self.access(kind == kind::KERNEL_WRITE, range, structure, tell);
+                return Ok(());
             }
             kind::SYSTEM_CALL_END => {
-                self.exec = None;
                 let (failed, result) = (payload.number()? != 0, payload.number()?);
-                let Some(OpenCall { mut call, .. }) = self.open.remove(&thread) else {
-                    return Ok(None);
-                };
-                // As the program sees it: minus the error's number.
-                call.result = Some(if failed { result.wrapping_neg() } else { result });
-                Event::SystemCall(Box::new(call))
+                self.call_end(failed, result, tell);
+                return Ok(());
             }
             kind::DESCRIPTOR => {
                 let (number, on) = (payload.number()?, payload.text()?);
                 self.descriptors.open(number, on);
-                return Ok(None);
+                return Ok(());
             }
-            kind::SIGNAL => Event::SignalDelivered { thread, number: payload.number32()? },
+            kind::SIGNAL => {
+                // What the thread was in is begun again behind the handler, or is over.
+                self.open.remove(&thread);
+                Event::SignalDelivered { thread, number: payload.number32()? }
+            }
             kind::SIGNAL_END => Event::SignalEnded { thread },
             kind::MARKER => {
                 let text = payload.number()?.to_string().into();
@@ -130,11 +189,12 @@ impl Events {
             kind::PROCESS => {
                 let (pid, name) = (payload.number()?, payload.text()?);
                 let name = Some(name).filter(|name| !name.is_empty());
+                self.pid = pid;
                 Event::Process(Box::new(Process { pid: Some(pid), name }))
             }
             kind::EXEC => {
                 self.exec = Some(payload.text()?);
-                return Ok(None);
+                return Ok(());
             }
             kind::GAP => Event::Gap,
             kind::ALLOCATE => {
@@ -143,39 +203,186 @@ impl Events {
             }
             kind::FREE => Event::Free { thread, address: payload.number()? },
             kind::REALLOCATE => Event::Reallocation { thread, address: payload.number()? },
-            _ => return Ok(None),
+            _ => return Ok(()),
         };
-        Ok(Some(event))
+        tell(event);
+        Ok(())
+    }
+
+    /// What happens to memory beside the steps and the data of system calls.
+    fn memory(
+        &mut self,
+        kind: u8,
+        payload: &mut Bytes,
+        tell: &mut impl FnMut(Event),
+    ) -> Result<(), Bad> {
+        match kind {
+            kind::MAP => {
+                let (map, writable) = map(payload)?;
+                self.shared.cut(map.address, map.bytes);
+                self.last_map = (map.address, writable, map.path.clone());
+                if writable && self.thread == 0 {
+                    self.begun_with.push((map.address, map.bytes));
+                }
+                self.of_device(&map);
+                tell(Event::ImageMap(Box::new(map)));
+            }
+            kind::UNMAP => {
+                let (address, bytes) = (payload.number()?, payload.number()?);
+                self.shared.cut(address, bytes);
+                tell(Event::ImageUnmap { address, bytes });
+            }
+            kind::MOVE => {
+                let (from, to) = (payload.number()?, payload.number()?);
+                let bytes = payload.number()?;
+                self.shared.cut(from, bytes);
+                self.shared.cut(to, bytes);
+                tell(Event::MemoryMove { from, to, bytes });
+            }
+            kind::SHARE => self.share(payload, tell)?,
+            kind::FRESH => {
+                let (address, bytes) = (payload.number()?, payload.number()?);
+                for (address, bytes) in self.shared.pieces(address, bytes) {
+                    tell(Event::MemoryFresh { address, bytes });
+                }
+            }
+            kind::FILE_WRITE => self.file_write(payload)?,
+            kind::FORK => tell(Event::Fork { pid: payload.number()? }),
+            _ => {
+                payload.number()?;
+                let ranges = std::mem::take(&mut self.begun_with).into();
+                tell(Event::Inherit { pid: self.pid, ranges });
+            }
+        }
+        Ok(())
+    }
+
+    /// A device may write where it is mapped.
+    fn of_device(&mut self, map: &ImageMap) {
+        let device = map.path.as_deref().filter(|path| {
+            path.starts_with("/dev/") && !NO_DEVICES.iter().any(|start| path.starts_with(start))
+        });
+        if let Some(path) = device {
+            self.unknown.memory.get_or_insert_with(|| path.into());
+        }
+    }
+
+    /// What was mapped is shared: it lies where its file has its addresses.
+    fn share(&mut self, payload: &mut Bytes, tell: &mut impl FnMut(Event)) -> Result<(), Bad> {
+        let at = (payload.number()?, payload.number()?);
+        let key = (payload.number()?, payload.number()?);
+        let offset = payload.number()?;
+        let (address, writable, path) = self.last_map.clone();
+        let path = path.filter(|_| address == at.0);
+        self.shares |= writable;
+        let others = path.as_deref().filter(|path| {
+            let named = path.starts_with("/dev/shm/") || path.starts_with("/SYSV");
+            named || (path.starts_with("/memfd:") && !self.makes_memory)
+        });
+        if let Some(path) = others {
+            self.unknown.memory.get_or_insert_with(|| path.into());
+        }
+        let new = self.shared.map(key, at, offset, path.as_deref()).unwrap_or_default();
+        for Placed { address, bytes, offset, path } in new {
+            let map = ImageMap { address, bytes, offset, executable: false, path };
+            tell(Event::ImageMap(Box::new(map)));
+        }
+        Ok(())
+    }
+
+    /// The open system call wrote to a file that is mapped: its bytes are memory.
+    fn file_write(&mut self, payload: &mut Bytes) -> Result<(), Bad> {
+        let key = (payload.number()?, payload.number()?);
+        let (offset, bytes, from) = (payload.number()?, payload.number()?, payload.number()?);
+        let Some(to) = self.shared.of_file(key, offset) else { return Ok(()) };
+        let Some(open) = self.open.get_mut(&self.thread) else { return Ok(()) };
+        if from == 0 {
+            let source = Some(open.source.clone());
+            let access = KernelAccess { is_write: true, address: to, bytes, source };
+            open.call.accesses.push(access);
+            return Ok(());
+        }
+        let mut to = to;
+        for (from, bytes) in self.shared.pieces(from, bytes) {
+            open.copies.push(Event::MemoryCopy { from, to, bytes });
+            to = to.saturating_add(bytes);
+        }
+        Ok(())
+    }
+
+    fn call_end(&mut self, failed: bool, result: u64, tell: &mut impl FnMut(Event)) {
+        self.exec = None;
+        let Some(OpenCall { mut call, copies, forks, .. }) = self.open.remove(&self.thread) else {
+            return;
+        };
+        match call.name.as_deref() {
+            Some("io_uring_enter") => self.unknown.rings += 1,
+            Some("memfd_create") => self.makes_memory = true,
+            _ if forks && self.shares && !failed && result > 0 => {
+                self.unknown.memory.get_or_insert_with(|| "a process that it began".into());
+            }
+            _ => {}
+        }
+        // As the program sees it: minus the error's number.
+        call.result = Some(if failed { result.wrapping_neg() } else { result });
+        tell(Event::SystemCall(Box::new(call)));
+        copies.into_iter().for_each(tell);
     }
 
     /// What the kernel reads or writes: of the open system call, else (the frame of a signal) it
     /// stands alone.
-    fn access(&mut self, is_write: bool, address: u64, bytes: u64) -> Option<Event> {
+    fn access(
+        &mut self,
+        is_write: bool,
+        (address, bytes): (u64, u64),
+        structure: bool,
+        tell: &mut impl FnMut(Event),
+    ) {
         let thread = self.thread;
-        if let Some(OpenCall { call, source }) = self.open.get_mut(&thread) {
-            let source = Some(source.clone());
-            call.accesses.push(KernelAccess { is_write, address, bytes, source });
-            return None;
+        let open = self.open.get_mut(&thread);
+        let source = open.as_ref().map(|open| match structure {
+            true => open.structure.clone(),
+            false => open.source.clone(),
+        });
+        let pieces = self.shared.pieces(address, bytes).into_iter();
+        let accesses = pieces.map(|(address, bytes)| {
+            let source = source.clone();
+            KernelAccess { is_write, address, bytes, source }
+        });
+        match open {
+            Some(open) => open.call.accesses.extend(accesses),
+            None => {
+                let accesses = accesses.collect();
+                let call = SystemCall { thread, accesses, ..SystemCall::default() };
+                tell(Event::SystemCall(Box::new(call)));
+            }
         }
-        let accesses = vec![KernelAccess { is_write, address, bytes, source: None }];
-        Some(Event::SystemCall(Box::new(SystemCall { thread, accesses, ..SystemCall::default() })))
     }
 
     fn call(&self, payload: &mut Bytes) -> Result<OpenCall, Bad> {
         let number = payload.number()?;
         let count = payload.number()?;
-        let mut first = None;
-        for i in 0..count.min(8) {
-            let argument = payload.number()?;
-            first = if i == 0 { Some(argument) } else { first };
+        let mut arguments = [None; 8];
+        for argument in arguments.iter_mut().take(usize::try_from(count).unwrap_or(8)) {
+            *argument = Some(payload.number()?);
         }
         let name = name(self.isa, number);
-        let descriptor = first.filter(|_| name.is_some_and(of_descriptor));
-        let file = descriptor.map(|d| self.descriptors.name(d));
+        let descriptor = name.and_then(of_descriptor).and_then(|argument| arguments[argument]);
+        // The kernel takes 32 bits.
+        let file = descriptor.map(|d| self.descriptors.name(d & u64::from(u32::MAX)));
+        let structure = match name {
+            Some(name) => format!("<{name}>"),
+            None => format!("<system call {number}>"),
+        };
         let source = match (name, file) {
             (Some(name), Some(file)) => format!("<{}: {file}>", verb(name)),
-            (Some(name), None) => format!("<{name}>"),
-            (None, _) => format!("<system call {number}>"),
+            _ => structure.clone(),
+        };
+        let shares = arguments[0].is_none_or(|flags| flags & CLONE_VM != 0);
+        let forks = match name {
+            Some("fork" | "vfork") => true,
+            Some("clone") => !shares,
+            _ => false,
         };
         let call = SystemCall {
             thread: self.thread,
@@ -183,15 +390,23 @@ impl Events {
             name: name.map(Into::into),
             ..SystemCall::default()
         };
-        Ok(OpenCall { call, source: source.into() })
+        let copies = Vec::new();
+        Ok(OpenCall { call, source: source.into(), structure: structure.into(), forks, copies })
     }
 }
 
-fn map(payload: &mut Bytes) -> Result<ImageMap, Bad> {
+/// Of `clone`: a thread.
+const CLONE_VM: u64 = 0x100;
+
+/// A mapping, and whether it can be written to.
+fn map(payload: &mut Bytes) -> Result<(ImageMap, bool), Bad> {
     let (address, bytes) = (payload.number()?, payload.number()?);
     let (protection, offset) = (payload.number()?, payload.number()?);
     let path = Some(payload.text()?).filter(|p| !p.is_empty());
-    Ok(ImageMap { address, bytes, offset, executable: protection & EXECUTE != 0, path })
+    let path = path.map(|path| descriptors::without_state(&path).into());
+    let executable = protection & EXECUTE != 0;
+    let map = ImageMap { address, bytes, offset, executable, path };
+    Ok((map, protection & WRITE != 0))
 }
 
 fn name(isa: Isa, number: u64) -> Option<&'static str> {
@@ -206,9 +421,19 @@ fn name(isa: Isa, number: u64) -> Option<&'static str> {
     }
 }
 
-/// Whether a system call's first argument is the descriptor that its bytes come from or go to.
-fn of_descriptor(name: &str) -> bool {
-    verb(name) != name || matches!(name, "read" | "write" | "getdents" | "getdents64" | "ioctl")
+/// The number of the argument that is the descriptor which a system call's data comes from or goes
+/// to.
+fn of_descriptor(name: &str) -> Option<usize> {
+    match name {
+        "read" | "write" | "getdents" | "getdents64" | "ioctl" | "vmsplice" | "recv" | "send" => {
+            Some(0)
+        }
+        // What it is copied from.
+        "sendfile" | "sendfile64" => Some(1),
+        "splice" | "tee" | "copy_file_range" => Some(0),
+        "mq_timedreceive" | "mq_timedsend" => Some(0),
+        other => (verb(other) != other).then_some(0),
+    }
 }
 
 /// The word for calls that do the same.

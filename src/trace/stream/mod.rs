@@ -10,6 +10,7 @@ mod descriptors;
 mod events;
 mod paths;
 mod piece;
+mod shared;
 
 pub use piece::{HEADER, PIECE_HEADER, piece_length};
 
@@ -64,7 +65,8 @@ impl StepFormat for Stream {
         let locator = input.locator();
         let (header, pieces) = Pieces::open(input)?;
         let isa = isa(&header, &name)?;
-        sink.begin(self.carries(), Some(isa))?;
+        let carries = Carries { all_stores: header.tells_all, ..self.carries() };
+        sink.begin(carries, Some(isa))?;
         let mut reader =
             Reader { locator, sink, decoder: Decoder::new(isa), consumed: 0, several: false };
         reader.pieces(pieces)?;
@@ -126,7 +128,28 @@ impl Reader<'_> {
         // Events may stand behind the last run.
         self.sink.runs(&mut batch)?;
         self.end(left?);
+        self.unknown();
         Ok(())
+    }
+
+    /// Says what the recorder could not follow.
+    fn unknown(&mut self) {
+        let (unknown, by_several) = self.decoder.unknown();
+        let rings = (unknown.rings > 0).then(|| Diagnostic {
+            severity: Severity::Warning,
+            code: "io-uring",
+            message: format!("{} calls of io_uring: what they moved is not known", unknown.rings),
+            position: String::new(),
+            remedy: "record the program without io_uring, if it can do without",
+        });
+        let memory = by_several.or(unknown.memory.as_deref()).map(|whose| Diagnostic {
+            severity: Severity::Warning,
+            code: "shared-memory",
+            message: format!("memory is shared with others ({whose}): what they wrote is not known"),
+            position: String::new(),
+            remedy: "bytes that they wrote have the writer that they had before",
+        });
+        rings.into_iter().chain(memory).for_each(|said| self.sink.diagnostic(said));
     }
 
     fn each_piece(&mut self, pieces: Pieces, batch: &mut RunBatch) -> Result<Left, TraceError> {

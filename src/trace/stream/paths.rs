@@ -1,8 +1,7 @@
 //! From definitions and records to blocks and runs.
 
 use super::bytes::{Bad, Bytes};
-use super::descriptors::Names;
-use super::events::Events;
+use super::events::{Common, Events, Unknown};
 use crate::event::{BlockDef, BlockStep, InsnDef, Isa, MemShape, RunBatch};
 use rustc_hash::FxHashMap;
 
@@ -83,7 +82,7 @@ impl Decoder {
     pub fn new(isa: Isa) -> Decoder {
         Decoder {
             arm: isa == Isa::Arm,
-            events: Events::new(isa, Names::default()),
+            events: Events::new(isa, Common::default()),
             blocks: Vec::new(),
             paths: Vec::new(),
             last: Vec::new(),
@@ -105,7 +104,7 @@ impl Decoder {
             straight_before: self.straight_before + self.straight.len() as u32,
             runs: self.runs,
             steps: self.steps,
-            events: Events::new(isa, self.events.into_names()),
+            events: Events::new(isa, self.events.into_common()),
             ..Decoder::new(isa)
         }
     }
@@ -113,6 +112,11 @@ impl Decoder {
     /// The program that this one was going to be.
     pub fn exec(&self) -> Option<&str> {
         self.events.exec()
+    }
+
+    /// What the recorder could not follow so far, in all processes.
+    pub fn unknown(&self) -> (&Unknown, Option<&str>) {
+        (&self.events.unknown, self.events.shared.by_several.as_deref())
     }
 
     /// Runs so far, of all processes.
@@ -274,7 +278,7 @@ impl Decoder {
                 Source::Constant(address) => address,
             };
             if address != NOT_DONE || !matches!(source, Source::Optional) {
-                out.addresses.push(address);
+                out.addresses.push(self.events.shared.place(address));
             }
         }
         self.runs += 1;
@@ -320,10 +324,8 @@ impl Decoder {
         let kind = bytes.byte()?;
         let length = bytes.number()?;
         let payload = Bytes(bytes.take(length)?);
-        if let Some(event) = self.events.take(kind, payload)? {
-            out.events.push((out.block.len() as u32, event));
-        }
-        Ok(())
+        let at = out.block.len() as u32;
+        self.events.take(kind, payload, &mut |event| out.events.push((at, event)))
     }
 }
 

@@ -1,0 +1,287 @@
+/* Memory that files are mapped into: which of it is the same memory at several addresses, or is changed
+ * through a descriptor, and which of it the kernel takes back. A part of addfg_main.c.
+ *
+ * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
+ */
+
+/* A file by what the system knows it by. */
+typedef struct {
+    ULong device, number;
+} FileKey;
+
+/* Keys of what has no file: System V's segments, and shared memory without a name. */
+#define OF_SEGMENT (~0ULL)
+#define OF_NOTHING (~0ULL - 1)
+
+typedef struct {
+    Addr start, end; /* exclusive */
+    FileKey key;
+    ULong offset;
+    Bool shared;
+} Mapping;
+
+static Mapping *mappings;
+static UInt mapping_count, mapping_room;
+/* Files that have been mapped shared: what is written to them is memory. */
+static FileKey *shared_keys;
+static UInt shared_key_count, shared_key_room;
+/* Shared memory without a name, counted. */
+static ULong nameless;
+
+static Bool same_file(FileKey a, FileKey b) { return a.device == b.device && a.number == b.number; }
+
+static void add_mapping(Mapping m)
+{
+    if (mapping_count == mapping_room) {
+        mapping_room = mapping_room ? mapping_room * 2 : 64;
+        mappings = VG_(realloc)("addfg.files", mappings, mapping_room * sizeof *mappings);
+    }
+    mappings[mapping_count++] = m;
+}
+
+/* Nothing of a file lies there any more, or something else does. */
+static void cut_mappings(Addr start, Addr end)
+{
+    for (UInt i = 0; i < mapping_count; i++) {
+        Mapping m = mappings[i];
+        if (m.end <= start || m.start >= end) continue;
+        mappings[i--] = mappings[--mapping_count];
+        Mapping below = m, above = m;
+        below.end = start;
+        above.start = end;
+        above.offset += end - m.start;
+        if (below.start < below.end) add_mapping(below);
+        if (above.start < above.end) add_mapping(above);
+        /* The pieces are at the end, and not within. */
+    }
+}
+
+static void tell_shared(const Mapping *m)
+{
+    EVENT(ADDFG_SHARE, m->start, m->end - m->start, m->key.device, m->key.number, m->offset);
+}
+
+static Bool is_shared_file(FileKey key)
+{
+    for (UInt i = 0; i < shared_key_count; i++)
+        if (same_file(shared_keys[i], key)) return True;
+    return False;
+}
+
+static void file_mapped(Mapping m)
+{
+    cut_mappings(m.start, m.end);
+    add_mapping(m);
+    if (!m.shared) return;
+    tell_shared(&m);
+    if (is_shared_file(m.key)) return;
+    if (shared_key_count == shared_key_room) {
+        shared_key_room = shared_key_room ? shared_key_room * 2 : 16;
+        shared_keys = VG_(realloc)("addfg.files", shared_keys, shared_key_room * sizeof *shared_keys);
+    }
+    shared_keys[shared_key_count++] = m.key;
+}
+
+static void tell_all_shared(void)
+{
+    for (UInt i = 0; i < mapping_count; i++)
+        if (mappings[i].shared) tell_shared(mappings + i);
+}
+
+static Bool key_of_descriptor(Int fd, FileKey *key, ULong *size)
+{
+    struct vg_stat stat;
+    if (VG_(fstat)(fd, &stat)) return False;
+    key->device = stat.dev;
+    key->number = stat.ino;
+    *size = stat.size;
+    return True;
+}
+
+/* Bytes are as new: nobody has written what is there. */
+static void fresh(Addr start, Addr end)
+{
+    if (start >= end) return;
+    EVENT(ADDFG_FRESH, start, end - start);
+    check_mapped(start, end - start);
+}
+
+/* Bytes of a file from an offset up to another are gone. Pages that a private mapping has of them go, too;
+ * the rest of its first page stays. */
+static void file_lost(FileKey key, ULong from, ULong to)
+{
+    for (UInt i = 0; i < mapping_count; i++) {
+        const Mapping *m = mappings + i;
+        ULong end = m->offset + (m->end - m->start), first = from;
+        if (!same_file(m->key, key)) continue;
+        if (!m->shared) first = VG_PGROUNDUP(from);
+        if (first < m->offset) first = m->offset;
+        if (end > to) end = to;
+        if (first < end) fresh(m->start + (first - m->offset), m->start + (end - m->offset));
+    }
+}
+
+static void map_call(const UWord *args, Addr start, ULong unit)
+{
+    Mapping m = { start, start + VG_PGROUNDUP(args[1]), { OF_NOTHING, 0 }, (ULong)args[5] * unit, False };
+    UWord flags = args[3];
+    ULong size;
+    m.shared = (flags & VKI_MAP_SHARED) != 0;
+    Bool of_file = !(flags & VKI_MAP_ANONYMOUS) && key_of_descriptor((Int)args[4], &m.key, &size);
+    if (!of_file) {
+        m.offset = 0;
+        m.key.number = ++nameless;
+    }
+    if (of_file || m.shared) file_mapped(m);
+    else cut_mappings(m.start, m.end);
+}
+
+static void remap_call(const UWord *args, Addr to)
+{
+    Addr from = args[0];
+    SizeT before = VG_PGROUNDUP(args[1]), now = VG_PGROUNDUP(args[2]);
+    for (UInt i = 0; i < mapping_count; i++) {
+        Mapping m = mappings[i];
+        if (from < m.start || from >= m.end) continue;
+        m.offset += from - m.start;
+        cut_mappings(from, from + before);
+        m.start = to;
+        m.end = to + now;
+        file_mapped(m);
+        return;
+    }
+    cut_mappings(to, to + now);
+}
+
+/* What `madvise` takes back: all of anonymous memory, what a private mapping has of its own. */
+static void advise_call(Addr start, SizeT length, UWord advice)
+{
+    enum { DONTNEED = 4, FREE = 8, REMOVE = 9, DONTNEED_LOCKED = 24 };
+    if (advice != DONTNEED && advice != FREE && advice != REMOVE && advice != DONTNEED_LOCKED) return;
+    Addr end = start + VG_PGROUNDUP(length);
+    /* The kernel may take back pages that are free whenever it likes. It is done now: what is read later is what
+     * the recording says. */
+    if (advice == FREE) VG_(do_syscall)(__NR_madvise, start, end - start, DONTNEED, 0, 0, 0, 0, 0);
+    Addr at = start;
+    while (at < end) {
+        /* Shared memory stays what it is, unless it is cut out of its file. */
+        Addr next = end;
+        Bool shared = False;
+        for (UInt i = 0; i < mapping_count; i++) {
+            const Mapping *m = mappings + i;
+            if (!m->shared || m->end <= at || m->start >= next) continue;
+            shared = m->start <= at;
+            next = shared ? (m->end < end ? m->end : end) : m->start;
+            if (shared) break;
+        }
+        if (!shared || advice == REMOVE) fresh(at, next);
+        at = next;
+    }
+}
+
+/* `fallocate`: holes and zeros. */
+static void allocate_call(Int fd, UWord mode, ULong offset, ULong length)
+{
+    enum { PUNCH_HOLE = 2, COLLAPSE = 8, ZERO = 16, INSERT = 32 };
+    FileKey key;
+    ULong size;
+    if (!(mode & (PUNCH_HOLE | COLLAPSE | ZERO | INSERT)) || !key_of_descriptor(fd, &key, &size)) return;
+    file_lost(key, offset, mode & (COLLAPSE | INSERT) ? ~0ULL : offset + length);
+}
+
+static void truncate_call(Int fd)
+{
+    FileKey key;
+    ULong size;
+    if (mapping_count && key_of_descriptor(fd, &key, &size)) file_lost(key, size, ~0ULL);
+}
+
+static void truncate_path(Addr path)
+{
+    struct vg_stat stat;
+    if (!mapping_count || sr_isError(VG_(stat)((const HChar *)path, &stat))) return;
+    FileKey key = { stat.dev, stat.ino };
+    file_lost(key, stat.size, ~0ULL);
+}
+
+static void segment_call(UWord id, Addr start)
+{
+    const NSegment *s = VG_(am_find_nsegment)(start);
+    if (!s || s->start != start) return;
+    Mapping m = { start, s->end + 1, { OF_SEGMENT, id }, 0, True };
+    file_mapped(m);
+}
+
+/* Memory that a system call that has succeeded gave, took back, or gave again. */
+static void memory_call(UInt number, const UWord *args, UWord result)
+{
+    switch (number) {
+#ifdef __NR_mmap
+    case __NR_mmap:
+        return map_call(args, result, 1);
+#endif
+#ifdef __NR_mmap2
+    case __NR_mmap2:
+        return map_call(args, result, 4096);
+#endif
+    case __NR_munmap:
+        return cut_mappings(args[0], args[0] + VG_PGROUNDUP(args[1]));
+    case __NR_mremap:
+        return remap_call(args, result);
+    case __NR_madvise:
+        return advise_call(args[0], args[1], args[2]);
+    case __NR_ftruncate:
+#ifdef __NR_ftruncate64
+    case __NR_ftruncate64:
+#endif
+        return truncate_call((Int)args[0]);
+    case __NR_truncate:
+#ifdef __NR_truncate64
+    case __NR_truncate64:
+#endif
+        return truncate_path(args[0]);
+#ifdef __NR_open
+    case __NR_open:
+        if (args[1] & VKI_O_TRUNC) truncate_call((Int)result);
+        return;
+#endif
+#ifdef __NR_creat
+    case __NR_creat:
+        return truncate_call((Int)result);
+#endif
+    case __NR_openat:
+        if (args[2] & VKI_O_TRUNC) truncate_call((Int)result);
+        return;
+#ifdef __NR_shmat
+    case __NR_shmat:
+        return segment_call(args[0], result);
+    case __NR_shmdt:
+        for (UInt i = 0; i < mapping_count; i++)
+            if (mappings[i].start == args[0] && mappings[i].key.device == OF_SEGMENT) return cut_mappings(args[0], mappings[i].end);
+        return;
+#endif
+    case __NR_fallocate:
+        if (sizeof(UWord) == 8) allocate_call((Int)args[0], args[1], args[2], args[3]);
+        else allocate_call((Int)args[0], args[1], args[2] | (ULong)args[3] << 32, args[4] | (ULong)args[5] << 32);
+        return;
+    }
+}
+
+/* ---- what is written to a file that is memory, too ---- */
+
+/* Where in a file what a call has just written there begins; `position`: what the call says, ~0 if nothing. */
+static ULong written_at(Int fd, ULong size, ULong position, ULong bytes)
+{
+    if (VG_(fcntl)(fd, VKI_F_GETFL, 0) & VKI_O_APPEND) return size - bytes;
+    if (position != ~0ULL) return position;
+    return (ULong)VG_(lseek)(fd, 0, VKI_SEEK_CUR) - bytes;
+}
+
+/* Whether what is written to a descriptor is memory; where, if so. */
+static Bool is_memory(Int fd, ULong position, ULong bytes, FileKey *key, ULong *offset)
+{
+    ULong size;
+    if (!shared_key_count || !bytes || !key_of_descriptor(fd, key, &size) || !is_shared_file(*key)) return False;
+    *offset = written_at(fd, size, position, bytes);
+    return True;
+}
