@@ -226,7 +226,10 @@ impl Memory {
             return Vec::new();
         };
         let whole = |(from, to): (u64, u64)| (from <= to).then_some((from, to));
-        let pages = whole((address.div_ceil(PAGE), (last / PAGE).wrapping_sub(u64::from(last % PAGE + 1 < PAGE))));
+        let pages = whole((
+            address.div_ceil(PAGE),
+            (last / PAGE).wrapping_sub(u64::from(last % PAGE + 1 < PAGE)),
+        ));
         let Some((from, to)) = pages.filter(|_| bytes >= LONG) else {
             return vec![(address, last - address + 1)];
         };

@@ -87,8 +87,7 @@ impl End<'_> {
         self.instructions(&mut files)?;
         let mut names = code.names;
         let functions = names.len();
-        let places =
-            Places::new(self.space, self.sections, s, &mut names, all_stores(traces));
+        let places = Places::new(self.space, self.sections, s, &mut names, all_stores(traces));
         names.write(self.space, self.connection, &mut files)?;
         let loads = |image: usize| {
             let process = self.front.maps.processes.get(image).copied().flatten();

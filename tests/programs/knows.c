@@ -790,7 +790,8 @@ static APART void deep(int actor, Random *random, int depth)
 
 static void op_deep(int actor, Random *random) { deep(actor, random, (int)below(random, 5)); }
 
-enum { BIG = 96 * 1024 };
+/* More than the heap has room for at its top: it is mapped, and is as new. */
+enum { BIG = 256 * 1024 };
 
 static void op_allocate(int actor, Random *random)
 {

@@ -285,7 +285,8 @@ impl Backward<'_> {
                         let address = cell.address.wrapping_sub(to).wrapping_add(outside.address);
                         let first = Cell { space, address };
                         // Of what is copied the source may be wanted, too.
-                        self.wanted.visit(Bytes { first, size: 1 }, |_, want| lists.join(want, woken));
+                        self.wanted
+                            .visit(Bytes { first, size: 1 }, |_, want| lists.join(want, woken));
                     }
                     continue;
                 }

@@ -145,7 +145,9 @@ impl Reader<'_> {
         let memory = by_several.or(unknown.memory.as_deref()).map(|whose| Diagnostic {
             severity: Severity::Warning,
             code: "shared-memory",
-            message: format!("memory is shared with others ({whose}): what they wrote is not known"),
+            message: format!(
+                "memory is shared with others ({whose}): what they wrote is not known"
+            ),
             position: String::new(),
             remedy: "bytes that they wrote have the writer that they had before",
         });

@@ -89,7 +89,13 @@ impl Shared {
 
     /// Bytes of a file from `offset` on are mapped. Gives what is there of it for the first time; None:
     /// it gets no addresses of its own.
-    pub fn map(&mut self, key: Key, at: Range, offset: u64, path: Option<&str>) -> Option<Vec<Placed>> {
+    pub fn map(
+        &mut self,
+        key: Key,
+        at: Range,
+        offset: u64,
+        path: Option<&str>,
+    ) -> Option<Vec<Placed>> {
         let (address, bytes) = at;
         let end = offset.checked_add(bytes).filter(|&end| end <= ROOM && bytes > 0)?;
         let number = self.files.len() as u64;
