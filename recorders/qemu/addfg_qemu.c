@@ -521,6 +521,8 @@ static void kernel_vectors(bool writes, const addfg_u64 *a, addfg_u64 done)
     }
 }
 
+static addfg_u64 whole_pages(addfg_u64 bytes) { return (bytes + 4095) & ~4095ULL; }
+
 /* What a call that did not fail read and wrote. */
 static void tell_effect(int64_t n, const addfg_u64 *a, addfg_u64 result)
 {
@@ -530,10 +532,13 @@ static void tell_effect(int64_t n, const addfg_u64 *a, addfg_u64 result)
     else if (n == calls->readv) kernel_vectors(true, a, result);
     else if (n == calls->writev) kernel_vectors(false, a, result);
     else if (n == calls->getrandom) kernel(true, a[0], result);
-    else if (n == calls->munmap) event(ADDFG_UNMAP, a, 2, NULL);
+    else if (n == calls->munmap) {
+        addfg_u64 values[2] = { a[0], whole_pages(a[1]) };
+        event(ADDFG_UNMAP, values, 2, NULL);
+    }
     else if (n == calls->mmap || n == calls->mmap2) {
         addfg_u64 offset = n == calls->mmap2 ? a[5] << 12 : a[5];
-        addfg_u64 values[4] = { result, a[1], (a[2] & 1) << 2 | (a[2] & 2) | (a[2] >> 2 & 1), offset };
+        addfg_u64 values[4] = { result, whole_pages(a[1]), (a[2] & 1) << 2 | (a[2] & 2) | (a[2] >> 2 & 1), offset };
         const char *file = a[3] & 0x20 ? NULL : file_of(a[4], path); /* MAP_ANONYMOUS */
         event(ADDFG_MAP, values, 4, file ? file : "");
     }

@@ -24,8 +24,6 @@ const ALWAYS: [&str; 3] = ["-g", "-pthread", "-fno-tree-loop-distribute-patterns
 type Target = (&'static str, &'static str, &'static [&'static str]);
 
 const ARM: Target = ("arm-linux-gnueabi-gcc", "qemu-arm", &["-marm"]);
-const THUMB: Target =
-    ("arm-linux-gnueabi-gcc", "qemu-arm", &["-mthumb", "-march=armv7-a", "-mfloat-abi=softfp"]);
 const AARCH64: Target = ("aarch64-linux-gnu-gcc", "qemu-aarch64 -cpu cortex-a72", &[]);
 const RISCV: Target = ("riscv64-linux-gnu-gcc", "qemu-riscv64", &["-msmall-data-limit=0"]);
 
@@ -50,7 +48,7 @@ struct Report {
 }
 
 /// All reports of a run's processes.
-fn report(folder: &Path) -> Report {
+fn report(folder: &Path, unwritten: &str) -> Report {
     let mut report = Report { threads: 0, operations: 0, flows: Flows::new() };
     for entry in std::fs::read_dir(folder).expect("folder").flatten() {
         if !entry.file_name().to_string_lossy().starts_with("report") {
@@ -64,6 +62,7 @@ fn report(folder: &Path) -> Report {
                     report.operations = number(operations);
                 }
                 ["expect", writer, reader, bytes] => {
+                    let writer = if *writer == *"<uninitialised>" { unwritten } else { writer };
                     let pair = (writer.to_owned(), reader.to_owned());
                     *report.flows.entry(pair).or_default() += number(bytes);
                 }
@@ -155,6 +154,9 @@ fn differences(expected: &Flows, found: &Flows) -> Vec<String> {
 struct How<'a> {
     options: &'a [&'a str],
     mode: &'a str,
+    /// Whose bytes are those of memory that nobody wrote: where not all is told that the kernel
+    /// writes, it may have.
+    unwritten: &'a str,
 }
 
 /// The report of a run and what differs from it.
@@ -167,11 +169,10 @@ fn run(program: &Path, seed: u64, how: &How, operations: Option<&str>) -> (Repor
     arguments.extend(operations);
     let options = [&["--detail", "summary", "-o", utf8(&db)], how.options].concat();
     let output = record(&options, &arguments);
-    let lost = ["lost", "WARNING"].iter().any(|word| said(&output).contains(word));
-    if !output.status.success() || lost {
+    if !output.status.success() {
         return (Report { threads: 1, operations: 0, flows: Flows::new() }, vec![said(&output)]);
     }
-    let report = report(&folder);
+    let report = report(&folder, how.unwritten);
     let differ = differences(&report.flows, &recorded(&db));
     (report, differ)
 }
@@ -249,7 +250,7 @@ fn of_seed(folder: &Path, seed: u64) -> PathBuf {
 #[test]
 fn programs_know_what_addfg_says() {
     let Some(folder) = programs() else { return };
-    let how = How { options: &[], mode: "all" };
+    let how = How { options: &[], mode: "all", unwritten: "<uninitialised>" };
     all("valgrind", &seeds(24), &how, |seed| of_seed(&folder, seed));
 }
 
@@ -257,7 +258,7 @@ fn programs_know_what_addfg_says() {
 #[test]
 fn families_know_what_addfg_says() {
     let Some(folder) = programs() else { return };
-    let how = How { options: &["--follow"], mode: "follow" };
+    let how = How { options: &["--follow"], mode: "follow", unwritten: "<uninitialised>" };
     all("valgrind --follow", &seeds(8), &how, |seed| of_seed(&folder, seed));
 }
 
@@ -273,7 +274,7 @@ fn emulated((compiler, emulator, flags): Target, few: u64) {
     if !plugins(emulator, &program) {
         return skipped(&format!("{emulator} was built without plugins"));
     }
-    let how = How { options: &["--qemu", emulator], mode: "plain" };
+    let how = How { options: &["--qemu", emulator], mode: "plain", unwritten: "<input>" };
     all(&[&[emulator], &flags[..]].concat().join(" "), &seeds(few), &how, |_| program.clone());
 }
 
@@ -291,11 +292,6 @@ fn plugins(emulator: &str, program: &Path) -> bool {
 #[test]
 fn programs_of_arm_know_what_addfg_says() {
     emulated(ARM, 6);
-}
-
-#[test]
-fn programs_of_thumb_know_what_addfg_says() {
-    emulated(THUMB, 4);
 }
 
 #[test]
@@ -370,7 +366,7 @@ fn straced(program: &Path, seed: u64, log: &Path) -> Option<(Results, Report)> {
                 *results.entry(call).or_default() += 1;
             }
         }
-        (results, report(&scratch.0))
+        (results, report(&scratch.0, ""))
     })
 }
 
@@ -396,9 +392,11 @@ fn system_calls_of_threads_are_straces() {
         std::fs::create_dir(&files).expect("folder");
         let number = seed.to_string();
         let arguments = [utf8(&program), &number, utf8(&files), "still"];
-        let output = record(&["--detail", "summary", "-o", utf8(&db)], &arguments);
+        let output = record(&["--detail", "pairs", "-o", utf8(&db)], &arguments);
         assert!(output.status.success(), "seed {seed}: {}", said(&output));
-        let sql = "SELECT name, greatest(result, -1), count(*) FROM system_call GROUP BY ALL";
+        // Errors are minus their numbers, as the program sees them.
+        let sql = "SELECT name, CASE WHEN result > 2::HUGEINT ** 63 THEN -1 ELSE result END,
+                   count(*) FROM system_call GROUP BY ALL";
         let mut ours = Results::new();
         for row in rows(&db, sql) {
             let [name, result, n] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };

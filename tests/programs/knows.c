@@ -1299,7 +1299,7 @@ static void op_edge(int actor, Random *random)
 {
     byte *at = mmap(0, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     MUST((intptr_t)at);
-    MUST(munmap(at + PAGE, PAGE));
+    MUST(mprotect(at + PAGE, PAGE, PROT_NONE));
     size_t n = 1 + below(random, MOST);
     Piece p = { 0, at + PAGE - n, n, uninitialised };
     if (chance(random, 50)) write_piece(p, random);
@@ -1312,7 +1312,7 @@ static void op_edge(int actor, Random *random)
         if (done > 0) tally(actor, file_sink[WRITTEN], p.at, (size_t)done, p.zero);
     }
     read_piece(actor, p, random);
-    MUST(munmap(at, PAGE));
+    MUST(munmap(at, 2 * PAGE));
 }
 
 /* What other calls write. */
@@ -1591,14 +1591,14 @@ static const Op ops[] = {
     { op_write, 8, ANYWHERE }, { op_read, 10, ANYWHERE }, { op_copy, 8, ANYWHERE }, { op_constant, 2, ANYWHERE },
     { op_deep, 3, ANYWHERE }, { op_allocate, 5, NOT_PLAIN }, { op_free, 3, NOT_PLAIN }, { op_reallocate, 4, NOT_PLAIN },
     { op_map, 5, ANYWHERE }, { op_unmap, 3, ANYWHERE }, { op_map_over, 4, ANYWHERE }, { op_protect, 3, NOT_PLAIN },
-    { op_advise, 6, NOT_PLAIN }, { op_remap, 5, NOT_PLAIN }, { op_break, 6, NOT_PLAIN }, { op_map_file, 3, ANYWHERE },
+    { op_advise, 6, NOT_PLAIN }, { op_remap, 5, NOT_PLAIN | NOT_STILL }, { op_break, 6, NOT_PLAIN | NOT_STILL }, { op_map_file, 3, ANYWHERE },
     { op_map_twice, 3, NOT_PLAIN }, { op_shared, 6, NOT_PLAIN }, { op_read_file, 8, ANYWHERE }, { op_write_file, 8, ANYWHERE },
     { op_pipe, 5, ANYWHERE }, { op_sockets, 5, ANYWHERE }, { op_put, 8, ANYWHERE }, { op_get, 8, ANYWHERE },
     { op_close, 4, ANYWHERE }, { op_event, 4, NOT_PLAIN }, { op_duplicate, 4, ANYWHERE }, { op_pass, 3, NOT_PLAIN },
     { op_open, 3, ANYWHERE }, { op_fail, 5, ANYWHERE }, { op_short, 3, ANYWHERE }, { op_edge, 3, ANYWHERE },
     { op_other, 3, ANYWHERE }, { op_await, 10, ANYWHERE }, { op_wake, 7, ANYWHERE }, { op_sleep, 4, ANYWHERE },
     { op_flood, 3, NOT_STILL }, { op_wait_child, 2, NOT_PLAIN }, { op_together, 4, ANYWHERE }, { op_main_awaits, 4, ANYWHERE },
-    { op_thread, 3, NOT_PLAIN }, { op_raise, 3, NOT_PLAIN }, { op_interrupt, 4, NOT_PLAIN | NOT_STILL }, { op_fork, 3, NOT_PLAIN },
+    { op_thread, 3, NOT_PLAIN }, { op_raise, 3, NOT_PLAIN }, { op_interrupt, 4, NOT_PLAIN | NOT_STILL }, { op_fork, 3, NOT_PLAIN | NOT_STILL },
 };
 enum { KINDS = sizeof ops / sizeof *ops };
 
