@@ -309,6 +309,7 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
 static bool is_thumb(const Block *b)
 {
     static addfg_u8 near[1 << 16]; /* by 64 bytes: 1 ARM, 2 Thumb */
+    static const addfg_u8 at_end_of_page[4] = { 0, 0, 0, 0x0a }; /* what could be either */
     const addfg_u8 *code = b->bytes, *last = code;
     bool two = false, four = true;
     for (addfg_u32 i = 0; i < b->instructions; code += b->size[i++]) {
@@ -320,7 +321,10 @@ static bool is_thumb(const Block *b)
     if (!two && four) {
         /* Its second half begins with 1, or it loads. */
         bool call = last[1] >> 3 == 0x1e && last[3] & 0x80, load = last[1] <= 0xe9 || last[1] == 0xf8;
-        four = call || load;
+        /* At the end of a page a block ends with whatever stands there. */
+        bool cut = ((b->address[b->instructions - 1] + 4) & 4095) <= 1;
+        four = call || load || cut;
+        if (cut && !(call || load)) last = at_end_of_page;
         for (addfg_u32 far = 0; four && (last[3] & 0x0e) == 0x0a; far++) {
             addfg_u8 before = near[(line - far) & 0xffff], behind = near[(line + far) & 0xffff];
             if (before || behind) return (before ? before : behind) == 2;
@@ -462,14 +466,14 @@ static void tell_maps(void)
 
 /* Numbers of those whose effect on memory and maps is told. */
 typedef struct {
-    int read, write, pread, pwrite, readv, writev, recvfrom, sendto, getrandom, mmap, mmap2, munmap, exit_group;
+    int read, write, pread, pwrite, readv, writev, recvfrom, sendto, getrandom, mmap, mmap2, munmap, exit_group, brk, mremap, madvise;
 } Calls;
 
-static const Calls x86_64_calls = { 0, 1, 17, 18, 19, 20, 45, 44, 318, 9, -1, 11, 231 };
-static const Calls i386_calls = { 3, 4, 180, 181, 145, 146, 371, 369, 355, -1, 192, 91, 252 };
-static const Calls arm_calls = { 3, 4, 180, 181, 145, 146, 292, 290, 384, -1, 192, 91, 248 };
+static const Calls x86_64_calls = { 0, 1, 17, 18, 19, 20, 45, 44, 318, 9, -1, 11, 231, 12, 25, 28 };
+static const Calls i386_calls = { 3, 4, 180, 181, 145, 146, 371, 369, 355, -1, 192, 91, 252, 45, 163, 219 };
+static const Calls arm_calls = { 3, 4, 180, 181, 145, 146, 292, 290, 384, -1, 192, 91, 248, 45, 163, 220 };
 /* AArch64 and RISC-V. */
-static const Calls common_calls = { 63, 64, 67, 68, 65, 66, 207, 206, 278, 222, -1, 215, 94 };
+static const Calls common_calls = { 63, 64, 67, 68, 65, 66, 207, 206, 278, 222, -1, 215, 94, 214, 216, 233 };
 static const Calls *calls;
 static addfg_u32 exit_code;
 
@@ -521,7 +525,27 @@ static void kernel_vectors(bool writes, const addfg_u64 *a, addfg_u64 done)
     }
 }
 
-static addfg_u64 whole_pages(addfg_u64 bytes) { return (bytes + 4095) & ~4095ULL; }
+/* Whole pages are mapped. */
+static addfg_u64 pages(addfg_u64 bytes) { return (bytes + 4095) & ~(addfg_u64)4095; }
+
+/* The end of the program's data: what it gives back is new when it gets it again. */
+static void tell_break(addfg_u64 now)
+{
+    static addfg_u64 before;
+    addfg_u64 values[2] = { now, before - now };
+    if (now < before) event(ADDFG_FRESH, values, 2, NULL);
+    before = now;
+}
+
+static void tell_remap(const addfg_u64 *a, addfg_u64 to)
+{
+    addfg_u64 from = a[0], before = pages(a[1]), now = pages(a[2]), kept = before < now ? before : now;
+    addfg_u64 move[3] = { from, to, kept }, gone[2] = { from + now, before - now };
+    addfg_u64 more[4] = { to + before, now - before, 6, 0 };
+    if (to != from) event(ADDFG_MOVE, move, 3, NULL);
+    if (now < before) event(ADDFG_UNMAP, gone, 2, NULL);
+    if (now > before) event(ADDFG_MAP, more, 4, "");
+}
 
 /* What a call that did not fail read and wrote. */
 static void tell_effect(int64_t n, const addfg_u64 *a, addfg_u64 result)
@@ -532,13 +556,18 @@ static void tell_effect(int64_t n, const addfg_u64 *a, addfg_u64 result)
     else if (n == calls->readv) kernel_vectors(true, a, result);
     else if (n == calls->writev) kernel_vectors(false, a, result);
     else if (n == calls->getrandom) kernel(true, a[0], result);
-    else if (n == calls->munmap) {
-        addfg_u64 values[2] = { a[0], whole_pages(a[1]) };
+    else if (n == calls->brk) tell_break(result);
+    else if (n == calls->mremap) tell_remap(a, result);
+    else if (n == calls->madvise && a[2] == 4) { /* MADV_DONTNEED */
+        addfg_u64 values[2] = { a[0], pages(a[1]) };
+        event(ADDFG_FRESH, values, 2, NULL);
+    } else if (n == calls->munmap) {
+        addfg_u64 values[2] = { a[0], pages(a[1]) };
         event(ADDFG_UNMAP, values, 2, NULL);
     }
     else if (n == calls->mmap || n == calls->mmap2) {
         addfg_u64 offset = n == calls->mmap2 ? a[5] << 12 : a[5];
-        addfg_u64 values[4] = { result, whole_pages(a[1]), (a[2] & 1) << 2 | (a[2] & 2) | (a[2] >> 2 & 1), offset };
+        addfg_u64 values[4] = { result, pages(a[1]), (a[2] & 1) << 2 | (a[2] & 2) | (a[2] >> 2 & 1), offset };
         const char *file = a[3] & 0x20 ? NULL : file_of(a[4], path); /* MAP_ANONYMOUS */
         event(ADDFG_MAP, values, 4, file ? file : "");
     }

@@ -294,6 +294,8 @@ static void instructions(Making *m, IRStmt *s)
 {
     Addr address = s->Ist.IMark.addr;
     UInt left = s->Ist.IMark.len;
+    /* What Valgrind cannot decode: the program gets a signal instead of it. */
+    if (!left) return;
     Bool request = left > LONGEST;
     for (; request && left > OF_REQUEST; left -= OF_REQUEST, address += OF_REQUEST)
         instruction(m, address, OF_REQUEST);

@@ -357,7 +357,8 @@ static void name_descriptor(ULong fd)
     HChar link[64], name[4096];
     VG_(sprintf)(link, "/proc/self/fd/%llu", fd);
     SSizeT n = VG_(readlink)(link, name, sizeof name - 1);
-    /* Closed: what is open on it later is none of the standard ones. */
+    /* Closed. Of the standard ones that is told: what is open on them later is another thing. */
+    if (n < 0 && fd > 2 && !(fd < told_room && told[fd])) return;
     if (n < 0) n = 0;
     name[n] = 0;
     if (not_told(fd, name)) EVENT_TEXT(ADDFG_DESCRIPTOR, name, fd);

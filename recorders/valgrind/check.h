@@ -16,6 +16,8 @@ typedef struct {
 } CheckPage;
 
 static Bool checking = False;
+/* Files in memory (files.h). */
+static Bool is_shared_memory(Addr address);
 static VgHashTable *check_pages;
 static ULong checked, differing;
 
@@ -62,16 +64,6 @@ static void check_moved(Addr from, Addr to, SizeT size)
 
 static void check_delivered(Addr address, SizeT size) { if (checking) check_learn(address, size); }
 
-/* The kernel is about to store 0. */
-static void check_cleared(Addr address, SizeT size)
-{
-    for (Addr a = address; checking && a < address + size; a++) {
-        CheckPage *page = check_page(a);
-        page->bytes[a % CHECK_PAGE] = 0;
-        page->known[a % CHECK_PAGE] = True;
-    }
-}
-
 /* ---- called from the program's code ---- */
 
 static VG_REGPARM(3) void check_load(UWord address, UWord size, UWord instruction)
@@ -80,6 +72,8 @@ static VG_REGPARM(3) void check_load(UWord address, UWord size, UWord instructio
     /* It is going to fault. */
     if (!VG_(am_is_valid_for_client)(address, size, VKI_PROT_READ)) return;
     Addr first = 0;
+    /* It may have changed at another address. */
+    if (is_shared_memory(address)) check_forget(address, size);
     for (Addr a = address; a < address + size; a++) {
         CheckPage *page = check_page(a);
         UInt i = a % CHECK_PAGE;

@@ -56,6 +56,14 @@ static void cut_mappings(Addr start, Addr end)
     }
 }
 
+/* Memory that may change by a store at another address, or by a write to its file. */
+static Bool is_shared_memory(Addr address)
+{
+    for (UInt i = 0; i < mapping_count; i++)
+        if (mappings[i].shared && address >= mappings[i].start && address < mappings[i].end) return True;
+    return False;
+}
+
 static void tell_shared(const Mapping *m)
 {
     EVENT(ADDFG_SHARE, m->start, m->end - m->start, m->key.device, m->key.number, m->offset);
@@ -130,7 +138,7 @@ static void map_call(const UWord *args, Addr start, ULong unit)
     Bool of_file = !(flags & VKI_MAP_ANONYMOUS) && key_of_descriptor((Int)args[4], &m.key, &size);
     if (!of_file) {
         m.offset = 0;
-        m.key.number = ++nameless;
+        m.key.number = (ULong)VG_(getpid)() << 32 | ++nameless;
     }
     if (of_file || m.shared) file_mapped(m);
     else cut_mappings(m.start, m.end);

@@ -57,6 +57,11 @@ impl Part {
     }
 }
 
+/// QEMU does not tell a plugin what `dc zva` clears, with which glibc's memset does: this asks for one
+/// that stores.
+const TUNABLES: &str = "GLIBC_TUNABLES";
+const WITHOUT_ZVA: &str = "glibc.cpu.name=emag";
+
 /// What is to be recorded, and how.
 pub struct Plan {
     /// The program and its arguments.
@@ -211,6 +216,9 @@ impl Recorder {
                 let mut qemu = Command::new(&emulator[0]);
                 let mut option = plugin.clone().into_os_string();
                 option.push(format!(",stream=/dev/fd/{descriptor}"));
+                if emulator[0].contains("qemu-aarch64") && std::env::var_os(TUNABLES).is_none() {
+                    qemu.env(TUNABLES, WITHOUT_ZVA);
+                }
                 qemu.arg("-plugin").arg(option).args(&emulator[1..]);
                 qemu
             }

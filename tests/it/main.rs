@@ -18,6 +18,7 @@ mod formats;
 mod fuzz;
 mod graph;
 mod groups;
+mod happened;
 mod inlined;
 mod inputs;
 mod installed;

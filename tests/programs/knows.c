@@ -492,7 +492,9 @@ static void put(int actor, Channel *c, Random *random)
     Piece p = piece_of(r, random, 300);
     pack(c, p);
     int by_send = c->is_socket && chance(random, 60);
-    if (by_send && !plain && chance(random, 20)) {
+    /* Who waits for a stream may wake between two messages. */
+    int several = !plain && !(still && c->busy);
+    if (by_send && several && chance(random, 20)) {
         send_many(actor, c, p, random);
     } else {
         ssize_t n = send_some(c, p, random, by_send ? (plain ? 2 : 2 + (int)below(random, 3)) : (int)below(random, 2));

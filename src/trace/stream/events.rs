@@ -282,7 +282,7 @@ impl Events {
         if let Some(path) = others {
             self.unknown.memory.get_or_insert_with(|| path.into());
         }
-        let new = self.shared.map(key, at, offset, path.as_deref()).unwrap_or_default();
+        let new = self.shared.map(key, at, offset, (path.as_deref(), writable)).unwrap_or_default();
         for Placed { address, bytes, offset, path } in new {
             let map = ImageMap { address, bytes, offset, executable: false, path };
             tell(Event::ImageMap(Box::new(map)));

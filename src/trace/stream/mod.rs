@@ -67,18 +67,25 @@ impl StepFormat for Stream {
         let isa = isa(&header, &name)?;
         let carries = Carries { all_stores: header.tells_all, ..self.carries() };
         sink.begin(carries, Some(isa))?;
-        let mut reader =
-            Reader { locator, sink, decoder: Decoder::new(isa), consumed: 0, several: false };
+        let decoder = Decoder::new(isa);
+        let mut reader = Reader { locator, sink, decoder, consumed: 0, several: false, lost: None };
         reader.pieces(pieces)?;
-        if reader.decoder.runs() == 0 {
-            return Err(TraceError::Malformed {
-                name,
-                position: "byte 16".into(),
-                message: "no instruction in it".into(),
-                remedy: format!("record with `{}`", self.record()),
-            });
+        if reader.decoder.steps() > 0 {
+            return Ok(());
         }
-        Ok(())
+        let (position, message) = match reader.lost {
+            Some((at, message)) => {
+                (at, format!("{message}, and no instruction stands before that"))
+            }
+            None => (HEADER as u64, "no instruction was recorded".to_owned()),
+        };
+        Err(TraceError::Malformed {
+            name,
+            position: format!("byte {position}"),
+            message,
+            remedy: "record again; of a part (--from, --marked) see whether the program gets there"
+                .to_owned(),
+        })
     }
 }
 
@@ -109,6 +116,8 @@ struct Reader<'a> {
     consumed: u64,
     /// There is more than one process.
     several: bool,
+    /// The first damage: where, and what it is.
+    lost: Option<(u64, String)>,
 }
 
 /// How a stream was left.
@@ -136,14 +145,14 @@ impl Reader<'_> {
     fn unknown(&mut self) {
         let (unknown, by_several) = self.decoder.unknown();
         let rings = (unknown.rings > 0).then(|| Diagnostic {
-            severity: Severity::Warning,
+            severity: Severity::Error,
             code: "io-uring",
             message: format!("{} calls of io_uring: what they moved is not known", unknown.rings),
             position: String::new(),
             remedy: "record the program without io_uring, if it can do without",
         });
         let memory = by_several.or(unknown.memory.as_deref()).map(|whose| Diagnostic {
-            severity: Severity::Warning,
+            severity: Severity::Error,
             code: "shared-memory",
             message: format!(
                 "memory is shared with others ({whose}): what they wrote is not known"
@@ -254,6 +263,7 @@ impl Reader<'_> {
     }
 
     fn problem(&mut self, code: &'static str, message: String, offset: u64) {
+        self.lost.get_or_insert_with(|| (offset, message.clone()));
         self.sink.diagnostic(Diagnostic {
             severity: Severity::Error,
             code,

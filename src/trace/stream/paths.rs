@@ -10,6 +10,15 @@ const MOST: u64 = 1 << 16;
 /// An optional access that was not made.
 const NOT_DONE: u64 = u64::MAX;
 
+/// How an access was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Made {
+    Not,
+    Whole,
+    /// Its bytes lie at two places: so many at the first.
+    Split(u32),
+}
+
 /// Where an access has its address from.
 #[derive(Clone, Copy, Debug)]
 enum Source {
@@ -47,6 +56,8 @@ struct Path {
     block: usize,
     steps: usize,
     sources: Vec<Source>,
+    /// Bytes of each.
+    sizes: Vec<u32>,
     /// Fields in [`Decoder::last`].
     fields: std::ops::Range<usize>,
     /// Some of its accesses need not be made.
@@ -67,15 +78,15 @@ pub struct Decoder {
     /// What each field of each path was last.
     last: Vec<u64>,
     before: Option<u32>,
-    runs: u64,
     steps: u64,
     /// Instructions and straight blocks of the processes before.
     instructions_before: u32,
     straight_before: u32,
     instructions: FxHashMap<(u64, Box<[u8]>), u32>,
     straight: FxHashMap<BlockDef, u32>,
-    /// Straight blocks of paths with optional accesses, by which of them were made.
-    variants: FxHashMap<(u32, Box<[bool]>), Vec<u32>>,
+    /// Straight blocks of paths whose accesses were not all made, or not at one place, by how they
+    /// were.
+    variants: FxHashMap<(u32, Box<[Made]>), Vec<u32>>,
 }
 
 impl Decoder {
@@ -87,7 +98,6 @@ impl Decoder {
             paths: Vec::new(),
             last: Vec::new(),
             before: None,
-            runs: 0,
             steps: 0,
             instructions_before: 0,
             straight_before: 0,
@@ -102,7 +112,6 @@ impl Decoder {
         Decoder {
             instructions_before: self.instructions_before + self.instructions.len() as u32,
             straight_before: self.straight_before + self.straight.len() as u32,
-            runs: self.runs,
             steps: self.steps,
             events: Events::new(isa, self.events.into_common()),
             ..Decoder::new(isa)
@@ -117,11 +126,6 @@ impl Decoder {
     /// What the recorder could not follow so far, in all processes.
     pub fn unknown(&self) -> (&Unknown, Option<&str>) {
         (&self.events.unknown, self.events.shared.by_several.as_deref())
-    }
-
-    /// Runs so far, of all processes.
-    pub fn runs(&self) -> u64 {
-        self.runs
     }
 
     pub fn steps(&self) -> u64 {
@@ -145,14 +149,14 @@ impl Decoder {
         let (steps, accesses) = (bytes.number()?, bytes.number()?);
         let block = self.blocks.get(number).ok_or(Bad::Reference)?;
         let inside = |n: u64, most: usize| usize::try_from(n).ok().filter(|&n| n <= most);
-        let steps =
-            inside(steps, block.instructions.len()).filter(|&n| n > 0).ok_or(Bad::Reference)?;
+        let steps = inside(steps, block.instructions.len()).ok_or(Bad::Reference)?;
         let accesses = inside(accesses, block.accesses.len()).ok_or(Bad::Reference)?;
         let taken = &block.accesses[..accesses];
         if taken.last().is_some_and(|a| a.instruction as usize >= steps) {
             return Err(Bad::Reference);
         }
         let sources: Vec<Source> = taken.iter().map(|a| a.source).collect();
+        let sizes = taken.iter().map(|a| a.shape.size).collect();
         let fields =
             sources.iter().filter(|s| matches!(s, Source::Field | Source::Optional)).count();
         let optional = sources.iter().any(|s| matches!(s, Source::Optional));
@@ -162,6 +166,7 @@ impl Decoder {
             block: number,
             steps,
             sources,
+            sizes,
             fields: first..first + fields,
             optional,
             straight: Vec::new(),
@@ -172,7 +177,7 @@ impl Decoder {
 
     /// The blocks of straight code that a path is made of, with those of its accesses that were
     /// made. They and their instructions get their numbers now, in the order in which they ran.
-    fn cut(&mut self, id: u32, made: &[bool], out: &mut RunBatch) -> Vec<u32> {
+    fn cut(&mut self, id: u32, made: &[Made], out: &mut RunBatch) -> Vec<u32> {
         let path = &self.paths[id as usize];
         let block = &self.blocks[path.block];
         let (dictionary, known) = (&mut self.instructions, &mut self.straight);
@@ -187,10 +192,16 @@ impl Decoder {
             let mut mem = 0;
             while let Some((access, made)) = accesses.next_if(|(a, _)| a.instruction as usize == i)
             {
-                if *made {
-                    part.mem.push(access.shape);
-                    mem += 1;
+                let (shape, before) = (access.shape, part.mem.len());
+                match *made {
+                    Made::Not => {}
+                    Made::Whole => part.mem.push(shape),
+                    Made::Split(first) => part.mem.extend([
+                        MemShape { size: first, ..shape },
+                        MemShape { size: shape.size - first, ..shape },
+                    ]),
                 }
+                mem += (part.mem.len() - before) as u16;
             }
             let next = self.instructions_before + dictionary.len() as u32;
             let key = (instruction.address, instruction.code.clone());
@@ -267,7 +278,7 @@ impl Decoder {
         for field in fields.iter_mut() {
             *field = field.wrapping_add(bytes.difference()?);
         }
-        let mut next = 0;
+        let (mut next, before) = (0, out.addresses.len());
         for source in &path.sources {
             let address = match *source {
                 Source::Field | Source::Optional => {
@@ -278,14 +289,18 @@ impl Decoder {
                 Source::Constant(address) => address,
             };
             if address != NOT_DONE || !matches!(source, Source::Optional) {
-                out.addresses.push(self.events.shared.place(address));
+                out.addresses.push(address);
             }
         }
-        self.runs += 1;
         self.steps += path.steps as u64;
+        let split = match self.events.shared.is_empty() {
+            true => None,
+            false => self.place(id, before, &mut out.addresses),
+        };
+        let path = &self.paths[id as usize];
         let before = out.block.len();
-        if path.straight.is_empty() {
-            let blocks = self.first_or_optional(id, out);
+        if split.is_some() || path.straight.is_empty() {
+            let blocks = self.first_or_optional(id, split, out);
             out.block.extend_from_slice(&blocks);
         } else {
             out.block.extend_from_slice(&path.straight);
@@ -294,20 +309,59 @@ impl Decoder {
         Ok(())
     }
 
-    /// The straight blocks of a path that runs for the first time, or whose accesses need not all
-    /// have been made.
-    #[cold]
-    fn first_or_optional(&mut self, id: u32, out: &mut RunBatch) -> Vec<u32> {
-        let path = &self.paths[id as usize];
+    /// Which accesses the last run of a path has made.
+    fn made(&self, path: &Path) -> Box<[Made]> {
         let mut fields = self.last[path.fields.clone()].iter();
-        let made = |source: &Source| match source {
-            Source::Field => fields.next().is_some(),
-            Source::Optional => fields.next().is_some_and(|&address| address != NOT_DONE),
-            Source::Same(..) | Source::Constant(_) => true,
+        let made = |source: &Source| {
+            let field = match source {
+                Source::Field | Source::Optional => fields.next(),
+                Source::Same(..) | Source::Constant(_) => None,
+            };
+            match (source, field) {
+                (Source::Optional, Some(&NOT_DONE)) => Made::Not,
+                _ => Made::Whole,
+            }
         };
-        let made: Box<[bool]> = path.sources.iter().map(made).collect();
-        let optional = path.optional;
-        let key = (id, made);
+        path.sources.iter().map(made).collect()
+    }
+
+    /// Gives addresses from `from` on, those of a path's last run, the places where shared memory
+    /// lies. How they were made, if one has its bytes at two places.
+    fn place(&self, id: u32, from: usize, addresses: &mut Vec<u64>) -> Option<Box<[Made]>> {
+        let shared = &self.events.shared;
+        if addresses[from..].iter().all(|&address| shared.is_far(address)) {
+            return None;
+        }
+        let path = &self.paths[id as usize];
+        let mut made = self.made(path);
+        let mut given = addresses.split_off(from).into_iter();
+        let mut split = false;
+        for (made, &size) in
+            made.iter_mut().zip(&path.sizes).filter(|(made, _)| **made != Made::Not)
+        {
+            let Some(address) = given.next() else { break };
+            addresses.push(shared.place(address));
+            if let Some(first) = shared.first_part(address, size) {
+                addresses.push(shared.place(address.wrapping_add(first.into())));
+                *made = Made::Split(first);
+                split = true;
+            }
+        }
+        split.then_some(made)
+    }
+
+    /// The straight blocks of a path that runs for the first time, or whose accesses have not all
+    /// been made, or not at one place.
+    #[cold]
+    fn first_or_optional(
+        &mut self,
+        id: u32,
+        split: Option<Box<[Made]>>,
+        out: &mut RunBatch,
+    ) -> Vec<u32> {
+        let path = &self.paths[id as usize];
+        let optional = path.optional || split.is_some();
+        let key = (id, split.unwrap_or_else(|| self.made(path)));
         if let Some(known) = self.variants.get(&key) {
             return known.clone();
         }
@@ -371,7 +425,7 @@ fn block(bytes: &mut Bytes) -> Result<Block, Bad> {
             MemShape { is_write: flags & 1 != 0, size: size as u32, operand: MemShape::NO_OPERAND };
         block.accesses.push(Access { instruction: instruction as u32, shape, source });
     }
-    if block.instructions.is_empty() || !block.accesses.is_sorted_by_key(|a| a.instruction) {
+    if !block.accesses.is_sorted_by_key(|a| a.instruction) {
         return Err(Bad::Definition);
     }
     Ok(block)

@@ -21,8 +21,11 @@ pub type Range = (u64, u64);
 struct File {
     base: u64,
     path: Option<Box<str>>,
-    /// The process that has mapped it last.
+    /// The process that has mapped it last, and whether that is not the only one.
     process: u32,
+    by_several: bool,
+    /// One of them can write to it.
+    writable: bool,
     /// Offsets of it that this process has mapped, disjoint: from, to.
     placed: Vec<Range>,
 }
@@ -46,7 +49,7 @@ pub struct Shared {
     /// What all of them lie in.
     low: u64,
     high: u64,
-    /// A file that several processes have.
+    /// A file that several processes have, one of which can write to it.
     pub by_several: Option<Box<str>>,
 }
 
@@ -94,7 +97,7 @@ impl Shared {
         key: Key,
         at: Range,
         offset: u64,
-        path: Option<&str>,
+        (path, writable): (Option<&str>, bool),
     ) -> Option<Vec<Placed>> {
         let (address, bytes) = at;
         let end = offset.checked_add(bytes).filter(|&end| end <= ROOM && bytes > 0)?;
@@ -108,11 +111,17 @@ impl Shared {
             base: FIRST + number * ROOM,
             path: path.map(Into::into),
             process,
+            by_several: false,
+            writable,
             placed: Vec::new(),
         });
+        file.writable |= writable;
         if file.process != process {
             file.process = process;
+            file.by_several = true;
             file.placed.clear();
+        }
+        if file.by_several && file.writable {
             let name = file.path.as_deref().unwrap_or("memory without a file");
             self.by_several.get_or_insert_with(|| name.into());
         }
@@ -180,11 +189,21 @@ impl Shared {
         pieces
     }
 
-    /// Whether bytes that are adjacent for an instruction are so where they lie.
+    /// Whether an access at an address surely touches nothing that is shared.
     #[inline]
-    pub fn is_whole(&self, address: u64, size: u32) -> bool {
-        let last = address.wrapping_add(u64::from(size) - 1);
-        self.place(last) == self.place(address).wrapping_add(u64::from(size) - 1)
+    pub fn is_far(&self, address: u64) -> bool {
+        // The longest access of an instruction is far shorter.
+        let low = self.low.saturating_sub(1 << 16);
+        address < low || address >= self.high
+    }
+
+    /// How many bytes of an access lie together, if its others lie somewhere else.
+    pub fn first_part(&self, address: u64, size: u32) -> Option<u32> {
+        let more = u64::from(size) - 1;
+        let together =
+            self.place(address.wrapping_add(more)) == self.place(address).wrapping_add(more);
+        let first = (!together).then(|| self.pieces(address, size.into()))?.first()?.1;
+        u32::try_from(first).ok().filter(|&first| first < size)
     }
 }
 
@@ -216,21 +235,24 @@ mod tests {
     fn two_mappings_of_a_page_are_one_place() {
         let mut shared = Shared::default();
         assert_eq!(shared.place(0x5000), 0x5000);
-        let new = shared.map(FILE, (0x5000, 0x2000), 0x1000, Some("/a/f")).unwrap();
+        let new = shared.map(FILE, (0x5000, 0x2000), 0x1000, (Some("/a/f"), true)).unwrap();
         assert_eq!(new.len(), 1);
         assert_eq!((new[0].address, new[0].bytes, new[0].offset), (FIRST + 0x1000, 0x2000, 0x1000));
         // The page before is new, the one behind is known.
-        let new = shared.map(FILE, (0x9000, 0x2000), 0, Some("/a/f")).unwrap();
+        let new = shared.map(FILE, (0x9000, 0x2000), 0, (Some("/a/f"), true)).unwrap();
         assert_eq!((new.len(), new[0].offset, new[0].bytes), (1, 0, 0x1000));
         assert_eq!(shared.place(0x5008), shared.place(0xa008));
         assert_eq!([0x4fff, 0x7000, 0x8fff].map(|a| shared.place(a)), [0x4fff, 0x7000, 0x8fff]);
-        assert!(shared.is_whole(0x5ffc, 8) && !shared.is_whole(0x6ffc, 8));
+        assert_eq!(
+            [0x5ffc, 0x6ffc, 0x8ffe].map(|a| shared.first_part(a, 8)),
+            [None, Some(4), Some(2)]
+        );
     }
 
     #[test]
     fn what_is_mapped_over_is_gone() {
         let mut shared = Shared::default();
-        shared.map(FILE, (0x5000, 0x3000), 0, None).unwrap();
+        shared.map(FILE, (0x5000, 0x3000), 0, (None, true)).unwrap();
         shared.cut(0x6000, 0x1000);
         assert_eq!(shared.place(0x6000), 0x6000);
         assert_eq!([shared.place(0x5000), shared.place(0x7010)], [FIRST, FIRST + 0x2010]);
@@ -243,8 +265,8 @@ mod tests {
     #[test]
     fn an_offset_that_has_no_place_is_refused() {
         let mut shared = Shared::default();
-        assert_eq!(shared.map(FILE, (0x5000, 0x1000), u64::MAX - 0xfff, None), None);
-        assert_eq!(shared.map(FILE, (0x5000, 0), 0, None), None);
+        assert_eq!(shared.map(FILE, (0x5000, 0x1000), u64::MAX - 0xfff, (None, true)), None);
+        assert_eq!(shared.map(FILE, (0x5000, 0), 0, (None, true)), None);
         assert!(shared.is_empty());
     }
 }
