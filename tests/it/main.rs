@@ -22,6 +22,7 @@ mod happened;
 mod inlined;
 mod inputs;
 mod installed;
+mod knows;
 mod lake;
 mod library;
 mod limits;
