@@ -31,6 +31,9 @@
 
 /* The core has it, the tools' headers do not. */
 extern Int VG_(safe_fd)(Int fd);
+extern Int VG_(sigemptyset)(vki_sigset_t *set);
+extern Int VG_(sigaddset)(vki_sigset_t *set, Int number);
+extern Int VG_(sigtimedwait_zero)(const vki_sigset_t *set, vki_siginfo_t *info);
 extern Int VG_(fcntl)(Int fd, Int cmd, Addr arg);
 extern SysRes VG_(do_syscall)(UWord number, RegWord a1, RegWord a2, RegWord a3, RegWord a4, RegWord a5, RegWord a6, RegWord a7, RegWord a8);
 

@@ -371,7 +371,7 @@ impl View<'_> {
     }
 
     /// Bytes of the mask registers that are read: as many bits as there are elements.
-    pub fn mask_bytes(&self, register: Iced) -> u16 {
+    pub fn mask_bytes(&self) -> u16 {
         let name = self.name.as_str();
         let size = |letter: Option<char>| match letter {
             Some('b') => 1,
