@@ -8,7 +8,7 @@
 use super::view::{View, is_written};
 use crate::event::RegSpan;
 use crate::registers::x86::{bytes_of, span};
-use iced_x86::{EncodingKind, OpKind, Register as Iced};
+use iced_x86::{EncodingKind, OpKind};
 
 /// Bytes of a register: from which on, and how many.
 pub type Piece = (u16, u16);
@@ -371,7 +371,7 @@ impl View<'_> {
     }
 
     /// Bytes of the mask registers that are read: as many bits as there are elements.
-    pub fn mask_bytes(&self, register: Iced) -> u16 {
+    pub fn mask_bytes(&self) -> u16 {
         let name = self.name.as_str();
         let size = |letter: Option<char>| match letter {
             Some('b') => 1,

@@ -84,7 +84,7 @@ impl View<'_> {
         let is = |n: u32| self.is_register(n) && i.op_register(n) == register;
         let addresses = [i.memory_base(), i.memory_index()].contains(&register);
         if register.is_k() {
-            return Some(self.mask_bytes(register));
+            return Some(self.mask_bytes());
         }
         if !register.is_gpr() || addresses {
             return None;
