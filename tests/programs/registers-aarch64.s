@@ -8,8 +8,8 @@ _start:
         add     w2, w1, w0              /* [c] x1 4 from b; x0 4 from a */
         sub     x3, x2, x1, lsl #2      /* [d] x2 8 from c; x1 8 from b */
         madd    x4, x3, x2, x0          /* [e] x3 8 from d; x2 8 from c; x0 8 from a */
-        movk    x4, #9, lsl #16         /* [f] x4 6 from e (stored 8) */
-        mov     x5, x4                  /* [g] x4 8 from f */
+        movk    x4, #9, lsl #16         /* [f] */
+        mov     x5, x4                  /* [g] x4 2 from f; x4 6 from e */
         cmp     x0, #7                  /* [h] x0 8 from a */
         csel    x6, x5, x1, eq          /* [i] x5 8 from g; x1 8 from b */
         uxtb    w7, w6                  /* [j] x6 1 from i */

@@ -24,8 +24,8 @@ _start:
         add.w   r9, r7, r6, lsl #1      /* [p] r7 4 from o; r6 4 from m */
         smull   r10, r11, r9, r7        /* [q] r9 4 from p; r7 4 from o */
         movw    r12, #0x1234            /* [r] */
-        movt    r12, #0x5678            /* [s] r12 2 from r (stored 4) */
-        eor.w   r1, r10, r12            /* [t] r10 4 from q; r12 4 from s */
+        movt    r12, #0x5678            /* [s] */
+        eor.w   r1, r10, r12            /* [t] r10 4 from q; r12 2 from s; r12 2 from r */
         rev     r2, r1                  /* [u] r1 4 from t */
         cmp     r2, r11                 /* [v] r2 4 from u; r11 4 from q */
         mvns    r4, r2                  /* [w] r2 4 from u */

@@ -39,6 +39,10 @@ _start:
         movq    %rax, %xmm2             /* [H] rax 8 from G */
         movdqa  %xmm2, %xmm3            /* [I] zmm2 16 from H */
         paddd   %xmm2, %xmm3            /* [J] zmm2 16 from H; zmm3 16 from I */
+        pmuludq %xmm3, %xmm2            /* [M] zmm3 8 from J; zmm2 8 from H */
+        psllq   %xmm2, %xmm3            /* [N] zmm2 8 from M; zmm3 16 from J */
+        sbb     %rbx, %rbx              /* [O] */
+        mov     %rbx, %rcx              /* [P] rbx 8 from O */
         mov     $60, %eax               /* [K] */
         xor     %edi, %edi              /* [L] */
         syscall

@@ -45,6 +45,7 @@ impl Evaluated<'_> {
             Isa::Riscv32 | Isa::Riscv64 => self.mend_register_moves(reads, writes),
             _ => {}
         }
+        self.mend_parts(reads, writes);
     }
 
     /// AArch64's `srhadd` and `fmls`: the specification writes the wrong register, or reads the
@@ -86,12 +87,14 @@ impl Evaluated<'_> {
                 writes.extend(all);
                 continue;
             }
+            let own: Vec<u16> = writes.range(all.clone()).copied().collect();
             // Scalars and 64-bit vectors zero the upper part.
             if !lane && writes.contains(&register.span.offset) {
                 writes.extend(all.clone());
             }
             if accumulates && !self.zeroed(register.span) {
-                reads.extend(writes.range(all));
+                let zero = |b: &u16| self.effects.finals.get(b) == Some(&ByteValue::Zero);
+                reads.extend(own.into_iter().filter(|b| !zero(b)));
             }
         }
     }
@@ -121,11 +124,14 @@ impl Evaluated<'_> {
         writes.extend(self.register('r', 16).into_iter().flat_map(RegSpan::bytes));
     }
 
-    /// RISC-V's moves between the register files, which some specifications lose.
+    /// RISC-V's moves and conversions between the register files, which some specifications lose.
     fn mend_register_moves(&self, reads: &mut Bytes, writes: &mut Bytes) {
         let name = |names: [&'static str; 32], low| names[self.field(low, 5) as usize];
         let (from, to) = match (self.field(0, 7), self.field(25, 7), self.field(12, 3)) {
-            (0x53, 0x70 | 0x71, 0) => (name(RISCV_F, 15), name(RISCV_X, 7)),
+            // To integers, and classes.
+            (0x53, 0x60 | 0x61, _) | (0x53, 0x70 | 0x71, 0 | 1) => {
+                (name(RISCV_F, 15), name(RISCV_X, 7))
+            }
             (0x53, 0x78 | 0x79, 0) => (name(RISCV_X, 15), name(RISCV_F, 7)),
             _ => return,
         };

@@ -3,7 +3,8 @@
 //!
 //! An instruction is decoded once: a [`specification`] gives its p-code, which is evaluated
 //! symbolically ([`symbolic`]), [`describe`]d in our words, and corrected where the specifications
-//! are known to differ from the machine ([`mend`], [`arm`]); what they do not
+//! are known to differ from the machine ([`mend`], [`parts`],
+//! [`arm`]); what they do not
 //! say at all is told ([`unmodelled`]). What is particular:
 //! - Program counter: never an access here; transfers are in [`crate::isa::ControlFlow`].
 //! - Thumb: decoded without IT context, so each Thumb instruction that may stand in an IT block
@@ -28,6 +29,7 @@ mod describe;
 mod evaluated;
 mod flow;
 mod mend;
+mod parts;
 mod register_map;
 mod specification;
 mod symbolic;

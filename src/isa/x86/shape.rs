@@ -8,7 +8,7 @@
 use super::view::{View, is_written};
 use crate::event::RegSpan;
 use crate::registers::x86::{bytes_of, span};
-use iced_x86::{EncodingKind, OpKind, Register as Iced};
+use iced_x86::{EncodingKind, OpKind};
 
 /// Bytes of a register: from which on, and how many.
 pub type Piece = (u16, u16);
