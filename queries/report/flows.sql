@@ -1,9 +1,9 @@
 -- Every communication that was found, one row each, in the order of the reads.
--- reads: instruction, source_file, variable, register, function_symbol
+-- reads: instruction, source_file, variable, register, function_symbol, allocation, function_call
 -- needs: TEMP TABLE found (as flows_window.sql gives), memory_place (as flows_places.sql gives)
 -- duckdb-only: ASOF joins and list functions
 -- writer_function, reader_function, write_seq, write_instruction, write_line, read_seq, read_instruction, read_line, via, place (variable
--- with element and offset, or register, else address), address, bytes
+-- with element and offset, or register, of what was allocated where and by whom, else address), address, bytes
 WITH named AS (
     SELECT f.*, p.via, v.name, f.address - v.address AS offset_bytes, v.size,
            regexp_extract_all(coalesce(v.type_name, ''), '\[(\d+)\]', 1)::BIGINT[] AS dimensions
@@ -17,13 +17,29 @@ placed AS (
            name || array_to_string(list_transform(range(1, len(dimensions) + 1),
                k -> '[' || ((offset_bytes // element_size) // coalesce(list_product(dimensions[k + 1:]), 1)::UBIGINT)::BIGINT % dimensions[k] || ']'), '')
            || CASE WHEN offset_bytes % element_size > 0 THEN '+' || (offset_bytes % element_size) ELSE '' END AS variable
-    FROM element)
+    FROM element),
+-- What was allocated last that has the address, before it was read.
+allocated AS (
+    SELECT p.read_seq, p.address, arg_max(a.seq, a.seq) AS seq, arg_max(a.address, a.seq) AS start
+    FROM (SELECT DISTINCT read_seq, address FROM placed WHERE NOT is_register AND via = 'heap' AND variable IS NULL) p
+    JOIN allocation a ON a.kind = 'allocate' AND a.seq < p.read_seq AND a.address <= p.address AND p.address - a.address < a.bytes
+    GROUP BY ALL),
+allocator AS (
+    SELECT a.seq, arg_min(c.call_id, c.depth) AS call_id
+    FROM (SELECT DISTINCT seq FROM allocated) a JOIN function_call c ON c.return_seq = a.seq GROUP BY ALL),
+site AS (
+    SELECT o.seq, f.name || ' in ' || coalesce(n.name, '?') || coalesce(', ' || parse_filename(s.path) || ':' || i.line, '') AS name
+    FROM allocator o JOIN function_call c USING (call_id) JOIN function_symbol f ON f.function_id = c.function_id
+    LEFT JOIN function_call t ON t.call_id = c.tail_of_call_id
+    LEFT JOIN function_call q ON q.call_id = c.parent_call_id LEFT JOIN function_symbol n ON n.function_id = q.function_id
+    LEFT JOIN instruction i ON i.instruction_id = coalesce(c.call_instruction_id, t.call_instruction_id)
+    LEFT JOIN source_file s ON s.file_id = i.file_id)
 SELECT wn.name AS writer_function, rn.name AS reader_function,
        p.write_seq, w.text AS write_instruction, parse_filename(wf.path) || ':' || w.line AS write_line,
        p.read_seq, r.text AS read_instruction, parse_filename(rf.path) || ':' || r.line AS read_line,
        CASE WHEN p.is_register THEN 'register' ELSE p.via END AS via,
        CASE WHEN p.is_register THEN g.name
-            ELSE coalesce(p.variable, printf('0x%x', p.address)) END AS place,
+            ELSE coalesce(p.variable, t.name || ' +' || (p.address - o.start), printf('0x%x', p.address)) END AS place,
        CASE WHEN NOT p.is_register THEN printf('0x%x', p.address) END AS address, p.bytes
 FROM placed p
 ASOF LEFT JOIN (SELECT address, arg_min(name, (size, name)) AS name FROM register GROUP BY ALL) g ON p.address >= g.address
@@ -31,6 +47,8 @@ JOIN instruction r ON r.instruction_id = p.read_instruction_id
 JOIN function_symbol wn ON wn.function_id = p.writer_function_id
 JOIN function_symbol rn ON rn.function_id = p.reader_function_id
 LEFT JOIN instruction w ON w.instruction_id = p.write_instruction_id
+LEFT JOIN allocated o ON o.read_seq = p.read_seq AND o.address = p.address AND NOT p.is_register
+LEFT JOIN site t ON t.seq = o.seq
 LEFT JOIN source_file wf ON wf.file_id = w.file_id
 LEFT JOIN source_file rf ON rf.file_id = r.file_id
 ORDER BY p.read_seq, p.read_ordinal, p.address, p.write_seq, p.writer_function_id;

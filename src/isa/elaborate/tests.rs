@@ -15,6 +15,7 @@ const BEFORE: Carries = Carries {
     threads: false,
     thumb: true,
     kernel_stores: false,
+    all_stores: false,
     mappings: false,
     dependences: false,
     paths: false,
