@@ -321,29 +321,32 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
     memcpy(field, &at, 8);
 }
 
+/* Of an instruction of two bytes that ends two bytes before a page does, QEMU has looked at what is behind it, and tells both. */
+static bool is_half(const Block *b, addfg_u32 i, const addfg_u8 *code)
+{
+    return i == b->instructions - 1 && b->size[i] == 4 && (b->address[i] & 4095) == 0xffc && code[1] < 0xe8;
+}
+
 /* Whether code of ARM is Thumb, which QEMU does not tell: it has instructions of two bytes, or all
  * begin as Thumb's of four bytes do and the last is one of these that branch. What could be a
  * branch in both is as the code near it. */
 static bool is_thumb(const Block *b)
 {
     static addfg_u8 near[1 << 16]; /* by 64 bytes: 1 ARM, 2 Thumb */
-    static const addfg_u8 at_end_of_page[4] = { 0, 0, 0, 0x0a }; /* what could be either */
     const addfg_u8 *code = b->bytes, *last = code;
     bool two = false, four = true;
     for (addfg_u32 i = 0; i < b->instructions; code += b->size[i++]) {
         two = two || b->size[i] == 2;
-        four = four && !two && code[1] >= 0xe8;
+        four = four && !two && (code[1] >= 0xe8 || is_half(b, i, code));
         last = code;
     }
     addfg_u32 line = (addfg_u32)(b->address[0] >> 6);
     if (!two && four) {
-        /* Its second half begins with 1, or it loads. */
+        /* Its second half begins with 1, or it loads; at the end of a page a block ends with whatever stands there. */
         bool call = last[1] >> 3 == 0x1e && last[3] & 0x80, load = last[1] <= 0xe9 || last[1] == 0xf8;
-        /* At the end of a page a block ends with whatever stands there. */
-        bool cut = ((b->address[b->instructions - 1] + 4) & 4095) <= 1;
+        bool cut = (b->address[b->instructions - 1] & 4095) == 0xffc && !(call || load);
         four = call || load || cut;
-        if (cut && !(call || load)) last = at_end_of_page;
-        for (addfg_u32 far = 0; four && (last[3] & 0x0e) == 0x0a; far++) {
+        for (addfg_u32 far = 0; four && (cut || (last[3] & 0x0e) == 0x0a); far++) {
             addfg_u8 before = near[(line - far) & 0xffff], behind = near[(line + far) & 0xffff];
             if (before || behind) return (before ? before : behind) == 2;
             if (far == 64) return false;
@@ -375,7 +378,10 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         o += b->size[i];
         qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, (void *)i);
     }
-    for (size_t i = 0; arm && i < count; i++) b->address[i] |= i ? b->address[0] & 1 : is_thumb(b);
+    if (arm && is_thumb(b)) {
+        if (is_half(b, (addfg_u32)count - 1, o - b->size[count - 1])) b->size[count - 1] = 2;
+        for (size_t i = 0; i < count; i++) b->address[i] |= 1;
+    }
     addfg_u64 last = b->address[count - 1];
     b->cut = merges && count > 1 && (last ^ (last + 15)) >> 12;
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);

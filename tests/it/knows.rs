@@ -5,7 +5,7 @@
 //! `ADDFG_SHRINK=1` looks for the operations that a failure needs.
 
 use crate::common::{
-    Scratch, command, compile as cross, have, repository, rows, said, shared, skipped, utf8,
+    Scratch, command, compile as cross, have, rows, said, shared, skipped, utf8,
 };
 use crate::record::record;
 use crate::stream;

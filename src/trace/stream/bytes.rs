@@ -15,6 +15,10 @@ pub enum Bad {
     Instruction(u64),
     #[error("an access of {0} bytes")]
     Access(u64),
+    #[error("thread {0}: numbers of threads count from 1 and are never used again")]
+    Thread(u32),
+    #[error("process {0}: no system has such a number")]
+    Process(u64),
     #[error("a run of path {0}, which is not defined")]
     Path(u64),
     #[error("a run whose path is to be known from the one before, and is not")]

@@ -8,7 +8,7 @@ use super::shared::{Placed, Shared};
 use crate::event::{
     Allocation, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Kinds of events by their numbers in docs/stream.md.
 mod kind {
@@ -54,6 +54,8 @@ struct OpenCall {
     structure: Box<str>,
     /// It makes a process that has memory of its own.
     forks: bool,
+    /// Which the parent was to share until it is another program (`vfork`).
+    waits: bool,
     /// What it wrote to files that are memory, too.
     copies: Vec<Event>,
 }
@@ -69,8 +71,9 @@ pub struct Common {
 /// What the recorder cannot follow.
 #[derive(Default)]
 pub struct Unknown {
-    /// Calls of io_uring.
+    /// Calls of io_uring, and of vfork.
     pub rings: u64,
+    pub vforks: u64,
     /// Memory that others may change: what it is, or whose it is.
     pub memory: Option<Box<str>>,
 }
@@ -79,6 +82,8 @@ pub struct Unknown {
 pub struct Events {
     isa: Isa,
     thread: u32,
+    /// Threads that have begun.
+    started: FxHashSet<u32>,
     open: FxHashMap<u32, OpenCall>,
     descriptors: Descriptors,
     /// The program that this one is going to be, if the system does it.
@@ -103,6 +108,7 @@ impl Events {
         Events {
             isa,
             thread: 0,
+            started: FxHashSet::default(),
             open: FxHashMap::default(),
             descriptors: Descriptors::new(common.names),
             exec: None,
@@ -143,11 +149,17 @@ impl Events {
         let thread = self.thread;
         let event = match kind {
             kind::THREAD => {
-                self.thread = payload.number32()?;
+                self.thread = match payload.number32()? {
+                    0 => return Err(Bad::Thread(0)),
+                    thread => thread,
+                };
                 return Ok(());
             }
             kind::THREAD_START => {
                 let (thread, parent) = (payload.number32()?, payload.number32()?);
+                if thread == 0 || !self.started.insert(thread) {
+                    return Err(Bad::Thread(thread));
+                }
                 let parent = (parent > 0).then_some(parent);
                 Event::ThreadStart(ThreadStart { thread, parent, name: None })
             }
@@ -189,6 +201,9 @@ impl Events {
             kind::PROCESS => {
                 let (pid, name) = (payload.number()?, payload.text()?);
                 let name = Some(name).filter(|name| !name.is_empty());
+                if i64::try_from(pid).is_err() {
+                    return Err(Bad::Process(pid));
+                }
                 self.pid = pid;
                 Event::Process(Box::new(Process { pid: Some(pid), name }))
             }
@@ -312,9 +327,9 @@ impl Events {
 
     fn call_end(&mut self, failed: bool, result: u64, tell: &mut impl FnMut(Event)) {
         self.exec = None;
-        let Some(OpenCall { mut call, copies, forks, .. }) = self.open.remove(&self.thread) else {
-            return;
-        };
+        let Some(open) = self.open.remove(&self.thread) else { return };
+        let OpenCall { mut call, copies, forks, waits, .. } = open;
+        self.unknown.vforks += u64::from(waits && !failed && result > 0);
         match call.name.as_deref() {
             Some("io_uring_enter") => self.unknown.rings += 1,
             Some("memfd_create") => self.makes_memory = true,
@@ -378,10 +393,11 @@ impl Events {
             (Some(name), Some(file)) => format!("<{}: {file}>", verb(name)),
             _ => structure.clone(),
         };
-        let shares = arguments[0].is_none_or(|flags| flags & CLONE_VM != 0);
+        let flags = arguments[0].unwrap_or(CLONE_VM);
+        let waits = name == Some("vfork") || name == Some("clone") && flags & CLONE_VFORK != 0;
         let forks = match name {
             Some("fork" | "vfork") => true,
-            Some("clone") => !shares,
+            Some("clone") => waits || flags & CLONE_VM == 0,
             _ => false,
         };
         let call = SystemCall {
@@ -391,12 +407,20 @@ impl Events {
             ..SystemCall::default()
         };
         let copies = Vec::new();
-        Ok(OpenCall { call, source: source.into(), structure: structure.into(), forks, copies })
+        Ok(OpenCall {
+            call,
+            source: source.into(),
+            structure: structure.into(),
+            forks,
+            waits,
+            copies,
+        })
     }
 }
 
-/// Of `clone`: a thread.
+/// Of `clone`: with the parent's memory; the parent waits until it is another program.
 const CLONE_VM: u64 = 0x100;
+const CLONE_VFORK: u64 = 0x4000;
 
 /// A mapping, and whether it can be written to.
 fn map(payload: &mut Bytes) -> Result<(ImageMap, bool), Bad> {

@@ -160,7 +160,17 @@ impl Reader<'_> {
             position: String::new(),
             remedy: "bytes that they wrote have the writer that they had before",
         });
-        rings.into_iter().chain(memory).for_each(|said| self.sink.diagnostic(said));
+        let vforks = (unknown.vforks > 0).then(|| Diagnostic {
+            severity: Severity::Info,
+            code: "vfork",
+            message: format!(
+                "{} times vfork ran as fork: the child had memory of its own",
+                unknown.vforks
+            ),
+            position: String::new(),
+            remedy: "what it was to leave in its parent's memory is not there",
+        });
+        rings.into_iter().chain(memory).chain(vforks).for_each(|said| self.sink.diagnostic(said));
     }
 
     fn each_piece(&mut self, pieces: Pieces, batch: &mut RunBatch) -> Result<Left, TraceError> {
