@@ -1,7 +1,6 @@
 //! What processes begin with: memory as it was when their parents made them.
 
-use super::kernel::Version;
-use super::memory::PAGE;
+use super::memory::{PAGE, Version};
 use super::shadow::Cell;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

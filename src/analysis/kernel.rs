@@ -2,7 +2,7 @@
 
 use super::data::Data;
 use super::flows::{self, FlowPlace};
-use super::memory::{Memory, PAGE, Piece};
+use super::memory::{Memory, PAGE, Piece, Version};
 use super::origin::{Packed, Sources, StackSide};
 use super::place::PlaceCode;
 use super::shadow::{AccessId, Cell, KERNEL_WRITE};
@@ -10,9 +10,6 @@ use super::sums::Mark;
 use super::{Flow, Output};
 use crate::event::{ImageMap, KernelAccess};
 use rustc_hash::FxHashMap;
-
-/// Adjacent bytes with one writer: address, length and cell.
-pub type Version = (u64, u64, Cell);
 
 /// On which side of the first stack pointer a byte lies.
 fn side(place: PlaceCode, address: u64, first_sp: u64) -> StackSide {

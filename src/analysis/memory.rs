@@ -109,6 +109,9 @@ impl Piece {
     }
 }
 
+/// Adjacent bytes with one writer: address, length and cell.
+pub type Version = (u64, u64, Cell);
+
 /// Where an access lies: the cells of its page, its offset there and its place.
 pub struct Here<'a> {
     pub pools: &'a mut Pools,

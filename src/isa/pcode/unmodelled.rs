@@ -9,9 +9,6 @@ use std::collections::BTreeSet;
 
 const WITHOUT_SVE: &str = "record on a processor without SVE and SME: qemu-aarch64 -cpu cortex-a72";
 const WITHOUT_VECTORS: &str = "record on a processor without V: qemu-riscv64 -cpu rv64,v=false";
-/// `dc zva` clears a block of memory whose size the processor has, and QEMU tells nobody that it did.
-const DC_ZVA: u32 = 0xd50b_7420;
-const WITHOUT_ZVA: &str = "run it with GLIBC_TUNABLES=glibc.cpu.name=emag, whose memset stores";
 const OTHER_PROCESSOR: &str = "compile or record for a processor without this extension";
 
 /// Bytes of our register file.
@@ -82,9 +79,6 @@ impl Evaluated<'_> {
         }
         if !specified {
             return Some(Unmodelled { memory: true, remedy: OTHER_PROCESSOR });
-        }
-        if self.isa == Isa::Aarch64 && self.word & !0x1f == DC_ZVA {
-            return Some(Unmodelled { memory: true, remedy: WITHOUT_ZVA });
         }
         // A load or store of which the specification only has the name.
         let opaque = |code: OpCode| code == OpCode::Pseudo(PseudoOp::CallOther);

@@ -74,6 +74,8 @@ pub struct Unknown {
     /// Calls of io_uring, and of vfork.
     pub rings: u64,
     pub vforks: u64,
+    /// QEMU tells nobody what `dc zva` clears, and the program has executed it.
+    pub clears: bool,
     /// Memory that others may change: what it is, or whose it is.
     pub memory: Option<Box<str>>,
 }

@@ -170,7 +170,19 @@ impl Reader<'_> {
             position: String::new(),
             remedy: "what it was to leave in its parent's memory is not there",
         });
-        rings.into_iter().chain(memory).chain(vforks).for_each(|said| self.sink.diagnostic(said));
+        let clears = unknown.clears.then(|| Diagnostic {
+            severity: Severity::Error,
+            code: "cleared-memory",
+            message: "`dc zva` was executed, and what it cleared was not told".to_owned(),
+            position: String::new(),
+            remedy: "bytes that it cleared have the writer that they had before; glibc's memset does without with GLIBC_TUNABLES=glibc.cpu.name=emag",
+        });
+        rings
+            .into_iter()
+            .chain(memory)
+            .chain(vforks)
+            .chain(clears)
+            .for_each(|said| self.sink.diagnostic(said));
     }
 
     fn each_piece(&mut self, pieces: Pieces, batch: &mut RunBatch) -> Result<Left, TraceError> {

@@ -7,6 +7,8 @@ use rustc_hash::FxHashMap;
 
 /// Steps of a block, and accesses of a step, at most.
 const MOST: u64 = 1 << 16;
+/// AArch64's `dc zva`, without its register.
+const DC_ZVA: u32 = 0xd50b_7420;
 /// An optional access that was not made.
 const NOT_DONE: u64 = u64::MAX;
 
@@ -72,6 +74,7 @@ struct Path {
 pub struct Decoder {
     /// Odd addresses are those of Thumb code.
     arm: bool,
+    aarch64: bool,
     events: Events,
     blocks: Vec<Block>,
     paths: Vec<Path>,
@@ -93,6 +96,7 @@ impl Decoder {
     pub fn new(isa: Isa) -> Decoder {
         Decoder {
             arm: isa == Isa::Arm,
+            aarch64: isa == Isa::Aarch64,
             events: Events::new(isa, Common::default()),
             blocks: Vec::new(),
             paths: Vec::new(),
@@ -182,6 +186,7 @@ impl Decoder {
         let block = &self.blocks[path.block];
         let (dictionary, known) = (&mut self.instructions, &mut self.straight);
         let arm = self.arm;
+        let mut clears = false;
         let mut parts: Vec<BlockDef> = Vec::new();
         let mut accesses = block.accesses.iter().zip(made).peekable();
         for (i, instruction) in block.instructions[..path.steps].iter().enumerate() {
@@ -216,8 +221,11 @@ impl Decoder {
                 });
                 next
             });
+            let word = instruction.code.first_chunk().map(|code| u32::from_le_bytes(*code));
+            clears |= mem == 0 && word.is_some_and(|word| word & !0x1f == DC_ZVA);
             part.steps.push(BlockStep { insn, executed: true, mem });
         }
+        self.events.unknown.clears |= self.aarch64 && clears;
         let ids = parts.into_iter().map(|part| {
             let next = self.straight_before + known.len() as u32;
             *known.entry(part).or_insert_with_key(|part| {
