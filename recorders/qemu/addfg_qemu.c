@@ -321,10 +321,28 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
     memcpy(field, &at, 8);
 }
 
-/* Of an instruction of two bytes that ends two bytes before a page does, QEMU has looked at what is behind it, and tells both. */
-static bool is_half(const Block *b, addfg_u32 i, const addfg_u8 *code)
+/* Bytes of an instruction, if it is Thumb's. Of one that ends two bytes before a page does, QEMU has looked at what is behind it, and
+ * tells both. */
+static addfg_u8 thumb_size(const Block *b, addfg_u32 i, const addfg_u8 *code)
 {
-    return i == b->instructions - 1 && b->size[i] == 4 && (b->address[i] & 4095) == 0xffc && code[1] < 0xe8;
+    addfg_u8 size = code[1] < 0xe8 ? 2 : 4;
+    bool more = b->size[i] == size + 2 && ((b->address[i] + size) & 4095) == 0xffe;
+    return more ? size : b->size[i];
+}
+
+/* Code that was found to be Thumb's. */
+static void take_as_thumb(Block *b)
+{
+    const addfg_u8 *code = b->bytes;
+    addfg_u8 *to = b->bytes;
+    for (addfg_u32 i = 0; i < b->instructions; i++) {
+        addfg_u8 told = b->size[i];
+        b->size[i] = thumb_size(b, i, code);
+        memmove(to, code, b->size[i]);
+        to += b->size[i];
+        code += told;
+        b->address[i] |= 1;
+    }
 }
 
 /* Whether code of ARM is Thumb, which QEMU does not tell: it has instructions of two bytes, or all
@@ -336,8 +354,8 @@ static bool is_thumb(const Block *b)
     const addfg_u8 *code = b->bytes, *last = code;
     bool two = false, four = true;
     for (addfg_u32 i = 0; i < b->instructions; code += b->size[i++]) {
-        two = two || b->size[i] == 2;
-        four = four && !two && (code[1] >= 0xe8 || is_half(b, i, code));
+        two = two || b->size[i] == 2 || b->size[i] == 6;
+        four = four && !two && (code[1] >= 0xe8 || thumb_size(b, i, code) == 2);
         last = code;
     }
     addfg_u32 line = (addfg_u32)(b->address[0] >> 6);
@@ -349,7 +367,8 @@ static bool is_thumb(const Block *b)
         for (addfg_u32 far = 0; four && (cut || (last[3] & 0x0e) == 0x0a); far++) {
             addfg_u8 before = near[(line - far) & 0xffff], behind = near[(line + far) & 0xffff];
             if (before || behind) return (before ? before : behind) == 2;
-            if (far == 64) return false;
+            /* Instructions of ARM have no condition, mostly. */
+            if (far == 64) return cut && last[3] >> 4 != 0xe;
         }
     }
     near[line & 0xffff] = two || four ? 2 : 1;
@@ -378,10 +397,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         o += b->size[i];
         qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, (void *)i);
     }
-    if (arm && is_thumb(b)) {
-        if (is_half(b, (addfg_u32)count - 1, o - b->size[count - 1])) b->size[count - 1] = 2;
-        for (size_t i = 0; i < count; i++) b->address[i] |= 1;
-    }
+    if (arm && is_thumb(b)) take_as_thumb(b);
     addfg_u64 last = b->address[count - 1];
     b->cut = merges && count > 1 && (last ^ (last + 15)) >> 12;
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);

@@ -36,6 +36,8 @@ fn record(emulator: &str, plugin: &Path, elf: &Path, stream: &Path) -> bool {
     let processor: &[&str] =
         if emulator.ends_with("qemu-aarch64") { &["-cpu", "cortex-a72"] } else { &[] };
     let mut qemu = Command::new(emulator);
+    // As `addfg record --qemu` does: without `dc zva`, of which QEMU does not tell.
+    qemu.env("GLIBC_TUNABLES", "glibc.cpu.name=emag");
     let output = qemu.args(processor).args(["-plugin", &argument]).arg(elf).output().unwrap();
     let without = said(&output).contains("unknown option");
     if without {
