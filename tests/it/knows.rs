@@ -22,6 +22,8 @@ const ALWAYS: [&str; 3] = ["-g", "-pthread", "-fno-tree-loop-distribute-patterns
 type Target = (&'static str, &'static str, &'static [&'static str]);
 
 const ARM: Target = ("arm-linux-gnueabi-gcc", "qemu-arm", &["-marm"]);
+const THUMB: Target =
+    ("arm-linux-gnueabi-gcc", "qemu-arm", &["-mthumb", "-march=armv7-a", "-mfloat-abi=softfp"]);
 const AARCH64: Target = ("aarch64-linux-gnu-gcc", "qemu-aarch64 -cpu cortex-a72", &[]);
 const RISCV: Target = ("riscv64-linux-gnu-gcc", "qemu-riscv64", &["-msmall-data-limit=0"]);
 
@@ -299,6 +301,11 @@ fn plugins(emulator: &str, program: &Path) -> bool {
 #[test]
 fn programs_of_arm_know_what_addfg_says() {
     emulated(ARM, 6);
+}
+
+#[test]
+fn programs_of_thumb_know_what_addfg_says() {
+    emulated(THUMB, 6);
 }
 
 #[test]

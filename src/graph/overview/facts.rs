@@ -100,6 +100,14 @@ impl Functions {
         Ok(found)
     }
 
+    /// What a pseudo-function that data comes from stands for: not what was mapped of the program's own files.
+    pub fn source(&self, name: &str) -> Option<Outside> {
+        let own =
+            |file: &str| self.list.iter().any(|f| f.image.as_deref().map(file_name) == Some(file));
+        let mapped = name.strip_prefix("<mmap: ").and_then(|name| name.strip_suffix('>'));
+        if mapped.is_some_and(own) { None } else { source_of(name, self.system_calls) }
+    }
+
     /// Functions that ran.
     pub fn ran(&self) -> usize {
         let ran = |f: &&Weighed| f.kind != "pseudo" && f.kind != "stub" && f.calls > 0;
@@ -254,12 +262,14 @@ fn pseudo(name: &str) -> Option<(&str, &str)> {
 }
 
 /// What a pseudo-function that data comes from stands for; None for what no picture needs.
-pub fn source_of(name: &str, system_calls: bool) -> Option<Outside> {
+fn source_of(name: &str, system_calls: bool) -> Option<Outside> {
     let (call, file) = pseudo(name)?;
     let base = file_name(file);
     if ["read", "pread64", "readv", "recv", "recvfrom", "recvmsg", "mmap"].contains(&call) {
-        let code =
-            base.contains(".so") || file.starts_with("/etc/ld") || file.starts_with("/proc/");
+        let code = base.contains(".so")
+            || file.starts_with("/etc/ld")
+            || file.starts_with("/proc/")
+            || call == "mmap" && is_locale(base);
         let named = if base.is_empty() { call } else { base };
         return (!code).then(|| Outside::Input(named.to_owned()));
     }
@@ -268,6 +278,12 @@ pub fn source_of(name: &str, system_calls: bool) -> Option<Outside> {
         "input" => (!system_calls).then(|| Outside::Input("input".into())),
         _ => constant.then_some(Outside::Constants),
     }
+}
+
+/// Files that the C library maps for the user's language.
+fn is_locale(file: &str) -> bool {
+    let begins = ["LC_", "SYS_LC_", "locale-archive", "gconv-modules"];
+    begins.iter().any(|begin| file.starts_with(begin))
 }
 
 /// What a pseudo-function that data goes to stands for.

@@ -1,7 +1,7 @@
 //! Functions that are not kept, folded into their nearest kept callers by calling context.
 
 use super::calls::{CallColumns, flows};
-use super::facts::{FileUse, Functions, Outside, bytes_of, sink_of, source_of, weight};
+use super::facts::{FileUse, Functions, Outside, bytes_of, sink_of, weight};
 use crate::graph::error::GraphError;
 use crate::graph::facts::Facts;
 use crate::graph::model::{NodeId, Via};
@@ -236,7 +236,7 @@ impl Tree {
         };
         let source = || {
             let f = &functions.list[*functions.at.get(&pseudo(row.writer)?)?];
-            source_of(&f.name, functions.system_calls).filter(|_| f.kind == "pseudo")
+            functions.source(&f.name).filter(|_| f.kind == "pseudo")
         };
         let from = context(row.writer).map(End::Chain).or_else(|| source().map(End::Outside));
         if let Some((from, to)) = from.zip(context(row.reader).map(End::Chain)) {
@@ -268,7 +268,7 @@ impl Tree {
                     bytes,
                 });
             };
-            if let Some(source) = source_of(name, functions.system_calls) {
+            if let Some(source) = functions.source(name) {
                 add(End::Outside(source), bytes);
                 continue;
             }

@@ -224,6 +224,17 @@ impl Folding {
         inner: Option<&BTreeSet<usize>>,
     ) -> Overview {
         let (edges, sums) = self.seen(lens, kept);
+        let moved = |edges: &Edges, output: bool| -> i64 {
+            let ends = edges.keys().flat_map(|(from, to)| [from, to]);
+            let outside = |place: &Place| match place {
+                Place::Outside(o @ Outside::Input(_)) if !output => Some(o.clone()),
+                Place::Outside(o @ Outside::Output(_)) if output => Some(o.clone()),
+                _ => None,
+            };
+            let all: BTreeSet<Outside> = ends.filter_map(outside).collect();
+            all.iter().filter_map(|outside| self.functions.moved.get(outside)).sum()
+        };
+        let together = (moved(&edges, false), moved(&edges, true));
         let (mut edges, sums) = join(edges, sums);
         let inner = inner.map(|inner| inner.iter().map(|&f| Place::Function(f)).collect());
         let inner: Option<BTreeSet<Place>> = inner;
@@ -264,7 +275,7 @@ impl Folding {
         add_calls(&calls, &at, &mut lines);
         Overview {
             program: self.functions.program().map_or("program", file_name).to_owned(),
-            parts: parts(&drawn, &sums, &self.functions, lens),
+            parts: parts(&drawn, &sums, &self.functions, lens, together),
             lines,
             steps: self.functions.steps,
             functions: self.functions.ran(),
@@ -384,6 +395,7 @@ fn parts(
     sums: &BTreeMap<Place, Sum>,
     functions: &Functions,
     lens: &Lens,
+    (from_all, to_all): (i64, i64),
 ) -> Vec<OverviewBox> {
     let none = Sum::default();
     let mut parts: Vec<OverviewBox> = Vec::new();
@@ -404,8 +416,17 @@ fn parts(
             Place::Outside(Outside::Constants) => (BoxRole::Constants, "constants".to_owned()),
             Place::StartUp => continue,
         };
+        // Of several as one: of all of them.
         let moved = match place {
-            Place::Outside(outside) => functions.moved.get(outside).copied(),
+            Place::Outside(outside) => {
+                let all = match outside {
+                    Outside::Input(_) => from_all,
+                    Outside::Output(_) => to_all,
+                    Outside::Constants => 0,
+                };
+                let several = Some(all).filter(|&all| all > 0 && full.ends_with(" more"));
+                functions.moved.get(outside).copied().or(several)
+            }
             _ => None,
         };
         let mut helpers: Vec<(i64, usize)> = sum.helpers.iter().map(|(&f, &s)| (s, f)).collect();
