@@ -4,7 +4,7 @@
 -- duckdb-only: ASOF joins and list functions
 -- writer_function, reader_function, write_seq, write_instruction, write_line, read_seq, read_instruction, read_line, via, place (variable
 -- with element and offset, or register, of what was allocated where and by whom, else address), address, bytes
-WITH named AS (
+WITH RECURSIVE named AS (
     SELECT f.*, p.via, v.name, f.address - v.address AS offset_bytes, v.size,
            regexp_extract_all(coalesce(v.type_name, ''), '\[(\d+)\]', 1)::BIGINT[] AS dimensions
     FROM found f
@@ -27,12 +27,17 @@ allocated AS (
 allocator AS (
     SELECT a.seq, arg_min(c.call_id, c.depth) AS call_id
     FROM (SELECT DISTINCT seq FROM allocated) a JOIN function_call c ON c.return_seq = a.seq GROUP BY ALL),
+-- A stub that was called is replaced by the function, the first time by way of the dynamic linker.
+entered AS (
+    SELECT seq, c.call_instruction_id, c.tail_of_call_id FROM allocator JOIN function_call c USING (call_id)
+    UNION ALL
+    SELECT seq, c.call_instruction_id, c.tail_of_call_id FROM entered e JOIN function_call c ON c.call_id = e.tail_of_call_id),
 site AS (
     SELECT o.seq, f.name || ' in ' || coalesce(n.name, '?') || coalesce(', ' || parse_filename(s.path) || ':' || i.line, '') AS name
     FROM allocator o JOIN function_call c USING (call_id) JOIN function_symbol f ON f.function_id = c.function_id
-    LEFT JOIN function_call t ON t.call_id = c.tail_of_call_id
+    LEFT JOIN entered e ON e.seq = o.seq AND e.tail_of_call_id IS NULL
     LEFT JOIN function_call q ON q.call_id = c.parent_call_id LEFT JOIN function_symbol n ON n.function_id = q.function_id
-    LEFT JOIN instruction i ON i.instruction_id = coalesce(c.call_instruction_id, t.call_instruction_id)
+    LEFT JOIN instruction i ON i.instruction_id = e.call_instruction_id
     LEFT JOIN source_file s ON s.file_id = i.file_id)
 SELECT wn.name AS writer_function, rn.name AS reader_function,
        p.write_seq, w.text AS write_instruction, parse_filename(wf.path) || ':' || w.line AS write_line,

@@ -242,6 +242,19 @@ fn what_nobody_wrote_has_a_name_and_a_range_is_a_range() {
     assert_eq!(rows(&db, input), ["0"]);
 }
 
+/// Who hunts a wrong value sees where the memory came from that nobody wrote.
+#[test]
+fn flows_say_where_unwritten_memory_was_allocated() {
+    let scratch = Scratch::new("happened-allocated");
+    let Some(program) = program(&scratch, "fresh") else { return };
+    let input = scratch.write("input", "x".repeat(1000));
+    let (db, _) = recorded(&scratch, &[], &[utf8(&program), utf8(&input), "1000"]);
+    let flows = ok(&["flows", utf8(&db), "<uninitialised>", "use", "--limit", "0"]);
+    for place in ["malloc in main, fresh.c:26 +0 ", "malloc in main, fresh.c:26 +19 "] {
+        assert!(flows.contains(place), "{place}: {flows}");
+    }
+}
+
 /// Memory that others change, and rings that the kernel empties by itself: said wherever it is shown.
 #[test]
 fn what_the_recorder_cannot_know_is_said() {

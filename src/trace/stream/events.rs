@@ -177,6 +177,9 @@ impl Events {
             kind::KERNEL_READ | kind::KERNEL_WRITE => {
                 let range = (payload.number()?, payload.number()?);
                 let structure = !payload.0.is_empty() && payload.number()? != 0;
+                if kind == kind::KERNEL_READ && range.1 > MOST_READ {
+                    return Err(Bad::Access(range.1));
+                }
                 self.access(kind == kind::KERNEL_WRITE, range, structure, tell);
                 return Ok(());
             }
@@ -419,6 +422,9 @@ impl Events {
         })
     }
 }
+
+/// Bytes that a system call takes at most: half of this, in Linux.
+const MOST_READ: u64 = 1 << 32;
 
 /// Of `clone`: with the parent's memory; the parent waits until it is another program.
 const CLONE_VM: u64 = 0x100;
