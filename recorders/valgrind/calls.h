@@ -9,12 +9,12 @@
 
 /* How a call says where its data is. */
 typedef enum {
-    AS_TOLD,  /* the core knows */
-    NO_DATA,  /* in memory */
-    ONE_BUFFER,   /* address, bytes */
-    VECTOR,   /* structures iovec, their count */
-    MESSAGE,  /* structure msghdr */
-    MESSAGES, /* structures mmsghdr, their count */
+    AS_TOLD,    /* the core knows */
+    NO_DATA,    /* in memory */
+    ONE_BUFFER, /* address, bytes */
+    VECTOR,     /* structures iovec, their count */
+    MESSAGE,    /* structure msghdr */
+    MESSAGES,   /* structures mmsghdr, their count */
 } Layout;
 
 typedef struct {

@@ -338,7 +338,8 @@ impl Events {
         match call.name.as_deref() {
             Some("io_uring_enter") => self.unknown.rings += 1,
             Some("memfd_create") => self.makes_memory = true,
-            _ if forks && self.shares && !failed && result > 0 => {
+            // What `vfork` makes becomes another program, which has none of the memory.
+            _ if forks && !waits && self.shares && !failed && result > 0 => {
                 self.unknown.memory.get_or_insert_with(|| "a process that it began".into());
             }
             _ => {}
