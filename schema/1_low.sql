@@ -10,7 +10,7 @@ CREATE TABLE section (
 CREATE TABLE source_file (file_id INTEGER NOT NULL, path VARCHAR NOT NULL);
 CREATE TABLE function_symbol (
     function_id INTEGER NOT NULL, name VARCHAR NOT NULL, symbol VARCHAR, kind VARCHAR NOT NULL, image_id INTEGER,
-    file_id INTEGER, address UBIGINT, size UBIGINT);
+    file_id INTEGER, address UBIGINT, size UBIGINT, owner VARCHAR);
 CREATE TABLE function_name (function_id INTEGER NOT NULL, name VARCHAR NOT NULL);
 CREATE TABLE variable (
     variable_id INTEGER NOT NULL, name VARCHAR NOT NULL, type_name VARCHAR, image_id INTEGER, file_id INTEGER, line INTEGER,
@@ -119,6 +119,7 @@ COMMENT ON COLUMN function_symbol.image_id IS 'Its image';
 COMMENT ON COLUMN function_symbol.file_id IS 'Its source or object file';
 COMMENT ON COLUMN function_symbol.address IS 'Run-time address of its entry';
 COMMENT ON COLUMN function_symbol.size IS 'Bytes of code, cold parts included';
+COMMENT ON COLUMN function_symbol.owner IS 'Whose code it is, by image and source file: program (and its libraries), runtime (C, C++ and Rust run-time systems), linker (the dynamic linker); NULL: not known or nobody''s';
 COMMENT ON TABLE function_name IS 'All names (aliases) of functions';
 COMMENT ON COLUMN function_name.function_id IS 'The function';
 COMMENT ON COLUMN function_name.name IS 'Name in the symbol table';

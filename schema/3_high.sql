@@ -29,6 +29,11 @@ CREATE TABLE function_profile (
 CREATE TABLE call_stack (
     stack_id INTEGER NOT NULL, parent_stack_id INTEGER, function_id INTEGER NOT NULL, depth INTEGER NOT NULL, nested BOOLEAN NOT NULL);
 CREATE TABLE stack_profile (stack_id INTEGER NOT NULL, calls BIGINT NOT NULL, steps_self BIGINT NOT NULL, steps_total BIGINT NOT NULL);
+-- What is left out where a person asks for the program: hot functions, plans, loops.
+CREATE TABLE start_up (function_id INTEGER NOT NULL, steps BIGINT NOT NULL, entirely BOOLEAN NOT NULL);
+CREATE VIEW start_up_function AS
+    SELECT function_id FROM start_up WHERE entirely
+    UNION ALL SELECT function_id FROM function_symbol WHERE kind = 'stub' AND owner IN ('runtime', 'linker');
 CREATE TABLE region (first_address UBIGINT NOT NULL, last_address UBIGINT NOT NULL, via VARCHAR NOT NULL);
 CREATE VIEW function_dataflow AS
     SELECT w.name AS writer, r.name AS reader, e.via, e.bytes, e.unique_bytes, e.addresses, e.transfers,
@@ -115,6 +120,11 @@ COMMENT ON COLUMN stack_profile.stack_id IS 'Context';
 COMMENT ON COLUMN stack_profile.calls IS 'Calls with this chain of functions';
 COMMENT ON COLUMN stack_profile.steps_self IS 'Steps of these calls without those of what they call';
 COMMENT ON COLUMN stack_profile.steps_total IS 'Steps with those of what they call';
+COMMENT ON TABLE start_up IS 'Steps outside of the program itself: start-up and end, where no function of the program has called, and the dynamic linker; of traces with steps';
+COMMENT ON COLUMN start_up.function_id IS 'Function';
+COMMENT ON COLUMN start_up.steps IS 'Steps of it there';
+COMMENT ON COLUMN start_up.entirely IS 'It has no others';
+COMMENT ON VIEW start_up_function IS 'Functions that @hot_functions, @dead_writes, plan and loops leave out: those of start_up that have no other steps, and the stubs of run-time systems';
 COMMENT ON TABLE region IS 'Touched pages outside of image sections, joined where adjacent';
 COMMENT ON COLUMN region.first_address IS 'First byte';
 COMMENT ON COLUMN region.last_address IS 'Last byte, inclusive';

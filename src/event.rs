@@ -63,6 +63,16 @@ pub enum Event {
     SignalEnded {
         thread: u32,
     },
+    /// The processor takes an exception (an interrupt, a trap): its handler begins with the thread's
+    /// next step. What the step before was to do to control it does when the handler is done.
+    ExceptionEntry(ExceptionEntry),
+    /// The thread goes on where its innermost exception interrupted it, or elsewhere, if its handler
+    /// has seen to that.
+    ExceptionReturn {
+        thread: u32,
+        /// The frame that the processor has taken back.
+        frame: Option<u64>,
+    },
     /// Behind the steps of the call that gave it.
     Allocation(Allocation),
     /// Before the steps of the call that takes it back.
@@ -146,6 +156,55 @@ pub struct Allocation {
     pub bytes: u64,
 }
 
+/// An exception is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExceptionEntry {
+    pub thread: u32,
+    /// As the architecture counts, if the trace tells.
+    pub number: Option<u32>,
+    /// Address of the instruction that is to be next when the handler is done.
+    pub resume: Option<u64>,
+    /// Address of the frame that the processor has stored the interrupted registers in.
+    pub frame: Option<u64>,
+    pub keeps: Keeps,
+}
+
+/// Which registers the processor itself gives back when a handler is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeps {
+    #[default]
+    None,
+    /// The link register, of which each mode has one of its own (32-bit ARM).
+    Link,
+    /// Those that a call may change, in a frame on the stack (ARM's M profile).
+    Frame,
+}
+
+impl Keeps {
+    /// The word in `signal_event.keeps`.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Keeps::None => None,
+            Keeps::Link => Some("link"),
+            Keeps::Frame => Some("frame"),
+        }
+    }
+
+    /// Their names, those of a frame in its order: a word each.
+    ///
+    /// Source: ARMv7-M Architecture Reference Manual (DDI 0403), B1.5.6.
+    pub fn registers(self) -> &'static [&'static str] {
+        match self {
+            Keeps::None => &[],
+            Keeps::Link => &["lr"],
+            Keeps::Frame => &[
+                "r0", "r1", "r2", "r3", "r12", "lr", "pc", "cpsr", "s0", "s1", "s2", "s3", "s4",
+                "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15",
+            ],
+        }
+    }
+}
+
 /// Takes events; what a kind is not overridden for is not told.
 pub trait EventSink {
     fn process_start(&mut self) {}
@@ -163,6 +222,8 @@ pub trait EventSink {
     fn inherit(&mut self, _pid: u64, _ranges: &[(u64, u64)]) {}
     fn signal_delivered(&mut self, _thread: u32, _number: u32) {}
     fn signal_ended(&mut self, _thread: u32) {}
+    fn exception_entry(&mut self, _: &ExceptionEntry) {}
+    fn exception_return(&mut self, _thread: u32, _frame: Option<u64>) {}
     fn allocation(&mut self, _: &Allocation) {}
     fn free(&mut self, _thread: u32, _address: u64) {}
     fn reallocation(&mut self, _thread: u32, _address: u64) {}
@@ -181,7 +242,9 @@ impl Event {
             }
             Event::SystemCall(call) => change(&mut call.thread),
             Event::Allocation(allocation) => change(&mut allocation.thread),
-            Event::ThreadEnd { thread }
+            Event::ExceptionEntry(entry) => change(&mut entry.thread),
+            Event::ExceptionReturn { thread, .. }
+            | Event::ThreadEnd { thread }
             | Event::SignalDelivered { thread, .. }
             | Event::SignalEnded { thread }
             | Event::Free { thread, .. }
@@ -212,6 +275,8 @@ impl Event {
             Event::Inherit { pid, ranges } => sink.inherit(*pid, ranges),
             Event::SignalDelivered { thread, number } => sink.signal_delivered(*thread, *number),
             Event::SignalEnded { thread } => sink.signal_ended(*thread),
+            Event::ExceptionEntry(entry) => sink.exception_entry(entry),
+            Event::ExceptionReturn { thread, frame } => sink.exception_return(*thread, *frame),
             Event::Allocation(allocation) => sink.allocation(allocation),
             Event::Free { thread, address } => sink.free(*thread, *address),
             Event::Reallocation { thread, address } => sink.reallocation(*thread, *address),
@@ -310,7 +375,8 @@ pub struct InsnDef {
     pub thumb: bool,
     /// Disassembly as the log has it.
     pub text: Option<Box<str>>,
-    /// Registers that the log itself flags as read or written (Giano): authoritative where present.
+    /// Registers that the log itself flags as read or written (Giano): what is known of an
+    /// instruction that the decoder does not know ([`crate::isa::resolve`]).
     pub log_registers: Option<Box<[(RegSpan, RegUse)]>>,
 }
 
@@ -378,6 +444,31 @@ impl StepBatch {
     pub fn is_empty(&self) -> bool {
         self.insn.is_empty()
     }
+
+    /// Takes the rows from `row` on out, with the events that stand before and behind them.
+    pub fn split_off(&mut self, row: usize) -> StepBatch {
+        let access = row.checked_sub(1).map_or(0, |last| self.access_end[last]);
+        let register = row.checked_sub(1).map_or(0, |last| self.register_end[last]);
+        let event = self.events.partition_point(|(at, _)| (*at as usize) < row);
+        let mut rest = StepBatch {
+            new_insns: Vec::new(),
+            insn: self.insn.split_off(row),
+            thread: self.thread.split_off(row.min(self.thread.len())),
+            time: self.time.split_off(row.min(self.time.len())),
+            condition: self.condition.split_off(row),
+            access_end: self.access_end.split_off(row),
+            accesses: self.accesses.split_off(access as usize),
+            register_end: self.register_end.split_off(row),
+            registers: self.registers.split_off(register as usize),
+            events: self.events.split_off(event),
+            position: self.position,
+        };
+        rest.access_end.iter_mut().for_each(|end| *end -= access);
+        rest.register_end.iter_mut().for_each(|end| *end -= register);
+        rest.events.iter_mut().for_each(|(at, _)| *at -= row as u32);
+        rest
+    }
+
     pub fn clear(&mut self) {
         let StepBatch {
             new_insns,
@@ -440,12 +531,14 @@ pub struct BlockDef {
 }
 
 /// What is known of the registers at the end of a run, where the trace carries them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunEnd {
     /// Stack pointer after the last step of the run.
     pub sp: Option<u64>,
     /// The link register holds the address that follows the last step (so that a jump was a call).
     pub linked: bool,
+    /// Where the last step goes to, if it takes that from registers.
+    pub destination: Option<u64>,
 }
 
 /// Consecutive runs in the order of the log.

@@ -2,6 +2,9 @@
 -- theme: data
 -- needs: summary
 -- param rows count = 20: rows at most, 0 for all
+-- param whose program or all = program: all, or only the program: without start-up, end and the dynamic linker
 -- none: every byte that was written is read, or the trace has no data
 SELECT function, dead_bytes, written_bytes, round(100.0 * dead_bytes / written_bytes, 1) AS percent, calls, file
-FROM flat_profile WHERE dead_bytes > 0 ORDER BY dead_bytes DESC, function LIMIT $1;
+FROM flat_profile
+WHERE dead_bytes > 0 AND ($2 = 'all' OR function_id NOT IN (FROM start_up_function))
+ORDER BY dead_bytes DESC, function LIMIT $1;

@@ -1,11 +1,32 @@
 -- Two databases: functions with their steps (ticks, where the trace has times instead), calls and data by function names, stubs merged into their callers.
--- reads: function_symbol, function_profile_folded, function_time, call_edge_folded, function_edge_folded
+-- reads: function_symbol, image, function_profile_folded, function_time, call_edge_folded, function_edge_folded
 -- needs: the second database attached as other
 -- what (function, call, data), one, two (names; two is NULL of a function), via (of data), before, after (steps, calls, bytes or, of a trace
 -- without sizes, dependences; NULL: not there)
-WITH a_cut AS (
+WITH a_program AS (
+    SELECT coalesce(max(substr(path, length(rtrim(path, replace(path, '/', ''))) + 1)), '') AS base FROM image WHERE image_id = 1),
+b_program AS (
+    SELECT coalesce(max(substr(path, length(rtrim(path, replace(path, '/', ''))) + 1)), '') AS base FROM other.image WHERE image_id = 1),
+-- Of both the names of parts and copies that compilers make are those of the function.
+a_own AS (
+    -- The program's name where it stands in one: <app .rodata>, _start (app), <unknown app>, <mmap: app>, app+0x1234.
+    SELECT function_id,
+           CASE WHEN substr(name, 1, length(a.base) + 3) = a.base || '+0x' THEN b.base || substr(name, length(a.base) + 1)
+                ELSE replace(replace(replace(replace(name, '<' || a.base || ' .', '<image .'), ' (' || a.base || ')', ' (' || b.base || ')'),
+                             '<unknown ' || a.base || '>', '<unknown ' || b.base || '>'),
+                             ': ' || a.base || '>', ': ' || b.base || '>') END AS name
+    FROM function_symbol, a_program a, b_program b),
+b_own AS (
+    -- The program's name where it stands in one: <app .rodata>, _start (app), <unknown app>, <mmap: app>, app+0x1234.
+    SELECT function_id,
+           CASE WHEN substr(name, 1, length(b.base) + 3) = b.base || '+0x' THEN b.base || substr(name, length(b.base) + 1)
+                ELSE replace(replace(replace(replace(name, '<' || b.base || ' .', '<image .'), ' (' || b.base || ')', ' (' || b.base || ')'),
+                             '<unknown ' || b.base || '>', '<unknown ' || b.base || '>'),
+                             ': ' || b.base || '>', ': ' || b.base || '>') END AS name
+    FROM other.function_symbol, b_program b),
+a_cut AS (
     SELECT function_id, replace(replace(replace(name, '.part.', '.cold'), '.isra.', '.cold'), '.constprop.', '.cold') AS name
-    FROM function_symbol),
+    FROM a_own),
 a_name AS (
     SELECT function_id, CASE WHEN instr(name, '.cold') > 1 THEN substr(name, 1, instr(name, '.cold') - 1) ELSE name END AS name FROM a_cut),
 a_function AS (
@@ -21,7 +42,7 @@ a_data AS (
     JOIN a_name r ON r.function_id = e.reader_function_id GROUP BY w.name, r.name, e.via),
 b_cut AS (
     SELECT function_id, replace(replace(replace(name, '.part.', '.cold'), '.isra.', '.cold'), '.constprop.', '.cold') AS name
-    FROM other.function_symbol),
+    FROM b_own),
 b_name AS (
     SELECT function_id, CASE WHEN instr(name, '.cold') > 1 THEN substr(name, 1, instr(name, '.cold') - 1) ELSE name END AS name FROM b_cut),
 b_function AS (

@@ -26,6 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -63,7 +65,7 @@ typedef struct {
 
 static addfg_stream stream;
 static int stream_fd = -1;
-static bool recording, bits32, merges, user_mode, arm;
+static bool recording, bits32, merges, user_mode, arm, m_profile;
 static addfg_u8 buffer[BUFFER + SLACK + 8 * ACCESSES];
 static addfg_u8 *cursor = buffer;
 
@@ -170,6 +172,70 @@ static void tell_thread(addfg_u32 vcpu)
         addfg_u64 number = told = thread[vcpu].number;
         event(ADDFG_THREAD, &number, 1, NULL);
     }
+}
+
+/* ---- exceptions ---- */
+
+/* QEMU tells plugins nothing of exceptions, but its log of them (-d int), each line before the handler's first block begins. addfg record
+ * has the log written into memory that has a descriptor, log=NUMBER: whether there is more costs one look a block. */
+#define WINDOW (1 << 20)
+static int log_fd = -1;
+static char *log_window;
+static addfg_u64 log_start;
+static addfg_u32 log_at;
+
+static bool open_log(void)
+{
+    if (log_window && log_at < WINDOW) return true;
+    if (log_window) {
+        munmap(log_window, WINDOW);
+        fallocate(log_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)log_start, WINDOW);
+        log_start += WINDOW;
+        log_at = 0;
+        log_window = NULL;
+    }
+    struct stat now;
+    off_t end = (off_t)(log_start + 2 * WINDOW);
+    /* It grows before it is written: what is behind its end cannot be looked at. */
+    if (fstat(log_fd, &now) || (now.st_size < end && ftruncate(log_fd, end))) return false;
+    char *at = mmap(NULL, WINDOW, PROT_READ, MAP_SHARED, log_fd, (off_t)log_start);
+    if (at == MAP_FAILED) return false;
+    log_window = at;
+    return true;
+}
+
+static addfg_u64 number_behind(const char *line, const char *words)
+{
+    const char *at = strstr(line, words);
+    return at ? strtoull(at + strlen(words), NULL, 10) : NOBODY;
+}
+
+/* Hands on the lines that have come. */
+static void tell_log(addfg_u32 vcpu)
+{
+    static char line[512];
+    static addfg_u32 length, of;
+    bool told_lines = false;
+    while (open_log() && log_window[log_at]) {
+        char c = log_window[log_at++];
+        if (c != '\n') {
+            if (length < sizeof line - 1) line[length++] = c;
+            continue;
+        }
+        line[length] = 0;
+        length = 0;
+        if (strncmp(line, "...", 3)) {
+            addfg_u64 cpu = number_behind(line, " on CPU ");
+            if (cpu == NOBODY) cpu = number_behind(line, "hart:");
+            of = cpu < THREADS && thread[cpu].number ? (addfg_u32)cpu : vcpu;
+        }
+        told_lines = true;
+        addfg_u64 number = thread[of].number;
+        event(ADDFG_EMULATOR, &number, 1, line);
+    }
+    /* No more of what they begin to say comes. */
+    addfg_u64 number = thread[of].number;
+    if (told_lines) event(ADDFG_EMULATOR, &number, 1, "");
 }
 
 /* ---- runs ---- */
@@ -299,6 +365,7 @@ static void on_block(unsigned vcpu, void *data)
         take_turn(vcpu);
     }
     atomic_store_explicit(&progress, progress + 1, memory_order_relaxed);
+    if (log_fd >= 0 && (!log_window || log_at == WINDOW || log_window[log_at])) tell_log(vcpu);
     running = data;
 }
 
@@ -326,8 +393,9 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
 static addfg_u8 thumb_size(const Block *b, addfg_u32 i, const addfg_u8 *code)
 {
     addfg_u8 size = code[1] < 0xe8 ? 2 : 4;
-    bool more = b->size[i] == size + 2 && ((b->address[i] + size) & 4095) == 0xffe;
-    return more ? size : b->size[i];
+    /* Pages of the M profile are of 1 KiB. */
+    bool more = b->size[i] == size + 2 && ((b->address[i] + size) & 1023) == 0x3fe;
+    return more || m_profile ? size : b->size[i];
 }
 
 /* Code that was found to be Thumb's. */
@@ -345,11 +413,23 @@ static void take_as_thumb(Block *b)
     }
 }
 
-/* Whether code of ARM is Thumb, which QEMU does not tell: it has instructions of two bytes, or all
- * begin as Thumb's of four bytes do and the last is one of these that branch. What could be a
- * branch in both is as the code near it. */
-static bool is_thumb(const Block *b)
+/* Whether QEMU takes code that could be one of Thumb's branches (or of its system instructions, which end blocks, too) for that, by the
+ * first letter of what it makes of it. */
+static bool is_branch(const addfg_u8 *code, struct qemu_plugin_insn *insn)
 {
+    char *text = qemu_plugin_insn_disas(insn);
+    char letter = text ? *text : 0;
+    free(text);
+    if (!letter) return true;
+    return (code[3] & 0xd0) == 0x80 ? letter != 'l' && letter != 'p' : letter == 'b';
+}
+
+/* Whether code of ARM is Thumb, which QEMU does not tell: it has instructions of two bytes, or all
+ * begin as Thumb's of four bytes do and the last is one of these that branch, in QEMU's eyes, too
+ * (`ldr pc, [sp], #4` has the bytes of a call). What could be a branch in both is as the code near it. */
+static bool is_thumb(const Block *b, struct qemu_plugin_insn *end)
+{
+    if (m_profile) return true;
     static addfg_u8 near[1 << 16]; /* by 64 bytes: 1 ARM, 2 Thumb */
     const addfg_u8 *code = b->bytes, *last = code;
     bool two = false, four = true;
@@ -361,7 +441,7 @@ static bool is_thumb(const Block *b)
     addfg_u32 line = (addfg_u32)(b->address[0] >> 6);
     if (!two && four) {
         /* Its second half begins with 1, or it loads; at the end of a page a block ends with whatever stands there. */
-        bool call = last[1] >> 3 == 0x1e && last[3] & 0x80, load = last[1] <= 0xe9 || last[1] == 0xf8;
+        bool call = last[1] >> 3 == 0x1e && last[3] & 0x80 && is_branch(last, end), load = last[1] <= 0xe9 || last[1] == 0xf8;
         bool cut = (b->address[b->instructions - 1] & 4095) == 0xffc && !(call || load);
         four = call || load || cut;
         for (addfg_u32 far = 0; four && (cut || (last[3] & 0x0e) == 0x0a); far++) {
@@ -397,7 +477,10 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         o += b->size[i];
         qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, (void *)i);
     }
-    if (arm && is_thumb(b)) take_as_thumb(b);
+    /* Only that profile has its first stack pointer in a table, and QEMU says so when it begins. */
+    static const char reset[] = "Loaded reset SP ";
+    if (arm && !m_profile && log_fd >= 0 && open_log() && !log_start) m_profile = !memcmp(log_window, reset, sizeof reset - 1);
+    if (arm && is_thumb(b, qemu_plugin_tb_get_insn(tb, count - 1))) take_as_thumb(b);
     addfg_u64 last = b->address[count - 1];
     b->cut = merges && count > 1 && (last ^ (last + 15)) >> 12;
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
@@ -708,11 +791,14 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
 {
     const char *name = "addfg.stream";
     for (int i = 0; i < argc; i++) {
-        if (strncmp(argv[i], "stream=", 7)) {
-            fprintf(stderr, "addfg: unknown argument %s (stream=FILE is the only one)\n", argv[i]);
+        if (!strncmp(argv[i], "stream=", 7)) {
+            name = argv[i] + 7;
+        } else if (!strncmp(argv[i], "log=", 4)) {
+            log_fd = atoi(argv[i] + 4);
+        } else {
+            fprintf(stderr, "addfg: unknown argument %s (there are stream=FILE and log=DESCRIPTOR)\n", argv[i]);
             return 1;
         }
-        name = argv[i] + 7;
     }
     size_t i = 0, known = sizeof targets / sizeof *targets;
     while (i < known && strcmp(targets[i].name, info->target_name)) i++;

@@ -54,7 +54,8 @@ enum {
     ADDFG_FRESH = 24,
     ADDFG_FILE_WRITE = 25,
     ADDFG_FORK = 26,
-    ADDFG_INHERIT = 27
+    ADDFG_INHERIT = 27,
+    ADDFG_EMULATOR = 28
 };
 
 /* Flags of the header. */

@@ -1,11 +1,13 @@
 //! The state that accesses change: of a thread, and of all threads together.
 
 use super::access::SaveRule;
+pub use super::activation::{Activation, Calls};
 use super::calls::CallSet;
 use super::contexts::StepContexts;
-use super::flows::{Flows, HandOut};
+use super::flows::HandOut;
 use super::forks::Forks;
 use super::kept::Kept;
+use super::levels::Levels;
 use super::memory::Memory;
 use super::mutation::Mutation;
 use super::origin::Sources;
@@ -17,24 +19,9 @@ use super::shadow::{PartialWrites, Registers};
 use super::stack::{Numbers, Stack};
 use super::stubs::Stubs;
 use super::sums::{Mark, Sums};
-use super::transfer::{End, Previous};
+use super::transfer::Previous;
 use super::{Details, Options, Output};
 use crate::id::{CallId, StackId, ThreadId};
-
-/// What a live call instance has.
-#[derive(Default)]
-pub struct Activation {
-    pub flows: Flows,
-    /// Bytes read that others wrote, of flows handed out early.
-    pub bytes_in: u64,
-    /// Live saves, oldest first.
-    pub saves: Vec<u32>,
-    /// Registers of those that are not exposed.
-    pub save_mask: u64,
-}
-
-/// The call stack of a thread.
-pub type Calls = Stack<End, Activation>;
 
 /// A thread: its registers and call stack.
 pub struct Thread {
@@ -49,6 +36,7 @@ pub struct Thread {
     /// Where addresses of its registers are marked.
     pub mark: Mark,
     pub previous: Option<Previous>,
+    pub levels: Levels,
     pub steps: u64,
 }
 
@@ -62,6 +50,7 @@ impl Thread {
             writers: Box::default(),
             mark: Mark::registers(id.index()),
             previous: None,
+            levels: Levels::default(),
             steps: 0,
         }
     }

@@ -7,6 +7,7 @@
 //! prepare code so that what is the same at each run is counted once.
 
 pub mod access;
+mod activation;
 mod again;
 pub mod block;
 mod calls;
@@ -14,12 +15,14 @@ pub mod contexts;
 mod copies;
 mod data;
 mod ender;
+mod exceptions;
 mod filled;
 pub mod flows;
 mod forks;
 pub mod interleaving;
 mod kept;
 mod kernel;
+mod levels;
 mod memory;
 mod mutation;
 mod operation;
@@ -43,7 +46,7 @@ pub mod sums;
 pub mod superblock;
 #[cfg(test)]
 mod tests;
-mod transfer;
+pub mod transfer;
 
 use crate::event::RegSpan;
 use crate::id::{AccessRef, CallId, FunctionId, Seq};

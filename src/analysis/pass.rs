@@ -16,7 +16,8 @@ use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
 use super::{CodeMap, Details, Kept, Options, Output};
 use crate::event::{
-    BlockDef, EventSink, ImageMap, InsnDef, MemShape, RunBatch, RunEnd, SystemCall,
+    BlockDef, EventSink, ExceptionEntry, ImageMap, InsnDef, Keeps, MemShape, RegSpan, RunBatch,
+    RunEnd, SystemCall,
 };
 use crate::id::{Seq, ThreadId};
 use crate::isa::{Decoded, FlowKind};
@@ -35,11 +36,14 @@ pub enum FrameSlot {
 }
 
 /// What the pass must know of the processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processor {
     /// Size of a thread's register file.
     pub register_bytes: usize,
     pub slot: FrameSlot,
+    /// What it keeps at exceptions: of all, and where there is a frame.
+    pub link: Vec<RegSpan>,
+    pub frame: Vec<RegSpan>,
 }
 
 /// The pass. Add definitions, push batches in order, then take the sums with [`Pass::finish`].
@@ -365,7 +369,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         };
         let thread = &mut self.machine.threads[t];
         let linked = run.end.is_some_and(|e| e.linked);
-        thread.previous = Some(Previous { last, slot, linked });
+        let links = self.processor.slot == FrameSlot::StackPointer;
+        thread.previous = Some(Previous { last, slot, linked, links });
         thread.steps += u64::from(steps);
         self.seq += u64::from(steps);
         kept
@@ -377,9 +382,18 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         let left_out = self.machine.data.options.mutation;
         let stub = self.code.is_stub(here.function) && left_out != Some(Mutation::StubKinds);
         let kind = if stub { CallKind::Stub } else { CallKind::Call };
+        if self.machine.threads[t].levels.is_changed() {
+            self.machine.change_level(t, address, here);
+        } else if self.machine.has_tasks(t) {
+            self.machine.correct_task(t, address, here);
+        }
         let thread = &mut self.machine.threads[t];
         let transfer = match &thread.previous {
-            Some(previous) => classify(previous, address, kind, &mut thread.calls, left_out),
+            _ if thread.levels.enters() => Transfer::Signal { token: End::Exception },
+            Some(previous) => {
+                let to = (address, here.function);
+                classify(previous, to, kind, &mut thread.calls, left_out)
+            }
             None => Transfer::None,
         };
         match transfer {
@@ -400,6 +414,10 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             _ => {}
         }
         self.machine.transfer(t, transfer, here);
+        let Thread { levels, calls, .. } = &mut self.machine.threads[t];
+        if !levels.is_empty() {
+            levels.arrived(calls);
+        }
     }
 }
 
@@ -434,8 +452,9 @@ impl<O: Output> Machine<O> {
     pub(super) fn end(&mut self) {
         for thread in &mut self.threads {
             self.data.settle(thread);
-            let Thread { calls, registers, contexts, .. } = thread;
+            let Thread { calls, registers, contexts, levels, .. } = thread;
             calls.end_all(&mut Ender { data: &mut self.data, registers, contexts });
+            self.data.end_tasks(levels, registers);
         }
     }
 }
@@ -461,6 +480,7 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
             let (bytes, options) = (self.processor.register_bytes, &self.machine.data.options);
             thread.registers = Registers::new(bytes, options.partial_writes());
             thread.previous = None;
+            thread.levels.forget();
         }
     }
 
@@ -468,6 +488,25 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
         for access in &call.accesses {
             self.machine.data.kernel_access(access);
             self.settle(call.thread as usize);
+        }
+    }
+
+    fn exception_entry(&mut self, entry: &ExceptionEntry) {
+        let thread = entry.thread as usize;
+        if thread >= self.machine.threads.len() {
+            self.add_threads(thread);
+        }
+        let spans = match entry.keeps {
+            Keeps::None => &[],
+            Keeps::Link => &self.processor.link[..],
+            Keeps::Frame => &self.processor.frame[..],
+        };
+        self.machine.enter(entry, spans, self.processor.link.first().copied());
+    }
+
+    fn exception_return(&mut self, thread: u32, frame: Option<u64>) {
+        if (thread as usize) < self.machine.threads.len() {
+            self.machine.leave(thread as usize, frame);
         }
     }
 

@@ -362,6 +362,18 @@ impl<T: Token + Default, P: Default> Stack<T, P> {
         }
     }
 
+    /// Control is taken to another stack.
+    pub fn park(&mut self, ledger: &mut impl Ledger<P>) {
+        self.close_interval(ledger);
+    }
+
+    /// Control comes back from another stack; its next step is the one at `at`.
+    pub fn unpark(&mut self, at: Point, ledger: &mut impl Ledger<P>) {
+        if !self.frames.is_empty() {
+            self.interval = Some((ledger.numbers().interval(), at));
+        }
+    }
+
     /// Ends what is alive: the trace ends, or tells no more of it.
     pub fn end_all(&mut self, ledger: &mut impl Ledger<P>) {
         while !self.frames.is_empty() {

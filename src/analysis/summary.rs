@@ -75,6 +75,8 @@ pub struct Summary {
     pub calls: u32,
     pub intervals: u32,
     pub signals: u64,
+    /// Times that an exception's handler went back to something else than it interrupted.
+    pub switches: u64,
     pub pages: usize,
 }
 
@@ -144,6 +146,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             calls: machine.data.numbers.calls(),
             intervals: machine.data.numbers.intervals(),
             signals: self.signals,
+            switches: machine.threads.iter().map(|t| t.levels.irregular).sum(),
             pages: machine.data.memory.page_count(),
         }
     }

@@ -59,7 +59,12 @@ fn empty_pass() -> Pass<Pages, Rows> {
         mutation: None,
         superblock_after: u32::MAX,
     };
-    let processor = Processor { register_bytes: 64, slot: FrameSlot::ReturnSlot };
+    let processor = Processor {
+        register_bytes: 64,
+        slot: FrameSlot::ReturnSlot,
+        link: Vec::new(),
+        frame: Vec::new(),
+    };
     Pass::new(Pages, Rows::default(), options, Vec::new(), processor)
 }
 

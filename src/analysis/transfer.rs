@@ -4,6 +4,7 @@
 use super::block::Last;
 use super::mutation::Mutation;
 use super::stack::{CallKind, Stack, Token, Transfer};
+use crate::id::FunctionId;
 use crate::isa::FlowKind;
 
 /// The step before, as far as the next one depends on it.
@@ -15,6 +16,8 @@ pub struct Previous {
     pub slot: Option<u64>,
     /// The link register holds the address behind it.
     pub linked: bool,
+    /// The instruction set has a link register: a jump by any register may be a return.
+    pub links: bool,
 }
 
 /// By what the pass recognises the end of an instance.
@@ -28,6 +31,8 @@ pub enum End {
     /// Going on where the instance below was interrupted: at the step that was its last, if that
     /// failed, or at one of its successors.
     Resume([u64; 3]),
+    /// The return from the exception that it is the handler of, of which the trace tells.
+    Exception,
 }
 
 /// Where control goes to at the end of an instance.
@@ -43,7 +48,7 @@ impl Token for End {
     #[inline]
     fn keys(&self) -> [Option<Back>; 3] {
         match *self {
-            End::Never => [None; 3],
+            End::Never | End::Exception => [None; 3],
             End::Return { address, .. } => [Some(Back::Return(address)), None, None],
             End::Resume([a, b, c]) => [
                 Some(Back::Resume(a)),
@@ -61,20 +66,21 @@ impl End {
     pub fn frame_top(&self) -> Option<u64> {
         match self {
             End::Return { slot, .. } => *slot,
-            End::Never | End::Resume(_) => None,
+            End::Never | End::Resume(_) | End::Exception => None,
         }
     }
 }
 
-/// What control did from `previous` to the step at `address`, where a call is of `kind`.
+/// What control did from `previous` to the step at `address` of `function`, where a call is of
+/// `kind`.
 pub fn classify<P: Default>(
     previous: &Previous,
-    address: u64,
+    (address, function): (u64, FunctionId),
     kind: CallKind,
     stack: &mut Stack<End, P>,
     left_out: Option<Mutation>,
 ) -> Transfer<End> {
-    let Previous { last, slot, linked } = previous;
+    let Previous { last, slot, linked, links } = previous;
     let without = |rule| left_out == Some(rule);
     // The newest open signal that was interrupted there.
     let resumed = |stack: &mut Stack<End, P>| {
@@ -94,7 +100,9 @@ pub fn classify<P: Default>(
         return Transfer::Call { kind, token, site: Some(last.insn) };
     }
     // 3
-    if last.executed && last.kind.returns() {
+    let elsewhere = |stack: &Stack<End, P>| stack.top().is_some_and(|top| top.function != function);
+    let may_return = *links && last.kind == FlowKind::Jump && last.target.is_none();
+    if last.executed && (last.kind.returns() || may_return && elsewhere(stack)) {
         let same = |s: Option<u64>| {
             s.is_none() || slot.is_none() || s == *slot || without(Mutation::Slots)
         };
@@ -103,7 +111,9 @@ pub fn classify<P: Default>(
         if let Some(depth) = found.filter(|d| !(unwinds(d) && without(Mutation::Unwinding))) {
             return Transfer::Return { depth };
         }
-        if let Some(depth) = resumed(stack) {
+        if last.kind.returns()
+            && let Some(depth) = resumed(stack)
+        {
             return Transfer::Return { depth };
         }
     }

@@ -107,7 +107,8 @@ fn write_tree(
     let names =
         ["depth", "function", "calls", "steps_self", "steps_total", "left_out", "left_out_steps"];
     let names = names.map(|name| name.replace("steps", unit));
-    let mut report = RowWriter::new(&names.each_ref().map(String::as_str), format, out)?;
+    let mut report =
+        RowWriter::new(&names.each_ref().map(String::as_str), format, out)?.short_names();
     for row in rows {
         report.row(&[
             Value::BigInt(row.depth.try_into()?),

@@ -60,7 +60,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ],
         args.format,
         &mut text,
-    )?;
+    )?
+    .short_names();
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let share = |n: i64, of: i64| percent(n, of).map_or(Value::Null, Value::Text);
     let rows = if args.calls { path.calls } else { path.functions };

@@ -14,11 +14,10 @@ use std::process::ExitCode;
 
 /// Draws the dataflow and call graph
 ///
-/// A picture (svg, png, pdf) without further options is an overview: at most a dozen functions, where
-/// data comes from and where it ends; the functions that are not drawn are counted with their callers.
-/// With --all, other options, or as text (dot, json, graphml) it is the graph itself: solid edges are
-/// calls with their counts, dashed ones data with bytes and what they go through. What is not drawn is
-/// said in the picture.
+/// Without further options it is an overview: at most a dozen functions, where data comes from and where it
+/// ends; the functions that are not drawn are counted with their callers. With --all, other options, or as
+/// GraphML it is the graph itself: solid edges are calls with their counts, dashed ones data with bytes
+/// and what they go through. What is not drawn is said in the picture.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -108,7 +107,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let focus = args.focus.as_ref().map(|name| resolve_function(&db, name)).transpose()?;
     check(&args)?;
     let facts = Facts::find(&db)?;
-    if matches!(renderer.made, Made::Drawn)
+    // One command gives one picture, in whatever format.
+    if (matches!(renderer.made, Made::Drawn) || ["dot", "json"].contains(&renderer.name))
         && args.is_plain()
         && let Some(folding) = graph::Folding::read(&db, facts)?
     {

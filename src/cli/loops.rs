@@ -3,6 +3,7 @@ use super::say::say;
 use crate::graph::resolve_function;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::views::loops::{self, LoopRow};
+use crate::views::start_up::StartUp;
 use duckdb::types::Value;
 use std::io::Write;
 use std::process::ExitCode;
@@ -29,6 +30,9 @@ pub struct Args {
     /// Only the loops of this function
     #[arg(long)]
     function: Option<String>,
+    /// With loops of start-up, end and the dynamic linker
+    #[arg(long)]
+    start_up: bool,
     /// Rows at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 40)]
     limit: usize,
@@ -42,6 +46,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(function) = &args.function {
         let found = resolve_function(&db, function)?;
         rows.retain(|row| row.function == found.name);
+    } else if !args.start_up {
+        let left_out = StartUp::read(&db)?;
+        let all = rows.len();
+        rows.retain(|row| row.function_id.is_none_or(|id| !left_out.has(id)));
+        if rows.len() < all {
+            left_out.left_out("--start-up").into_iter().for_each(|text| say!("addfg: {text}"));
+        }
     }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let mut out = std::io::BufWriter::new(super::output::stdout());
@@ -80,7 +91,7 @@ fn write_loops(
     format: RowFormat,
     out: &mut dyn Write,
 ) -> std::io::Result<u64> {
-    let mut report = RowWriter::new(&COLUMNS, format, out)?;
+    let mut report = RowWriter::new(&COLUMNS, format, out)?.short_names();
     for row in rows.iter().take(limit) {
         let distance = row.finding.as_ref().and_then(|finding| finding.distance);
         let private = row.private();
@@ -110,7 +121,7 @@ fn write_dependences(
     out: &mut dyn Write,
 ) -> std::io::Result<u64> {
     let columns = ["function", "loop", "dependence", "storage", "least", "most", "count", "bytes"];
-    let mut report = RowWriter::new(&columns, format, out)?;
+    let mut report = RowWriter::new(&columns, format, out)?.short_names();
     let all = rows.iter().flat_map(|row| row.dependences.iter().map(move |found| (row, found)));
     for (row, (conflict, storage, found)) in all.take(limit) {
         report.row(&[

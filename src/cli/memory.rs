@@ -128,7 +128,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn write_time(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> anyhow::Result<()> {
     let names = ["first_step", "reads", "writes", "touched", "footprint"];
-    let mut report = RowWriter::new(&names, format, out)?;
+    let mut report = RowWriter::new(&names, format, out)?.short_names();
     for m in profile.moments.iter().filter(|m| m.first_seq > 0) {
         let [reads, writes, touched, footprint] =
             [m.reads, m.writes, m.touched, m.footprint].map(count);
@@ -139,7 +139,7 @@ fn write_time(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> anyh
 }
 
 fn write_reuse(profile: &Profile, format: RowFormat, out: &mut dyn Write) -> anyhow::Result<()> {
-    let mut report = RowWriter::new(&["lines_between", "accesses"], format, out)?;
+    let mut report = RowWriter::new(&["lines_between", "accesses"], format, out)?.short_names();
     report.row(&[Value::Text("first access".into()), count(profile.cold)])?;
     for (class, &n) in profile.reuse.iter().enumerate() {
         report.row(&[Value::Text(memory::distance(class)), count(n)])?;
@@ -164,7 +164,7 @@ fn write_traffic(
         "dead_bytes",
         "distinct_bytes",
     ];
-    let mut report = RowWriter::new(&names, format, out)?;
+    let mut report = RowWriter::new(&names, format, out)?.short_names();
     let mut list: Vec<_> = profile.traffic.iter().collect();
     list.sort_by_key(|(name, t)| {
         (std::cmp::Reverse(t.volume.read_bytes + t.volume.written_bytes), (*name).clone())
@@ -220,7 +220,8 @@ fn allocations(
     let limit = args.rows(1000)?;
     let keep = if args.each { u64::try_from(limit)? } else { 0 };
     let heap = memory::heap(db, &allocators(&args.allocator), groups, keep)?;
-    let mut report = RowWriter::new(if args.each { &EACH } else { &SITES }, args.format, out)?;
+    let mut report =
+        RowWriter::new(if args.each { &EACH } else { &SITES }, args.format, out)?.short_names();
     let found = &heap.found;
     if args.each {
         write_each(&heap, &mut report)?;

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// Only objects that one of these uses: functions as in `addfg cut`
+    /// Only the rows of these: functions as in `addfg cut`
     #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
     functions: Vec<String>,
     /// Fields of structures, too: behind each variable a row for each field and function. A read of

@@ -22,13 +22,20 @@ pub fn draw(
     write_picture(layout::draw(&dot, renderer.name), output, beside)
 }
 
-/// Draws the overview; where no picture can be made, its DOT is written beside it.
+/// Draws the overview, or writes it as text; where no picture can be made, its DOT is written beside it.
 pub fn draw_overview(
     overview: &Overview,
     renderer: &Renderer,
     output: Option<PathBuf>,
 ) -> anyhow::Result<ExitCode> {
     let beside = || render::overview::dot(overview, 0, None);
+    match renderer.name {
+        "dot" => return write_output(output.as_deref(), beside().as_bytes()),
+        "json" => {
+            return write_output(output.as_deref(), render::overview::json(overview).as_bytes());
+        }
+        _ => {}
+    }
     write_picture(render::overview::draw(overview, renderer.name), output, beside)
 }
 

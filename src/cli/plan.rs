@@ -42,6 +42,9 @@ pub struct Args {
     /// Functions that stay where they are: no set has them
     #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
     keep: Vec<String>,
+    /// With start-up, end and the dynamic linker, which no set has else
+    #[arg(long)]
+    start_up: bool,
     /// Price this set instead of finding some: functions as in `addfg cut`
     #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
     set: Option<Vec<String>>,
@@ -87,6 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         code: f64::from(args.code) / 100.0,
         least: args.least.max(0.0) / 100.0,
         kept: set(&args.keep)?,
+        start_up: args.start_up,
         named: args.set.as_deref().map_or(Ok(BTreeSet::new()), |words| cut::choose(&db, words))?,
     };
     let mut plan = plan::plan(run, wish)?;
@@ -140,7 +144,15 @@ fn tell(plan: &Plan, args: &Args, db: &duckdb::Connection) -> anyhow::Result<Exi
             }
             Told::Loops => {
                 let model = plan.model();
-                let loops = plan::loops::loops(db, &model)?;
+                let mut loops = plan::loops::loops(db, &model)?;
+                if !args.start_up {
+                    let left_out = &plan.run.start_up;
+                    loops.retain(|l| l.function_id.is_none_or(|id| !left_out.has(id)));
+                    left_out
+                        .left_out("--start-up")
+                        .into_iter()
+                        .for_each(|text| say!("addfg: {text}"));
+                }
                 let run = (plan.run.steps, &model);
                 plan::loops::write(&loops, run, limit, args.format, &mut out)?;
             }

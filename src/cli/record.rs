@@ -5,7 +5,7 @@ use super::say::say;
 use super::signals;
 use crate::diagnostics::Severity;
 use crate::files::{self, Output};
-use crate::load;
+use crate::load::{self, ElfInput};
 use crate::record::recorder::Recorder;
 use crate::record::{self, Part, Plan, Processes, Recording};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
@@ -41,7 +41,8 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["from", "until"])]
     marked: bool,
     /// Run it under QEMU with these options before the program's (qemu-arm, "qemu-aarch64 -cpu
-    /// cortex-a72"): programs of other processors, or a firmware
+    /// cortex-a72"): programs of other processors, or a firmware, whose ELF files are those that the
+    /// command line names (-kernel, -bios, -device loader,file=FILE)
     #[arg(long, value_name = "EMULATOR", conflicts_with_all = ["follow", "from", "until", "marked", "allocator"])]
     qemu: Option<String>,
     /// Keep the program's arguments in the database (`input.path`), and so in pages made of it. Without
@@ -51,23 +52,35 @@ pub struct Args {
     #[command(flatten)]
     how: How,
     /// The program and its arguments
-    #[arg(required = true, last = true, value_name = "COMMAND")]
+    #[arg(required_unless_present = "qemu", last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let output = args.output.unwrap_or_else(|| record::default_output(&args.command));
     let (quiet, prepares) = (args.how.quiet, args.how.prepare);
+    let first = args.command.first().map(OsString::as_os_str);
+    let recorder = match &args.qemu {
+        Some(emulator) => Recorder::qemu(emulator, first)?,
+        None => Recorder::valgrind(first.unwrap_or_default())?,
+    };
+    if !quiet {
+        recorder.notes().iter().for_each(|note| say!("addfg: {note}"));
+    }
+    let images = recorder.images(&args.command);
+    // Of a whole machine the first word may be any option's.
+    let name = images.first().map(|image| image.as_os_str()).or(first).unwrap_or_default();
+    let name = name.to_owned();
+    let output = args.output.unwrap_or_else(|| record::default_output(&name));
     let allocators = args.how.allocator.iter().map(OwnAllocator::text).collect();
-    let options = args.how.options(output.clone());
+    let mut options = args.how.options(output.clone());
+    if options.elfs.is_empty() {
+        options.elfs.extend(images.into_iter().map(|path| ElfInput { path, bias: None }));
+    }
     load::refuse_existing(&options)?;
     let rule = if options.force { record::only_recordings } else { files::nothing };
-    let recorder = match &args.qemu {
-        Some(emulator) => Recorder::qemu(emulator)?,
-        None => Recorder::valgrind()?,
-    };
     let plan = Plan {
         command: args.command,
+        name: name.to_string_lossy().into_owned(),
         processes: if args.follow { Processes::All } else { Processes::First },
         part: if args.marked {
             Part::Marked

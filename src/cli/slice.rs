@@ -140,7 +140,7 @@ fn list_instructions(
     out: &mut Vec<u8>,
 ) -> anyhow::Result<u64> {
     let names = ["depth", "steps", "first", "last", "function", "address", "instruction", "line"];
-    let mut report = RowWriter::new(&names, format, out)?;
+    let mut report = RowWriter::new(&names, format, out)?.short_names();
     let mut order: Vec<_> = found.slice.instructions.iter().collect();
     order.sort_by_key(|(i, s)| (s.depth, -s.last, **i));
     for &(&instruction, sum) in order.iter().take(limit) {
@@ -159,7 +159,7 @@ fn list_instructions(
 /// Steps with why they are in the slice; gives how many there are.
 fn list_steps(found: &Shown, format: RowFormat, out: &mut Vec<u8>) -> anyhow::Result<u64> {
     let names = ["seq", "depth", "why", "function", "address", "instruction", "line"];
-    let mut report = RowWriter::new(&names, format, out)?;
+    let mut report = RowWriter::new(&names, format, out)?.short_names();
     for step in &found.slice.steps {
         let first = [
             Value::BigInt(step.seq),

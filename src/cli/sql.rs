@@ -4,6 +4,7 @@ use super::{output, prompt};
 use crate::files;
 use crate::lake::{self, Labels, Lake, is_lake, questions};
 use crate::render::rows::{RowFormat, RowWriter};
+use crate::store::SCHEMA;
 use crate::store::catalog::own_macros;
 use crate::store::guard;
 use crate::store::open::{Mode, Opening, Reach, Trust, open_as};
@@ -11,6 +12,7 @@ use crate::store::statement::{Gives, Parser};
 use crate::text::visible;
 use crate::views::library;
 use crate::views::listing::Listing;
+use crate::views::start_up::StartUp;
 use duckdb::Connection;
 use duckdb::types::Value;
 use std::io::{IsTerminal, Read};
@@ -118,6 +120,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let sql = text(&args)?;
+    if let Some(meant) = meant(&args.database.db, sql.trim().trim_end_matches(';')) {
+        anyhow::bail!("`{}` is no SQL: {meant}", visible(sql.trim()));
+    }
     let guard = guard(&args, None);
     let connection = match is_lake(&args.database.db) && !args.write && !args.files {
         true => Lake::open(&args.database.db, &Labels::new())?.database(&sql)?,
@@ -201,6 +206,27 @@ fn question(args: &Args, name: &str, parameters: &[String]) -> anyhow::Result<()
     Ok(())
 }
 
+/// What a word by itself, which is no SQL, was meant to be: a query that has a name, or a table.
+fn meant(db: &Path, word: &str) -> Option<String> {
+    if word.is_empty() || !word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return None;
+    }
+    let queries = if is_lake(db) { questions::all() } else { library::all() };
+    let db = db.display();
+    if queries.iter().any(|query| query.name.eq_ignore_ascii_case(word)) {
+        return Some(format!(
+            "`addfg sql {db} @{}` asks the query of this name",
+            word.to_lowercase()
+        ));
+    }
+    let table = format!(" {} ", word.to_lowercase());
+    let words: String = SCHEMA.concat().to_lowercase().replace(['(', '\n'], " ");
+    let made = ["create table", "create view"]
+        .iter()
+        .any(|make| words.contains(&format!("{make}{table}")));
+    made.then(|| format!("`addfg sql {db} 'FROM {word}'` lists the rows of this table"))
+}
+
 /// The query that is given, or stands in a file or on standard input.
 fn text(args: &Args) -> anyhow::Result<String> {
     let sql = match (&args.query, &args.file) {
@@ -263,6 +289,13 @@ fn library_query(
     let mut out = std::io::BufWriter::new(output::stdout());
     if listing.write(connection, format, &mut out)? == 0 {
         say!("addfg: no rows: {}", query.none);
+    }
+    if query.leaves_out(&parameters) {
+        let how = format!("@{name} 20 all");
+        StartUp::read(connection)?
+            .left_out(&how)
+            .into_iter()
+            .for_each(|text| say!("addfg: {text}"));
     }
     Ok(())
 }

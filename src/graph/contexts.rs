@@ -75,6 +75,11 @@ pub fn stored(connection: &Connection) -> Result<Option<Vec<Context>>, GraphErro
     if !connection.query_row(sql, [], |r| r.get(0))? {
         return Ok(None);
     }
+    all_stored(connection).map(Some)
+}
+
+/// The contexts that the build stored; steps of those that it left out are those of their callers.
+pub fn all_stored(connection: &Connection) -> Result<Vec<Context>, GraphError> {
     let mut list: Vec<Context> = Vec::new();
     let mut statement = connection.prepare(report!("contexts"))?;
     let mut rows = statement.query([])?;
@@ -94,7 +99,7 @@ pub fn stored(connection: &Connection) -> Result<Option<Vec<Context>>, GraphErro
             steps_total: r.get(6)?,
         });
     }
-    Ok(Some(list))
+    Ok(list)
 }
 
 /// Finds the contexts of call instances. Needs the temporary table `merged`.

@@ -42,6 +42,8 @@ pub use loops::loop_lines;
 pub use merged::prepare_merged;
 pub use model::{Change, Edge, EdgeKind, Flow, Graph, Node, NodeId, NodeKind, Via};
 pub use names::{FunctionName, FunctionNames};
-pub use overview::{BoxRole, Folding, Overview, OverviewBox, OverviewLine};
+pub use overview::{
+    BoxRole, Folding, Overview, OverviewBox, OverviewLine, distinct_name, short_name,
+};
 pub use resolve::{Resolved, resolve_function};
 pub use selection::{Focus, Selection, Show, Strategy, Stubs};

@@ -1,12 +1,14 @@
 //! The function that a person means.
 
 use super::error::GraphError;
+use super::overview::is_called;
 use crate::id::FunctionId;
 use crate::text::visible;
 use duckdb::{Connection, OptionalExt, params};
 
 const RESOLVE: &str = include_str!("../../queries/report/resolve.sql");
 const ADDRESS: &str = include_str!("../../queries/report/resolve_address.sql");
+const NAMED: &str = include_str!("../../queries/report/resolve_last.sql");
 const LIKE: &str = include_str!("../../queries/report/resolve_like.sql");
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +28,7 @@ struct Candidate {
 }
 
 /// The function that `name`, `file:name` or `@address` means, each with `#N` behind it for a call
-/// instance. Of several with one name the only one that ran is meant; more are refused with their
+/// instance. Of a C++ or Rust function the last of its names are enough. Of several with one name the only one that ran is meant; more are refused with their
 /// list.
 pub fn resolve_function(connection: &Connection, text: &str) -> Result<Resolved, GraphError> {
     let mut instance = None;
@@ -112,7 +114,16 @@ fn candidates(connection: &Connection, text: &str) -> Result<Vec<Candidate>, Gra
         return Ok(statement.query_map([address], row)?.collect::<Result<_, _>>()?);
     }
     let mut statement = connection.prepare(RESOLVE)?;
-    Ok(statement.query_map([text], row)?.collect::<Result<_, _>>()?)
+    let found: Vec<Candidate> = statement.query_map([text], row)?.collect::<Result<_, _>>()?;
+    if !found.is_empty() || text.is_empty() {
+        return Ok(found);
+    }
+    // `count` for `words::count[abi:cxx11](std::istream&)`.
+    let last = text.rsplit("::").next().unwrap_or(text);
+    let mut statement = connection.prepare(NAMED)?;
+    let mut found: Vec<Candidate> = statement.query_map([last], row)?.collect::<Result<_, _>>()?;
+    found.retain(|candidate| is_called(&candidate.name, text));
+    Ok(found)
 }
 
 fn describe(connection: &Connection, candidate: &Candidate) -> Result<String, GraphError> {

@@ -13,6 +13,7 @@ mod debug_file;
 mod dwarf;
 mod elf;
 mod functions;
+mod owner;
 mod plt;
 mod ranges;
 mod room;
@@ -25,6 +26,7 @@ mod xray;
 
 pub use bias::guess_bias;
 pub use functions::demangle;
+pub use owner::Owner;
 pub use room::bound;
 pub use space::{AddressSpace, FunctionRef, Loaded};
 pub use xray::{Sled, SledKind};
@@ -152,6 +154,7 @@ pub struct Image {
     file: elf::ElfFile,
     dwarf: Option<dwarf::Debug>,
     late: Option<LateDwarf>,
+    linked: OnceLock<owner::Linked>,
     /// Where ARM code begins (false) and Thumb code (true).
     thumb: Vec<(u64, bool)>,
 }
@@ -252,6 +255,7 @@ impl Image {
             file,
             dwarf,
             late: split.filter(|debug| debug.installed).map(LateDwarf::new),
+            linked: OnceLock::new(),
             thumb,
         }
     }
@@ -284,6 +288,11 @@ impl Image {
 
     fn debug(&self) -> Option<&dwarf::Debug> {
         self.dwarf.as_ref().or_else(|| self.late.as_ref()?.get())
+    }
+
+    /// Whose code one of its functions is.
+    pub fn owner(&self, function: &Function) -> Owner {
+        self.linked.get_or_init(|| owner::Linked::of(self)).owner(function)
     }
 
     /// Whether there is more code outside of every function than fills gaps between them.

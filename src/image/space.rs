@@ -1,7 +1,7 @@
 //! What was loaded where: look-ups by run-time address.
 
 use super::ranges::{self, Range};
-use super::{Function, Image, Inlined, Section, Variable};
+use super::{Function, Image, Inlined, Owner, Section, Variable};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -204,6 +204,17 @@ impl AddressSpace {
 
     pub fn function(&self, at: FunctionRef) -> &Function {
         &self.images[at.image].image.functions[at.function]
+    }
+
+    /// Whose code a function is.
+    pub fn owner(&self, at: FunctionRef) -> Owner {
+        self.images[at.image].image.owner(self.function(at))
+    }
+
+    /// Whose code it is that an image has outside of its functions.
+    pub fn image_owner(&self, image: usize) -> Owner {
+        let path = self.images[image].image.path.to_string_lossy();
+        Owner::of_file(&path).unwrap_or(Owner::Program)
     }
 
     /// Run-time address of a function's entry.

@@ -112,6 +112,8 @@ pub struct Decoded {
     pub memory: Vec<MemOperand>,
     /// Executed only if this is not 0 (ARM conditions, IT blocks); None: always.
     pub condition: Option<Expr>,
+    /// Where it transfers control to, if that is computed from registers alone (with the Thumb bit).
+    pub destination: Option<Expr>,
     /// A store-conditional: it stored only if this register holds this value *after* the
     /// instruction.
     pub success: Option<(RegSpan, u64)>,
@@ -141,6 +143,7 @@ impl Decoded {
             writes: Vec::new(),
             memory: Vec::new(),
             condition: None,
+            destination: None,
             success: None,
             unmodelled: None,
             renames: false,

@@ -12,8 +12,12 @@ pub type CodeBytes = dyn Fn(u64) -> Option<Vec<u8>>;
 /// decoded.
 ///
 /// The bytes of a log may be cut (QEMU's plugin gives 4) or have stale ones behind the instruction;
-/// where the ELF's code agrees with them, the ELF's is decoded. Registers that the log flags
-/// replace the decoder's.
+/// where the ELF's code agrees with them, the ELF's is decoded.
+///
+/// What an access is (data, control, which bytes of the register, an idiom that reads nothing) is
+/// the decoder's to say. Registers that the log flags are those of the instructions that the
+/// decoder does not know; of all others the flags are left out of the definition, so that one
+/// instruction is one whatever a log flags.
 pub fn resolve(
     def: &InsnDef,
     isa: Isa,
@@ -30,12 +34,54 @@ pub fn resolve(
     if let Some(decoded) = &mut decoded {
         def.size = decoded.size;
         system_call::narrow(decoded, &def, isa, code);
-        if let Some(flags) = &def.log_registers {
-            decoded.reads = flagged(flags, isa, RegUse::Read);
-            decoded.writes = flagged(flags, isa, RegUse::Write);
+        if decoded.unmodelled.is_some() {
+            add_flagged(decoded, &def, isa);
+        } else {
+            def.log_registers = None;
         }
     }
     (def, decoded)
+}
+
+/// What is known of an instruction that cannot be decoded: its bytes, and what the log flags.
+pub fn undecoded(def: &InsnDef, size: u8, isa: Isa) -> Decoded {
+    let mut decoded = Decoded::unknown(size);
+    add_flagged(&mut decoded, def, isa);
+    decoded
+}
+
+/// Adds the registers that only the log knows of; where the decoder knows the register, it says
+/// which bytes.
+fn add_flagged(decoded: &mut Decoded, def: &InsnDef, isa: Isa) {
+    let Some(flags) = &def.log_registers else { return };
+    let lists = [(&mut decoded.reads, RegUse::Read), (&mut decoded.writes, RegUse::Write)];
+    for (list, kind) in lists {
+        let known = |new: &RegAccess| list.iter().any(|old| old.span.overlaps(new.span));
+        let mut new = flagged(flags, isa, kind);
+        new.retain(|access| !known(access));
+        list.append(&mut new);
+        list.sort_unstable_by_key(|access| access.span);
+    }
+}
+
+/// Whether a conditional instruction was executed, by the registers that the log flags; None if it
+/// is not conditional, or touches nothing by which that shows.
+///
+/// An instruction whose condition failed still reads the flags that its condition is about.
+pub fn happened(decoded: &Decoded, flags: &[(RegSpan, RegUse)], isa: Isa) -> Option<bool> {
+    let condition = decoded.condition.as_ref()?;
+    let program_counter = registers(isa).pc;
+    let shows = |span: RegSpan| {
+        !condition.reads(span) && program_counter.is_none_or(|pc| !pc.overlaps(span))
+    };
+    let reads = decoded.reads.iter().map(|r| (r.span, RegUse::Read));
+    let writes = decoded.writes.iter().map(|w| (w.span, RegUse::Write));
+    let mut shown = reads.chain(writes).filter(|(span, _)| shows(*span)).peekable();
+    shown.peek()?;
+    Some(shown.any(|(span, kind)| {
+        let same = |usage: RegUse| usage == kind || usage == RegUse::ReadWrite;
+        flags.iter().any(|(flagged, usage)| flagged.overlaps(span) && same(*usage))
+    }))
 }
 
 /// Decodes the ELF's bytes if those of the log are their beginning.

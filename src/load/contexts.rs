@@ -1,13 +1,21 @@
-//! `call_stack` and `stack_profile` of a trace with steps.
+//! `call_stack`, `stack_profile` and `start_up` of a trace with steps.
 
 use crate::analysis::contexts::{Contexts, StackSteps};
-use crate::id::StackId;
+use crate::id::{FunctionId, StackId};
+use crate::image::Owner;
 use crate::store::StoreError;
 use crate::store::table::fill;
-use crate::store::tables::{CallStack, StackProfile};
+use crate::store::tables::{CallStack, StackProfile, StartUp};
 use duckdb::Connection;
+use std::collections::BTreeMap;
 
-pub fn write(connection: &Connection, contexts: &Contexts<StackSteps>) -> Result<(), StoreError> {
+/// `owners`: by function, whose code it is.
+pub fn write(
+    connection: &Connection,
+    contexts: &Contexts<StackSteps>,
+    owners: &[Option<Owner>],
+) -> Result<(), StoreError> {
+    fill(connection, start_up(contexts, owners).into_iter())?;
     let stacks = contexts.iter().map(|(stack_id, context)| CallStack {
         stack_id,
         parent_stack_id: context.parent,
@@ -29,6 +37,32 @@ pub fn write(connection: &Connection, contexts: &Contexts<StackSteps>) -> Result
         StackProfile { stack_id, calls, steps_self, steps_total }
     });
     fill(connection, profiles)
+}
+
+/// Functions with steps outside of the program itself: in chains without a function of it, and all of the
+/// dynamic linker's. None where no function of the program ran: then nothing tells the two apart.
+fn start_up(contexts: &Contexts<StackSteps>, owners: &[Option<Owner>]) -> Vec<StartUp> {
+    let owner = |f: FunctionId| owners.get(f.index()).copied().flatten();
+    let mut within: Vec<bool> = Vec::new();
+    // By function: steps there, and all.
+    let mut steps: BTreeMap<FunctionId, (u64, u64)> = BTreeMap::new();
+    for (_, context) in contexts.iter() {
+        let of = owner(context.function);
+        // Callers come before what they call.
+        let called = context.parent.is_some_and(|parent| within[parent.index()]);
+        within.push(called || of == Some(Owner::Program));
+        let is_within = within.last() == Some(&true) && of != Some(Owner::Linker);
+        let sums = steps.entry(context.function).or_default();
+        sums.0 += if is_within { 0 } else { context.figures.steps_self };
+        sums.1 += context.figures.steps_self;
+    }
+    if !within.contains(&true) {
+        return Vec::new();
+    }
+    let row = |(function_id, (steps, all)): (FunctionId, (u64, u64))| {
+        (steps > 0).then_some(StartUp { function_id, steps, entirely: steps == all })
+    };
+    steps.into_iter().filter_map(row).collect()
 }
 
 /// Whether the last function of a chain is further out, too.

@@ -35,7 +35,7 @@ pub enum BuildError {
     NoLowLevel(&'static str),
     #[error("format {0} has no steps in one order of which a part could be kept")]
     NoPart(&'static str),
-    #[error("{0} and {1} are no traces of one run: build a database of each")]
+    #[error("{0} and {1} are not traces of the same run: build a database of each")]
     MixedFormats(&'static str, &'static str),
     #[error("nothing fills the tables from format {0}")]
     NoLoader(&'static str),

@@ -1,6 +1,8 @@
 //! What a trace tells of beside steps, as rows of its tables.
 
-use crate::event::{Allocation, Event, EventSink, ImageMap, SystemCall, ThreadStart};
+use crate::event::{
+    Allocation, Event, EventSink, ExceptionEntry, ImageMap, SystemCall, ThreadStart,
+};
 use crate::id::{ProcessId, Seq, ThreadId};
 use crate::store::row::{Columns, Row};
 use crate::store::table::{Batch, Stream};
@@ -200,6 +202,18 @@ impl<F: FnMut(Batch)> EventSink for EventRows<F> {
     fn signal_ended(&mut self, index: u32) {
         let (seq, thread_id) = (self.seq, thread(index));
         let row = tables::SignalEvent { seq, thread_id, kind: "ended", number: None };
+        push(&mut self.signals, row, &mut self.send);
+    }
+
+    fn exception_entry(&mut self, entry: &ExceptionEntry) {
+        let (seq, thread_id) = (self.seq, thread(entry.thread));
+        let row = tables::SignalEvent { seq, thread_id, kind: "entry", number: entry.number };
+        push(&mut self.signals, row, &mut self.send);
+    }
+
+    fn exception_return(&mut self, index: u32, _: Option<u64>) {
+        let (seq, thread_id) = (self.seq, thread(index));
+        let row = tables::SignalEvent { seq, thread_id, kind: "return", number: None };
         push(&mut self.signals, row, &mut self.send);
     }
 

@@ -74,6 +74,7 @@ impl End<'_> {
             ("longest_block", Some(longest.to_string())),
             ("first_stack_pointer", s.first_sp.map(|a| a.to_string())),
             ("unwritten", Some(places::unwritten(all_stores(traces)).to_owned())),
+            ("task_switches", Some(s.switches).filter(|n| *n > 0).map(|n| n.to_string())),
             (
                 "contexts_left_out",
                 Some(s.contexts.left_out()).filter(|n| *n > 0).map(|n| n.to_string()),
@@ -88,7 +89,7 @@ impl End<'_> {
         let mut names = code.names;
         let functions = names.len();
         let places = Places::new(self.space, self.sections, s, &mut names, all_stores(traces));
-        names.write(self.space, self.connection, &mut files)?;
+        let owners = names.write(self.space, self.connection, &mut files)?;
         let loads = |image: usize| {
             let process = self.front.maps.processes.get(image).copied().flatten();
             (process.map(ProcessId::at), self.mapped.get(&image).copied())
@@ -102,7 +103,7 @@ impl End<'_> {
         self.folded(edges, &places)?;
         self.instruction_edges(&places)?;
         self.sums()?;
-        contexts::write(self.connection, s.contexts.contexts())?;
+        contexts::write(self.connection, s.contexts.contexts(), &owners)?;
         self.places(&places)?;
         let limit = Limit::new(self.options.memory_limit).bytes();
         let budget = Budget::of_pass((s.calls.into(), s.merged_calls), limit);

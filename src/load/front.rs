@@ -4,6 +4,7 @@
 use super::code::Space;
 use super::dictionary::Loading;
 use super::events::EventRows;
+use super::exceptions::Exceptions;
 use super::fit::Fits;
 use super::maps::{self, Maps};
 use super::pass::{BuildPass, Send};
@@ -12,8 +13,8 @@ use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{Carries, Event, Isa, Process, RunBatch, StepBatch};
 use crate::image::Image;
 use crate::isa::elaborate::Elaborator;
-use crate::isa::resolve::resolve;
-use crate::isa::{self, Decoded, Decoder, FlowKind};
+use crate::isa::resolve::{resolve, undecoded};
+use crate::isa::{self, Decoder, FlowKind};
 use rustc_hash::FxHashMap;
 
 /// The pass, and what keeps the runs that it is given.
@@ -124,6 +125,8 @@ pub struct Front {
     big_endian: bool,
     decoder: Box<dyn Decoder>,
     elaborator: Option<Elaborator>,
+    /// A trace had steps, of which the elaborator tells what is not known.
+    pub elaborated: bool,
     /// Where the ids of the current input's dictionaries begin among the pass's.
     insn_base: u32,
     block_base: u32,
@@ -133,6 +136,7 @@ pub struct Front {
     pub images: Vec<Option<usize>>,
     undecoded: Undecoded,
     pub fits: Fits,
+    pub exceptions: Exceptions,
     problems: Vec<(Diagnostic, u64)>,
     /// Runs that wait for the first stack pointer; none once it is known or given up.
     held: Option<Vec<RunBatch>>,
@@ -149,6 +153,7 @@ impl Front {
             big_endian,
             decoder: isa::decoder(isa, big_endian),
             elaborator: None,
+            elaborated: false,
             insn_base: 0,
             block_base: 0,
             threads: ThreadNumbers::default(),
@@ -160,6 +165,7 @@ impl Front {
             images: Vec::new(),
             undecoded: Undecoded::default(),
             fits: Fits::default(),
+            exceptions: Exceptions::new(isa),
             problems: Vec::new(),
             held: Some(Vec::new()),
         }
@@ -210,6 +216,7 @@ impl Front {
         if self.block_base > 0 {
             batch.block.iter_mut().for_each(|b| *b += self.block_base);
         }
+        self.exceptions.find(&mut batch, &target.pass);
         match &mut self.held {
             None => target.push(&batch),
             Some(held) => {
@@ -272,7 +279,7 @@ impl Front {
                         self.undecoded.first = def.address;
                     }
                     self.undecoded.count += 1;
-                    let unknown = Decoded::unknown(def.size.max(1));
+                    let unknown = undecoded(&def, def.size.max(1), self.isa);
                     pass.add_insn(def, unknown);
                 }
             }
@@ -307,6 +314,7 @@ impl Front {
 
     pub fn steps(&mut self, batch: &mut StepBatch, carries: Carries, target: &mut Target) {
         let (isa, big_endian, space) = (self.isa, self.big_endian, self.space.clone());
+        self.elaborated = true;
         let elaborator = self.elaborator.get_or_insert_with(|| {
             let code = move |a: u64| space.borrow().bytes(a).map(|b| b[..b.len().min(16)].to_vec());
             Elaborator::new(isa, big_endian, carries, Box::new(code))
@@ -332,6 +340,7 @@ impl Front {
             self.runs(out, target);
             self.elaborator = None;
         }
+        self.exceptions.forget();
         self.insn_base = target.pass.insns.len() as u32;
         self.block_base = target.pass.blocks.len() as u32;
     }

@@ -9,6 +9,7 @@ mod derived;
 mod dictionary;
 mod error;
 mod events;
+mod exceptions;
 mod finish;
 mod fit;
 mod folded;
@@ -93,6 +94,12 @@ pub fn load_inputs(
             Found::Steps(format) => stepped.push((input, format)),
             Found::Tables(format) => tabled.push((input, format)),
         }
+    }
+    // One run is recorded by one tool.
+    if let Some((first, other)) =
+        stepped.first().zip(stepped.iter().find(|(_, f)| f.name() != stepped[0].1.name()))
+    {
+        return Err(BuildError::MixedFormats(first.1.name(), other.1.name()));
     }
     let Some(&(_, format)) = tabled.first() else {
         if let Some((object, _)) = images.iter().find(|(image, _)| image.relocatable()) {

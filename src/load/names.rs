@@ -3,7 +3,7 @@
 use super::dictionary::Files;
 use super::symbols::{self, Symbol, SymbolKind};
 use crate::id::{FunctionId, ImageId};
-use crate::image::{AddressSpace, FunctionRef};
+use crate::image::{AddressSpace, FunctionRef, Owner};
 use crate::store::StoreError;
 use duckdb::Connection;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -89,6 +89,11 @@ impl FunctionNames {
         self.other(Known::Unknown(image))
     }
 
+    /// Whether a function is but code outside every symbol.
+    pub fn is_unknown(&self, function: FunctionId) -> bool {
+        matches!(self.rows.get(function.index()), Some(Known::Unknown(_)))
+    }
+
     /// A function that begins at a place of an image outside every symbol.
     pub fn place(&mut self, image: usize, address: u64) -> FunctionId {
         self.other(Known::Place(image, address))
@@ -108,13 +113,13 @@ impl FunctionNames {
     }
 
     /// Fills `function_symbol` and `function_name`: these functions, then the other symbols. Gives
-    /// their number.
+    /// whose code each is.
     pub fn write(
         &self,
         space: &AddressSpace,
         connection: &Connection,
         files: &mut Files,
-    ) -> Result<usize, StoreError> {
+    ) -> Result<Vec<Option<Owner>>, StoreError> {
         let mut taken: FxHashSet<String> = FxHashSet::default();
         if self.rows.iter().any(|row| matches!(row, Known::Named { .. })) {
             taken.extend(space.functions().map(|at| space.display_name(at).to_owned()));
@@ -130,6 +135,7 @@ impl FunctionNames {
 fn row<'s>(space: &'s AddressSpace, known: &'s Known, taken: &mut FxHashSet<String>) -> Symbol<'s> {
     let outside = |shown: String, image: Option<usize>| Symbol {
         image: image.map(ImageId::at),
+        owner: Some(image.map_or(Owner::Program, |i| space.image_owner(i))),
         ..Symbol::made_up(shown, SymbolKind::Unknown)
     };
     match known {

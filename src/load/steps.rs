@@ -18,9 +18,11 @@ use super::{BuildError, Detail, Options, Report};
 use crate::analysis::access::SaveRule;
 use crate::analysis::pass::{FrameSlot, Pass, Processor};
 use crate::analysis::{self, Details, superblock};
-use crate::event::Isa;
+use crate::diagnostics::Counted;
+use crate::event::{Isa, Keeps};
 use crate::image::{AddressSpace, Image};
 use crate::isa;
+use crate::registers::Registers;
 use crate::store::StoreError;
 use crate::store::table::Batch;
 use crate::store::writer::Writer;
@@ -106,6 +108,13 @@ pub fn build(
         fits(&code, &space, insns.iter().map(|i| i.def.address))?;
         front.fits.check(&space)?;
     }
+    if !front.elaborated {
+        for Counted { first, count } in suspicions::unmodelled(&insns, &defs, &counts) {
+            intake.diagnostics.add_counted(first, count);
+        }
+    }
+    let nameless = suspicions::nameless(&insns, &defs, &counts, &code.names);
+    nameless.into_iter().for_each(|d| intake.diagnostics.add(d));
     let connection = writer.join()?;
     limit::give_back();
     let with_threads = intake.carries.iter().any(|c| c.threads);
@@ -186,12 +195,19 @@ fn target<'a>(
         PassRows::new(send(rows), steps),
         pass_options,
         dictionary::ranges(sections, 0),
-        Processor { register_bytes: registers.size, slot },
+        processor(registers, slot),
     );
     if !options.part.inside.is_empty() {
         pass.kept().only_inside();
     }
     Target { pass, runs, events, mapped: FxHashMap::default() }
+}
+
+fn processor(registers: &Registers, slot: FrameSlot) -> Processor {
+    let spans =
+        |keeps: Keeps| keeps.registers().iter().filter_map(|name| registers.lookup(name)).collect();
+    let (link, frame) = (spans(Keeps::Link), spans(Keeps::Frame));
+    Processor { register_bytes: registers.size, slot, link, frame }
 }
 
 /// An error if images were given and none of the executed instructions is in a function of them.

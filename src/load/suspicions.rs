@@ -1,9 +1,11 @@
 //! What a whole trace shows of how it was recorded.
 
+use super::names::FunctionNames;
 use crate::analysis::access::Insn;
 use crate::analysis::interleaving::Interleaving;
-use crate::diagnostics::{Diagnostic, Severity};
+use crate::diagnostics::{Counted, Diagnostic, Severity};
 use crate::event::BlockDef;
+use rustc_hash::FxHashMap;
 
 /// Only a part of the low level is there, as was asked for: views that read it are of that part.
 pub fn part(kept: u64, steps: u64) -> Diagnostic {
@@ -76,6 +78,75 @@ pub fn renamed(insns: &[Insn], blocks: &[BlockDef], counts: &[u64]) -> Option<Di
         ),
         position: String::new(),
         remedy: "dataflow through memory and other registers is not affected; compile with -mfpmath=sse and without long double",
+    })
+}
+
+/// Tells of instructions of a recording of which the decoder does not know all. What they accessed
+/// is what the recorder was told: where it was told nothing, that may be because its host does not
+/// tell (QEMU does not of SVE's loads and stores).
+pub fn unmodelled(
+    insns: &[Insn],
+    blocks: &[BlockDef],
+    counts: &[u64],
+) -> impl Iterator<Item = Counted> {
+    let mut found: FxHashMap<u32, [u64; 2]> = FxHashMap::default();
+    for (block, count) in blocks.iter().zip(counts) {
+        for step in block.steps.iter().filter(|step| step.executed) {
+            if let Some(gap) = insns[step.insn as usize].decoded.unmodelled {
+                let lost = gap.memory && step.mem == 0;
+                found.entry(step.insn).or_default()[usize::from(lost)] += count;
+            }
+        }
+    }
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_unstable();
+    let tell = |(insn, [registers, memory]): (u32, [u64; 2])| {
+        let Insn { def, decoded, .. } = &insns[insn as usize];
+        let (text, address) = (&decoded.text, def.address);
+        let remedy = decoded.unmodelled.map_or("", |gap| gap.remedy);
+        let counted = |code, message, count| {
+            let position = format!("address {address:#x}");
+            let first = Diagnostic { severity: Severity::Error, code, message, position, remedy };
+            Counted { first, count }
+        };
+        let lost = format!(
+            "the recording has no access of `{text}`, of which it is not known what it loads or stores"
+        );
+        let part = format!("not all registers of `{text}` are known; they are left out");
+        [
+            counted("memory-unmodelled", lost, memory),
+            counted("registers-unmodelled", part, registers),
+        ]
+    };
+    let all: Vec<Counted> = found.into_iter().flat_map(tell).collect();
+    all.into_iter().filter(|counted| counted.count > 0)
+}
+
+/// Steps of a hundred outside of all functions from which on it is said.
+const NAMELESS: u64 = 90;
+
+/// Tells of a run of which nearly nothing has a name.
+pub fn nameless(
+    insns: &[Insn],
+    blocks: &[BlockDef],
+    counts: &[u64],
+    names: &FunctionNames,
+) -> Option<Diagnostic> {
+    let (mut all, mut nameless) = (0u64, 0u64);
+    for (block, count) in blocks.iter().zip(counts) {
+        let outside =
+            |step: &&crate::event::BlockStep| names.is_unknown(insns[step.insn as usize].function);
+        all += block.steps.len() as u64 * count;
+        nameless += block.steps.iter().filter(outside).count() as u64 * count;
+    }
+    (all > 0 && nameless * 100 > all * NAMELESS).then(|| Diagnostic {
+        severity: Severity::Warning,
+        code: "nameless-run",
+        message: format!(
+            "{nameless} of {all} steps are in no known function: calls and dataflow are between `<unknown>` and itself"
+        ),
+        position: String::new(),
+        remedy: "give the ELF file that ran, with its symbols: --elf FILE (or FILE@ADDRESS where it was loaded elsewhere)",
     })
 }
 

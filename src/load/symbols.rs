@@ -2,7 +2,7 @@
 
 use super::dictionary::Files;
 use crate::id::{FunctionId, ImageId};
-use crate::image::{AddressSpace, FunctionKind, FunctionRef};
+use crate::image::{AddressSpace, FunctionKind, FunctionRef, Owner};
 use crate::store::StoreError;
 use crate::store::table::Table;
 use crate::store::tables::{FunctionName, FunctionNameRows, FunctionSymbol, FunctionSymbols};
@@ -45,6 +45,8 @@ pub struct Symbol<'a> {
     pub image: Option<ImageId>,
     /// Source file.
     pub file: Option<&'a str>,
+    /// Whose code it is; None: nobody's, as that of a pseudo-function.
+    pub owner: Option<Owner>,
     /// Run-time address of its entry.
     pub address: Option<u64>,
     /// Bytes.
@@ -62,6 +64,7 @@ impl<'a> Symbol<'a> {
             names: f.names.iter().map(String::as_str).collect(),
             image: Some(ImageId::at(at.image)),
             file: f.file.as_deref(),
+            owner: Some(space.owner(at)),
             address: Some(space.entry(at)),
             size: Some(f.ranges.iter().map(|(first, end)| end - first).sum()),
         }
@@ -75,24 +78,26 @@ impl<'a> Symbol<'a> {
             names: Vec::new(),
             image: None,
             file: None,
+            owner: matches!(kind, SymbolKind::Function | SymbolKind::Unknown)
+                .then_some(Owner::Program),
             address: None,
             size: None,
         }
     }
 }
 
-/// Lists functions with ids in their order, from 1. Gives their number.
+/// Lists functions with ids in their order, from 1. Gives whose code each is.
 pub fn write<'a>(
     connection: &Connection,
     files: &mut Files,
     symbols: impl IntoIterator<Item = Symbol<'a>>,
-) -> Result<usize, StoreError> {
+) -> Result<Vec<Option<Owner>>, StoreError> {
     let mut table = Table::<FunctionSymbols>::new(connection);
     let mut names = Table::<FunctionNameRows>::new(connection);
-    let mut count = 0;
+    let mut owners = Vec::new();
     for symbol in symbols {
-        let function_id = FunctionId::at(count);
-        count += 1;
+        let function_id = FunctionId::at(owners.len());
+        owners.push(symbol.owner);
         table.push(FunctionSymbol {
             function_id,
             name: &symbol.shown,
@@ -102,10 +107,11 @@ pub fn write<'a>(
             file_id: symbol.file.map(|f| files.id(f)),
             address: symbol.address,
             size: symbol.size,
+            owner: symbol.owner.map(Owner::name),
         })?;
         symbol.names.iter().try_for_each(|name| names.push(FunctionName { function_id, name }))?;
     }
     table.finish()?;
     names.finish()?;
-    Ok(count)
+    Ok(owners)
 }

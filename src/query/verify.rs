@@ -70,6 +70,18 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
             "bytes were copied through a file that is mapped, which the SQL does not know".into(),
         ));
     }
+    let tasks = "SELECT count(*) > 0 FROM meta WHERE key = 'task_switches' AND value IS NOT NULL";
+    if connection.query_row(tasks, [], |r| r.get(0))? {
+        return Ok(Some(
+            "handlers of exceptions went on with other tasks, which the SQL does not know".into(),
+        ));
+    }
+    let kept = "SELECT count(*) > 0 FROM signal_event WHERE kind = 'entry' AND number IS NOT NULL AND EXISTS (FROM meta WHERE key = 'isa' AND value = 'arm')";
+    if connection.query_row(kept, [], |r| r.get(0))? {
+        return Ok(Some(
+            "the processor keeps registers at exceptions, which the SQL does not know".into(),
+        ));
+    }
     if has_events(connection)? {
         let chained = "SELECT count(*) FROM diagnostic WHERE code = 'xray-chained'";
         if connection.query_row(chained, [], |r| r.get::<_, i64>(0))? > 0 {

@@ -4,21 +4,24 @@
 //! their sources are in the program as data, are compiled on this machine when first needed
 //! ([`recorder`]) and coupled by the stream only.
 
+mod emulator;
 mod error;
 mod family;
 mod own_folder;
+mod program;
 pub mod recorder;
 
 use crate::files::Output;
 use crate::trace::input::Input;
 use crate::trace::{self, Format, TraceError};
+use emulator::Emulator;
 pub use error::RecordError;
 use family::{Family, Folder};
 use recorder::Recorder;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -68,6 +71,8 @@ const WITHOUT_ZVA: &str = "glibc.cpu.name=emag";
 pub struct Plan {
     /// The program and its arguments.
     pub command: Vec<OsString>,
+    /// What the database calls it.
+    pub name: String,
     pub processes: Processes,
     pub part: Part,
     /// Allocation functions of the program's own, as NAME=FUNCTION.
@@ -91,9 +96,9 @@ impl Recording {
     /// Starts a program under the recorder: it has this process's standard input, output, and
     /// signals of the terminal. Gives its stream, too.
     pub fn start(recorder: &Recorder, plan: Plan) -> Result<(Recording, Input), RecordError> {
-        let program = plan.command.first().map_or_else(String::new, |p| p.to_string_lossy().into());
-        let start = |error| RecordError::Start { program: program.clone(), error };
         let mut plan = plan;
+        let program = plan.name.clone();
+        let start = |error| RecordError::Start { program: program.clone(), error };
         let kept = plan.keep.take().map(|output| {
             let path = output.part().display().to_string();
             let file = File::create(output.part());
@@ -116,9 +121,11 @@ impl Recording {
                 Box::new(family)
             }
         };
-        let shown = if plan.keep_arguments { plan.command.len() } else { 1 };
-        let words = plan.command.iter().take(shown).map(|word| word.to_string_lossy());
-        let name = words.collect::<Vec<_>>().join(" ");
+        let words = plan.command.iter().map(|word| word.to_string_lossy());
+        let name = match plan.keep_arguments {
+            true => words.collect::<Vec<_>>().join(" "),
+            false => plan.name,
+        };
         let input = match kept {
             None => Input::from_reader(&name, stream),
             Some((output, file, (reader, copy))) => {
@@ -196,6 +203,7 @@ impl Recorder {
     /// processes into the folder.
     fn spawn(&self, plan: &Plan, stream: PipeWriter, each: Option<&Folder>) -> io::Result<Child> {
         let descriptor = stream.as_raw_fd();
+        let mut inherited = None;
         let mut command = match self {
             Recorder::Valgrind { folder } => {
                 let mut valgrind = Command::new("valgrind");
@@ -216,55 +224,106 @@ impl Recorder {
             Recorder::Qemu { plugin, emulator } => {
                 // Some versions end without a word.
                 let program = plan.command.first().map(Path::new);
-                if program.is_some_and(|p| !p.to_string_lossy().starts_with('-') && !p.is_file()) {
+                let last = emulator.words.last().map_or("", String::as_str);
+                let named = !emulator.whole_machine || ["-kernel", "-bios"].contains(&last);
+                let missing = |p: &Path| !p.to_string_lossy().starts_with('-') && !p.is_file();
+                if named && program.is_some_and(missing) {
                     let said = "no such file; QEMU does not look for programs in the PATH";
                     return Err(io::Error::new(io::ErrorKind::NotFound, said));
                 }
-                let mut qemu = Command::new(&emulator[0]);
-                let mut option = plugin.clone().into_os_string();
-                option.push(format!(",stream=/dev/fd/{descriptor}"));
-                if emulator[0].contains("qemu-aarch64") && std::env::var_os(TUNABLES).is_none() {
-                    qemu.env(TUNABLES, WITHOUT_ZVA);
-                }
-                // Before the C library: what QEMU does when a signal ends the program passes by its
-                // plugins (addfg_qemu.c, kill). The program does not see it.
-                let is_word = |c: &u8| !b" :\t\n".contains(c);
-                let user_mode = !emulator[0].contains("qemu-system");
-                if user_mode && plugin.as_os_str().as_bytes().iter().all(is_word) {
-                    let mut first = plugin.clone().into_os_string();
-                    let mut kept = OsString::from("LD_PRELOAD=");
-                    let before = std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty());
-                    match before {
-                        Some(before) => {
-                            first.push(":");
-                            first.push(&before);
-                            kept.push(before);
-                            qemu.arg("-E").arg(kept);
-                        }
-                        None => {
-                            qemu.args(["-U", "LD_PRELOAD"]);
-                        }
+                match plugin {
+                    Some(plugin) => {
+                        // What QEMU says of exceptions, unless its log is asked for something else.
+                        let logs = |word: &String| word == "-d" || word == "-D";
+                        let wanted = emulator.whole_machine && !emulator.words.iter().any(logs);
+                        inherited = wanted.then(memory_file).flatten();
+                        let log = inherited.as_ref().map(AsRawFd::as_raw_fd);
+                        with_plugin(plugin, emulator, descriptor, log)
                     }
-                    qemu.env("LD_PRELOAD", first);
+                    None => with_log(emulator, descriptor),
                 }
-                qemu.arg("-plugin").arg(option).args(&emulator[1..]);
-                qemu
             }
         };
         command.args(&plan.command);
-        // SAFETY: fcntl may be called between fork and exec; the descriptor is open there.
+        let log = inherited.as_ref().map(AsRawFd::as_raw_fd);
+        // SAFETY: fcntl may be called between fork and exec; the descriptors are open there.
         unsafe {
-            command.pre_exec(move || match libc::fcntl(descriptor, libc::F_SETFD, 0) {
-                -1 => Err(io::Error::last_os_error()),
-                _ => {
-                    // The program is not to inherit what addfg ignores.
-                    libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
-                    Ok(())
+            command.pre_exec(move || {
+                for descriptor in [Some(descriptor), log].into_iter().flatten() {
+                    if libc::fcntl(descriptor, libc::F_SETFD, 0) == -1 {
+                        return Err(io::Error::last_os_error());
+                    }
                 }
+                // The program is not to inherit what addfg ignores.
+                libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
+                Ok(())
             });
         }
         command.spawn()
     }
+}
+
+/// A file that is nowhere but in memory.
+fn memory_file() -> Option<File> {
+    // SAFETY: the name ends with 0, and the descriptor that comes is nobody else's.
+    unsafe {
+        let descriptor = libc::memfd_create(c"addfg-log".as_ptr(), libc::MFD_CLOEXEC);
+        (descriptor >= 0).then(|| File::from_raw_fd(descriptor))
+    }
+}
+
+/// QEMU with the plugin, which writes its stream into the descriptor, and reads from `log` what QEMU
+/// says of exceptions.
+fn with_plugin(
+    plugin: &Path,
+    emulator: &Emulator,
+    descriptor: RawFd,
+    log: Option<RawFd>,
+) -> Command {
+    let name = &emulator.words[0];
+    let mut qemu = Command::new(name);
+    let mut option = plugin.as_os_str().to_owned();
+    option.push(format!(",stream=/dev/fd/{descriptor}"));
+    if name.contains("qemu-aarch64") && std::env::var_os(TUNABLES).is_none() {
+        qemu.env(TUNABLES, WITHOUT_ZVA);
+    }
+    // Before the C library: what QEMU does when a signal ends the program passes by its
+    // plugins (addfg_qemu.c, kill). The program does not see it.
+    let is_word = |c: &u8| !b" :\t\n".contains(c);
+    if !emulator.whole_machine && plugin.as_os_str().as_bytes().iter().all(is_word) {
+        let mut first = plugin.as_os_str().to_owned();
+        let mut kept = OsString::from("LD_PRELOAD=");
+        let before = std::env::var_os("LD_PRELOAD").filter(|before| !before.is_empty());
+        match before {
+            Some(before) => {
+                first.push(":");
+                first.push(&before);
+                kept.push(before);
+                qemu.arg("-E").arg(kept);
+            }
+            None => {
+                qemu.args(["-U", "LD_PRELOAD"]);
+            }
+        }
+        qemu.env("LD_PRELOAD", first);
+    }
+    if let Some(log) = log {
+        option.push(format!(",log={log}"));
+        qemu.args(["-d", "int", "-D", &format!("/dev/fd/{log}")]);
+    }
+    qemu.arg("-plugin").arg(option).args(&emulator.words[1..]);
+    qemu
+}
+
+/// QEMU that writes its log of registers and instructions into the descriptor; with `exec` it says
+/// whose each dump is.
+fn with_log(emulator: &Emulator, descriptor: RawFd) -> Command {
+    let mut qemu = Command::new(&emulator.words[0]);
+    qemu.args(emulator.log_arguments())
+        .args(["-d", "nochain,cpu,in_asm,exec,int", "-D"])
+        .arg(format!("/proc/self/fd/{descriptor}"))
+        .args(&emulator.words[1..]);
+    qemu
 }
 
 /// What a shell would have as exit code: the program's own, or 128 and the signal that ended it.
@@ -275,8 +334,8 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 }
 
 /// The database that a recorded program has if no other is asked for: `./app` -> `app.duckdb`.
-pub fn default_output(command: &[OsString]) -> PathBuf {
-    let name = command.first().and_then(|program| Path::new(program).file_name());
+pub fn default_output(program: &OsStr) -> PathBuf {
+    let name = Path::new(program).file_name();
     let mut name = name.map_or_else(|| "recording".into(), OsString::from);
     name.push(".duckdb");
     name.into()

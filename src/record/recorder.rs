@@ -1,9 +1,12 @@
 //! The recorders' programs: found compiled in the cache folder, or compiled there.
 
+use super::emulator::Emulator;
 use super::error::{FOLDER, RecordError};
 use super::own_folder;
+use super::program::{self, Program};
 use crate::files;
 use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::DirBuilderExt;
@@ -30,36 +33,90 @@ pub enum Recorder {
         folder: PathBuf,
     },
     Qemu {
-        plugin: PathBuf,
-        /// The emulator and its arguments.
-        emulator: Vec<String>,
+        /// None: the emulator takes none, and its log of registers is read.
+        plugin: Option<PathBuf>,
+        emulator: Emulator,
     },
 }
 
+/// What is lost, and said, where QEMU takes no plugins.
+const BY_LOG: &str = "takes no plugins (Debian 13's qemu-user is linked statically): its log is read instead, which takes some thirty \
+     times as long, and tells neither what system calls read and write nor where libraries are, so link the program \
+     statically; a QEMU that was built with plugins tells all";
+
 impl Recorder {
-    /// The recorder for the installed valgrind; compiles it if need be.
+    /// The recorder for the installed valgrind and a program; compiles it if need be.
     ///
     /// # Errors
-    /// valgrind or its headers are not installed; the sources are not found; the compiler fails.
-    pub fn valgrind() -> Result<Recorder, RecordError> {
+    /// valgrind or its headers are not installed; the sources are not found; the compiler fails; the
+    /// program is for another processor.
+    pub fn valgrind(program: &OsStr) -> Result<Recorder, RecordError> {
+        refuse_foreign(program)?;
         let version = version("valgrind", "valgrind gcc pkg-config")?;
         Ok(Recorder::Valgrind { folder: compiled(VALGRIND, &version)? })
     }
 
     /// The plugin for an emulator of QEMU; compiles it if need be. `emulator`: its name or path, with
-    /// arguments between blanks.
+    /// arguments between blanks; `program`: the one that it is to run.
     ///
     /// # Errors
-    /// It is not installed; the sources are not found; the compiler fails.
-    pub fn qemu(emulator: &str) -> Result<Recorder, RecordError> {
-        let emulator: Vec<String> = emulator.split_whitespace().map(String::from).collect();
-        let name = emulator.first().map_or("", String::as_str);
-        let package =
-            if name.contains("qemu-system") { "qemu-system gcc" } else { "qemu-user gcc" };
-        let version = version(name, package)?;
-        let plugin = compiled(QEMU, &version)?.join("libaddfg.so");
-        Ok(Recorder::Qemu { plugin, emulator })
+    /// It is not installed, or the program's libraries are not; the sources are not found; the
+    /// compiler fails.
+    pub fn qemu(emulator: &str, program: Option<&OsStr>) -> Result<Recorder, RecordError> {
+        let mut emulator = Emulator::new(emulator, program.map(Path::new))?;
+        if program.is_none() && !emulator.whole_machine {
+            return Err(RecordError::NoProgram { emulator: emulator.words[0].clone() });
+        }
+        if !emulator.has_plugins() {
+            emulator.notes.push(format!("{} {BY_LOG}", emulator.words[0]));
+            return Ok(Recorder::Qemu { plugin: None, emulator });
+        }
+        let plugin = compiled(QEMU, emulator.version.as_bytes())?.join("libaddfg.so");
+        Ok(Recorder::Qemu { plugin: Some(plugin), emulator })
     }
+
+    /// What a user should know of how it runs.
+    pub fn notes(&self) -> &[String] {
+        match self {
+            Recorder::Valgrind { .. } => &[],
+            Recorder::Qemu { emulator, .. } => &emulator.notes,
+        }
+    }
+
+    /// The ELF files that the recording itself does not tell of: those that a whole machine runs,
+    /// and the program of which there is but a log.
+    pub fn images(&self, command: &[OsString]) -> Vec<PathBuf> {
+        match self {
+            Recorder::Valgrind { .. } => Vec::new(),
+            Recorder::Qemu { emulator, .. } if emulator.whole_machine => {
+                let own = emulator.words[1..].iter().map(OsStr::new);
+                program::named(own.chain(command.iter().map(OsString::as_os_str)))
+            }
+            Recorder::Qemu { plugin: Some(_), .. } => Vec::new(),
+            Recorder::Qemu { plugin: None, .. } => {
+                program::named(command.iter().take(1).map(OsString::as_os_str))
+            }
+        }
+    }
+}
+
+/// An error if a program is for another processor than this one: valgrind's own message does not
+/// say what would run it.
+fn refuse_foreign(word: &OsStr) -> Result<(), RecordError> {
+    let path = program::found(word);
+    let Some(program) = Program::of(&path) else { return Ok(()) };
+    let name = word.to_string_lossy().into_owned();
+    let Some(processor) = program.processor else {
+        return Err(RecordError::Processor { program: name, machine: program.machine() });
+    };
+    if processor.is_host() {
+        return Ok(());
+    }
+    let emulator = match program.libraries() {
+        Ok(Some(folder)) => format!("\"{} -L {}\"", processor.emulator, folder.display()),
+        _ => processor.emulator.to_owned(),
+    };
+    Err(RecordError::Foreign { program: name, processor: processor.name, emulator })
 }
 
 /// What a program says of itself; Debian has it in `package`.

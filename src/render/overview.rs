@@ -7,6 +7,7 @@ use super::labels;
 use super::layout::{self, LayoutError};
 use crate::graph::{BoxRole, Overview, OverviewBox, OverviewLine, Via};
 use crate::text::{human_bytes, human_count, percent, shorten};
+use serde_json::json;
 use std::fmt::Write;
 
 /// Layouts that are tried.
@@ -119,6 +120,30 @@ pub fn dot(overview: &Overview, seed: u64, placed: Option<&Layout>) -> String {
     out
 }
 
+/// As JSON: `{"level": "overview", "program", "steps", "start_up_steps", "unattributed", "drawn", "problems",
+/// "nodes": [{"id", "name", "full_name", "kind", "steps", "calls", "helpers", "moved_bytes"}], "edges": [{"from",
+/// "to", "kind", "bytes", "bytes_back", "via", "estimate", "calls"}]}`; bytes are those of the picture's arrows.
+pub fn json(overview: &Overview) -> String {
+    let node = |(id, part): (usize, &OverviewBox)| {
+        json!({"id": id, "name": part.name, "full_name": part.full, "kind": part.role.name(), "steps": part.steps,
+               "calls": part.calls, "helpers": part.helpers, "moved_bytes": part.moved})
+    };
+    let edge = |line: &OverviewLine| match line.via {
+        None => json!({"from": line.from, "to": line.to, "kind": "call", "calls": line.calls}),
+        Some(via) => {
+            json!({"from": line.from, "to": line.to, "kind": "data", "bytes": line.there.round() as i64,
+                            "bytes_back": line.back.round() as i64, "via": via.name(), "estimate": line.is_estimate()})
+        }
+    };
+    let nodes: Vec<_> = overview.parts.iter().enumerate().map(node).collect();
+    let edges: Vec<_> = overview.lines.iter().map(edge).collect();
+    let value = json!({
+        "level": "overview", "program": overview.program, "steps": overview.steps,
+        "start_up_steps": overview.start_up, "unattributed": overview.unattributed, "drawn": overview.drawn,
+        "problems": overview.problems, "nodes": nodes, "edges": edges});
+    format!("{value:#}\n")
+}
+
 /// Where a layout has a box, as an attribute.
 fn box_at(layout: &Layout, i: usize) -> String {
     let name = format!("n{i}");
@@ -198,6 +223,10 @@ fn node(part: &OverviewBox, number: usize, overview: &Overview, at: &str) -> Str
                 }),
             );
         }
+        BoxRole::Helper => {
+            lines.push(format!("<B>{name}</B>"));
+            lines.push(small("for several of the boxes"));
+        }
         BoxRole::Source => {
             lines.push(small("INPUT"));
             lines.push(format!("<B>{name}</B>"));
@@ -217,6 +246,7 @@ fn node(part: &OverviewBox, number: usize, overview: &Overview, at: &str) -> Str
         BoxRole::Function | BoxRole::File => {
             format!("fillcolor=\"{}\"", fill(part.steps, overview.steps))
         }
+        BoxRole::Helper => "style=\"rounded,dashed\"".into(),
         BoxRole::Source | BoxRole::Sink => {
             "shape=cylinder, style=filled, fillcolor=\"#cfe4f7\", color=\"#1f6fb4\", penwidth=1.5"
                 .into()
@@ -367,8 +397,17 @@ fn caption(overview: &Overview, placed: Option<&Layout>) -> String {
             html(&share)
         ));
     }
-    if overview.by_functions {
-        lines.push("What is no box is counted with the function that calls it most.".into());
+    if overview.parts.iter().any(|part| part.role == BoxRole::Helper) {
+        lines.push(
+            "Dashed: a function that several boxes call, with all its data; its steps are counted with them."
+                .into(),
+        );
+    }
+    if overview.unattributed >= 0.005 {
+        lines.push(format!(
+            "Not drawn: up to {:.0} % of the bytes, to and from other functions that several boxes call: sums by function do not tell for whom.",
+            100.0 * overview.unattributed
+        ));
     }
     lines.extend(
         overview

@@ -1,10 +1,12 @@
 //! Rows as tables for terminals, as CSV, as JSON.
 
 use super::value::{is_number, json_text, text};
+use crate::graph::{distinct_name, short_name};
 use crate::text::{visible, visible_but, words};
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use duckdb::types::Value;
 use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Result, Write};
 
 words! {
@@ -62,12 +64,30 @@ pub fn new_table(names: &[&str]) -> Table {
     table
 }
 
+/// Columns that have the name of a function.
+const FUNCTIONS: &[&str] = &[
+    "function",
+    "writer",
+    "reader",
+    "caller",
+    "callee",
+    "set",
+    "call",
+    "deepest_call",
+    "writer_function",
+    "reader_function",
+];
+
 /// Rows as they come.
 pub struct RowWriter<'a> {
     names: Vec<String>,
     format: RowFormat,
     out: &'a mut dyn Write,
     table: Table,
+    /// Of a table: its rows, which are written at the end.
+    rows: Vec<Vec<Value>>,
+    /// Columns of functions' names, which tables have shortened.
+    shortened: Vec<usize>,
     /// Columns that have a number.
     right: Vec<bool>,
     count: u64,
@@ -85,19 +105,59 @@ impl<'a> RowWriter<'a> {
         }
         let table = new_table(names);
         let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
-        Ok(RowWriter { right: vec![false; names.len()], names, format, out, table, count: 0 })
+        let (right, rows, shortened) = (vec![false; names.len()], Vec::new(), Vec::new());
+        Ok(RowWriter { right, rows, shortened, names, format, out, table, count: 0 })
+    }
+
+    /// A table has short names of functions, as pictures do: those of C++ have hundreds of characters.
+    /// What is read by programs has them whole.
+    pub fn short_names(mut self) -> Self {
+        let is_function = |name: &&String| FUNCTIONS.contains(&name.as_str());
+        let columns = self.names.iter().enumerate().filter(|(_, name)| is_function(name));
+        self.shortened = columns.map(|(i, _)| i).collect();
+        self
+    }
+
+    /// By whole name the one that a table shows: no two functions of it are shown by one.
+    fn shown(&self) -> BTreeMap<String, String> {
+        let cells = self.rows.iter().flat_map(|row| self.shortened.iter().map(|&i| &row[i]));
+        let whole: BTreeSet<String> =
+            cells.filter(|cell| matches!(cell, Value::Text(_))).map(text).collect();
+        let mut shown: BTreeMap<String, String> =
+            whole.iter().map(|name| (name.clone(), short_name(name))).collect();
+        for more in [distinct_name, str::to_owned] as [fn(&str) -> String; 2] {
+            let mut times: BTreeMap<String, usize> = BTreeMap::new();
+            shown.values().for_each(|name| *times.entry(name.clone()).or_default() += 1);
+            for (whole, name) in &mut shown {
+                if times[name] > 1 {
+                    *name = more(whole);
+                }
+            }
+        }
+        shown
+    }
+
+    fn fill_table(&mut self) {
+        let shown = self.shown();
+        for row in &self.rows {
+            let cells = row.iter().enumerate().map(|(i, value)| {
+                let side =
+                    if is_number(value) { CellAlignment::Right } else { CellAlignment::Left };
+                let whole = text(value);
+                let name = shown.get(&whole).filter(|_| self.shortened.contains(&i));
+                Cell::new(visible(name.unwrap_or(&whole))).set_alignment(side)
+            });
+            self.table.add_row(cells);
+        }
     }
 
     pub fn row(&mut self, values: &[Value]) -> Result<()> {
         match self.format {
             RowFormat::Table => {
-                let cells = values.iter().zip(&mut self.right).map(|(v, right)| {
-                    *right |= is_number(v);
-                    let side =
-                        if is_number(v) { CellAlignment::Right } else { CellAlignment::Left };
-                    Cell::new(visible(&text(v))).set_alignment(side)
-                });
-                self.table.add_row(cells);
+                for (value, right) in values.iter().zip(&mut self.right) {
+                    *right |= is_number(value);
+                }
+                self.rows.push(values.to_vec());
             }
             RowFormat::Csv | RowFormat::Spreadsheet => {
                 let field = |v: &Value| csv_value(v, self.format);
@@ -119,6 +179,7 @@ impl<'a> RowWriter<'a> {
     pub fn finish(mut self) -> Result<u64> {
         match self.format {
             RowFormat::Table => {
+                self.fill_table();
                 for (column, right) in self.table.column_iter_mut().zip(self.right) {
                     if right {
                         column.set_cell_alignment(CellAlignment::Right);

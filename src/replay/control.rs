@@ -45,6 +45,8 @@ pub fn transitions(code: &Code, connection: &Connection) -> Result<Transitions, 
             *found.next.entry((pair[0], pair[1])).or_default() += count;
         }
     }
+    // An instruction that repeats itself (`rep stos`) is one for who runs it: no block, and no loop.
+    found.next.retain(|&(a, b), _| a != b || code.instruction(a).transfers);
     for &instruction in last.iter().flatten() {
         *found.exits.entry(instruction).or_default() += 1;
     }

@@ -40,14 +40,15 @@ pub struct Finding {
 }
 
 /// Instructions that move a value, by the begin of their names.
-const MOVES: [&str; 12] =
-    ["mov", "cltq", "cdqe", "cltd", "cqto", "ldr", "str", "ld", "lw", "sd", "sw", "mv"];
+const MOVES: [&str; 13] =
+    ["mov", "vmov", "cltq", "cdqe", "cltd", "cqto", "ldr", "str", "ld", "lw", "sd", "sw", "mv"];
 /// Instructions that count.
-const COUNTS: [&str; 6] = ["add", "sub", "inc", "dec", "lea", "c.add"];
+const COUNTS: [&str; 10] =
+    ["add", "sub", "inc", "dec", "lea", "c.add", "padd", "vpadd", "psub", "vpsub"];
 /// Instructions that compare: what they find is a flag, which orders nothing by itself.
 const COMPARES: [&str; 7] = ["cmp", "test", "ucomi", "comi", "tst", "cmn", "j"];
 /// Operations that may be done in any order, with their names.
-const GATHERS: [(&str, &str); 20] = [
+const GATHERS: &[(&str, &str)] = &[
     ("add", "add"),
     ("sub", "add"),
     ("inc", "add"),
@@ -67,8 +68,40 @@ const GATHERS: [(&str, &str); 20] = [
     ("xor", "xor"),
     ("pxor", "xor"),
     ("eor", "xor"),
+    ("vpadd", "add"),
+    ("psub", "add"),
+    ("vpsub", "add"),
+    ("vsub", "add"),
+    ("vfmadd231", "add"),
+    ("vfnmadd231", "add"),
+    ("vpmul", "multiply"),
+    ("vpand", "and"),
+    ("vand", "and"),
+    ("vpor", "or"),
+    ("vor", "or"),
+    ("vpxor", "xor"),
+    ("vxor", "xor"),
     ("max", "maximum"),
+    ("vmax", "maximum"),
+    ("pmax", "maximum"),
+    ("vpmax", "maximum"),
+    ("smax", "maximum"),
+    ("umax", "maximum"),
+    ("fmax", "maximum"),
+    ("min", "minimum"),
+    ("vmin", "minimum"),
+    ("pmin", "minimum"),
+    ("vpmin", "minimum"),
+    ("smin", "minimum"),
+    ("umin", "minimum"),
+    ("fmin", "minimum"),
 ];
+
+/// What a conditional move keeps if it moves on "less" what was compared with what it keeps.
+const LESS: [&str; 8] =
+    ["cmovl", "cmovle", "cmovb", "cmovbe", "cmovng", "cmovnge", "cmovna", "cmovs"];
+const GREATER: [&str; 8] =
+    ["cmovg", "cmovge", "cmova", "cmovae", "cmovnl", "cmovnle", "cmovnb", "cmovns"];
 
 /// The name of an instruction without prefixes.
 fn mnemonic(text: &str) -> &str {
@@ -80,10 +113,20 @@ fn is_one(text: &str, names: &[&str]) -> bool {
     names.iter().any(|name| mnemonic(text).starts_with(name))
 }
 
+/// The last operand of an instruction, which it writes.
+fn last_operand(text: &str) -> Option<&str> {
+    let operands = text.split_once(char::is_whitespace)?.1;
+    let end = operands.rfind(')').unwrap_or(0);
+    let at = operands.rfind(',').filter(|&at| at > end || operands[at..].contains('('));
+    let last = at.map_or(operands, |at| &operands[at + 1..]);
+    Some(last.trim())
+}
+
 /// A recurrence is one of these.
 enum Recurrence {
     Counter,
-    Reduction(&'static str),
+    /// And the comparisons that it makes to gather.
+    Reduction(&'static str, BTreeSet<InstructionId>),
     Other,
 }
 
@@ -103,8 +146,8 @@ impl Graph<'_> {
         let is_lea = mnemonic(&text).starts_with("lea");
         // An index that is scaled multiplies.
         let multiplies = is_lea && [",2)", ",4)", ",8)"].iter().any(|scale| text.contains(scale));
-        // A slot of the frame that the circle does not write has one value.
-        let slot = text.contains("(%rsp)") || text.contains("(%rbp)");
+        // A slot of the frame that the circle does not write has one value, and so has a constant.
+        let slot = ["(%rsp)", "(%rbp)", "(%rip)"].iter().any(|at| text.contains(at));
         let touches_memory = text.contains(['(', '[']) && !is_lea && !slot;
         let mut own = self.found.edges.iter().filter(|((w, r), _)| inside(w, r));
         let own = own.any(|((w, r), edge)| edge.memory && [*w, *r].contains(&instruction));
@@ -119,6 +162,30 @@ impl Graph<'_> {
         let slot = text.contains("(%rsp)") || text.contains("(%rbp)");
         let is_fed = self.found.edges.keys().any(|(_, reader)| reader == instruction);
         is_one(&text, &MOVES) && !is_fed && (slot || !text.contains(['(', '[']))
+    }
+
+    /// What a conditional move gathers: what it keeps is compared with what it moves, and less or greater
+    /// decides. Its comparisons. None: it is another choice.
+    fn extreme(
+        &self,
+        instruction: InstructionId,
+    ) -> Option<(&'static str, BTreeSet<InstructionId>)> {
+        let text = (self.text)(instruction);
+        let name = mnemonic(&text);
+        let moves_less = LESS.contains(&name);
+        if !moves_less && !GREATER.contains(&name) {
+            return None;
+        }
+        let kept = last_operand(&text)?;
+        let readers = self.found.edges.keys().filter(|(w, _)| *w == instruction);
+        let is_comparison = |r: &InstructionId| is_one(&(self.text)(*r), &["cmp"]);
+        let comparisons: BTreeSet<InstructionId> =
+            readers.map(|(_, r)| *r).filter(is_comparison).collect();
+        // AT&T: `cmp b,a` is a - b. What is kept may be either.
+        let first = comparisons.first()?;
+        let keeps_less = last_operand(&(self.text)(*first))? == kept;
+        let operation = if moves_less == keeps_less { "maximum" } else { "minimum" };
+        Some((operation, comparisons))
     }
 
     /// What a circle of instructions is; `counters` are those found before.
@@ -137,18 +204,27 @@ impl Graph<'_> {
         if counts && any_counts && !inputs && !moves {
             return Recurrence::Counter;
         }
-        let used = edges.keys().any(|(w, r)| part.contains(w) && !part.contains(r));
+        let mut comparisons = BTreeSet::new();
         let mut operations = BTreeSet::new();
         for i in part {
             let text = (self.text)(*i);
             if is_one(&text, &MOVES) {
                 continue;
             }
+            if let Some((operation, own)) = self.extreme(*i) {
+                operations.insert(Some(operation));
+                comparisons.extend(own);
+                continue;
+            }
             let operation = GATHERS.iter().find(|(name, _)| mnemonic(&text).starts_with(name));
             operations.insert(operation.map(|(_, operation)| *operation));
         }
+        let own = |r: &InstructionId| part.contains(r) || comparisons.contains(r);
+        let used = edges.keys().any(|(w, r)| part.contains(w) && !own(r));
         match operations.into_iter().collect::<Vec<_>>()[..] {
-            [Some(operation)] if !used && !moves => Recurrence::Reduction(operation),
+            [Some(operation)] if !used && !moves => {
+                Recurrence::Reduction(operation, comparisons.clone())
+            }
             _ => Recurrence::Other,
         }
     }
@@ -176,11 +252,13 @@ pub fn pattern(found: &LoopDependences, text: &dyn Fn(InstructionId) -> String) 
         .collect();
     let (mut counters, mut operations) = (BTreeSet::new(), BTreeSet::new());
     let (mut serial, mut gathering) = (BTreeSet::new(), BTreeSet::new());
+    let mut comparisons = BTreeSet::new();
     for number in carried {
         let part = &parts[number];
         match graph.recurrence(part, &counters) {
             Recurrence::Counter => counters.extend(part),
-            Recurrence::Reduction(operation) => {
+            Recurrence::Reduction(operation, compared) => {
+                comparisons.extend(compared);
                 operations.insert(operation.to_owned());
                 gathering.insert(number);
             }
@@ -190,8 +268,9 @@ pub fn pattern(found: &LoopDependences, text: &dyn Fn(InstructionId) -> String) 
         }
     }
     // What is carried from one part to another, but for counters, which each iteration has itself.
-    let across =
-        |(w, r): &(InstructionId, InstructionId)| of.get(w) != of.get(r) && !counters.contains(w);
+    let across = |(w, r): &(InstructionId, InstructionId)| {
+        of.get(w) != of.get(r) && !counters.contains(w) && !comparisons.contains(r)
+    };
     let crosses = found.edges.iter().any(|(pair, edge)| edge.most > 0 && across(pair));
     let ordering = found.edges.iter().filter(|((w, r), edge)| {
         let inside = of.get(w) == of.get(r) && of.get(w).is_some_and(|n| serial.contains(n));

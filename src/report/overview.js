@@ -27,7 +27,7 @@
     const opened = glance.open === null ? null : whole.opened[glance.open], from = opened || whole;
     if (!opened) glance.open = null;
     glance.parts = from.parts.map(([role, name, full, function_, steps, calls, helpers, largest], i) => {
-      const title = shorten(role === "constants" ? "constants, initial data" : name, 30), small = role === "source" ? "INPUT" : role === "sink" ? "OUTPUT" : role === "constants" ? "" : `${percent(steps, run.steps)} of the steps`;
+      const title = shorten(role === "constants" ? "constants, initial data" : name, 30), small = role === "source" ? "INPUT" : role === "sink" ? "OUTPUT" : role === "constants" ? "" : role === "helper" ? "for several of the boxes" : `${percent(steps, run.steps)} of the steps`;
       const more = !["function", "file"].includes(role) || !helpers ? "" : helpers === 1 ? `with ${shorten(largest[0][0], 24)}` : `with ${count(helpers)} helpers`;
       const opens = !opened && Boolean(whole.opened[i]), width = Math.max(textWidth(title, "600 14px " + FONT.slice(5)), textWidth(small, FONT), textWidth(more, FONT)) + 28;
       return { role, name, full, f: function_ === null ? null : F[function_], steps, calls, helpers, largest, opens, title, small, more, w: Math.max(90, width), h: 14 + 18 + (small ? 15 : 0) + (more ? 14 : 0) };
@@ -55,7 +55,7 @@
     glance.parts.forEach((p, n) => {
       const share = Math.sqrt(p.steps / (run.steps || 1)) * 100;
       boxes.append(svg("g", { class: "node " + p.role + (p.opens ? " opens" : ""), "data-part": n, tabindex: 0, role: "button", "aria-label": partText(p), transform: `translate(${(p.x - p.w / 2).toFixed(1)},${(p.y - p.h / 2).toFixed(1)})`, style: { "--share": p.role === "function" || p.role === "file" ? share.toFixed(1) : 0 } },
-        svg("rect", { width: p.w.toFixed(1), height: p.h, rx: p.role === "function" ? 7 : p.role === "file" ? 1 : p.h / 2 }),
+        svg("rect", { width: p.w.toFixed(1), height: p.h, rx: p.role === "function" || p.role === "helper" ? 7 : p.role === "file" ? 1 : p.h / 2 }),
         svg("text", { class: "title", x: p.w / 2, y: 22 }, p.title), p.small && svg("text", { x: p.w / 2, y: 38 }, p.small), p.more && svg("text", { class: "quiet", x: p.w / 2, y: 52 }, p.more),
         p.opens && svg("text", { class: "sign", x: p.w - 10, y: 15 }, "+")));
     });
@@ -71,7 +71,8 @@
     if (from.lines.some(l => l[4] !== null)) text.push(`arrows: bytes that one writes and the other reads, each once per call; ${Math.round(100 * from.drawn)} % of them`);
     if (from.lines.some(l => l[6])) text.push("≈: what a system call writes, shared among its callers by their steps");
     if (!opened && run.startUp) text.push(`not drawn: start-up and dynamic linker, ${percent(run.startUp, run.steps)} of the steps`);
-    if (run.byFunctions) text.push('what is no box is counted with the function that calls it most');
+    if (from.parts.some(p => p[0] === "helper")) text.push("dashed: a function that several boxes call, with all its data; its steps are counted with them");
+    if (!opened && run.unattributed >= 0.005) text.push(`not drawn: up to ${Math.round(100 * run.unattributed)} % of the bytes, to and from other functions that several boxes call: sums by function do not tell for whom`);
     $("glance-status").textContent = text.join(" · ");
   };
 

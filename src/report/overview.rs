@@ -23,7 +23,7 @@ pub fn overview(connection: &Connection, functions: &Functions) -> Result<Value,
     found["steps"] = whole.steps.into();
     found["functions"] = whole.functions.into();
     found["startUp"] = whole.start_up.into();
-    found["byFunctions"] = whole.by_functions.into();
+    found["unattributed"] = whole.unattributed.into();
     Ok(found)
 }
 
@@ -52,18 +52,12 @@ fn picture(overview: &Overview, functions: &Functions) -> Value {
 /// Role, name, whole name, function (place), steps, calls, functions counted with it, the largest (name,
 /// steps).
 fn part(part: &OverviewBox, functions: &Functions) -> Value {
-    let role = match part.role {
-        BoxRole::Function => "function",
-        BoxRole::File => "file",
-        BoxRole::Source => "source",
-        BoxRole::Sink => "sink",
-        BoxRole::Constants => "constants",
-    };
     let largest: Vec<_> = part.largest.iter().map(|h| json!([visible(&h.0), h.1])).collect();
-    let function = part.function.filter(|_| part.role == BoxRole::Function);
+    let function =
+        part.function.filter(|_| matches!(part.role, BoxRole::Function | BoxRole::Helper));
     let function = function.and_then(|id| functions.at(id));
     json!([
-        role,
+        part.role.name(),
         visible(&part.name),
         visible(&part.full),
         function,

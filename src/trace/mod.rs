@@ -5,6 +5,7 @@
 pub mod csi;
 pub mod dcfg;
 pub mod error;
+pub mod exception_log;
 pub mod execlog;
 pub mod giano;
 pub mod input;

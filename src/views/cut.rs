@@ -228,7 +228,7 @@ impl Cut {
 
     fn figures(&self, format: RowFormat, out: &mut dyn Write) -> std::io::Result<u64> {
         let columns = ["figure", "all", "least", "mean", "most", "meaning"];
-        let mut rows = RowWriter::new(&columns, format, out)?;
+        let mut rows = RowWriter::new(&columns, format, out)?.short_names();
         self.figure_rows().iter().try_for_each(|row| rows.row(row))?;
         rows.finish()
     }
@@ -278,7 +278,7 @@ impl Cut {
 
     fn flows(&self, limit: usize, format: RowFormat, out: &mut dyn Write) -> std::io::Result<u64> {
         let columns = ["direction", "function", "via", "bytes", "unique_bytes", "addresses"];
-        let mut rows = RowWriter::new(&columns, format, out)?;
+        let mut rows = RowWriter::new(&columns, format, out)?.short_names();
         self.flow_rows().iter().take(limit).try_for_each(|row| rows.row(row))?;
         rows.finish()
     }
@@ -307,7 +307,7 @@ impl Cut {
     ) -> std::io::Result<u64> {
         let columns =
             ["direction", "object", "via", "first", "size", "bytes", "unique_bytes", "addresses"];
-        let mut rows = RowWriter::new(&columns, format, out)?;
+        let mut rows = RowWriter::new(&columns, format, out)?.short_names();
         let mut objects: Vec<_> = self.crossing.objects.iter().collect();
         objects.sort_by_key(|(key, sum)| (key.0, Reverse(sum.bytes), *key));
         for ((direction, object), sum) in objects.into_iter().take(limit) {
@@ -337,7 +337,7 @@ impl Cut {
     ) -> std::io::Result<u64> {
         let mut columns = vec!["call_id", "function", "caller", "first_seq", "last_seq", "steps"];
         columns.extend(FIGURES.iter().map(|(name, ..)| *name));
-        let mut rows = RowWriter::new(&columns, format, out)?;
+        let mut rows = RowWriter::new(&columns, format, out)?.short_names();
         let all = self.members.entries.iter().zip(&self.crossing.entries);
         for (entry, exchange) in all.take(limit) {
             let caller = entry.caller.map(|id| self.names.name(id).to_owned());

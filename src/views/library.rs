@@ -56,6 +56,8 @@ words! {
         Address = "address",
         /// A table or view; of a lake, a function
         Name = "name",
+        /// `program` (without start-up, end and the dynamic linker), or `all`
+        Whose = "program or all",
         /// Any text
         Text = "value",
         /// A number
@@ -154,9 +156,15 @@ impl Query {
         Ok(self.with(self.meaning(given, |kind, word| value(connection, kind, word))?))
     }
 
+    /// Whether what is asked for is the program only.
+    pub fn leaves_out(&self, given: &[String]) -> bool {
+        let whose = self.parameters.iter().position(|p| p.kind == Kind::Whose);
+        whose.is_some_and(|i| given.get(i).is_none_or(|word| word == "program"))
+    }
+
     /// The query with these values for its parameters.
     pub fn with(&self, values: Vec<Value>) -> Listing {
-        Listing::new(self.sql.trim_end().trim_end_matches(';'), values)
+        Listing::new(self.sql.trim_end().trim_end_matches(';'), values).short_names()
     }
 
     /// What these words mean where no parameter asks the database.
@@ -219,6 +227,7 @@ pub fn plain(kind: Kind, word: &str) -> Option<Value> {
     match kind {
         Kind::Function => None,
         Kind::Count => word.parse().ok().map(|rows| Value::BigInt(limit(rows))),
+        Kind::Whose => ["program", "all"].contains(&word).then(|| Value::Text(word.to_owned())),
         Kind::Name | Kind::Text => Some(Value::Text(word.to_owned())),
         Kind::Number => word.parse().ok().filter(|n: &f64| n.is_finite()).map(Value::Double),
         Kind::Step => word.parse().ok().filter(|step| *step > 0).map(Value::BigInt),

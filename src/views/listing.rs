@@ -15,6 +15,7 @@ pub struct Listing {
     clock: Option<&'static str>,
     /// Columns that are not shown.
     without: &'static [&'static str],
+    short_names: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,7 @@ impl Listing {
             unit: "steps",
             clock: None,
             without: &[],
+            short_names: false,
         }
     }
 
@@ -50,6 +52,11 @@ impl Listing {
     /// With fewer columns.
     pub fn without(self, names: &'static [&'static str]) -> Listing {
         Listing { without: names, ..self }
+    }
+
+    /// With short names of functions in a table.
+    pub fn short_names(self) -> Listing {
+        Listing { short_names: true, ..self }
     }
 
     /// Writes the rows; gives how many there were.
@@ -73,6 +80,9 @@ impl Listing {
         }
         let heads: Vec<&str> = shown.iter().map(|&i| names[i].as_str()).collect();
         let mut report = RowWriter::new(&heads, format, out)?;
+        if self.short_names {
+            report = report.short_names();
+        }
         while let Some(row) = rows.next()? {
             let values = shown
                 .iter()

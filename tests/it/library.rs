@@ -11,6 +11,7 @@ fn words(query: &Query) -> Vec<&'static str> {
         Kind::Step => "1000",
         Kind::Address => "0x406110",
         Kind::Count => "5",
+        Kind::Whose => "all",
         Kind::Name | Kind::Text | Kind::Number => "function_call",
     };
     needed.map(|p| word(p.kind)).collect()
@@ -90,7 +91,11 @@ fn a_wrong_call_of_a_query_says_how_it_is_called() {
     );
     refused(&["@calls_of", "stbi__jpeg_decode"], &["stbi__jpeg_decode_block"]);
     refused(&["@steps", "x"], &["`x` is no step"]);
-    refused(&["@hot_edges", "5", "6"], &["`6` is one too many"]);
+    refused(&["@hot_edges", "5", "all", "6"], &["`6` is one too many"]);
+    refused(&["@hot_edges", "5", "mine"], &["`mine` is no program or all"]);
+    // Without its @ a query is no SQL: what was meant is said.
+    refused(&["hot_functions"], &["`hot_functions` is no SQL", "@hot_functions"]);
+    refused(&["function_call"], &["`function_call` is no SQL", "'FROM function_call'"]);
     refused(&["@hot_edges", "--write"], &["leave out --write"]);
     refused(&["SELECT 1", "2"], &["only a query @NAME has parameters"]);
 }

@@ -4,7 +4,7 @@ use crate::common::*;
 use std::path::{Path, PathBuf};
 
 /// Pattern, distance, private storage of the loop of each function of `tests/programs/kernels.c`.
-const KERNELS: [(&str, &str, &str, &str); 20] = [
+const KERNELS: [(&str, &str, &str, &str); 24] = [
     ("scale", "independent", "", ""),
     ("total", "reduction (add)", "", ""),
     ("parity", "reduction (xor)", "", ""),
@@ -25,6 +25,11 @@ const KERNELS: [(&str, &str, &str, &str); 20] = [
     ("stages", "pipeline", "1", ""),
     ("reused", "independent", "", "t"),
     ("recurrence", "pipeline", "1", ""),
+    ("largest", "reduction (maximum)", "", ""),
+    ("smallest", "reduction (minimum)", "", ""),
+    ("highest", "reduction (maximum)", "", ""),
+    // The last of some: no order but that of the loop finds it.
+    ("chosen", "serial", "1", ""),
 ];
 
 fn kernels(scratch: &Scratch, level: &str) -> Option<PathBuf> {
@@ -59,6 +64,41 @@ fn kernels_have_the_patterns_of_their_source() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // An instruction that repeats itself is no loop.
+    let repeats = rows(
+        &db,
+        "SELECT max(executions) FROM instruction JOIN function_symbol f USING (function_id) WHERE f.name = 'cleared' AND text LIKE 'rep%'",
+    );
+    // And the look that finds nothing left to do.
+    assert_eq!(repeats, ["25"], "rep stos of 24 bytes");
+    assert!(found.iter().all(|row| row[0] != "cleared"), "{found:?}");
+}
+
+/// A counter of eight numbers at a time is a counter, and their maximum one.
+#[test]
+fn vectors_count_and_gather_as_scalars_do() {
+    let scratch = Scratch::new("loops-vectors");
+    let Some([elf, log]) = recording("vectors.c", "gcc", &["-O3", "-g", "-mavx2"]) else { return };
+    let db = scratch.path("vectors.duckdb");
+    load(&log, &elf, &db, &[]);
+    let vectors = rows(
+        &db,
+        "SELECT DISTINCT f.name FROM instruction JOIN function_symbol f USING (function_id)
+         WHERE text LIKE 'v%ymm%' OR text LIKE 'v%xmm%'",
+    );
+    let found = list(&db, &[]);
+    for (function, pattern) in [
+        ("count", "independent"),
+        ("scale", "independent"),
+        ("total", "reduction (add)"),
+        ("parity", "reduction (xor)"),
+        ("largest", "reduction (maximum)"),
+        ("smallest", "reduction (minimum)"),
+    ] {
+        assert!(vectors.contains(&function.to_owned()), "{function} has vectors: {vectors:?}");
+        let first = found.iter().find(|row| row[0] == function).expect(function);
+        assert_eq!(first[10], pattern, "{function}: {first:?}");
+    }
 }
 
 #[test]

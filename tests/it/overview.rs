@@ -49,5 +49,25 @@ fn pictures_are_overviews_unless_all_is_asked_for() {
     assert!(first.contains("the others are counted with their callers"));
     assert!(first.contains("width=\"100%\""));
     assert!(!all.contains("the others are counted with their callers"));
-    assert!(ok(&["graph", utf8(&db), "--format", "dot"]).contains("Solid: calls."));
+    assert!(ok(&["graph", utf8(&db), "--format", "dot", "--all"]).contains("Solid: calls."));
+    // The bytes of an arrow are the same in every format of one command.
+    let dot = ok(&["graph", utf8(&db), "--format", "dot"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&ok(&["graph", utf8(&db), "--format", "json"])).expect("JSON");
+    let mut arrows = 0;
+    for edge in json["edges"].as_array().expect("edges").iter().filter(|e| e["kind"] == "data") {
+        let name = |end: &str| &json["nodes"][edge[end].as_u64().unwrap() as usize]["full_name"];
+        let (from, to) = (name("from").as_str().unwrap(), name("to").as_str().unwrap());
+        let tip = format!(
+            "{from} to {to}: {} bytes, mostly {}; back {} bytes",
+            edge["bytes"],
+            edge["via"].as_str().unwrap(),
+            edge["bytes_back"]
+        );
+        assert!(dot.contains(&tip), "{tip}");
+        let escaped = tip.replace('<', "&lt;").replace('>', "&gt;");
+        assert!(first.contains(&escaped) || first.contains(&tip), "{tip}");
+        arrows += 1;
+    }
+    assert!(arrows > 3, "{json}");
 }

@@ -143,17 +143,9 @@ fn a_program_of_another_processor_is_recorded_by_one_command() {
 fn a_firmware_has_the_graph_of_its_text_log() {
     let scratch = Scratch::new("plugin-firmware");
     let (elf, log, db) = (scratch.path("fw"), scratch.path("log"), scratch.path("fw.duckdb"));
-    let layout = [
-        "-mcpu=cortex-m3",
-        "-mthumb",
-        "-mfloat-abi=soft",
-        "-fno-unwind-tables",
-        "-Wl,--section-start=.vectors=0,-Ttext=0x100,-Tdata=0x20000000,-Tbss=0x20001000",
-        "-Wl,-e,reset,--build-id=none",
-    ];
     if !have("gcc")
         || !have("qemu-system-arm")
-        || !compile("arm-linux-gnueabi-gcc", "firmware.c", &[&BARE[..], &layout].concat(), &elf)
+        || !compile("arm-linux-gnueabi-gcc", "firmware.c", &FIRMWARE, &elf)
     {
         return;
     }

@@ -1,7 +1,7 @@
 //! The recorder for valgrind held to what others say of the same run: memory itself, callgrind,
 //! strace; parts of a run, and libraries that come and go.
 
-use crate::common::{Scratch, have, ok, rows, utf8};
+use crate::common::{Scratch, have, ok, repository, roots, rows, said, utf8};
 use crate::stream::{compile, recorder};
 use crate::views::callgrind::{Names, read_callgrind};
 use std::collections::BTreeMap;
@@ -276,4 +276,41 @@ fn a_library_takes_the_place_of_another() {
     let images = "SELECT i.bias = j.bias, i.unload_seq <= j.load_seq, j.unload_seq > j.load_seq
                   FROM image i, image j WHERE i.path LIKE '%/first.so' AND j.path LIKE '%/second.so'";
     assert_eq!(rows(&db, images), ["true,true,true"]);
+}
+
+/// The sources are those of one recorder, whatever release of valgrind they are compiled against: the
+/// one of this machine, and those of other releases' packages.
+#[test]
+fn the_recorder_compiles_against_each_valgrind() {
+    if !have("valgrind") || !have("gcc") || !have("pkg-config") {
+        return;
+    }
+    let scratch = Scratch::new("recorder-releases");
+    let compile = |name: &str, description: Option<String>| {
+        let to = scratch.path(name);
+        let mut build = Command::new(repository("recorders/valgrind/build.sh"));
+        if let Some(text) = description {
+            let folder = scratch.path(&format!("{name}-pkgconfig"));
+            std::fs::create_dir(&folder).expect("folder");
+            std::fs::write(folder.join("valgrind.pc"), text).expect("writes");
+            build.env("PKG_CONFIG_LIBDIR", folder);
+        }
+        let output = build.arg(&to).output().expect("sh");
+        assert!(output.status.success() && output.stderr.is_empty(), "{name}: {}", said(&output));
+        let made = std::fs::read_dir(to).expect("folder").map(|e| e.unwrap().file_name());
+        let made: Vec<_> = made.map(|name| name.into_string().expect("UTF-8")).collect();
+        assert!(made.iter().any(|name| name.starts_with("addfg-")), "{name}: {made:?}");
+    };
+    compile("installed", None);
+    for (number, root) in roots().iter().enumerate() {
+        let libraries = std::fs::read_dir(root.join("usr/lib")).expect("folder");
+        let descriptions = libraries.map(|e| e.unwrap().path().join("pkgconfig/valgrind.pc"));
+        for path in descriptions.filter(|path| path.exists()) {
+            let text = std::fs::read_to_string(&path).expect("reads");
+            let prefix = format!("prefix={}", root.join("usr").display());
+            let moved = text.replace("prefix=/usr\n", &format!("{prefix}\n"));
+            assert!(moved.contains(&prefix), "{text}");
+            compile(&format!("release-{number}"), Some(moved));
+        }
+    }
 }

@@ -51,7 +51,7 @@ pub fn thousand(path: &Path) {
              DELETE FROM function_edge; DELETE FROM call_edge; DELETE FROM function_profile; DELETE FROM source_file;
              DELETE FROM folded_call; DELETE FROM function_profile_folded; DELETE FROM function_edge_folded; DELETE FROM call_edge_folded;
              INSERT INTO source_file SELECT i, 'src/module_' || i || '/implementation.c' FROM range(1, 51) t(i);
-             INSERT INTO function_symbol
+             INSERT INTO function_symbol (function_id, name, symbol, kind, image_id, file_id, address, size)
              SELECT i, 'namespace::component_' || i % 50 || '::function_' || i || '(int, char const*)', 'f' || i, 'function', NULL,
                     1 + i % 50, 4096 + i * 256, 256 FROM range(1, 1001) t(i);
              INSERT INTO function_call

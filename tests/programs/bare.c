@@ -1,5 +1,5 @@
 /*
- * Without a C library, on x86-64, ARM, AArch64 and RISC-V: a filter whose traffic through memory is the same on each of them.
+ * Without a C library, on x86 (of 32 bits, too), ARM, AArch64 and RISC-V: a filter whose traffic through memory is the same on each.
  * gcc -g -O1 -nostdlib -static -fno-pie -no-pie -fno-stack-protector -fno-asynchronous-unwind-tables; exit code 40, the
  * exclusive or of the outputs 8 24 24 8 4 16 28 32.
  */
@@ -71,6 +71,8 @@ NOINLINE int main(void)
 /* The entry point: main, then the system call exit(main()). */
 #if defined __x86_64__
 #define CALL_MAIN "xor %ebp, %ebp; call main; mov %eax, %edi; mov $60, %eax; syscall"
+#elif defined __i386__
+#define CALL_MAIN "xor %ebp, %ebp; call main; mov %eax, %ebx; mov $1, %eax; int $0x80"
 #elif defined __aarch64__
 #define CALL_MAIN "bl main; mov x8, #93; svc #0"
 #elif defined __arm__

@@ -24,6 +24,11 @@ KERNEL void fibonacci(int n) { for (int i = 2; i < n; i++) wide[i] = wide[i - 1]
 KERNEL void gather(int n) { for (int i = 0; i < n; i++) b[i] = a[c[i] & 15]; }
 KERNEL void reverse(int n) { for (int i = 0; i < n / 2; i++) { int x = a[i]; a[i] = a[n - 1 - i]; a[n - 1 - i] = x; } }
 KERNEL void fill(int n) { for (int i = 0; i < n; i++) wide[i] = i; }
+KERNEL int largest(int n) { int m = a[0]; for (int i = 1; i < n; i++) m = a[i] > m ? a[i] : m; return m; }
+KERNEL unsigned smallest(int n) { unsigned m = c[0]; for (int i = 1; i < n; i++) m = (unsigned)c[i] < m ? c[i] : m; return m; }
+KERNEL float highest(int n) { float m = f[0]; for (int i = 1; i < n; i++) m = f[i] > m ? f[i] : m; return m; }
+KERNEL int chosen(int n) { int m = 0; for (int i = 0; i < n; i++) m = a[i] > 9 ? a[i] : m; return m; }
+KERNEL void cleared(long n) { void *to = b; int zero = 0; __asm__ volatile("rep stosb" : "+D"(to), "+c"(n) : "a"(zero) : "memory"); }
 KERNEL void stages(int n) {
     for (int i = 1; i < n; i++) { b[i] = a[i] * 7; c[i] = (b[i - 1] ^ 5) * 3; }
 }
@@ -49,5 +54,6 @@ int main(void) {
     scale(N), total(N), parity(N), product(N), mask(N), mean(N), prefix(N), stencil(N), smooth(N), fourth(N);
     chase(nodes), histogram(N), random_numbers(N), fibonacci(N), gather(N), reverse(N), fill(N), stages(N);
     reused(N), recurrence(N);
+    largest(N), smallest(N), highest(N), chosen(N), cleared(N);
     return 0;
 }

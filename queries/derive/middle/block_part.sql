@@ -1,5 +1,5 @@
 -- Parts of blocks: longest runs of steps of one function that follow one another. No call instance begins or ends within one.
--- reads: block_step, block_access, instruction
+-- reads: block_step, block_access, instruction, signal_event
 -- code: instructions as control sees them; next: the address behind
 -- block_part: part_id, block_id, first_step, last_step, function_id, first_id, last_id (instructions), executed (the last one), call_index,
 -- return_index (where it stores or loads a return address, among the addresses of a run), is_end (of the block)
@@ -30,9 +30,29 @@ CREATE TEMP TABLE transfer (
     seq BIGINT, thread_id INTEGER, from_seq BIGINT, function_id INTEGER, address UBIGINT, kind VARCHAR, token UBIGINT, slot UBIGINT,
     instruction_id INTEGER, resumes UBIGINT[]);
 CREATE TEMP TABLE mark (seq BIGINT, thread_id INTEGER, function_id INTEGER, from_seq BIGINT, steps_before BIGINT);
-CREATE TEMP TABLE last_part (
+CREATE TEMP TABLE context_left (
     seq BIGINT, last_seq BIGINT, thread_id INTEGER, function_id INTEGER, first_id INTEGER, last_id INTEGER, executed BOOLEAN,
     call_slot UBIGINT, return_slot UBIGINT, sp UBIGINT, linked BOOLEAN, steps BIGINT);
+-- Exceptions that the trace tells of are nested: a return ends the one that was taken last of those that are open. A return without one
+-- ends none.
+CREATE TEMP TABLE exception_level AS
+WITH event AS (
+    SELECT row_number() OVER (ORDER BY rowid) AS number, thread_id, coalesce(seq, 0) AS seq, CASE kind WHEN 'entry' THEN 1 ELSE -1 END AS change
+    FROM signal_event WHERE kind IN ('entry', 'return')),
+summed AS (SELECT *, sum(change) OVER (PARTITION BY thread_id ORDER BY number) AS total FROM event)
+SELECT number, thread_id, seq, change, total - least(0, min(total) OVER (PARTITION BY thread_id ORDER BY number)) AS level FROM summed;
+-- context_id: number of the entry; end_seq: the step behind which it has returned
+CREATE TEMP TABLE exception_context AS
+SELECT e.number AS context_id, e.thread_id, e.seq, r.seq AS end_seq
+FROM (FROM exception_level WHERE change = 1) e
+ASOF LEFT JOIN (SELECT *, level + 1 AS of_level FROM exception_level WHERE change = -1) r
+    ON r.thread_id = e.thread_id AND r.of_level = e.level AND e.number < r.number;
+-- What runs behind a step: the newest of what events say there.
+CREATE TEMP TABLE exception_state AS
+SELECT l.thread_id, l.seq, CASE WHEN l.level = 0 THEN 0 ELSE c.number END AS context_id
+FROM exception_level l
+ASOF LEFT JOIN (FROM exception_level WHERE change = 1) c ON c.thread_id = l.thread_id AND c.level = l.level AND l.number >= c.number
+QUALIFY row_number() OVER (PARTITION BY l.thread_id, l.seq ORDER BY l.number DESC) = 1;
 -- Frames that ended before the return that would match them came: none known yet.
 CREATE TEMP TABLE death (start_seq BIGINT, end_seq BIGINT);
 CREATE TEMP TABLE one_by_one (thread_id INTEGER);

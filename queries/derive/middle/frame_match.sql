@@ -1,6 +1,6 @@
 -- Where frames end: a return goes to the newest call that left its token, a signal ends where it interrupted. Frames that another
 -- frame's end has cut off before are dead: what was matched with them is matched anew without them.
--- reads: transfer, death
+-- reads: transfer, death, mark, exception_context
 -- start_seq, end_seq, thread_id
 -- while: SELECT (SELECT count(*) FROM cut_off) + (SELECT count(*) FROM unfounded)
 CREATE OR REPLACE TEMP TABLE frame_match AS
@@ -47,7 +47,8 @@ interrupted AS (SELECT DISTINCT thread_id, unnest(resumes) AS address FROM trans
 astray AS (
     SELECT t.seq
     FROM before b JOIN transfer t ON t.seq = b.seq SEMI JOIN interrupted i ON i.thread_id = t.thread_id AND i.address = t.address
-    WHERE b.change = -1 AND b.start_seq IS NOT NULL AND b.level_before <= 0 AND t.kind = 'return'),
+    WHERE b.change = -1 AND b.start_seq IS NOT NULL AND b.level_before <= 0 AND t.kind = 'return'
+      AND t.instruction_id NOT IN (SELECT instruction_id FROM code WHERE class = 'jump')),
 other AS (
     SELECT t.thread_id, t.seq, t.address, t.kind = 'return' AS returns, {seq: t.seq, dead: d.end_seq, resumes: t.resumes} AS frame,
            row_number() OVER (PARTITION BY t.thread_id ORDER BY t.seq) AS number
@@ -64,7 +65,13 @@ signal AS (
                 FROM signal g JOIN other o ON o.thread_id = g.thread_id AND o.number = g.number + 1)))
 SELECT start_seq, end_seq, thread_id FROM returned
 UNION ALL
-SELECT ends, seq, thread_id FROM signal WHERE ends IS NOT NULL;
+SELECT ends, seq, thread_id FROM signal WHERE ends IS NOT NULL
+UNION ALL
+-- Exceptions of which a step ran.
+SELECT t.seq, m.seq, t.thread_id
+FROM (FROM transfer WHERE kind = 'exception' AND seq NOT IN (SELECT start_seq FROM death)) t
+JOIN exception_context c ON c.context_id = t.token
+ASOF JOIN mark m ON m.thread_id = c.thread_id AND c.end_seq < m.seq;
 -- A death whose cause is no match any more was none. In its thread all from there on are found anew and one after the other, where each
 -- is final, as all before it are.
 CREATE OR REPLACE TEMP TABLE unfounded AS

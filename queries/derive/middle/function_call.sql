@@ -5,7 +5,7 @@ CREATE TEMP TABLE frame AS
 WITH start AS (
     SELECT t.seq AS start_seq, t.thread_id, t.kind, t.from_seq, t.instruction_id, t.slot, m.end_seq, t.function_id
     FROM transfer t LEFT JOIN frame_match m ON m.start_seq = t.seq
-    WHERE t.kind IN ('root', 'call') OR (t.kind = 'other' AND t.seq NOT IN (SELECT end_seq FROM frame_match))),
+    WHERE t.kind IN ('root', 'call', 'exception') OR (t.kind = 'other' AND t.seq NOT IN (SELECT end_seq FROM frame_match))),
 bracket AS (
     SELECT thread_id, start_seq AS seq, start_seq, end_seq, 1 AS change FROM frame_match
     UNION ALL SELECT thread_id, end_seq, NULL, NULL, -1 FROM frame_match),
@@ -56,11 +56,18 @@ FROM (SELECT *, row_number() OVER (ORDER BY seq) AS call_id FROM framed WHERE be
 CREATE TEMP TABLE step_call AS
 SELECT s.seq, s.thread_id, s.function_id, p.call_id::INTEGER AS call_id, s.from_seq, s.steps_before
 FROM framed s ASOF JOIN part p ON p.frame_id = s.frame_id AND s.seq >= p.call_seq;
+-- What each frame stands on, and its instance then: that of the step before would be an exception's handler where one has just ended.
+CREATE TEMP TABLE standing_on AS
+WITH below AS (
+    SELECT f.frame_id, f.start_seq, g.frame_id AS below_id
+    FROM (SELECT *, depth - 1 AS below_depth FROM frame) f
+    ASOF JOIN frame g ON g.thread_id = f.thread_id AND g.depth = f.below_depth AND f.start_seq > g.start_seq)
+SELECT b.frame_id, p.call_id FROM below b ASOF JOIN part p ON p.frame_id = b.below_id AND b.start_seq > p.call_seq;
 CREATE TEMP TABLE derived_call AS
 SELECT p.call_id::INTEGER AS call_id, p.function_id,
        (row_number() OVER (PARTITION BY p.function_id ORDER BY p.call_seq))::INTEGER AS instance,
-       CASE WHEN f.from_seq IS NOT NULL THEN c.call_id END AS parent_call_id, p.tail_of::INTEGER AS tail_of_call_id, p.thread_id, f.depth,
-       CASE WHEN p.tail_of IS NOT NULL THEN 'tail' WHEN f.kind = 'other' THEN 'signal'
+       CASE WHEN f.from_seq IS NOT NULL THEN c.call_id END::INTEGER AS parent_call_id, p.tail_of::INTEGER AS tail_of_call_id, p.thread_id, f.depth,
+       CASE WHEN p.tail_of IS NOT NULL THEN 'tail' WHEN f.kind IN ('other', 'exception') THEN 'signal'
             WHEN f.kind = 'call' AND s.kind = 'stub' THEN 'stub' ELSE f.kind END AS kind,
        CASE WHEN p.next_seq IS NOT NULL THEN 'tail' ELSE f.ending END AS ending,
        p.call_seq, coalesce(p.next_from, e.from_seq, l.last_seq) AS return_seq,
@@ -68,5 +75,5 @@ SELECT p.call_id::INTEGER AS call_id, p.function_id,
        coalesce(p.next_seq, f.end_seq) AS ends_before, f.slot AS frame_top
 FROM part p JOIN frame f USING (frame_id) JOIN function_symbol s ON s.function_id = p.function_id
 JOIN last_part l ON l.thread_id = p.thread_id
-ASOF LEFT JOIN step_call c ON c.thread_id = p.thread_id AND coalesce(f.from_seq, 0) >= c.seq
+LEFT JOIN standing_on c ON c.frame_id = p.frame_id
 LEFT JOIN transfer e ON e.seq = f.end_seq;

@@ -5,6 +5,7 @@ use crate::graph::model::{NodeId, Via};
 use crate::graph::rows::{CallRow, DataRow, Numbers, calls, data, report};
 use crate::graph::selection::Selection;
 use crate::id::FunctionId;
+use crate::image::Owner;
 use crate::query::each;
 use crate::text::file_name;
 use duckdb::Connection;
@@ -32,6 +33,8 @@ pub struct Weighed {
     image_id: Option<i32>,
     /// Its source file, else its image.
     pub file: Option<String>,
+    /// Whose code it is.
+    owner: Option<Owner>,
     pub calls: i64,
     pub steps: i64,
     total: i64,
@@ -44,6 +47,21 @@ impl Weighed {
     /// Whether it may be a box, and is no reader or writer of files, which become one place.
     pub fn is_plain_candidate(&self) -> bool {
         self.candidate && self.role == FileUse::Plain
+    }
+
+    /// Whether it is of a run-time system or the dynamic linker.
+    fn is_system(&self) -> bool {
+        matches!(self.owner, Some(Owner::Runtime | Owner::Linker))
+    }
+
+    /// Whether it is start-up's, or so common that no picture is of it.
+    fn is_never_kept(&self) -> bool {
+        self.owner == Some(Owner::Linker) || self.is_system() && never::never_kept(&self.name)
+    }
+
+    /// Whether it reads or writes files for whoever calls it.
+    fn moves_files(&self) -> bool {
+        self.is_system() && (never::reads_files(&self.name) || never::writes_files(&self.name))
     }
 }
 
@@ -75,6 +93,7 @@ impl Functions {
                 steps: r.get(6)?,
                 total: r.get(7)?,
                 file: r.get(8)?,
+                owner: r.get::<_, Option<String>>(9)?.and_then(|word| Owner::parse(&word)),
                 role: FileUse::Plain,
                 candidate: false,
             });
@@ -123,7 +142,7 @@ impl Functions {
         if self.system_calls {
             return;
         }
-        for f in self.list.iter_mut().filter(|f| f.kind == "function") {
+        for f in self.list.iter_mut().filter(|f| f.kind == "function" && f.is_system()) {
             if never::reads_files(&f.name) {
                 f.role = FileUse::Reads;
             } else if never::writes_files(&f.name) {
@@ -134,7 +153,8 @@ impl Functions {
 
     /// `main`; of Rust the one that the C function `main` leads to.
     fn find_main(&self) -> Option<usize> {
-        let c = self.list.iter().position(|f| f.name == "main" && f.kind == "function")?;
+        let named = |f: &Weighed| f.name == "main" && f.kind == "function";
+        let c = self.list.iter().position(named).or_else(|| self.called_as_main())?;
         let rust = |f: &Weighed| {
             f.name.ends_with("::main") && f.calls > 0 && f.image == self.list[c].image
         };
@@ -143,18 +163,25 @@ impl Functions {
         Some(own.unwrap_or(c))
     }
 
+    /// The function that the C library calls as `main`, where the program has no symbols.
+    fn called_as_main(&self) -> Option<usize> {
+        let own = |i: &usize| self.list[*i].owner == Some(Owner::Program);
+        let calls = self.calls.iter().filter_map(|row| {
+            let caller = &self.list[self.index(row.caller)?];
+            let calls = caller.name == "__libc_start_call_main" && caller.is_system();
+            self.index(row.callee).filter(own).filter(|_| calls)
+        });
+        calls.min()
+    }
+
     /// The file of the program: where `main` is, else the first that is no run-time system's.
     pub fn program(&self) -> Option<&str> {
         let main = self.main.map(|m| &self.list[m]).filter(|f| f.image.is_some());
         let first = || {
-            let own = |f: &&Weighed| f.image.as_deref().is_some_and(|i| !never::is_system(i));
+            let own = |f: &&Weighed| f.image.is_some() && f.owner == Some(Owner::Program);
             self.list.iter().filter(own).min_by_key(|f| f.image_id)
         };
         main.or_else(first).and_then(|f| f.image.as_deref())
-    }
-
-    fn is_system(&self, f: &Weighed) -> bool {
-        f.image.as_deref().is_some_and(never::is_system) || never::is_system_name(&f.name)
     }
 
     /// Callers of each function, what calls a stub counted as calling what the stub calls.
@@ -198,6 +225,7 @@ impl Functions {
         let mut below: BTreeMap<usize, i64> = BTreeMap::new();
         for row in &self.calls {
             if let (Some(a), Some(b)) = (self.index(row.caller), self.index(row.callee))
+                && self.list[b].is_system()
                 && never::allocates(&self.list[b].name)
             {
                 *below.entry(a).or_default() += row.steps.unwrap_or(0);
@@ -208,12 +236,13 @@ impl Functions {
         for (i, f) in self.list.iter().enumerate() {
             let by = callers.get(&i).unwrap_or(&none);
             let fits = matches!(f.kind.as_str(), "function" | "unknown")
-                && !never::never_kept(&f.name, f.image.as_deref())
+                && !f.is_never_kept()
+                && !f.name.starts_with("<unknown")
                 && (f.name != "main" || self.main == Some(i))
-                && !(never::reads_files(&f.name) || never::writes_files(&f.name))
+                && !f.moves_files()
                 && below.get(&i).copied().unwrap_or(0) * 2 <= f.total.max(1);
-            let of_program = |&&c: &&usize| !self.is_system(&self.list[c]);
-            let library = self.is_system(f) && by.iter().find(of_program).is_none();
+            let of_program = |&c: &usize| !self.list[c].is_system();
+            let library = f.is_system() && !by.iter().any(of_program);
             let small = f.steps < SMALL * f.calls.max(1)
                 && (by.len() >= 3 || share(f.steps) < 0.05)
                 && self.main != Some(i)
@@ -266,9 +295,10 @@ fn source_of(name: &str, system_calls: bool) -> Option<Outside> {
     let (call, file) = pseudo(name)?;
     let base = file_name(file);
     if ["read", "pread64", "readv", "recv", "recvfrom", "recvmsg", "mmap"].contains(&call) {
-        let code = base.contains(".so")
-            || file.starts_with("/etc/ld")
-            || file.starts_with("/proc/")
+        let code = is_library(base)
+            || ["/etc/ld.so.", "/proc/self/", "/sys/devices/system/cpu/", "/usr/share/locale/"]
+                .iter()
+                .any(|begin| file.starts_with(begin))
             || call == "mmap" && is_locale(base);
         let named = if base.is_empty() { call } else { base };
         return (!code).then(|| Outside::Input(named.to_owned()));
@@ -278,6 +308,12 @@ fn source_of(name: &str, system_calls: bool) -> Option<Outside> {
         "input" => (!system_calls).then(|| Outside::Input("input".into())),
         _ => constant.then_some(Outside::Constants),
     }
+}
+
+/// `libz.so`, `libz.so.1.2`: what the dynamic linker reads.
+fn is_library(file: &str) -> bool {
+    let version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
+    file.split_once(".so").is_some_and(|(_, rest)| version(rest))
 }
 
 /// Files that the C library maps for the user's language.

@@ -2,13 +2,14 @@
 
 use super::calls::{CallColumns, flows};
 use super::facts::{FileUse, Functions, Outside, bytes_of, sink_of, weight};
+use crate::graph::contexts::all_stored;
 use crate::graph::error::GraphError;
 use crate::graph::facts::Facts;
 use crate::graph::model::{NodeId, Via};
 use crate::graph::rows::DataRow;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A chain of functions that may be boxes, each at most once.
 struct Chain {
@@ -25,6 +26,8 @@ struct Chain {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
     Chain(usize),
+    /// A function in all its contexts: sums by function do not tell in which.
+    Shared(usize),
     Outside(Outside),
 }
 
@@ -41,6 +44,8 @@ pub enum Place {
     /// Before any function that is kept.
     StartUp,
     Function(usize),
+    /// A function that several boxes call: its data is known, but not which of them it is for.
+    Shared(usize),
     Outside(Outside),
 }
 
@@ -69,6 +74,10 @@ impl Sum {
     }
 }
 
+fn nowhere() -> Chain {
+    Chain { parent: None, function: None, steps: 0, calls: 0, when: 0.0 }
+}
+
 /// Bytes from one box to another, by via.
 pub type Edges = BTreeMap<(Place, Place), BTreeMap<Via, f64>>;
 
@@ -88,8 +97,10 @@ pub struct Tree {
     flows: Vec<Passed>,
     /// Calls from context to context.
     calls: BTreeMap<(usize, usize), i64>,
-    /// Made of calls between functions, not call by call.
-    pub by_functions: bool,
+    /// Contexts that each function ran in, where data is known by function only.
+    of_function: BTreeMap<usize, BTreeSet<usize>>,
+    /// Of threads that the program began, before any function that may be a box.
+    thread: Option<usize>,
 }
 
 impl Tree {
@@ -98,20 +109,24 @@ impl Tree {
         facts: Facts,
         functions: &Functions,
     ) -> Result<Tree, GraphError> {
-        let nowhere = Chain { parent: None, function: None, steps: 0, calls: 0, when: 0.0 };
         let mut tree = Tree {
-            contexts: vec![nowhere],
+            contexts: vec![nowhere()],
             within: BTreeMap::new(),
             flows: Vec::new(),
             calls: BTreeMap::new(),
-            by_functions: false,
+            of_function: BTreeMap::new(),
+            thread: None,
         };
+        if let Some(main) = functions.main.filter(|&main| functions.list[main].candidate) {
+            // Whoever began a thread is a helper of `main`, if it is no box.
+            tree.contexts.push(Chain { function: Some(main), ..nowhere() });
+            tree.thread = Some(tree.contexts.len() - 1);
+        }
         let calls = functions.list.iter().map(|f| f.calls).sum::<i64>();
         if facts.instances && calls <= MANY_CALLS {
             tree.add_calls(connection, functions)?;
         } else {
-            tree.add_functions(functions);
-            tree.by_functions = true;
+            tree.add_contexts(connection, functions)?;
         }
         tree.add_sinks(functions);
         tree.sum_flows();
@@ -131,8 +146,9 @@ impl Tree {
         let mut of_call: Vec<usize> = vec![0];
         for call in 1..calls.function.len() {
             let steps = calls.steps[call];
-            let parent = usize::try_from(calls.parent[call]).ok();
-            let parent = parent.and_then(|p| of_call.get(p)).copied().unwrap_or(0);
+            let parent = usize::try_from(calls.parent[call]).ok().filter(|&p| p > 0);
+            let parent = parent.and_then(|p| of_call.get(p)).copied();
+            let parent = parent.unwrap_or(if call == 1 { 0 } else { self.root_of_thread() });
             let function = at(calls.function[call]);
             let at = match function {
                 Some(f) if functions.list[f].candidate => {
@@ -155,11 +171,16 @@ impl Tree {
         self.within.extend(within);
         for row in &flows(connection, &of_call)? {
             self.add_flow(functions, row, |id| match id {
-                NodeId::Listed(place) => usize::try_from(place).ok().map(|p| p - 1),
+                NodeId::Listed(place) => usize::try_from(place).ok().map(|p| End::Chain(p - 1)),
                 _ => None,
             });
         }
         Ok(())
+    }
+
+    /// What a thread's first function is below.
+    fn root_of_thread(&self) -> usize {
+        self.thread.unwrap_or(0)
     }
 
     /// The context of a candidate below another: the one of a function that is in its chain already,
@@ -183,51 +204,70 @@ impl Tree {
         self.contexts.len() - 1
     }
 
-    /// Where call instances are not kept: a context for each function, below the function that calls
-    /// it most.
-    fn add_functions(&mut self, functions: &Functions) {
-        let mut callers: BTreeMap<usize, Vec<(i64, usize)>> = BTreeMap::new();
-        for row in &functions.calls {
-            if let (Some(a), Some(b)) = (functions.index(row.caller), functions.index(row.callee))
-                && a != b
-            {
-                callers.entry(a).or_default().push((row.steps.unwrap_or(row.calls), b));
-            }
-        }
-        let called: BTreeSet<usize> = callers.values().flatten().map(|c| c.1).collect();
-        let mut of: BTreeMap<usize, usize> = BTreeMap::new();
-        let roots = (0..functions.list.len()).filter(|f| !called.contains(f));
-        let mut queue: VecDeque<(usize, usize)> = roots.map(|f| (0, f)).collect();
-        let mut rest = 0..functions.list.len();
-        while let Some((parent, f)) = queue.pop_front().or_else(|| rest.next().map(|f| (0, f))) {
-            if functions.list[f].kind == "pseudo" || of.contains_key(&f) {
-                continue;
-            }
-            let function = &functions.list[f];
-            let at = if function.candidate { self.below(parent, f, functions) } else { parent };
-            of.insert(f, at);
-            let context = &mut self.contexts[at];
-            context.steps += function.steps;
-            context.calls += if context.function == Some(f) { function.calls } else { 0 };
-            context.when += function.steps as f64 * f as f64;
+    /// Where call instances are not kept: steps and calls by the contexts that the build stored, which is
+    /// exact, and data by function. It is a context's where its function has but one, or all its contexts
+    /// are counted with one box.
+    fn add_contexts(
+        &mut self,
+        connection: &Connection,
+        functions: &Functions,
+    ) -> Result<(), GraphError> {
+        let list = all_stored(connection)?;
+        let mut known: FxHashMap<(usize, usize), usize> = FxHashMap::default();
+        let mut of: Vec<usize> = Vec::with_capacity(list.len());
+        for (i, context) in list.iter().enumerate() {
+            let root = if i == 0 { 0 } else { self.root_of_thread() };
+            let parent = context.parent.map_or(root, |parent| of[parent]);
+            let function = functions.at.get(&i64::from(context.function_id.get())).copied();
+            let at = match function {
+                Some(f) if functions.list[f].candidate => {
+                    *known.entry((parent, f)).or_insert_with(|| self.below(parent, f, functions))
+                }
+                _ => parent,
+            };
+            of.push(at);
+            let chain = &mut self.contexts[at];
+            chain.steps += context.steps_self;
+            chain.calls += if chain.function == function { context.calls } else { 0 };
+            chain.when += context.steps_self as f64 * i as f64;
             if at != parent {
-                *self.calls.entry((parent, at)).or_default() += function.calls;
+                *self.calls.entry((parent, at)).or_default() += context.calls;
             }
-            *self.within.entry((at, f)).or_default() += function.steps;
-            let mut next = callers.get(&f).cloned().unwrap_or_default();
-            next.sort_by_key(|n| (std::cmp::Reverse(n.0), n.1));
-            queue.extend(next.into_iter().map(|(_, callee)| (at, callee)));
+            if let Some(f) = function {
+                *self.within.entry((at, f)).or_default() += context.steps_self;
+                self.of_function.entry(f).or_default().insert(at);
+            }
         }
+        self.add_stubs(functions);
         for row in &functions.data {
-            self.add_flow(functions, row, |id| of.get(&functions.index(id)?).copied());
+            self.add_flow(functions, row, |id| {
+                let function = functions.index(id)?;
+                (functions.list[function].kind != "pseudo").then_some(End::Shared(function))
+            });
         }
+        Ok(())
+    }
+
+    /// Stubs are in no context: they run where their callers do.
+    fn add_stubs(&mut self, functions: &Functions) {
+        let mut found: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for row in &functions.calls {
+            if let (Some(caller), Some(stub)) =
+                (functions.index(row.caller), functions.index(row.callee))
+                && !self.of_function.contains_key(&stub)
+                && let Some(contexts) = self.of_function.get(&caller)
+            {
+                found.entry(stub).or_default().extend(contexts);
+            }
+        }
+        self.of_function.extend(found);
     }
 
     fn add_flow(
         &mut self,
         functions: &Functions,
         row: &DataRow,
-        context: impl Fn(NodeId) -> Option<usize>,
+        context: impl Fn(NodeId) -> Option<End>,
     ) {
         let pseudo = |id: NodeId| match id {
             NodeId::Pseudo(id) => Some(i64::from(id.0.get())),
@@ -238,8 +278,8 @@ impl Tree {
             let f = &functions.list[*functions.at.get(&pseudo(row.writer)?)?];
             functions.source(&f.name).filter(|_| f.kind == "pseudo")
         };
-        let from = context(row.writer).map(End::Chain).or_else(|| source().map(End::Outside));
-        if let Some((from, to)) = from.zip(context(row.reader).map(End::Chain)) {
+        let from = context(row.writer).or_else(|| source().map(End::Outside));
+        if let Some((from, to)) = from.zip(context(row.reader)) {
             let bytes = bytes_of(row);
             self.flows.push(Passed { from, to, via: row.flow.via, bytes });
         }
@@ -352,6 +392,7 @@ impl Tree {
         let places = self.places(functions, kept);
         let place = |end: &End| match end {
             End::Chain(i) => places[*i].clone(),
+            End::Shared(f) => self.place_of(*f, &places),
             End::Outside(outside) => Place::Outside(outside.clone()),
         };
         let mut edges = Edges::new();
@@ -362,6 +403,16 @@ impl Tree {
             }
         }
         edges
+    }
+
+    /// The box that a function is counted with in all its contexts; where there are several, itself.
+    fn place_of(&self, function: usize, places: &[Place]) -> Place {
+        let mut found =
+            self.of_function.get(&function).into_iter().flatten().map(|&at| &places[at]);
+        match found.next() {
+            Some(first) if found.all(|place| place == first) => first.clone(),
+            _ => Place::Shared(function),
+        }
     }
 
     /// Calls between boxes.

@@ -127,4 +127,22 @@ pub fn add_calls(
             }
         }
     }
+    // And one that has no line at all, as `main` where others do the work, by what it calls most.
+    for (place, &from) in at {
+        let called = calls.iter().filter(|((a, b), _)| a == *place && at.contains_key(b));
+        let most = called.max_by_key(|c| *c.1);
+        if let Some(((_, callee), &calls)) = most
+            && matches!(place, Place::Function(_))
+            && !lines.iter().any(|l| l.from == from || l.to == from)
+        {
+            lines.push(OverviewLine {
+                from,
+                to: at[callee],
+                there: 0.0,
+                back: 0.0,
+                via: None,
+                calls,
+            });
+        }
+    }
 }

@@ -26,11 +26,13 @@ use lines::{add_calls, choose_lines};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use model::{BoxRole, Overview, OverviewBox, OverviewLine};
-pub use short::short_name;
+pub use short::{distinct_name, is_called, short_name};
 
 /// Boxes of functions at most, and of places that data comes from or goes to.
 const FUNCTIONS: usize = 10;
 const PLACES: usize = 2;
+/// Functions that several boxes call, where data is known by function only.
+const HELPERS: usize = 2;
 /// Of a box that is opened: boxes within it, and functions beside it, at most.
 const MEMBERS: usize = 8;
 const NEIGHBOURS: usize = 5;
@@ -223,7 +225,21 @@ impl Folding {
         kept: &BTreeSet<usize>,
         inner: Option<&BTreeSet<usize>>,
     ) -> Overview {
-        let (edges, sums) = self.seen(lens, kept);
+        let (mut edges, sums) = self.seen(lens, kept);
+        let boxes = lens.boxes(kept).into_iter().map(Place::Function).collect();
+        let helpers = helpers(&edges, &boxes);
+        let (mut lost, mut all) = (0.0, 0.0);
+        edges.retain(|(from, to), by_via| {
+            let shared = [from, to].map(|place| matches!(place, Place::Shared(_)));
+            let left = [from, to].map(|place| !helpers.contains(place));
+            // What two of them exchange is mostly for one box.
+            let between = if shared == [true; 2] { 0.0 } else { weight_of(by_via) };
+            all += between;
+            let is_left = shared[0] && left[0] || shared[1] && left[1];
+            lost += if is_left { between } else { 0.0 };
+            !is_left
+        });
+        let unattributed = lost / f64::max(all, 1.0);
         let moved = |edges: &Edges, output: bool| -> i64 {
             let ends = edges.keys().flat_map(|(from, to)| [from, to]);
             let outside = |place: &Place| match place {
@@ -260,6 +276,7 @@ impl Folding {
             }
         };
         drawn.extend(places.iter().cloned());
+        drawn.extend(helpers);
         drawn.sort();
         drawn.dedup();
         order::sort(&mut drawn, &edges, &sums);
@@ -280,7 +297,7 @@ impl Folding {
             steps: self.functions.steps,
             functions: self.functions.ran(),
             start_up: sums.get(&Place::StartUp).map_or(0, |s| s.steps),
-            by_functions: self.tree.by_functions,
+            unattributed,
             drawn: share,
             problems: Vec::new(),
         }
@@ -377,6 +394,43 @@ fn outsides(edges: &Edges) -> BTreeSet<Place> {
     found
 }
 
+/// The functions of several boxes that are drawn: those with the most data to and from the boxes, and what
+/// reads the inputs and writes the outputs, where no box does.
+fn helpers(edges: &Edges, boxes: &BTreeSet<Place>) -> BTreeSet<Place> {
+    let is_shared = |place: &Place| matches!(place, Place::Shared(_));
+    let (mut of, mut all): (BTreeMap<&Place, f64>, f64) = (BTreeMap::new(), 0.0);
+    for ((from, to), by_via) in edges.iter().filter(|((a, b), _)| !(is_shared(a) && is_shared(b))) {
+        let bytes = weight_of(by_via);
+        all += bytes;
+        for (end, other) in [(from, to), (to, from)] {
+            if is_shared(end) && boxes.contains(other) {
+                *of.entry(end).or_default() += bytes;
+            }
+        }
+    }
+    let mut list: Vec<(f64, &Place)> = of.iter().map(|(p, b)| (*b, *p)).collect();
+    list.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let large = list.iter().take(HELPERS).filter(|(bytes, _)| *bytes >= FEW_BYTES * all);
+    let mut found: BTreeSet<Place> = large.map(|(_, place)| (*place).clone()).collect();
+    for output in [false, true] {
+        // What goes in or out, by who has it.
+        let outside = edges.iter().filter_map(|((from, to), by_via)| match (from, to) {
+            (Place::Outside(Outside::Input(_)), place) if !output => {
+                Some((weight_of(by_via), place))
+            }
+            (place, Place::Outside(Outside::Output(_))) if output => {
+                Some((weight_of(by_via), place))
+            }
+            _ => None,
+        });
+        let outside: Vec<(f64, &Place)> = outside.collect();
+        let told = outside.iter().any(|(_, place)| boxes.contains(place) || found.contains(place));
+        let shared = outside.into_iter().filter(|(_, place)| is_shared(place) && !told);
+        found.extend(shared.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, place)| place.clone()));
+    }
+    found
+}
+
 /// Of the other functions those with the most traffic.
 fn neighbours(edges: &Edges, inner: &BTreeSet<Place>) -> Vec<Place> {
     let (of, all) = traffic(edges);
@@ -411,6 +465,11 @@ fn parts(
                     None => (BoxRole::Function, found.name.clone()),
                 }
             }
+            Place::Shared(f) => {
+                let found = &functions.list[*f];
+                function = Some(found.id);
+                (BoxRole::Helper, found.name.clone())
+            }
             Place::Outside(Outside::Input(name)) => (BoxRole::Source, name.clone()),
             Place::Outside(Outside::Output(name)) => (BoxRole::Sink, name.clone()),
             Place::Outside(Outside::Constants) => (BoxRole::Constants, "constants".to_owned()),
@@ -437,7 +496,7 @@ fn parts(
             role,
             function,
             name: match role {
-                BoxRole::Function => short_name(&full),
+                BoxRole::Function | BoxRole::Helper => short_name(&full),
                 BoxRole::File => file_name(&full).to_owned(),
                 _ => full.clone(),
             },
@@ -454,7 +513,7 @@ fn parts(
     for part in parts.iter_mut() {
         if names.iter().filter(|n| **n == part.name).count() > 1 {
             match part.role {
-                BoxRole::Function => part.name = short::distinct_name(&part.full),
+                BoxRole::Function | BoxRole::Helper => part.name = short::distinct_name(&part.full),
                 BoxRole::File => part.name = short::with_folder(&part.full),
                 _ => {}
             }

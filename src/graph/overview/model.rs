@@ -2,19 +2,24 @@
 
 use crate::graph::model::Via;
 use crate::id::FunctionId;
+use crate::text::words;
 
-/// What a box is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BoxRole {
-    Function,
-    /// A source file, or an image: all of its functions.
-    File,
-    /// Where data comes from.
-    Source,
-    /// Where it goes to.
-    Sink,
-    /// Constants and initial data.
-    Constants,
+words! {
+    /// What a box is.
+    pub enum BoxRole {
+        Function = "function",
+        /// A source file, or an image: all of its functions.
+        File = "file",
+        /// A function that several boxes call: its data is known, but not which of them it is for; its
+        /// steps are those of its callers.
+        Helper = "helper",
+        /// Where data comes from.
+        Source = "source",
+        /// Where it goes to.
+        Sink = "sink",
+        /// Constants and initial data.
+        Constants = "constants",
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -68,8 +73,9 @@ pub struct Overview {
     pub functions: usize,
     /// Steps of start-up and of the dynamic linker, in no box.
     pub start_up: i64,
-    /// What is no box is counted with the function that calls it most, not call by call.
-    pub by_functions: bool,
+    /// Share of the bytes to and from functions that several boxes call, and that are not drawn: sums by
+    /// function do not tell for which of them they are. Some of it stays within one box.
+    pub unattributed: f64,
     /// Share of the bytes between boxes that is drawn.
     pub drawn: f64,
     pub problems: Vec<String>,

@@ -1,7 +1,7 @@
-//! What a picture of the whole never keeps by itself, by name and by file: start-up, the dynamic
-//! linker, string, allocation and locking functions; and the functions that read and write files.
-
-use crate::text::file_name;
+//! What a picture of the whole never keeps of a run-time system: start-up, string, allocation and
+//! locking functions; and the functions that read and write files. Only functions of which the image
+//! or the source file says that they are a run-time system's are looked for here: a program may give its
+//! own any name.
 
 /// Names, without their leading underscores, of functions that run before `main`, behind it, or
 /// between a thread's begin and its function.
@@ -141,27 +141,6 @@ const ALLOCATORS: &[&str] = &[
     "sysmalloc",
 ];
 
-/// Files of the C, C++ and Rust run-time systems: of them only what a program calls itself counts.
-const SYSTEM: &[&str] = &[
-    "ld-linux",
-    "ld-musl",
-    "ld.so",
-    "ld-2.",
-    "libc.so",
-    "libc-",
-    "libc.musl",
-    "libm.so",
-    "libm-",
-    "libpthread",
-    "libdl",
-    "librt",
-    "libgcc_s",
-    "libstdc++",
-    "libc++",
-    "libresolv",
-    "vdso",
-];
-
 const READS: &[&str] = &[
     "fread",
     "getc",
@@ -234,12 +213,10 @@ fn among(name: &str, words: &[&str]) -> bool {
     })
 }
 
-/// Whether a function is start-up's, the dynamic linker's, or one that any program uses everywhere.
-pub fn never_kept(name: &str, image: Option<&str>) -> bool {
+/// Whether a function of a run-time system is start-up's, or one that any program uses everywhere.
+pub fn never_kept(name: &str) -> bool {
     let short = stem(name);
-    let linker = image.is_some_and(|i| among_files(i, &["ld-linux", "ld-musl", "ld.so", "ld-2."]));
-    linker
-        || name.starts_with("_dl_")
+    name.starts_with("_dl_")
         || name.starts_with("<unknown")
         || among(name.trim_start_matches('_'), START_UP)
         || among(short, START_UP)
@@ -249,25 +226,6 @@ pub fn never_kept(name: &str, image: Option<&str>) -> bool {
 
 pub fn allocates(name: &str) -> bool {
     among(stem(name), ALLOCATORS)
-}
-
-fn among_files(path: &str, begins: &[&str]) -> bool {
-    begins.iter().any(|b| file_name(path).starts_with(b))
-}
-
-/// Whether a file is of a run-time system.
-pub fn is_system(image: &str) -> bool {
-    among_files(image, SYSTEM)
-}
-
-/// Whether a function is of a run-time system that is part of the program's own file.
-pub fn is_system_name(name: &str) -> bool {
-    let name = name.trim_start_matches('<').trim_start_matches('&');
-    ["std::", "__gnu_cxx::", "core::", "alloc::", "_IO_", "__GI_", "__libc_"]
-        .iter()
-        .any(|p| name.starts_with(p))
-        // With the type that it returns before it.
-        || name.split_once(" std::").is_some_and(|(kind, _)| !kind.contains(['(', '<']))
 }
 
 pub fn reads_files(name: &str) -> bool {
@@ -293,16 +251,15 @@ mod tests {
             "_dl_fixup",
             "__libc_start_main_impl",
         ] {
-            assert!(never_kept(name, None), "{name}");
+            assert!(never_kept(name), "{name}");
         }
         for name in
             ["main", "strategy", "freeze", "initialise", "mainSort", "starter", "handle_compress"]
         {
-            assert!(!never_kept(name, None), "{name}");
+            assert!(!never_kept(name), "{name}");
         }
         assert!(
             reads_files("_IO_fread") && writes_files("__GI__IO_fwrite") && !reads_files("reader")
         );
-        assert!(is_system("/usr/lib/libc.so.6") && !is_system("/usr/lib/libcaca.so.0"));
     }
 }

@@ -4,6 +4,13 @@
 /// What only libraries' authors tell apart.
 const NOISE: &[&str] = &["__cxx11::", "__detail::", "__gnu_cxx::", "__debug::", "{impl}::"];
 
+/// What stands behind `operator`, the longer ones first.
+const SIGNS: &[&str] = &[
+    "<<=", ">>=", "<=>", "->*", "<<", ">>", "<=", ">=", "==", "!=", "->", "()", "[]", "&&", "||",
+    "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<", ">", "=", "+", "-", "*", "/",
+    "%", "&", "|", "^", "!", "~", ",",
+];
+
 /// The name without what stands between matching brackets; `<T as Trait>::f` keeps `T`.
 fn without_brackets(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
@@ -12,13 +19,9 @@ fn without_brackets(name: &str) -> String {
     while let Some(c) = rest.chars().next() {
         if angle == 0 && round == 0 && rest.starts_with("operator") {
             let end = "operator".len();
-            let signs = rest[end..]
-                .find(|c: char| !"<>=-+*/%&|^!~[]".contains(c))
-                .unwrap_or(rest.len() - end);
-            // `operator<<<char>` has arguments behind its sign.
-            let signs = if rest[end..].starts_with("<<") { 2.min(signs) } else { signs };
-            let call = if rest[end..].starts_with("()") { 2 } else { 0 };
-            let whole = end + signs.max(call);
+            // The longest sign that there is: `operator>><char>` has arguments behind it.
+            let sign = SIGNS.iter().find(|sign| rest[end..].starts_with(**sign));
+            let whole = end + sign.map_or(0, |sign| sign.len());
             out.push_str(&rest[..whole]);
             rest = &rest[whole..];
             continue;
@@ -63,8 +66,31 @@ fn inside(text: &str) -> &str {
     &text[1..]
 }
 
+/// A name without `[abi:cxx11]`.
+fn without_tags(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((before, tag)) = rest.split_once("[abi:") {
+        out.push_str(before);
+        rest = tag.split_once(']').map_or("", |(_, behind)| behind);
+    }
+    out + rest
+}
+
 /// A name as a picture shows it.
 pub fn short_name(name: &str) -> String {
+    let parts = components(name);
+    parts[parts.len().saturating_sub(2)..].join("::")
+}
+
+/// Whether a person who says `said` (`count`, `Map::next`) may mean a function: it has these names last.
+pub fn is_called(name: &str, said: &str) -> bool {
+    let (parts, said) = (components(name), components(said));
+    parts.ends_with(&said)
+}
+
+/// The names of namespaces, classes and the function itself, without parameters and template arguments.
+fn components(name: &str) -> Vec<String> {
     // Of names in one file: `name (file.c)`.
     let name = match name.rsplit_once(" (") {
         Some((bare, file)) if file.ends_with(')') && !bare.contains(['<', '(']) => bare,
@@ -77,27 +103,28 @@ pub fn short_name(name: &str) -> String {
     if let Some((file, offset)) = name.rsplit_once("+0x")
         && let Some((stem, _)) = file.split_once(".so")
     {
-        return format!("{stem}+0x{offset}");
+        return vec![format!("{stem}+0x{offset}")];
     }
     if !name.contains("::") && !name.contains('(') || name.starts_with('(') {
-        return name.to_owned();
+        return vec![without_tags(name)];
     }
-    let mut plain = without_brackets(name).replace(" const", "");
+    let mut plain = without_brackets(&without_tags(name)).replace(" const", "");
     for noise in NOISE {
         plain = plain.replace(noise, "");
     }
     let plain = plain.replace("basic_string", "string").replace("{{closure}}", "{closure}");
     // The type that it returns stands before the last space, unless that is of an operator.
     let from = plain.find("operator").unwrap_or(plain.len());
-    let start = plain[..from].trim_end().rfind(' ').map_or(0, |at| at + 1);
+    let before = &plain[..from];
+    let before = if from == plain.len() { before.trim_end() } else { before };
+    let start = before.rfind(' ').map_or(0, |at| at + 1);
     let parts: Vec<&str> = plain[start..].trim().split("::").filter(|p| !p.is_empty()).collect();
     // Rust ends names with a hash.
     let hash = |p: &&&str| p.len() == 17 && p.starts_with('h');
     let parts = &parts[..parts.len() - usize::from(parts.last().as_ref().is_some_and(hash))];
-    if parts.is_empty() {
-        name.to_owned()
-    } else {
-        parts[parts.len().saturating_sub(2)..].join("::")
+    match parts {
+        [] => vec![name.to_owned()],
+        parts => parts.iter().map(|&part| part.to_owned()).collect(),
     }
 }
 
@@ -125,7 +152,18 @@ pub fn with_folder(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::short_name;
+    use super::{is_called, short_name};
+
+    #[test]
+    fn the_last_names_are_enough() {
+        let name = "std::map<int, n::A> n::Words::count[abi:cxx11](std::istream&)";
+        for said in ["count", "Words::count", "n::Words::count"] {
+            assert!(is_called(name, said), "{said}");
+        }
+        for said in ["ount", "Words", "m::Words::count", "count2"] {
+            assert!(!is_called(name, said), "{said}");
+        }
+    }
 
     #[test]
     fn last_two_components_remain() {
@@ -145,6 +183,15 @@ mod tests {
             ),
             ("<core::iter::Map<I,F> as core::iter::Iterator>::next", "Map::next"),
             ("w::count", "w::count"),
+            (
+                "std::basic_istream<char, std::char_traits<char> >& std::operator>><char, std::char_traits<char>, std::allocator<char> >(std::basic_istream<char, std::char_traits<char> >&, std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >&)",
+                "std::operator>>",
+            ),
+            ("bool operator< <int>(A<int> const&, A<int> const&)", "operator<"),
+            ("a::B::operator()(int) const", "B::operator()"),
+            ("a::operator->*(a::B)", "a::operator->*"),
+            ("count[abi:cxx11](std::istream&)", "count"),
+            ("n::Words::count[abi:cxx11]() const", "Words::count"),
             ("check (file.c)", "check"),
             ("handle_compress.isra.0", "handle_compress"),
         ] {

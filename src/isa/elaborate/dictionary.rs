@@ -5,7 +5,7 @@ use crate::event::{InsnDef, Isa, MemShape, RegSpan};
 use crate::id::InstructionId;
 use crate::isa::decoded::{Decoded, Decoder};
 use crate::isa::kernel_helper;
-use crate::isa::resolve::{CodeBytes, resolve};
+use crate::isa::resolve::{CodeBytes, happened, resolve, undecoded};
 use rustc_hash::FxHashMap;
 
 /// An instruction of the reader's dictionary.
@@ -20,6 +20,8 @@ pub struct KnownInstruction {
     pub helper: bool,
     /// Nothing but register accesses, and all of them known.
     pub plain: bool,
+    /// Whether it was executed if it is conditional, where the log's flags of registers tell.
+    pub happened: Option<bool>,
     /// Registers whose values a run lists.
     pub values: Vec<RegSpan>,
 }
@@ -33,6 +35,7 @@ impl KnownInstruction {
             id: None,
             helper: false,
             plain: false,
+            happened: None,
             values: Vec::new(),
         }
     }
@@ -94,9 +97,11 @@ impl Dictionary {
                      registers and memory are not known"
                 )
             });
-            Decoded::unknown(undecoded_size(&def, self.isa))
+            undecoded(&def, undecoded_size(&def, self.isa), self.isa)
         });
         let decoded = &known.decoded;
+        let flags = known.def.log_registers.as_deref();
+        known.happened = flags.and_then(|flags| happened(decoded, flags, self.isa));
         known.next = def.address.wrapping_add(decoded.size.into()) & mask;
         known.plain = decoded.memory.is_empty()
             && decoded.condition.is_none()

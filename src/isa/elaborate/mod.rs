@@ -6,7 +6,7 @@
 //! a step is completed by the next record of its thread, so the runs wait in a queue.
 //!
 //! [`dictionary`] has the instructions, [`register_values`] what is known of a thread's registers,
-//! [`step`] finds the accesses of a step, [`run`] cuts runs where steps do not follow one another.
+//! [`processors`] finds that there are several in a log that does not tell, [`step`] finds the accesses of a step, [`run`] cuts runs where steps do not follow one another.
 
 use super::decoded::Decoded;
 use super::resolve::CodeBytes;
@@ -18,14 +18,17 @@ use crate::event::{
 use crate::id::InstructionId;
 use crate::registers::Registers;
 use dictionary::{Dictionary, KnownInstruction};
-use problems::{ProblemCounts, UNDEFINED, UNKNOWN_CONDITION};
+use problems::{NOT_TOLD_APART, ProblemCounts, UNDEFINED, UNKNOWN_CONDITION};
+use processors::Processors;
 use register_values::RegisterValues;
 use run::{OpenRun, Place, RunNumber, Runs};
 use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
 use step::StepAccesses;
 
 mod dictionary;
 mod problems;
+mod processors;
 mod register_values;
 mod run;
 mod step;
@@ -42,6 +45,8 @@ pub struct Elaborator {
     /// Places in `threads` by the log's numbers, and the one of the last step.
     thread_index: FxHashMap<u32, usize>,
     current: usize,
+    /// Where the log does not say whose each step is.
+    processors: Option<Processors>,
     runs: Runs,
     rows: u64,
     position: u64,
@@ -88,6 +93,8 @@ struct Pending {
     mem: usize,
     value: usize,
     executed: bool,
+    /// Where it goes to, if it takes that from registers.
+    destination: Option<u64>,
 }
 
 /// A step as the log has it.
@@ -114,6 +121,8 @@ impl Elaborator {
             threads: Vec::new(),
             thread_index: FxHashMap::default(),
             current: 0,
+            processors: (carries.registers_before && !carries.threads)
+                .then(|| Processors::new(isa)),
             runs: Runs::default(),
             rows: 0,
             position: 0,
@@ -200,7 +209,7 @@ impl Elaborator {
     fn row(&mut self, row: Row, out: &mut RunBatch) {
         self.rows += 1;
         if self.carries.registers && self.carries.registers_before {
-            self.change(&row);
+            self.change_as_one(&row);
             self.complete(row.thread);
             self.begin(&row, out);
         } else {
@@ -209,6 +218,42 @@ impl Elaborator {
             self.complete(row.thread);
         }
         self.emit(out);
+    }
+
+    /// Takes the values before a step, and looks whether they are those of another processor than
+    /// the one of the step before.
+    #[inline]
+    fn change_as_one(&mut self, row: &Row) {
+        let ThreadState { registers, pending, .. } = &self.threads[row.thread];
+        let left = self.processors.as_ref().zip(*pending).and_then(|(processors, step)| {
+            let known = self.dictionary.at(step.instruction);
+            processors.leave(known, step.instruction, registers, row.changes)
+        });
+        self.change(row);
+        let (Some(left), Some(processors)) = (left, &mut self.processors) else { return };
+        let registers = &self.threads[row.thread].registers;
+        if processors.go_on(&self.dictionary, left, row.instruction, registers) {
+            self.another_processor();
+        }
+    }
+
+    #[cold]
+    fn another_processor(&mut self) {
+        let returned = self.processors.as_ref().map_or(0, |processors| processors.returned);
+        // The first time counts when it is known not to be the only one.
+        let times = match returned.cmp(&processors::ENOUGH) {
+            Ordering::Less => 0,
+            Ordering::Equal => processors::ENOUGH,
+            Ordering::Greater => 1,
+        };
+        for _ in 0..times {
+            self.problems.add(NOT_TOLD_APART, format_args!("step {}", self.rows), || {
+                "registers change that no step wrote, to what they were where a processor was \
+                 left: the log is of several processors or threads as if they were one, whose \
+                 calls and register dataflow are fiction"
+                    .into()
+            });
+        }
     }
 
     #[inline]
@@ -288,8 +333,11 @@ impl Elaborator {
             }
             run.waiting = true;
             let instruction = row.instruction;
-            self.threads[row.thread].pending =
-                Some(Pending { run: number, instruction, mem, value, executed });
+            let thread = &mut self.threads[row.thread];
+            let destination = known.decoded.destination.as_ref();
+            let destination = destination.and_then(|d| d.eval(&|span| thread.registers.get(span)));
+            thread.pending =
+                Some(Pending { run: number, instruction, mem, value, executed, destination });
         }
     }
 
@@ -301,7 +349,10 @@ impl Elaborator {
         let Some(run) = self.runs.get_mut(step.run) else { return };
         let known = self.dictionary.at(step.instruction);
         run.waiting = false;
-        run.end = Some(self.machine.end(registers, known.next));
+        run.end = Some(RunEnd {
+            destination: step.destination,
+            ..self.machine.end(registers, known.next)
+        });
         if !step.executed {
             return;
         }
@@ -340,7 +391,7 @@ impl Elaborator {
                 out.thread.push(threads[run.thread].id);
             }
             if carries.registers {
-                out.end.push(run.end.unwrap_or(RunEnd { sp: None, linked: false }));
+                out.end.push(run.end.unwrap_or_default());
             }
         });
     }
@@ -354,6 +405,7 @@ impl Machine {
         RunEnd {
             sp: self.file.sp.and_then(|span| registers.get(span)),
             linked: link.is_some_and(|l| l & self.link_mask == next),
+            destination: None,
         }
     }
 }

@@ -38,6 +38,10 @@ pub const UNKNOWN_CONDITION: ProblemKind = ProblemKind::assumed(
 );
 pub const UNKNOWN_SIZE: ProblemKind =
     ProblemKind::assumed("access-size-unknown", "record with sizes of the accesses");
+pub const NOT_TOLD_APART: ProblemKind = ProblemKind::lost(
+    "threads-not-told-apart",
+    "record with exec among the words of QEMU's -d, which says whose each dump is, or one processor (-smp 1)",
+);
 pub const OTHER_DIRECTION: ProblemKind = ProblemKind::assumed(
     "access-direction",
     "correct what the log, or its layout file, says is a load or a store",

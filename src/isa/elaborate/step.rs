@@ -49,6 +49,9 @@ impl StepAccesses<'_> {
         if let Some(value) = expression.eval(&|span| self.registers.get(span)) {
             return value != 0;
         }
+        if let Some(happened) = self.known.happened {
+            return happened;
+        }
         if accesses && !decoded.memory.is_empty() {
             return false;
         }
@@ -137,7 +140,7 @@ impl StepAccesses<'_> {
             self.problem(ProblemKind::lost("memory-unmodelled", gap.remedy), |known| {
                 format!("what {known} loads or stores is not known; left out")
             });
-        } else {
+        } else if self.known.def.log_registers.is_none() {
             self.problem(ProblemKind::lost("registers-unmodelled", gap.remedy), |known| {
                 format!("not all registers of {known} are known; they are left out")
             });

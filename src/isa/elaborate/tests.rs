@@ -411,3 +411,40 @@ fn an_event_stands_between_runs() {
     let places: Vec<_> = out.events.iter().map(|(at, event)| (*at, event.clone())).collect();
     assert_eq!(places, [(0, marker("first")), (1, marker("middle")), (2, marker("last"))]);
 }
+
+/// A row of two registers: instruction, names and values before it.
+type Counted = (u32, [(&'static str, u64); 2]);
+
+/// Rows of a processor that counts rbx up from what r12 has: two instructions and a jump back.
+fn counting(from: u64, rows: usize) -> Vec<Counted> {
+    let count = |row: usize| from + (row - row / 3) as u64;
+    (0..rows).map(|row| ((row % 3) as u32, [("rbx", count(row)), ("r12", from)])).collect()
+}
+
+/// Two processors whose rows alternate are found; one that is interrupted is not.
+#[test]
+fn rows_of_two_processors_are_found() {
+    let defs = insns(&[
+        (0x100, &[0x48, 0xff, 0xc3]), // inc %rbx
+        (0x103, &[0x48, 0xff, 0xc3]), // inc %rbx
+        (0x106, &[0xeb, 0xf8]),       // jmp 0x100
+        (0x200, &[0x48, 0xff, 0xc0]), // inc %rax: a handler
+        (0x203, &[0x48, 0xcf]),       // iretq
+    ]);
+    let found = |rows: &[Counted]| {
+        let rows: Vec<Row> =
+            rows.iter().map(|(insn, values)| (0, *insn, &values[..], &[][..])).collect();
+        let (_, elaborator) = run(BEFORE, &defs, &rows, usize::MAX);
+        // Where the handler's stack is, the rows do not say.
+        let told = elaborator.diagnostics().filter(|c| c.first.code != "address-unknown");
+        told.map(|c| (c.first.code, c.count)).collect::<Vec<_>>()
+    };
+    let (one, other) = (counting(5, 60), counting(0x1000, 60));
+    let alternate = one.chunks(7).zip(other.chunks(5));
+    let mixed = found(&alternate.flat_map(|(a, b)| [a, b].concat()).collect::<Vec<_>>());
+    assert!(matches!(mixed[..], [("threads-not-told-apart", 5..)]), "{mixed:?}");
+    assert_eq!(found(&one), []);
+    let handler = |i: u64| [(3, [("rax", i), ("rcx", 0)]), (4, [("rax", i + 1), ("rcx", 0)])];
+    let interrupted = one.chunks(4).zip(0..).flat_map(|(rows, i)| [rows, &handler(i)].concat());
+    assert_eq!(found(&interrupted.collect::<Vec<_>>()), []);
+}

@@ -46,7 +46,10 @@ impl Evaluated<'_> {
                 .filter(|r| u32::from(r.size) == m.size && all.iter().any(|a| a.span == *r));
         }
         let text = self.text.to_string();
-        let mut decoded = Decoded { text, flow, reads, writes, memory, ..Decoded::unknown(size) };
+        let destination = self.effects.transfer.as_ref().and_then(|t| t.target.clone());
+        let destination = destination.filter(|_| flow.target.is_none());
+        let unknown = Decoded::unknown(size);
+        let mut decoded = Decoded { text, flow, reads, writes, memory, destination, ..unknown };
         self.store_conditional(&mut decoded);
         decoded
     }

@@ -129,6 +129,9 @@ impl Pcode {
         (word, thumb): (u32, bool),
     ) -> Option<Decoded> {
         let file = registers(Isa::Arm);
+        if thumb && is_low_overhead_loop(word) {
+            return None;
+        }
         if let Some(decoded) = arm::mode_change(file, address, word, thumb) {
             return Some(decoded);
         }
@@ -158,6 +161,14 @@ impl Pcode {
         }
         Some(decoded)
     }
+}
+
+/// Loops of Armv8.1-M (`wls`, `dls`, `le`, `letp`, `lctp`), which the specification takes for `blx` to
+/// an odd address: calls that there are none.
+///
+/// Source: Armv8-M Architecture Reference Manual (DDI 0553), "Branches and miscellaneous control".
+fn is_low_overhead_loop(word: u32) -> bool {
+    word >> 27 == 0x1e && word & 0xd001 == 0xc001
 }
 
 /// Takes the branch over the instruction out, with which the p-code of A32 begins where there is a

@@ -2,6 +2,7 @@
 
 use super::code::{Code, FunctionKey, base_name};
 use crate::id::{FunctionId, InstructionId, ProcessId};
+use crate::image::Owner;
 use crate::load::Files;
 use crate::load::inlined::InlinedSites;
 use crate::load::instructions::{self, Listed};
@@ -19,6 +20,11 @@ impl Code<'_> {
         name.unwrap_or_else(|| format!("image {}", image.id))
     }
 
+    fn owner(&self, process: usize, image: u32) -> Owner {
+        let path = self.graph.processes[process].images[image as usize].path.as_deref();
+        path.and_then(Owner::of_file).unwrap_or(Owner::Program)
+    }
+
     fn symbol(&self, key: FunctionKey) -> Symbol<'_> {
         match key {
             FunctionKey::Elf(_, at) => Symbol::of(self.space, at),
@@ -29,6 +35,7 @@ impl Code<'_> {
                 Symbol {
                     names: vec![name],
                     image: Some(self.image_id(process, image)),
+                    owner: Some(self.owner(process, image)),
                     file: line.map(|(file, _)| self.graph.files[file as usize].as_str()),
                     address: Some(*address),
                     size: Some(*size),
@@ -39,6 +46,7 @@ impl Code<'_> {
                 let name = format!("<unknown {}>", self.image_name(process, image));
                 Symbol {
                     image: Some(self.image_id(process, image)),
+                    owner: Some(self.owner(process, image)),
                     ..Symbol::made_up(name, SymbolKind::Unknown)
                 }
             }
@@ -86,7 +94,7 @@ impl Code<'_> {
             symbol.shown = self.unique(FunctionId::at(i), &symbol, &mut used).into();
             symbol
         });
-        symbols::write(connection, files, symbols)
+        Ok(symbols::write(connection, files, symbols)?.len())
     }
 
     /// `image` rows of images that are no ELF file given, and `process`.

@@ -92,6 +92,12 @@ tables! {
         steps_total: u64 => BIGINT,
     }
 
+    StartUp, StartUps = "start_up" {
+        function_id: FunctionId => INTEGER,
+        steps: u64 => BIGINT,
+        entirely: bool => BOOLEAN,
+    }
+
     Region<'a>, Regions = "region" {
         first_address: u64 => UBIGINT,
         last_address: u64 => UBIGINT,

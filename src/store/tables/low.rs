@@ -54,6 +54,7 @@ tables! {
         file_id: Option<FileId> => INTEGER,
         address: Option<u64> => UBIGINT,
         size: Option<u64> => UBIGINT,
+        owner: Option<&'a str> => VARCHAR,
     }
 
     FunctionName<'a>, FunctionNameRows = "function_name" {

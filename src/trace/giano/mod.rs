@@ -42,8 +42,8 @@ impl Format for Giano {
         "# giano 1 isa=arm values=after\n\
          TIME [cpuN] PC OPCODE \"disassembly\" {NAME=HEX[FLAGS]} {[M:R|W ADDRESS SIZE [VALUE]]} [[skipped]]\n\
          e.g.  12 00008004 e5801000 \"str r1, [r0]\" r0=00009000[R] r1=00000005[R] pc=00008004 [M:W 00009000 4 00000005]\n\
-         TIME and SIZE are decimal, the rest hexadecimal. FLAGS are [R], [W] or [RW]; where a log has them they decide what an\n\
-         instruction read and wrote. [skipped] marks an instruction whose condition failed. OPCODE is - where there is none.\n\
+         TIME and SIZE are decimal, the rest hexadecimal. FLAGS are [R], [W] or [RW]: they say whether an instruction was\n\
+         executed, and what one touches that addfg does not know; of all others the opcode says it. [skipped] marks an instruction whose condition failed. OPCODE is - where there is none.\n\
          Lines that begin with # are comments; `# giano 1` may say isa (or give --elf), values=before or values=after the instruction\n\
          (else found from the flags), flags=yes and accesses=yes (else found in the first 64 KiB). Without accesses they are computed\n\
          from the operands and the register values. Four digits of OPCODE are Thumb code, or else the T bit of cpsr says which it is.\n\

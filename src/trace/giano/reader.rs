@@ -7,6 +7,7 @@ use crate::event::{Carries, Condition, Isa, RegSpan};
 use crate::trace::error::TraceError;
 use crate::trace::input::Place;
 use crate::trace::lines::Line;
+use crate::trace::number::hex_digits;
 use crate::trace::problems::{Kind, Problems, excerpt};
 use crate::trace::reader::Sink;
 use crate::trace::record::{Lists, Names, Record, Steps, TOO_MANY_CPUS, opcode, pieces};
@@ -208,9 +209,27 @@ impl Reader {
     /// Whether an instruction is Thumb code: the state before it decides, or else four digits of
     /// opcode.
     fn thumb(&mut self, parsed: &Parsed, cpu: u32, t_bit: Option<bool>) -> bool {
-        let last = t_bit.and_then(|t| self.t_bit.insert(cpu, t)).or(t_bit);
-        let state = if self.carries.registers_before { t_bit } else { last };
+        let last = t_bit.and_then(|t| self.t_bit.insert(cpu, t));
+        let state = match (self.carries.registers_before, last, t_bit) {
+            (true, ..) => t_bit,
+            (false, None, Some(after)) => Some(thumb_before(parsed.opcode, after)),
+            (false, last, _) => last,
+        };
         parsed.opcode.len() == 4 || state.unwrap_or(false) || parsed.pc & 1 != 0
+    }
+}
+
+/// Whether the first instruction of a log is Thumb code, of which the state after it is known: that
+/// of the instruction, unless it is one that changes it.
+fn thumb_before(opcode: &[u8], after: bool) -> bool {
+    let Some(number) = hex_digits(opcode).and_then(|n| u32::try_from(n).ok()) else { return after };
+    let (first, second) = (number >> 16, number & 0xffff);
+    if after {
+        // No Thumb instruction of four bytes begins so; `blx` with an address.
+        first >= 0xe800 && number >> 25 != 0x7d
+    } else {
+        // `blx` with an address.
+        first >> 11 == 0x1e && second & 0xd001 == 0xc000
     }
 }
 

@@ -64,8 +64,15 @@ fn thumb_is_the_state_before_the_instruction() {
         )
     };
     assert_eq!(thumb(&lines("before", ["10", "30", "30"])), [false, true, true]);
-    // The first line has none before it: its own must do, so what it says of a `bx` is wrong
-    // only there.
+    // The first line has none before it: its own must do, but for what changes it.
+    let first = |opcode: &str, psr: &str| {
+        thumb(&format!("# giano 1 values=after\n1 0 {opcode} \"\" cpsr={psr}\n"))
+    };
+    assert_eq!(first("fafffff4", "30"), [false]);
+    assert_eq!(first("e12fff3e", "30"), [false]);
+    assert_eq!(first("f7ffeffe", "10"), [true]);
+    assert_eq!(first("f000f802", "30"), [true]);
+    assert_eq!(first("ebfffffe", "10"), [false]);
     assert_eq!(thumb(&lines("after", ["10", "30", "30"])), [false, false, true]);
     let rows = read(&lines("before", ["10", "30", "30"])).unwrap();
     assert_eq!(rows.batch.new_insns[1].bytes, [0xdf, 0xf8, 0x04, 0x10]);

@@ -3,6 +3,8 @@
 use crate::event::{Isa, RegSpan};
 use crate::registers::{Registers, registers};
 use crate::trace::number::hex_digits;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 
 /// Bytes of a dump that are compared at a time.
 const WORD: usize = 16;
@@ -125,6 +127,26 @@ impl Template {
     pub fn peek(&self, field: Option<usize>, dump: &[u8]) -> Option<u64> {
         let field = self.fields.get(field?)?;
         hex_digits(dump.get(field.start..field.start + field.length)?)
+    }
+
+    /// What another line of the dump says, a word and a number: RISC-V's control registers.
+    pub fn beside(&self, name: &[u8]) -> Option<u64> {
+        let at = memchr::memmem::find(&self.bytes, name)? + name.len();
+        let rest = self.bytes[at..].trim_ascii_start();
+        let end = rest.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+        hex_digits(&rest[..end])
+    }
+
+    /// Its registers have 64 bits.
+    pub fn is_wide(&self) -> bool {
+        self.fields.first().is_some_and(|field| field.length > 8)
+    }
+
+    /// What all fields say, as a hash.
+    pub fn hash(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.values.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Whether the status register is that of ARM's M profile.

@@ -1,25 +1,38 @@
-//! Exceptions of ARM's M profile: the processor itself stores the interrupted registers on the
-//! stack and loads them again. Dumps show it by the number in the status register, the stack
-//! pointer, and the link register (EXC_RETURN).
+//! Exceptions of ARM's processors in register dumps.
 //!
-//! Source: ARMv7-M Architecture Reference Manual, B1.5.6 to B1.5.8.
+//! Of the M profile the processor itself stores the interrupted registers on the stack and loads them
+//! again. Dumps show it by the number in the status register, the stack pointer, and the link
+//! register (EXC_RETURN). Of the others the mode in the status register changes at a vector, and the
+//! link register of the new mode has the address behind.
+//!
+//! Sources: ARMv7-M Architecture Reference Manual (DDI 0403), B1.5.6 to B1.5.8; Arm Architecture
+//! Reference Manual (DDI 0406), B1.8.3.
 
-use crate::event::{Event, KernelAccess, SystemCall};
+use crate::event::{Event, ExceptionEntry, Keeps, KernelAccess, SystemCall};
+use crate::trace::exception_log::{Cause, Taken};
 
 /// Number of the exception in the status register.
 pub const NUMBER: u64 = 0x1ff;
+/// From here on the link register says how an exception returns.
+const EXC_RETURN: u64 = 0xffff_ff00;
 /// Bits of EXC_RETURN: the frame has no floating-point registers; it is on the process stack.
 const BASIC_FRAME: u64 = 1 << 4;
 const PROCESS_STACK: u64 = 1 << 2;
 /// Bytes of a frame.
 const BASIC: u64 = 32;
 const EXTENDED: u64 = 104;
+/// How far the stack pointer may be from where a frame is thought to end: the instruction that was
+/// interrupted may have moved it.
+const SLACK: u64 = 512;
+/// Frames of tasks that wait, at most.
+const MOST_FRAMES: usize = 4096;
 
 /// What a dump says of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State {
     /// Number of the exception, 0: none.
     pub number: u64,
+    pub pc: u64,
     pub sp: u64,
     pub lr: u64,
 }
@@ -28,40 +41,81 @@ pub struct State {
 struct Frame {
     address: u64,
     bytes: u64,
-    /// Stack pointer at the handler's first instruction.
-    sp: u64,
 }
 
-/// The exceptions of a CPU that have not ended.
+/// An exception that has not ended: its number, and program counter and stack pointer at its first
+/// instruction.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    number: u64,
+    pc: u64,
+    sp: u64,
+    frame: Frame,
+}
+
+/// The exceptions of a CPU of the M profile.
 #[derive(Default)]
 pub struct Exceptions {
     before: State,
-    frames: Vec<Frame>,
+    /// The newest last.
+    open: Vec<Open>,
+    /// Frames of what was interrupted outside of exceptions and has not gone on.
+    waiting: Vec<Frame>,
 }
 
 impl Exceptions {
-    /// What happened between the dump before and this one.
-    pub fn step(&mut self, thread: u32, now: State) -> Vec<Event> {
+    /// What happened between the dump before and this one; `returns`: the instruction in between
+    /// may be a return.
+    pub fn step(&mut self, thread: u32, now: State, returns: bool) -> Vec<Event> {
         let before = std::mem::replace(&mut self.before, now);
+        let top = self.open.last().copied();
+        // Another one begins with the frame of the last, before anything of what was interrupted.
+        let chained = |top: &Open| now.lr >= EXC_RETURN && now.sp == top.sp && returns;
         if before.number == now.number {
-            return Vec::new();
+            let again = top.filter(|top| now.number > 0 && chained(top) && now.pc == top.pc);
+            return again.map_or(Vec::new(), |top| self.chain(thread, top.frame, now));
         }
-        let ended = Event::SignalEnded { thread };
-        let number = u32::try_from(now.number).unwrap_or(u32::MAX);
-        let delivered = Event::SignalDelivered { thread, number };
-        match self.frames.last() {
-            // The next one begins where the last has ended, with its frame.
-            Some(frame) if now.number != 0 && frame.sp == now.sp => vec![ended, delivered],
-            Some(&frame) if now.sp > frame.sp || now.number == 0 => {
-                self.frames.pop();
-                vec![access(thread, "exception return", frame, false), ended]
-            }
-            _ => {
-                let frame = frame(before, now);
-                self.frames.push(frame);
-                vec![access(thread, "exception entry", frame, true), delivered]
+        if now.number == 0 {
+            return self.to_thread(thread, now);
+        }
+        if let Some(outer) = self.open.iter().rposition(|open| open.number == now.number) {
+            let ended = self.open.split_off(outer + 1).into_iter().rev();
+            return ended.map(|open| back(thread, Some(open.frame.address))).collect();
+        }
+        if let Some(top) = top.filter(|top| top.number == before.number && chained(top)) {
+            return self.chain(thread, top.frame, now);
+        }
+        let frame = frame(before, now);
+        self.open.push(Open { number: now.number, pc: now.pc, sp: now.sp, frame });
+        if before.number == 0 {
+            self.waiting.push(frame);
+            if self.waiting.len() > MOST_FRAMES {
+                self.waiting.remove(0);
             }
         }
+        vec![stored(thread, frame), entry(thread, frame, now)]
+    }
+
+    fn chain(&mut self, thread: u32, frame: Frame, now: State) -> Vec<Event> {
+        self.open.pop();
+        self.open.push(Open { number: now.number, pc: now.pc, sp: now.sp, frame });
+        vec![back(thread, None), entry(thread, frame, now)]
+    }
+
+    /// No exception is active any more: what goes on is whose frame ends at the stack pointer.
+    fn to_thread(&mut self, thread: u32, now: State) -> Vec<Event> {
+        let ended = std::mem::take(&mut self.open).len().max(1);
+        let far = |frame: &Frame| now.sp.abs_diff(frame.address + frame.bytes);
+        let near = self.waiting.iter().enumerate().min_by_key(|(_, frame)| far(frame));
+        let found = near.filter(|(_, frame)| far(frame) <= SLACK).map(|(i, _)| i);
+        // A frame that no exception has stored is that of a task's beginning.
+        let taken = match found {
+            Some(i) => self.waiting.remove(i).address,
+            None => now.sp.wrapping_sub(BASIC),
+        };
+        let mut events = vec![back(thread, None); ended - 1];
+        events.push(back(thread, Some(taken)));
+        events
     }
 }
 
@@ -70,30 +124,68 @@ fn frame(before: State, now: State) -> Frame {
     let on_process_stack = now.lr & PROCESS_STACK != 0;
     // The process stack is aligned to 8 bytes; the handler's own begins at the frame.
     let address = if on_process_stack { before.sp.wrapping_sub(bytes) & !7 } else { now.sp };
-    Frame { address, bytes, sp: now.sp }
+    Frame { address, bytes }
 }
 
-fn access(thread: u32, name: &str, frame: Frame, is_write: bool) -> Event {
-    let Frame { address, bytes, .. } = frame;
+fn entry(thread: u32, frame: Frame, now: State) -> Event {
+    let number = u32::try_from(now.number).ok();
+    let frame = Some(frame.address);
+    let (resume, keeps) = (None, Keeps::Frame);
+    Event::ExceptionEntry(ExceptionEntry { thread, number, resume, frame, keeps })
+}
+
+fn back(thread: u32, frame: Option<u64>) -> Event {
+    Event::ExceptionReturn { thread, frame }
+}
+
+/// The processor stores a frame.
+fn stored(thread: u32, frame: Frame) -> Event {
+    let Frame { address, bytes } = frame;
     let source = Some("<exception frame>".into());
-    let accesses = vec![KernelAccess { is_write, address, bytes, source }];
-    let name = Some(name.into());
+    let accesses = vec![KernelAccess { is_write: true, address, bytes, source }];
+    let name = Some("exception entry".into());
     Event::SystemCall(Box::new(SystemCall { thread, name, accesses, ..SystemCall::default() }))
+}
+
+/// An exception of the other profiles' 32-bit state that was taken between two dumps: by their
+/// status registers, program counters, and the link register of the second.
+pub fn vector(before: (u64, u64), now: (u64, u64), lr: u64) -> Option<Taken> {
+    let ((psr, pc), (new_psr, new_pc)) = (before, now);
+    let (mode, new_mode) = (psr & 0x1f, new_psr & 0x1f);
+    // Instructions that change the mode go on with the next one.
+    if mode == new_mode || (1..=4).contains(&new_pc.wrapping_sub(pc)) {
+        return None;
+    }
+    let thumb = psr & 1 << 5 != 0;
+    let (number, cause, behind) = match (new_mode, new_pc & 0x1f) {
+        (0x1b, 0x04) => (1, Cause::Fault, if thumb { 2 } else { 4 }),
+        (0x13, 0x08) => (2, Cause::Asked, 0),
+        (0x17, 0x0c) => (3, Cause::Other, 4),
+        (0x17, 0x10) => (4, Cause::Fault, 8),
+        (0x12, 0x18) => (5, Cause::Interrupt, 4),
+        (0x11, 0x1c) => (6, Cause::Interrupt, 4),
+        _ => return None,
+    };
+    let resume = Some(lr.wrapping_sub(behind) & 0xffff_ffff);
+    Some(Taken { cause, number, resume, keeps: Keeps::Link })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Number of the exception, stack pointer, link register; then what is told.
-    fn told(states: &[(u64, u64, u64)]) -> Vec<String> {
+    /// Number of the exception, program counter, stack pointer, link register; then what is told.
+    fn told(states: &[(u64, u64, u64, u64)]) -> Vec<String> {
         let mut exceptions = Exceptions::default();
         let mut events = Vec::new();
-        for &(number, sp, lr) in states {
-            for event in exceptions.step(0, State { number, sp, lr }) {
+        for &(number, pc, sp, lr) in states {
+            for event in exceptions.step(0, State { number, pc, sp, lr }, true) {
                 events.push(match event {
-                    Event::SignalDelivered { number, .. } => format!("{number}"),
-                    Event::SignalEnded { .. } => "end".into(),
+                    Event::ExceptionEntry(ExceptionEntry { number, frame, .. }) => {
+                        format!("{}@{:x}", number.unwrap(), frame.unwrap())
+                    }
+                    Event::ExceptionReturn { frame: Some(frame), .. } => format!("back {frame:x}"),
+                    Event::ExceptionReturn { .. } => "back".into(),
                     Event::SystemCall(call) => {
                         let a = &call.accesses[0];
                         format!("{}{:x}+{}", if a.is_write { "W" } else { "R" }, a.address, a.bytes)
@@ -107,28 +199,62 @@ mod tests {
 
     #[test]
     fn entry_and_return_on_the_main_stack() {
-        let states = [(0, 0x1000, 0), (15, 0xfe0, 0xffff_fff9), (15, 0xfd8, 5), (0, 0x1000, 0)];
-        assert_eq!(told(&states), ["Wfe0+32", "15", "Rfe0+32", "end"]);
+        let states = [
+            (0, 8, 0x1000, 0),
+            (15, 0x40, 0xfe0, 0xffff_fff9),
+            (15, 0x42, 0xfd8, 5),
+            (0, 8, 0x1000, 0),
+        ];
+        assert_eq!(told(&states), ["Wfe0+32", "15@fe0", "back fe0"]);
     }
 
     #[test]
     fn nested_and_chained() {
         let states = [
-            (0, 0x1000, 0),
-            (15, 0xfe0, 0xffff_fff9),
-            (16, 0xfc0, 0xffff_fff1),
-            (15, 0xfe0, 0xffff_fff9),
-            (17, 0xfe0, 0xffff_fff9),
-            (0, 0x1000, 0),
+            (0, 8, 0x1000, 0),
+            (15, 0x40, 0xfe0, 0xffff_fff9),
+            (16, 0x60, 0xfc0, 0xffff_fff1),
+            (15, 0x42, 0xfe0, 0xffff_fff9),
+            (17, 0x80, 0xfe0, 0xffff_fff9),
+            (17, 0x80, 0xfe0, 0xffff_fff9),
+            (0, 8, 0x1000, 0),
         ];
-        let expected =
-            ["Wfe0+32", "15", "Wfc0+32", "16", "Rfc0+32", "end", "end", "17", "Rfe0+32", "end"];
+        let expected = [
+            "Wfe0+32", "15@fe0", "Wfc0+32", "16@fc0", "back fc0", "back", "17@fe0", "back",
+            "17@fe0", "back fe0",
+        ];
         assert_eq!(told(&states), expected);
     }
 
     #[test]
     fn a_frame_with_floating_point_registers_on_the_process_stack() {
-        let states = [(0, 0x2004, 0), (11, 0x1000, 0xffff_ffed), (0, 0x2004, 0)];
-        assert_eq!(told(&states), ["W1f98+104", "11", "R1f98+104", "end"]);
+        let states = [(0, 8, 0x2004, 0), (11, 0x40, 0x1000, 0xffff_ffed), (0, 8, 0x2004, 0)];
+        assert_eq!(told(&states), ["W1f98+104", "11@1f98", "back 1f98"]);
+    }
+
+    #[test]
+    fn tasks_have_frames_of_their_own() {
+        let states = [
+            (0, 8, 0x2000, 0),
+            (14, 0x40, 0x1000, 0xffff_fffd),
+            // The first step of a task, whose frame a program has made.
+            (0, 0x100, 0x3000, 0),
+            (14, 0x40, 0x1000, 0xffff_fffd),
+            (0, 8, 0x2000, 0),
+        ];
+        let expected = ["W1fe0+32", "14@1fe0", "back 2fe0", "W2fe0+32", "14@2fe0", "back 1fe0"];
+        assert_eq!(told(&states), expected);
+    }
+
+    #[test]
+    fn vectors_of_the_other_profiles() {
+        let (svc, irq) = (0x6000_0153, 0x6000_01d2);
+        let taken = vector((svc, 0x8004), (irq, 0x18), 0x800c);
+        let (cause, keeps) = (Cause::Interrupt, Keeps::Link);
+        let expected = Taken { cause, number: 5, resume: Some(0x8008), keeps };
+        assert_eq!(taken, Some(expected));
+        // `cps` at an address like a vector's.
+        assert_eq!(vector((svc, 0x8014), (irq, 0x8018), 0), None);
+        assert_eq!(vector((irq, 0x18), (irq, 0x40), 0), None);
     }
 }

@@ -9,6 +9,7 @@
 mod dump;
 mod exceptions;
 mod listing;
+mod prevented;
 mod reader;
 #[cfg(test)]
 pub mod tests;

@@ -3,10 +3,12 @@
 use super::dump::{Template, begins, dump_isa};
 use super::exceptions::{self, Exceptions, State};
 use super::listing::{Listing, define, disassembly, packed};
+use super::prevented::{self, Image, Prevented};
 use crate::diagnostics::Severity;
-use crate::event::{Carries, Condition, Isa, StepBatch};
+use crate::event::{Carries, Condition, Event, Isa, Keeps, StepBatch};
 use crate::registers::registers;
 use crate::trace::error::TraceError;
+use crate::trace::exception_log::{self, Cause, ExceptionLog, Said, Taken};
 use crate::trace::input::Place;
 use crate::trace::number::{decimal_front, hex_digits};
 use crate::trace::problems::{Kind, Problems, excerpt};
@@ -18,13 +20,20 @@ const BATCH: usize = 1 << 15;
 /// Bytes of a register dump at most.
 pub const LONGEST_DUMP: usize = 16 << 10;
 /// Beginnings of lines that say nothing of the program.
-const QUIET: [&[u8]; 3] = [b"----", b"Linking TBs ", b"Stopped execution of TB chain "];
+const QUIET: [&[u8]; 4] = [b"----", b"Linking TBs ", b" V      =", b"cpu_io_recompile: "];
+/// Behind the dump of a block that did not run.
+const STOPPED: &[u8] = b"Stopped execution of TB chain ";
 
 const FOREIGN: Kind =
     (Severity::Warning, "foreign-lines", "write the log to a file of its own with -D");
 const LOST: &str = "the step was left out; let the recorder finish, and write the log to a file of its own with -D";
 const CUT_DUMP: Kind = (Severity::Error, "truncated", LOST);
 const DAMAGED_DUMP: Kind = (Severity::Error, "damaged-dump", LOST);
+const MAYBE_RUN: Kind = (
+    Severity::Warning,
+    "interrupted-steps",
+    "record with -d exec,int,cpu,in_asm,nochain: then the log says which instructions an interrupt prevented",
+);
 
 /// What the number of the system call that ends a thread is in, and which it is.
 fn exit_call(isa: Isa) -> (&'static str, u64) {
@@ -69,6 +78,46 @@ struct Cpu {
     /// Its last step was the system call that ends a thread: what follows is another thread's.
     ended: bool,
     exceptions: Exceptions,
+    /// Lines about its exceptions since its last step.
+    log: ExceptionLog,
+    last: Option<LastStep>,
+    prevented: Prevented,
+}
+
+/// The last step of a CPU.
+#[derive(Clone, Copy)]
+struct LastStep {
+    insn: u32,
+    /// In the batch, if it is still there.
+    row: Option<usize>,
+    pc: u64,
+    psr: u64,
+    image: Image,
+}
+
+/// What is known of an instruction by its code.
+#[derive(Clone, Copy)]
+struct Facts {
+    system_call: bool,
+    /// It may be followed by itself with nothing changed.
+    repeats: bool,
+    /// On ARM's M profile it may be the return from an exception.
+    returns: bool,
+}
+
+impl Facts {
+    fn of(isa: Isa, thumb: bool, code: &[u8]) -> Facts {
+        let halves = |i: usize| code.get(i..i + 2).map_or(0, |h| u16::from_le_bytes([h[0], h[1]]));
+        let (first, second) = (halves(0), halves(2));
+        let returns = match code.len() {
+            // BX, POP; LDM and LDR of the program counter.
+            2 => first & 0xff87 == 0x4700 || first & 0xff00 == 0xbd00,
+            4 => first & 0xffd0 == 0xe890 && second >> 15 == 1 || first & 0xfff0 == 0xf850,
+            _ => true,
+        };
+        let repeats = code.is_empty() || prevented::is_self_branch(isa, thumb, code);
+        Facts { system_call: is_system_call(isa, code), repeats, returns }
+    }
 }
 
 impl Cpu {
@@ -79,6 +128,9 @@ impl Cpu {
             template: Template::default(),
             ended: false,
             exceptions: Exceptions::default(),
+            log: ExceptionLog::default(),
+            last: None,
+            prevented: Prevented::default(),
         }
     }
 }
@@ -122,14 +174,16 @@ pub struct Reader {
     pc: Option<usize>,
     psr: Option<usize>,
     call: Option<usize>,
+    /// The CPU that lines about exceptions are of.
+    saying: usize,
     /// Those with the stack pointer and the link register.
     sp: Option<usize>,
     link: Option<usize>,
     /// The log says whose each dump is.
     with_cpus: bool,
     user_mode: bool,
-    /// By instruction: whether it is a system call.
-    system_calls: Vec<bool>,
+    /// By instruction.
+    facts: Vec<Facts>,
     /// (address, Thumb) of each known instruction: its id and its code as [`packed`] has it.
     known: FxHashMap<(u64, bool), (u32, u128)>,
     /// Listings by address that no step has used yet.
@@ -153,9 +207,10 @@ impl Reader {
             call: None,
             sp: None,
             link: None,
+            saying: 0,
             with_cpus: false,
             user_mode: false,
-            system_calls: Vec::new(),
+            facts: Vec::new(),
             known: FxHashMap::default(),
             listed: FxHashMap::default(),
             batch: StepBatch::default(),
@@ -226,6 +281,22 @@ impl Reader {
         }
         if line.starts_with(b"----") {
             self.in_dump = false;
+        }
+        if line.starts_with(STOPPED) {
+            self.in_dump = false;
+            return self.stopped();
+        }
+        if exception_log::is_of_exceptions(line) {
+            self.in_dump = false;
+            let index = exception_log::cpu(line);
+            let of = |i: u32| self.cpus.iter().position(|c| c.index == i && !c.ended);
+            if let Some(cpu) = index.map(|i| of(i).unwrap_or(self.current)) {
+                self.saying = cpu;
+            } else if !line.starts_with(b"...") {
+                self.saying = self.current;
+            }
+            self.cpus[self.saying].log.line(line);
+            return;
         }
         // Floating-point and system registers, in layouts of many kinds.
         let more = self.in_dump
@@ -364,29 +435,174 @@ impl Reader {
             Some(&(id, _)) if self.listed.is_empty() || !self.listed.contains_key(&pc) => id,
             _ => self.instruction(isa, pc, thumb),
         };
+        let cpu = &self.cpus[self.current];
+        if let Some(last) = cpu.last
+            && last.insn == insn
+            && cpu.log.is_empty()
+            && self.batch.register_end.last() == Some(&(self.batch.registers.len() as u32))
+            && !self.facts[insn as usize].repeats
+        {
+            // Nothing has changed: the block was kept from running.
+            return Ok(());
+        }
+        if self.batch.len() >= BATCH {
+            self.hand_on(sink)?;
+        }
         if self.batch.insn.is_empty() {
             self.batch.position = offset;
         }
-        let cpu = &mut self.cpus[self.current];
-        if cpu.template.is_m_profile() {
-            let value = |field| cpu.template.value(field).unwrap_or(0);
-            let number = value(self.psr) & exceptions::NUMBER;
-            let state = State { number, sp: value(self.sp), lr: value(self.link) };
-            let at = self.batch.insn.len() as u32;
-            let events = cpu.exceptions.step(cpu.thread, state);
-            self.batch.events.extend(events.into_iter().map(|event| (at, event)));
+        let now = self.last_step(insn, pc);
+        if !self.user_mode {
+            self.exceptions(isa, now);
         }
+        let cpu = &mut self.cpus[self.current];
+        cpu.last = Some(LastStep { row: Some(self.batch.len()), ..now });
         self.batch.insn.push(insn);
         self.batch.thread.push(cpu.thread);
         self.batch.condition.push(Condition::Unknown);
         self.batch.access_end.push(0);
         self.batch.register_end.push(self.batch.registers.len() as u32);
         self.steps += 1;
-        if self.system_calls[insn as usize] {
+        if self.facts[insn as usize].system_call {
             let ends = cpu.template.value(self.call) == Some(exit_call(isa).1);
             cpu.ended = ends && self.user_mode && self.with_cpus;
         }
-        if self.batch.len() == BATCH { sink.steps(&mut self.batch) } else { Ok(()) }
+        Ok(())
+    }
+
+    /// What the current dump says of the step that it is of.
+    fn last_step(&self, insn: u32, pc: u64) -> LastStep {
+        let template = &self.cpus[self.current].template;
+        let psr = template.value(self.psr).unwrap_or(0);
+        let hash = if self.user_mode { 0 } else { template.hash() };
+        let level = if template.is_m_profile() { psr & exceptions::NUMBER } else { psr & I_MASK };
+        let sp = template.value(self.sp).unwrap_or(0);
+        LastStep { insn, row: None, pc, psr, image: Image { hash, pc, sp, level } }
+    }
+
+    /// What happened between the last step of the current CPU and the one that is to be added.
+    fn exceptions(&mut self, isa: Isa, now: LastStep) {
+        let cpu = &mut self.cpus[self.current];
+        let said: Vec<Said> = cpu.log.take().collect();
+        let thread = cpu.thread;
+        let before = cpu.last;
+        let mut events: Vec<Event> = said.iter().map(|said| said.event(thread)).collect();
+        let mut taken = said.iter().find_map(|said| match said {
+            Said::Taken(taken) => Some(*taken),
+            Said::Returned => None,
+        });
+        if cpu.template.is_m_profile() {
+            let value = |field| cpu.template.value(field).unwrap_or(0);
+            let (sp, lr) = (now.image.sp, value(self.link));
+            let state = State { number: now.psr & exceptions::NUMBER, pc: now.pc, sp, lr };
+            let returns = before.is_some_and(|last| self.facts[last.insn as usize].returns);
+            let seen = cpu.exceptions.step(thread, state, returns);
+            let of_exceptions = |event: &&Event| !matches!(event, Event::SystemCall(_));
+            // Dumps do not show a handler of which no step ran; lines do not say where frames are.
+            if seen.iter().filter(of_exceptions).count() >= events.len() {
+                events = seen;
+            }
+            let entry = events.iter().find_map(|event| match event {
+                Event::ExceptionEntry(entry) => Some(entry.number.unwrap_or(0)),
+                _ => None,
+            });
+            taken = entry.map(|number| {
+                let cause = match number {
+                    3..=7 => Cause::Fault,
+                    11 | 12 => Cause::Asked,
+                    _ => Cause::Interrupt,
+                };
+                Taken { cause, number, resume: None, keeps: Keeps::Frame }
+            });
+        } else if let Some(last) = before {
+            taken = match isa {
+                Isa::Arm => {
+                    let lr = cpu.template.value(self.link).unwrap_or(0);
+                    let seen = exceptions::vector((last.psr, last.pc), (now.psr, now.pc), lr);
+                    if let Some(seen) = seen.filter(|_| said.is_empty()) {
+                        events.push(Said::Taken(seen).event(thread));
+                    }
+                    // The lines do not say where it goes on.
+                    seen.filter(|seen| taken.is_none_or(|t| t.cause == seen.cause)).or(taken)
+                }
+                Isa::Aarch64 if taken.is_none() && aarch64_vector(&last, &now) => {
+                    let (cause, keeps) = (Cause::Interrupt, Keeps::None);
+                    Some(Taken { cause, number: 0, resume: None, keeps })
+                }
+                Isa::Riscv32 | Isa::Riscv64 if taken.is_none() => riscv_trap(cpu, &last, &now),
+                _ => taken,
+            };
+        }
+        let at = self.batch.len() as u32;
+        self.batch.events.extend(events.into_iter().map(|event| (at, event)));
+        if let (Some(taken), Some(last)) = (taken, before) {
+            self.interrupted(taken, last);
+        }
+        let cpu = &mut self.cpus[self.current];
+        if !cpu.prevented.is_empty()
+            && let Some(row) = cpu.prevented.look(now.image)
+        {
+            self.remove(row);
+        }
+    }
+
+    /// An exception was taken behind a step, which may not have run.
+    fn interrupted(&mut self, taken: Taken, last: LastStep) {
+        let Some(row) = last.row else { return };
+        let same = taken.resume.is_none_or(|resume| resume == last.pc);
+        match taken.cause {
+            Cause::Interrupt if !same || self.facts[last.insn as usize].repeats => {}
+            Cause::Interrupt if taken.resume.is_some() && !self.with_cpus => self.remove(row),
+            // With exec the log says so.
+            Cause::Interrupt if self.with_cpus => {}
+            Cause::Interrupt => self.cpus[self.current].prevented.hold(row, last.image),
+            Cause::Fault if same => self.batch.condition[row] = Condition::Failed,
+            Cause::Fault | Cause::Asked | Cause::Other => {}
+        }
+    }
+
+    /// The block of the current CPU's last dump did not run.
+    fn stopped(&mut self) {
+        let last = self.cpus[self.current].last.take();
+        if let Some(row) = last.and_then(|last| last.row) {
+            self.remove(row);
+        }
+    }
+
+    /// Takes a step back.
+    fn remove(&mut self, row: usize) {
+        prevented::remove(&mut self.batch, row);
+        self.steps -= 1;
+        for cpu in &mut self.cpus {
+            cpu.prevented.removed(row);
+            cpu.last = cpu.last.filter(|last| last.row != Some(row));
+            let last = cpu.last.as_mut().and_then(|last| last.row.as_mut());
+            last.into_iter().filter(|at| **at > row).for_each(|at| *at -= 1);
+        }
+    }
+
+    /// Gives the steps of which it is known that they ran.
+    fn hand_on(&mut self, sink: &mut dyn Sink) -> Result<(), TraceError> {
+        let rows = self.batch.len();
+        let held = self.cpus.iter_mut().filter_map(|cpu| cpu.prevented.first(rows));
+        let keep = held.min().unwrap_or(rows - 1).min(rows - 1);
+        if keep < rows / 2 {
+            // There is time until so many again have come.
+            let most = 2 * BATCH;
+            if rows < most || !rows.is_multiple_of(BATCH) {
+                return Ok(());
+            }
+        }
+        let rest = self.batch.split_off(keep);
+        sink.steps(&mut self.batch)?;
+        self.batch = rest;
+        for cpu in &mut self.cpus {
+            cpu.prevented.shift(keep);
+            if let Some(last) = &mut cpu.last {
+                last.row = last.row.and_then(|row| row.checked_sub(keep));
+            }
+        }
+        Ok(())
     }
 
     /// Id of an instruction that is met for the first time, or was translated again: that is new
@@ -399,8 +615,8 @@ impl Reader {
         {
             return id;
         }
-        let id = self.system_calls.len() as u32;
-        self.system_calls.push(is_system_call(isa, &def.bytes));
+        let id = self.facts.len() as u32;
+        self.facts.push(Facts::of(isa, thumb, &def.bytes));
         self.batch.new_insns.push(def);
         self.known.insert((pc, thumb), (id, code));
         id
@@ -423,6 +639,11 @@ impl Reader {
                 break;
             };
             let line = &rest[at..at + end];
+            // RISC-V's privilege.
+            if first.is_none() && line.starts_with(b"Priv: ") {
+                at += end + 1;
+                continue;
+            }
             let Some((address, digits, text)) = disassembly(line) else { break };
             at += end + 1;
             match &mut first {
@@ -449,8 +670,40 @@ impl Reader {
             let remedy = "record with `-d in_asm,cpu,nochain -singlestep`";
             return Err(self.problems.malformed_at(0, "no register dump in it", remedy));
         }
+        self.cpus.iter_mut().for_each(|cpu| cpu.prevented.forget());
+        let unknown: u64 = self.cpus.iter().map(|cpu| cpu.prevented.unknown).sum();
+        if unknown > 0 {
+            self.problems.add(sink, MAYBE_RUN, Place::Byte(0), || {
+                format!("of {unknown} instructions that an interrupt followed the log does not say whether they ran; taken as run")
+            });
+        }
         sink.steps(&mut self.batch)
     }
+}
+
+/// Masks of interrupts in AArch64's status register, of which exceptions set all.
+const DAIF: u64 = 0x3c0;
+const I_MASK: u64 = 0x80;
+
+/// Whether an interrupt was taken between two steps: it goes to an entry of the table of vectors and
+/// masks all others.
+fn aarch64_vector(last: &LastStep, now: &LastStep) -> bool {
+    now.pc & 0x7f == 0 && now.pc != last.pc + 4 && now.psr & DAIF == DAIF && last.psr & I_MASK == 0
+}
+
+/// The interrupt that was taken between two steps, by the control registers.
+fn riscv_trap(cpu: &Cpu, last: &LastStep, now: &LastStep) -> Option<Taken> {
+    if (2..=4).contains(&now.pc.wrapping_sub(last.pc)) {
+        return None;
+    }
+    let beside = |name: &[u8]| cpu.template.beside(name);
+    let (base, cause) = (beside(b" mtvec ")?, beside(b" mcause ")?);
+    let vector = if base & 1 == 1 { (cause & 0xff) * 4 } else { 0 };
+    let async_bit = if cpu.template.is_wide() { 1 << 63 } else { 1 << 31 };
+    let there = now.pc == (base & !3).wrapping_add(vector) && cause & async_bit != 0;
+    let number = (cause & 0xffff) as u32;
+    let (cause, keeps) = (Cause::Interrupt, Keeps::None);
+    there.then(|| Taken { cause, number, resume: beside(b" mepc "), keeps })
 }
 
 /// What such a log carries at best.

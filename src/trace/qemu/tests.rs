@@ -315,10 +315,20 @@ fn aarch64_with_stack_pointer_and_flags() {
 
 #[test]
 fn code_that_is_translated_again_is_new_only_if_it_differs() {
-    let again = |code: &str| RISCV32.replace("1101 ", code);
-    let c = read(&[RISCV32, &again("1101 "), &again("1121 ")].concat());
+    let again = |code: &str, sp: &str| RISCV32.replace("1101 ", code).replace("40800980", sp);
+    let c = read(&[RISCV32, &again("1101 ", "40800960"), &again("1121 ", "40800940")].concat());
     assert_eq!(c.steps.iter().map(|s| s.insn).collect::<Vec<_>>(), [0, 0, 1]);
     assert_eq!(c.defs[1].bytes, [0x21, 0x11]);
+}
+
+#[test]
+fn a_dump_that_comes_again_is_one_step() {
+    // What was kept from running is dumped again; a branch to itself runs again.
+    assert_eq!(read(&[RISCV32, RISCV32].concat()).steps.len(), 1);
+    let branch = RISCV32.replace("0x000100f8:  1101 ", "0x000100f8:  a001 ");
+    assert_eq!(read(&[&branch[..], &branch].concat()).steps.len(), 2);
+    let stopped = "Stopped execution of TB chain before 0x7f [000100f8] _start\n";
+    assert_eq!(read(&[&branch[..], stopped, &branch].concat()).steps.len(), 1);
 }
 
 #[test]

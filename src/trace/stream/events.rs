@@ -8,6 +8,7 @@ use super::shared::{Placed, Shared};
 use crate::event::{
     Allocation, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart,
 };
+use crate::trace::exception_log::ExceptionLog;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Kinds of events by their numbers in docs/stream.md.
@@ -37,6 +38,7 @@ mod kind {
     pub const FILE_WRITE: u8 = 25;
     pub const FORK: u8 = 26;
     pub const INHERIT: u8 = 27;
+    pub const EMULATOR: u8 = 28;
 }
 
 /// Bits of a mapping's protection.
@@ -98,6 +100,8 @@ pub struct Events {
     begun_with: Vec<(u64, u64)>,
     /// Some memory is shared and can be written to.
     shares: bool,
+    /// What the emulator has said of exceptions since the last step.
+    emulator: ExceptionLog,
     /// It has made a file without a name.
     makes_memory: bool,
     pub shared: Shared,
@@ -118,6 +122,7 @@ impl Events {
             last_map: (0, false, None),
             begun_with: Vec::new(),
             shares: false,
+            emulator: ExceptionLog::default(),
             makes_memory: false,
             shared: common.shared,
             unknown: common.unknown,
@@ -222,6 +227,15 @@ impl Events {
                 Event::Allocation(Allocation { thread, address, bytes })
             }
             kind::FREE => Event::Free { thread, address: payload.number()? },
+            kind::EMULATOR => {
+                let (of, line) = (payload.number32()?, payload.text()?);
+                let log = &mut self.emulator;
+                log.line(line.as_bytes());
+                if line.is_empty() {
+                    log.take().for_each(|said| tell(said.event(of)));
+                }
+                return Ok(());
+            }
             kind::REALLOCATE => Event::Reallocation { thread, address: payload.number()? },
             _ => return Ok(()),
         };

@@ -3,7 +3,7 @@
 use super::cost::CostModel;
 use super::figures::{tenths, whole};
 use crate::graph::{FunctionNames, loop_lines};
-use crate::id::InstructionId;
+use crate::id::{FunctionId, InstructionId};
 use crate::query::each;
 use crate::render::rows::{RowFormat, RowWriter, word};
 use crate::replay::Code;
@@ -18,6 +18,8 @@ use std::io::Write;
 /// A loop with the loops in it, without what they call.
 #[derive(Clone, Debug)]
 pub struct LoopSet {
+    /// None: code of no function.
+    pub function_id: Option<FunctionId>,
     /// Hostile text.
     pub function: String,
     /// `file:first-last`, else the address of the header.
@@ -67,6 +69,7 @@ pub fn loops(connection: &Connection, model: &CostModel) -> Result<Vec<LoopSet>,
         let place = loop_lines(&flow, l, line)
             .unwrap_or_else(|| format!("{:#x}", code.instruction(header).address));
         found.push(LoopSet {
+            function_id: l.function,
             function: names.name(l.function).to_owned(),
             place,
             depth: l.depth + 1,
@@ -125,7 +128,7 @@ pub fn write(
         "bytes_out",
         "percent_gain",
     ];
-    let mut rows = RowWriter::new(&columns, format, out)?;
+    let mut rows = RowWriter::new(&columns, format, out)?.short_names();
     let all = steps.max(1) as f64;
     for of in loops.iter().take(limit) {
         rows.row(&[

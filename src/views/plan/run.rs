@@ -6,6 +6,7 @@ use crate::id::FunctionId;
 use crate::query::each;
 use crate::replay::structure::{components, immediate_dominators};
 use crate::views::ViewError;
+use crate::views::start_up::StartUp;
 use duckdb::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +31,12 @@ pub struct Function {
 impl Function {
     /// Whether bytes of it were there before the program began: what is copied once.
     pub fn is_image(&self) -> bool {
-        self.is_pseudo && self.name.starts_with("<image ")
+        // `<image .rodata>`, with several images `<app .rodata>`; files are behind a colon.
+        let section = self.name.strip_suffix('>').and_then(|name| name.rsplit_once(' '));
+        let is_section = |(image, section): (&str, &str)| {
+            !image.contains(": ") && (section.starts_with('.') || section.starts_with("segment"))
+        };
+        self.is_pseudo && section.is_some_and(is_section)
     }
 
     /// Whether it stands for the kernel: files, pipes, system calls.
@@ -82,6 +88,7 @@ pub struct Run {
     pub group: Vec<usize>,
     /// By function: the one that all ways to it go through.
     pub dominators: Vec<Option<usize>>,
+    pub start_up: StartUp,
 }
 
 /// A count of the database; none is below 0.
@@ -158,7 +165,13 @@ impl Run {
             order,
             group,
             dominators,
+            start_up: StartUp::read(connection)?,
         })
+    }
+
+    /// Those of start-up, end and the dynamic linker, by index.
+    pub fn start_up(&self) -> BTreeSet<usize> {
+        self.ids.iter().filter(|(id, _)| self.start_up.has(**id)).map(|(_, at)| *at).collect()
     }
 
     /// Functions by index; those that never ran are left out.

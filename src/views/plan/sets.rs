@@ -5,6 +5,7 @@ use super::cost::CostModel;
 use super::figures::{tenths, whole};
 use super::parts::{Parts, parts};
 use super::run::Run;
+use crate::graph::short_name;
 use crate::id::FunctionId;
 use crate::render::rows::{RowFormat, RowWriter, word};
 use crate::text::{human_count, visible, words};
@@ -38,6 +39,8 @@ pub struct Wish {
     pub least: f64,
     /// Functions that stay.
     pub kept: BTreeSet<FunctionId>,
+    /// Whether start-up, end and the dynamic linker may move, too.
+    pub start_up: bool,
     /// A set to price beside those that are found.
     pub named: BTreeSet<FunctionId>,
 }
@@ -49,6 +52,7 @@ impl Default for Wish {
             code: 0.25,
             least: 0.01,
             kept: BTreeSet::new(),
+            start_up: false,
             named: BTreeSet::new(),
         }
     }
@@ -61,6 +65,8 @@ pub struct Plan {
     pub sets: Vec<Candidate>,
     /// How many of them to move.
     pub chosen: usize,
+    /// These as one set: what two of them share is counted once. None: nothing is to move.
+    pub together: Option<Candidate>,
     /// By set: what it is in other runs; None where it did not run.
     pub elsewhere: Vec<Vec<Option<Share>>>,
     pub notes: Vec<String>,
@@ -88,6 +94,7 @@ pub fn plan(run: Run, wish: Wish) -> Result<Plan, ViewError> {
     let into = calls_into(&run);
     let below = run.dominated();
     let kept = run.indices(&wish.kept);
+    let left_out = if wish.start_up { BTreeSet::new() } else { run.start_up() };
     let main = run.main();
     let stays = |set: &BTreeSet<usize>| {
         main.is_some_and(|main| set.contains(&main)) || !set.is_disjoint(&kept)
@@ -105,7 +112,7 @@ pub fn plan(run: Run, wish: Wish) -> Result<Plan, ViewError> {
     while let Some(root) = work.pop() {
         work.extend(below[root].iter().rev());
         let function = &run.functions[root];
-        if function.is_pseudo || function.total < least {
+        if function.is_pseudo || function.total < least || left_out.contains(&root) {
             continue;
         }
         let set = run.subtree(&below, root);
@@ -118,6 +125,7 @@ pub fn plan(run: Run, wish: Wish) -> Result<Plan, ViewError> {
         }
     }
     let chosen = choose(&found, run.instructions, wish.code);
+    let (chosen, together) = gaining_together(&run, &into, &found, &chosen, &wish.model);
     let mut sets: Vec<(bool, Candidate)> =
         found.into_iter().enumerate().map(|(i, c)| (chosen.contains(&i), c)).collect();
     sets.sort_by(|(a, x), (b, y)| {
@@ -125,6 +133,7 @@ pub fn plan(run: Run, wish: Wish) -> Result<Plan, ViewError> {
     });
     let mut plan = Plan {
         chosen: chosen.len(),
+        together,
         sets: sets.into_iter().map(|set| set.1).collect(),
         elsewhere: Vec::new(),
         notes: Vec::new(),
@@ -134,6 +143,30 @@ pub fn plan(run: Run, wish: Wish) -> Result<Plan, ViewError> {
     plan.price(&into)?;
     plan.remark();
     Ok(plan)
+}
+
+/// Of these sets those that gain more with the ones before than without, and all of them as one set. What
+/// several of them call has its share in each, so that their own figures do not add up.
+fn gaining_together(
+    run: &Run,
+    into: &[Vec<usize>],
+    found: &[Candidate],
+    chosen: &BTreeSet<usize>,
+    model: &CostModel,
+) -> (BTreeSet<usize>, Option<Candidate>) {
+    let mut by_gain: Vec<usize> = chosen.iter().copied().collect();
+    by_gain.sort_by(|&a, &b| found[b].gain.total_cmp(&found[a].gain).then(a.cmp(&b)));
+    let (mut kept, mut all): (BTreeSet<usize>, Option<Candidate>) = (BTreeSet::new(), None);
+    for at in by_gain {
+        let members = all.iter().flat_map(|all| &all.members).chain(&found[at].members);
+        let root = all.as_ref().map_or(found[at].root, |all| all.root);
+        let union = candidate(run, into, (root, members.copied().collect()), model);
+        if union.gain > all.as_ref().map_or(0.0, |all| all.gain) {
+            kept.insert(at);
+            all = Some(union);
+        }
+    }
+    (kept, all)
 }
 
 impl Plan {
@@ -154,6 +187,7 @@ impl Plan {
         }
         self.sets = vec![candidate(&self.run, into, (root, named), &self.wish.model)];
         self.chosen = usize::from(self.sets[0].gain > 0.0);
+        self.together = self.sets.first().filter(|set| set.gain > 0.0).cloned();
         Ok(())
     }
 
@@ -183,6 +217,9 @@ impl Plan {
                 "kernel_bytes: the set reads or writes files; that has to go through the rest"
                     .to_owned(),
             );
+        }
+        if !self.wish.start_up && self.wish.named.is_empty() {
+            self.notes.extend(self.run.start_up.left_out("--start-up"));
         }
         if self.elsewhere.is_empty() {
             self.notes.push(
@@ -223,7 +260,7 @@ impl Plan {
             .iter()
             .take(4)
             .map(|set| {
-                let name = visible(&self.run.functions[set.root].name).into_owned();
+                let name = visible(&short_name(&self.run.functions[set.root].name)).into_owned();
                 match set.members.len() - 1 {
                     0 => name,
                     1 => format!("{name} with 1 function"),
@@ -234,11 +271,9 @@ impl Plan {
         let more = self.chosen - list.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let here = model.here(self.run.steps as f64);
-        let gain: f64 = self.sets[..self.chosen].iter().map(|set| set.gain).sum();
-        let steps: f64 = self.sets[..self.chosen].iter().map(|set| set.steps).sum();
-        if list.is_empty() {
+        let Some(Candidate { gain, steps, .. }) = self.together else {
             return "Nothing to move.".to_owned();
-        }
+        };
         format!(
             "Move {}{more}: {:.1} % of {} steps, {:.1} % less time.",
             list.join(", "),
@@ -275,7 +310,7 @@ impl Plan {
             columns.extend(["percent_steps_least", "percent_steps_most"]);
             columns.extend(["percent_gain_least", "percent_gain_most"]);
         }
-        let mut rows = RowWriter::new(&columns, format, out)?;
+        let mut rows = RowWriter::new(&columns, format, out)?.short_names();
         for (i, set) in self.sets.iter().enumerate().take(limit) {
             let own = self.share(set);
             let sent = set.bytes_in + set.bytes_out;

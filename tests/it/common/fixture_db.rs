@@ -49,7 +49,7 @@ pub fn small(path: &Path) {
         .execute_batch(
             "INSERT INTO image VALUES (1, 1, '/bin/app', 0, false, NULL, NULL);
              INSERT INTO source_file VALUES (1, '/src/a.c'), (2, '/src/lib/b.c');
-             INSERT INTO function_symbol VALUES
+             INSERT INTO function_symbol (function_id, name, symbol, kind, image_id, file_id, address, size) VALUES
                  (1, 'A', 'A', 'function', 1, 1, 4096, 16), (2, 'B', 'B', 'function', 1, 2, 4112, 16),
                  (3, 'C', 'C', 'function', 1, 1, 4128, 16), (4, 'D', 'D', 'function', 1, 2, 4144, 16),
                  (6, 'puts@plt', 'puts@plt', 'stub', 1, NULL, 4176, 16), (7, 'puts', 'puts', 'function', 1, NULL, 4192, 16),
@@ -88,7 +88,7 @@ pub fn small(path: &Path) {
         .expect("rows");
     connection
         .execute(
-            "INSERT INTO function_symbol VALUES (5, ?, ?, 'function', 1, 1, 4160, 16)",
+            "INSERT INTO function_symbol (function_id, name, symbol, kind, image_id, file_id, address, size) VALUES (5, ?, ?, 'function', 1, 1, 4160, 16)",
             [HOSTILE, HOSTILE],
         )
         .expect("hostile name");
@@ -101,7 +101,7 @@ pub fn large(path: &Path) {
     connection
         .execute_batch(
             "INSERT INTO source_file SELECT i, 'src/file' || i || '.c' FROM range(1, 101) t(i);
-             INSERT INTO function_symbol
+             INSERT INTO function_symbol (function_id, name, symbol, kind, image_id, file_id, address, size)
              SELECT i, 'function_' || i, 'function_' || i, 'function', NULL, 1 + i % 100, 4096 + i * 64, 64 FROM range(1, 5001) t(i);
              INSERT INTO function_profile SELECT i, 1 + i % 50, 10000000 // i, 10000000 // i, 0, 0 FROM range(1, 5001) t(i);
              INSERT INTO function_edge

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::Mutex;
 
 /// Tool, Debian's package, what is tested with it.
-pub const TOOLS: [(&str, &str, &str); 31] = [
+pub const TOOLS: [(&str, &str, &str); 35] = [
     ("valgrind", "valgrind", "recordings by lackey; counts of callgrind"),
     ("callgrind_annotate", "valgrind", "exports for callgrind"),
     ("pkg-config", "pkg-config", "the recorder for valgrind"),
@@ -25,10 +25,14 @@ pub const TOOLS: [(&str, &str, &str); 31] = [
     ("objcopy", "binutils", "CSI descriptions in programs"),
     ("gdb", "gdb", "core files of CSI programs"),
     ("qemu-x86_64", "qemu-user", "recordings on x86-64"),
+    ("qemu-i386", "qemu-user", "recordings on x86 of 32 bits"),
     ("qemu-arm", "qemu-user", "recordings on ARM and Thumb"),
     ("qemu-aarch64", "qemu-user", "recordings on AArch64"),
     ("qemu-riscv64", "qemu-user", "recordings on RISC-V"),
     ("qemu-system-arm", "qemu-system-arm", "recordings of a whole machine"),
+    ("qemu-system-aarch64", "qemu-system-arm", "recordings of a whole machine of AArch64"),
+    ("qemu-system-riscv32", "qemu-system-misc", "recordings of a whole machine of RISC-V"),
+    ("qemu-system-riscv64", "qemu-system-misc", "recordings of a whole machine of RISC-V"),
     ("arm-linux-gnueabi-gcc", "gcc-arm-linux-gnueabi", "programs for ARM and Thumb"),
     ("arm-linux-gnueabi-g++", "g++-arm-linux-gnueabi", "C++ programs for ARM"),
     ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu", "programs for AArch64"),
@@ -82,6 +86,19 @@ pub fn elsewhere(name: &str) -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
+/// Roots of other releases' packages (packaging/root.sh), by `ADDFG_ROOTS`; says what is skipped if
+/// there are none.
+pub fn roots() -> Vec<PathBuf> {
+    let named = std::env::var_os("ADDFG_ROOTS").unwrap_or_default();
+    let roots: Vec<_> = std::env::split_paths(&named).filter(|root| root.is_dir()).collect();
+    if roots.is_empty() {
+        skipped(
+            "valgrind and QEMU of other releases: ADDFG_ROOTS names none (packaging/root.sh makes one)",
+        );
+    }
+    roots
+}
+
 /// Flags for a program without a C library.
 pub const BARE: [&str; 8] = [
     "-O1",
@@ -92,6 +109,24 @@ pub const BARE: [&str; 8] = [
     "-fno-asynchronous-unwind-tables",
     "-ffreestanding",
     "-fno-tree-loop-distribute-patterns",
+];
+
+/// Flags for tests/programs/firmware.c: code at 0, data in the memory of a Cortex-M3.
+pub const FIRMWARE: [&str; 14] = [
+    BARE[0],
+    BARE[1],
+    BARE[2],
+    BARE[3],
+    BARE[4],
+    BARE[5],
+    BARE[6],
+    BARE[7],
+    "-mcpu=cortex-m3",
+    "-mthumb",
+    "-mfloat-abi=soft",
+    "-fno-unwind-tables",
+    "-Wl,--section-start=.vectors=0,-Ttext=0x100,-Tdata=0x20000000,-Tbss=0x20001000",
+    "-Wl,-e,reset,--build-id=none",
 ];
 
 /// Compiles a program of tests/programs statically; false where that is not possible.
@@ -112,7 +147,7 @@ pub fn make(compiler: &str, source: &Path, flags: &[&str], output: &Path) {
         .arg("-o")
         .arg(output)
         .arg(source)
-        .args(if compiler == "rustc" { None } else { Some("-lm") })
+        .args((compiler != "rustc" && !flags.contains(&"-nostdlib")).then_some("-lm"))
         .output()
         .expect("compiler runs");
     let error = String::from_utf8_lossy(&ran.stderr);

@@ -40,6 +40,8 @@ pub struct Transfer {
     pub registers: Vec<RegSpan>,
     /// Indirect: the loads (indexes into [`Effects::memory`]) that it comes from.
     pub loads: Vec<u16>,
+    /// Indirect: the target, if it is computed from registers alone.
+    pub target: Option<Expr>,
     pub conditional: bool,
 }
 

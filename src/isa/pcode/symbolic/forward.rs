@@ -186,13 +186,14 @@ impl<'a> Forward<'a> {
             Some(Expr::Const(c)) => Some(*c),
             _ => None,
         };
-        let leaves = target.map(|t| t.registers()).unwrap_or_default();
+        let leaves = target.as_ref().map(Expr::registers).unwrap_or_default();
         let (loads, registers): (Vec<_>, Vec<_>) =
             leaves.into_iter().partition(|r| r.offset >= LOADS);
         self.transfer(op, direct, self.is_guarded());
         if let Some(transfer) = &mut self.out.transfer {
             transfer.registers = registers;
             transfer.loads = loads.iter().map(|r| r.offset - LOADS).collect();
+            transfer.target = target.filter(|_| loads.is_empty() && direct.is_none());
         }
     }
 
@@ -206,6 +207,7 @@ impl<'a> Forward<'a> {
             direct,
             registers: Vec::new(),
             loads: Vec::new(),
+            target: None,
             conditional,
         });
     }

@@ -51,6 +51,27 @@ fn exception_returns_are_told_from_returns() {
     }
 }
 
+/// Loops of Armv8.1-M, whose opcodes are those of a `blx` that there is not.
+#[test]
+fn low_overhead_loops_are_no_calls() {
+    let kind = |word: u32| {
+        let bytes = word.rotate_right(16).to_le_bytes();
+        Pcode::new(Isa::Arm, false).decode(0x8000, &bytes, true).map(|d| d.flow.kind)
+    };
+    for word in [
+        0xf042_e001, // dls lr, r2
+        0xf042_c003, // wls lr, r2, .+8
+        0xf022_c005, // wlstp.32 lr, r2, .+12
+        0xf00f_c805, // le lr, .-8
+        0xf01f_c805, // letp lr, .-8
+    ] {
+        assert_eq!(kind(word), None, "{word:08x}");
+    }
+    for word in [0xf7ff_fffe, 0xf000_f802, 0xf7ff_effe, 0xf000_e802] {
+        assert_eq!(kind(word), Some(FlowKind::Call), "{word:08x}");
+    }
+}
+
 /// SVE and RISC-V's V: what is not known is told, and scalars of SVE are known.
 #[test]
 fn vectors_without_a_model_are_told() {

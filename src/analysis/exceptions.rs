@@ -1,0 +1,224 @@
+//! Exceptions of which a trace tells: the step before one and the step behind its return belong
+//! together, whatever ran in between. And the stacks of tasks: a handler may go back to another one
+//! than it interrupted.
+
+use super::Output;
+use super::activation::Activation;
+use super::data::{Data, Thread};
+use super::ender::Ender;
+use super::levels::{Handler, Interrupted, Kept, Levels, Task};
+use super::operations::Machine;
+use super::origin::Packed;
+use super::shadow::{Cell, KERNEL_WRITE, Registers, WORD};
+use super::stack::{Arrival, Ending, Stack};
+use super::transfer::{Back, Previous};
+use crate::event::{ExceptionEntry, RegSpan};
+use crate::isa::FlowKind;
+
+/// What the processor stores in a frame.
+const FRAME: &str = "<exception frame>";
+
+impl<O: Output> Data<O> {
+    /// What registers hold, a word of the frame each.
+    fn keep(&self, registers: &mut Registers, spans: &[RegSpan]) -> Vec<Kept> {
+        let mut kept = Vec::new();
+        for (word, &span) in (0..).zip(spans) {
+            registers.visit_pending(span, |readers, span, cell, pending| {
+                let readers = readers.of(cell, span.offset.into());
+                kept.push(Kept { word, span, cell: *cell, readers, pending });
+            });
+        }
+        kept
+    }
+
+    /// The processor writes a register.
+    fn give_link(&mut self, registers: &mut Registers, link: RegSpan) {
+        self.kernel_writes += 1;
+        let write = KERNEL_WRITE | self.kernel_writes;
+        let source = Packed::named(self.sources.number(Some(FRAME)));
+        registers.write(link, Cell { write, call: source, actor: Cell::SLOT, ..Cell::EMPTY });
+    }
+
+    /// The trace, or a process, ends: tasks that wait do, too.
+    pub fn end_tasks(&mut self, levels: &mut Levels, registers: &mut Registers) {
+        for mut task in std::mem::take(&mut levels.waiting) {
+            let contexts = &mut task.contexts;
+            task.calls.end_all(&mut Ender { data: self, registers, contexts });
+        }
+        levels.forget();
+    }
+
+    /// Registers have again what they had, or what somebody has stored in the frame since.
+    fn put_back(&mut self, registers: &mut Registers, kept: &[Kept], frame: Option<u64>) {
+        let source = Packed::named(self.sources.number(Some(FRAME)));
+        for Kept { word, span, cell, readers, pending } in kept {
+            let stored = frame.map(|frame| {
+                let at = frame.wrapping_add(WORD * word).wrapping_add(span.offset as u64 % WORD);
+                self.memory.byte(at)
+            });
+            if let Some(stored) = stored.filter(|c| c.is_written() && c.call != source) {
+                self.saves.copy(stored.write, span.size.into());
+                let actor = stored.actor & !Cell::SAVE | Cell::SLOT;
+                registers.write(*span, Cell { actor, reader: 0, pair: 0, ..stored });
+                continue;
+            }
+            let mut same = true;
+            registers.visit(*span, |_, _, _, c| same &= c.write == cell.write);
+            if same {
+                continue;
+            }
+            registers.write(*span, Cell { reader: 0, ..*cell });
+            if *pending != 0 && self.saves.by_store.get(*pending).is_some() {
+                registers.set_pending(*span, *pending);
+            }
+            registers.visit(*span, |list, key, _, now| {
+                now.reader = cell.reader;
+                list.set(key, readers.clone());
+            });
+        }
+    }
+}
+
+impl<O: Output> Machine<O> {
+    /// An exception is taken, for which the processor keeps these registers.
+    /// `link`: the register that it gives the handler the way back in.
+    pub fn enter(&mut self, entry: &ExceptionEntry, spans: &[RegSpan], link: Option<RegSpan>) {
+        let thread = &mut self.threads[entry.thread as usize];
+        self.data.settle(thread);
+        let kept = self.data.keep(&mut thread.registers, spans);
+        if !spans.is_empty()
+            && let Some(link) = link
+        {
+            self.data.give_link(&mut thread.registers, link);
+        }
+        thread.levels.enter(entry, thread.previous.take(), kept);
+    }
+
+    /// A handler has ended.
+    pub fn leave(&mut self, t: usize, frame: Option<u64>) {
+        let thread = &mut self.threads[t];
+        self.data.settle(thread);
+        let Thread { levels, previous, registers, .. } = thread;
+        if levels.leave(frame, previous)
+            && let Some(interrupted) = &levels.resumed
+        {
+            self.data.put_back(registers, &interrupted.kept, interrupted.frame);
+        }
+    }
+
+    /// Exceptions have ended before the step of a thread at `address`: their handlers do, and what
+    /// goes on is what they interrupted, or another task.
+    #[cold]
+    pub fn change_level(&mut self, t: usize, address: u64, here: Arrival) {
+        let thread = &mut self.threads[t];
+        self.data.settle(thread);
+        thread.registers.forget_noted();
+        let Thread { calls, registers, contexts, levels, .. } = thread;
+        let mut ender = Ender { data: &mut self.data, registers, contexts };
+        if let Some(depth) = levels.ended.take().filter(|&d| d < calls.frames().len()) {
+            calls.end(depth, Ending::Return, here.at, &mut ender);
+        }
+        let frame = levels.frame.take();
+        let Some(interrupted) = levels.resumed.take() else { return };
+        // One that has not begun yet is no task.
+        if levels.enters() {
+            return;
+        }
+        let same = match (frame, interrupted.frame) {
+            (Some(taken), Some(stored)) => taken == stored,
+            _ => interrupted.goes_on(address, calls),
+        };
+        if !same {
+            if !self.switch(t, &interrupted, frame, address, here) {
+                self.threads[t].previous = None;
+            }
+            return;
+        }
+        self.threads[t].levels.taken_for = Some(interrupted);
+        // The step that was interrupted is tried again.
+        let previous = &mut self.threads[t].previous;
+        *previous = previous.take().filter(|Previous { last, .. }| {
+            address != last.address || last.falls_to(address) || last.jumps_to(address)
+        });
+    }
+
+    /// A return that ends no instance, but one of a task that waits: that task it is that went on
+    /// behind the last exception, at a place where both were interrupted.
+    #[cold]
+    pub fn correct_task(&mut self, t: usize, address: u64, here: Arrival) {
+        let Thread { calls, levels, previous, .. } = &mut self.threads[t];
+        let returns = |p: &Previous| p.last.executed && p.last.kind == FlowKind::Return;
+        if !previous.as_ref().is_some_and(returns) || levels.handler != Handler::None {
+            return;
+        }
+        let back = Back::Return(address);
+        if calls.newest(back, |_| true).is_some() {
+            return;
+        }
+        let mut waiting = levels.waiting.iter_mut();
+        let found = waiting.position(|task| task.calls.newest(back, |_| true).is_some());
+        let (Some(i), Some(interrupted)) = (found, levels.taken_for.take()) else { return };
+        self.data.settle(&mut self.threads[t]);
+        let Thread { calls, registers, contexts, levels, .. } = &mut self.threads[t];
+        calls.park(&mut Ender { data: &mut self.data, registers, contexts });
+        let mut task = levels.waiting.remove(i);
+        std::mem::swap(calls, &mut task.calls);
+        std::mem::swap(contexts, &mut task.contexts);
+        std::mem::swap(&mut levels.open, &mut task.open);
+        levels.irregular += 1;
+        levels.waiting.push(Task { interrupted, ..task });
+        calls.unpark(here.at, &mut Ender { data: &mut self.data, registers, contexts });
+    }
+
+    /// Whether tasks wait in a thread.
+    #[inline]
+    pub fn has_tasks(&self, t: usize) -> bool {
+        !self.threads[t].levels.waiting.is_empty()
+    }
+
+    /// Control goes to another task, if there is one that waits for it, or it begins there: whether it
+    /// does.
+    fn switch(
+        &mut self,
+        t: usize,
+        interrupted: &Interrupted,
+        frame: Option<u64>,
+        address: u64,
+        here: Arrival,
+    ) -> bool {
+        let thread = &mut self.threads[t];
+        let Thread { calls, registers, contexts, levels, previous, .. } = thread;
+        let id = calls.thread();
+        let by_frame = |task: &Task| frame.is_some() && task.interrupted.frame == frame;
+        let found = levels.waiting.iter().position(by_frame).or_else(|| {
+            let waiting = levels.waiting.iter_mut();
+            waiting.enumerate().find_map(|(i, Task { interrupted, calls, .. })| {
+                let told = frame.is_some() && interrupted.frame.is_some();
+                (!told && interrupted.goes_on(address, calls)).then_some(i)
+            })
+        });
+        // A handler may have made the function that it interrupted go on elsewhere.
+        if found.is_none() && calls.top().is_some_and(|top| top.function == here.function) {
+            return false;
+        }
+        calls.park(&mut Ender { data: &mut self.data, registers, contexts });
+        let next = found.map(|i| levels.waiting.remove(i));
+        let kept = next.as_ref().map(|task| &task.interrupted.kept[..]);
+        self.data.put_back(registers, kept.unwrap_or(&interrupted.kept), frame);
+        let mut task = next.unwrap_or_else(|| Task {
+            calls: Stack::<_, Activation>::new(id),
+            contexts: Vec::new(),
+            open: Vec::new(),
+            interrupted: Interrupted::default(),
+        });
+        std::mem::swap(calls, &mut task.calls);
+        std::mem::swap(contexts, &mut task.contexts);
+        std::mem::swap(&mut levels.open, &mut task.open);
+        *previous = task.interrupted.previous;
+        levels.handler = task.interrupted.handler;
+        levels.irregular += 1;
+        levels.waiting.push(Task { interrupted: interrupted.clone(), ..task });
+        calls.unpark(here.at, &mut Ender { data: &mut self.data, registers, contexts });
+        true
+    }
+}

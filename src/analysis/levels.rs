@@ -1,0 +1,170 @@
+//! The exceptions of a thread that are open, and the tasks that wait: what [`super::exceptions`] works
+//! with.
+
+use super::activation::Calls;
+use super::shadow::{AccessId, Cell};
+use super::transfer::{Back, Previous, resumes};
+use crate::event::{ExceptionEntry, RegSpan};
+use crate::id::StackId;
+use crate::isa::FlowKind;
+
+/// What was interrupted.
+#[derive(Clone, Default)]
+pub struct Interrupted {
+    pub previous: Option<Previous>,
+    /// The handler that was interrupted, if it had begun; None: it is none that was.
+    pub handler: Handler,
+    /// Where it is to go on, and the frame of its registers, as far as the trace tells.
+    pub resume: Option<u64>,
+    pub frame: Option<u64>,
+    /// Registers that the processor gives back.
+    pub kept: Vec<Kept>,
+}
+
+/// Bytes of a register as they were when the processor kept them.
+#[derive(Clone)]
+pub struct Kept {
+    /// Place in the frame, in words.
+    pub word: u64,
+    pub span: RegSpan,
+    pub cell: Cell,
+    pub readers: Vec<u32>,
+    /// Store of the live save of this version.
+    pub pending: AccessId,
+}
+
+/// What runs in a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Handler {
+    /// No exception's handler.
+    #[default]
+    None,
+    /// One that is to begin with the next step.
+    Next,
+    /// Depth of its call instance.
+    Begun(usize),
+}
+
+/// A task that waits.
+pub struct Task {
+    pub calls: Calls,
+    pub contexts: Vec<StackId>,
+    pub open: Vec<Interrupted>,
+    pub interrupted: Interrupted,
+}
+
+/// The exceptions of a thread that are open.
+#[derive(Default)]
+pub struct Levels {
+    /// What each has interrupted, the oldest first.
+    pub open: Vec<Interrupted>,
+    pub handler: Handler,
+    /// Depth of the oldest handler that has ended since the last step.
+    pub ended: Option<usize>,
+    /// What goes on with the next step.
+    pub resumed: Option<Interrupted>,
+    /// The frame that the processor took back for it.
+    pub frame: Option<u64>,
+    pub waiting: Vec<Task>,
+    /// What has gone on last, as it was interrupted: another task may wait at the same place.
+    pub taken_for: Option<Interrupted>,
+    /// Times that control went to another task, or out of a handler like out of any function.
+    pub irregular: u64,
+}
+
+impl Levels {
+    /// No exception is open.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// The next step is to be seen to by [`Machine::change_level`].
+    #[inline]
+    pub fn is_changed(&self) -> bool {
+        self.resumed.is_some() || self.ended.is_some()
+    }
+
+    /// A handler begins with the next step.
+    #[inline]
+    pub fn enters(&self) -> bool {
+        self.handler == Handler::Next
+    }
+
+    /// An exception is taken.
+    pub fn enter(&mut self, entry: &ExceptionEntry, previous: Option<Previous>, kept: Vec<Kept>) {
+        // What had just been returned to has not run: it is what this one interrupts, too.
+        let before = self.resumed.take();
+        // What is known of the registers behind the step is the handler's.
+        let previous = previous.or(before.as_ref().and_then(|b| b.previous));
+        let previous = previous.map(|p| Previous { slot: None, linked: false, ..p });
+        self.open.push(Interrupted {
+            previous,
+            handler: self.handler,
+            resume: entry.resume.or(before.and_then(|b| b.resume)),
+            frame: entry.frame,
+            kept,
+        });
+        self.handler = Handler::Next;
+    }
+
+    /// The innermost handler has ended; whether there was one.
+    pub fn leave(&mut self, frame: Option<u64>, previous: &mut Option<Previous>) -> bool {
+        let Some(interrupted) = self.open.pop() else { return false };
+        if let Handler::Begun(depth) = self.handler {
+            self.ended = Some(depth);
+        }
+        self.handler = interrupted.handler;
+        self.frame = frame;
+        // Behind the handler's last step the stack pointer is as behind the step that was interrupted.
+        let slot = previous.as_ref().and_then(|last| last.slot);
+        *previous = interrupted.previous.map(|p| Previous { slot, ..p });
+        self.resumed = Some(interrupted);
+        true
+    }
+
+    /// A step has been arrived at: handlers that control has left like any function are no more.
+    pub fn arrived(&mut self, calls: &Calls) {
+        if self.handler == Handler::Next {
+            self.handler = Handler::Begun(calls.frames().len() - 1);
+        }
+        while let Handler::Begun(depth) = self.handler
+            && depth >= calls.frames().len()
+            && let Some(interrupted) = self.open.pop()
+        {
+            self.handler = interrupted.handler;
+            self.irregular += 1;
+        }
+    }
+
+    /// What is not known any more.
+    pub fn forget(&mut self) {
+        let irregular = self.irregular;
+        *self = Levels { irregular, ..Levels::default() };
+    }
+}
+
+impl Interrupted {
+    /// Whether it may go on there.
+    pub fn goes_on(&self, there: u64, calls: &mut Calls) -> bool {
+        let Some(Previous { last, .. }) = self.previous else { return true };
+        if let Some(resume) = self.resume {
+            // The handler of a system call, a trap or a fault may pass over it.
+            let passed =
+                matches!(last.kind, FlowKind::Syscall | FlowKind::Trap | FlowKind::Unknown)
+                    || resume == last.address;
+            return there & !1 == resume & !1 || passed && last.falls_to(there);
+        }
+        if resumes(&last).contains(&there) {
+            return true;
+        }
+        let indirect = last.executed && last.target.is_none();
+        match last.kind {
+            FlowKind::Return if indirect => {
+                calls.newest(Back::Return(there), |_| true).is_some() || calls.frames().len() < 2
+            }
+            FlowKind::Jump | FlowKind::Call => indirect,
+            FlowKind::ExceptionReturn | FlowKind::Unknown => true,
+            _ => false,
+        }
+    }
+}

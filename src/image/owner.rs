@@ -1,0 +1,471 @@
+//! Whose code a function is: the program's, a run-time system's, or the dynamic linker's.
+//!
+//! The image decides, then the source file. A name is asked only for code without a source file in
+//! an image that has a run-time system linked into it, and then only names that the C and C++
+//! standards keep from programs, or that the C library itself defines.
+
+use super::{Function, FunctionKind, Image};
+use crate::text::{file_name, words};
+
+words! {
+    /// Whose code a function is.
+    pub enum Owner {
+        /// The program's, or a library's that it uses
+        Program = "program",
+        /// The C, C++ or Rust run-time system's
+        Runtime = "runtime",
+        /// The dynamic linker's
+        Linker = "linker",
+    }
+}
+
+/// Libraries of run-time systems, without what stands behind `.so` or the version.
+const RUNTIME: &[&str] = &[
+    "libc",
+    "libm",
+    "libmvec",
+    "libpthread",
+    "libdl",
+    "librt",
+    "libutil",
+    "libresolv",
+    "libgcc_s",
+    "libstdc++",
+    "libc++",
+    "libc++abi",
+    "libunwind",
+];
+
+/// Folders of the sources of run-time systems, and of what their headers put into programs.
+const SOURCES: &[&str] = &[
+    "/include/c++/",
+    "/libstdc++-v3/",
+    "/libgcc/",
+    "/glibc-",
+    "/glibc/",
+    "/musl-",
+    "/newlib/libc/",
+    "/newlib/libm/",
+    "/picolibc/",
+];
+
+/// What compilers and linkers add to every file: `crt1.o`, `crti.o`, `crtbegin.o`.
+const START: &[&str] = &[
+    "_start",
+    "_init",
+    "_fini",
+    "_dl_relocate_static_pie",
+    "__do_global_dtors_aux",
+    "__do_global_ctors_aux",
+    "__libc_csu_init",
+    "__libc_csu_fini",
+    "__gmon_start__",
+    "call_weak_fn",
+    "frame_dummy",
+    "register_tm_clones",
+    "deregister_tm_clones",
+];
+
+/// A C library that is linked into a program has one of these.
+const LINKED_LIBC: &[&str] =
+    &["__libc_start_main", "__libc_start_main_impl", "__libc_init_array", "__libc_setup_tls"];
+
+/// Names of the C library that programs may not define as long as they use it.
+const C_LIBRARY: &[&str] = &[
+    "abort",
+    "aligned_alloc",
+    "atexit",
+    "bcmp",
+    "bcopy",
+    "brk",
+    "bsearch",
+    "bzero",
+    "calloc",
+    "call_fini",
+    "call_init",
+    "cancel_handler",
+    "cfree",
+    "clearerr",
+    "clone",
+    "clone3",
+    "close",
+    "exit",
+    "fclose",
+    "feof",
+    "ferror",
+    "fflush",
+    "fgetc",
+    "fgets",
+    "fopen",
+    "fopen64",
+    "fprintf",
+    "fputc",
+    "fputs",
+    "fread",
+    "fread_unlocked",
+    "free",
+    "freopen",
+    "fscanf",
+    "fseek",
+    "fseeko",
+    "fstat",
+    "ftell",
+    "fwrite",
+    "fwrite_unlocked",
+    "getc",
+    "getc_unlocked",
+    "getchar",
+    "getdelim",
+    "getenv",
+    "getline",
+    "gets",
+    "isalpha",
+    "isdigit",
+    "isspace",
+    "isupper",
+    "longjmp",
+    "lseek",
+    "madvise",
+    "malloc",
+    "malloc_consolidate",
+    "malloc_usable_size",
+    "memalign",
+    "memccpy",
+    "memchr",
+    "memcmp",
+    "memcpy",
+    "memmem",
+    "memmove",
+    "mempcpy",
+    "memrchr",
+    "memset",
+    "mmap",
+    "mmap64",
+    "mprotect",
+    "mremap",
+    "munmap",
+    "open",
+    "open64",
+    "perror",
+    "posix_memalign",
+    "pread",
+    "pread64",
+    "printf",
+    "ptmalloc_init",
+    "putc",
+    "putc_unlocked",
+    "putchar",
+    "puts",
+    "pwrite",
+    "pwrite64",
+    "qsort",
+    "qsort_r",
+    "raise",
+    "rawmemchr",
+    "read",
+    "readv",
+    "realloc",
+    "reallocarray",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "rewind",
+    "sbrk",
+    "scanf",
+    "send",
+    "sendmsg",
+    "sendto",
+    "setbuf",
+    "setjmp",
+    "setlocale",
+    "setvbuf",
+    "siglongjmp",
+    "sigsetjmp",
+    "snprintf",
+    "sprintf",
+    "sscanf",
+    "start_thread",
+    "stpcpy",
+    "stpncpy",
+    "strcasecmp",
+    "strcat",
+    "strchr",
+    "strchrnul",
+    "strcmp",
+    "strcoll",
+    "strcpy",
+    "strcspn",
+    "strdup",
+    "strerror",
+    "strlen",
+    "strncasecmp",
+    "strncat",
+    "strncmp",
+    "strncpy",
+    "strndup",
+    "strnlen",
+    "strpbrk",
+    "strrchr",
+    "strspn",
+    "strstr",
+    "strtod",
+    "strtok",
+    "strtok_r",
+    "strtol",
+    "strtoll",
+    "strtoul",
+    "strtoull",
+    "sysmalloc",
+    "systrim",
+    "tcache_init",
+    "tolower",
+    "toupper",
+    "ungetc",
+    "unlink_chunk",
+    "vfprintf",
+    "vprintf",
+    "vsnprintf",
+    "vsprintf",
+    "wmemset",
+    "write",
+    "writev",
+];
+
+/// Whether a file is `libc.so.6`, `libc-2.31.so` or `libc.musl-x86_64.so.1` for `libc`: not `libcaca`,
+/// and not `libc-client.so`.
+fn is_library(file: &str, name: &str) -> bool {
+    let Some(rest) = file.strip_prefix(name) else { return false };
+    let version = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    rest == ".so"
+        || rest == ".a"
+        || rest.strip_prefix(".so.").is_some_and(version)
+        || rest.starts_with(".musl-")
+        || rest.strip_prefix('-').is_some_and(version)
+}
+
+fn is_linker(file: &str) -> bool {
+    ["ld-linux", "ld-musl-", "ld64.so"].iter().any(|begin| file.starts_with(begin))
+        || is_library(file, "ld")
+}
+
+impl Owner {
+    /// What a file says of all code in it; None: other things decide.
+    pub fn of_file(path: &str) -> Option<Owner> {
+        let file = file_name(path);
+        if is_linker(file) {
+            return Some(Owner::Linker);
+        }
+        let vdso =
+            file == "[vdso]" || file.starts_with("linux-vdso") || file.starts_with("linux-gate");
+        (vdso || RUNTIME.iter().any(|name| is_library(file, name))).then_some(Owner::Runtime)
+    }
+}
+
+/// Whether a source file is of a run-time system.
+fn is_runtime_source(path: &str) -> bool {
+    let rust = path.contains("/rustc/") && path.contains("/library/");
+    // As the C library's own build has them.
+    let own = ["../sysdeps/", "../csu/", "./csu/", "./malloc/", "./libio/", "./string/", "./nptl/"];
+    rust || SOURCES.iter().any(|folder| path.contains(folder))
+        || own.iter().any(|begin| path.starts_with(begin))
+}
+
+/// Whether a name of the symbol table is in namespace `std` or `__gnu_cxx`. A namespace of a program,
+/// `stdx`, `core`, has its length before it.
+fn is_std_cxx(symbol: &str) -> bool {
+    let Some(rest) = symbol.strip_prefix("_Z") else { return false };
+    // Guards, tables and thunks; then what is nested, with the qualifiers of its `this`.
+    let rest =
+        rest.strip_prefix('N').map_or(rest, |n| n.trim_start_matches(['r', 'V', 'K', 'R', 'O']));
+    ["St", "Sa", "Ss", "Sb", "Si", "So", "Sd", "9__gnu_cxx", "10__cxxabiv1"]
+        .iter()
+        .any(|begin| rest.starts_with(begin))
+        // operator new and delete.
+        || ["nw", "na", "dl", "da"].iter().any(|op| rest.strip_prefix(op).is_some_and(|r| r.starts_with(['m', 'j', 'P'])))
+}
+
+/// Whether a name of the symbol table is Rust's, and of its standard library.
+fn is_std_rust(symbol: &str, shown: &str) -> bool {
+    let hash = |s: &str| {
+        let hash = s.strip_suffix('E').and_then(|s| s.rsplit_once("17h")).map(|(_, hash)| hash);
+        hash.is_some_and(|h| h.len() == 16 && h.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    let rust = symbol.starts_with("_R") || symbol.starts_with("_ZN") && hash(symbol);
+    let allocator =
+        ["__rust_", "__rdl_", "__rg_", "rust_begin_unwind", "rust_panic", "rust_eh_personality"];
+    let name = shown.trim_start_matches(['<', '&']);
+    rust && ["std::", "core::", "alloc::"].iter().any(|crate_| name.starts_with(crate_))
+        || allocator.iter().any(|begin| symbol.starts_with(begin))
+}
+
+/// What an image says of the code in it that has no source file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Linked {
+    of_file: Option<Owner>,
+    /// It is started by a C library.
+    hosted: bool,
+    /// A C library is linked into it.
+    libc: bool,
+    /// Where it begins, if it is a program.
+    entry: Option<u64>,
+}
+
+impl Linked {
+    pub(super) fn of(image: &Image) -> Linked {
+        let has = |names: &[&str]| {
+            let plain = image.functions.iter().filter(|f| f.kind == FunctionKind::Function);
+            plain.flat_map(|f| &f.names).any(|name| names.contains(&name.as_str()))
+        };
+        let libc = has(LINKED_LIBC);
+        let interpreted = image.sections.iter().any(|s| s.name == ".interp");
+        let hosted = libc || interpreted || has(&["frame_dummy", "deregister_tm_clones"]);
+        Linked {
+            of_file: Owner::of_file(&image.path.to_string_lossy()),
+            hosted,
+            libc,
+            entry: Some(image.entry).filter(|entry| *entry != 0 && (libc || interpreted)),
+        }
+    }
+
+    pub(super) fn owner(self, f: &Function) -> Owner {
+        if let Some(owner) = self.of_file {
+            return owner;
+        }
+        // What compilers make to call the constructors of a file: its caller is start-up, its callees are
+        // the program's or not.
+        let made = ["_GLOBAL__sub_", "_Z41__static_initialization_and_destruction_0"];
+        if f.names.iter().any(|name| made.iter().any(|begin| name.starts_with(begin))) {
+            return Owner::Runtime;
+        }
+        // What is no path comes from the symbol table, and says no more than a name.
+        if let Some(path) = f.file.as_deref().filter(|path| path.contains('/')) {
+            return match is_runtime_source(path) {
+                true => Owner::Runtime,
+                false => Owner::Program,
+            };
+        }
+        let reserved = |name: &str| {
+            name.starts_with("__")
+                || name.starts_with("_dl_")
+                || name.starts_with("_nl_")
+                || name.strip_prefix('_').is_some_and(|n| {
+                    n.starts_with(|c: char| c.is_ascii_uppercase())
+                        && !name.starts_with("_Z")
+                        && !name.starts_with("_R")
+                })
+                || ["_int_", "_exit", "_tunable"].iter().any(|begin| name.starts_with(begin))
+        };
+        let named = f.names.iter().any(|name| {
+            // `malloc.part.0`
+            let bare = name.split('.').next().unwrap_or(name);
+            self.hosted && START.contains(&bare)
+                || self.libc && (reserved(bare) || C_LIBRARY.contains(&bare))
+                || is_std_cxx(name)
+                || is_std_rust(name, &f.name)
+        });
+        let begins = f.kind == FunctionKind::Unnamed && self.entry == Some(f.address);
+        if named || begins { Owner::Runtime } else { Owner::Program }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_a_run_time_system_by_its_whole_name() {
+        for (path, owner) in [
+            ("/usr/lib/x86_64-linux-gnu/libc.so.6", Some(Owner::Runtime)),
+            ("/lib/libc-2.31.so", Some(Owner::Runtime)),
+            ("/lib/libc.musl-x86_64.so.1", Some(Owner::Runtime)),
+            ("/usr/lib/libstdc++.so.6.0.30", Some(Owner::Runtime)),
+            ("[vdso]", Some(Owner::Runtime)),
+            ("/lib64/ld-linux-x86-64.so.2", Some(Owner::Linker)),
+            ("/lib/ld-2.31.so", Some(Owner::Linker)),
+            ("/lib/ld-musl-x86_64.so.1", Some(Owner::Linker)),
+            ("/usr/lib/librtmp.so.1", None),
+            ("/usr/lib/libc-client.so.2007e", None),
+            ("/usr/lib/libcaca.so.0", None),
+            ("/usr/lib/libmpfr.so.6", None),
+            ("/usr/lib/libdlib.so.19", None),
+            ("/usr/lib/libresolvconf.so", None),
+            ("/home/a/ld", None),
+            ("/home/a/vdso-test", None),
+        ] {
+            assert_eq!(Owner::of_file(path), owner, "{path}");
+        }
+    }
+
+    fn function(name: &str, file: Option<&str>) -> Function {
+        Function {
+            name: super::super::demangle(name),
+            names: vec![name.to_owned()],
+            kind: FunctionKind::Function,
+            file: file.map(str::to_owned),
+            address: 16,
+            ranges: vec![(16, 32)],
+        }
+    }
+
+    #[test]
+    fn a_bare_name_decides_nothing() {
+        let dynamic = Linked { of_file: None, hosted: true, libc: false, entry: Some(4096) };
+        let linked = Linked { libc: true, ..dynamic };
+        let unlucky = [
+            "init",
+            "init_table",
+            "free_list",
+            "clone_x",
+            "start_x",
+            "exit_x",
+            "main_loop",
+            "memcpy_fast",
+            "_ZN4core4stepEPji",
+            "_ZN5alloc4stepEv",
+            "_ZN4stdx4sortEPi",
+            "_ZN6std_v24sortEPi",
+        ];
+        for name in unlucky {
+            for image in [dynamic, linked] {
+                assert_eq!(image.owner(&function(name, None)), Owner::Program, "{name}");
+            }
+        }
+        // With a source file of its own, any name is the program's.
+        for name in ["read", "write", "send", "malloc", "memcpy", "exit", "_start", "__helper"] {
+            let own = function(name, Some("/home/a/src/x.c"));
+            assert_eq!(linked.owner(&own), Owner::Program, "{name}");
+        }
+        for name in ["read", "write", "send", "malloc", "memcpy"] {
+            assert_eq!(dynamic.owner(&function(name, None)), Owner::Program, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_run_time_system_in_the_file_of_the_program_is_known() {
+        let linked = Linked { of_file: None, hosted: true, libc: true, entry: None };
+        for name in [
+            "__memcpy_avx_unaligned_erms",
+            "_int_free",
+            "__libc_start_main_impl",
+            "_IO_fread",
+            "_dl_fixup",
+            "_start",
+            "malloc",
+            "frame_dummy",
+            "_ZSt4sortIPiEvT_S1_",
+            "_ZNSs6appendEPKc",
+            "_ZNKSt6vectorIiSaIiEE4sizeEv",
+            "_Znwm",
+            "_ZN4core3fmt5write17h0123456789abcdefE",
+        ] {
+            assert_eq!(linked.owner(&function(name, None)), Owner::Runtime, "{name}");
+        }
+        for file in [
+            "/usr/include/c++/12/bits/stl_algo.h",
+            "/rustc/9fc6b43126469e3858e2fe86cafb4f0fd5068869/library/core/src/fmt/mod.rs",
+            "/build/glibc-6V9RKT/glibc-2.36/csu/../csu/libc-start.c",
+        ] {
+            assert_eq!(linked.owner(&function("any", Some(file))), Owner::Runtime, "{file}");
+        }
+    }
+}

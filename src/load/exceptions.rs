@@ -1,0 +1,250 @@
+//! Where the processor took an exception and where it came back, as far as the trace does not say
+//! so itself: from where control went, and where it was to go.
+//!
+//! What may follow a step is known of all but indirect transfers, and of these where the trace has
+//! the registers that they go by. Control that is anywhere else was taken there. A handler ends with
+//! an instruction that is made for it, or on ARM's M profile with a branch to EXC_RETURN.
+//!
+//! Sources: ARMv7-M Architecture Reference Manual (DDI 0403), B1.5; Arm Architecture Reference Manual
+//! (DDI 0406), B1.8; (DDI 0487), D1.3; RISC-V Privileged Architecture, 3.1.15 and 3.3.2.
+
+use super::pass::BuildPass;
+use crate::analysis::block::Last;
+use crate::analysis::transfer::resumes;
+use crate::event::{Event, ExceptionEntry, Isa, Keeps, RunBatch};
+use crate::isa::FlowKind;
+use rustc_hash::FxHashSet;
+
+/// Values from here on are no addresses on ARM's M profile but say how an exception returns.
+const EXC_RETURN: u64 = 0xffff_ff00;
+
+/// Exceptions that are open in a thread at most: what is nested deeper is not believed.
+const DEEPEST: usize = 512;
+
+/// What is known of the exceptions of a run.
+pub struct Exceptions {
+    isa: Isa,
+    threads: Vec<State>,
+    /// Where handlers have begun.
+    entries: FxHashSet<u64>,
+    /// A branch to EXC_RETURN was seen: the processor is of ARM's M profile.
+    stacks: bool,
+    /// Exceptions that were found at transfers of which the trace does not say where they go.
+    pub guessed: u64,
+    /// Indirect transfers in a run with exceptions, of which the trace does not say where they go.
+    pub unknown: u64,
+}
+
+/// A thread: its last step, and where the exceptions that are open interrupted it, the newest last.
+#[derive(Default)]
+struct State {
+    last: Option<(Last, Option<u64>)>,
+    open: Vec<[u64; 3]>,
+}
+
+/// What follows a step, as far as its instruction tells.
+enum Follows {
+    Expected,
+    Unexpected,
+    Unknown,
+}
+
+impl Exceptions {
+    pub fn new(isa: Isa) -> Exceptions {
+        Exceptions {
+            isa,
+            threads: Vec::new(),
+            entries: FxHashSet::default(),
+            stacks: false,
+            guessed: 0,
+            unknown: 0,
+        }
+    }
+
+    /// Nothing is known of what is next.
+    pub fn forget(&mut self) {
+        self.threads.clear();
+    }
+
+    /// Adds to a batch the events that it does not have; its definitions are the pass's.
+    pub fn find(&mut self, batch: &mut RunBatch, pass: &BuildPass) {
+        // Of x86 only programs under an operating system are recorded: its signals are the pass's.
+        if matches!(self.isa, Isa::X86 | Isa::X86_64) {
+            return;
+        }
+        let mut told = std::mem::take(&mut batch.events).into_iter().peekable();
+        let mut events = Vec::with_capacity(told.len());
+        for (run, &block) in batch.block.iter().enumerate() {
+            let t = batch.thread.get(run).map_or(0, |t| *t as usize);
+            if t >= self.threads.len() {
+                self.threads.resize_with(t + 1, State::default);
+            }
+            let here = pass.blocks[block as usize].first_address;
+            let from = events.len();
+            let mut explicit = false;
+            while let Some((at, event)) = told.next_if(|(at, _)| *at as usize <= run) {
+                explicit |= is_of_exceptions(&event, t);
+                events.push((at, event));
+            }
+            if explicit {
+                let back = |event: &Event| matches!(event, Event::ExceptionReturn { .. });
+                let missing = !events[from..].iter().any(|(_, event)| back(event));
+                if missing && self.has_returned(t) {
+                    events.insert(from, (run as u32, self.back(t)));
+                }
+                for (_, event) in &mut events[from..] {
+                    if let Event::ExceptionEntry(entry) = event
+                        && self.isa == Isa::Arm
+                        && entry.keeps == Keeps::None
+                    {
+                        entry.keeps = Keeps::Link;
+                    }
+                }
+                events[from..].iter().for_each(|(_, event)| self.tell(event, t, here));
+            } else {
+                events[from..].iter().for_each(|(_, event)| self.tell(event, t, here));
+                let found = self.between(t, here);
+                events.extend(found.into_iter().map(|event| (run as u32, event)));
+            }
+            let last = pass.blocks[block as usize].last;
+            let destination = batch.end.get(run).and_then(|end| end.destination);
+            self.threads[t].last = Some((last, destination));
+        }
+        events.extend(told);
+        batch.events = events;
+    }
+
+    fn back(&self, t: usize) -> Event {
+        Event::ExceptionReturn { thread: t as u32, frame: None }
+    }
+
+    /// The last instruction of a thread was the end of a handler that is open.
+    fn has_returned(&self, t: usize) -> bool {
+        let State { last, open } = &self.threads[t];
+        let returns = |last: &Last| last.executed && last.kind == FlowKind::ExceptionReturn;
+        !open.is_empty() && last.as_ref().is_some_and(|(last, _)| returns(last))
+    }
+
+    /// What the trace itself tells before a run of a thread at `here`.
+    fn tell(&mut self, event: &Event, t: usize, here: u64) {
+        match event {
+            Event::ExceptionEntry(entry) if entry.thread as usize == t => {
+                let State { last, open } = &mut self.threads[t];
+                let resumes = last.as_ref().map_or([here; 3], |(last, _)| resumes(last));
+                open.push(entry.resume.map_or(resumes, |address| [address; 3]));
+                if open.len() > DEEPEST {
+                    open.remove(0);
+                }
+                self.entries.insert(here);
+            }
+            Event::ExceptionReturn { thread, .. } if *thread as usize == t => {
+                self.threads[t].open.pop();
+            }
+            Event::ProcessStart | Event::Gap => {
+                self.forget();
+                self.threads.resize_with(t + 1, State::default);
+            }
+            _ => {}
+        }
+    }
+
+    /// What happened between the last step of a thread and the one at `here`.
+    fn between(&mut self, t: usize, here: u64) -> Vec<Event> {
+        let isa = self.isa;
+        let Some((last, _)) = self.threads[t].last else { return Vec::new() };
+        if last.falls_to(here) {
+            return Vec::new();
+        }
+        let thread = t as u32;
+        // Which number it has is not known: 0 where the profile is.
+        let (keeps, number) = match self.stacks {
+            true => (Keeps::Frame, Some(0)),
+            false => (Keeps::None, None),
+        };
+        let entry = || {
+            let of = ExceptionEntry { thread, number, keeps, ..Default::default() };
+            Event::ExceptionEntry(of)
+        };
+        let back = self.back(t);
+        let State { last, open } = &mut self.threads[t];
+        let Some((last, destination)) = *last else { return Vec::new() };
+        let stacked = isa == Isa::Arm
+            && destination.is_some_and(|d| d & 0xffff_ffff >= EXC_RETURN)
+            && last.executed;
+        self.stacks |= stacked;
+        let returns = last.executed && last.kind == FlowKind::ExceptionReturn || stacked;
+        if returns && let Some(resumes) = open.pop() {
+            // The next one may begin where the last has ended, before any step of what it interrupted.
+            let chained = !resumes.contains(&here) && self.entries.contains(&here);
+            if !chained {
+                return vec![back];
+            }
+            open.push(resumes);
+            return vec![back, entry()];
+        }
+        match follows(isa, &last, destination, here) {
+            Follows::Expected => Vec::new(),
+            Follows::Unexpected => {
+                if let Some(depth) = open.iter().rposition(|resumes| resumes.contains(&here)) {
+                    let ended = open.len() - depth;
+                    open.truncate(depth);
+                    return vec![back; ended];
+                }
+                self.enter(t, &last, here);
+                vec![entry()]
+            }
+            Follows::Unknown if self.entries.contains(&here) => {
+                self.guessed += 1;
+                self.enter(t, &last, here);
+                vec![entry()]
+            }
+            Follows::Unknown => {
+                self.unknown += u64::from(!self.entries.is_empty());
+                Vec::new()
+            }
+        }
+    }
+
+    fn enter(&mut self, t: usize, last: &Last, here: u64) {
+        let open = &mut self.threads[t].open;
+        open.push(resumes(last));
+        if open.len() > DEEPEST {
+            open.remove(0);
+        }
+        self.entries.insert(here);
+    }
+}
+
+fn is_of_exceptions(event: &Event, t: usize) -> bool {
+    match event {
+        Event::ExceptionEntry(entry) => entry.thread as usize == t,
+        Event::ExceptionReturn { thread, .. } => *thread as usize == t,
+        _ => false,
+    }
+}
+
+fn follows(isa: Isa, last: &Last, destination: Option<u64>, here: u64) -> Follows {
+    let unexpected = |known: bool| if known { Follows::Unexpected } else { Follows::Expected };
+    match last.kind {
+        FlowKind::Unknown => Follows::Unknown,
+        _ if !last.executed => Follows::Unexpected,
+        FlowKind::Next | FlowKind::Syscall | FlowKind::Trap => Follows::Unexpected,
+        FlowKind::Jump | FlowKind::Call | FlowKind::Return => match (last.target, destination) {
+            (Some(target), _) => unexpected(target != here),
+            (None, Some(value)) => unexpected(!same(isa, value, here)),
+            (None, None) => Follows::Unknown,
+        },
+        FlowKind::ExceptionReturn => Follows::Expected,
+    }
+}
+
+/// Whether a branch by this value goes there.
+fn same(isa: Isa, value: u64, there: u64) -> bool {
+    match isa {
+        // The lowest bit says which instruction set is next; the second is ignored in A32.
+        Isa::Arm => (value ^ there) & 0xffff_fffc == 0,
+        // Upper bits may be a signature or a tag.
+        Isa::Aarch64 => (value ^ there) & 0xffff_ffff == 0,
+        _ => (value ^ there) & !1 == 0,
+    }
+}

@@ -1,0 +1,116 @@
+//! Logs of QEMU's with several processors that do not say whose each dump is: found, and said. Those of one processor are not taken
+//! for such, whatever interrupts it.
+
+use crate::common::*;
+use std::path::Path;
+use std::process::Command;
+
+/// Compiler and flags, program, emulator and its machine.
+type Machine = (&'static str, &'static [&'static str], &'static str, &'static [&'static str]);
+
+const MACHINES: [Machine; 3] = [
+    (
+        "aarch64-linux-gnu-gcc",
+        &["-Wl,-Ttext=0x40080000"],
+        "processors-aarch64.s",
+        &["qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a53", "-semihosting"],
+    ),
+    (
+        "arm-linux-gnueabi-gcc",
+        &["-Wl,-Ttext=0x40010000"],
+        "processors-arm.s",
+        &["qemu-system-arm", "-M", "virt", "-cpu", "cortex-a15", "-semihosting"],
+    ),
+    (
+        "riscv64-linux-gnu-gcc",
+        &["-Wl,-Ttext=0x80000000"],
+        "processors-riscv64.s",
+        &["qemu-system-riscv64", "-M", "virt", "-bios", "none"],
+    ),
+];
+
+/// Times that the log was found to be of several.
+fn found(scratch: &Scratch, log: &Path, elf: &Path) -> u64 {
+    let (code, error, db) = build_in(scratch, &[log], &["--elf", utf8(elf)]);
+    // By the registers: that control goes back and forth is another sign, which not every run shows.
+    let sql = "SELECT coalesce(sum(count), 0) FROM diagnostic
+               WHERE code = 'threads-not-told-apart' AND severity = 'error' AND message LIKE '%no step wrote%'";
+    let times: u64 = rows(&db, sql).concat().parse().expect("a number");
+    assert!(times == 0 || code == 1 && error.contains("as if they were one"), "{error}");
+    times
+}
+
+/// Runs a machine with so many processors, an instruction a block.
+fn run(machine: &[&str], processors: &str, words: &str, elf: &Path, log: &Path) {
+    let help = Command::new(machine[0]).arg("-h").output().expect("QEMU runs");
+    let new = printed(&help).contains("one-insn-per-tb");
+    let single: &[&str] =
+        if new { &["-accel", "tcg,one-insn-per-tb=on"] } else { &["-singlestep"] };
+    let mut qemu = Command::new(machine[0]);
+    qemu.args(&machine[1..]).args(single).args(["-smp", processors, "-nographic", "-d", words]);
+    let output = qemu.arg("-D").arg(log).arg("-kernel").arg(elf).output().expect("QEMU runs");
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn two_processors_in_a_log_that_does_not_say_so_are_found() {
+    let scratch = Scratch::new("processors");
+    let (elf, log) = (scratch.path("fw"), scratch.path("log"));
+    for (compiler, flags, program, machine) in MACHINES {
+        let flags = [flags, &["-nostdlib", "-Wl,--build-id=none"]].concat();
+        if !have(machine[0]) || !compile(compiler, program, &flags, &elf) {
+            continue;
+        }
+        // How often they alternate is the emulator's and the scheduler's to say.
+        let mut times = 0;
+        for _ in 0..5 {
+            run(machine, "2", "nochain,cpu,in_asm", &elf, &log);
+            times = found(&scratch, &log, &elf);
+            if times > 0 {
+                break;
+            }
+        }
+        assert!(times > 0, "{program}");
+        run(machine, "1", "nochain,cpu,in_asm", &elf, &log);
+        assert_eq!(found(&scratch, &log, &elf), 0, "{program}");
+        run(machine, "2", "nochain,cpu,in_asm,exec", &elf, &log);
+        assert_eq!(found(&scratch, &log, &elf), 0, "{program}");
+    }
+}
+
+/// Signals, system calls, jumps out of calls and switches of stacks on one processor.
+#[test]
+fn one_processor_is_not_taken_for_several() {
+    let scratch = Scratch::new("processors-one");
+    let (elf, log) = (scratch.path("app"), scratch.path("log"));
+    for (compiler, emulator) in [
+        ("gcc", "qemu-x86_64"),
+        ("arm-linux-gnueabi-gcc", "qemu-arm"),
+        ("aarch64-linux-gnu-gcc", "qemu-aarch64"),
+        ("riscv64-linux-gnu-gcc", "qemu-riscv64"),
+    ] {
+        for program in ["signal.c", "coroutines.c", "longjmp.c"] {
+            if have(emulator) && compile(compiler, program, &["-O1", "-w"], &elf) {
+                qemu(emulator, &elf, &log);
+                assert_eq!(found(&scratch, &log, &elf), 0, "{emulator} {program}");
+            }
+        }
+    }
+}
+
+/// Exceptions of ARM's M profile change registers by themselves.
+#[test]
+fn exceptions_of_one_processor_are_not_another_one() {
+    let scratch = Scratch::new("processors-exceptions");
+    let (elf, log) = (scratch.path("fw"), scratch.path("log"));
+    let machine = ["qemu-system-arm", "-M", "lm3s6965evb", "-semihosting"];
+    if have(machine[0]) && compile("arm-linux-gnueabi-gcc", "firmware.c", &FIRMWARE, &elf) {
+        run(&machine, "1", "nochain,cpu,in_asm", &elf, &log);
+        assert_eq!(found(&scratch, &log, &elf), 0);
+    }
+    let Some(genuine) = elsewhere("qemu-system/fw.log.xz") else { return };
+    let elf = genuine.with_file_name("fw.elf");
+    if elf.exists() {
+        assert_eq!(found(&scratch, &genuine, &elf), 0);
+    }
+}
