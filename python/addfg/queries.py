@@ -11,6 +11,8 @@ FOLDER = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2] / "que
 #: For a count of 0: all. What Spark takes for LIMIT at most.
 ALL = 2**31 - 1
 MEASURES = ("all", "steps", "calls", "bytes", "buffer", "iterations")
+#: Of one run: what start-up, end and the dynamic linker do is left out, or not.
+WHOSE = ("program", "all")
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class Query:
                 return value if isinstance(value, int) else int(str(value), 16)
             case "function":
                 return function(str(value))
+            case "program or all" if value not in WHOSE:
+                raise ValueError(f"{value!r} is neither {' nor '.join(WHOSE)}")
             case _:
                 return str(value)
 
@@ -77,7 +81,7 @@ def _read(path):
         if key == "param":
             head, _, about = rest.partition(": ")
             head, _, default = head.partition(" = ")
-            name, kind = head.split(" ")
+            name, _, kind = head.partition(" ")
             parameters.append(Parameter(name, kind, default or None, about))
         elif key == "reads:":
             reads = tuple(rest.split(", "))

@@ -64,7 +64,7 @@ def main():
     assert total == int(run.sql("SELECT sum(bytes)::BIGINT AS n FROM function_edge_folded").n[0])
     assert addfg.graphs.flows(graph).number_of_edges() > 10
     for wrong, error in [
-        (lambda: run.hot_edges(1, 2), TypeError), (lambda: lake.growth(measure="byte"), ValueError), (lambda: lake.nonsense, AttributeError),
+        (lambda: run.hot_edges(1, "all", 2), TypeError), (lambda: run.hot_edges(1, "some"), ValueError), (lambda: lake.growth(measure="byte"), ValueError), (lambda: lake.nonsense, AttributeError),
         (lambda: run.writers_of("nonsense"), KeyError), (lambda: lake.changed("version"), TypeError), (lambda: addfg.open("no.duckdb"), FileNotFoundError),
         (lambda: addfg.open(path, version=7), addfg.LakeError),
     ]:
