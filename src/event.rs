@@ -26,6 +26,8 @@ pub enum Event {
         address: u64,
         bytes: u64,
     },
+    /// A device lies there from here on.
+    Device(Box<Device>),
     /// Memory is elsewhere from here on, with what it holds.
     MemoryMove {
         from: u64,
@@ -139,6 +141,28 @@ pub struct ImageMap {
     pub path: Option<Box<str>>,
 }
 
+/// Addresses behind which is no memory: what is stored there goes to a device, what is loaded there
+/// comes from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    pub address: u64,
+    pub bytes: u64,
+    pub name: Box<str>,
+}
+
+impl SystemCall {
+    /// Name of what no program has called: a device gives what a step loads, or takes what one has
+    /// stored.
+    pub const DEVICE: &str = "device";
+    /// The processor stores registers when it takes an exception.
+    pub const EXCEPTION: &str = "exception entry";
+
+    /// The hardware did it, no system.
+    pub fn is_of_hardware(&self) -> bool {
+        matches!(self.name.as_deref(), Some(SystemCall::DEVICE | SystemCall::EXCEPTION))
+    }
+}
+
 impl ImageMap {
     /// The file that is mapped, unless the name is that of what the kernel or a device puts there.
     pub fn file(&self) -> Option<&str> {
@@ -178,29 +202,24 @@ pub enum Keeps {
     Link,
     /// Those that a call may change, in a frame on the stack (ARM's M profile).
     Frame,
+    /// The same with floating-point registers, or it is not known whether these are in it.
+    LongFrame,
 }
 
 impl Keeps {
-    /// The word in `signal_event.keeps`.
-    pub fn name(self) -> Option<&'static str> {
-        match self {
-            Keeps::None => None,
-            Keeps::Link => Some("link"),
-            Keeps::Frame => Some("frame"),
-        }
-    }
-
     /// Their names, those of a frame in its order: a word each.
     ///
     /// Source: ARMv7-M Architecture Reference Manual (DDI 0403), B1.5.6.
     pub fn registers(self) -> &'static [&'static str] {
+        const FRAME: [&str; 24] = [
+            "r0", "r1", "r2", "r3", "r12", "lr", "pc", "cpsr", "s0", "s1", "s2", "s3", "s4", "s5",
+            "s6", "s7", "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15",
+        ];
         match self {
             Keeps::None => &[],
             Keeps::Link => &["lr"],
-            Keeps::Frame => &[
-                "r0", "r1", "r2", "r3", "r12", "lr", "pc", "cpsr", "s0", "s1", "s2", "s3", "s4",
-                "s5", "s6", "s7", "s8", "s9", "s10", "s11", "s12", "s13", "s14", "s15",
-            ],
+            Keeps::Frame => &FRAME[..8],
+            Keeps::LongFrame => &FRAME,
         }
     }
 }
@@ -214,6 +233,7 @@ pub trait EventSink {
     fn thread_end(&mut self, _thread: u32) {}
     fn system_call(&mut self, _: &SystemCall) {}
     fn image_map(&mut self, _: &ImageMap) {}
+    fn device(&mut self, _: &Device) {}
     fn image_unmap(&mut self, _address: u64, _bytes: u64) {}
     fn memory_move(&mut self, _from: u64, _to: u64, _bytes: u64) {}
     fn memory_copy(&mut self, _from: u64, _to: u64, _bytes: u64) {}
@@ -251,7 +271,10 @@ impl Event {
             | Event::Reallocation { thread, .. }
             | Event::Marker { thread, .. } => change(thread),
             Event::ProcessStart | Event::Process(_) | Event::Gap => {}
-            Event::ImageMap(_) | Event::ImageUnmap { .. } | Event::MemoryMove { .. } => {}
+            Event::ImageMap(_)
+            | Event::ImageUnmap { .. }
+            | Event::Device(_)
+            | Event::MemoryMove { .. } => {}
             Event::MemoryCopy { .. } | Event::MemoryFresh { .. } => {}
             Event::Fork { .. } | Event::Inherit { .. } => {}
         }
@@ -267,6 +290,7 @@ impl Event {
             Event::ThreadEnd { thread } => sink.thread_end(*thread),
             Event::SystemCall(call) => sink.system_call(call),
             Event::ImageMap(map) => sink.image_map(map),
+            Event::Device(device) => sink.device(device),
             Event::ImageUnmap { address, bytes } => sink.image_unmap(*address, *bytes),
             Event::MemoryMove { from, to, bytes } => sink.memory_move(*from, *to, *bytes),
             Event::MemoryCopy { from, to, bytes } => sink.memory_copy(*from, *to, *bytes),

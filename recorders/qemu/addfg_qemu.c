@@ -46,9 +46,9 @@ EXPORTED int qemu_plugin_version = 1;
 #define TURN 100000
 #define WAIT_NS 2000000
 
-/* A shape: what each access is (instruction << 8 | write << 7 | log2 of its bytes). */
+/* A shape: how many instructions ran, and what each access is (instruction << 8 | write << 7 | log2 of its bytes). */
 typedef struct {
-    addfg_u32 path, count;
+    addfg_u32 path, instructions, count;
     addfg_u32 *kind;
 } Shape;
 
@@ -65,7 +65,7 @@ typedef struct {
 
 static addfg_stream stream;
 static int stream_fd = -1;
-static bool recording, bits32, merges, user_mode, arm, m_profile;
+static bool recording, bits32, merges, user_mode, arm, m_profile, counts;
 static addfg_u8 buffer[BUFFER + SLACK + 8 * ACCESSES];
 static addfg_u8 *cursor = buffer;
 
@@ -74,6 +74,9 @@ static addfg_u8 *cursor = buffer;
 static Block *running;
 static addfg_u32 made, dropped;
 static addfg_u32 kind[ACCESSES];
+
+/* Instructions that have begun, where they are counted: an exception, or a wait for one, leaves a block in its middle. */
+static addfg_u64 counted, counted_before;
 
 static void tell_maps(void);
 
@@ -240,7 +243,7 @@ static void tell_log(addfg_u32 vcpu)
 
 /* ---- runs ---- */
 
-static addfg_u32 new_shape(Block *b)
+static addfg_u32 new_shape(Block *b, addfg_u32 instructions)
 {
     writing = true;
     addfg_access *access = malloc((made + 1) * sizeof *access);
@@ -249,14 +252,15 @@ static addfg_u32 new_shape(Block *b)
         addfg_access a = { kind[i] >> 8, 1u << (kind[i] & 0x7f), kind[i] >> 7 & 1, ADDFG_FIELD, 0, 0 };
         access[count++] = a;
     }
-    addfg_u32 number = addfg_block(&stream, b->instructions, b->address, b->size, b->bytes, count, access);
+    addfg_u32 number = addfg_block(&stream, instructions, b->address, b->size, b->bytes, count, access);
     free(access);
     if (b->shapes == b->room) {
         b->room = b->room ? b->room * 2 : 1;
         b->shape = realloc(b->shape, b->room * sizeof *b->shape);
     }
     Shape *s = b->shape + b->shapes++;
-    s->path = addfg_path(&stream, number, b->instructions, count, fields);
+    s->path = addfg_path(&stream, number, instructions, count, fields);
+    s->instructions = instructions;
     s->count = made;
     s->kind = malloc(made * sizeof *s->kind + 1);
     memcpy(s->kind, kind, made * sizeof *kind);
@@ -270,8 +274,16 @@ static void end_run(void)
     Block *b = running;
     if (!b) return;
     running = NULL;
-    addfg_u32 i = 0, path;
-    while (i < b->shapes && (b->shape[i].count != made || memcmp(b->shape[i].kind, kind, made * sizeof *kind))) i++;
+    addfg_u32 i = 0, path, n = b->instructions;
+    if (counts && counted - counted_before < n) n = (addfg_u32)(counted - counted_before);
+    if (!n) {
+        made = 0;
+        return;
+    }
+    for (; i < b->shapes; i++) {
+        Shape *s = b->shape + i;
+        if (s->instructions == n && s->count == made && !memcmp(s->kind, kind, made * sizeof *kind)) break;
+    }
     if (i < b->shapes) {
         path = b->shape[i].path;
         if (i) { /* the one met last is looked for first */
@@ -280,7 +292,7 @@ static void end_run(void)
             b->shape[i - 1] = s;
         }
     } else {
-        path = new_shape(b);
+        path = new_shape(b, n);
     }
     memcpy(cursor, &path, 4);
     cursor += 4 + 8 * (size_t)made;
@@ -367,11 +379,33 @@ static void on_block(unsigned vcpu, void *data)
     atomic_store_explicit(&progress, progress + 1, memory_order_relaxed);
     if (log_fd >= 0 && (!log_window || log_at == WINDOW || log_window[log_at])) tell_log(vcpu);
     running = data;
+    counted_before = counted;
+}
+
+/* Tells of the device on a page that is accessed for the first time, if there is one. */
+static void look_for_device(qemu_plugin_meminfo_t info, addfg_u64 address)
+{
+    static addfg_u64 known[1 << 12]; /* pages + 1 */
+    static addfg_u8 fields[8 * ACCESSES];
+    addfg_u64 page = address >> 12;
+    if (known[page & 4095] == page + 1) return;
+    known[page & 4095] = page + 1;
+    /* What controls the processor itself has its place in the architecture. */
+    if (m_profile && address >= 0xe0000000) return;
+    struct qemu_plugin_hwaddr *at = qemu_plugin_get_hwaddr(info, address);
+    if (!at || !qemu_plugin_hwaddr_is_io(at)) return;
+    const char *name = qemu_plugin_hwaddr_device_name(at);
+    /* Before the run that has begun. */
+    memcpy(fields, cursor + 4, 8 * (size_t)made);
+    addfg_u64 values[2] = { page << 12, 4096 };
+    event(ADDFG_DEVICE, values, 2, name && *name ? name : "without a name");
+    memcpy(cursor + 4, fields, 8 * (size_t)made);
 }
 
 static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
     if (owner != vcpu || !running) return;
+    if (!user_mode) look_for_device(info, address);
     addfg_u32 what = (addfg_u32)(uintptr_t)data << 8 | (addfg_u32)qemu_plugin_mem_is_store(info) << 7
         | qemu_plugin_mem_size_shift(info);
     addfg_u8 *field = cursor + 4 + 8 * (size_t)made;
@@ -393,7 +427,7 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
 static addfg_u8 thumb_size(const Block *b, addfg_u32 i, const addfg_u8 *code)
 {
     addfg_u8 size = code[1] < 0xe8 ? 2 : 4;
-    /* Pages of the M profile are of 1 KiB. */
+    /* Pages of whole machines are of 1 KiB. */
     bool more = b->size[i] == size + 2 && ((b->address[i] + size) & 1023) == 0x3fe;
     return more || m_profile ? size : b->size[i];
 }
@@ -413,19 +447,25 @@ static void take_as_thumb(Block *b)
     }
 }
 
-/* Whether QEMU takes code that could be one of Thumb's branches (or of its system instructions, which end blocks, too) for that, by the
- * first letter of what it makes of it. */
-static bool is_branch(const addfg_u8 *code, struct qemu_plugin_insn *insn)
+/* Whether code that could be one of Thumb's branches (or of its system instructions, which end blocks, too) is one, by what QEMU makes
+ * of it: 1, 0, or -1 if that does not tell. */
+static int is_branch(const addfg_u8 *code, struct qemu_plugin_insn *insn)
 {
-    char *text = qemu_plugin_insn_disas(insn);
-    char letter = text ? *text : 0;
+    static const char *const conditions[16] = { "eq", "ne", "hs", "lo", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "", "x" };
+    char *text = qemu_plugin_insn_disas(insn), word[8] = "";
+    if (text) sscanf(text, "%7s", word);
     free(text);
-    if (!letter) return true;
-    return (code[3] & 0xd0) == 0x80 ? letter != 'l' && letter != 'p' : letter == 'b';
+    if (!*word) return -1;
+    if ((code[3] & 0x0e) == 0x0a) { /* a branch in ARM's eyes, too: each has words of its own */
+        const char *arm = code[3] >> 4 == 15 || code[3] & 1 ? "bl" : "b";
+        size_t length = strlen(arm);
+        return strncmp(word, arm, length) || strcmp(word + length, conditions[code[3] >> 4]);
+    }
+    return (code[3] & 0xd0) == 0x80 ? *word != 'l' && *word != 'p' : *word == 'b';
 }
 
-/* Whether code of ARM is Thumb, which QEMU does not tell: it has instructions of two bytes, or all
- * begin as Thumb's of four bytes do and the last is one of these that branch, in QEMU's eyes, too
+/* Whether code of ARM is Thumb, which QEMU does not tell: it has instructions of two bytes, or
+ * between words, or all begin as Thumb's of four bytes do and the last is one of these that branch, in QEMU's eyes, too
  * (`ldr pc, [sp], #4` has the bytes of a call). What could be a branch in both is as the code near it. */
 static bool is_thumb(const Block *b, struct qemu_plugin_insn *end)
 {
@@ -434,17 +474,20 @@ static bool is_thumb(const Block *b, struct qemu_plugin_insn *end)
     const addfg_u8 *code = b->bytes, *last = code;
     bool two = false, four = true;
     for (addfg_u32 i = 0; i < b->instructions; code += b->size[i++]) {
-        two = two || b->size[i] == 2 || b->size[i] == 6;
+        two = two || b->size[i] == 2 || b->size[i] == 6 || b->address[i] & 2;
         four = four && !two && (code[1] >= 0xe8 || thumb_size(b, i, code) == 2);
         last = code;
     }
     addfg_u32 line = (addfg_u32)(b->address[0] >> 6);
     if (!two && four) {
         /* Its second half begins with 1, or it loads; at the end of a page a block ends with whatever stands there. */
-        bool call = last[1] >> 3 == 0x1e && last[3] & 0x80 && is_branch(last, end), load = last[1] <= 0xe9 || last[1] == 0xf8;
-        bool cut = (b->address[b->instructions - 1] & 4095) == 0xffc && !(call || load);
-        four = call || load || cut;
-        for (addfg_u32 far = 0; four && (cut || (last[3] & 0x0e) == 0x0a); far++) {
+        int branch = last[1] >> 3 == 0x1e && last[3] & 0x80 ? is_branch(last, end) : 0;
+        bool load = (last[1] >= 0xe8 && last[1] <= 0xe9) || last[1] == 0xf8;
+        addfg_u64 page = user_mode ? 4095 : 1023;
+        bool cut = (b->address[b->instructions - 1] & page) == page - 3 && !(branch || load);
+        bool told = branch > 0 && !cut;
+        four = branch || load || cut;
+        for (addfg_u32 far = 0; four && !told && (cut || (last[3] & 0x0e) == 0x0a); far++) {
             addfg_u8 before = near[(line - far) & 0xffff], behind = near[(line + far) & 0xffff];
             if (before || behind) return (before ? before : behind) == 2;
             /* Instructions of ARM have no condition, mostly. */
@@ -475,6 +518,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         b->size[i] = (addfg_u8)qemu_plugin_insn_size(insn);
         memcpy(o, qemu_plugin_insn_data(insn), b->size[i]);
         o += b->size[i];
+        if (counts) qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &counted, 1);
         qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, (void *)i);
     }
     /* Only that profile has its first stack pointer in a table, and QEMU says so when it begins. */
@@ -817,6 +861,8 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
     calls = targets[i].calls;
     pthread_atfork(NULL, NULL, in_child);
     user_mode = !info->system_emulation;
+    /* Several processors would count at a time. */
+    counts = !user_mode && info->system.max_vcpus == 1 && qemu_plugin_register_vcpu_insn_exec_inline;
     addfg_begin(&stream, write_all, NULL, targets[i].machine, targets[i].bits);
     recording = true;
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);

@@ -16,6 +16,7 @@ typedef uint64_t qemu_plugin_id_t;
 typedef uint32_t qemu_plugin_meminfo_t;
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
+struct qemu_plugin_hwaddr;
 
 typedef struct {
     const char *target_name;
@@ -27,6 +28,7 @@ typedef struct {
 } qemu_info_t;
 
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
+enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_RW = 3 };
 
 typedef void (*qemu_plugin_vcpu_simple_cb_t)(qemu_plugin_id_t, unsigned vcpu);
@@ -58,6 +60,12 @@ uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *);
 char *qemu_plugin_insn_disas(const struct qemu_plugin_insn *);
 unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t);
+/* NULL where no whole machine is emulated. */
+struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t, uint64_t address);
+bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *);
+const char *qemu_plugin_hwaddr_device_name(const struct qemu_plugin_hwaddr *);
+/* Up to QEMU 8. */
+void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *, enum qemu_plugin_op, void *, uint64_t) __attribute__((weak));
 /* Later than the others: not every QEMU has them. */
 const char *qemu_plugin_path_to_binary(void) __attribute__((weak));
 uint64_t qemu_plugin_start_code(void) __attribute__((weak));

@@ -55,7 +55,8 @@ enum {
     ADDFG_FILE_WRITE = 25,
     ADDFG_FORK = 26,
     ADDFG_INHERIT = 27,
-    ADDFG_EMULATOR = 28
+    ADDFG_EMULATOR = 28,
+    ADDFG_DEVICE = 29
 };
 
 /* Flags of the header. */

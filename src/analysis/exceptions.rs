@@ -6,7 +6,7 @@ use super::Output;
 use super::activation::Activation;
 use super::data::{Data, Thread};
 use super::ender::Ender;
-use super::levels::{Handler, Interrupted, Kept, Levels, Task};
+use super::levels::{Fit, Handler, Interrupted, Kept, Levels, Task};
 use super::operations::Machine;
 use super::origin::Packed;
 use super::shadow::{Cell, KERNEL_WRITE, Registers, WORD};
@@ -18,11 +18,16 @@ use crate::isa::FlowKind;
 /// What the processor stores in a frame.
 const FRAME: &str = "<exception frame>";
 
+/// Whether one of these tasks was interrupted just there.
+fn waits(tasks: &mut [Task], address: u64) -> bool {
+    tasks.iter_mut().any(|task| task.fits(address) == Fit::Exact)
+}
+
 impl<O: Output> Data<O> {
     /// What registers hold, a word of the frame each.
-    fn keep(&self, registers: &mut Registers, spans: &[RegSpan]) -> Vec<Kept> {
+    fn keep(&self, registers: &mut Registers, spans: &[(u64, RegSpan)]) -> Vec<Kept> {
         let mut kept = Vec::new();
-        for (word, &span) in (0..).zip(spans) {
+        for &(word, span) in spans {
             registers.visit_pending(span, |readers, span, cell, pending| {
                 let readers = readers.of(cell, span.offset.into());
                 kept.push(Kept { word, span, cell: *cell, readers, pending });
@@ -82,10 +87,19 @@ impl<O: Output> Data<O> {
 impl<O: Output> Machine<O> {
     /// An exception is taken, for which the processor keeps these registers.
     /// `link`: the register that it gives the handler the way back in.
-    pub fn enter(&mut self, entry: &ExceptionEntry, spans: &[RegSpan], link: Option<RegSpan>) {
+    pub fn enter(
+        &mut self,
+        entry: &ExceptionEntry,
+        spans: &[(u64, RegSpan)],
+        link: Option<RegSpan>,
+    ) {
         let thread = &mut self.threads[entry.thread as usize];
         self.data.settle(thread);
-        let kept = self.data.keep(&mut thread.registers, spans);
+        // The next one where another has ended: what it kept is kept, the handler's are in the registers.
+        let kept = match &mut thread.levels.resumed {
+            Some(interrupted) => std::mem::take(&mut interrupted.kept),
+            None => self.data.keep(&mut thread.registers, spans),
+        };
         if !spans.is_empty()
             && let Some(link) = link
         {
@@ -98,12 +112,8 @@ impl<O: Output> Machine<O> {
     pub fn leave(&mut self, t: usize, frame: Option<u64>) {
         let thread = &mut self.threads[t];
         self.data.settle(thread);
-        let Thread { levels, previous, registers, .. } = thread;
-        if levels.leave(frame, previous)
-            && let Some(interrupted) = &levels.resumed
-        {
-            self.data.put_back(registers, &interrupted.kept, interrupted.frame);
-        }
+        let Thread { levels, previous, .. } = thread;
+        levels.leave(frame, previous);
     }
 
     /// Exceptions have ended before the step of a thread at `address`: their handlers do, and what
@@ -114,19 +124,25 @@ impl<O: Output> Machine<O> {
         self.data.settle(thread);
         thread.registers.forget_noted();
         let Thread { calls, registers, contexts, levels, .. } = thread;
+        let (resumed, frame) = (levels.resumed.take(), levels.frame.take());
+        if let Some(interrupted) = &resumed {
+            self.data.put_back(registers, &interrupted.kept, interrupted.frame);
+        }
         let mut ender = Ender { data: &mut self.data, registers, contexts };
         if let Some(depth) = levels.ended.take().filter(|&d| d < calls.frames().len()) {
             calls.end(depth, Ending::Return, here.at, &mut ender);
         }
-        let frame = levels.frame.take();
-        let Some(interrupted) = levels.resumed.take() else { return };
+        let Some(interrupted) = resumed else { return };
         // One that has not begun yet is no task.
         if levels.enters() {
             return;
         }
         let same = match (frame, interrupted.frame) {
             (Some(taken), Some(stored)) => taken == stored,
-            _ => interrupted.goes_on(address, calls),
+            _ => {
+                let own = interrupted.goes_on(address, calls);
+                own > Fit::No && (own == Fit::Exact || !waits(&mut levels.waiting, address))
+            }
         };
         if !same {
             if !self.switch(t, &interrupted, frame, address, here) {
@@ -191,11 +207,11 @@ impl<O: Output> Machine<O> {
         let id = calls.thread();
         let by_frame = |task: &Task| frame.is_some() && task.interrupted.frame == frame;
         let found = levels.waiting.iter().position(by_frame).or_else(|| {
-            let waiting = levels.waiting.iter_mut();
-            waiting.enumerate().find_map(|(i, Task { interrupted, calls, .. })| {
-                let told = frame.is_some() && interrupted.frame.is_some();
-                (!told && interrupted.goes_on(address, calls)).then_some(i)
-            })
+            let told = |task: &Task| frame.is_some() && task.interrupted.frame.is_some();
+            let waiting = levels.waiting.iter_mut().enumerate().filter(|(_, task)| !told(task));
+            let fits = waiting.map(|(i, task)| (task.fits(address), i));
+            // Of equals the one that has waited longest.
+            fits.rev().max_by_key(|(fit, _)| *fit).filter(|(fit, _)| *fit > Fit::No).map(|(_, i)| i)
         });
         // A handler may have made the function that it interrupted go on elsewhere.
         if found.is_none() && calls.top().is_some_and(|top| top.function == here.function) {

@@ -53,6 +53,13 @@ pub struct Task {
     pub interrupted: Interrupted,
 }
 
+impl Task {
+    /// Whether it may go on there.
+    pub fn fits(&mut self, there: u64) -> Fit {
+        self.interrupted.goes_on(there, &mut self.calls)
+    }
+}
+
 /// The exceptions of a thread that are open.
 #[derive(Default)]
 pub struct Levels {
@@ -107,9 +114,9 @@ impl Levels {
         self.handler = Handler::Next;
     }
 
-    /// The innermost handler has ended; whether there was one.
-    pub fn leave(&mut self, frame: Option<u64>, previous: &mut Option<Previous>) -> bool {
-        let Some(interrupted) = self.open.pop() else { return false };
+    /// The innermost handler has ended, if there is one.
+    pub fn leave(&mut self, frame: Option<u64>, previous: &mut Option<Previous>) {
+        let Some(interrupted) = self.open.pop() else { return };
         if let Handler::Begun(depth) = self.handler {
             self.ended = Some(depth);
         }
@@ -119,7 +126,6 @@ impl Levels {
         let slot = previous.as_ref().and_then(|last| last.slot);
         *previous = interrupted.previous.map(|p| Previous { slot, ..p });
         self.resumed = Some(interrupted);
-        true
     }
 
     /// A step has been arrived at: handlers that control has left like any function are no more.
@@ -143,28 +149,39 @@ impl Levels {
     }
 }
 
+/// Whether what was interrupted may go on at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    No,
+    /// Its last step goes to where the trace does not say.
+    Possible,
+    Exact,
+}
+
 impl Interrupted {
     /// Whether it may go on there.
-    pub fn goes_on(&self, there: u64, calls: &mut Calls) -> bool {
-        let Some(Previous { last, .. }) = self.previous else { return true };
+    pub fn goes_on(&self, there: u64, calls: &mut Calls) -> Fit {
+        let Some(Previous { last, .. }) = self.previous else { return Fit::Possible };
+        let exact = |fits: bool| if fits { Fit::Exact } else { Fit::No };
         if let Some(resume) = self.resume {
             // The handler of a system call, a trap or a fault may pass over it.
             let passed =
                 matches!(last.kind, FlowKind::Syscall | FlowKind::Trap | FlowKind::Unknown)
                     || resume == last.address;
-            return there & !1 == resume & !1 || passed && last.falls_to(there);
+            return exact(there & !1 == resume & !1 || passed && last.falls_to(there));
         }
         if resumes(&last).contains(&there) {
-            return true;
+            return Fit::Exact;
         }
         let indirect = last.executed && last.target.is_none();
         match last.kind {
             FlowKind::Return if indirect => {
-                calls.newest(Back::Return(there), |_| true).is_some() || calls.frames().len() < 2
+                exact(calls.newest(Back::Return(there), |_| true).is_some())
+                    .max(if calls.frames().len() < 2 { Fit::Possible } else { Fit::No })
             }
-            FlowKind::Jump | FlowKind::Call => indirect,
-            FlowKind::ExceptionReturn | FlowKind::Unknown => true,
-            _ => false,
+            FlowKind::Jump | FlowKind::Call if indirect => Fit::Possible,
+            FlowKind::ExceptionReturn | FlowKind::Unknown => Fit::Possible,
+            _ => Fit::No,
         }
     }
 }

@@ -16,7 +16,7 @@ use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
 use super::{CodeMap, Details, Kept, Options, Output};
 use crate::event::{
-    BlockDef, EventSink, ExceptionEntry, ImageMap, InsnDef, Keeps, MemShape, RegSpan, RunBatch,
+    BlockDef, Device, EventSink, ExceptionEntry, ImageMap, InsnDef, Keeps, MemShape, RegSpan, RunBatch,
     RunEnd, SystemCall,
 };
 use crate::id::{Seq, ThreadId};
@@ -41,9 +41,11 @@ pub struct Processor {
     /// Size of a thread's register file.
     pub register_bytes: usize,
     pub slot: FrameSlot,
-    /// What it keeps at exceptions: of all, and where there is a frame.
-    pub link: Vec<RegSpan>,
-    pub frame: Vec<RegSpan>,
+    /// The register with the way back, if it has one.
+    pub link: Option<RegSpan>,
+    /// What it keeps at exceptions in a frame, and in a long one, with their words there.
+    pub frame: Vec<(u64, RegSpan)>,
+    pub long: Vec<(u64, RegSpan)>,
 }
 
 /// The pass. Add definitions, push batches in order, then take the sums with [`Pass::finish`].
@@ -496,12 +498,14 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
         if thread >= self.machine.threads.len() {
             self.add_threads(thread);
         }
+        let link = self.processor.link.map(|link| (0, link));
         let spans = match entry.keeps {
             Keeps::None => &[],
-            Keeps::Link => &self.processor.link[..],
+            Keeps::Link => link.as_slice(),
             Keeps::Frame => &self.processor.frame[..],
+            Keeps::LongFrame => &self.processor.long[..],
         };
-        self.machine.enter(entry, spans, self.processor.link.first().copied());
+        self.machine.enter(entry, spans, self.processor.link);
     }
 
     fn exception_return(&mut self, thread: u32, frame: Option<u64>) {
@@ -512,6 +516,12 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
 
     fn image_map(&mut self, map: &ImageMap) {
         self.machine.data.map(map);
+        let sections = self.to_place.pop_front().unwrap_or_default();
+        self.machine.data.memory.add_sections(sections);
+        self.settle(0);
+    }
+
+    fn device(&mut self, _: &Device) {
         let sections = self.to_place.pop_front().unwrap_or_default();
         self.machine.data.memory.add_sections(sections);
         self.settle(0);

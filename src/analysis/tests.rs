@@ -62,8 +62,9 @@ fn empty_pass() -> Pass<Pages, Rows> {
     let processor = Processor {
         register_bytes: 64,
         slot: FrameSlot::ReturnSlot,
-        link: Vec::new(),
+        link: None,
         frame: Vec::new(),
+        long: Vec::new(),
     };
     Pass::new(Pages, Rows::default(), options, Vec::new(), processor)
 }

@@ -2,6 +2,7 @@
 //! here, because a damaged file should still give what can be read of it.
 
 use super::ImageError;
+use super::attributes;
 use super::ranges::{self, Range};
 use crate::event::Isa;
 use goblin::container::Ctx;
@@ -20,6 +21,9 @@ use std::sync::Arc;
 
 /// Flag of `e_flags` on ARM: data are big-endian, code is little-endian.
 const EF_ARM_BE8: u32 = 0x0080_0000;
+
+/// Build attributes.
+const SHT_ARM_ATTRIBUTES: u32 = 0x7000_0003;
 
 /// Longest symbol name that is read, in bytes.
 const MAX_NAME: usize = 1 << 16;
@@ -226,6 +230,14 @@ impl ElfFile {
             Isa::Arm => self.big_endian() && self.header.e_flags & EF_ARM_BE8 == 0,
             _ => false,
         }
+    }
+
+    /// Made for ARM's M profile, as the build attributes say.
+    pub fn is_m_profile(&self) -> bool {
+        let of_arm = |s: &SectionHeader| s.sh_type == SHT_ARM_ATTRIBUTES;
+        let found = self.sections.iter().position(of_arm).filter(|_| self.isa == Isa::Arm);
+        let profile = |i| attributes::profile(self.raw(i), self.big_endian());
+        found.is_some_and(|i| profile(i) == Ok(Some(b'M')))
     }
 
     /// The symbol value of code without the bit that says Thumb.

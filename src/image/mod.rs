@@ -7,6 +7,7 @@ use crate::event::Isa;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+mod attributes;
 mod bias;
 mod bounds;
 mod debug_file;
@@ -133,6 +134,8 @@ pub struct Image {
     pub big_endian: bool,
     /// Byte order of instructions; differs from that of data on ARM (BE8) and big-endian AArch64.
     pub big_endian_code: bool,
+    /// Made for processors of ARM's M profile.
+    pub m_profile: bool,
     /// ET_DYN: loaded at a bias that the trace has to tell.
     pub pie: bool,
     /// Without the Thumb bit.
@@ -244,6 +247,7 @@ impl Image {
             isa: file.isa,
             big_endian: file.big_endian(),
             big_endian_code: file.big_endian_code(),
+            m_profile: file.is_m_profile(),
             pie: file.header.e_type == goblin::elf::header::ET_DYN,
             entry: file.code_address(file.header.e_entry),
             functions,

@@ -199,7 +199,8 @@ pub struct SectionRow {
     pub name: String,
     pub first: u64,
     pub last: u64,
-    pub writable: bool,
+    /// What it is to dataflow: `global`, `constant` or `mmio`.
+    pub via: &'static str,
     pub executable: bool,
 }
 
@@ -227,7 +228,7 @@ fn of_image(image: usize, loaded: &Loaded) -> impl Iterator<Item = SectionRow> {
             name: s.name.clone(),
             first,
             last,
-            writable: s.writable,
+            via: if s.writable { "global" } else { "constant" },
             executable: s.executable,
         })
     })
@@ -257,9 +258,9 @@ pub fn ranges(rows: &[SectionRow], from: usize) -> Vec<SectionRange> {
         .map(|s| SectionRange {
             first: s.first,
             last: s.last,
-            name: first(&|o| o.name == s.name && o.image == s.image && o.writable == s.writable),
-            via: first(&|o| o.writable == s.writable),
-            of_file: s.image.is_none(),
+            name: first(&|o| o.name == s.name && o.image == s.image && o.via == s.via),
+            via: first(&|o| o.via == s.via),
+            of_file: s.image.is_none() && s.via != "mmio",
         })
         .collect()
 }
@@ -327,7 +328,7 @@ pub fn images(
             name: &s.name,
             address: s.first,
             size: (s.last - s.first).saturating_add(1),
-            writable: s.writable,
+            writable: s.via == "global",
             executable: s.executable,
         })
     });

@@ -1,7 +1,7 @@
 //! What a trace tells of beside steps, as rows of its tables.
 
 use crate::event::{
-    Allocation, Event, EventSink, ExceptionEntry, ImageMap, SystemCall, ThreadStart,
+    Allocation, Device, Event, EventSink, ExceptionEntry, ImageMap, SystemCall, ThreadStart,
 };
 use crate::id::{ProcessId, Seq, ThreadId};
 use crate::store::row::{Columns, Row};
@@ -50,7 +50,11 @@ impl<F: FnMut(Batch)> EventRows<F> {
     /// Adds an event that stands behind the step `seq`, 0: before the first.
     pub fn add(&mut self, event: &Event, seq: u64) {
         self.seq = Seq::new(seq);
-        if self.all || matches!(event, Event::SystemCall(_)) {
+        let called = |event: &Event| match event {
+            Event::SystemCall(call) => !call.is_of_hardware(),
+            _ => false,
+        };
+        if self.all || called(event) {
             event.tell(self);
         }
     }
@@ -173,6 +177,20 @@ impl<F: FnMut(Batch)> EventSink for EventRows<F> {
             file_offset: Some(map.offset),
             to_address: None,
             path: map.path.as_deref(),
+        };
+        push(&mut self.mappings, row, &mut self.send);
+    }
+
+    fn device(&mut self, device: &Device) {
+        let row = tables::Mapping {
+            seq: self.seq,
+            process_id: self.process,
+            kind: "device",
+            address: device.address,
+            bytes: device.bytes,
+            file_offset: None,
+            to_address: None,
+            path: Some(&device.name),
         };
         push(&mut self.mappings, row, &mut self.send);
     }

@@ -158,7 +158,7 @@ impl Exceptions {
         let thread = t as u32;
         // Which number it has is not known: 0 where the profile is.
         let (keeps, number) = match self.stacks {
-            true => (Keeps::Frame, Some(0)),
+            true => (Keeps::LongFrame, Some(0)),
             false => (Keeps::None, None),
         };
         let entry = || {

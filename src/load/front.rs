@@ -2,6 +2,7 @@
 //! several inputs have as one.
 
 use super::code::Space;
+use super::devices::Devices;
 use super::dictionary::Loading;
 use super::events::EventRows;
 use super::exceptions::Exceptions;
@@ -129,7 +130,9 @@ pub struct Front {
     pub elaborated: bool,
     /// Where the ids of the current input's dictionaries begin among the pass's.
     insn_base: u32,
-    block_base: u32,
+    /// The pass's numbers of the current input's blocks; whether they are others than the input's.
+    blocks: Vec<u32>,
+    renumbered: bool,
     threads: ThreadNumbers,
     pub processes: Vec<ProcessPart>,
     /// By instruction: the image that it is of.
@@ -137,6 +140,7 @@ pub struct Front {
     undecoded: Undecoded,
     pub fits: Fits,
     pub exceptions: Exceptions,
+    devices: Devices,
     problems: Vec<(Diagnostic, u64)>,
     /// Runs that wait for the first stack pointer; none once it is known or given up.
     held: Option<Vec<RunBatch>>,
@@ -145,7 +149,10 @@ pub struct Front {
 impl Front {
     /// `waiting`: images whose place only the trace tells.
     pub fn new(isa: Isa, space: Space, waiting: Vec<Image>) -> Self {
-        let big_endian = space.borrow().images().first().is_some_and(|i| i.image.big_endian_code);
+        let first = |is: &dyn Fn(&Image) -> bool| {
+            space.borrow().images().first().is_some_and(|of| is(&of.image))
+        };
+        let (big_endian, m_profile) = (first(&|i| i.big_endian_code), first(&|i| i.m_profile));
         Front {
             isa,
             maps: Maps::new(isa, space.clone(), waiting),
@@ -155,7 +162,8 @@ impl Front {
             elaborator: None,
             elaborated: false,
             insn_base: 0,
-            block_base: 0,
+            blocks: Vec::new(),
+            renumbered: false,
             threads: ThreadNumbers::default(),
             processes: vec![ProcessPart {
                 named: Process::default(),
@@ -166,6 +174,7 @@ impl Front {
             undecoded: Undecoded::default(),
             fits: Fits::default(),
             exceptions: Exceptions::new(isa),
+            devices: Devices::new(m_profile),
             problems: Vec::new(),
             held: Some(Vec::new()),
         }
@@ -178,7 +187,15 @@ impl Front {
 
     pub fn runs(&mut self, mut batch: RunBatch, target: &mut Target) {
         // First, so that code of an image has its functions.
-        let events = std::mem::take(&mut batch.events);
+        let mut events = std::mem::take(&mut batch.events);
+        events.retain(|(_, event)| match event {
+            Event::Device(device) => self.devices.add(device),
+            _ => true,
+        });
+        for device in self.devices.touched(&batch).into_iter().rev() {
+            self.devices.add(&device);
+            events.insert(0, (0, Event::Device(Box::new(device))));
+        }
         for (at, event) in &events {
             match event {
                 Event::ImageMap(map) => {
@@ -191,6 +208,10 @@ impl Front {
                 Event::ImageUnmap { address, bytes } if self.maps.holds(*address, *bytes) => {
                     self.define_before(*at, &mut batch, &mut target.pass);
                     self.maps.unmap(*address, *bytes);
+                }
+                Event::Device(device) => {
+                    let sections = self.maps.device(device);
+                    target.pass.place_when_mapped(sections);
                 }
                 Event::ProcessStart => self.next_process(target),
                 Event::Process(named) => {
@@ -213,10 +234,11 @@ impl Front {
         for (_, event) in &mut batch.events {
             event.renumber(|logged| self.threads.index(logged));
         }
-        if self.block_base > 0 {
-            batch.block.iter_mut().for_each(|b| *b += self.block_base);
+        if self.renumbered {
+            batch.block.iter_mut().for_each(|b| *b = self.blocks[*b as usize]);
         }
         self.exceptions.find(&mut batch, &target.pass);
+        self.devices.cut(&mut batch, &mut target.pass);
         match &mut self.held {
             None => target.push(&batch),
             Some(held) => {
@@ -248,7 +270,7 @@ impl Front {
     /// code is changes there.
     fn define_before(&mut self, run: u32, batch: &mut RunBatch, pass: &mut BuildPass) {
         let Some(&last) = batch.block[..run as usize].iter().max() else { return };
-        let known = pass.blocks.len() - self.block_base as usize;
+        let known = self.blocks.len();
         let blocks = (last as usize + 1).saturating_sub(known).min(batch.new_blocks.len());
         let steps = batch.new_blocks[..blocks].iter().flat_map(|block| &block.steps);
         let Some(last) = steps.map(|step| step.insn).max() else { return };
@@ -301,6 +323,9 @@ impl Front {
                     known.then_some((image, !decoded.memory.is_empty()))
                 });
             }
+            let number = pass.blocks.len() as u32;
+            self.renumbered |= number as usize != self.blocks.len();
+            self.blocks.push(number);
             pass.add_block(def);
         }
     }
@@ -342,7 +367,8 @@ impl Front {
         }
         self.exceptions.forget();
         self.insn_base = target.pass.insns.len() as u32;
-        self.block_base = target.pass.blocks.len() as u32;
+        self.blocks.clear();
+        self.renumbered = false;
     }
 
     /// What was not understood, with how often.

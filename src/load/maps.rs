@@ -1,12 +1,13 @@
 //! Files that a trace says are mapped: images are opened and placed, other files are named.
 
 use super::code::Space;
+use super::devices;
 use super::dictionary::{self, SectionRow};
 use super::pass::BuildPass;
 use super::placing;
 use crate::analysis::place::SectionRange;
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::event::{ImageMap, Isa};
+use crate::event::{Device, ImageMap, Isa};
 use crate::image::{AddressSpace, Image, Loaded};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
@@ -185,10 +186,25 @@ impl Maps {
             name: format!("<mmap: {file}>"),
             first: map.address,
             last,
-            // Of memory that may change, as far as `via` tells.
-            writable: true,
+            via: "global",
             executable: false,
         });
+        dictionary::ranges(&self.sections, from)
+    }
+
+    /// A device lies there from now on.
+    pub fn device(&mut self, device: &Device) -> Vec<SectionRange> {
+        let from = self.sections.len();
+        if let Some(more) = device.bytes.checked_sub(1) {
+            self.sections.push(SectionRow {
+                image: None,
+                name: devices::source(&device.name),
+                first: device.address,
+                last: device.address.saturating_add(more),
+                via: "mmio",
+                executable: false,
+            });
+        }
         dictionary::ranges(&self.sections, from)
     }
 

@@ -6,6 +6,7 @@ mod contexts;
 mod csi;
 mod dcfg;
 mod derived;
+mod devices;
 mod dictionary;
 mod error;
 mod events;

@@ -84,8 +84,7 @@ impl<'a> Places<'a> {
     pub fn via(&self, place: PlaceCode) -> &'static str {
         match place.place() {
             Place::Register => "register",
-            Place::Section(s) if self.sections[s as usize].writable => "global",
-            Place::Section(_) => "constant",
+            Place::Section(s) => self.sections[s as usize].via,
             Place::Region(r) if self.summary.region_is_stack[r as usize] => "stack",
             Place::Region(_) => "heap",
         }

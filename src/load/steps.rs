@@ -204,10 +204,12 @@ fn target<'a>(
 }
 
 fn processor(registers: &Registers, slot: FrameSlot) -> Processor {
-    let spans =
-        |keeps: Keeps| keeps.registers().iter().filter_map(|name| registers.lookup(name)).collect();
-    let (link, frame) = (spans(Keeps::Link), spans(Keeps::Frame));
-    Processor { register_bytes: registers.size, slot, link, frame }
+    let spans = |keeps: Keeps| {
+        let words = (0..).zip(keeps.registers());
+        words.filter_map(|(word, name)| Some((word, registers.lookup(name)?))).collect()
+    };
+    let (link, frame) = (registers.lookup("lr"), spans(Keeps::Frame));
+    Processor { register_bytes: registers.size, slot, link, frame, long: spans(Keeps::LongFrame) }
 }
 
 /// An error if images were given and none of the executed instructions is in a function of them.

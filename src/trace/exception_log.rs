@@ -141,7 +141,7 @@ impl ExceptionLog {
         } else if more.starts_with(b"taking pending ") {
             let cause = self.begun.take().map_or(Cause::Interrupt, |begun| begun.cause);
             let number = number(b" exception ").unwrap_or(0);
-            let keeps = Keeps::Frame;
+            let keeps = Keeps::LongFrame;
             self.said.push(Said::Taken(Taken { cause, number, resume: None, keeps }));
         } else if more.starts_with(b"successful exception return")
             || more.starts_with(b"tailchaining to pending")
@@ -196,7 +196,7 @@ mod tests {
 
     fn taken(cause: Cause, number: u32, resume: Option<u64>) -> Said {
         let m_profile = resume.is_none();
-        let keeps = if m_profile { Keeps::Frame } else { Keeps::None };
+        let keeps = if m_profile { Keeps::LongFrame } else { Keeps::None };
         Said::Taken(Taken { cause, number, resume, keeps })
     }
 

@@ -64,6 +64,8 @@ FROM section s JOIN image i USING (image_id) LEFT JOIN (SELECT DISTINCT image_id
 UNION ALL
 SELECT first, last, number, '<mmap: ' || file || '>', 'global', true FROM of_file
 UNION ALL
+SELECT first, last, number, '<device ' || path || '>', 'mmio', false FROM memory_event WHERE kind = 'device'
+UNION ALL
 SELECT first, last, number, NULL, NULL, false FROM memory_event WHERE kind IN ('unmap', 'move_from');
 CREATE TEMP TABLE interval AS
 SELECT row_number() OVER (ORDER BY first)::INTEGER AS interval_id, first

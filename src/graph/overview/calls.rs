@@ -7,7 +7,7 @@ use crate::id::FunctionId;
 use crate::query::each;
 use crate::replay::column;
 use duckdb::Connection;
-use duckdb::arrow::array::{Int32Array, Int64Array, UInt32Array};
+use duckdb::arrow::array::{BooleanArray, Int32Array, Int64Array, UInt32Array};
 use rustc_hash::FxHashMap;
 
 /// Rows of dataflow that are in memory at a time.
@@ -16,8 +16,10 @@ const WINDOW: i64 = 1 << 20;
 /// Call instances by `call_id`, which are dense from 1; the first is none.
 pub struct CallColumns {
     pub function: Vec<i32>,
-    /// 0: none.
+    /// 0: none; of what a handler has become by a jump that handler.
     pub parent: Vec<i32>,
+    /// Whether it is a handler of a signal or an exception, or what one has become.
+    pub handler: Vec<bool>,
     pub steps: Vec<i64>,
     /// First step.
     pub begin: Vec<i64>,
@@ -32,9 +34,11 @@ impl CallColumns {
         let mut found = CallColumns {
             function: vec![0; len],
             parent: vec![0; len],
+            handler: vec![false; len],
             steps: vec![0; len],
             begin: vec![0; len],
         };
+        let mut jumped: Vec<(usize, i32)> = Vec::new();
         let mut statement = connection.prepare(report!("overview_calls"))?;
         for batch in statement.query_arrow([])? {
             let call = column::<Int32Array>(&batch, 0, TABLE, "call_id")?;
@@ -42,6 +46,8 @@ impl CallColumns {
             let parent = column::<Int32Array>(&batch, 2, TABLE, "parent_call_id")?;
             let steps = column::<Int64Array>(&batch, 3, TABLE, "steps_self")?;
             let begin = column::<Int64Array>(&batch, 4, TABLE, "call_seq")?;
+            let tail = column::<Int32Array>(&batch, 5, TABLE, "tail_of_call_id")?;
+            let signal = column::<BooleanArray>(&batch, 6, TABLE, "is_signal")?;
             for i in 0..batch.num_rows() {
                 let Some(at) = usize::try_from(call.value(i)).ok().filter(|&at| at < len) else {
                     continue;
@@ -50,6 +56,18 @@ impl CallColumns {
                 found.parent[at] = parent.value(i);
                 found.steps[at] = steps.value(i);
                 found.begin[at] = begin.value(i);
+                found.handler[at] = signal.value(i);
+                if tail.value(i) > 0 {
+                    jumped.push((at, tail.value(i)));
+                }
+            }
+        }
+        // Who jumps has a smaller id; rows come in no order.
+        jumped.sort_unstable();
+        for (at, from) in jumped {
+            let of = usize::try_from(from).ok().filter(|&of| found.handler.get(of) == Some(&true));
+            if of.is_some() {
+                (found.handler[at], found.parent[at]) = (true, from);
             }
         }
         Ok(found)

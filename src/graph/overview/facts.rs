@@ -16,6 +16,11 @@ const CANDIDATES: usize = 64;
 /// Steps a call below which a function is a helper.
 const SMALL: i64 = 60;
 
+/// Handlers that are boxes whatever they weigh.
+const HANDLERS: usize = 8;
+/// Whether the trace tells of system calls: what the hardware does is none.
+const SYSTEM_CALLS: &str = "SELECT EXISTS (FROM system_call WHERE name IS NULL OR name NOT IN ('device', 'exception entry'))";
+
 /// What a function does with files, where system calls do not say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileUse {
@@ -39,6 +44,8 @@ pub struct Weighed {
     pub steps: i64,
     total: i64,
     pub role: FileUse,
+    /// Whether signals or exceptions begin it: a box of its own, for nobody has called it.
+    pub handler: bool,
     /// Whether it may be a box.
     pub candidate: bool,
 }
@@ -95,6 +102,7 @@ impl Functions {
                 file: r.get(8)?,
                 owner: r.get::<_, Option<String>>(9)?.and_then(|word| Owner::parse(&word)),
                 role: FileUse::Plain,
+                handler: r.get(10)?,
                 candidate: false,
             });
             Ok(())
@@ -102,7 +110,7 @@ impl Functions {
         let at = (0..).zip(&list).map(|(i, f): (_, &Weighed)| (i64::from(f.id.get()), i)).collect();
         let steps = list.iter().map(|f| f.steps).sum();
         let system_calls =
-            connection.query_row("SELECT EXISTS (FROM system_call)", [], |r| r.get(0))?;
+            connection.query_row(SYSTEM_CALLS, [], |r| r.get(0))?;
         let calls = calls(connection, report!("graph_calls"), &[], Numbers::Functions)?;
         let all = Selection::default();
         let data = data(connection, report!("graph_data"), &[], Numbers::Functions, &all)?;
@@ -116,6 +124,7 @@ impl Functions {
         let mut found = Functions { list, at, steps, system_calls, moved, calls, data, main: None };
         found.find_roles();
         found.main = found.find_main();
+        found.find_handlers();
         Ok(found)
     }
 
@@ -136,6 +145,17 @@ impl Functions {
     pub fn index(&self, id: NodeId) -> Option<usize> {
         let NodeId::Function(id) = id else { return None };
         self.at.get(&i64::from(id.get())).copied()
+    }
+
+    /// Of the functions that signals and exceptions begin, those with the most steps.
+    fn find_handlers(&mut self) {
+        let own = |f: &Weighed| f.handler && f.kind == "function" && !f.is_never_kept();
+        let mut list: Vec<usize> =
+            (0..self.list.len()).filter(|&i| own(&self.list[i]) && self.main != Some(i)).collect();
+        list.sort_by_key(|&i| (-self.list[i].steps, i));
+        list.truncate(HANDLERS);
+        self.list.iter_mut().for_each(|f| f.handler = false);
+        list.into_iter().for_each(|i| self.list[i].handler = true);
     }
 
     fn find_roles(&mut self) {
@@ -259,7 +279,7 @@ impl Functions {
         for &(_, i) in weighed.iter().take(CANDIDATES) {
             self.list[i].candidate = true;
         }
-        self.list.iter_mut().for_each(|f| f.candidate |= f.role != FileUse::Plain);
+        self.list.iter_mut().for_each(|f| f.candidate |= f.handler || f.role != FileUse::Plain);
     }
 }
 
@@ -294,6 +314,9 @@ fn pseudo(name: &str) -> Option<(&str, &str)> {
 fn source_of(name: &str, system_calls: bool) -> Option<Outside> {
     let (call, file) = pseudo(name)?;
     let base = file_name(file);
+    if call.starts_with("device ") {
+        return Some(Outside::Input(call.to_owned()));
+    }
     if ["read", "pread64", "readv", "recv", "recvfrom", "recvmsg", "mmap"].contains(&call) {
         let code = is_library(base)
             || ["/etc/ld.so.", "/proc/self/", "/sys/devices/system/cpu/", "/usr/share/locale/"]
@@ -326,6 +349,9 @@ fn is_locale(file: &str) -> bool {
 pub fn sink_of(name: &str) -> Option<Outside> {
     let (call, file) = pseudo(name)?;
     let named = if file.is_empty() { "output" } else { file_name(file) };
+    if call.starts_with("device ") {
+        return Some(Outside::Output(call.to_owned()));
+    }
     let writes = ["write", "pwrite", "send"].iter().any(|begin| call.starts_with(begin));
     writes.then(|| Outside::Output(named.to_owned()))
 }

@@ -150,6 +150,9 @@ impl Tree {
             let parent = parent.and_then(|p| of_call.get(p)).copied();
             let parent = parent.unwrap_or(if call == 1 { 0 } else { self.root_of_thread() });
             let function = at(calls.function[call]);
+            // Whom a handler interrupts has not called it.
+            let begins = calls.handler[call] && function.is_some_and(|f| functions.list[f].handler);
+            let parent = if begins { 0 } else { parent };
             let at = match function {
                 Some(f) if functions.list[f].candidate => {
                     *known.entry((parent, f)).or_insert_with(|| self.below(parent, f, functions))
@@ -219,6 +222,8 @@ impl Tree {
             let root = if i == 0 { 0 } else { self.root_of_thread() };
             let parent = context.parent.map_or(root, |parent| of[parent]);
             let function = functions.at.get(&i64::from(context.function_id.get())).copied();
+            let begins = function.is_some_and(|f| functions.list[f].handler);
+            let parent = if begins { 0 } else { parent };
             let at = match function {
                 Some(f) if functions.list[f].candidate => {
                     *known.entry((parent, f)).or_insert_with(|| self.below(parent, f, functions))

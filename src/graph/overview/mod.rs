@@ -117,8 +117,11 @@ impl Folding {
         let (kept, problems) = (BTreeSet::new(), problems(connection)?);
         let mut found = Folding { functions, tree, candidates, kept, problems };
         let lens = Lens::of_functions(&found.functions);
-        let fixed = found.functions.main.into_iter().collect();
-        let part = Part { steps: found.functions.steps, fixed, most: FUNCTIONS };
+        let list = &found.functions.list;
+        let handlers = (0..list.len()).filter(|&f| list[f].handler);
+        let fixed: BTreeSet<usize> = found.functions.main.into_iter().chain(handlers).collect();
+        let most = FUNCTIONS.max(fixed.len());
+        let part = Part { steps: found.functions.steps, fixed, most };
         found.kept = found.select(&lens, found.candidates.clone(), &part);
         Ok(Some(found))
     }

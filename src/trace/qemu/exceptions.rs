@@ -129,8 +129,8 @@ fn frame(before: State, now: State) -> Frame {
 
 fn entry(thread: u32, frame: Frame, now: State) -> Event {
     let number = u32::try_from(now.number).ok();
-    let frame = Some(frame.address);
-    let (resume, keeps) = (None, Keeps::Frame);
+    let keeps = if frame.bytes == BASIC { Keeps::Frame } else { Keeps::LongFrame };
+    let (resume, frame) = (None, Some(frame.address));
     Event::ExceptionEntry(ExceptionEntry { thread, number, resume, frame, keeps })
 }
 
@@ -143,7 +143,7 @@ fn stored(thread: u32, frame: Frame) -> Event {
     let Frame { address, bytes } = frame;
     let source = Some("<exception frame>".into());
     let accesses = vec![KernelAccess { is_write: true, address, bytes, source }];
-    let name = Some("exception entry".into());
+    let name = Some(SystemCall::EXCEPTION.into());
     Event::SystemCall(Box::new(SystemCall { thread, name, accesses, ..SystemCall::default() }))
 }
 

@@ -512,7 +512,7 @@ impl Reader {
                     11 | 12 => Cause::Asked,
                     _ => Cause::Interrupt,
                 };
-                Taken { cause, number, resume: None, keeps: Keeps::Frame }
+                Taken { cause, number, resume: None, keeps: Keeps::LongFrame }
             });
         } else if let Some(last) = before {
             taken = match isa {

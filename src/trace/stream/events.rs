@@ -6,7 +6,7 @@ use super::bytes::{Bad, Bytes};
 use super::descriptors::{self, Descriptors, Names};
 use super::shared::{Placed, Shared};
 use crate::event::{
-    Allocation, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart,
+    Allocation, Device, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart,
 };
 use crate::trace::exception_log::ExceptionLog;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -39,6 +39,7 @@ mod kind {
     pub const FORK: u8 = 26;
     pub const INHERIT: u8 = 27;
     pub const EMULATOR: u8 = 28;
+    pub const DEVICE: u8 = 29;
 }
 
 /// Bits of a mapping's protection.
@@ -235,6 +236,11 @@ impl Events {
                     log.take().for_each(|said| tell(said.event(of)));
                 }
                 return Ok(());
+            }
+            kind::DEVICE => {
+                let (address, bytes) = (payload.number()?, payload.number()?);
+                let name = payload.text()?;
+                Event::Device(Box::new(Device { address, bytes, name }))
             }
             kind::REALLOCATE => Event::Reallocation { thread, address: payload.number()? },
             _ => return Ok(()),
