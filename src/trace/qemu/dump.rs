@@ -129,7 +129,7 @@ impl Template {
         hex_digits(dump.get(field.start..field.start + field.length)?)
     }
 
-    /// What another line of the dump says, a word and a number: RISC-V's control registers.
+    /// What another line of the dump says, a word and a number: RISC-V's control registers, AArch64's status.
     pub fn beside(&self, name: &[u8]) -> Option<u64> {
         let at = memchr::memmem::find(&self.bytes, name)? + name.len();
         let rest = self.bytes[at..].trim_ascii_start();

@@ -170,6 +170,25 @@ pub fn vector(before: (u64, u64), now: (u64, u64), lr: u64) -> Option<Taken> {
     Some(Taken { cause, number, resume, keeps: Keeps::Link })
 }
 
+/// Whether an instruction is a return from an exception, which may go to an address like a vector's.
+///
+/// Source: Arm Architecture Reference Manual (DDI 0406), B9.3.
+pub fn is_return(code: &[u8], thumb: bool) -> bool {
+    let &[a, b, c, d] = code else { return false };
+    let word = u32::from_le_bytes([a, b, c, d]);
+    if thumb {
+        let (first, second) = (word & 0xffff, word >> 16);
+        // SUBS PC, LR (ERET is one, too); RFE.
+        return first == 0xf3de && second >> 8 == 0x8f || matches!(first & 0xffd0, 0xe810 | 0xe990);
+    }
+    // LDM with the program counter and ^; what computes it with S; ERET; RFE.
+    let conditional = word >> 28 != 0xf;
+    conditional && word & 0x0e50_8000 == 0x0850_8000
+        || conditional && word & 0x0c10_f000 == 0x0010_f000 && word & 0x0180_0000 != 0x0100_0000
+        || word & 0x0fff_ffff == 0x0160_006e
+        || word & 0xfe50_0000 == 0xf810_0000
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +263,24 @@ mod tests {
         ];
         let expected = ["W1fe0+32", "14@1fe0", "back 2fe0", "W2fe0+32", "14@2fe0", "back 1fe0"];
         assert_eq!(told(&states), expected);
+    }
+
+    #[test]
+    fn returns_of_the_other_profiles() {
+        let arm = |word: u32| is_return(&word.to_le_bytes(), false);
+        let thumb = |a: u16, b: u16| is_return(&[a.to_le_bytes(), b.to_le_bytes()].concat(), true);
+        // ldm sp!, {..., pc}^; movs pc, lr; subs pc, lr, #4; eret; rfeia sp!
+        for word in [0xe8fd_900f, 0xe1b0_f00e, 0xe25e_f004, 0xe160_006e, 0xf8bd_0a00] {
+            assert!(arm(word), "{word:x}");
+        }
+        // pop {pc}; mov pc, lr; cmp r5, r3; tst; ldr pc, [r1]; bx lr; umull; svc
+        for word in [
+            0xe8bd_8010, 0xe1a0_f00e, 0xe155_0003, 0xe110_0001, 0xe591_f000, 0xe12f_ff1e,
+            0xe081_0392, 0xef00_0000,
+        ] {
+            assert!(!arm(word), "{word:x}");
+        }
+        assert!(thumb(0xf3de, 0x8f04) && thumb(0xe99d, 0xc000) && !thumb(0xe8bd, 0x8010));
     }
 
     #[test]

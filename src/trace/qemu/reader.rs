@@ -103,6 +103,8 @@ struct Facts {
     repeats: bool,
     /// On ARM's M profile it may be the return from an exception.
     returns: bool,
+    /// On ARM's other profiles it is one.
+    leaves: bool,
 }
 
 impl Facts {
@@ -116,7 +118,8 @@ impl Facts {
             _ => true,
         };
         let repeats = code.is_empty() || prevented::is_self_branch(isa, thumb, code);
-        Facts { system_call: is_system_call(isa, code), repeats, returns }
+        let leaves = isa == Isa::Arm && exceptions::is_return(code, thumb);
+        Facts { system_call: is_system_call(isa, code), repeats, returns, leaves }
     }
 }
 
@@ -473,7 +476,8 @@ impl Reader {
     /// What the current dump says of the step that it is of.
     fn last_step(&self, insn: u32, pc: u64) -> LastStep {
         let template = &self.cpus[self.current].template;
-        let psr = template.value(self.psr).unwrap_or(0);
+        let pstate = || template.beside(b"PSTATE=").filter(|_| !self.user_mode);
+        let psr = template.value(self.psr).or_else(pstate).unwrap_or(0);
         let hash = if self.user_mode { 0 } else { template.hash() };
         let level = if template.is_m_profile() { psr & exceptions::NUMBER } else { psr & I_MASK };
         let sp = template.value(self.sp).unwrap_or(0);
@@ -519,6 +523,7 @@ impl Reader {
                 Isa::Arm => {
                     let lr = cpu.template.value(self.link).unwrap_or(0);
                     let seen = exceptions::vector((last.psr, last.pc), (now.psr, now.pc), lr);
+                    let seen = seen.filter(|_| !self.facts[last.insn as usize].leaves);
                     if let Some(seen) = seen.filter(|_| said.is_empty()) {
                         events.push(Said::Taken(seen).event(thread));
                     }
