@@ -7,6 +7,7 @@ use super::events::EventRows;
 use super::exceptions::Exceptions;
 use super::fit::Fits;
 use super::maps::{self, Maps};
+use super::one_run::Parts;
 use super::pass::{BuildPass, Send};
 use super::runs::{RunRows, Shape};
 use crate::diagnostics::{Diagnostic, Severity};
@@ -135,7 +136,10 @@ pub struct Front {
     /// By instruction: the image that it is of.
     pub images: Vec<Option<usize>>,
     undecoded: Undecoded,
-    pub fits: Fits,
+    /// Of the input that is read.
+    fits: Fits,
+    /// The inputs, to be held against each other.
+    pub parts: Parts,
     pub exceptions: Exceptions,
     problems: Vec<(Diagnostic, u64)>,
     /// Runs that wait for the first stack pointer; none once it is known or given up.
@@ -165,6 +169,7 @@ impl Front {
             images: Vec::new(),
             undecoded: Undecoded::default(),
             fits: Fits::default(),
+            parts: Parts::default(),
             exceptions: Exceptions::new(isa),
             problems: Vec::new(),
             held: Some(Vec::new()),
@@ -178,8 +183,12 @@ impl Front {
 
     pub fn runs(&mut self, mut batch: RunBatch, target: &mut Target) {
         // First, so that code of an image has its functions.
-        let events = std::mem::take(&mut batch.events);
+        let mut events = std::mem::take(&mut batch.events);
+        if self.parts.begins_process(&events) {
+            events.insert(0, (0, Event::ProcessStart));
+        }
         for (at, event) in &events {
+            self.parts.event(event);
             match event {
                 Event::ImageMap(map) => {
                     if map.executable && map.path.is_some() {
@@ -341,6 +350,7 @@ impl Front {
             self.elaborator = None;
         }
         self.exceptions.forget();
+        self.parts.end(target.pass.insns.len(), std::mem::take(&mut self.fits));
         self.insn_base = target.pass.insns.len() as u32;
         self.block_base = target.pass.blocks.len() as u32;
     }

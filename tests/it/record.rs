@@ -467,3 +467,26 @@ fn the_recorder_comes_from_a_folder_of_ones_own() {
         assert!(!ran.exists());
     }
 }
+
+/// Standard error is the program's: what valgrind says of its own goes elsewhere, and the program has
+/// no descriptor more.
+#[test]
+fn what_valgrind_says_is_not_the_programs() {
+    let scratch = Scratch::new("record-said");
+    let Some(program) = program(&scratch, "odd_frame") else { return };
+    let (program, db) = (utf8(&program), scratch.path("odd.duckdb"));
+    let valgrind = Command::new("valgrind").args(["-q", "--tool=none", program]).output();
+    let alone = said(&valgrind.expect("valgrind runs"));
+    assert!(alone.contains("DWARF2"), "valgrind understands the frame: {alone}");
+    let quiet = ["-q", "--force", "-o", utf8(&db)];
+    assert_eq!(said(&record(&quiet, &[program])), "own 3\n");
+    let follow = [&quiet[..], &["--follow"]].concat();
+    assert_eq!(said(&record(&follow, &[program, "child"])), "own 3\nown 3\n");
+    let loud = said(&record(&quiet[1..], &[program]));
+    assert!(loud.starts_with("own 3\n") && !loud.contains("DWARF2"), "{loud}");
+    // What explains a failure is said.
+    let failed = record(&quiet, &[program, "child", "signal"]);
+    let said = said(&failed);
+    assert!(said.contains("Process terminating") && !said.contains("DWARF2"), "{said}");
+    assert_eq!(failed.status.code(), Some(128 + 11));
+}
