@@ -19,11 +19,11 @@ use emulator::Emulator;
 pub use error::RecordError;
 use family::{Family, Folder};
 use recorder::Recorder;
-use said::Said;
+use said::{Said, memory_file};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -276,15 +276,6 @@ impl Recorder {
             });
         }
         command.spawn()
-    }
-}
-
-/// A file that is nowhere but in memory, and that no other program inherits.
-fn memory_file() -> Option<File> {
-    // SAFETY: the name ends with 0, and the descriptor that comes is nobody else's.
-    unsafe {
-        let descriptor = libc::memfd_create(c"addfg-log".as_ptr(), libc::MFD_CLOEXEC);
-        (descriptor >= 0).then(|| File::from_raw_fd(descriptor))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 
 /// Messages that a person reads at most; the rest is counted.
 const MOST: usize = 100;
@@ -16,7 +16,7 @@ pub struct Said(File);
 impl Said {
     /// None: there is no such file on this system.
     pub fn new() -> Option<Said> {
-        super::memory_file().map(Said)
+        memory_file().map(Said)
     }
 
     /// A name by which other processes open it: they inherit nothing.
@@ -36,6 +36,15 @@ impl Said {
             lines.push(format!("valgrind: {more} more lines"));
         }
         lines
+    }
+}
+
+/// A file that is nowhere but in memory, and that no other program inherits.
+pub fn memory_file() -> Option<File> {
+    // SAFETY: the name ends with 0, and the descriptor that comes is nobody else's.
+    unsafe {
+        let descriptor = libc::memfd_create(c"addfg-log".as_ptr(), libc::MFD_CLOEXEC);
+        (descriptor >= 0).then(|| File::from_raw_fd(descriptor))
     }
 }
 
