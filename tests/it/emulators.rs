@@ -13,7 +13,7 @@ fn record(db: &Path, options: &[&str], program: &[&str]) -> Output {
 }
 
 /// Whether the emulator takes plugins; says what is skipped if not.
-fn takes_plugins(emulator: &str) -> bool {
+pub fn takes_plugins(emulator: &str) -> bool {
     let help = std::process::Command::new(emulator).arg("-h").output().expect("QEMU runs");
     let takes = printed(&help).contains("-plugin");
     if !takes {
