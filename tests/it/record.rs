@@ -1,7 +1,7 @@
 //! `addfg record`: programs with all that they have, run by one command.
 
 use crate::common::{
-    Scratch, command, have, ok, open, printed, repository, rows, said, shared, utf8,
+    Scratch, command, have, make, ok, open, printed, repository, rows, said, shared, utf8,
 };
 use crate::emulators::takes_plugins;
 use crate::{stream, verify, views};
@@ -493,4 +493,42 @@ fn what_valgrind_says_is_not_the_programs() {
     let said = said(&failed);
     assert!(said.contains("Process terminating") && !said.contains("DWARF2"), "{said}");
     assert_eq!(failed.status.code(), Some(128 + 11));
+}
+
+/// A file that nobody can write to through memory is shared with nobody: the C library of each process
+/// maps one (gconv-modules.cache).
+#[test]
+fn a_file_that_is_only_read_is_not_shared() {
+    let scratch = Scratch::new("record-read-only");
+    if !have("valgrind") || !have("gcc") || !have("pkg-config") {
+        return;
+    }
+    let source = scratch.write(
+        "maps.c",
+        "#include <fcntl.h>
+         #include <stdlib.h>
+         #include <sys/mman.h>
+         #include <sys/wait.h>
+         #include <unistd.h>
+         int main(int arguments, char **argument) {
+             int writes = arguments > 2, fd = open(argument[1], writes ? O_RDWR : O_RDONLY), status;
+             char *at = mmap(0, 4096, writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+             char *own = malloc(1 << 20);
+             own[5] = at[3];
+             pid_t child = fork();
+             if (child == 0) _exit(at[1] + own[5] == 0);
+             waitpid(child, &status, 0);
+             return at[2] == 0;
+         }",
+    );
+    let program = scratch.path("maps");
+    make("gcc", &source, &["-O1"], &program);
+    let text = scratch.write("text", "some words\n".repeat(500));
+    let db = scratch.path("db");
+    let options = ["-q", "--force", "--follow", "-o", utf8(&db)];
+    let read = record(&options, &[utf8(&program), utf8(&text)]);
+    assert_eq!((read.status.code(), said(&read)), (Some(0), String::new()));
+    let written = record(&options, &[utf8(&program), utf8(&text), "writes"]);
+    assert_eq!(written.status.code(), Some(1), "{}", said(&written));
+    assert!(said(&written).contains("memory is shared with others"), "{}", said(&written));
 }
