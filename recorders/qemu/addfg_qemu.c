@@ -37,6 +37,14 @@
 
 EXPORTED int qemu_plugin_version = 1;
 
+/* QEMU from 9.0 on refuses plugins of version 1. It is known by a function that came then. */
+extern int qemu_plugin_num_vcpus(void) __attribute__((weak));
+
+__attribute__((constructor)) static void say_version(void)
+{
+    if (qemu_plugin_num_vcpus) qemu_plugin_version = 2;
+}
+
 /* Runs wait here; a block that begins behind BUFFER has the buffer packed first. */
 #define BUFFER (1 << 20)
 #define SLACK (1 << 16)
@@ -498,6 +506,16 @@ static bool is_thumb(const Block *b, struct qemu_plugin_insn *end)
     return two || four;
 }
 
+/* From version 3 on QEMU copies the bytes itself. */
+static bool qemu_copies;
+
+static void copy_bytes(const struct qemu_plugin_insn *insn, addfg_u8 *to, size_t size)
+{
+    size_t (*copy)(const struct qemu_plugin_insn *, void *, size_t) = (void *)qemu_plugin_insn_data;
+    if (qemu_copies) copy(insn, to, size);
+    else memcpy(to, qemu_plugin_insn_data(insn), size);
+}
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     if (!recording) return;
@@ -516,7 +534,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         b->address[i] = qemu_plugin_insn_vaddr(insn);
         b->size[i] = (addfg_u8)qemu_plugin_insn_size(insn);
-        memcpy(o, qemu_plugin_insn_data(insn), b->size[i]);
+        copy_bytes(insn, o, b->size[i]);
         o += b->size[i];
         if (counts) qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &counted, 1);
         qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, (void *)i);
@@ -834,6 +852,7 @@ static const struct {
 EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
     const char *name = "addfg.stream";
+    qemu_copies = info->version.cur >= 3;
     for (int i = 0; i < argc; i++) {
         if (!strncmp(argv[i], "stream=", 7)) {
             name = argv[i] + 7;

@@ -31,6 +31,8 @@
 
 /* The core has it, the tools' headers do not. */
 extern Int VG_(safe_fd)(Int fd);
+/* Where valgrind's messages go: the structure's first member, in all versions. */
+extern Int VG_(log_output_sink);
 extern Int VG_(sigemptyset)(vki_sigset_t *set);
 extern Int VG_(sigaddset)(vki_sigset_t *set, Int number);
 extern Int VG_(sigtimedwait_zero)(const vki_sigset_t *set, vki_siginfo_t *info);
@@ -55,6 +57,8 @@ static const HChar *stream_name;
 static Int stream_fd = -1, given_fd = -1;
 /* Each process of the tree writes a stream: what their names begin with; none: the first only. */
 static const HChar *each_name;
+/* The file that valgrind's messages are added to; none: standard error, which is the program's, too. */
+static const HChar *said_name;
 static Bool recording = False;
 static Bool first_block = True;
 
@@ -447,6 +451,7 @@ static Bool option(const HChar *arg)
     if (VG_STR_CLO(arg, "--stream", stream_name)) return True;
     if (VG_INT_CLO(arg, "--stream-fd", given_fd)) return True;
     if (VG_STR_CLO(arg, "--stream-each", each_name)) return True;
+    if (VG_STR_CLO(arg, "--said", said_name)) return True;
     if (VG_BOOL_CLO(arg, "--check", checking)) return True;
     const HChar *allocator;
     if (VG_STR_CLO(arg, "--allocator", allocator)) return allocator_option(allocator);
@@ -458,6 +463,7 @@ static void usage(void)
     VG_(printf)("    --stream=FILE    where the recording goes [addfg.stream]\n");
     VG_(printf)("    --stream-fd=N    an open descriptor for it, which the program does not have\n");
     VG_(printf)("    --stream-each=PATH  with --trace-children=yes: a stream for each process, PATH.1 and so on\n");
+    VG_(printf)("    --said=FILE      valgrind's messages are added to it [standard error]\n");
     VG_(printf)("    --allocator=NAME=FUNCTION  NAME is another malloc, free or the like\n");
     VG_(printf)("    --check=yes      says where memory changed without the stream saying so; slow\n");
     VG_(printf)("    --from=FUNCTION  record from its first call\n");
@@ -483,8 +489,16 @@ static void debug_usage(void) { VG_(printf)("    (none)\n"); }
 #error "this instruction set is none of addfg's"
 #endif
 
+/* valgrind's own --log-file leaves a descriptor in the program, and empties the file for each process. */
+static void say_there(void)
+{
+    Int fd = said_name ? VG_(fd_open)(said_name, VKI_O_WRONLY | VKI_O_APPEND, 0) : -1;
+    if (fd >= 0) VG_(log_output_sink) = VG_(safe_fd)(fd);
+}
+
 static void begin(void)
 {
+    say_there();
     if (!stream_name) stream_name = each_name ? each_name : "addfg.stream";
     Int fd = given_fd;
     if (each_name) fd = open_own();

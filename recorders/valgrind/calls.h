@@ -446,6 +446,19 @@ static void before_exec(Addr file)
     flush_buffer();
 }
 
+/* Where a process that the open call makes finds its own number; 0: nowhere. */
+static Addr numbers_at;
+
+/* Written there before the process runs. */
+static void tell_number(UInt call, SysRes result)
+{
+    Bool makes = call == __NR_clone;
+#ifdef __NR_clone3
+    makes |= call == __NR_clone3;
+#endif
+    if (makes && !sr_isError(result) && !sr_Res(result) && numbers_at) tell_access(True, numbers_at, sizeof(Int), False);
+}
+
 static void before_clone(const UWord *args)
 {
 #if defined(VGA_amd64)
@@ -454,6 +467,7 @@ static void before_clone(const UWord *args)
     UWord address = args[4];
 #endif
     clears = args[0] & VKI_CLONE_CHILD_CLEARTID ? address : 0;
+    numbers_at = args[0] & VKI_CLONE_CHILD_SETTID ? address : 0;
 }
 
 #ifdef __NR_clone3
@@ -463,6 +477,7 @@ static void before_clone3(Addr arguments)
     if (!readable(arguments, 24)) return;
     const ULong *of = (const ULong *)arguments;
     clears = of[0] & VKI_CLONE_CHILD_CLEARTID ? of[2] : 0;
+    numbers_at = of[0] & VKI_CLONE_CHILD_SETTID ? of[2] : 0;
 }
 #endif
 
@@ -518,6 +533,7 @@ static void post_syscall(ThreadId tid, UInt number, UWord *args, UInt n, SysRes 
     /* What the kernel does when a thread has ended is of its `exit`. */
     if (number == __NR_exit) return;
     c->open = False;
+    tell_number(number, result);
     forked_off(result);
     EVENT(ADDFG_SYSCALL_END, error, error ? sr_Err(result) : sr_Res(result));
 }

@@ -162,6 +162,10 @@ fn tell(plan: &Plan, args: &Args, db: &duckdb::Connection) -> anyhow::Result<Exi
                     writeln!(out, "{}\n", parts.headline(&plan.run, &plan.model()))?;
                 }
                 parts.write(&plan.run, args.format, &mut out)?;
+                if !args.start_up {
+                    let left_out = plan.run.start_up.left_out("--start-up");
+                    left_out.into_iter().for_each(|text| say!("addfg: {text}"));
+                }
             }
             Told::Between => {
                 parts.as_ref().ok_or_else(missing)?.write_between(args.format, &mut out)?;

@@ -104,7 +104,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         false
     });
     bar.finish_and_clear();
-    let status = recording.finish()?;
+    let (status, said) = recording.finish(quiet)?;
+    said.iter().for_each(|line| say!("{line}"));
     let report = built?;
     if prepares {
         prepare::prepare(&output)?;

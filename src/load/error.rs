@@ -36,7 +36,11 @@ pub enum BuildError {
     #[error("format {0} has no steps in one order of which a part could be kept")]
     NoPart(&'static str),
     #[error("{0} and {1} are not traces of the same run: build a database of each")]
-    MixedFormats(&'static str, &'static str),
+    MixedFormats(String, String),
+    #[error(
+        "{first}, {other}: they are not of the same run: build a database of each; --force-elf takes them as one"
+    )]
+    OtherRun { first: String, other: String },
     #[error("nothing fills the tables from format {0}")]
     NoLoader(&'static str),
     #[error("{position}: {message}; --strict refuses it")]

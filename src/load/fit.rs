@@ -83,23 +83,44 @@ impl Fits {
         }
     }
 
-    /// An error that says which file is not of the program that ran, and why that is likely.
-    pub fn check(&self, space: &AddressSpace) -> Result<(), BuildError> {
-        for (fit, loaded) in self.images.iter().zip(space.images()) {
+    /// Adds what was compared of another input.
+    pub fn add(&mut self, other: &Fits) {
+        for (image, fit) in other.images.iter().enumerate() {
+            let sum = self.image(image);
+            if sum.other == 0 {
+                sum.first = fit.first;
+            }
+            sum.instructions += fit.instructions;
+            sum.other += fit.other;
+            sum.accessing += fit.accessing;
+            sum.no_access += fit.no_access;
+        }
+        self.outside += other.outside;
+    }
+
+    /// What the first file that is not of the program that ran lacks.
+    pub fn other(&self, space: &AddressSpace) -> Option<String> {
+        self.images.iter().zip(space.images()).find_map(|(fit, loaded)| {
             let path = loaded.image.path.display();
-            let what = if differs(fit.other, fit.instructions) {
-                format!(
+            if differs(fit.other, fit.instructions) {
+                Some(format!(
                     "{} of {} instructions that ran are not in {path}, the first at {:#x}",
                     fit.other, fit.instructions, fit.first
-                )
+                ))
             } else if differs(fit.no_access, fit.accessing) {
-                format!(
+                Some(format!(
                     "{} of {} instructions that accessed memory do not in {path}",
                     fit.no_access, fit.accessing
-                )
+                ))
             } else {
-                continue;
-            };
+                None
+            }
+        })
+    }
+
+    /// An error that says which file is not of the program that ran, and why that is likely.
+    pub fn check(&self, space: &AddressSpace) -> Result<(), BuildError> {
+        if let Some(what) = self.other(space) {
             return Err(BuildError::OtherElf { what });
         }
         let inside: u64 = self.images.iter().map(|fit| fit.instructions).sum();

@@ -8,6 +8,7 @@ use super::events::EventRows;
 use super::exceptions::Exceptions;
 use super::fit::Fits;
 use super::maps::{self, Maps};
+use super::one_run::Parts;
 use super::pass::{BuildPass, Send};
 use super::runs::{RunRows, Shape};
 use crate::diagnostics::{Diagnostic, Severity};
@@ -138,7 +139,10 @@ pub struct Front {
     /// By instruction: the image that it is of.
     pub images: Vec<Option<usize>>,
     undecoded: Undecoded,
-    pub fits: Fits,
+    /// Of the input that is read.
+    fits: Fits,
+    /// The inputs, to be held against each other.
+    pub parts: Parts,
     pub exceptions: Exceptions,
     devices: Devices,
     problems: Vec<(Diagnostic, u64)>,
@@ -173,6 +177,7 @@ impl Front {
             images: Vec::new(),
             undecoded: Undecoded::default(),
             fits: Fits::default(),
+            parts: Parts::default(),
             exceptions: Exceptions::new(isa),
             devices: Devices::new(m_profile),
             problems: Vec::new(),
@@ -196,7 +201,11 @@ impl Front {
             self.devices.add(&device);
             events.insert(0, (0, Event::Device(Box::new(device))));
         }
+        if self.parts.begins_process(&events) {
+            events.insert(0, (0, Event::ProcessStart));
+        }
         for (at, event) in &events {
+            self.parts.event(event);
             match event {
                 Event::ImageMap(map) => {
                     if map.executable && map.path.is_some() {
@@ -366,6 +375,7 @@ impl Front {
             self.elaborator = None;
         }
         self.exceptions.forget();
+        self.parts.end(target.pass.insns.len(), std::mem::take(&mut self.fits));
         self.insn_base = target.pass.insns.len() as u32;
         self.blocks.clear();
         self.renumbered = false;

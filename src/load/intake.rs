@@ -6,7 +6,7 @@ use super::reader::{Message, Reader};
 use super::{BuildError, Options, Progressed};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::{Carries, Isa, RunBatch, StepBatch};
-use crate::trace::Claim;
+use crate::trace::{Claim, ProcessClaim};
 
 /// Records for the pass.
 pub enum Records {
@@ -38,6 +38,8 @@ pub struct Intake<'a> {
     ended: usize,
     /// Conditional exits that the recorder counted, for each input that tells.
     pub conditional_exits: Vec<u64>,
+    /// Processes that inputs name in their heads, with the input's index.
+    pub processes: Vec<(usize, ProcessClaim)>,
     pub diagnostics: Diagnostics,
 }
 
@@ -63,6 +65,7 @@ impl<'a> Intake<'a> {
             carries: Vec::new(),
             ended: 0,
             conditional_exits: Vec::new(),
+            processes: Vec::new(),
             diagnostics: Diagnostics::default(),
         }
     }
@@ -94,6 +97,10 @@ impl<'a> Intake<'a> {
                 }
                 Message::Claim(Claim::ConditionalExits(exits)) => {
                     self.conditional_exits.push(exits);
+                    continue;
+                }
+                Message::Claim(Claim::Process(process)) => {
+                    self.processes.push((self.ended, process));
                     continue;
                 }
                 Message::Steps(batch) => {

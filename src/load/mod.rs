@@ -21,6 +21,7 @@ mod intake;
 mod limit;
 mod maps;
 mod names;
+mod one_run;
 mod options;
 mod pass;
 mod places;
@@ -100,22 +101,19 @@ pub fn load_inputs(
     if let Some((first, other)) =
         stepped.first().zip(stepped.iter().find(|(_, f)| f.name() != stepped[0].1.name()))
     {
-        return Err(BuildError::MixedFormats(first.1.name(), other.1.name()));
+        return Err(mixed([&first.0, &other.0], [first.1.name(), other.1.name()]));
     }
-    let Some(&(_, format)) = tabled.first() else {
+    let Some(&(ref table, format)) = tabled.first() else {
         if let Some((object, _)) = images.iter().find(|(image, _)| image.relocatable()) {
             let message = "a relocatable object file (.o) has no addresses yet; link it".into();
             return Err(ImageError::NotElf { path: object.path.clone(), message }.into());
         }
         return steps::build(options, images, stepped, progress);
     };
-    if let Some(other) = stepped
-        .iter()
-        .map(|(_, f)| f.name())
-        .chain(tabled.iter().map(|(_, f)| f.name()))
-        .find(|f| *f != format.name())
-    {
-        return Err(BuildError::MixedFormats(format.name(), other));
+    let steps = stepped.iter().map(|(input, f)| (input, f.name()));
+    let tables = tabled.iter().map(|(input, f)| (input, f.name()));
+    if let Some((other, name)) = steps.chain(tables).find(|(_, name)| *name != format.name()) {
+        return Err(mixed([table, other], [format.name(), name]));
     }
     let Some(loader) = TABLE_LOADERS.iter().find(|l| l.name() == format.name()) else {
         return Err(BuildError::NoLoader(format.name()));
@@ -125,6 +123,12 @@ pub fn load_inputs(
     }
     let inputs = tabled.into_iter().map(|(input, _)| input).collect();
     tables::build(options, images, inputs, *loader, progress)
+}
+
+/// Two inputs of different formats.
+fn mixed(inputs: [&Input; 2], formats: [&str; 2]) -> BuildError {
+    let [first, other] = [0, 1].map(|i| format!("{} ({})", inputs[i].name(), formats[i]));
+    BuildError::MixedFormats(first, other)
 }
 
 #[cfg(test)]

@@ -106,7 +106,9 @@ pub fn build(
     let space = space.borrow();
     if !options.force_elf {
         fits(&code, &space, insns.iter().map(|i| i.def.address))?;
-        front.fits.check(&space)?;
+        let names: Vec<&str> = traces.iter().map(|trace| trace.path.as_str()).collect();
+        front.parts.check(&names, &intake.processes, &insns, &space)?;
+        front.parts.fits().check(&space)?;
     }
     if !front.elaborated {
         for Counted { first, count } in suspicions::unmodelled(&insns, &defs, &counts) {

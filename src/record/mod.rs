@@ -10,6 +10,7 @@ mod family;
 mod own_folder;
 mod program;
 pub mod recorder;
+mod said;
 
 use crate::files::Output;
 use crate::trace::input::Input;
@@ -18,10 +19,11 @@ use emulator::Emulator;
 pub use error::RecordError;
 use family::{Family, Folder};
 use recorder::Recorder;
+use said::{Said, memory_file};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -90,6 +92,8 @@ pub struct Recording {
     /// How it ended, if its children are waited for as well.
     ended: Option<mpsc::Receiver<ExitStatus>>,
     keeper: Option<JoinHandle<Result<(), RecordError>>>,
+    /// None: the recorder has no messages of its own, or they go to standard error.
+    said: Option<Said>,
 }
 
 impl Recording {
@@ -111,8 +115,10 @@ impl Recording {
             Processes::First => None,
             Processes::All => Some(family::adopt().and_then(|()| Folder::new()).map_err(start)?),
         };
-        let child = recorder.spawn(&plan, writer, folder.as_ref()).map_err(start)?;
-        let mut recording = Recording { child, ended: None, keeper: None };
+        let said = matches!(recorder, Recorder::Valgrind { .. }).then(Said::new).flatten();
+        let spawned = recorder.spawn(&plan, writer, folder.as_ref(), said.as_ref());
+        let child = spawned.map_err(start)?;
+        let mut recording = Recording { child, ended: None, keeper: None, said };
         let stream: Box<dyn Read + Send> = match folder {
             None => Box::new(stream),
             Some(folder) => {
@@ -144,15 +150,17 @@ impl Recording {
             Ok(input) => Ok((recording, input)),
             // It ended before the first instruction: its own message says why.
             Err(TraceError::Empty { .. }) => {
-                let status = recording.finish()?;
-                Err(start(io::Error::other(format!("it was not run ({status})"))))
+                let (status, said) = recording.finish(true)?;
+                let why = [vec![format!("it was not run ({status})")], said].concat().join("\n");
+                Err(start(io::Error::other(why)))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Waits for the program to end.
-    pub fn finish(mut self) -> Result<ExitStatus, RecordError> {
+    /// Waits for the program to end. Gives what the recorder said, too; `quiet`: only what explains a
+    /// failure.
+    pub fn finish(mut self, quiet: bool) -> Result<(ExitStatus, Vec<String>), RecordError> {
         let kept = self.keeper.take().map_or(Ok(()), |keeper| {
             let stopped = || io::Error::other("the stream's copy stopped");
             keeper.join().unwrap_or_else(|_| {
@@ -163,7 +171,8 @@ impl Recording {
         let ended = self.ended.take().and_then(|ended| ended.recv().ok());
         let status = ended.map_or_else(|| self.child.wait(), Ok).map_err(failed)?;
         kept?;
-        Ok(status)
+        let said = self.said.take().map_or_else(Vec::new, |said| said.lines(quiet));
+        Ok((status, said))
     }
 
     /// The process that was started.
@@ -200,8 +209,14 @@ fn keep_stream(mut from: Box<dyn Read + Send>, mut file: File, copy: PipeWriter)
 
 impl Recorder {
     /// Runs a command under the recorder, which writes its stream into the pipe; those of other
-    /// processes into the folder.
-    fn spawn(&self, plan: &Plan, stream: PipeWriter, each: Option<&Folder>) -> io::Result<Child> {
+    /// processes into the folder; what it says itself is added to `said`.
+    fn spawn(
+        &self,
+        plan: &Plan,
+        stream: PipeWriter,
+        each: Option<&Folder>,
+        said: Option<&Said>,
+    ) -> io::Result<Child> {
         let descriptor = stream.as_raw_fd();
         let mut inherited = None;
         let mut command = match self {
@@ -211,6 +226,7 @@ impl Recorder {
                     .env("VALGRIND_LIB", folder)
                     .args(["-q", "--tool=addfg", "--vex-guest-chase=no"])
                     .arg(format!("--stream-fd={descriptor}"))
+                    .args(said.map(|said| format!("--said={}", said.path())))
                     .args(plan.part.options())
                     .args(plan.allocators.iter().map(|text| format!("--allocator={text}")));
                 if let Some(folder) = each {
@@ -260,15 +276,6 @@ impl Recorder {
             });
         }
         command.spawn()
-    }
-}
-
-/// A file that is nowhere but in memory.
-fn memory_file() -> Option<File> {
-    // SAFETY: the name ends with 0, and the descriptor that comes is nobody else's.
-    unsafe {
-        let descriptor = libc::memfd_create(c"addfg-log".as_ptr(), libc::MFD_CLOEXEC);
-        (descriptor >= 0).then(|| File::from_raw_fd(descriptor))
     }
 }
 

@@ -78,6 +78,27 @@ const FUNCTIONS: &[&str] = &[
     "reader_function",
 ];
 
+/// By whole name the one that a table shows: no two functions of it are shown by one.
+pub fn shown_names(whole: BTreeSet<String>) -> BTreeMap<String, String> {
+    let mut shown: BTreeMap<String, String> = whole
+        .into_iter()
+        .map(|name| {
+            let short = short_name(&name);
+            (name, short)
+        })
+        .collect();
+    for more in [distinct_name, str::to_owned] as [fn(&str) -> String; 2] {
+        let mut times: BTreeMap<String, usize> = BTreeMap::new();
+        shown.values().for_each(|name| *times.entry(name.clone()).or_default() += 1);
+        for (whole, name) in &mut shown {
+            if times[name] > 1 {
+                *name = more(whole);
+            }
+        }
+    }
+    shown
+}
+
 /// Rows as they come.
 pub struct RowWriter<'a> {
     names: Vec<String>,
@@ -118,23 +139,9 @@ impl<'a> RowWriter<'a> {
         self
     }
 
-    /// By whole name the one that a table shows: no two functions of it are shown by one.
     fn shown(&self) -> BTreeMap<String, String> {
         let cells = self.rows.iter().flat_map(|row| self.shortened.iter().map(|&i| &row[i]));
-        let whole: BTreeSet<String> =
-            cells.filter(|cell| matches!(cell, Value::Text(_))).map(text).collect();
-        let mut shown: BTreeMap<String, String> =
-            whole.iter().map(|name| (name.clone(), short_name(name))).collect();
-        for more in [distinct_name, str::to_owned] as [fn(&str) -> String; 2] {
-            let mut times: BTreeMap<String, usize> = BTreeMap::new();
-            shown.values().for_each(|name| *times.entry(name.clone()).or_default() += 1);
-            for (whole, name) in &mut shown {
-                if times[name] > 1 {
-                    *name = more(whole);
-                }
-            }
-        }
-        shown
+        shown_names(cells.filter(|cell| matches!(cell, Value::Text(_))).map(text).collect())
     }
 
     fn fill_table(&mut self) {

@@ -12,7 +12,7 @@ use super::number::{decimal, decimal_front, hex_front};
 use super::problems::{
     FOREIGN_LINES, MALFORMED_LINE, MOST_ACCESSES, Problems, TOO_MANY_ACCESSES, TRUNCATED, excerpt,
 };
-use super::reader::{Claim, Context, Format, Sink, StepFormat};
+use super::reader::{Claim, Context, Format, ProcessClaim, Sink, StepFormat};
 use crate::event::{BlockDef, BlockStep, Carries, InsnDef, MemShape, RunBatch};
 use rustc_hash::FxHashMap;
 
@@ -79,6 +79,9 @@ impl StepFormat for Lackey {
     fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let mut problems = Problems::new(input.locator());
         sink.begin(self.carries(), None)?;
+        if let Some(process) = process(input.head()) {
+            sink.claim(Claim::Process(process));
+        }
         let mut merge = Merge::default();
         let parsers = Parsers { jobs: context.jobs, target: CHUNK };
         each_parsed(input, parsers, sink, Parsed::parse, |parsed, sink| {
@@ -153,6 +156,27 @@ fn parse_line(line: &[u8]) -> Option<(Kind, u64, u32)> {
 /// it says while it reads debugging information.
 fn is_quiet(line: &[u8]) -> bool {
     line.starts_with(b"==") || line.starts_with(b"--") || line.starts_with(b"###")
+}
+
+/// The process that valgrind names before the first record: `==PID== Command: ./app arguments`.
+fn process(head: &[u8]) -> Option<ProcessClaim> {
+    let mut found = ProcessClaim::default();
+    for line in head.split(|&b| b == b'\n').take_while(|line| parse_line(line).is_none()) {
+        let Some((pid, said)) = line.strip_prefix(b"==").and_then(|rest| {
+            let end = memchr::memmem::find(rest, b"== ")?;
+            Some((decimal(&rest[..end])?, rest[end + 3..].trim_ascii()))
+        }) else {
+            continue;
+        };
+        if let Some(command) = said.strip_prefix(b"Command: ") {
+            let program = command.split(|&b| b == b' ').next().unwrap_or_default();
+            found.program = Some(String::from_utf8_lossy(program).into());
+            found.pid = Some(pid);
+        } else if let Some(parent) = said.strip_prefix(b"Parent PID: ") {
+            found.parent = decimal(parent);
+        }
+    }
+    found.program.is_some().then_some(found)
 }
 
 /// A straight run: start address, tokens, addresses of its accesses.

@@ -22,7 +22,7 @@ pub mod wet;
 pub mod xray;
 
 pub use error::TraceError;
-pub use reader::{Claim, Context, Format, Listener, Sink, StepFormat};
+pub use reader::{Claim, Context, Format, Listener, ProcessClaim, Sink, StepFormat};
 
 /// Formats whose records are executed instructions.
 pub static STEP_FORMATS: &[&dyn StepFormat] = &[

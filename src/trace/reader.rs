@@ -37,11 +37,22 @@ pub struct Context<'a> {
     pub jobs: usize,
 }
 
-/// What a recorder counted itself, to be compared with what was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a recorder says of the run itself, to be compared with what was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// Executions of conditional jumps, and iterations of repeated string instructions.
     ConditionalExits(u64),
+    /// The process that was recorded.
+    Process(ProcessClaim),
+}
+
+/// A process as a log's head names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessClaim {
+    pub pid: Option<u64>,
+    pub program: Option<Box<str>>,
+    /// The process that began it.
+    pub parent: Option<u64>,
 }
 
 /// Who is told how the reading goes.

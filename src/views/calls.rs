@@ -48,17 +48,19 @@ pub fn times(by: By, clock: Clock, function: Option<FunctionId>, limit: i64) -> 
         Clock::Seconds => "s",
         Clock::Ticks => "ticks",
     };
-    Listing::new(sql, [seconds, id(function), Value::BigInt(limit)]).timed_in(unit)
+    Listing::new(sql, [seconds, id(function), Value::BigInt(limit)]).timed_in(unit).short_names()
 }
 
 /// Functions with exclusive and inclusive steps.
 pub fn functions(unit: &'static str, limit: i64) -> Listing {
-    Listing::new(report!("call_functions"), [Value::BigInt(limit)]).counting(unit)
+    Listing::new(report!("call_functions"), [Value::BigInt(limit)]).counting(unit).short_names()
 }
 
 /// Calls between functions, of and by one of them or all.
 pub fn calls(unit: &'static str, function: Option<FunctionId>, limit: i64) -> Listing {
-    Listing::new(report!("calls"), [id(function), Value::BigInt(limit)]).counting(unit)
+    Listing::new(report!("calls"), [id(function), Value::BigInt(limit)])
+        .counting(unit)
+        .short_names()
 }
 
 /// A calling context with what it costs.

@@ -179,7 +179,7 @@ impl Ends {
 
     /// Which functions it is between is said where it is more than one pair.
     fn listing<const N: usize>(&self, sql: &str, params: [Value; N]) -> Listing {
-        let list = Listing::new(sql, params);
+        let list = Listing::new(sql, params).short_names();
         if self.is_pair() { list.without(&["writer_function", "reader_function"]) } else { list }
     }
 }

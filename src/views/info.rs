@@ -21,7 +21,7 @@ pub fn counts() -> Listing {
 
 /// Functions with the most steps, or ticks, of their own.
 pub fn functions(unit: &'static str, top: u32) -> Listing {
-    Listing::new(report!("info_functions"), [Value::UInt(top)]).counting(unit)
+    Listing::new(report!("info_functions"), [Value::UInt(top)]).counting(unit).short_names()
 }
 
 /// Problems met while building; None if there were none.

@@ -13,8 +13,10 @@ fn record(db: &Path, options: &[&str], program: &[&str]) -> Output {
 }
 
 /// Whether the emulator takes plugins; says what is skipped if not.
-fn takes_plugins(emulator: &str) -> bool {
-    let help = std::process::Command::new(emulator).arg("-h").output().expect("QEMU runs");
+pub fn takes_plugins(emulator: &str) -> bool {
+    // Without its options.
+    let name = emulator.split_whitespace().next().unwrap_or_default();
+    let help = std::process::Command::new(name).arg("-h").output().expect("QEMU runs");
     let takes = printed(&help).contains("-plugin");
     if !takes {
         skipped(&format!("record --qemu: {emulator} was built without plugins"));

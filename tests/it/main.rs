@@ -34,6 +34,7 @@ mod memory;
 mod naive;
 mod names;
 mod objects;
+mod one_run;
 mod oracle;
 mod overview;
 mod part;

@@ -471,3 +471,76 @@ fn what_a_thread_reads_is_an_input() {
         assert_eq!(all + drawn.start_up, drawn.steps, "{detail}");
     }
 }
+
+/// Tables have names that fit, and tell those apart that are short the same; what programs read is whole.
+#[test]
+fn tables_have_short_names() {
+    if !can_record() {
+        return;
+    }
+    let scratch = Scratch::new("short-names");
+    let source = scratch.write(
+        "long.cc",
+        "#include <map>
+         #include <string>
+         #include <vector>
+         using Table = std::map<std::string, std::vector<std::pair<std::string, std::map<int, std::string>>>>;
+         namespace store {
+         static unsigned places[1000];
+         __attribute__((noinline)) void keep(Table const &, unsigned n) { for (auto &p : places) p += n; }
+         __attribute__((noinline)) unsigned keep(std::vector<Table> const &, unsigned n) {
+             for (auto p : places) n += p;
+             return n;
+         }
+         __attribute__((noinline)) unsigned total(Table const &table, std::vector<Table> const &all, unsigned n) {
+             keep(table, n);
+             return keep(all, n);
+         }
+         }
+         int main() {
+             Table table;
+             std::vector<Table> all;
+             unsigned n = 1;
+             for (int i = 0; i < 20; i++) n = store::total(table, all, n);
+             return n == 0;
+         }",
+    );
+    let program = scratch.path("long");
+    let made =
+        Command::new("g++").args(["-O1", "-g", "-o", utf8(&program), utf8(&source)]).status();
+    assert!(made.expect("g++").success());
+    let db = scratch.path("long.duckdb");
+    let output = record(&["-q", "-o", utf8(&db)], &[utf8(&program)]);
+    assert!(output.status.success(), "{}", said(&output));
+    let db = utf8(&db);
+    let longest = |text: &str, word: &str| {
+        let lines = text.lines().filter(|line| line.contains(word));
+        lines.map(|line| line.chars().count()).max().unwrap_or(0)
+    };
+    let calls = ["calls", db, "--limit", "0"];
+    let functions = ["calls", db, "--functions", "--limit", "0"];
+    let flows = ["flows", db, "store::*", "store::*", "--sum"];
+    for (view, word) in [
+        (&["info", db][..], "store::keep"),
+        (&functions, "store::total"),
+        (&calls, "store::total"),
+        (&flows, "store::keep"),
+        (&["plan", db, "--parts", "2"], "store::keep"),
+    ] {
+        let text = printed(&addfg(view));
+        let length = longest(&text, word);
+        assert!(0 < length && length < 400, "{view:?}: {length}: {text}");
+        let whole = "store::total(std::map";
+        assert!(!text.contains(whole), "{view:?}: {text}");
+    }
+    // Two functions by one short name are two names.
+    let text = ok(&functions);
+    let named: BTreeSet<&str> = text
+        .lines()
+        .filter(|line| line.contains("store::keep"))
+        .map(|line| line.split("  ").next().unwrap())
+        .collect();
+    assert_eq!(named.len(), 2, "{text}");
+    let whole = ok(&[&functions[..], &["--format", "csv"]].concat());
+    assert!(longest(&whole, "store::total") > 400, "{whole}");
+}

@@ -137,11 +137,22 @@ fn odd_sets_have_clear_answers() {
 #[test]
 fn parts_add_up_to_the_program() {
     let db = example("jpeg", "pairs");
-    for n in ["2", "3", "5"] {
-        let text = ok(&["plan", utf8(&db), "--parts", n, "--format", "csv"]);
+    let steps = |options: &[&str]| {
+        let text = ok(&[&["plan", utf8(&db), "--format", "csv"], options].concat());
         let parts = fields(&text.replace(", ", ";"));
-        let steps: u64 = parts.iter().map(|row| row[2].parse::<u64>().unwrap()).sum();
-        assert_eq!(rows(&db, "SELECT sum(steps_self) FROM function_profile"), [steps.to_string()]);
+        parts.iter().map(|row| row[2].parse::<u64>().unwrap()).sum::<u64>().to_string()
+    };
+    // Repeated string instructions are one step here.
+    let all = |whose: &str| {
+        let functions = ok(&["sql", utf8(&db), "@hot_functions", "0", whose, "--format", "csv"]);
+        let all = fields(&functions).into_iter();
+        all.map(|row| row[2].parse::<u64>().unwrap() - row[4].parse::<u64>().unwrap())
+            .sum::<u64>()
+            .to_string()
+    };
+    for n in ["2", "3", "5"] {
+        assert_eq!(steps(&["--parts", n, "--start-up"]), all("all"));
+        assert_eq!(steps(&["--parts", n]), all("program"));
         let all = "SELECT sum(bytes) FROM function_dataflow d JOIN function_symbol w ON w.function_id = writer_function_id
                    JOIN function_symbol r ON r.function_id = reader_function_id
                    WHERE writer_function_id <> reader_function_id AND w.kind <> 'pseudo' AND r.kind <> 'pseudo'";
@@ -175,4 +186,51 @@ fn groups_are_one_wherever_functions_are() {
     assert_eq!(rows(&db, steps), [row[4].clone()]);
     assert!(!text.contains("stbi__clamp"), "{text}");
     refused(&["matrix", utf8(&db), "--group", "a=no_such"], &["no_such"]);
+}
+
+/// A repeated string instruction takes no step's time for each of its repetitions.
+#[test]
+fn a_repeated_instruction_costs_one_step() {
+    if !["valgrind", "gcc", "pkg-config"].iter().all(|tool| have(tool)) {
+        return;
+    }
+    let scratch = Scratch::new("plan-repeated");
+    let source = scratch.write(
+        "repeated.c",
+        "static char bytes[2000000];
+         static unsigned numbers[50000];
+         __attribute__((noinline)) static void wipe(char *at, long n) {
+             __asm__ volatile(\"rep stosb\" : \"+D\"(at), \"+c\"(n) : \"a\"(3) : \"memory\");
+         }
+         __attribute__((noinline)) static unsigned mix(void) {
+             unsigned sum = 0;
+             for (int i = 0; i < 50000; i++) sum ^= numbers[i] = numbers[i] * 31 + bytes[36 * i] + i;
+             return sum;
+         }
+         int main(void) {
+             wipe(bytes, 1900000);
+             return mix() == 0;
+         }",
+    );
+    let program = scratch.path("repeated");
+    make("gcc", &source, &["-O1", "-g", "-static"], &program);
+    for detail in ["summary", "pairs"] {
+        let db = scratch.path(&format!("{detail}.duckdb"));
+        let output = record(&["-o", utf8(&db), "--detail", detail, "-q"], &[utf8(&program)]);
+        assert!(output.status.success(), "{}", said(&output));
+        let sql = |query: &str| fields(&ok(&["sql", utf8(&db), query, "3", "--format", "csv"]));
+        let functions = sql("@hot_functions");
+        // Steps are what they are.
+        let wipe = rows(&db, "SELECT steps_self FROM flat_profile WHERE function = 'wipe'");
+        assert!(wipe[0].parse::<u64>().unwrap() > 1_900_000, "{wipe:?}");
+        assert_eq!(functions[0][0], "mix", "{functions:?}");
+        assert!(functions[0][5].parse::<f64>().unwrap() > 50.0, "{functions:?}");
+        let lines = sql("@hot_lines");
+        assert_eq!(lines[0][1], "mix", "{lines:?}");
+        let text = ok(&["plan", utf8(&db), "--format", "csv", "--least", "0"]);
+        assert_eq!(moved(&text)[0], "mix", "{text}");
+        assert!(!moved(&text).contains(&"wipe".to_owned()), "{text}");
+        let shares = fields(&text).into_iter().filter(|row| row[1] == "wipe");
+        assert!(shares.into_iter().all(|row| row[5] == "0.0"), "{text}");
+    }
 }

@@ -61,6 +61,10 @@ impl Weighed {
         matches!(self.owner, Some(Owner::Runtime | Owner::Linker))
     }
 
+    pub fn is_linker(&self) -> bool {
+        self.owner == Some(Owner::Linker)
+    }
+
     /// Whether it is start-up's, or so common that no picture is of it.
     fn is_never_kept(&self) -> bool {
         self.owner == Some(Owner::Linker) || self.is_system() && never::never_kept(&self.name)

@@ -230,7 +230,11 @@ impl Folding {
     ) -> Overview {
         let (mut edges, sums) = self.seen(lens, kept);
         let boxes = lens.boxes(kept).into_iter().map(Place::Function).collect();
-        let helpers = helpers(&edges, &boxes);
+        let mut helpers = helpers(&edges, &boxes);
+        // What the dynamic linker writes are addresses, which all read.
+        helpers.retain(
+            |place| !matches!(place, Place::Shared(at) if self.functions.list.get(*at).is_some_and(|f| f.is_linker())),
+        );
         let (mut lost, mut all) = (0.0, 0.0);
         edges.retain(|(from, to), by_via| {
             let shared = [from, to].map(|place| matches!(place, Place::Shared(_)));

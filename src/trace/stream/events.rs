@@ -314,6 +314,10 @@ impl Events {
         let offset = payload.number()?;
         let (address, writable, path) = self.last_map.clone();
         let path = path.filter(|_| address == at.0);
+        // What a forked process begins with is told behind all that it has mapped.
+        let holds = |&(first, bytes): &(u64, u64)| at.0.wrapping_sub(first) < bytes;
+        let inherited = || self.begun_with.iter().any(holds);
+        let writable = if address == at.0 { writable } else { inherited() };
         self.shares |= writable;
         let others = path.as_deref().filter(|path| {
             let named = path.starts_with("/dev/shm/") || path.starts_with("/SYSV");

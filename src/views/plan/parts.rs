@@ -4,11 +4,11 @@ use super::cost::CostModel;
 use super::figures::tenths;
 use super::partition::{Weighted, partition};
 use super::run::{Flow, Run};
-use crate::render::rows::{RowFormat, RowWriter, word};
+use crate::render::rows::{RowFormat, RowWriter, shown_names, word};
 use crate::text::{human_bytes, human_count};
 use duckdb::types::Value;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 /// A part.
@@ -34,7 +34,7 @@ pub struct Crossed {
 #[derive(Clone, Debug)]
 pub struct Parts {
     pub parts: Vec<Part>,
-    /// By function; None for pseudo-functions.
+    /// By function; None for pseudo-functions, and what is left out.
     pub of: Vec<Option<usize>>,
     pub between: BTreeMap<(usize, usize, crate::graph::Via), Crossed>,
     /// Calls from part to part.
@@ -51,9 +51,15 @@ fn is_sent(run: &Run, flow: &Flow) -> bool {
     !run.functions[flow.writer].is_pseudo && !run.functions[flow.reader].is_pseudo
 }
 
-pub fn parts(run: &Run, number: usize, slack: f64, model: &CostModel) -> Parts {
-    let ran: Vec<usize> =
-        (0..run.functions.len()).filter(|&at| !run.functions[at].is_pseudo).collect();
+/// Functions of `without` are in no part.
+pub fn parts(
+    run: &Run,
+    without: &BTreeSet<usize>,
+    (number, slack): (usize, f64),
+    model: &CostModel,
+) -> Parts {
+    let is_cut = |at: &usize| !run.functions[*at].is_pseudo && !without.contains(at);
+    let ran: Vec<usize> = (0..run.functions.len()).filter(is_cut).collect();
     let mut node = vec![None; run.functions.len()];
     ran.iter().enumerate().for_each(|(i, &at)| node[at] = Some(i));
     // Picoseconds: whole numbers that add up.
@@ -65,7 +71,8 @@ pub fn parts(run: &Run, number: usize, slack: f64, model: &CostModel) -> Parts {
     let weights: Vec<u64> = ran.iter().map(|&at| run.functions[at].steps).collect();
     let heaviest = weights.iter().copied().max().unwrap_or(0);
     // For a limit: a step more or less is nothing.
-    let limit = heaviest.max((run.steps as f64 / number as f64 * (1.0 + slack)) as u64);
+    let all: u64 = weights.iter().sum();
+    let limit = heaviest.max((all as f64 / number as f64 * (1.0 + slack)) as u64);
     let found = partition(&Weighted::new(weights, edges), number, limit);
     let mut made = vec![Part::default(); number];
     for (i, &at) in ran.iter().enumerate() {
@@ -146,8 +153,17 @@ impl Parts {
         let columns =
             ["part", "functions", "steps", "percent_steps", "instructions", "with_most_steps"];
         let mut rows = RowWriter::new(&columns, format, out)?;
+        let most = |part: &Part| part.functions.iter().take(4).copied().collect::<Vec<usize>>();
+        let named = self.parts.iter().flat_map(most).map(|at| run.functions[at].name.clone());
+        let shown = match format {
+            RowFormat::Table => shown_names(named.collect()),
+            _ => BTreeMap::new(),
+        };
         for (number, part) in self.parts.iter().enumerate() {
-            let first = part.functions.iter().take(4).map(|&at| run.functions[at].name.clone());
+            let first = most(part).into_iter().map(|at| {
+                let whole = &run.functions[at].name;
+                shown.get(whole).unwrap_or(whole).clone()
+            });
             rows.row(&[
                 Value::UBigInt(number as u64 + 1),
                 Value::UBigInt(part.functions.len() as u64),

@@ -355,7 +355,8 @@ impl Plan {
 
     /// Cuts the program into parts; `slack` is how much heavier than the mean one may be.
     pub fn parts(&self, number: usize, slack: f64) -> Parts {
-        parts(&self.run, number, slack, &self.wish.model)
+        let without = if self.wish.start_up { BTreeSet::new() } else { self.run.start_up() };
+        parts(&self.run, &without, (number, slack), &self.wish.model)
     }
 }
 
