@@ -145,13 +145,18 @@ impl<O: Output> Machine<O> {
             }
         };
         if !same {
-            if !self.switch(t, &interrupted, frame, address, here) {
-                self.threads[t].previous = None;
+            match self.switch(t, &interrupted, frame, address, here) {
+                true => self.try_again(t, address),
+                false => self.threads[t].previous = None,
             }
             return;
         }
         self.threads[t].levels.taken_for = Some(interrupted);
-        // The step that was interrupted is tried again.
+        self.try_again(t, address);
+    }
+
+    /// The step that was interrupted may be tried again.
+    fn try_again(&mut self, t: usize, address: u64) {
         let previous = &mut self.threads[t].previous;
         *previous = previous.take().filter(|Previous { last, .. }| {
             address != last.address || last.falls_to(address) || last.jumps_to(address)

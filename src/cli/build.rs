@@ -2,6 +2,7 @@ use super::options::{self, OwnAllocator, Saves};
 use super::prepare;
 use super::say::say;
 use crate::diagnostics::Severity;
+use crate::event::Device;
 use crate::load::{Detail, ElfInput, Options, Part, Progressed, Report};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -58,6 +59,10 @@ pub struct How {
     /// `addfg objects` and `memory`
     #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator)]
     pub allocator: Vec<OwnAllocator>,
+    /// A device, no memory, lies there (uart=0x9000000+0x1000): what is stored there goes to it, what is
+    /// loaded comes from it; without, what the recorder and the M profile's address map tell
+    #[arg(long, value_name = "NAME=ADDRESS+BYTES", value_parser = options::device)]
+    pub device: Vec<Device>,
     /// Keep steps and communications only while one of these functions, or what it calls, runs
     #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
     pub pairs_in: Vec<String>,
@@ -90,6 +95,7 @@ impl How {
             detail: self.detail,
             literal_saves: self.saves == Saves::Literal,
             through: self.through,
+            devices: self.device,
             allocators: self.allocator.iter().map(OwnAllocator::text).collect(),
             part: Part { inside: self.pairs_in, steps: self.range.map(steps) },
             force: self.force,

@@ -20,6 +20,8 @@ const MOST_PAGES: usize = 1 << 12;
 /// What is known of the devices of a run.
 #[derive(Default)]
 pub struct Devices {
+    /// Those that were given, until the trace begins.
+    given: Vec<Device>,
     /// By first address: the last, and the name of what the device gives and takes.
     ranges: BTreeMap<u64, (u64, Arc<str>)>,
     /// Pages of the M profile's address map that were looked at; None: another profile.
@@ -52,18 +54,21 @@ fn of_m_profile(page: u64) -> Option<Device> {
 
 impl Devices {
     /// `m_profile`: the processor is of ARM's M profile, whose address map says where devices are.
-    pub fn new(m_profile: bool) -> Devices {
-        Devices { pages: m_profile.then(FxHashSet::default), ..Devices::default() }
+    pub fn new(m_profile: bool, given: Vec<Device>) -> Devices {
+        let pages = m_profile.then(FxHashSet::default);
+        let mut devices = Devices { pages, ..Devices::default() };
+        devices.given = given.into_iter().filter(|device| devices.add(device)).collect();
+        devices
     }
 
-    /// Devices that the addresses of a batch are the first to touch.
-    pub fn touched(&mut self, batch: &RunBatch) -> Vec<Device> {
-        let Some(pages) = &mut self.pages else { return Vec::new() };
+    /// Devices that were given, and those that the addresses of a batch are the first to touch.
+    pub fn begun(&mut self, batch: &RunBatch) -> Vec<Device> {
+        let mut new = std::mem::take(&mut self.given);
+        let Some(pages) = &mut self.pages else { return new };
         let told = |page: u64| {
             let before = self.ranges.range(..=page * PAGE + (PAGE - 1)).next_back();
             before.is_some_and(|(_, (last, _))| *last >= page * PAGE)
         };
-        let mut new = Vec::new();
         for address in batch.addresses.iter().filter(|a| **a >= 0x4000_0000) {
             let page = address / PAGE;
             if pages.len() < MOST_PAGES && pages.insert(page) && !told(page) {

@@ -72,7 +72,9 @@ fn describe(options: &Options) -> String {
     let more = more.into_iter().filter(|(_, names)| !names.is_empty());
     let named = more.map(|(key, names)| format!(" {key}={}", names.join(",")));
     let range = range(options).map(|steps| format!(" range={steps}"));
-    format!("saves={saves}{}", named.chain(range).collect::<String>())
+    let devices = options.devices.iter();
+    let devices = devices.map(|d| format!(" device={}={:#x}+{:#x}", d.name, d.address, d.bytes));
+    format!("saves={saves}{}", named.chain(range).chain(devices).collect::<String>())
 }
 
 /// The steps that are kept, if they are not all.

@@ -11,6 +11,7 @@
 use super::pass::BuildPass;
 use crate::analysis::block::Last;
 use crate::analysis::transfer::resumes;
+use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{Event, ExceptionEntry, Isa, Keeps, RunBatch};
 use crate::isa::FlowKind;
 use rustc_hash::FxHashSet;
@@ -29,10 +30,13 @@ pub struct Exceptions {
     entries: FxHashSet<u64>,
     /// A branch to EXC_RETURN was seen: the processor is of ARM's M profile.
     stacks: bool,
-    /// Exceptions that were found at transfers of which the trace does not say where they go.
-    pub guessed: u64,
+    /// The trace itself tells of exceptions.
+    told: bool,
+    /// A handler has ended with an instruction that is made for it: there are exceptions for sure, and
+    /// no system's signals.
+    ended: bool,
     /// Indirect transfers in a run with exceptions, of which the trace does not say where they go.
-    pub unknown: u64,
+    unknown: u64,
 }
 
 /// A thread: its last step, and where the exceptions that are open interrupted it, the newest last.
@@ -56,9 +60,25 @@ impl Exceptions {
             threads: Vec::new(),
             entries: FxHashSet::default(),
             stacks: false,
-            guessed: 0,
+            told: false,
+            ended: false,
             unknown: 0,
         }
+    }
+
+    /// What could not be known.
+    pub fn diagnostic(&self) -> Option<(Diagnostic, u64)> {
+        let problem = Diagnostic {
+            severity: Severity::Error,
+            code: "unsure-interrupts",
+            message: format!(
+                "of {} jumps, calls and returns by registers in a run with interrupts the trace does not say where they went: an interrupt at one of them may pass for what it went to",
+                self.unknown
+            ),
+            position: String::new(),
+            remedy: "record the registers, too, or what exceptions are taken (QEMU: -d nochain,cpu,in_asm,int,exec)",
+        };
+        (self.unknown > 0 && self.ended && !self.told).then_some((problem, self.unknown))
     }
 
     /// Nothing is known of what is next.
@@ -86,6 +106,7 @@ impl Exceptions {
                 explicit |= is_of_exceptions(&event, t);
                 events.push((at, event));
             }
+            self.told |= explicit;
             if explicit {
                 let back = |event: &Event| matches!(event, Event::ExceptionReturn { .. });
                 let missing = !events[from..].iter().any(|(_, event)| back(event));
@@ -174,8 +195,9 @@ impl Exceptions {
         self.stacks |= stacked;
         let returns = last.executed && last.kind == FlowKind::ExceptionReturn || stacked;
         if returns && let Some(resumes) = open.pop() {
+            self.ended = true;
             // The next one may begin where the last has ended, before any step of what it interrupted.
-            let chained = !resumes.contains(&here) && self.entries.contains(&here);
+            let chained = !resumes.contains(&here) && is_entry(isa, &self.entries, here);
             if !chained {
                 return vec![back];
             }
@@ -194,7 +216,7 @@ impl Exceptions {
                 vec![entry()]
             }
             Follows::Unknown if self.entries.contains(&here) => {
-                self.guessed += 1;
+                self.unknown += 1;
                 self.enter(t, &last, here);
                 vec![entry()]
             }
@@ -213,6 +235,17 @@ impl Exceptions {
         }
         self.entries.insert(here);
     }
+}
+
+/// Whether a handler begins there: one has begun there before, or at another vector of the same
+/// table.
+fn is_entry(isa: Isa, entries: &FxHashSet<u64>, here: u64) -> bool {
+    let table = |entry: u64| match isa {
+        Isa::Arm => (entry ^ here) & !0x1f == 0,
+        Isa::Aarch64 => (entry ^ here) & !0x7ff == 0 && (entry | here) & 0x7f == 0,
+        _ => false,
+    };
+    entries.contains(&here) || entries.iter().any(|&entry| table(entry))
 }
 
 fn is_of_exceptions(event: &Event, t: usize) -> bool {

@@ -12,7 +12,7 @@ use super::one_run::Parts;
 use super::pass::{BuildPass, Send};
 use super::runs::{RunRows, Shape};
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::event::{Carries, Event, Isa, Process, RunBatch, StepBatch};
+use crate::event::{Carries, Device, Event, Isa, Process, RunBatch, StepBatch};
 use crate::image::Image;
 use crate::isa::elaborate::Elaborator;
 use crate::isa::resolve::{resolve, undecoded};
@@ -151,8 +151,8 @@ pub struct Front {
 }
 
 impl Front {
-    /// `waiting`: images whose place only the trace tells.
-    pub fn new(isa: Isa, space: Space, waiting: Vec<Image>) -> Self {
+    /// `waiting`: images whose place only the trace tells; `devices`: that were given.
+    pub fn new(isa: Isa, space: Space, waiting: Vec<Image>, devices: Vec<Device>) -> Self {
         let first = |is: &dyn Fn(&Image) -> bool| {
             space.borrow().images().first().is_some_and(|of| is(&of.image))
         };
@@ -179,7 +179,7 @@ impl Front {
             fits: Fits::default(),
             parts: Parts::default(),
             exceptions: Exceptions::new(isa),
-            devices: Devices::new(m_profile),
+            devices: Devices::new(m_profile, devices),
             problems: Vec::new(),
             held: Some(Vec::new()),
         }
@@ -197,7 +197,7 @@ impl Front {
             Event::Device(device) => self.devices.add(device),
             _ => true,
         });
-        for device in self.devices.touched(&batch).into_iter().rev() {
+        for device in self.devices.begun(&batch).into_iter().rev() {
             self.devices.add(&device);
             events.insert(0, (0, Event::Device(Box::new(device))));
         }
@@ -385,6 +385,7 @@ impl Front {
     pub fn diagnostics(&self) -> Vec<(Diagnostic, u64)> {
         let mut list = self.problems.clone();
         list.extend(self.maps.problems.iter().map(|problem| (problem.clone(), 1)));
+        list.extend(self.exceptions.diagnostic());
         if self.undecoded.count > 0 {
             let undecoded = Diagnostic {
                 severity: Severity::Error,

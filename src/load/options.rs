@@ -1,6 +1,7 @@
 //! What a build is asked for, and what it did.
 
 use crate::diagnostics::Diagnostics;
+use crate::event::Device;
 use crate::text::words;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -58,6 +59,8 @@ pub struct Options {
     pub through: Vec<String>,
     /// Functions of the program that do what allocation functions do: `NAME=FUNCTION` each.
     pub allocators: Vec<String>,
+    /// Where devices are, beside those that the trace tells of.
+    pub devices: Vec<Device>,
     pub part: Part,
     pub strict: bool,
     pub force: bool,
@@ -88,6 +91,7 @@ impl Options {
             literal_saves: false,
             through: Vec::new(),
             allocators: Vec::new(),
+            devices: Vec::new(),
             part: Part::default(),
             strict: false,
             force: false,

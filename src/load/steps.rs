@@ -58,7 +58,7 @@ pub fn build(
     }
     let mut writer = Writer::create(&options.output, options.force)?;
     let rows = writer.sender().ok_or(StoreError::Stopped)?;
-    let mut front = Front::new(isa, space.clone(), placed.waiting);
+    let mut front = Front::new(isa, space.clone(), placed.waiting, options.devices.clone());
     let functions = Functions::new(space.clone(), isa == Isa::Arm, named);
     let mut target = target(options, functions, &front.maps.sections, isa, rows);
     for records in placed.early {

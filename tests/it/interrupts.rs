@@ -61,6 +61,10 @@ impl Way {
         matches!(self, Way::Plugin | Way::CountedPlugin)
     }
 
+    fn is_log(self) -> bool {
+        matches!(self, Way::Log | Way::CountedLog)
+    }
+
     fn is_counted(self) -> bool {
         matches!(self, Way::CountedPlugin | Way::CountedLog)
     }
@@ -565,7 +569,10 @@ fn run(
             lines.push(format!("steps: QEMU executed {least} to {said}, addfg {steps}"));
         }
     }
-    lines.extend(differences(firmware, &counts, &db));
+    // Of a task that never goes on such a log does not tell whether its last instruction ran.
+    let honest =
+        |line: &String| !(way.is_log() && line.starts_with("said: interrupted-steps"));
+    lines.extend(differences(firmware, &counts, &db).into_iter().filter(honest));
     let steps = &rows(&db, "SELECT sum(steps_self) FROM function_call")[0];
     let sums = "SELECT caller || ' ' || callee || ' ' || kind, calls FROM call_graph WHERE kind <> 'signal' ORDER BY ALL";
     let mut same = vec![steps.clone(), counts.traps.iter().sum::<u64>().to_string()];
@@ -596,9 +603,6 @@ fn all(name: &str, few: u64, ways: &[Way]) {
         return;
     }
     let seeds = seeds(few);
-    if seeds.is_empty() {
-        return skipped(&format!("firmware of {name}: ADDFG_SEEDS asks for it"));
-    }
     let (mut failed, mut ran) = (Vec::new(), BTreeMap::new());
     let (mut handlers, mut nested) = (0, 0);
     for seed in seeds {
@@ -666,16 +670,13 @@ fn all(name: &str, few: u64, ways: &[Way]) {
     assert!(failed.is_empty(), "{name}: seeds {failed:?}");
 }
 
-/// Cores of which a seed is run every time, by the log that says all. The others, and the other ways,
-/// are run by `ADDFG_SEEDS` and `ADDFG_WAYS`: docs/reliability.md has what they give.
-const EVERY_TIME: [&str; 3] = ["a53", "rv32", "rv64"];
-
-/// Each core has its own test, so that they run side by side.
+/// Each core has its own test, so that they run side by side: a seed every time, by the ways that people
+/// record; more by `ADDFG_SEEDS` and `ADDFG_WAYS` (docs/reliability.md has what they give).
 macro_rules! cores {
     ($($test:ident: $name:expr),*) => {
         $(#[test]
         fn $test() {
-            all($name, usize::from(EVERY_TIME.contains(&$name)) as u64, &[Way::Int]);
+            all($name, 1, &[Way::Plugin, Way::Int, Way::Log]);
         })*
     };
 }

@@ -8,6 +8,7 @@ mod bottom_up;
 mod csi;
 mod cut;
 mod dcfg;
+mod devices;
 mod emulators;
 mod export;
 mod files;

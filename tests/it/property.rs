@@ -37,6 +37,7 @@ fn options(
         part: addfg::load::Part::default(),
         through: Vec::new(),
         allocators: Vec::new(),
+        devices: Vec::new(),
         strict: true,
         force: true,
         force_elf: false,

@@ -27,6 +27,8 @@ struct Held {
     /// Its row in the batch.
     row: usize,
     image: Image,
+    /// The frame with its registers, which is taken back when it goes on.
+    frame: Option<u64>,
 }
 
 /// The instructions of a CPU of which it is not known yet whether they ran.
@@ -43,19 +45,22 @@ impl Prevented {
     }
 
     /// The instruction in this row, which was dumped like this, may not have run.
-    pub fn hold(&mut self, row: usize, image: Image) {
-        self.held.push(Held { row, image });
+    pub fn hold(&mut self, row: usize, image: Image, frame: Option<u64>) {
+        self.held.push(Held { row, image, frame });
     }
 
-    /// The next dump: the row of an instruction that did not run, if this shows it.
-    pub fn look(&mut self, now: Image) -> Option<usize> {
+    /// The next dump, before which the processor took a frame back: the row of an instruction that did
+    /// not run, if this shows it.
+    pub fn look(&mut self, now: Image, frame: Option<u64>) -> Option<usize> {
+        let goes_on = |held: &Held| held.frame.is_none() || held.frame == frame;
         // The handler has restored all: what was dumped then is dumped again.
-        let again = self.held.iter().rposition(|held| held.image == now);
+        let again = self.held.iter().rposition(|held| held.image == now && goes_on(held));
         let row = again.map(|i| self.held.remove(i).row);
         // Where it is over and the dump is another one, the instruction ran before it.
-        self.held.retain(|Held { image, .. }| {
-            let near = now.sp.wrapping_sub(image.sp).wrapping_add(BELOW) < NEAR;
-            image.level != now.level || !near
+        self.held.retain(|held| {
+            let near = now.sp.wrapping_sub(held.image.sp).wrapping_add(BELOW) < NEAR;
+            let over = held.frame.is_some() || held.image.level == now.level && near;
+            !(goes_on(held) && over)
         });
         row
     }
@@ -147,12 +152,16 @@ mod tests {
         let image = |hash, pc| Image { hash, pc, sp: 0x1000, level: 0 };
         let inside = Image { hash: 9, pc: 0x40, sp: 0xfe0, level: 15 };
         let mut prevented = Prevented::default();
-        prevented.hold(3, image(1, 0x100));
-        assert_eq!(prevented.look(inside), None);
-        assert_eq!(prevented.look(image(1, 0x100)), Some(3));
-        prevented.hold(5, image(1, 0x100));
-        assert_eq!(prevented.look(inside), None);
-        assert_eq!(prevented.look(image(2, 0x102)), None);
+        prevented.hold(3, image(1, 0x100), None);
+        assert_eq!(prevented.look(inside, None), None);
+        assert_eq!(prevented.look(image(1, 0x100), None), Some(3));
+        prevented.hold(5, image(1, 0x100), None);
+        assert_eq!(prevented.look(inside, None), None);
+        assert_eq!(prevented.look(image(2, 0x102), None), None);
         assert!(prevented.is_empty());
+        // Another task runs, whose stack is near.
+        prevented.hold(7, image(1, 0x100), Some(0xfe0));
+        assert_eq!(prevented.look(image(3, 0x200), Some(0x11e0)), None);
+        assert_eq!(prevented.look(image(1, 0x100), Some(0xfe0)), Some(7));
     }
 }

@@ -78,6 +78,8 @@ struct Cpu {
     /// Its last step was the system call that ends a thread: what follows is another thread's.
     ended: bool,
     exceptions: Exceptions,
+    /// Where the table of 32-bit ARM's vectors is, once one was entered.
+    vectors: Option<u64>,
     /// Lines about its exceptions since its last step.
     log: ExceptionLog,
     last: Option<LastStep>,
@@ -103,7 +105,7 @@ struct Facts {
     repeats: bool,
     /// On ARM's M profile it may be the return from an exception.
     returns: bool,
-    /// On ARM's other profiles it is one.
+    /// On ARM's other profiles and RISC-V it is one.
     leaves: bool,
 }
 
@@ -118,7 +120,14 @@ impl Facts {
             _ => true,
         };
         let repeats = code.is_empty() || prevented::is_self_branch(isa, thumb, code);
-        let leaves = isa == Isa::Arm && exceptions::is_return(code, thumb);
+        let leaves = match isa {
+            Isa::Arm => exceptions::is_return(code, thumb),
+            // mret, sret
+            Isa::Riscv32 | Isa::Riscv64 => {
+                matches!(code, [0x73, 0, 0x20, 0x30] | [0x73, 0, 0x20, 0x10])
+            }
+            _ => false,
+        };
         Facts { system_call: is_system_call(isa, code), repeats, returns, leaves }
     }
 }
@@ -131,6 +140,7 @@ impl Cpu {
             template: Template::default(),
             ended: false,
             exceptions: Exceptions::default(),
+            vectors: None,
             log: ExceptionLog::default(),
             last: None,
             prevented: Prevented::default(),
@@ -523,7 +533,12 @@ impl Reader {
                 Isa::Arm => {
                     let lr = cpu.template.value(self.link).unwrap_or(0);
                     let seen = exceptions::vector((last.psr, last.pc), (now.psr, now.pc), lr);
-                    let seen = seen.filter(|_| !self.facts[last.insn as usize].leaves);
+                    let table = Some(now.pc & !0x1f);
+                    let leaves = self.facts[last.insn as usize].leaves;
+                    let seen = seen.filter(|_| !leaves || cpu.vectors == table);
+                    if seen.is_some() {
+                        self.cpus[self.current].vectors = table;
+                    }
                     if let Some(seen) = seen.filter(|_| said.is_empty()) {
                         events.push(Said::Taken(seen).event(thread));
                     }
@@ -534,25 +549,39 @@ impl Reader {
                     let (cause, keeps) = (Cause::Interrupt, Keeps::None);
                     Some(Taken { cause, number: 0, resume: None, keeps })
                 }
-                Isa::Riscv32 | Isa::Riscv64 if taken.is_none() => riscv_trap(cpu, &last, &now),
+                Isa::Riscv32 | Isa::Riscv64 if taken.is_none() => {
+                    let seen = riscv_trap(cpu, &last, &now);
+                    // The next one before anything of what goes on.
+                    let chained = seen.filter(|_| self.facts[last.insn as usize].leaves);
+                    events.extend(chained.map(|seen| Said::Taken(seen).event(thread)));
+                    seen
+                }
                 _ => taken,
             };
         }
         let at = self.batch.len() as u32;
+        let (mut stored, mut taken_back) = (None, None);
+        for event in &events {
+            match event {
+                Event::ExceptionEntry(entry) => stored = entry.frame,
+                Event::ExceptionReturn { frame, .. } => taken_back = *frame,
+                _ => {}
+            }
+        }
         self.batch.events.extend(events.into_iter().map(|event| (at, event)));
         if let (Some(taken), Some(last)) = (taken, before) {
-            self.interrupted(taken, last);
+            self.interrupted(taken, last, stored);
         }
         let cpu = &mut self.cpus[self.current];
         if !cpu.prevented.is_empty()
-            && let Some(row) = cpu.prevented.look(now.image)
+            && let Some(row) = cpu.prevented.look(now.image, taken_back)
         {
             self.remove(row);
         }
     }
 
     /// An exception was taken behind a step, which may not have run.
-    fn interrupted(&mut self, taken: Taken, last: LastStep) {
+    fn interrupted(&mut self, taken: Taken, last: LastStep, frame: Option<u64>) {
         let Some(row) = last.row else { return };
         let same = taken.resume.is_none_or(|resume| resume == last.pc);
         match taken.cause {
@@ -560,7 +589,7 @@ impl Reader {
             Cause::Interrupt if taken.resume.is_some() && !self.with_cpus => self.remove(row),
             // With exec the log says so.
             Cause::Interrupt if self.with_cpus => {}
-            Cause::Interrupt => self.cpus[self.current].prevented.hold(row, last.image),
+            Cause::Interrupt => self.cpus[self.current].prevented.hold(row, last.image, frame),
             Cause::Fault if same => self.batch.condition[row] = Condition::Failed,
             Cause::Fault | Cause::Asked | Cause::Other => {}
         }
