@@ -516,6 +516,15 @@ static int is_branch(const addfg_u8 *code, struct qemu_plugin_insn *insn)
     return (code[3] & 0xd0) == 0x80 ? *word != 'l' && *word != 'p' : *word == 'b';
 }
 
+/* Whether a block is the beginning of a longer one. */
+static bool begins(const Block *b, const Block *longer)
+{
+    if (!longer || longer->instructions <= b->instructions || (longer->address[0] & ~1ull) != b->address[0]) return false;
+    addfg_u32 bytes = 0, of_longer = 0;
+    for (addfg_u32 i = 0; i < b->instructions; i++) bytes += b->size[i], of_longer += longer->size[i];
+    return bytes == of_longer && !memcmp(b->bytes, longer->bytes, bytes);
+}
+
 /* Whether code of ARM is Thumb, which QEMU does not tell: it has instructions of two bytes, or
  * between words, or all begin as Thumb's of four bytes do and the last is one of these that branch, in QEMU's eyes, too
  * (`ldr pc, [sp], #4` has the bytes of a call). What could be a branch in both is as the code near it. */
@@ -534,6 +543,11 @@ static bool is_thumb(const Block *b, struct qemu_plugin_insn *end)
         last = code;
     }
     addfg_u32 line = (addfg_u32)(b->address[0] >> 6);
+    /* Where instructions are the clock, blocks end early: what was longer tells more. */
+    static const Block *longer[1 << 14];
+    const Block **old = longer + (b->address[0] >> 1 & 0x3fff);
+    if (begins(b, *old)) return (*old)->address[0] & 1;
+    *old = b;
     if (!two && four) {
         /* Its second half begins with 1, or it loads; at the end of a page a block ends with whatever stands there. */
         int branch = last[1] >> 3 == 0x1e && last[3] & 0x80 ? is_branch(last, end) : 0;
