@@ -60,6 +60,8 @@ typedef struct {
     addfg_u32 *kind;
 } Shape;
 
+#define NO_PART 0x7f
+
 /* A translated block. It lives as long as the plugin: QEMU does not tell when it drops one. */
 typedef struct {
     addfg_u32 instructions, shapes, room;
@@ -68,23 +70,30 @@ typedef struct {
     bool cut;
     Shape *shape;
     addfg_u64 *address;
-    addfg_u8 *size, *bytes;
+    addfg_u8 *size, *bytes, *part;
 } Block;
 
 static addfg_stream stream;
 static int stream_fd = -1;
-static bool recording, bits32, merges, user_mode, arm, m_profile, counts;
+static bool recording, bits32, merges, user_mode, arm, arm64, m_profile, counts;
 static addfg_u8 buffer[BUFFER + SLACK + 8 * ACCESSES];
 static addfg_u8 *cursor = buffer;
 
 /* The block that the thread with the turn executes, and its accesses until now. Their addresses
  * stand in the buffer, behind the place of the run's path. */
 static Block *running;
+static addfg_u32 running_on;
+/* Its last instruction was begun again. */
+static bool again;
 static addfg_u32 made, dropped;
 static addfg_u32 kind[ACCESSES];
 
 /* Instructions that have begun, where they are counted: an exception, or a wait for one, leaves a block in its middle. */
 static addfg_u64 counted, counted_before;
+/* QEMU 9 and later count for each processor. */
+static qemu_plugin_u64 counter;
+
+static addfg_u64 begun(unsigned vcpu) { return counter.score ? qemu_plugin_u64_get(counter, vcpu) : counted; }
 
 static void tell_maps(void);
 
@@ -283,7 +292,10 @@ static void end_run(void)
     if (!b) return;
     running = NULL;
     addfg_u32 i = 0, path, n = b->instructions;
-    if (counts && counted - counted_before < n) n = (addfg_u32)(counted - counted_before);
+    if (counts) {
+        addfg_u64 ran = begun(running_on) - counted_before;
+        if (ran < n) n = (addfg_u32)ran;
+    }
     if (!n) {
         made = 0;
         return;
@@ -387,7 +399,9 @@ static void on_block(unsigned vcpu, void *data)
     atomic_store_explicit(&progress, progress + 1, memory_order_relaxed);
     if (log_fd >= 0 && (!log_window || log_at == WINDOW || log_window[log_at])) tell_log(vcpu);
     running = data;
-    counted_before = counted;
+    running_on = vcpu;
+    again = false;
+    if (counts) counted_before = begun(vcpu);
 }
 
 /* Tells of the device on a page that is accessed for the first time, if there is one. */
@@ -410,12 +424,25 @@ static void look_for_device(qemu_plugin_meminfo_t info, addfg_u64 address)
     memcpy(cursor + 4, fields, 8 * (size_t)made);
 }
 
-static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+static addfg_u32 instruction_at(const Block *b, addfg_u64 address)
 {
-    if (owner != vcpu || !running) return;
-    if (!user_mode) look_for_device(info, address);
-    addfg_u32 what = (addfg_u32)(uintptr_t)data << 8 | (addfg_u32)qemu_plugin_mem_is_store(info) << 7
-        | qemu_plugin_mem_size_shift(info);
+    addfg_u32 i = b->instructions;
+    while (i-- && (b->address[i] | arm) != (address | arm)) continue;
+    return i;
+}
+
+/* An instruction that accesses a device is to be the last of its block (in QEMU 8.2 and later; before, where instructions are the clock).
+ * Where it is not, QEMU leaves the block within it and does it as a block of its own, of which it tells only the accesses. */
+static addfg_u32 begin_again(addfg_u64 address)
+{
+    addfg_u32 i = instruction_at(running, address);
+    while (!again && made && kind[made - 1] >> 8 == i) made--;
+    again = true;
+    return i;
+}
+
+static void add_access(addfg_u32 what, addfg_u64 address)
+{
     addfg_u8 *field = cursor + 4 + 8 * (size_t)made;
     if (merges && made && (what & 0x7f) == 3 && kind[made - 1] == what && addfg__get64(field - 8) + 8 == address) {
         kind[made - 1] = what + 1; /* halves of a vector */
@@ -425,9 +452,26 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
         dropped++;
         return;
     }
-    addfg_u64 at = bits32 ? (addfg_u32)address : address;
+    if (bits32) address = (addfg_u32)address;
     kind[made++] = what;
-    memcpy(field, &at, 8);
+    memcpy(field, &address, 8);
+}
+
+static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+    if (owner != vcpu || !running) return;
+    const addfg_u64 *of = data;
+    size_t i = ((uintptr_t)of - (uintptr_t)running->address) / sizeof *of;
+    if (i >= running->instructions && (i = begin_again(*of)) >= running->instructions) return;
+    if (!user_mode) look_for_device(info, address);
+    addfg_u32 size = qemu_plugin_mem_size_shift(info), part = running->part[i];
+    addfg_u32 what = (addfg_u32)i << 8 | (addfg_u32)qemu_plugin_mem_is_store(info) << 7;
+    if (size == part + 1) {
+        add_access(what | part, address);
+        add_access(what | part, address + (1u << part));
+    } else {
+        add_access(what | size, address);
+    }
 }
 
 /* Bytes of an instruction, if it is Thumb's. Of one that ends two bytes before a page does, QEMU has looked at what is behind it, and
@@ -472,12 +516,24 @@ static int is_branch(const addfg_u8 *code, struct qemu_plugin_insn *insn)
     return (code[3] & 0xd0) == 0x80 ? *word != 'l' && *word != 'p' : *word == 'b';
 }
 
+/* Whether a block is the beginning of a longer one. */
+static bool begins(const Block *b, const Block *longer)
+{
+    if (!longer || longer->instructions <= b->instructions || (longer->address[0] & ~1ull) != b->address[0]) return false;
+    addfg_u32 bytes = 0, of_longer = 0;
+    for (addfg_u32 i = 0; i < b->instructions; i++) bytes += b->size[i], of_longer += longer->size[i];
+    return bytes == of_longer && !memcmp(b->bytes, longer->bytes, bytes);
+}
+
 /* Whether code of ARM is Thumb, which QEMU does not tell: it has instructions of two bytes, or
  * between words, or all begin as Thumb's of four bytes do and the last is one of these that branch, in QEMU's eyes, too
  * (`ldr pc, [sp], #4` has the bytes of a call). What could be a branch in both is as the code near it. */
 static bool is_thumb(const Block *b, struct qemu_plugin_insn *end)
 {
     if (m_profile) return true;
+    /* One that is begun again. */
+    addfg_u32 known = running && b->instructions == 1 ? instruction_at(running, b->address[0]) : NOBODY;
+    if (known != NOBODY) return running->address[known] & 1;
     static addfg_u8 near[1 << 16]; /* by 64 bytes: 1 ARM, 2 Thumb */
     const addfg_u8 *code = b->bytes, *last = code;
     bool two = false, four = true;
@@ -487,6 +543,11 @@ static bool is_thumb(const Block *b, struct qemu_plugin_insn *end)
         last = code;
     }
     addfg_u32 line = (addfg_u32)(b->address[0] >> 6);
+    /* Where instructions are the clock, blocks end early: what was longer tells more. */
+    static const Block *longer[1 << 14];
+    const Block **old = longer + (b->address[0] >> 1 & 0x3fff);
+    if (begins(b, *old)) return (*old)->address[0] & 1;
+    *old = b;
     if (!two && four) {
         /* Its second half begins with 1, or it loads; at the end of a page a block ends with whatever stands there. */
         int branch = last[1] >> 3 == 0x1e && last[3] & 0x80 ? is_branch(last, end) : 0;
@@ -516,6 +577,24 @@ static void copy_bytes(const struct qemu_plugin_insn *insn, addfg_u8 *to, size_t
     else memcpy(to, qemu_plugin_insn_data(insn), size);
 }
 
+/* log2 of the bytes of each register of an instruction that loads or stores two: QEMU 10 does both at once, tells one access. */
+static addfg_u8 part_of(const addfg_u8 *code, addfg_u8 size, bool thumb)
+{
+    addfg_u32 word = 0;
+    if (size == 4) memcpy(&word, code, 4);
+    if (arm) {
+        if (thumb) word = word << 16 | word >> 16;
+        bool both = thumb ? (word >> 16 & 0xfe40) == 0xe840 && word >> 16 & 0x0120 : (word & 0x0e1000d0) == 0xd0;
+        return both ? 2 : NO_PART;
+    }
+    if (!arm64) return NO_PART;
+    bool store = !(word & 1 << 22), exclusive = (word & 0xffa00000) == 0xc8200000;
+    if (exclusive) return 3;
+    if ((word & 0x3c000000) != 0x28000000) return NO_PART;
+    /* Its kinds are words, words with a sign (or what tags memory, if that is a store), and 8 bytes. */
+    return word >> 30 == 2 || (word >> 30 == 1 && store) ? 3 : 2;
+}
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     if (!recording) return;
@@ -528,6 +607,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     b->instructions = (addfg_u32)count;
     b->address = malloc(count * sizeof *b->address);
     b->size = malloc(count);
+    b->part = malloc(count);
     b->bytes = malloc(bytes);
     addfg_u8 *o = b->bytes;
     for (size_t i = 0; i < count; i++) {
@@ -536,13 +616,17 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         b->size[i] = (addfg_u8)qemu_plugin_insn_size(insn);
         copy_bytes(insn, o, b->size[i]);
         o += b->size[i];
-        if (counts) qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &counted, 1);
-        qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, (void *)i);
+        if (counter.score) qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64, counter, 1);
+        else if (counts) qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &counted, 1);
+        qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, b->address + i);
     }
     /* Only that profile has its first stack pointer in a table, and QEMU says so when it begins. */
     static const char reset[] = "Loaded reset SP ";
     if (arm && !m_profile && log_fd >= 0 && open_log() && !log_start) m_profile = !memcmp(log_window, reset, sizeof reset - 1);
-    if (arm && is_thumb(b, qemu_plugin_tb_get_insn(tb, count - 1))) take_as_thumb(b);
+    bool thumb = arm && is_thumb(b, qemu_plugin_tb_get_insn(tb, count - 1));
+    if (thumb) take_as_thumb(b);
+    o = b->bytes;
+    for (size_t i = 0; i < count; o += b->size[i++]) b->part[i] = part_of(o, b->size[i], thumb);
     addfg_u64 last = b->address[count - 1];
     b->cut = merges && count > 1 && (last ^ (last + 15)) >> 12;
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
@@ -877,11 +961,13 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
     bits32 = targets[i].bits == 32;
     merges = targets[i].machine == EM_X86_64 || targets[i].machine == EM_386;
     arm = targets[i].machine == EM_ARM;
+    arm64 = targets[i].machine == EM_AARCH64;
     calls = targets[i].calls;
     pthread_atfork(NULL, NULL, in_child);
     user_mode = !info->system_emulation;
-    /* Several processors would count at a time. */
-    counts = !user_mode && info->system.max_vcpus == 1 && qemu_plugin_register_vcpu_insn_exec_inline;
+    if (!user_mode && qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu) counter.score = qemu_plugin_scoreboard_new(sizeof counted);
+    /* Without numbers of their own, several processors would count at a time. */
+    counts = !user_mode && (counter.score || (info->system.max_vcpus == 1 && qemu_plugin_register_vcpu_insn_exec_inline));
     addfg_begin(&stream, write_all, NULL, targets[i].machine, targets[i].bits);
     recording = true;
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);

@@ -1,5 +1,5 @@
-/* What addfg_qemu.c uses of QEMU's plugin interface, version 1, as QEMU's manual describes it
- * ("QEMU TCG Plugins"): Debian's QEMU 7.2 has it, its packages do not have the header.
+/* What addfg_qemu.c uses of QEMU's plugin interface, versions 1 to 4, as QEMU's manual describes it
+ * ("QEMU TCG Plugins"): Debian's QEMU 7.2 has the first, its QEMU 10 the last, their packages do not have the header.
  *
  * Copyright the addfg authors. GPL-2.0-or-later, as plugins are linked with QEMU.
  */
@@ -17,6 +17,13 @@ typedef uint32_t qemu_plugin_meminfo_t;
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 struct qemu_plugin_hwaddr;
+struct qemu_plugin_scoreboard;
+
+/* A number of each processor, where it is in what a scoreboard has of each. */
+typedef struct {
+    struct qemu_plugin_scoreboard *score;
+    size_t offset;
+} qemu_plugin_u64;
 
 typedef struct {
     const char *target_name;
@@ -66,6 +73,10 @@ bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *);
 const char *qemu_plugin_hwaddr_device_name(const struct qemu_plugin_hwaddr *);
 /* Up to QEMU 8. */
 void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *, enum qemu_plugin_op, void *, uint64_t) __attribute__((weak));
+/* From QEMU 9 on. */
+struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t bytes) __attribute__((weak));
+uint64_t qemu_plugin_u64_get(qemu_plugin_u64, unsigned vcpu) __attribute__((weak));
+void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *, enum qemu_plugin_op, qemu_plugin_u64, uint64_t) __attribute__((weak));
 /* Later than the others: not every QEMU has them. */
 const char *qemu_plugin_path_to_binary(void) __attribute__((weak));
 uint64_t qemu_plugin_start_code(void) __attribute__((weak));
