@@ -172,10 +172,6 @@ impl Exceptions {
     /// What happened between the last step of a thread and the one at `here`.
     fn between(&mut self, t: usize, here: u64) -> Vec<Event> {
         let isa = self.isa;
-        let Some((last, _)) = self.threads[t].last else { return Vec::new() };
-        if last.falls_to(here) {
-            return Vec::new();
-        }
         let thread = t as u32;
         // Which number it has is not known: 0 where the profile is.
         let (keeps, number) = match self.stacks {
@@ -194,6 +190,10 @@ impl Exceptions {
             && last.executed;
         self.stacks |= stacked;
         let returns = last.executed && last.kind == FlowKind::ExceptionReturn || stacked;
+        // What a handler goes back to may stand behind it.
+        if !returns && last.falls_to(here) {
+            return Vec::new();
+        }
         if returns && let Some(resumes) = open.pop() {
             self.ended = true;
             // The next one may begin where the last has ended, before any step of what it interrupted.

@@ -47,9 +47,9 @@ fn expected(name: &str) -> Vec<String> {
 fn boxes(db: &Path) -> Vec<(String, String)> {
     let json = ok(&["graph", utf8(db), "-o", "-", "--format", "json"]);
     let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let all = value["boxes"].as_array().expect("boxes");
+    let all = value["nodes"].as_array().expect("boxes");
     let word = |of: &serde_json::Value, key: &str| of[key].as_str().unwrap_or("").to_owned();
-    all.iter().map(|of| (word(of, "role"), word(of, "name"))).collect()
+    all.iter().map(|of| (word(of, "kind"), word(of, "name"))).collect()
 }
 
 #[test]

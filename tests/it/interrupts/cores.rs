@@ -157,12 +157,12 @@ pub const CORES: [Core; 14] = [
     RISCV,
     Core {
         name: "rv64-c",
-        flags: &["-march=rv64imac_zicsr", "-mabi=lp64", "-mcmodel=medany"],
+        flags: &["-mno-relax", "-march=rv64imac_zicsr", "-mabi=lp64", "-mcmodel=medany"],
         ..RISCV
     },
     Core {
         name: "rv32",
-        flags: &["-march=rv32imac_zicsr", "-mabi=ilp32", "-mcmodel=medany"],
+        flags: &["-mno-relax", "-march=rv32imac_zicsr", "-mabi=ilp32", "-mcmodel=medany"],
         emulator: "qemu-system-riscv32",
         ..RISCV
     },
@@ -172,7 +172,7 @@ const RISCV: Core = Core {
     name: "rv64",
     family: Family::RiscV,
     compiler: "riscv64-linux-gnu-gcc",
-    flags: &["-march=rv64ima_zicsr", "-mabi=lp64", "-mcmodel=medany"],
+    flags: &["-mno-relax", "-march=rv64ima_zicsr", "-mabi=lp64", "-mcmodel=medany"],
     emulator: "qemu-system-riscv64",
     machine: &["-M", "virt", "-bios", "none"],
     code: 0x8000_0000,
