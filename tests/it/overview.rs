@@ -1,8 +1,10 @@
 //! The overview: exact steps, the same picture every time, and what it is drawn for.
 
 use crate::common::*;
-use addfg::graph::{BoxRole, Facts, Folding};
+use crate::record::record;
+use addfg::graph::{BoxRole, Facts, Folding, OverviewBox};
 use addfg::render::overview::dot;
+use std::collections::BTreeSet;
 
 /// Every step is in one box, or said not to be.
 #[test]
@@ -70,4 +72,43 @@ fn pictures_are_overviews_unless_all_is_asked_for() {
         arrows += 1;
     }
     assert!(arrows > 3, "{json}");
+}
+
+/// Boxes, inputs and outputs are the same at every detail. At `summary` functions that several boxes call
+/// are drawn beside them, dashed: there sums do not tell for whom they work.
+#[test]
+fn boxes_are_the_same_at_every_detail() {
+    let boxes = |db: &std::path::Path, detail: &str| -> BTreeSet<(String, String)> {
+        let db = open(db);
+        let facts = Facts::find(&db).expect("facts");
+        let found = Folding::read(&db, facts).expect("folding").expect("steps").overview();
+        let helper = |part: &&OverviewBox| part.role == BoxRole::Helper;
+        assert!(detail == "summary" || !found.parts.iter().any(|part| helper(&part)));
+        let drawn = found.parts.iter().filter(|part| !helper(part));
+        drawn.map(|part| (format!("{:?}", part.role), part.full.clone())).collect()
+    };
+    for name in ["fir", "jpeg"] {
+        let [summary, instance, pairs] =
+            ["summary", "instance", "pairs"].map(|detail| boxes(&example(name, detail), detail));
+        assert!(pairs.len() > 2, "{name}: {pairs:?}");
+        assert_eq!(summary, pairs, "{name}");
+        assert_eq!(instance, pairs, "{name}");
+    }
+    if !["valgrind", "gcc", "g++", "pkg-config"].iter().all(|tool| have(tool)) {
+        return;
+    }
+    let scratch = Scratch::new("boxes");
+    for (source, compiler) in [("structs.c", "gcc"), ("strings.c", "gcc"), ("containers.cc", "g++")]
+    {
+        let program = scratch.path(&format!("{source}.elf"));
+        make(compiler, &repository(&format!("tests/programs/{source}")), &["-O1", "-g"], &program);
+        let [summary, pairs] = ["summary", "pairs"].map(|detail| {
+            let db = scratch.path(&format!("{source}.{detail}.duckdb"));
+            let output = record(&["-q", "--detail", detail, "-o", utf8(&db)], &[utf8(&program)]);
+            assert!(db.exists(), "{}", said(&output));
+            boxes(&db, detail)
+        });
+        assert!(pairs.len() > 2, "{source}: {pairs:?}");
+        assert_eq!(summary, pairs, "{source}");
+    }
 }

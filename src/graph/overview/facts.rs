@@ -57,7 +57,7 @@ impl Weighed {
     }
 
     /// Whether it is of a run-time system or the dynamic linker.
-    fn is_system(&self) -> bool {
+    pub fn is_system(&self) -> bool {
         matches!(self.owner, Some(Owner::Runtime | Owner::Linker))
     }
 
@@ -113,8 +113,7 @@ impl Functions {
         })?;
         let at = (0..).zip(&list).map(|(i, f): (_, &Weighed)| (i64::from(f.id.get()), i)).collect();
         let steps = list.iter().map(|f| f.steps).sum();
-        let system_calls =
-            connection.query_row(SYSTEM_CALLS, [], |r| r.get(0))?;
+        let system_calls = connection.query_row(SYSTEM_CALLS, [], |r| r.get(0))?;
         let calls = calls(connection, report!("graph_calls"), &[], Numbers::Functions)?;
         let all = Selection::default();
         let data = data(connection, report!("graph_data"), &[], Numbers::Functions, &all)?;

@@ -2,7 +2,7 @@
 
 use super::calls::{CallColumns, flows};
 use super::facts::{FileUse, Functions, Outside, bytes_of, sink_of, weight};
-use crate::graph::contexts::all_stored;
+use crate::graph::contexts::{Context, all_stored};
 use crate::graph::error::GraphError;
 use crate::graph::facts::Facts;
 use crate::graph::model::{NodeId, Via};
@@ -104,11 +104,31 @@ pub struct Tree {
 }
 
 impl Tree {
-    pub fn read(
+    /// By what every detail knows: stored contexts, and data by function.
+    pub fn of_sums(connection: &Connection, functions: &Functions) -> Result<Tree, GraphError> {
+        let mut tree = Tree::begin(functions);
+        tree.add_contexts(&all_stored(connection)?, functions);
+        tree.finish(functions);
+        Ok(tree)
+    }
+
+    /// By call instances, where they are kept and not too many.
+    pub fn of_calls(
         connection: &Connection,
         facts: Facts,
         functions: &Functions,
-    ) -> Result<Tree, GraphError> {
+    ) -> Result<Option<Tree>, GraphError> {
+        let calls = functions.list.iter().map(|f| f.calls).sum::<i64>();
+        if !facts.instances || calls > MANY_CALLS {
+            return Ok(None);
+        }
+        let mut tree = Tree::begin(functions);
+        tree.add_calls(connection, functions)?;
+        tree.finish(functions);
+        Ok(Some(tree))
+    }
+
+    fn begin(functions: &Functions) -> Tree {
         let mut tree = Tree {
             contexts: vec![nowhere()],
             within: BTreeMap::new(),
@@ -122,15 +142,17 @@ impl Tree {
             tree.contexts.push(Chain { function: Some(main), ..nowhere() });
             tree.thread = Some(tree.contexts.len() - 1);
         }
-        let calls = functions.list.iter().map(|f| f.calls).sum::<i64>();
-        if facts.instances && calls <= MANY_CALLS {
-            tree.add_calls(connection, functions)?;
-        } else {
-            tree.add_contexts(connection, functions)?;
-        }
-        tree.add_sinks(functions);
-        tree.sum_flows();
-        Ok(tree)
+        tree
+    }
+
+    /// Whether it has no steps: contexts are stored of traces with steps.
+    pub fn is_empty(&self) -> bool {
+        self.within.is_empty()
+    }
+
+    fn finish(&mut self, functions: &Functions) {
+        self.add_sinks(functions);
+        self.sum_flows();
     }
 
     fn add_calls(
@@ -207,15 +229,9 @@ impl Tree {
         self.contexts.len() - 1
     }
 
-    /// Where call instances are not kept: steps and calls by the contexts that the build stored, which is
-    /// exact, and data by function. It is a context's where its function has but one, or all its contexts
-    /// are counted with one box.
-    fn add_contexts(
-        &mut self,
-        connection: &Connection,
-        functions: &Functions,
-    ) -> Result<(), GraphError> {
-        let list = all_stored(connection)?;
+    /// Steps and calls by the contexts that the build stored, which is exact, and data by function. It is
+    /// a context's where its function has but one, or all its contexts are counted with one box.
+    fn add_contexts(&mut self, list: &[Context], functions: &Functions) {
         let mut known: FxHashMap<(usize, usize), usize> = FxHashMap::default();
         let mut of: Vec<usize> = Vec::with_capacity(list.len());
         for (i, context) in list.iter().enumerate() {
@@ -250,7 +266,6 @@ impl Tree {
                 (functions.list[function].kind != "pseudo").then_some(End::Shared(function))
             });
         }
-        Ok(())
     }
 
     /// Stubs are in no context: they run where their callers do.
@@ -408,6 +423,66 @@ impl Tree {
             }
         }
         edges
+    }
+
+    /// Bytes that go into and out of each box, and all that go between boxes, as boxes are weighed: those of
+    /// a function that several boxes call are shared among these by its steps there.
+    pub fn traffic(
+        &self,
+        functions: &Functions,
+        kept: &BTreeSet<usize>,
+        lens: impl Fn(&Place) -> Place,
+    ) -> (BTreeMap<Place, f64>, f64) {
+        let mut known: BTreeMap<Place, usize> = BTreeMap::from([(Place::StartUp, 0)]);
+        let mut number = |place: Place| {
+            let next = known.len();
+            *known.entry(place).or_insert(next)
+        };
+        let places = self.places(functions, kept);
+        let places: Vec<usize> = places.iter().map(|place| number(lens(place))).collect();
+        // A run-time system's functions are boxes only for what is known to be theirs.
+        let system = kept.iter().filter(|&&f| functions.list[f].is_system());
+        let system: BTreeSet<usize> = system.map(|&f| number(lens(&Place::Function(f)))).collect();
+        // Each end's boxes with its shares of them.
+        let mut ends: BTreeMap<&End, Vec<(usize, f64)>> = BTreeMap::new();
+        for end in self.flows.iter().flat_map(|flow| [&flow.from, &flow.to]) {
+            ends.entry(end).or_insert_with(|| match end {
+                End::Chain(i) => vec![(places[*i], 1.0)],
+                End::Outside(outside) => vec![(number(Place::Outside(outside.clone())), 1.0)],
+                End::Shared(f) => self.shares(*f, &places),
+            });
+        }
+        let (mut of, mut all) = (vec![0.0; known.len()], 0.0);
+        for flow in &self.flows {
+            let (from, to) = (&ends[&flow.from], &ends[&flow.to]);
+            // What two of several boxes exchange is mostly for one box.
+            if from.len() > 1 && to.len() > 1 {
+                continue;
+            }
+            let bytes = weight(flow.via, flow.bytes);
+            for (&(a, of_a), &(b, of_b)) in from.iter().flat_map(|a| to.iter().map(move |b| (a, b)))
+            {
+                if a != b && a > 0 && b > 0 {
+                    let part = bytes * of_a * of_b;
+                    all += part;
+                    of[a] += if of_a < 1.0 && system.contains(&a) { 0.0 } else { part };
+                    of[b] += if of_b < 1.0 && system.contains(&b) { 0.0 } else { part };
+                }
+            }
+        }
+        (known.into_iter().map(|(place, number)| (place, of[number])).collect(), all)
+    }
+
+    /// The boxes that a function is counted with, by its steps in each.
+    fn shares(&self, function: usize, places: &[usize]) -> Vec<(usize, f64)> {
+        let mut found: BTreeMap<usize, f64> = BTreeMap::new();
+        for &at in self.of_function.get(&function).into_iter().flatten() {
+            let steps = self.within.get(&(at, function)).map_or(0.0, |&steps| steps as f64);
+            // Stubs have their steps in no context.
+            *found.entry(places[at]).or_default() += f64::max(steps, 1.0);
+        }
+        let all: f64 = found.values().sum();
+        found.into_iter().map(|(place, steps)| (place, steps / all)).collect()
     }
 
     /// The box that a function is counted with in all its contexts; where there are several, itself.

@@ -3,7 +3,8 @@
 //!
 //! `never` says by name what is never a box, `facts` which functions may be one; `fold` counts all
 //! others with their nearest kept callers, by calling context, so steps stay exact. What has few steps
-//! and few bytes is then dropped again and again; `order` puts the boxes from top to bottom.
+//! and few bytes is then dropped again and again, by what every detail knows, so boxes are the same at
+//! every detail; `order` puts the boxes from top to bottom.
 
 mod calls;
 mod facts;
@@ -92,7 +93,10 @@ struct Part {
 /// A run, ready to be folded into pictures.
 pub struct Folding {
     functions: Functions,
+    /// What every detail knows, which says what is a box: so boxes are the same at every detail.
     tree: Tree,
+    /// What only call instances know, which says for whom data is.
+    exact: Option<Tree>,
     /// Functions that may be boxes.
     candidates: BTreeSet<usize>,
     /// Those that are, in the picture of the whole.
@@ -111,11 +115,15 @@ impl Folding {
             return Ok(None);
         }
         functions.choose();
-        let tree = Tree::read(connection, facts, &functions)?;
+        let mut tree = Tree::of_sums(connection, &functions)?;
+        let mut exact = Tree::of_calls(connection, facts, &functions)?;
+        if tree.is_empty() {
+            tree = exact.take().unwrap_or(tree);
+        }
         let plain = |i: &usize| functions.list[*i].is_plain_candidate();
         let candidates = (0..functions.list.len()).filter(plain).collect();
         let (kept, problems) = (BTreeSet::new(), problems(connection)?);
-        let mut found = Folding { functions, tree, candidates, kept, problems };
+        let mut found = Folding { functions, tree, exact, candidates, kept, problems };
         let lens = Lens::of_functions(&found.functions);
         let list = &found.functions.list;
         let handlers = (0..list.len()).filter(|&f| list[f].handler);
@@ -187,10 +195,20 @@ impl Folding {
         (!inner.is_empty()).then(|| self.draw(&lens, &kept, Some(&inner)))
     }
 
-    /// Data between boxes, and their figures.
-    fn seen(&self, lens: &Lens, kept: &BTreeSet<usize>) -> (Edges, BTreeMap<Place, Sum>) {
-        let edges = self.tree.edges(&self.functions, kept);
-        let sums = self.tree.sums(&self.functions, kept);
+    /// What tells most.
+    fn finest(&self) -> &Tree {
+        self.exact.as_ref().unwrap_or(&self.tree)
+    }
+
+    /// Data between boxes, and their figures, by one of the trees.
+    fn seen(
+        &self,
+        tree: &Tree,
+        lens: &Lens,
+        kept: &BTreeSet<usize>,
+    ) -> (Edges, BTreeMap<Place, Sum>) {
+        let edges = tree.edges(&self.functions, kept);
+        let sums = tree.sums(&self.functions, kept);
         if lens.files.is_empty() {
             return (edges, sums);
         }
@@ -200,8 +218,9 @@ impl Folding {
     /// The functions that are kept: all of these less, again and again, those of the box with the least.
     fn select(&self, lens: &Lens, mut kept: BTreeSet<usize>, part: &Part) -> BTreeSet<usize> {
         loop {
-            let (edges, sums) = self.seen(lens, &kept);
-            let (of, all) = traffic(&edges);
+            let (of, all) = self.tree.traffic(&self.functions, &kept, |place| lens.place(place));
+            let sums = self.tree.sums(&self.functions, &kept);
+            let (_, sums) = merge(Edges::new(), sums, |place| lens.place(place));
             let score = |&f: &usize| {
                 let place = Place::Function(f);
                 let steps = sums.get(&place).map_or(0.0, |s| s.steps as f64);
@@ -221,16 +240,10 @@ impl Folding {
         }
     }
 
-    /// Boxes and lines. `inner`: draw these, and what exchanges most data with them; else all.
-    fn draw(
-        &self,
-        lens: &Lens,
-        kept: &BTreeSet<usize>,
-        inner: Option<&BTreeSet<usize>>,
-    ) -> Overview {
-        let (mut edges, sums) = self.seen(lens, kept);
-        let boxes = lens.boxes(kept).into_iter().map(Place::Function).collect();
-        let mut helpers = helpers(&edges, &boxes);
+    /// Leaves out what goes to and from functions that several boxes call and that are not drawn; those
+    /// that are, and the share of the bytes that is left out.
+    fn leave_helpers(&self, edges: &mut Edges, boxes: &BTreeSet<Place>) -> (BTreeSet<Place>, f64) {
+        let mut helpers = helpers(edges, boxes);
         // What the dynamic linker writes are addresses, which all read.
         helpers.retain(
             |place| !matches!(place, Place::Shared(at) if self.functions.list.get(*at).is_some_and(|f| f.is_linker())),
@@ -246,9 +259,23 @@ impl Folding {
             lost += if is_left { between } else { 0.0 };
             !is_left
         });
-        let unattributed = lost / f64::max(all, 1.0);
-        let moved = |edges: &Edges, output: bool| -> i64 {
-            let ends = edges.keys().flat_map(|(from, to)| [from, to]);
+        (helpers, lost / f64::max(all, 1.0))
+    }
+
+    /// Boxes and lines. `inner`: draw these, and what exchanges most data with them; else all.
+    fn draw(
+        &self,
+        lens: &Lens,
+        kept: &BTreeSet<usize>,
+        inner: Option<&BTreeSet<usize>>,
+    ) -> Overview {
+        let (mut edges, sums) = self.seen(self.finest(), lens, kept);
+        let (mut known, readers) = self.seen(&self.tree, lens, kept);
+        let boxes = lens.boxes(kept).into_iter().map(Place::Function).collect();
+        let (helpers, unattributed) = self.leave_helpers(&mut edges, &boxes);
+        self.leave_helpers(&mut known, &boxes);
+        let moved = |output: bool| -> i64 {
+            let ends = known.keys().flat_map(|(from, to)| [from, to]);
             let outside = |place: &Place| match place {
                 Place::Outside(o @ Outside::Input(_)) if !output => Some(o.clone()),
                 Place::Outside(o @ Outside::Output(_)) if output => Some(o.clone()),
@@ -257,14 +284,18 @@ impl Folding {
             let all: BTreeSet<Outside> = ends.filter_map(outside).collect();
             all.iter().filter_map(|outside| self.functions.moved.get(outside)).sum()
         };
-        let together = (moved(&edges, false), moved(&edges, true));
-        let (mut edges, sums) = join(edges, sums);
+        let together = (moved(false), moved(true));
+        let to = joined(&known);
+        let (mut edges, sums) = merge(edges, sums, &to);
+        let (mut known, readers) = merge(known, readers, &to);
         let inner = inner.map(|inner| inner.iter().map(|&f| Place::Function(f)).collect());
         let inner: Option<BTreeSet<Place>> = inner;
         if let Some(inner) = &inner {
-            edges.retain(|(a, b), _| inner.contains(a) || inner.contains(b));
+            for edges in [&mut edges, &mut known] {
+                edges.retain(|(a, b), _| inner.contains(a) || inner.contains(b));
+            }
         }
-        let places = outsides(&edges);
+        let places = outsides(&known);
         edges.retain(|(a, b), _| {
             [a, b].iter().all(|p| !matches!(p, Place::Outside(_)) || places.contains(p))
         });
@@ -279,7 +310,7 @@ impl Folding {
                     (matches!(p, Place::Outside(_)) && s.steps > 0).then(|| p.clone())
                 };
                 let functions = lens.boxes(kept).into_iter().map(Place::Function);
-                functions.chain(sums.iter().filter_map(with_steps)).collect()
+                functions.chain(readers.iter().filter_map(with_steps)).collect()
             }
         };
         drawn.extend(places.iter().cloned());
@@ -324,10 +355,9 @@ fn traffic(edges: &Edges) -> (BTreeMap<&Place, f64>, f64) {
     (of, all)
 }
 
-/// Many files as one place, named by the one that most bytes come from or go to: their edges, and
-/// the figures of who reads and writes them.
-fn join(edges: Edges, sums: BTreeMap<Place, Sum>) -> (Edges, BTreeMap<Place, Sum>) {
-    let (of, _) = traffic(&edges);
+/// Many files as one place, named by the one that most bytes come from or go to.
+fn joined(edges: &Edges) -> impl Fn(&Place) -> Place + use<> {
+    let (of, _) = traffic(edges);
     let name = |output: bool| -> Option<Outside> {
         let mut list: Vec<(f64, &String)> = of
             .iter()
@@ -344,12 +374,11 @@ fn join(edges: Edges, sums: BTreeMap<Place, Sum>) -> (Edges, BTreeMap<Place, Sum
         (list.len() > PLACES).then_some(joined)
     };
     let (input, output) = (name(false), name(true));
-    let to = |place: &Place| match (place, &input, &output) {
+    move |place| match (place, &input, &output) {
         (Place::Outside(Outside::Input(_)), Some(joined), _)
         | (Place::Outside(Outside::Output(_)), _, Some(joined)) => Place::Outside(joined.clone()),
         _ => place.clone(),
-    };
-    merge(edges, sums, to)
+    }
 }
 
 /// Several places as one.
