@@ -42,6 +42,14 @@ fi
 "$addfg" graph "$jpeg" -o $images/jpeg.svg
 "$addfg" graph "$jpeg" --focus stbi__jpeg_decode_block -o $images/jpeg-focus.svg
 
+# A firmware: needs a compiler for ARM and QEMU
+if command -v qemu-system-arm >/dev/null && examples/firmware/build.sh "$part/fw.elf" 2>/dev/null; then
+    (cd "$part" && "$addfg" record --quiet --detail pairs -o fw.duckdb --elf fw.elf \
+        --qemu "qemu-system-arm -M mps2-an385 -display none -monitor none -serial stdio -semihosting -kernel" \
+        -- fw.elf <"$OLDPWD/examples/firmware/numbers.txt" >/dev/null)
+    "$addfg" graph "$part/fw.duckdb" -o $images/firmware.svg
+fi
+
 # Traces of dependences, path tracing
 "$addfg" build tests/formats/wet/good-comprehensive.wet -o "$part/wet.duckdb" --quiet
 "$addfg" build tests/formats/csi/good.frames tests/formats/csi/good.debug_PT -o "$part/csi.duckdb" --quiet

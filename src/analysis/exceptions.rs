@@ -238,7 +238,9 @@ impl<O: Output> Machine<O> {
         *previous = task.interrupted.previous;
         levels.handler = task.interrupted.handler;
         levels.irregular += 1;
-        levels.waiting.push(Task { interrupted: interrupted.clone(), ..task });
+        let before = std::mem::replace(&mut task.interrupted, interrupted.clone());
+        levels.taken_for = found.map(|_| before);
+        levels.waiting.push(task);
         calls.unpark(here.at, &mut Ender { data: &mut self.data, registers, contexts });
         true
     }

@@ -16,8 +16,8 @@ use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
 use super::{CodeMap, Details, Kept, Options, Output};
 use crate::event::{
-    BlockDef, Device, EventSink, ExceptionEntry, ImageMap, InsnDef, Keeps, MemShape, RegSpan, RunBatch,
-    RunEnd, SystemCall,
+    BlockDef, Device, EventSink, ExceptionEntry, ImageMap, InsnDef, Keeps, MemShape, RegSpan,
+    RunBatch, RunEnd, SystemCall,
 };
 use crate::id::{Seq, ThreadId};
 use crate::isa::{Decoded, FlowKind};

@@ -61,7 +61,7 @@ pub struct How {
     pub allocator: Vec<OwnAllocator>,
     /// A device, no memory, lies there (uart=0x9000000+0x1000): what is stored there goes to it, what is
     /// loaded comes from it; without, what the recorder and the M profile's address map tell
-    #[arg(long, value_name = "NAME=ADDRESS+BYTES", value_parser = options::device)]
+    #[arg(long, value_name = "NAME=RANGE", value_parser = options::device)]
     pub device: Vec<Device>,
     /// Keep steps and communications only while one of these functions, or what it calls, runs
     #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]

@@ -570,8 +570,7 @@ fn run(
         }
     }
     // Of a task that never goes on such a log does not tell whether its last instruction ran.
-    let honest =
-        |line: &String| !(way.is_log() && line.starts_with("said: interrupted-steps"));
+    let honest = |line: &String| !(way.is_log() && line.starts_with("said: interrupted-steps"));
     lines.extend(differences(firmware, &counts, &db).into_iter().filter(honest));
     let steps = &rows(&db, "SELECT sum(steps_self) FROM function_call")[0];
     let sums = "SELECT caller || ' ' || callee || ' ' || kind, calls FROM call_graph WHERE kind <> 'signal' ORDER BY ALL";

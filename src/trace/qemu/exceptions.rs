@@ -275,8 +275,14 @@ mod tests {
         }
         // pop {pc}; mov pc, lr; cmp r5, r3; tst; ldr pc, [r1]; bx lr; umull; svc
         for word in [
-            0xe8bd_8010, 0xe1a0_f00e, 0xe155_0003, 0xe110_0001, 0xe591_f000, 0xe12f_ff1e,
-            0xe081_0392, 0xef00_0000,
+            0xe8bd_8010,
+            0xe1a0_f00e,
+            0xe155_0003,
+            0xe110_0001,
+            0xe591_f000,
+            0xe12f_ff1e,
+            0xe081_0392,
+            0xef00_0000,
         ] {
             assert!(!arm(word), "{word:x}");
         }
