@@ -22,7 +22,7 @@ tar -C "$root/opt" -xzf "$folder"/addfg-*-linux.tar.gz
 mkdir -p "$root/proc" "$root/dev" "$root/root" "$root/tmp"
 # A program for another processor, static, so that any release's emulator runs it.
 if command -v arm-linux-gnueabi-gcc >/dev/null; then
-    arm-linux-gnueabi-gcc -O1 -static -o "$root/root/words-arm" "$(dirname "$0")/../examples/words/words.c"
+    arm-linux-gnueabi-gcc -O1 -static -o "$root/opt/words-arm" "$(dirname "$0")/../examples/words/words.c"
 fi
 mount -t proc proc "$root/proc"
 mknod -m 666 "$root/dev/null" c 1 3
@@ -43,8 +43,8 @@ for program in /usr/bin/addfg "/$(cd "$root" && ls -d opt/addfg-*/bin/addfg)"; d
         "$program" record -- bzip2 -k -c jpeg.svg >jpeg.bz2
         "$program" graph bzip2.duckdb -o bzip2.svg
         grep -q "of the steps" jpeg.svg && grep -q stdout bzip2.svg
-        if [ -x /root/words-arm ]; then
-            "$program" record --qemu qemu-arm -- /root/words-arm jpeg.svg
+        if [ -x /opt/words-arm ]; then
+            "$program" record --qemu qemu-arm -- /opt/words-arm jpeg.svg
             "$program" sql words-arm.duckdb @hot_functions 3
             "$program" graph words-arm.duckdb -o words-arm.svg
             grep -q main words-arm.svg
