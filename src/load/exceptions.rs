@@ -172,6 +172,14 @@ impl Exceptions {
     /// What happened between the last step of a thread and the one at `here`.
     fn between(&mut self, t: usize, here: u64) -> Vec<Event> {
         let isa = self.isa;
+        let plain = |(last, destination): &(Last, Option<u64>)| {
+            let returns = last.kind == FlowKind::ExceptionReturn
+                || destination.is_some_and(|d| d & 0xffff_ffff >= EXC_RETURN);
+            !returns && last.falls_to(here)
+        };
+        if self.threads[t].last.as_ref().is_none_or(plain) {
+            return Vec::new();
+        }
         let thread = t as u32;
         // Which number it has is not known: 0 where the profile is.
         let (keeps, number) = match self.stacks {
