@@ -87,7 +87,7 @@ impl View<'_> {
 
 /// Operations that give the same for twice the same register.
 const CONSTANT: &str = "Xor Sub Sbb Cmp Andn Xorps Xorpd Andnps Andnpd Psadbw Kxorb Kxorw Kxord Kxorq \
-    Kxnorb Kxnorw Kxnord Kxnorq Kandnb Kandnw Kandnd Kandnq";
+    Kxnorb Kxnorw Kxnord Kxnorq Kandnb Kandnw Kandnd Kandnq P2intersectd P2intersectq";
 const CONSTANT_FAMILIES: [&str; 4] = ["Pxor", "Psub", "Pcmp", "Pandn"];
 /// Comparisons of strings, which begin like those of elements.
 const STRINGS: [&str; 8] = [
