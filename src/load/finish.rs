@@ -49,7 +49,7 @@ pub struct End<'a> {
     pub isa: Isa,
     /// The log tells threads apart.
     pub threads: bool,
-    /// The low level is kept.
+    /// The run is kept.
     pub low: bool,
 }
 

@@ -10,20 +10,21 @@ use super::fit::Fits;
 use super::maps::{self, Maps};
 use super::one_run::Parts;
 use super::pass::{BuildPass, Send};
-use super::runs::{RunRows, Shape};
+use super::runs::KeptRuns;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{Carries, Device, Event, Isa, Process, RunBatch, StepBatch};
 use crate::image::Image;
 use crate::isa::elaborate::Elaborator;
 use crate::isa::resolve::{resolve, undecoded};
 use crate::isa::{self, Decoder, FlowKind};
+use crate::store::chunk::Shape;
 use rustc_hash::FxHashMap;
 
 /// The pass, and what keeps the runs that it is given.
 pub struct Target<'a> {
     pub pass: BuildPass<'a>,
-    /// None: the low level is not kept.
-    pub runs: Option<RunRows<Send<'a>>>,
+    /// None: the run is not kept.
+    pub runs: Option<KeptRuns<'a>>,
     pub events: EventRows<Send<'a>>,
     /// When each image was mapped, by its index, if the trace told.
     pub mapped: FxHashMap<usize, Loading>,

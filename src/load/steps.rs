@@ -12,7 +12,7 @@ use super::pass::Send;
 use super::placing;
 use super::reader::{Reader, Reading};
 use super::rows::PassRows;
-use super::runs::RunRows;
+use super::runs::KeptRuns;
 use super::suspicions;
 use super::{BuildError, Detail, Options, Report};
 use crate::analysis::access::SaveRule;
@@ -79,7 +79,7 @@ pub fn build(
     let summary = pass.finish();
     let counts = pass.block_counts();
     pass.output().finish();
-    let kept = runs.map(RunRows::finish);
+    let kept = runs.map(KeptRuns::finish).transpose()?;
     if let Some(kept) = kept.filter(|_| options.part.option().is_some()) {
         intake.diagnostics.add(suspicions::part(kept, summary.steps));
     }
@@ -133,7 +133,7 @@ pub fn build(
         summary: &summary,
         isa,
         threads: with_threads,
-        low: options.detail >= Detail::Pairs,
+        low: options.detail >= Detail::Instance,
     };
     let functions = end.write(code, &traces, &intake.diagnostics)?;
     witnesses.iter().try_for_each(Witness::check)?;
@@ -188,10 +188,13 @@ fn target<'a>(
             let _ = rows.send(batch);
         })
     };
-    let low = options.detail >= Detail::Pairs;
     let steps = options.part.steps.clone().unwrap_or(0..=u64::MAX);
-    let runs = low.then(|| RunRows::new(send(rows.clone()), steps.clone()));
-    let events = EventRows::new(send(rows.clone()), low);
+    let runs = match options.detail {
+        Detail::Summary => None,
+        Detail::Instance => Some(KeptRuns::chunks(send(rows.clone()))),
+        Detail::Pairs | Detail::Full => Some(KeptRuns::rows(send(rows.clone()), steps.clone())),
+    };
+    let events = EventRows::new(send(rows.clone()), runs.is_some());
     let mut pass = Pass::new(
         functions,
         PassRows::new(send(rows), steps),

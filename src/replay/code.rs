@@ -1,6 +1,7 @@
 //! The dictionaries of a database: executed instructions and the straight pieces of code that runs
 //! are made of.
 
+use super::chunks::Chunks;
 use super::error::{ReplayError, dense, size, slot};
 use crate::id::{BlockId, FunctionId, InstructionId, ProcessId, ThreadId};
 use duckdb::Connection;
@@ -113,12 +114,15 @@ pub struct Code {
     pub last: i64,
     /// Steps of the longest block.
     pub(super) longest: i64,
+    /// In `run_chunk`; else in `block_run`.
+    packed: bool,
     calls: usize,
     /// Control registers but the program counter and the stack pointer: first byte, size.
     flags: Vec<(u32, u32)>,
     /// By thread.
     processes: Vec<Option<ProcessId>>,
     pub(super) fetch: Fetch,
+    pub(super) chunks: Chunks,
 }
 
 impl Code {
@@ -126,10 +130,10 @@ impl Code {
     pub fn open(connection: &Connection) -> Result<Code, ReplayError> {
         // Runs come in the order in which they were stored, which is that of the run.
         connection.execute_batch("SET preserve_insertion_order = true")?;
-        type Bounds = (Option<i64>, Option<i64>, i64);
-        let bounds = |r: &duckdb::Row| Ok((r.get(0)?, r.get(1)?, r.get(2)?));
+        type Bounds = (Option<i64>, Option<i64>, i64, bool);
+        let bounds = |r: &duckdb::Row| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?));
         let sql = include_str!("../../queries/report/replay_bounds.sql");
-        let (first, last, calls): Bounds = connection.query_row(sql, [], bounds)?;
+        let (first, last, calls, packed): Bounds = connection.query_row(sql, [], bounds)?;
         let (Some(first), Some(last)) = (first, last) else {
             let why = crate::store::open::why_no_steps(connection)?;
             return Err(ReplayError::NoSteps { why });
@@ -140,10 +144,12 @@ impl Code {
             first: first.max(0),
             last: last.min(LAST),
             longest: 1,
+            packed,
             calls: usize::try_from(calls).unwrap_or(0),
             flags: Vec::new(),
             processes: Vec::new(),
             fetch: Fetch::Addresses,
+            chunks: Chunks::default(),
         };
         code.read_registers(connection)?;
         code.read_threads(connection)?;
@@ -238,6 +244,11 @@ impl Code {
             });
         }
         Ok(())
+    }
+
+    /// The run is packed in chunks.
+    pub(super) fn is_packed(&self) -> bool {
+        self.packed
     }
 
     /// Fetches values with the run, too.

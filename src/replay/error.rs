@@ -1,3 +1,5 @@
+use crate::store::chunk::ChunkError;
+
 /// Why a run cannot be gone through again.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
@@ -13,6 +15,8 @@ pub enum ReplayError {
     NoValues { why: String },
     #[error("database: an access of {0} bytes, which is more than any instruction makes")]
     Access(u32),
+    #[error("database: run_chunk at step {first}: {source}")]
+    Chunk { first: i64, source: ChunkError },
     #[error("database: {what} {id} is not there")]
     Missing { what: &'static str, id: i64 },
 }

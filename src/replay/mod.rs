@@ -12,6 +12,7 @@ pub mod allocations;
 mod bytes;
 pub mod carried;
 mod cell;
+mod chunks;
 pub mod code;
 pub mod control;
 pub mod critical;

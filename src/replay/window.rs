@@ -3,6 +3,7 @@
 use super::code::{Block, Code, Fetch};
 use super::error::{ReplayError, dense, slot};
 use crate::id::{BlockId, CallId, InstructionId, ThreadId};
+use crate::store::chunk::Runs;
 use duckdb::arrow::array::{Array, Int32Array, Int64Array, ListArray, RecordBatch, UInt64Array};
 use duckdb::{Connection, params};
 use std::ops::Range;
@@ -179,8 +180,14 @@ impl Window {
             Fetch::Values => include_str!("../../queries/report/replay_values.sql"),
         })?;
         let before = first - code.longest;
-        for batch in statement.query_arrow(params![before, last])? {
-            window.add_runs(&batch, code, fetch)?;
+        if code.is_packed() {
+            code.chunks.each(connection, (before, last), |runs| {
+                window.add_chunk(runs, (before, last), code, fetch)
+            })?;
+        } else {
+            for batch in statement.query_arrow(params![before, last])? {
+                window.add_runs(&batch, code, fetch)?;
+            }
         }
         let sql = include_str!("../../queries/report/replay_intervals.sql");
         let mut statement = connection.prepare(sql)?;
@@ -217,6 +224,36 @@ impl Window {
             if let Some((lists, range)) = value.as_ref().and_then(|l| Some((l, l.range(i)?))) {
                 let items = lists.items;
                 self.value.extend(range.map(|v| items.is_valid(v).then(|| items.value(v))));
+            }
+            self.value_offset.push(self.value.len());
+        }
+        Ok(())
+    }
+
+    /// The runs of a chunk that begin behind the step `before`, up to `last`.
+    fn add_chunk(
+        &mut self,
+        runs: &Runs,
+        (before, last): (i64, i64),
+        code: &Code,
+        fetch: Fetch,
+    ) -> Result<(), ReplayError> {
+        // Steps of a build are fewer than a column holds.
+        let start = |&seq: &u64| i64::try_from(seq).unwrap_or(i64::MAX);
+        let from = runs.start.partition_point(|seq| start(seq) <= before);
+        let to = runs.start.partition_point(|seq| start(seq) <= last);
+        for run in from..to {
+            self.start.push(start(&runs.start[run]));
+            let thread = ThreadId::at(runs.thread[run] as usize);
+            dense(thread.index(), code.threads(), "thread")?;
+            self.thread.push(thread);
+            self.block.push(BlockId::at(runs.block[run] as usize));
+            if fetch != Fetch::Flow {
+                self.address.extend_from_slice(runs.addresses(run));
+            }
+            self.offset.push(self.address.len());
+            if fetch == Fetch::Values {
+                self.value.extend_from_slice(runs.values(run));
             }
             self.value_offset.push(self.value.len());
         }
@@ -299,8 +336,10 @@ pub(super) trait Backwards {
 
 /// Where the run goes on behind a step, and where the last run before one begins. A window without
 /// steps asks, so that the windows are no more than the runs, whatever numbers those claim.
-const NEXT: &str = "SELECT min(start_seq) FROM block_run WHERE start_seq > ?";
-const BEFORE: &str = "SELECT max(start_seq) FROM block_run WHERE start_seq < ?";
+const NEXT: &str = "SELECT least((SELECT min(start_seq) FROM block_run WHERE start_seq > $1),
+                                 (SELECT min(first_seq) FROM run_chunk WHERE first_seq > $1))";
+const BEFORE: &str = "SELECT greatest((SELECT max(start_seq) FROM block_run WHERE start_seq < $1),
+                                      (SELECT max(last_seq) FROM run_chunk WHERE first_seq < $1))";
 
 fn bound(connection: &Connection, sql: &str, seq: i64) -> duckdb::Result<Option<i64>> {
     connection.query_row(sql, [seq], |r| r.get(0))

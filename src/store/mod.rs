@@ -1,6 +1,7 @@
 //! The database: schema, columnar writers, and what makes it complete or refused.
 
 pub mod catalog;
+pub mod chunk;
 pub mod guard;
 mod ids;
 pub mod open;
@@ -12,7 +13,7 @@ pub mod tables;
 pub mod writer;
 
 /// Version of the tables; a database with another one is refused.
-pub const SCHEMA_VERSION: u32 = 9;
+pub const SCHEMA_VERSION: u32 = 10;
 
 /// Makes what `queries/report/instance_data.sql` reads of call instances, for those of TEMP TABLE
 /// `near`: in statements of their own, because joins that run at once share the memory.

@@ -153,6 +153,12 @@ tables! {
         linked: Option<bool> => BOOLEAN,
     }
 
+    RunChunk<'a>, RunChunks = "run_chunk" {
+        first_seq: u64 => BIGINT,
+        last_seq: u64 => BIGINT,
+        data: &'a [u8] => BLOB,
+    }
+
     ThreadEvent<'a>, ThreadEvents = "thread_event" {
         seq: Option<Seq> => BIGINT,
         thread_id: ThreadId => INTEGER,

@@ -1,0 +1,651 @@
+//! Chunks of the run: 2^18 steps each, packed so that each can be unpacked alone (`run_chunk`).
+//!
+//! A chunk is one zstd frame with a checksum. It holds a version, a head, and a section of bytes for
+//! each column; all numbers are LEB128. Predictions begin anew in each chunk. The next block is
+//! predicted by the two blocks before it, else by the one. The addresses of each access of a block
+//! are a list of their own, predicted in the one of four ways that makes the list smallest.
+
+use std::io::Read;
+
+/// Steps from which on a chunk is full.
+pub const STEPS: u64 = 1 << 18;
+/// Changes whenever a chunk reads differently.
+const VERSION: u64 = 1;
+/// zstd's: a higher one saves a tenth and takes several times as long.
+const LEVEL: i32 = 3;
+/// No chunk unpacks to more. One has some megabytes; with values and a clock some tens of them.
+const MOST: u64 = 1 << 28;
+/// Entries of the table that predicts by two blocks.
+const PAIRS: usize = 1 << 14;
+
+/// What each run of a block has of each column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    pub steps: usize,
+    /// Memory accesses.
+    pub accesses: usize,
+    /// Register writes whose values are kept.
+    pub register_values: usize,
+}
+
+/// One run of a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    pub thread: u32,
+    pub block: u32,
+    pub shape: Shape,
+    /// One for each memory access.
+    pub address: &'a [u64],
+    /// Of the memory accesses, then of the register writes; empty where the trace has none.
+    pub value: &'a [Option<u64>],
+    /// One for each step; empty where the trace has none.
+    pub time: &'a [u64],
+    pub sp: Option<u64>,
+    pub linked: Option<bool>,
+}
+
+/// A packed chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// First and last step.
+    pub first: u64,
+    pub last: u64,
+    pub data: Vec<u8>,
+}
+
+/// An unpacked chunk: columns, a row a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Runs {
+    pub start: Vec<u64>,
+    pub thread: Vec<u32>,
+    pub block: Vec<u32>,
+    /// Where each run's addresses begin, with one more at the end; likewise for values and times.
+    pub address_at: Vec<usize>,
+    pub address: Vec<u64>,
+    pub value_at: Vec<usize>,
+    pub value: Vec<Option<u64>>,
+    pub time_at: Vec<usize>,
+    pub time: Vec<u64>,
+    pub sp: Vec<Option<u64>>,
+    pub linked: Vec<Option<bool>>,
+}
+
+/// Why a chunk cannot be unpacked.
+#[derive(Debug, thiserror::Error)]
+pub enum ChunkError {
+    #[error("damaged chunk of the run: {0}")]
+    Damaged(&'static str),
+    #[error("chunk of the run: version {0} is not known; a later addfg made it")]
+    Version(u64),
+    #[error("chunk of the run: {0}")]
+    Packed(#[from] std::io::Error),
+}
+
+/// The columns, each a section of bytes.
+#[derive(Clone, Copy)]
+enum Column {
+    Blocks,
+    Threads,
+    Tokens,
+    /// For each access of each block: its prediction, and the bytes of its list in `Addresses`.
+    Lists,
+    Addresses,
+    Values,
+    Times,
+    /// Stack pointers and whether the link register holds the next address.
+    Ends,
+}
+
+const COLUMNS: usize = Column::Ends as usize + 1;
+
+fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Small numbers of either sign, and differences that wrap, are few bytes.
+fn zigzag(difference: u64) -> u64 {
+    let signed = difference as i64;
+    ((signed << 1) ^ (signed >> 63)) as u64
+}
+
+fn unzigzag(packed: u64) -> u64 {
+    (packed >> 1) ^ (packed & 1).wrapping_neg()
+}
+
+/// Predicts the next block of the chunk. Blocks are places in the chunk's list, from 1; 0 is none.
+struct Successors {
+    last: [u32; 2],
+    /// By the block before.
+    one: Vec<u32>,
+    /// By a hash of the two before.
+    two: Box<[u32]>,
+}
+
+impl Successors {
+    fn new() -> Successors {
+        Successors { last: [0; 2], one: vec![0], two: vec![0; PAIRS].into_boxed_slice() }
+    }
+
+    fn pair(&self) -> usize {
+        let [before, last] = self.last;
+        (before.wrapping_mul(0x9e37_79b1) ^ last.wrapping_mul(0x85eb_ca6b)) as usize >> 7
+            & (PAIRS - 1)
+    }
+
+    /// By two, then by one.
+    fn guess(&self) -> (u32, u32) {
+        (self.two[self.pair()], self.one[self.last[1] as usize])
+    }
+
+    fn learn(&mut self, block: u32) {
+        let pair = self.pair();
+        self.two[pair] = block;
+        self.one[self.last[1] as usize] = block;
+        self.last = [self.last[1], block];
+        if self.one.len() <= block as usize {
+            self.one.resize(block as usize + 1, 0);
+        }
+    }
+}
+
+/// What a token says: by which guess the block is known, else its place in the list.
+const BY_TWO: u64 = 0;
+const BY_ONE: u64 = 1;
+const PLACES: u64 = 1;
+
+/// How an address is predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Guess {
+    /// It moves as far as the access before it in the same run.
+    Together,
+    /// It moves as far as it did last.
+    Stride,
+    /// It stays where it was.
+    Still,
+    /// It is where the run's and the chunk's access before it is.
+    Near,
+}
+
+const GUESSES: [Guess; 4] = [Guess::Together, Guess::Stride, Guess::Still, Guess::Near];
+
+/// The addresses of one access of a block.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    last: u64,
+    /// How far it moved last.
+    moved: u64,
+}
+
+impl Place {
+    /// `together`: how far the access before it in the run moved; `near`: where the one before is.
+    fn guess(self, how: Guess, together: u64, near: u64) -> u64 {
+        match how {
+            Guess::Together => self.last.wrapping_add(together),
+            Guess::Stride => self.last.wrapping_add(self.moved),
+            Guess::Still => self.last,
+            Guess::Near => near,
+        }
+    }
+
+    /// Gives how far it moved.
+    fn go_to(&mut self, address: u64) -> u64 {
+        self.moved = address.wrapping_sub(self.last);
+        self.last = address;
+        self.moved
+    }
+}
+
+/// A place with its list in each prediction.
+#[derive(Default)]
+struct Lists {
+    place: Place,
+    by: [Vec<u8>; GUESSES.len()],
+}
+
+impl Lists {
+    /// The smallest, as zstd will see it: bytes that are not 0 cost more than those that are.
+    fn best(&self) -> usize {
+        let cost = |list: &Vec<u8>| list.len() + 3 * list.iter().filter(|b| **b != 0).count();
+        (0..GUESSES.len()).min_by_key(|&i| cost(&self.by[i])).unwrap_or(0)
+    }
+}
+
+/// A block of a chunk that is being packed.
+struct Packed {
+    id: u32,
+    lists: Vec<Lists>,
+    value: Vec<u64>,
+}
+
+/// Packs runs as they come.
+pub struct Packer {
+    first: u64,
+    /// The step behind the last.
+    next: u64,
+    runs: u64,
+    blocks: Vec<Packed>,
+    /// Place in `blocks`, from 1, by id; 0: not in this chunk.
+    places: Vec<u32>,
+    successors: Successors,
+    thread: (u32, u64),
+    time: u64,
+    sp: u64,
+    /// The last address of the run before.
+    near: u64,
+    columns: [Vec<u8>; COLUMNS],
+}
+
+impl Packer {
+    /// Begins with the step `first`.
+    pub fn new(first: u64) -> Packer {
+        Packer {
+            first,
+            next: first,
+            runs: 0,
+            blocks: Vec::new(),
+            places: Vec::new(),
+            successors: Successors::new(),
+            thread: (0, 0),
+            time: 0,
+            sp: 0,
+            near: 0,
+            columns: Default::default(),
+        }
+    }
+
+    /// Adds the run that follows. Gives the chunk that it fills.
+    pub fn push(&mut self, run: &Run) -> std::io::Result<Option<Chunk>> {
+        let place = self.place(run.block, run.shape);
+        self.token(place);
+        self.thread(run.thread);
+        self.addresses(place, run.address);
+        self.values(place, run.value);
+        for &time in run.time {
+            self.number(Column::Times, zigzag(time.wrapping_sub(self.time)));
+            self.time = time;
+        }
+        self.end_of_run(run.sp, run.linked);
+        self.runs += 1;
+        self.next += run.shape.steps as u64;
+        if self.next - self.first < STEPS { Ok(None) } else { self.finish() }
+    }
+
+    fn end_of_run(&mut self, sp: Option<u64>, linked: Option<bool>) {
+        let linked = linked.map_or(2, u8::from);
+        self.columns[Column::Ends as usize].push(linked << 1 | u8::from(sp.is_some()));
+        if let Some(sp) = sp {
+            self.number(Column::Ends, zigzag(sp.wrapping_sub(self.sp)));
+            self.sp = sp;
+        }
+    }
+
+    /// The chunk of the runs that are left; then it begins anew.
+    pub fn finish(&mut self) -> std::io::Result<Option<Chunk>> {
+        if self.runs == 0 {
+            return Ok(None);
+        }
+        self.end_thread();
+        self.lists();
+        let next = std::mem::replace(self, Packer::new(self.next));
+        let mut head = Vec::new();
+        for number in [VERSION, next.first, next.runs, next.blocks.len() as u64] {
+            put(&mut head, number);
+        }
+        for column in &next.columns {
+            put(&mut head, column.len() as u64);
+        }
+        let mut packed = zstd::bulk::Compressor::new(LEVEL)?;
+        packed.include_checksum(true)?;
+        let columns = next.columns.iter().flatten().copied();
+        head.extend(columns);
+        let data = packed.compress(&head)?;
+        Ok(Some(Chunk { first: next.first, last: next.next - 1, data }))
+    }
+
+    /// The best list of each access.
+    fn lists(&mut self) {
+        let mut column = std::mem::take(&mut self.columns[Column::Lists as usize]);
+        for lists in self.blocks.iter().flat_map(|b| &b.lists) {
+            let best = lists.best();
+            column.push(best as u8);
+            put(&mut column, lists.by[best].len() as u64);
+            self.columns[Column::Addresses as usize].extend_from_slice(&lists.by[best]);
+        }
+        self.columns[Column::Lists as usize] = column;
+    }
+
+    fn number(&mut self, column: Column, number: u64) {
+        put(&mut self.columns[column as usize], number);
+    }
+
+    /// The block's place in the list of the chunk, from 1.
+    fn place(&mut self, id: u32, shape: Shape) -> u32 {
+        let index = id as usize;
+        if self.places.len() <= index {
+            self.places.resize(index + 1, 0);
+        }
+        if self.places[index] == 0 {
+            let before = self.blocks.last().map_or(0, |b| b.id);
+            self.number(Column::Blocks, zigzag(u64::from(id).wrapping_sub(before.into())));
+            self.number(Column::Blocks, shape.steps as u64);
+            self.number(Column::Blocks, shape.accesses as u64);
+            let lists = std::iter::repeat_with(Lists::default).take(shape.accesses).collect();
+            self.blocks.push(Packed { id, lists, value: Vec::new() });
+            self.places[index] = self.blocks.len() as u32;
+        }
+        self.places[index]
+    }
+
+    fn token(&mut self, place: u32) {
+        let (two, one) = self.successors.guess();
+        let token = match place {
+            _ if place == two => BY_TWO,
+            _ if place == one => BY_ONE,
+            _ => PLACES + u64::from(place),
+        };
+        self.number(Column::Tokens, token);
+        self.successors.learn(place);
+    }
+
+    fn thread(&mut self, thread: u32) {
+        if self.thread.0 != thread {
+            self.end_thread();
+            self.thread.0 = thread;
+        }
+        self.thread.1 += 1;
+    }
+
+    fn end_thread(&mut self) {
+        let (thread, runs) = std::mem::take(&mut self.thread);
+        if runs > 0 {
+            self.number(Column::Threads, thread.into());
+            self.number(Column::Threads, runs);
+        }
+    }
+
+    fn addresses(&mut self, place: u32, address: &[u64]) {
+        let mut together = 0;
+        let lists = &mut self.blocks[place as usize - 1].lists;
+        for (lists, &address) in lists.iter_mut().zip(address) {
+            for (how, list) in GUESSES.into_iter().zip(&mut lists.by) {
+                let guess = lists.place.guess(how, together, self.near);
+                put(list, zigzag(address.wrapping_sub(guess)));
+            }
+            together = lists.place.go_to(address);
+            self.near = address;
+        }
+    }
+
+    fn values(&mut self, place: u32, value: &[Option<u64>]) {
+        let block = &mut self.blocks[place as usize - 1];
+        let column = &mut self.columns[Column::Values as usize];
+        put(column, value.len() as u64);
+        block.value.resize(value.len().max(block.value.len()), 0);
+        for (last, value) in block.value.iter_mut().zip(value) {
+            column.push(u8::from(value.is_some()));
+            if let Some(value) = *value {
+                put(column, zigzag(value.wrapping_sub(std::mem::replace(last, value))));
+            }
+        }
+    }
+}
+
+/// Reads the numbers of a section.
+struct Section<'a>(&'a [u8]);
+
+impl Section<'_> {
+    fn byte(&mut self) -> Result<u8, ChunkError> {
+        let (&first, rest) =
+            self.0.split_first().ok_or(ChunkError::Damaged("a column ends early"))?;
+        self.0 = rest;
+        Ok(first)
+    }
+
+    fn number(&mut self) -> Result<u64, ChunkError> {
+        // Most are of one byte.
+        let first = self.byte()?;
+        if first < 0x80 {
+            return Ok(first.into());
+        }
+        let mut number = u64::from(first & 0x7f);
+        for shift in (7..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(ChunkError::Damaged("a number is too long"))
+    }
+
+    fn count(&mut self) -> Result<usize, ChunkError> {
+        usize::try_from(self.number()?).map_err(|_| ChunkError::Damaged("a count is too large"))
+    }
+
+    fn id(&mut self) -> Result<u32, ChunkError> {
+        u32::try_from(self.number()?).map_err(|_| ChunkError::Damaged("an id is too large"))
+    }
+}
+
+/// Unpacks one chunk.
+pub fn unpack(data: &[u8]) -> Result<Runs, ChunkError> {
+    let mut bytes = Vec::new();
+    zstd::stream::read::Decoder::new(data)?.take(MOST).read_to_end(&mut bytes)?;
+    let mut head = Section(&bytes);
+    match head.number()? {
+        VERSION => {}
+        other => return Err(ChunkError::Version(other)),
+    }
+    let (first, runs, blocks) = (head.number()?, head.count()?, head.count()?);
+    let mut sizes = [0; COLUMNS];
+    for size in &mut sizes {
+        *size = head.count()?;
+    }
+    let mut rest = head.0;
+    let mut columns = [&[][..]; COLUMNS];
+    for (column, size) in columns.iter_mut().zip(sizes) {
+        let (this, more) =
+            rest.split_at_checked(size).ok_or(ChunkError::Damaged("a column is missing"))?;
+        (*column, rest) = (this, more);
+    }
+    Unpacker::new(columns, first, blocks)?.runs(runs)
+}
+
+/// A block of a chunk that is being unpacked.
+struct Block<'a> {
+    id: u32,
+    steps: usize,
+    lists: Vec<(Place, Guess, Section<'a>)>,
+    value: Vec<u64>,
+}
+
+struct Unpacker<'a> {
+    columns: [Section<'a>; COLUMNS],
+    blocks: Vec<Block<'a>>,
+    successors: Successors,
+    thread: (u32, u64),
+    next: u64,
+    time: u64,
+    sp: u64,
+    near: u64,
+    out: Runs,
+}
+
+impl<'a> Unpacker<'a> {
+    fn new(columns: [&'a [u8]; COLUMNS], first: u64, blocks: usize) -> Result<Self, ChunkError> {
+        let mut unpacker = Unpacker {
+            columns: columns.map(Section),
+            blocks: Vec::new(),
+            successors: Successors::new(),
+            thread: (0, 0),
+            next: first,
+            time: 0,
+            sp: 0,
+            near: 0,
+            out: Runs::default(),
+        };
+        let mut id = 0;
+        for _ in 0..blocks {
+            let column = unpacker.column(Column::Blocks);
+            id = unzigzag(column.number()?).wrapping_add(id);
+            let (steps, accesses) = (column.count()?, column.count()?);
+            let id = u32::try_from(id).map_err(|_| ChunkError::Damaged("an id is too large"))?;
+            // Each list takes two bytes at least: no block has more than there are.
+            let lists = (0..accesses).map(|_| unpacker.list()).collect::<Result<_, _>>()?;
+            unpacker.blocks.push(Block { id, steps, lists, value: Vec::new() });
+        }
+        Ok(unpacker)
+    }
+
+    /// The list of the next access of a block.
+    fn list(&mut self) -> Result<(Place, Guess, Section<'a>), ChunkError> {
+        let column = self.column(Column::Lists);
+        let (how, size) = (column.byte()?, column.count()?);
+        let how = GUESSES.get(usize::from(how)).copied();
+        let how = how.ok_or(ChunkError::Damaged("an unknown prediction"))?;
+        let all = self.column(Column::Addresses);
+        let (list, rest) =
+            all.0.split_at_checked(size).ok_or(ChunkError::Damaged("a list is missing"))?;
+        all.0 = rest;
+        Ok((Place::default(), how, Section(list)))
+    }
+
+    fn runs(mut self, runs: usize) -> Result<Runs, ChunkError> {
+        // A run is a token at least.
+        if runs > self.columns[Column::Tokens as usize].0.len() {
+            return Err(ChunkError::Damaged("more runs than tokens"));
+        }
+        self.out.address_at.push(0);
+        self.out.value_at.push(0);
+        self.out.time_at.push(0);
+        for _ in 0..runs {
+            self.run()?;
+        }
+        Ok(self.out)
+    }
+
+    fn column(&mut self, column: Column) -> &mut Section<'a> {
+        &mut self.columns[column as usize]
+    }
+
+    fn run(&mut self) -> Result<(), ChunkError> {
+        let place = self.place()?;
+        let steps = self.blocks[place].steps;
+        self.out.start.push(self.next);
+        let end = self.next.checked_add(steps as u64);
+        self.next = end.ok_or(ChunkError::Damaged("a step's number"))?;
+        self.out.block.push(self.blocks[place].id);
+        let thread = self.thread()?;
+        self.out.thread.push(thread);
+        self.addresses(place)?;
+        self.values(place)?;
+        self.times(steps)?;
+        self.end_of_run()
+    }
+
+    fn end_of_run(&mut self) -> Result<(), ChunkError> {
+        let column = &mut self.columns[Column::Ends as usize];
+        let said = column.byte()?;
+        let sp = if said & 1 == 1 {
+            self.sp = self.sp.wrapping_add(unzigzag(column.number()?));
+            Some(self.sp)
+        } else {
+            None
+        };
+        self.out.sp.push(sp);
+        self.out.linked.push(match said >> 1 {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        });
+        Ok(())
+    }
+
+    /// The next block, as a place in the list from 0.
+    fn place(&mut self) -> Result<usize, ChunkError> {
+        let (two, one) = self.successors.guess();
+        let place = match self.column(Column::Tokens).number()? {
+            BY_TWO => two,
+            BY_ONE => one,
+            token => u32::try_from(token - PLACES).unwrap_or(0),
+        };
+        if place == 0 || place as usize > self.blocks.len() {
+            return Err(ChunkError::Damaged("a run of no block"));
+        }
+        self.successors.learn(place);
+        Ok(place as usize - 1)
+    }
+
+    fn thread(&mut self) -> Result<u32, ChunkError> {
+        if self.thread.1 == 0 {
+            let column = self.column(Column::Threads);
+            self.thread = (column.id()?, column.number()?);
+        }
+        self.thread.1 =
+            self.thread.1.checked_sub(1).ok_or(ChunkError::Damaged("a thread without runs"))?;
+        Ok(self.thread.0)
+    }
+
+    fn addresses(&mut self, place: usize) -> Result<(), ChunkError> {
+        let mut together = 0;
+        for (place, how, list) in &mut self.blocks[place].lists {
+            let guess = place.guess(*how, together, self.near);
+            let address = guess.wrapping_add(unzigzag(list.number()?));
+            together = place.go_to(address);
+            self.near = address;
+            self.out.address.push(address);
+        }
+        self.out.address_at.push(self.out.address.len());
+        Ok(())
+    }
+
+    fn values(&mut self, place: usize) -> Result<(), ChunkError> {
+        let (block, column) = (&mut self.blocks[place], &mut self.columns[Column::Values as usize]);
+        // Each value takes a byte at least.
+        for i in 0..column.count()? {
+            let known = column.byte()? != 0;
+            if block.value.len() <= i {
+                block.value.push(0);
+            }
+            if known {
+                block.value[i] = block.value[i].wrapping_add(unzigzag(column.number()?));
+            }
+            self.out.value.push(known.then_some(block.value[i]));
+        }
+        self.out.value_at.push(self.out.value.len());
+        Ok(())
+    }
+
+    fn times(&mut self, steps: usize) -> Result<(), ChunkError> {
+        if !self.columns[Column::Times as usize].0.is_empty() {
+            for _ in 0..steps {
+                self.time = self
+                    .time
+                    .wrapping_add(unzigzag(self.columns[Column::Times as usize].number()?));
+                self.out.time.push(self.time);
+            }
+        }
+        self.out.time_at.push(self.out.time.len());
+        Ok(())
+    }
+}
+
+impl Runs {
+    /// Addresses of a run.
+    pub fn addresses(&self, run: usize) -> &[u64] {
+        &self.address[self.address_at[run]..self.address_at[run + 1]]
+    }
+
+    /// Values of a run.
+    pub fn values(&self, run: usize) -> &[Option<u64>] {
+        &self.value[self.value_at[run]..self.value_at[run + 1]]
+    }
+}
+
+#[cfg(test)]
+#[path = "chunk_tests.rs"]
+mod tests;
