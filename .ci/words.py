@@ -32,6 +32,11 @@ LONGEST = {"README.md": 150}  # lines of a page
 BANNED = [
     (r"\b(?:is|are|was|were) (?:no|none)\b", "say what it is, or use `not`"),
     (r"\bof which\b", "begin a new sentence"),
+    (r"\bbehind\b", "`after`"),
+    (r"\banew\b", "`again`"),
+    (r"\b(?:whoever|whatever|whichever)\b", "say which"),
+    (r"\b(?:tells?|told) of\b", "`has`, `reports`"),
+    (r"\b(?:a|one) (?:line|row|file|step|slice|lane|word) an? ", "`per`"),
     (r"\bbeside\b", "`besides`, `next to`, `in addition to`"),
     (r"\bsuch ones\b", "name them"),
     (r"\bthat it has\b", "name the owner"),
