@@ -66,4 +66,5 @@ mod through;
 mod verify;
 mod views;
 mod wet;
+mod words;
 mod xray;
