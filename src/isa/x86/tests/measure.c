@@ -3,7 +3,8 @@
 //
 // A line of input: the instruction in hex, the flags that it defines (hex), then the bytes that it may read, as
 // offset+size in the register file of addfg. A line of output: `reads` and such ranges, `writes` and such ranges, `flags`
-// if it reads flags; or `fault` if this processor does not run it.
+// if it reads flags; or `fault` if this processor does not run it. With the argument `width` it prints how many bytes
+// the processor's vector registers have: it measures no others.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -49,7 +50,7 @@ extern void run_sse(void), run_avx(void), run_avx512(void), back_sse(void), back
 
 static void (*run)(void);
 static void *back;
-static int vector_bytes, masks;
+static int vector_bytes;
 static sigjmp_buf fault;
 
 static void caught(int number) { siglongjmp(fault, number); }
@@ -99,15 +100,16 @@ static void fill(uint8_t *to, int size, int kind) {
 
 static uint8_t before[END], after[END], changed[END], needed[END];
 
+// The same values on every processor: registers that it lacks are filled, too.
 static void fill_all(void) {
     int kind = below(KINDS), mixed = below(2), equal = below(3) == 0;
     for (int n = 0; n < 16; n++) fill(before + 8 * n, 8, mixed ? below(KINDS) : below(2) ? RANDOM : kind);
-    for (int n = 0; n < VECTOR_COUNT; n++) fill(before + VECTORS + 64 * n, vector_bytes, mixed ? below(KINDS) : kind);
-    for (int n = 0; n < masks; n++) fill(before + MASKS + 8 * n, 8, below(3) ? RANDOM : below(KINDS));
+    for (int n = 0; n < VECTOR_COUNT; n++) fill(before + VECTORS + 64 * n, 64, mixed ? below(KINDS) : kind);
+    for (int n = 0; n < 8; n++) fill(before + MASKS + 8 * n, 8, below(3) ? RANDOM : below(KINDS));
     for (int n = 0; mixed && n < VECTOR_COUNT; n++)
-        if (below(3) == 0) fill(before + VECTORS + 64 * n, vector_bytes, COUNT);
+        if (below(3) == 0) fill(before + VECTORS + 64 * n, 64, COUNT);
     if (equal)
-        for (int n = 1; n < VECTOR_COUNT; n++) memcpy(before + VECTORS + 64 * n, before + VECTORS, vector_bytes);
+        for (int n = 1; n < VECTOR_COUNT; n++) memcpy(before + VECTORS + 64 * n, before + VECTORS, 64);
     if (below(3) == 0)
         for (int n = 1; n < 16; n++) memcpy(before + 8 * n, before, 8);
     if (below(8) == 0) // A number of a few digits divided by one: without a fault.
@@ -213,11 +215,15 @@ static void measure(uint64_t defined, const int *bytes, int count, int trials) {
 int main(int argc, char **argv) {
     int trials = argc > 1 ? atoi(argv[1]) : 120;
     if (__builtin_cpu_supports("avx512bw")) {
-        run = run_avx512, back = back_avx512, vector_bytes = 64, masks = 8;
+        run = run_avx512, back = back_avx512, vector_bytes = 64;
     } else if (__builtin_cpu_supports("avx2")) {
         run = run_avx, back = back_avx, vector_bytes = 32;
     } else {
         run = run_sse, back = back_sse, vector_bytes = 16;
+    }
+    if (argc > 1 && !strcmp(argv[1], "width")) {
+        printf("%d\n", vector_bytes);
+        return 0;
     }
     uint8_t *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (code == MAP_FAILED) return 1;

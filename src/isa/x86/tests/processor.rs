@@ -88,8 +88,9 @@ fn question(form: &Form, factory: &mut InstructionInfoFactory) -> String {
     line
 }
 
-/// Compiles the program that measures, and gives its answers; several at a time.
-fn ask(questions: &[String]) -> Option<Vec<String>> {
+/// Compiles the program that measures. Gives how many bytes of vector registers it can measure here,
+/// and its answers; several at a time.
+fn ask(questions: &[String]) -> Option<(u16, Vec<String>)> {
     let dir = std::env::temp_dir().join(format!("addfg-measure-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/isa/x86/tests/measure.c");
@@ -98,6 +99,8 @@ fn ask(questions: &[String]) -> Option<Vec<String>> {
     if !compiled.is_ok_and(|s| s.success()) {
         return None;
     }
+    let width = Command::new(&program).arg("width").output().unwrap().stdout;
+    let width = String::from_utf8(width).unwrap().trim().parse().unwrap();
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     let parts = questions.chunks(questions.len().div_ceil(count)).enumerate().map(|(n, part)| {
         let input = dir.join(format!("questions-{n}"));
@@ -112,7 +115,7 @@ fn ask(questions: &[String]) -> Option<Vec<String>> {
         answers.extend(String::from_utf8(out.stdout).unwrap().lines().map(str::to_owned));
     }
     let _ = std::fs::remove_dir_all(&dir);
-    Some(answers)
+    Some((width, answers))
 }
 
 /// Shuffles and moves write all of their destination: what stays where it was may be said to be
@@ -202,10 +205,15 @@ fn allowed(form: &Form) -> Option<u16> {
     rows.map(|row| if row.2 == 0 { u16::MAX } else { row.2 }).max()
 }
 
-/// What is wrong with what is decoded of a form; None if nothing.
-fn difference(form: &Form, measured: &Measured, x86: &mut X86) -> Option<String> {
+/// What is wrong with what is decoded of a form; None if nothing. Of vector registers only the first
+/// `width` bytes were measured.
+fn difference(form: &Form, measured: &Measured, width: u16, x86: &mut X86) -> Option<String> {
     let decoded = x86.decode(0x1000, &form.bytes, false)?;
-    let data = |offset: &u16| (RAX..RIP).contains(offset) || *offset >= MASKS;
+    let vectors = bytes_of(iced_x86::Register::ZMM0).unwrap().offset;
+    let data = |offset: &u16| match *offset {
+        at if at >= vectors => (at - vectors) % 64 < width,
+        at => (RAX..RIP).contains(&at) || at >= MASKS,
+    };
     let all = |list: &[crate::isa::RegAccess]| -> Bytes {
         list.iter().flat_map(|a| a.span.bytes()).filter(data).collect()
     };
@@ -215,9 +223,9 @@ fn difference(form: &Form, measured: &Measured, x86: &mut X86) -> Option<String>
     let in_place = |b: &u16| {
         rewrites && writes.contains(b) && reads.contains(b) && !measured.writes.contains(b)
     };
-    let width = allowed(form);
+    let aligned = allowed(form);
     let may = |b: &u16, counts: &Bytes| {
-        width.is_some_and(|w| {
+        aligned.is_some_and(|w| {
             w == u16::MAX || counts.range(b / w * w..b / w * w + w).next().is_some()
         })
     };
@@ -261,7 +269,7 @@ fn registers_agree_with_the_processor() {
     let forms = forms();
     let mut factory = InstructionInfoFactory::new();
     let questions: Vec<String> = forms.iter().map(|f| question(f, &mut factory)).collect();
-    let Some(answers) = ask(&questions) else {
+    let Some((width, answers)) = ask(&questions) else {
         super::valgrind::skipped("the processor: needs gcc");
         return;
     };
@@ -271,7 +279,7 @@ fn registers_agree_with_the_processor() {
     for (form, answer) in forms.iter().zip(&answers) {
         let Some(measured) = Measured::parse(answer) else { continue };
         *ran.entry(form.kind).or_default() += 1;
-        let difference = difference(form, &measured, &mut x86);
+        let difference = difference(form, &measured, width, &mut x86);
         wrong.extend(difference.map(|d| format!("{:?} {:02x?} {d}", form.kind, form.bytes)));
     }
     println!("{} forms, {ran:?} ran, {} differ", forms.len(), wrong.len());
