@@ -37,7 +37,7 @@ COMMENT ON COLUMN function_call.call_instruction_id IS 'Instruction that called'
 COMMENT ON COLUMN function_call.steps_self IS 'Steps in it';
 COMMENT ON COLUMN function_call.steps_total IS 'Steps in it and all its descendants';
 COMMENT ON COLUMN function_call.bytes_in IS 'Bytes that it read and did not write itself; NULL where the trace has no data';
-COMMENT ON TABLE communication_kind IS 'What communications have in common';
+COMMENT ON TABLE communication_kind IS 'Properties that communications share';
 COMMENT ON COLUMN communication_kind.kind_id IS 'Dense from 1 in order of first use';
 COMMENT ON COLUMN communication_kind.read_ordinal IS 'Ordinal of the read access';
 COMMENT ON COLUMN communication_kind.write_ordinal IS 'Ordinal of the write access, NULL if no step wrote the bytes';
@@ -46,7 +46,7 @@ COMMENT ON COLUMN communication_kind.bytes IS 'Adjacent bytes';
 COMMENT ON TABLE communication_row IS 'Communications as stored; see the view communication';
 COMMENT ON COLUMN communication_row.read_seq IS 'Step of the read';
 COMMENT ON COLUMN communication_row.write_back IS 'Steps from the write to the read, NULL if no step wrote the bytes';
-COMMENT ON COLUMN communication_row.kind_id IS 'What else there is to say of it';
+COMMENT ON COLUMN communication_row.kind_id IS 'Its other properties';
 COMMENT ON COLUMN communication_row.address IS 'First byte';
 COMMENT ON TABLE saved_register IS 'Registers saved to the frame by functions';
 COMMENT ON COLUMN saved_register.call_id IS 'Instance that saved';

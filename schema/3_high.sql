@@ -67,7 +67,7 @@ COMMENT ON COLUMN control_flow.start_seq IS 'First step, inclusive';
 COMMENT ON COLUMN control_flow.end_seq IS 'Last step, inclusive';
 COMMENT ON COLUMN control_flow.start_time IS 'Clock of the first step';
 COMMENT ON COLUMN control_flow.end_time IS 'Clock of the last step';
-COMMENT ON VIEW dataflow IS 'Dataflow between call instances by via (register, stack, heap, global, constant, mmio, other), an instance with itself included: bytes, unique_bytes (distinct (byte, write) pairs), transfers (distinct (write access, read access) pairs); writer_call_id NULL: no step wrote, writer_function_id is a pseudo-function';
+COMMENT ON VIEW dataflow IS 'Dataflow between call instances by via (register, stack, heap, global, constant, mmio, other), also of an instance with itself. Figures: bytes, unique_bytes (distinct (byte, write) pairs), transfers (distinct (write access, read access) pairs). writer_call_id NULL: no step wrote, writer_function_id is a pseudo-function';
 COMMENT ON TABLE dataflow_row IS 'Dataflow between call instances as stored; see the view dataflow';
 COMMENT ON COLUMN dataflow_row.writer_call_id IS 'Instance that wrote, NULL if no step wrote';
 COMMENT ON COLUMN dataflow_row.reader_call_id IS 'Instance that read';
@@ -115,7 +115,7 @@ COMMENT ON COLUMN call_stack.parent_stack_id IS 'Context of the caller, NULL: no
 COMMENT ON COLUMN call_stack.function_id IS 'Innermost function';
 COMMENT ON COLUMN call_stack.depth IS 'Number of ancestors';
 COMMENT ON COLUMN call_stack.nested IS 'The function is among the ancestors, too';
-COMMENT ON TABLE stack_profile IS 'What calling contexts cost, threads together';
+COMMENT ON TABLE stack_profile IS 'Costs of calling contexts, threads together';
 COMMENT ON COLUMN stack_profile.stack_id IS 'Context';
 COMMENT ON COLUMN stack_profile.calls IS 'Calls with this chain of functions';
 COMMENT ON COLUMN stack_profile.steps_self IS 'Steps of these calls without those of what they call';

@@ -30,7 +30,7 @@ COMMENT ON TABLE function_profile_folded IS 'function_profile with stubs merged 
 COMMENT ON COLUMN function_profile_folded.function_id IS 'Function';
 COMMENT ON COLUMN function_profile_folded.calls IS 'Call instances';
 COMMENT ON COLUMN function_profile_folded.steps_self IS 'Steps in its instances and in the stubs merged into them';
-COMMENT ON COLUMN function_profile_folded.steps_total IS 'Inclusive steps; NULL for a stub function of which only a part was merged';
+COMMENT ON COLUMN function_profile_folded.steps_total IS 'Inclusive steps; NULL for a stub function that was merged only in part';
 COMMENT ON TABLE function_edge_folded IS 'function_edge with stubs merged into their callers';
 COMMENT ON COLUMN function_edge_folded.writer_function_id IS 'Function that wrote';
 COMMENT ON COLUMN function_edge_folded.reader_function_id IS 'Function that read';

@@ -65,10 +65,10 @@ COMMENT ON COLUMN routine_block.dominator_block_id IS 'Its immediate dominator: 
 COMMENT ON COLUMN routine_block.is_exit IS 'Edges from it leave the routine';
 COMMENT ON TABLE loop IS 'Loops of the control-flow graph';
 COMMENT ON COLUMN loop.loop_id IS 'Dense from 1, in the order of the file';
-COMMENT ON COLUMN loop.routine_id IS 'Its routine, NULL where there are no routines';
+COMMENT ON COLUMN loop.routine_id IS 'Its routine, NULL without routines';
 COMMENT ON COLUMN loop.function_id IS 'Function that holds its header';
 COMMENT ON COLUMN loop.header_block_id IS 'Basic block with which each iteration begins';
-COMMENT ON COLUMN loop.parent_loop_id IS 'The smallest loop around it in the same routine, NULL if there is none';
+COMMENT ON COLUMN loop.parent_loop_id IS 'The smallest loop around it in the same routine, NULL for an outermost loop';
 COMMENT ON COLUMN loop.depth IS 'Loops around it';
 COMMENT ON COLUMN loop.entries IS 'How often it was entered; NULL if not known';
 COMMENT ON COLUMN loop.iterations IS 'How often its header ran; NULL if not known';
@@ -82,7 +82,7 @@ COMMENT ON COLUMN loop_instance.loop_instance_id IS 'Dense from 1 in order of fi
 COMMENT ON COLUMN loop_instance.loop_id IS 'The loop';
 COMMENT ON COLUMN loop_instance.instance IS 'Number among the runs of the loop, from 1';
 COMMENT ON COLUMN loop_instance.call_id IS 'Call instance that runs it';
-COMMENT ON COLUMN loop_instance.parent_instance_id IS 'Run of the loop around it in the same call instance, NULL if there is none';
+COMMENT ON COLUMN loop_instance.parent_instance_id IS 'Run of the loop around it in the same call instance, NULL for an outermost loop';
 COMMENT ON COLUMN loop_instance.thread_id IS 'Thread';
 COMMENT ON COLUMN loop_instance.start_seq IS 'First step, inclusive';
 COMMENT ON COLUMN loop_instance.end_seq IS 'Last step in the loop''s own blocks or in what they call, inclusive';

@@ -16,7 +16,7 @@ CREATE VIEW statement AS
     WHERE i.line IS NOT NULL AND i.executions > 0
     GROUP BY s.name, f.path, i.line, i.function_id, i.file_id;
 
-COMMENT ON TABLE dependence IS 'Dependences of one instance of an instruction on one of another: there is no time, so instances take its place';
+COMMENT ON TABLE dependence IS 'Dependences of an instance of an instruction on an instance of another. Instances take the place of time, which the trace lacks';
 COMMENT ON COLUMN dependence.kind IS 'data; control (the writer decided whether the reader runs); NULL: the trace does not tell the two apart';
 COMMENT ON COLUMN dependence.port IS 'Use of the reader that depends, from 0: 0 is control; NULL where the trace has no ports';
 COMMENT ON COLUMN dependence.write_instruction_id IS 'Instruction depended upon, NULL: the trace says nothing of it (cut off)';
