@@ -34,7 +34,8 @@ pub enum GraphError {
     )]
     NoInstances,
     #[error(
-        "this database sums data by function (detail summary): build it with --detail instance or more, or leave data out (--show calls,jumps)"
+        "this database sums data by function (detail summary): build it with --detail instance or more; \
+         --show calls draws it without data"
     )]
     OnlyFunctions,
 }

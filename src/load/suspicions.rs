@@ -5,7 +5,8 @@ use crate::analysis::access::Insn;
 use crate::analysis::interleaving::Interleaving;
 use crate::diagnostics::{Counted, Diagnostic, Severity};
 use crate::event::BlockDef;
-use rustc_hash::FxHashMap;
+use crate::registers::RegAccess;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Only a part of the low level is there, as was asked for: views that read it are of that part.
 pub fn part(kept: u64, steps: u64) -> Diagnostic {
@@ -34,6 +35,32 @@ pub fn contexts(left_out: u64) -> Diagnostic {
     }
 }
 
+/// Exits of a block's code for a conditional jump or a repeated string instruction. Those whose
+/// condition follows from constants of the block are left out: valgrind decides them when it
+/// translates (`mov $1,%ecx; rep movsb`).
+fn certain_exits(block: &BlockDef, insns: &[Insn]) -> u64 {
+    let (mut constant, mut exits) = (FxHashSet::default(), 0);
+    for step in &block.steps {
+        let decoded = &insns[step.insn as usize].decoded;
+        let known = |read: &RegAccess| read.span.bytes().all(|byte| constant.contains(&byte));
+        let (flow, reads) = (decoded.flow, &decoded.reads);
+        let jumps = flow.conditional && flow.target.is_some() && !reads.iter().all(known);
+        // Of a repeated instruction one register counts; the others are addresses and data.
+        let repeats = flow.repeats && !reads.iter().any(known);
+        exits += u64::from(jumps || repeats);
+        let loads = decoded.memory.iter().any(|m| !m.is_write);
+        let is_constant = !loads && reads.iter().all(known);
+        for byte in decoded.writes.iter().flat_map(|w| w.span.bytes()) {
+            if is_constant {
+                constant.insert(byte);
+            } else {
+                constant.remove(&byte);
+            }
+        }
+    }
+    exits
+}
+
 /// Tells of lackey's logs in which valgrind went on past branches: `&&` is then run as one piece of
 /// code with one exit, and instructions behind the first branch are listed that never ran. So more
 /// conditional jumps are listed than lackey counted exits.
@@ -45,12 +72,8 @@ pub fn chased(
     blocks: &[BlockDef],
     counts: &[u64],
 ) -> Option<Diagnostic> {
-    let exits_of = |block: &BlockDef| {
-        let flows = block.steps.iter().map(|step| insns[step.insn as usize].decoded.flow);
-        flows.filter(|flow| flow.conditional && flow.target.is_some() || flow.repeats).count()
-    };
-    let listed: u64 =
-        blocks.iter().zip(counts).map(|(block, count)| exits_of(block) as u64 * count).sum();
+    let exits_of = |(block, count): (&BlockDef, &u64)| certain_exits(block, insns) * count;
+    let listed: u64 = blocks.iter().zip(counts).map(exits_of).sum();
     (listed > exits).then(|| Diagnostic {
         severity: Severity::Error,
         code: "chased-branches",

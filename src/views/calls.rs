@@ -2,7 +2,7 @@
 
 use super::listing::{Listing, id};
 use super::{ViewError, report};
-use crate::graph::{FunctionNames, Stubs, context_list};
+use crate::graph::{FunctionNames, GraphError, Stubs, context_list};
 use crate::id::{FunctionId, ThreadId};
 use crate::query::{each, problems};
 use crate::render::svg::{Svg, shade};
@@ -213,6 +213,9 @@ pub fn timeline(connection: &Connection) -> Result<String, ViewError> {
         all = r.get(5)?;
         Ok(())
     })?;
+    if bars.is_empty() {
+        return Err(GraphError::NoInstances.into());
+    }
     bars.sort_by_key(|b| (b.row, b.first));
     let left = bars.iter().map(|b| b.first).min().unwrap_or(i64::MAX);
     let whole = bars.iter().map(|b| b.last).fold(0, i64::max).saturating_sub(left);

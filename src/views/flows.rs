@@ -80,7 +80,7 @@ pub fn has_dependences(connection: &Connection) -> duckdb::Result<bool> {
 /// Sums by pair of instructions, the largest first.
 pub fn sums(connection: &Connection, ends: &Ends, limit: i64) -> Result<Listing, ViewError> {
     if Facts::find(connection)?.only_functions {
-        return Err(GraphError::OnlyFunctions.into());
+        return Err(ViewError::OnlyFunctions);
     }
     let sql = if has_dependences(connection)? {
         report!("flows_dependence_sum")

@@ -64,6 +64,10 @@ pub enum ViewError {
     )]
     NoCommunications { detail: String },
     #[error(
+        "this database sums data by function (detail summary), not by instruction: build it with --detail instance or more"
+    )]
+    OnlyFunctions,
+    #[error(
         "this database keeps no communications inside a call (detail {detail}): --sum sums them, or build it with --detail full"
     )]
     NoneInside { detail: String },
