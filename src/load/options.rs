@@ -12,9 +12,9 @@ words! {
     pub enum Detail {
         /// Sums by function.
         Summary = "summary",
-        /// And by instruction; calls, intervals, dataflow between instances.
+        /// And by instruction; calls, intervals, dataflow between instances; the run, packed.
         Instance = "instance",
-        /// And the low level, and the communications that cross call instances.
+        /// And the low level as rows, and the communications that cross call instances.
         Pairs = "pairs",
         /// And those inside one.
         Full = "full",

@@ -4,13 +4,14 @@ use super::functions::{Functions, text};
 use super::lack::{or_say, steps};
 use super::options::{Options, ReportError};
 use crate::id::FunctionId;
-use crate::query::{each, is_prepared};
+use crate::query::is_prepared;
 use crate::replay::memory::{PAGE, Profile};
-use crate::replay::{Places, Traffic, Volume, places};
+use crate::replay::{Code, Places, ReplayError, Traffic, Volume, places};
 use crate::text::human_count;
 use crate::views::ViewError;
 use crate::views::memory;
 use duckdb::Connection;
+use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +32,7 @@ pub(super) fn memory(
     let sql = "SELECT EXISTS (FROM block_access WHERE space = 'memory')";
     let accesses: bool = connection.query_row(sql, [], |r| r.get(0))?;
     if !accesses {
-        let why = "No accesses to memory: the trace has none, or the database was built with --detail summary or instance.";
+        let why = "No accesses to memory: the trace has none, or the database was built with --detail summary.";
         missing.push(json!([views, why]));
         return Ok((Value::Null, Value::Null));
     }
@@ -98,6 +99,30 @@ struct Object {
     users: BTreeMap<Option<FunctionId>, Volume>,
 }
 
+/// Who accesses an address, and whether by writing.
+type Access = (u64, Option<FunctionId>, bool);
+
+/// Accesses to memory, sorted: how often each was made, and bytes of all.
+fn accesses(connection: &Connection) -> Result<Vec<(Access, (u64, u64))>, ReplayError> {
+    let code = Code::open(connection)?;
+    let mut sums: FxHashMap<Access, (u64, u64)> = FxHashMap::default();
+    code.forwards(connection, (code.first, code.last), |piece| {
+        for step in piece.steps() {
+            let function = code.instruction(piece.block.instructions[step]).function;
+            for access in piece.block.accesses_of(step) {
+                let Some(address) = access.address(piece.address) else { continue };
+                let (times, bytes) = sums.entry((address, function, access.is_write)).or_default();
+                *times += 1;
+                *bytes += u64::from(access.size);
+            }
+        }
+        Ok(true)
+    })?;
+    let mut all: Vec<_> = sums.into_iter().collect();
+    all.sort_unstable();
+    Ok(all)
+}
+
 /// Objects that were accessed, those with the most bytes first: name, via, address, size, reads, bytes
 /// read, writes, bytes written, distinct bytes, of the bytes read those read again, of the bytes
 /// written those never read; and functions (place, name if it has none, reads, bytes, writes, bytes).
@@ -108,10 +133,9 @@ fn objects(
     (profile, most): (Option<&Profile>, usize),
 ) -> Result<Value, ReportError> {
     let mut found: BTreeMap<String, Object> = BTreeMap::new();
-    each(connection, include_str!("../../queries/report/html_objects.sql"), &[], |r| {
-        let (address, user, is_write): (u64, Option<FunctionId>, bool) =
-            (r.get(0)?, r.get(1)?, r.get(2)?);
-        let (times, bytes): (u64, u64) = (r.get(3)?, r.get(4)?);
+    for ((address, user, is_write), (times, bytes)) in
+        accesses(connection).map_err(ViewError::from)?
+    {
         let via = places.at(false, address).0;
         let variable = places.variable(address).map(|v| &places.variables()[v]);
         let name = variable.map_or_else(|| format!("({via})"), |v| v.name.clone());
@@ -128,8 +152,7 @@ fn objects(
         };
         *count = count.saturating_add(times);
         *sum = sum.saturating_add(bytes);
-        Ok(())
-    })?;
+    }
     let mut list: Vec<(Volume, String, Object)> =
         found.into_iter().map(|(name, object)| (object.volume(), name, object)).collect();
     let traffic = |v: &Volume| v.read_bytes.saturating_add(v.written_bytes);

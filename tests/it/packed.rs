@@ -45,6 +45,18 @@ fn compare(packed: &Path, rows_of: &Path) {
     assert!(answered >= 6, "{answered} answers");
 }
 
+/// What the page holds of memory and objects.
+#[test]
+fn the_page_has_the_same_memory() {
+    let [packed, rows_of] = ["instance", "pairs"].map(|detail| {
+        let page = addfg::report::data(&open(&example("jpeg", detail)), &Default::default());
+        let page = page.unwrap();
+        [page["memory"].clone(), page["objects"].clone(), page["loops"].clone()]
+    });
+    assert!(packed[1]["all"].as_u64() > Some(5), "{}", packed[1]);
+    assert_eq!(packed, rows_of);
+}
+
 #[test]
 fn the_examples_answer_packed_as_they_do_with_rows() {
     for name in ["fir", "jpeg"] {
