@@ -8,6 +8,7 @@ use super::access::Extent;
 use super::shadow::{AccessId, Cell, RECENT_WRITE, Registers, WORD, Words, access_id};
 use crate::event::RegSpan;
 use crate::id::{ActorId, CallId};
+use rustc_hash::FxHashMap;
 
 /// Register bytes, a bit each: the first of the register file, which are the general registers.
 type Bytes = u128;
@@ -180,9 +181,11 @@ pub struct ReadSet {
     single_bytes: u64,
     single_transfers: u64,
     unique: u64,
-    /// What was counted as shared addresses, in the registers of the thread that ran last.
+    /// What was counted as shared addresses, in the registers of the thread that ran last, and of the
+    /// others before.
     touched: Halves,
     thread: usize,
+    others: FxHashMap<usize, Halves>,
 }
 
 /// What a segment leaves in registers, as sets.
@@ -260,7 +263,7 @@ impl ReadSet {
     #[inline]
     pub fn is_touched(&mut self, t: usize, one: Option<&OneRead>) -> bool {
         if t != self.thread {
-            (self.thread, self.touched) = (t, [0; 2]);
+            self.other_thread(t);
         }
         if let Some(one) = one {
             let touched = &mut self.touched[one.half()];
@@ -271,6 +274,12 @@ impl ReadSet {
         let known = self.all & !join(self.touched) == 0;
         self.touched = halves(join(self.touched) | self.all);
         known
+    }
+
+    #[inline(never)]
+    fn other_thread(&mut self, t: usize) {
+        self.others.insert(self.thread, self.touched);
+        (self.thread, self.touched) = (t, self.others.remove(&t).unwrap_or_default());
     }
 
     /// Bytes that were read for the first time, so far.
@@ -428,5 +437,34 @@ impl Recent {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RAX: RegSpan = RegSpan { offset: 0, size: 8 };
+    const LAST: RegSpan = RegSpan { offset: 120, size: 8 };
+
+    /// What threads shared of registers is counted once each, in whatever order they run and however
+    /// many they are; and a read alone counts for the reads of all together.
+    #[test]
+    fn what_any_thread_shared_is_remembered() {
+        let mut set = ReadSet::default();
+        let mut reads = [(RAX, Extent::Whole), (LAST, Extent::Whole)];
+        assert_eq!(set.take(&mut reads, |read| *read), 2);
+        let [low, high] = [set.get(0), set.get(1)];
+        for thread in (0..130).rev() {
+            assert!(!set.is_touched(thread, Some(&low)), "{thread}");
+            assert!(!set.is_touched(thread, Some(&high)), "{thread}");
+        }
+        for thread in 0..130 {
+            assert!(set.is_touched(thread, Some(&low)), "{thread}");
+            assert!(set.is_touched(thread, None), "{thread}");
+            assert!(set.is_touched(thread, Some(&high)), "{thread}");
+        }
+        assert!(!set.is_touched(130, None));
+        assert!(set.is_touched(130, Some(&high)) && set.is_touched(129, None));
     }
 }
