@@ -1,6 +1,6 @@
 //! One file: what is changed in it, and how.
 
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use std::collections::HashSet;
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};

@@ -29,7 +29,7 @@ fn piece(out: &mut Vec<u8>, kind: u8, steps: (usize, usize), payload: &[u8]) {
 }
 
 /// An event with its payload.
-fn event(out: &mut Vec<u8>, kind: u8, numbers: &[u64], text: Option<&str>) {
+pub fn event(out: &mut Vec<u8>, kind: u8, numbers: &[u64], text: Option<&str>) {
     let mut payload = Vec::new();
     numbers.iter().for_each(|n| varint(&mut payload, *n));
     if let Some(text) = text {
