@@ -30,12 +30,25 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LEFT_OUT = ("tests.rs", "mutation.rs", "prefetch.rs")
 # Guards, the quick ones first: name, test program, arguments, seconds.
 GUARDS = [
-    ("guard", "it", ["--ignored", "--exact", "property::guard"], 60),
+    ("guard", "guard", ["--ignored", "--exact", "guard::guard"], 60),
     ("naive", "it", ["naive::shipped_examples"], 60),
     ("unit", "lib", ["analysis::"], 60),
     ("property", "it", ["property::", "fir::", "registers::", "through::", "part::"], 240),
     ("programs", "it", ["oracle::", "naive::", "happened::", "record::", "allocations::", "interrupts::"], 600),
 ]
+
+
+# The first guard as a program of its own, which is compiled sooner than all tests together.
+GUARD = """#[allow(dead_code)]
+mod common {
+    #[path = "../it/common/program.rs"]
+    pub mod program;
+    #[path = "../it/common/stream.rs"]
+    pub mod stream;
+}
+#[path = "it/guard.rs"]
+mod guard;
+"""
 
 
 def say(text):
@@ -90,6 +103,10 @@ class Work:
             sys.exit(made.stderr)
         with open(self.path("list"), "w") as file:
             file.write(made.stdout)
+        # The folder is on the way of paths in the file.
+        os.makedirs(os.path.join(self.tree, "tests/common"), exist_ok=True)
+        with open(os.path.join(self.tree, "tests/guard.rs"), "w") as file:
+            file.write(GUARD)
 
     def compile(self, what):
         """Compiles; gives the programs, or the mutants that are in the way."""
@@ -99,7 +116,8 @@ class Work:
         for line in made.stdout.splitlines():
             message = json.loads(line) if line.startswith("{") else {}
             if message.get("executable") and message["profile"]["test"]:
-                programs["it" if message["target"]["name"] == "it" else "lib"] = message["executable"]
+                name = message["target"]["name"]
+                programs[name if name in ("it", "guard") else "lib"] = message["executable"]
             message = message.get("message")
             if message and message["level"] == "error" and message["spans"]:
                 found = self.mutant_of(message["spans"])
@@ -119,22 +137,26 @@ class Work:
         return None
 
     def build(self):
+        wanted = {g[1] for g in self.guards}
+        programs = {}
         if os.path.exists(self.path("programs")):
             with open(self.path("programs")) as file:
-                return json.load(file)
+                programs = json.load(file)
         skip = set()
-        while True:
+        while not programs:
             self.rewrite(skip)
-            _, bad = self.compile(["--lib"] if self.options.lib_first else ["--test", "it"])
+            _, bad = self.compile(["--test", "guard"])
             if not bad:
                 break
             skip |= bad
             say(f"{len(bad)} mutants do not compile, {len(skip)} so far")
-        wanted = {g[1] for g in self.guards}
-        what = (["--test", "it"] if "it" in wanted else []) + (["--lib"] if "lib" in wanted else [])
-        programs, bad = self.compile(what)
+        if wanted <= programs.keys():
+            return programs
+        what = [word for name in wanted for word in (["--lib"] if name == "lib" else ["--test", name])]
+        more, bad = self.compile(what)
         if bad:
             sys.exit(f"these do not compile: {bad}")
+        programs.update(more)
         with open(self.path("programs"), "w") as file:
             json.dump(programs, file)
         return programs
@@ -254,7 +276,6 @@ def main():
     parser.add_argument("--limit", type=float, help="stop after so many seconds")
     parser.add_argument("--only", type=lambda text: {int(id) for id in text.split(",")}, help="ids of mutants")
     parser.add_argument("--sample", action="store_true", help="in an order that is like a random one")
-    parser.add_argument("--lib-first", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--report", action="store_true", help="say what is known, and try nothing")
     options = parser.parse_args()
     work = Work(options)

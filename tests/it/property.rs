@@ -1,78 +1,14 @@
 //! Random programs: the streaming pass, the SQL of queries/derive and a naive model give the same;
 //! and a pass that leaves out any one rule is found out.
 
-use crate::common::program::{Program, Random, Step, naive};
-use crate::common::{Scratch, contexts_agree, example, rows, stream, top_agrees};
+use crate::common::program::naive;
+use crate::common::{Scratch, contexts_agree, example, rows, top_agrees};
+use crate::guard::{differences, options, record, record_kernel};
 use addfg::analysis::Mutation;
-use addfg::load::{Detail, ElfInput, Options, load as build};
+use addfg::load::{Detail, load as build};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// Writes the log of a random run and its ELF file.
-fn record(scratch: &Scratch, seed: u64, steps: usize, threads: usize) -> (Program, Vec<Step>) {
-    let mut random = Random::new(seed);
-    let program = Program::new(&mut random);
-    let (log, list) = program.run(&mut random, steps, threads);
-    std::fs::write(scratch.path("log"), log).unwrap();
-    std::fs::write(scratch.path("elf"), program.elf()).unwrap();
-
-    (program, list)
-}
-
-/// Writes a run of a program that uses parts of registers and vectors, as a recording with what the kernel
-/// did, and its ELF file.
-fn record_kernel(scratch: &Scratch, seed: u64, steps: usize, threads: usize) {
-    let mut random = Random::new(seed);
-    let program = Program::wide(&mut random);
-    let (_, list) = program.run(&mut random, steps, threads);
-    let events = stream::kernel(&list, &mut random);
-    std::fs::write(scratch.path("log"), stream::stream(&list, &events)).unwrap();
-    std::fs::write(scratch.path("elf"), program.elf()).unwrap();
-}
-
-fn options(
-    scratch: &Scratch,
-    detail: Detail,
-    literal_saves: bool,
-    mutation: Option<Mutation>,
-) -> Options {
-    Options {
-        traces: vec![scratch.path("log")],
-        elfs: vec![ElfInput { path: scratch.path("elf"), bias: None }],
-        output: scratch.path("db"),
-        format: None,
-        layout: None,
-        detail,
-        literal_saves,
-        part: addfg::load::Part::default(),
-        through: Vec::new(),
-        allocators: Vec::new(),
-        devices: Vec::new(),
-        strict: true,
-        force: true,
-        force_elf: false,
-        memory_limit: 0,
-        jobs: 1,
-        mutation,
-        // A random program is short.
-        superblock_after: Some(1),
-    }
-}
-
-/// The tables that the SQL finds different, gone through in windows of so many steps, with a few
-/// rows.
-fn differences(db: &Path, window: i64) -> Vec<String> {
-    let connection = addfg::store::open::open(db, false).unwrap();
-    assert_eq!(addfg::query::not_applicable(&connection).unwrap(), None);
-    let verdicts = addfg::query::verify(&connection, window, &mut |_| {}).unwrap();
-    assert!(verdicts.len() >= 8);
-    verdicts
-        .into_iter()
-        .filter(|v| !v.holds())
-        .map(|v| format!("{}: {:#?}", v.table, v.examples))
-        .collect()
-}
 
 /// What every detail sums up.
 fn sums(db: &Path) -> Vec<String> {
@@ -85,11 +21,11 @@ fn sums(db: &Path) -> Vec<String> {
 
 fn check(seed: u64, steps: usize, threads: usize) {
     let scratch = Scratch::new(&format!("property-{seed}-{steps}-{threads}"));
-    let (program, list) = record(&scratch, seed, steps, threads);
+    let (program, list) = record(&scratch.0, seed, steps, threads);
     let db = scratch.path("db");
     // `summary` adds up functions where the others add up instructions and instances.
     let summaries = [false, true].map(|literal| {
-        build(&options(&scratch, Detail::Summary, literal, None), &mut |_| false).unwrap();
+        build(&options(&scratch.0, Detail::Summary, literal, None), &mut |_| false).unwrap();
         sums(&db)
     });
     // In several windows and in one: each detail and each way of saves is gone through both ways.
@@ -100,7 +36,7 @@ fn check(seed: u64, steps: usize, threads: usize) {
         (Detail::Full, true, several),
         (Detail::Pairs, true, one),
     ] {
-        build(&options(&scratch, detail, literal, None), &mut |_| false).unwrap();
+        build(&options(&scratch.0, detail, literal, None), &mut |_| false).unwrap();
         let found = differences(&db, window);
         let case =
             format!("seed {seed}, {steps} steps, {threads} threads, {detail:?}, literal {literal}");
@@ -123,11 +59,11 @@ fn check(seed: u64, steps: usize, threads: usize) {
 /// Runs that the SQL agrees with, at every detail: what is stored of them.
 fn check_kernel(seed: u64, steps: usize, threads: usize) {
     let scratch = Scratch::new(&format!("kernel-{seed}-{steps}-{threads}"));
-    record_kernel(&scratch, seed, steps, threads);
+    record_kernel(&scratch.0, seed, steps, threads);
     let db = scratch.path("db");
     for literal in [false, true] {
         let at = |detail| {
-            build(&options(&scratch, detail, literal, None), &mut |_| false).unwrap();
+            build(&options(&scratch.0, detail, literal, None), &mut |_| false).unwrap();
             sums(&db)
         };
         let [summary, instance, full, pairs] =
@@ -236,12 +172,12 @@ fn a_pass_without_any_one_rule_is_found_out() {
         if left.is_empty() {
             break;
         }
-        record(&scratch, seed, 2500, 2);
-        build(&options(&scratch, Detail::Full, false, None), &mut |_| false).unwrap();
+        record(&scratch.0, seed, 2500, 2);
+        build(&options(&scratch.0, Detail::Full, false, None), &mut |_| false).unwrap();
         assert_eq!(differences(&db, i64::from(u32::MAX)), [""; 0], "seed {seed}");
         let (read, stored) = read_and_stored(&db);
         left.retain(|mutation| {
-            let options = options(&scratch, Detail::Full, false, Some(*mutation));
+            let options = options(&scratch.0, Detail::Full, false, Some(*mutation));
             build(&options, &mut |_| false).unwrap();
             let (same, other) = read_and_stored(&db);
             assert_eq!(same, read, "{mutation:?}, seed {seed}: other steps");
@@ -251,75 +187,6 @@ fn a_pass_without_any_one_rule_is_found_out() {
     assert!(left.is_empty(), "not found out: {left:?}");
 }
 
-/// Random runs at every detail against what was stored of them by a pass that the SQL agreed with
-/// (`ADDFG_GUARD`: a file of digests, which is made where there is none): fuzz/mutants.py asks it of
-/// each mutant. Ends at the first difference.
-#[test]
-#[ignore = "run by fuzz/mutants.py"]
-fn guard() {
-    let Ok(path) = std::env::var("ADDFG_GUARD") else { return };
-    let known = std::fs::read_to_string(&path).unwrap_or_default();
-    let mut known = known.lines();
-    let is_new = !Path::new(&path).exists();
-    let scratch = Scratch::new(&format!("guard-{}", std::process::id()));
-    let db = scratch.path("db");
-    let mut lines = Vec::new();
-    for (seed, steps, threads) in [(1, 700, 2), (2, 1500, 1), (3, 2500, 3), (4, 2500, 2)] {
-        for kernel in [false, true] {
-            match kernel {
-                true => record_kernel(&scratch, seed, steps, threads),
-                false => drop(record(&scratch, seed, steps, threads)),
-            }
-            for detail in [Detail::Summary, Detail::Pairs, Detail::Instance, Detail::Full] {
-                for literal in [false, true] {
-                    let case = format!("{seed} {kernel} {detail:?} {literal}");
-                    build(&options(&scratch, detail, literal, None), &mut |_| false).unwrap();
-                    if is_new && matches!(detail, Detail::Pairs | Detail::Full) {
-                        assert_eq!(differences(&db, i64::from(u32::MAX)), [""; 0], "{case}");
-                    }
-                    let line = format!("{case} {}", fingerprint(&db));
-                    if !is_new {
-                        assert_eq!(Some(line.as_str()), known.next(), "{case}");
-                    }
-                    lines.push(line);
-                }
-            }
-        }
-    }
-    if is_new {
-        std::fs::write(&path, lines.join("\n")).unwrap();
-    }
-}
-
-/// Of all that the pass gives.
-fn fingerprint(db: &Path) -> String {
-    let connection = addfg::store::open::open(db, false).unwrap();
-    let digest = |table: &&str| {
-        let sql =
-            format!("SELECT count(*) || ':' || coalesce(sum(hash(t))::VARCHAR, '') FROM {table} t");
-        connection.query_row(&sql, [], |r| r.get::<_, String>(0)).unwrap()
-    };
-    GIVEN.iter().map(digest).collect::<Vec<_>>().join(" ")
-}
-
-/// Tables of what the pass gives.
-const GIVEN: [&str; 14] = [
-    "communication",
-    "function_call",
-    "control_flow",
-    "saved_register",
-    "dataflow",
-    "function_edge",
-    "function_profile",
-    "call_edge",
-    "instruction_edge",
-    "call_stack",
-    "stack_profile",
-    "folded_call",
-    "function_edge_folded",
-    "call_edge_folded",
-];
-
 /// Leaves the log and the ELF file of one run: SEED=1 STEPS=100 THREADS=1 FOLDER=... cargo test
 /// --test it property -- --ignored leave
 #[test]
@@ -327,5 +194,5 @@ const GIVEN: [&str; 14] = [
 fn leave_files() {
     let number = |name: &str| std::env::var(name).unwrap().parse().unwrap();
     let folder = std::mem::ManuallyDrop::new(Scratch(std::env::var("FOLDER").unwrap().into()));
-    record(&folder, number("SEED"), number("STEPS") as usize, number("THREADS") as usize);
+    record(&folder.0, number("SEED"), number("STEPS") as usize, number("THREADS") as usize);
 }
