@@ -158,7 +158,9 @@ fn kills_while_something_is_changed() {
         Change {
             name: "prepare",
             arguments: vec!["prepare", utf8(&db)],
-            fresh: Box::new(|| drop(fs::copy(&source, &db).expect("copies"))),
+            fresh: Box::new(|| {
+                fs::copy(&source, &db).expect("copies");
+            }),
             look: Box::new(|| {
                 assert_eq!(count(&db, "SELECT count(*) FROM opcode_line"), ["401"]);
                 let prepared =

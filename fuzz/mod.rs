@@ -68,7 +68,9 @@ fn count_panics() {
 /// goes on anywhere.
 fn input(target: &Target, corpus: &targets::Corpus, number: u64) -> (String, Vec<u8>) {
     let mut random = Random::new(seed() ^ (target.name.len() as u64) << 48 ^ number << 8);
-    (0..4).for_each(|_| drop(random.next()));
+    for _ in 0..4 {
+        random.next();
+    }
     let (name, from) = &corpus[random.below(corpus.len() as u64) as usize];
     let other = &corpus[random.below(corpus.len() as u64) as usize].1;
     match corpus.get(usize::try_from(number).unwrap_or(usize::MAX)) {

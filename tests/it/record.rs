@@ -348,7 +348,9 @@ fn outlives(scratch: &Scratch, name: &str, options: &[&str], program: &Path) {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         assert!(ended(), "{name}: the program was ended");
-        ["enough", "ended"].map(|file| std::fs::remove_file(scratch.path(file)).unwrap());
+        for file in ["enough", "ended"] {
+            std::fs::remove_file(scratch.path(file)).unwrap();
+        }
     }
     // The next recording of both names leaves them, and says of what nobody asked to keep.
     let short = record(&["-o", utf8(&db), keep[0], keep[1]], &["true"]);
