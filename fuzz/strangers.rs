@@ -178,7 +178,7 @@ fn runs(command: &str, folder: &Path) {
         if let Some(status) = child.try_wait().expect("waits") {
             break status;
         }
-        if began.elapsed() > Duration::from_secs(20) {
+        if began.elapsed() > Duration::from_secs(300) {
             let _ = child.kill();
             let _ = child.wait();
             panic!("{command}: it does not end");

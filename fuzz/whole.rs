@@ -96,7 +96,20 @@ pub fn run(name: &str, input: &[u8]) {
         options.strict = number >> 10 & 7 == 0;
         options.force_elf = true;
         options.force = true;
-        options.memory_limit = super::resident() + MORE;
+        let limit = super::resident() + MORE;
+        options.memory_limit = limit;
+        // The peak begins again.
+        let again = std::fs::write("/proc/self/clear_refs", "5").is_ok();
         let _ = load(&options, &mut |_| false);
+        let peak = peak();
+        assert!(!again || peak <= limit + limit / 4, "{peak} bytes for a limit of {limit}");
     });
+}
+
+/// The most memory that the process had, in bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
 }
