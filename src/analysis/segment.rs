@@ -10,7 +10,7 @@ use super::recent::{ReadSet, RegisterRead, RegisterWrite, WriteSet};
 use super::sums::Actors;
 use crate::event::{BlockDef, RegSpan};
 use crate::id::{ActorId, FunctionId, InstructionId};
-use crate::isa::Moved;
+use crate::isa::{FlowKind, Moved};
 
 /// A communication inside a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,6 +168,10 @@ pub fn cut(
         builder.segment.first_step = first;
         builder.segment.steps = step as u32 + 1 - first;
         let mut segment = builder.build();
+        for op in &mut segment.operations {
+            op.is_return_address = matches!(op.kind, OperationKind::Store { .. })
+                && insn(op.step as usize).decoded.flow.kind == FlowKind::Call;
+        }
         if *copies {
             mark_copies(&mut segment, decoded.moved);
         } else if purpose.order == Order::ByKind {
@@ -344,6 +348,7 @@ impl<'a> Builder<'a> {
             mem: 0,
             size: a.size,
             register: None,
+            is_return_address: false,
             copy: Copied::Nothing,
             hints: Hints::default(),
         }
@@ -465,6 +470,7 @@ impl<'a> Builder<'a> {
                     mem: 0,
                     size: u32::from(register.size),
                     register: Some(register),
+                    is_return_address: false,
                     copy: Copied::Nothing,
                     hints: Hints::default(),
                 });

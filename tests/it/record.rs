@@ -388,7 +388,7 @@ fn what_is_received_goes_when_the_database_is_there() {
         names.map(|name| name.into_string().unwrap()).collect::<Vec<_>>()
     };
     let output = record(&["-o", utf8(&db)], &[utf8(&program), utf8(&text)]);
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     assert_eq!(left(), ["p.duckdb"]);
 }
 
