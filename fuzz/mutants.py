@@ -147,6 +147,7 @@ class Work:
         command = ["cargo", "test", "--release", "--no-run", "--message-format=json"]
         folder = self.tree
         if name == "unit":
+            command.append("--lib")
             folder = self.path("unit")
             os.makedirs(folder, exist_ok=True)
             for file, text in (("Cargo.toml", UNIT_MANIFEST), ("lib.rs", UNIT.replace("TREE", self.tree))):
