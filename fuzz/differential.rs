@@ -6,7 +6,6 @@
 
 use crate::common::program::{Program, Random, Step};
 use crate::common::*;
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -84,70 +83,9 @@ fn lackey(steps: &[Step]) -> Vec<u8> {
     log.into()
 }
 
-fn varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn difference(out: &mut Vec<u8>, to: u64, from: u64) {
-    let signed = to.wrapping_sub(from) as i64;
-    varint(out, (signed << 1 ^ signed >> 63) as u64);
-}
-
-fn piece(out: &mut Vec<u8>, kind: u8, steps: (usize, usize), payload: &[u8]) {
-    // Nothing is predicted from the piece before.
-    let mut rest = vec![kind, 1, 0, 0];
-    rest.extend(u32::try_from(payload.len()).unwrap().to_le_bytes());
-    rest.extend((steps.0 as u64).to_le_bytes());
-    rest.extend((steps.1 as u64).to_le_bytes());
-    rest.extend(payload);
-    out.extend(b"ADFG");
-    out.extend(crc32fast::hash(&rest).to_le_bytes());
-    out.extend(rest);
-}
-
-/// docs/stream.md, with a block for each instruction.
+/// docs/stream.md, without events.
 fn stream(steps: &[Step]) -> Vec<u8> {
-    let mut out = b"addfg\r\n\x1a\x01\0\x3e\0\x40\0\0\0".to_vec();
-    let (mut definitions, mut records) = (Vec::new(), Vec::new());
-    // Each with its number and the fields of its last run.
-    let mut paths: HashMap<u64, (u64, Vec<u64>)> = HashMap::new();
-    let mut thread = 0;
-    for step in steps {
-        let next = paths.len() as u64;
-        let (path, fields) = paths.entry(step.pc).or_insert_with(|| {
-            definitions.extend([1, 1, 0x80 | step.code.len() as u8]);
-            difference(&mut definitions, step.pc, 0);
-            definitions.extend(&step.code);
-            definitions.push(step.accesses.len() as u8);
-            for a in &step.accesses {
-                definitions.extend([0, u8::from(a.is_write), a.size as u8]);
-            }
-            definitions.push(2);
-            varint(&mut definitions, next);
-            definitions.extend([1, step.accesses.len() as u8]);
-            (next, vec![0; step.accesses.len()])
-        });
-        if step.thread + 1 != thread {
-            thread = step.thread + 1;
-            records.extend([1, 1, 1, thread as u8]);
-        }
-        varint(&mut records, *path + 3);
-        for (access, last) in step.accesses.iter().zip(fields) {
-            difference(&mut records, access.address, *last);
-            *last = access.address;
-        }
-    }
-    let mut end = Vec::new();
-    varint(&mut end, 0);
-    varint(&mut end, steps.len() as u64);
-    piece(&mut out, 1, (0, 0), &definitions);
-    piece(&mut out, 2, (0, steps.len()), &records);
-    piece(&mut out, 3, (steps.len(), 0), &end);
-    out
+    stream::stream(steps, &[])
 }
 
 struct Writer {

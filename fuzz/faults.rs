@@ -1,4 +1,4 @@
-//! Faults on purpose: builds, exports and pages are killed, their disk is full, their files cannot be
+//! Faults on purpose: builds, exports, pages, recordings, lakes are killed, their disk is full, their files cannot be
 //! written or read. What was there before stays as it was, or the new file is there, whole.
 //!
 //! `ADDFG_FAULTS=N` asks for N faults of each kind instead of a few.
@@ -126,6 +126,122 @@ fn kills() {
         assert!(job.command().status().expect("runs").success());
         assert_eq!(job.left(), [""; 0], "{}", job.name);
         say("SIGKILL at a random moment", &job, faults, done);
+    }
+}
+
+/// A command that changes something in place or makes a folder, or runs a program.
+struct Change<'a> {
+    name: &'static str,
+    arguments: Vec<&'a str>,
+    /// Makes what was there before.
+    fresh: Box<dyn Fn() + 'a>,
+    /// Whether all is there that was; gives whether what is new is there, too.
+    look: Box<dyn Fn() -> bool + 'a>,
+}
+
+/// SIGKILL at random moments while a database is prepared, a run collected, a program recorded.
+#[test]
+fn kills_while_something_is_changed() {
+    let scratch = Scratch::new("kills-changed");
+    let [db, lake, made] = ["p.duckdb", "lake", "r.duckdb"].map(|name| scratch.path(name));
+    let source = example("fir", "pairs");
+    let (fir, jpeg) = (example("fir", "instance"), example("jpeg", "instance"));
+    let old = fs::read(example("jpeg", "summary")).expect("reads");
+    let count = |db: &Path, sql: &str| {
+        let rows = rows(db, sql);
+        close_last();
+        rows
+    };
+    let runs =
+        |lake: &Path| ok(&["sql", utf8(lake), "SELECT count(*) AS n FROM run", "--format", "csv"]);
+    let mut all = vec![
+        Change {
+            name: "prepare",
+            arguments: vec!["prepare", utf8(&db)],
+            fresh: Box::new(|| {
+                fs::copy(&source, &db).expect("copies");
+            }),
+            look: Box::new(|| {
+                assert_eq!(count(&db, "SELECT count(*) FROM opcode_line"), ["401"]);
+                let prepared =
+                    count(&db, "SELECT count(*) FROM meta WHERE key = 'prepared'") == ["1"];
+                let loops = count(&db, "SELECT count(*) > 0 FROM executed_loop") == ["true"];
+                assert!(loops || !prepared, "prepared, and no loops");
+                prepared
+            }),
+        },
+        Change {
+            name: "collect",
+            arguments: vec!["collect", utf8(&jpeg), "-o", utf8(&lake)],
+            fresh: Box::new(|| {
+                let _ = fs::remove_dir_all(&lake);
+                ok(&["collect", utf8(&fir), "-o", utf8(&lake)]);
+            }),
+            look: Box::new(|| {
+                let there = runs(&lake);
+                assert!(there == "n\n1\n" || there == "n\n2\n", "{there}");
+                there == "n\n2\n"
+            }),
+        },
+    ];
+    if have("valgrind") && have("gcc") && have("pkg-config") {
+        all.push(Change {
+            name: "record",
+            arguments: vec![
+                "record",
+                "--force",
+                "--detail",
+                "summary",
+                "-q",
+                "-o",
+                utf8(&made),
+                "--",
+                "true",
+            ],
+            fresh: Box::new(|| fs::write(&made, &old).expect("writes")),
+            look: Box::new(|| {
+                let found = fs::read(&made).expect("it is there");
+                let new = found != old;
+                assert!(
+                    !new || count(&made, "SELECT count(*) > 10 FROM function_symbol") == ["true"]
+                );
+                new
+            }),
+        });
+    }
+    let mut random = Random::new(11);
+    for Change { name, arguments, fresh, look } in &all {
+        let start = || {
+            let mut command = command(arguments);
+            command.stdout(Stdio::null()).stderr(Stdio::null()).env("XDG_CACHE_HOME", &scratch.0);
+            command
+        };
+        // The first one compiles the recorder.
+        for _ in 0..2 {
+            fresh();
+            assert!(start().status().expect("runs").success(), "{name}");
+            assert!(look(), "{name}");
+        }
+        fresh();
+        let began = Instant::now();
+        assert!(start().status().expect("runs").success());
+        let whole = began.elapsed().as_micros() as u64;
+        let (faults, mut done) = (asked(2), 0);
+        for _ in 0..faults {
+            fresh();
+            let mut child = start().spawn().expect("runs");
+            std::thread::sleep(Duration::from_micros(random.below(whole * 11 / 10 + 1)));
+            let _ = child.kill();
+            child.wait().expect("ends");
+            done += u64::from(look());
+            // What was begun can be done again.
+            assert!(start().status().expect("runs").success(), "{name}: again");
+            assert!(look(), "{name}: again");
+        }
+        println!(
+            "| SIGKILL at a random moment | {name} | {faults} | {} old, {done} new | 0 |",
+            faults - done
+        );
     }
 }
 

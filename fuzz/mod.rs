@@ -6,32 +6,27 @@
 mod differential;
 mod faults;
 mod mutate;
+mod state;
+mod strangers;
 mod targets;
+mod whole;
 
 use crate::common::program::Random;
+use state::Figures;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use targets::{TARGETS, Target};
 
 /// Inputs of all targets together where nobody asks for another number.
 const FEW: u64 = 4000;
-/// What takes longer hangs.
+/// What takes longer of the processor hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// And what takes longer at all: the machine may have other work.
+const DEADLINE: Duration = Duration::from_secs(300);
 /// Memory of the process, in bytes, above which an input is noted.
 const MEMORY: u64 = 1 << 30;
-
-/// What was met with a target.
-#[derive(Debug, Default)]
-struct Figures {
-    inputs: u64,
-    panics: u64,
-    hangs: u64,
-    /// Inputs with which the process came to have more than [`MEMORY`].
-    large: u64,
-    slowest: Duration,
-    took: Duration,
-}
 
 fn asked() -> u64 {
     let asked = std::env::var("ADDFG_FUZZ").ok().and_then(|n| n.parse().ok());
@@ -48,47 +43,97 @@ fn keep(target: &Target, kind: &str, input: &[u8]) {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
     std::fs::create_dir_all(&folder).expect("a folder for what was found");
-    let path = folder.join(format!("{}-{kind}-{hash:016x}", target.name));
+    let path = folder.join(format!("{}-{}-{hash:016x}", target.name, kind.replace('/', "_")));
     std::fs::write(&path, input).expect("keeps the input");
     eprintln!("{}: {kind}: {}", target.name, path.display());
+}
+
+/// What this process and those that it waited for took of the processor.
+fn processor_time() -> Duration {
+    let time = |who| {
+        // SAFETY: zeros are valid, and the call fills the structure.
+        let used = unsafe {
+            let mut used: libc::rusage = std::mem::zeroed();
+            libc::getrusage(who, &mut used);
+            used
+        };
+        let duration = |t: libc::timeval| {
+            Duration::new(t.tv_sec.unsigned_abs(), t.tv_usec.unsigned_abs() as u32 * 1000)
+        };
+        duration(used.ru_utime) + duration(used.ru_stime)
+    };
+    time(libc::RUSAGE_SELF) + time(libc::RUSAGE_CHILDREN)
 }
 
 fn resident() -> u64 {
     memory_stats::memory_stats().map_or(0, |found| found.physical_mem as u64)
 }
 
+/// Panics of any thread, which a build may turn into an error.
+static PANICS: AtomicU64 = AtomicU64::new(0);
+
+fn count_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            PANICS.fetch_add(1, Ordering::Relaxed);
+            before(panic);
+        }));
+    });
+}
+
+/// Input number so much of a target: the corpus itself comes first. Each has a seed of its own, so that a run
+/// goes on anywhere.
+fn input(target: &Target, corpus: &targets::Corpus, number: u64) -> (String, Vec<u8>) {
+    let mut random = Random::new(seed() ^ (target.name.len() as u64) << 48 ^ number << 8);
+    for _ in 0..4 {
+        random.next();
+    }
+    let (name, from) = &corpus[random.below(corpus.len() as u64) as usize];
+    let other = &corpus[random.below(corpus.len() as u64) as usize].1;
+    match corpus.get(usize::try_from(number).unwrap_or(usize::MAX)) {
+        Some((name, whole)) => (name.clone(), whole.clone()),
+        None => (name.clone(), mutate::mutate(from, other, &mut random)),
+    }
+}
+
+/// Goes on with a target until it has had so many inputs.
 fn run(target: &Target, inputs: u64) -> Figures {
+    count_panics();
     let corpus = (target.corpus)();
     assert!(!corpus.is_empty(), "{} has no corpus", target.name);
-    let mut random = Random::new(seed() ^ target.name.len() as u64);
-    let mut figures = Figures { inputs, ..Figures::default() };
-    let began = Instant::now();
-    for number in 0..inputs {
-        let (name, input) = &corpus[random.below(corpus.len() as u64) as usize];
-        let other = &corpus[random.below(corpus.len() as u64) as usize].1;
-        // The corpus itself comes first.
-        let input = match corpus.get(number as usize) {
-            Some((_, whole)) => whole.clone(),
-            None => mutate::mutate(input, other, &mut random),
-        };
-        let start = Instant::now();
-        let ran = catch_unwind(AssertUnwindSafe(|| (target.run)(name, &input)));
-        let took = start.elapsed();
+    let mut figures = Figures::load(target.name, seed());
+    let (mut began, mut base) = (Instant::now(), figures.took);
+    while figures.inputs < inputs && !state::is_late() {
+        let (name, input) = input(target, &corpus, figures.inputs);
+        let (start, panics) = (Instant::now(), PANICS.load(Ordering::Relaxed));
+        let before = processor_time();
+        let ran = catch_unwind(AssertUnwindSafe(|| (target.run)(&name, &input)));
+        let took = processor_time() - before;
+        figures.inputs += 1;
         figures.slowest = figures.slowest.max(took);
-        if ran.is_err() {
+        if ran.is_err() || PANICS.load(Ordering::Relaxed) > panics {
             figures.panics += 1;
-            keep(target, "panic", &input);
+            keep(target, &format!("panic-{name}"), &input);
         }
-        if took > PATIENCE {
+        if took > PATIENCE || start.elapsed() > DEADLINE {
             figures.hangs += 1;
-            keep(target, "hang", &input);
+            keep(target, &format!("hang-{name}"), &input);
         }
-        if number % 64 == 0 && resident() > MEMORY {
+        if figures.inputs % 64 == 0 && resident() > MEMORY {
             figures.large += 1;
-            keep(target, "memory", &input);
+            keep(target, &format!("memory-{name}"), &input);
+        }
+        if began.elapsed() > Duration::from_secs(2) {
+            base += began.elapsed();
+            began = Instant::now();
+            figures.took = base;
+            figures.save(target.name, seed());
         }
     }
-    figures.took = began.elapsed();
+    figures.took = base + began.elapsed();
+    figures.save(target.name, seed());
     figures
 }
 
@@ -113,7 +158,7 @@ fn mutated_inputs() {
     println!("|---|---|---|---|---|---|---|");
     let mut bad = Vec::new();
     for target in TARGETS.iter().filter(|t| only.as_ref().is_none_or(|name| name == t.name)) {
-        let figures = run(target, (asked() * target.share / 1000).max(1));
+        let figures = run(target, (asked() * target.share / 1000).max(target.least()));
         println!("{}", row(target, &figures));
         if figures.panics + figures.hangs > 0 {
             bad.push(target.name);

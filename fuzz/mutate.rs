@@ -52,7 +52,7 @@ fn piece(length: usize, random: &mut Random) -> std::ops::Range<usize> {
     start..start + random.below(most as u64 + 1) as usize
 }
 
-fn edge(random: &mut Random) -> u64 {
+pub fn edge(random: &mut Random) -> u64 {
     let edge = EDGES[random.below(EDGES.len() as u64) as usize];
     if random.chance(30) { edge.wrapping_add(random.below(9)).wrapping_sub(4) } else { edge }
 }

@@ -1,5 +1,5 @@
 //! What is fuzzed: each reader, the loader of ELF and DWARF, layouts, decoders with their
-//! expressions, SQL arguments, the packed low level.
+//! expressions, SQL arguments, the packed low level, whole builds, databases of strangers.
 
 use crate::common::{example, repository};
 use addfg::diagnostics::Diagnostic;
@@ -33,6 +33,13 @@ pub struct Target {
     pub share: u64,
 }
 
+impl Target {
+    /// Inputs where nobody asks for many.
+    pub fn least(&self) -> u64 {
+        if self.share < 20 { 4 } else { 1 }
+    }
+}
+
 macro_rules! steps {
     ($name:literal, $share:literal) => {
         Target {
@@ -49,7 +56,7 @@ pub const TARGETS: &[Target] = &[
     steps!("qemu", 20),
     steps!("execlog", 90),
     steps!("giano", 20),
-    steps!("layout", 20),
+    steps!("layout", 10),
     Target {
         name: "stream",
         corpus: || files("stream", |_| true),
@@ -73,13 +80,25 @@ pub const TARGETS: &[Target] = &[
     Target { name: "wet", corpus: || files("wet", |_| true), run: wet, share: 90 },
     Target { name: "xray", corpus: || files("xray", |_| true), run: xray, share: 170 },
     Target { name: "elf and dwarf", corpus: elves, run: elf, share: 150 },
-    Target { name: "decoders", corpus: || files("elf", |_| true), run: decode, share: 19 },
+    Target { name: "decoders", corpus: || files("elf", |_| true), run: decode, share: 18 },
     Target { name: "sql", corpus: queries, run: sql, share: 10 },
     Target { name: "packed low level", corpus: blobs, run: packed, share: 1 },
+    Target {
+        name: "whole builds",
+        corpus: super::whole::corpus,
+        run: super::whole::run,
+        share: 10,
+    },
+    Target {
+        name: "databases of strangers",
+        corpus: super::strangers::corpus,
+        run: super::strangers::run,
+        share: 1,
+    },
 ];
 
 /// The fixtures of a format, which are small and ours.
-fn files(format: &str, wanted: impl Fn(&str) -> bool) -> Corpus {
+pub fn files(format: &str, wanted: impl Fn(&str) -> bool) -> Corpus {
     let folder = repository("tests/formats").join(format);
     let mut all: Corpus = std::fs::read_dir(&folder)
         .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
@@ -142,7 +161,7 @@ fn read(format: &dyn StepFormat, name: &str, input: &[u8], layout: Option<&str>)
 }
 
 /// A stream whose checksums are right, for most inputs: what is behind them is to be met.
-fn summed(input: &[u8]) -> Vec<u8> {
+pub fn summed(input: &[u8]) -> Vec<u8> {
     let mut bytes = input.to_vec();
     if bytes.len() % 8 == 0 {
         return bytes;

@@ -1,6 +1,7 @@
 //! Files that addfg makes: written beside their name, which they get when they are whole. So who
 //! kills addfg, or fills the disk, leaves what was there before.
 
+use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::hash::{BuildHasher, RandomState};
@@ -254,23 +255,29 @@ pub fn abandoned(path: &Path) -> io::Result<File> {
 
 /// Removes what processes that were killed have left of this file.
 fn remove_leftovers(target: &Path) {
-    let Some(name) = target.file_name() else { return };
+    unheld(target).iter().for_each(|part| remove(part));
+}
+
+/// What processes that were killed have left of this file, as far as they had written it.
+pub fn leftovers(path: &Path) -> Vec<PathBuf> {
+    unheld(&target(path)).into_iter().filter(|part| part.is_file()).collect()
+}
+
+/// The unfinished files of this name that nobody writes any more.
+fn unheld(target: &Path) -> BTreeSet<PathBuf> {
+    let Some(name) = target.file_name() else { return BTreeSet::new() };
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut begin = name.to_owned();
     begin.push(".");
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(part) = part_of(&name, &begin).map(|part| folder.join(part)) else { continue };
-        // Both are tried: a lock that is not there is nobody's.
-        let held = [with_suffix(&part, LOCK), part.clone()].map(|path| abandoned(&path));
-        let free = |lock: &io::Result<File>| match lock {
-            Ok(_) => true,
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
-        };
-        if held.iter().all(free) {
-            remove(&part);
-        }
-    }
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.file_name());
+    let parts = names.filter_map(|name| part_of(&name, &begin).map(|part| folder.join(part)));
+    // Both are tried: a lock that is not there is nobody's.
+    let is_free = |part: &PathBuf| {
+        [with_suffix(part, LOCK), part.clone()].map(|path| abandoned(&path)).iter().all(|lock| {
+            lock.as_ref().err().is_none_or(|error| error.kind() == io::ErrorKind::NotFound)
+        })
+    };
+    parts.collect::<BTreeSet<_>>().into_iter().filter(is_free).collect()
 }
 
 /// The unfinished file that a name is of: `NAME.PROCESS.part`, or what stands beside it.

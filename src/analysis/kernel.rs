@@ -35,7 +35,12 @@ impl Taking {
         let entry = self.all.entry((writer, place)).or_default();
         entry.function = Some(function);
         entry.bytes += bytes;
-        let version = (write, place, side);
+        // A write is one transfer, wherever its bytes lie; what nobody wrote is told apart by its place.
+        let version = if write == 0 {
+            (0, place, side)
+        } else {
+            (write, PlaceCode::REGISTER, StackSide::Below)
+        };
         if self.fed_by.last() != Some(&version) && !self.fed_by.contains(&version) {
             self.fed_by.push(version);
             entry.transfers += 1;
@@ -114,7 +119,13 @@ impl<O: Output> Data<O> {
 
     /// Memory lies elsewhere from here on; who wrote its bytes has written them there.
     pub fn move_memory(&mut self, from: u64, to: u64, bytes: u64) {
-        let versions = self.versions(from, bytes);
+        // What was not read may still be read there: it is dead nowhere but there.
+        let versions = self.versions(from, bytes, |cell| {
+            let there =
+                Cell { actor: cell.actor | if cell.reader == 0 { 0 } else { Cell::SLOT }, ..*cell };
+            cell.actor |= Cell::SLOT;
+            there
+        });
         self.map_memory(to, bytes, false);
         self.put(versions, from, to);
         self.unmap(from, bytes);
@@ -122,14 +133,14 @@ impl<O: Output> Data<O> {
 
     /// Bytes are at another place, too; who wrote them has written them there.
     pub fn copy_memory(&mut self, from: u64, to: u64, bytes: u64) {
-        let versions = self.versions(from, bytes);
+        let versions = self.versions(from, bytes, Data::<O>::copy_of);
         self.forget(to, bytes);
         self.put(versions, from, to);
     }
 
     /// The process's memory as it is now is what another one begins with.
     pub fn fork(&mut self, pid: u64) {
-        let versions = self.versions(0, u64::MAX);
+        let versions = self.versions(0, u64::MAX, Data::<O>::copy_of);
         self.forks.keep(pid, versions);
     }
 
@@ -145,8 +156,18 @@ impl<O: Output> Data<O> {
         ranges.iter().for_each(|&(address, bytes)| self.fill(address, bytes, new));
     }
 
-    /// What is known of a range, in order within pages.
-    fn versions(&mut self, from: u64, bytes: u64) -> Vec<Version> {
+    /// A copy of a version, which is never dead.
+    fn copy_of(cell: &mut Cell) -> Cell {
+        Cell { actor: cell.actor | Cell::SLOT, ..*cell }
+    }
+
+    /// What is known of a range, in order within pages; `there` gives what a version is elsewhere.
+    fn versions(
+        &mut self,
+        from: u64,
+        bytes: u64,
+        there: impl Fn(&mut Cell) -> Cell,
+    ) -> Vec<Version> {
         let Some(last) = bytes.checked_sub(1).map(|n| from.saturating_add(n)) else {
             return Vec::new();
         };
@@ -158,7 +179,7 @@ impl<O: Output> Data<O> {
             let (pools, words) = self.memory.shadow(page);
             pools.visit(words, base, start - base, len, |_, address, n, cell| {
                 if cell.is_written() {
-                    versions.push((address, n, cell.unread()));
+                    versions.push((address, n, there(cell).unread()));
                 }
             });
         }
@@ -170,7 +191,7 @@ impl<O: Output> Data<O> {
         for (address, n, cell) in versions {
             let there = to.wrapping_add(address.wrapping_sub(from));
             self.saves.copy(cell.write, n);
-            self.fill(there, n, Cell { actor: cell.actor | Cell::SLOT, ..cell });
+            self.fill(there, n, cell);
         }
     }
 

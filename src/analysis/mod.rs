@@ -33,6 +33,8 @@ pub mod pass;
 pub mod place;
 mod prefetch;
 mod quick;
+#[cfg(test)]
+mod random;
 mod reads;
 mod recent;
 mod restores;

@@ -21,6 +21,8 @@ pub struct Operation {
     pub size: u32,
     /// Read, Write: the bytes; Load, Store: the data register.
     pub register: Option<RegSpan>,
+    /// A call stores where it is to go on: that is not dead, though no data either.
+    pub is_return_address: bool,
     /// Of a copying function.
     pub copy: Copied,
     /// Of the pass.

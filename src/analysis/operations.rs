@@ -127,7 +127,7 @@ impl<O: Output> Machine<O> {
                     quick.load((memory, sums), address, (call, ended), saves, flows)
                 }
                 QuickKind::Store => {
-                    let new = Cell::written(quick.access(run.seq), call, quick.actor);
+                    let new = quick.written(run.seq, call);
                     quick.store(&mut data.memory, address, new, &mut data.sums)
                 }
                 // What the instance has written itself is nothing that it saves.
@@ -148,7 +148,7 @@ impl<O: Output> Machine<O> {
                         }
                         is_recent
                     }) && {
-                        let new = Cell::written(quick.access(run.seq), call, quick.actor);
+                        let new = quick.written(run.seq, call);
                         quick.store(&mut data.memory, address, new, &mut data.sums)
                             || data.store_any(op, address, new)
                     }
@@ -365,6 +365,9 @@ impl<O: Output> Machine<O> {
         }
         let access = access_id(seq, op.ordinal);
         let mut new = Cell::written(access, call, op.actor);
+        if op.is_return_address {
+            new.actor |= Cell::SLOT;
+        }
         if let (Some(register), OperationKind::Store { read }) = (op.register, op.kind) {
             let (actor, value) = (op.actor, run.value(op));
             let kept = data.kept.now();

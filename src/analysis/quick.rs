@@ -23,7 +23,7 @@ pub struct Quick {
     ordinal: u8,
     size: u8,
     pub kind: QuickKind,
-    /// Bit of the register that it may restore, and [`Quick::STACK`].
+    /// Bit of the register that it may restore, [`Quick::STACK`], [`Quick::RETURN_ADDRESS`].
     flags: u8,
     page: PageIndex,
     pub actor: ActorId,
@@ -50,6 +50,8 @@ pub enum QuickKind {
 impl Quick {
     /// It is stack relative.
     const STACK: u8 = 1 << 7;
+    /// A call stores where it is to go on.
+    const RETURN_ADDRESS: u8 = 1 << 6;
 
     pub fn new(op: &Operation) -> Quick {
         let small = || -> Option<((u16, u16), (u8, u8))> {
@@ -67,13 +69,14 @@ impl Quick {
             _ => QuickKind::Other,
         };
         let register = op.register.map_or(0, |register| mask(register).trailing_zeros() as u8);
+        let address = if op.is_return_address { Quick::RETURN_ADDRESS } else { 0 };
         Quick {
             mem,
             step,
             ordinal,
             size,
             kind,
-            flags: register | if op.stack_relative { Quick::STACK } else { 0 },
+            flags: register | address | if op.stack_relative { Quick::STACK } else { 0 },
             page: op.hints.page,
             actor: op.actor,
             pair: op.hints.edge.pair(),
@@ -86,6 +89,16 @@ impl Quick {
     #[inline]
     pub fn access(&self, seq: u64) -> AccessId {
         access_id(seq + u64::from(self.step), self.ordinal.into())
+    }
+
+    /// The version that it writes in such a run, in an instance.
+    #[inline]
+    pub fn written(&self, seq: u64, call: CallId) -> Cell {
+        let cell = Cell::written(self.access(seq), call, self.actor);
+        match self.flags & Quick::RETURN_ADDRESS {
+            0 => cell,
+            _ => Cell { actor: cell.actor | Cell::SLOT, ..cell },
+        }
     }
 
     /// Hands on what it has counted and met.

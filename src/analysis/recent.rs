@@ -8,6 +8,7 @@ use super::access::Extent;
 use super::shadow::{AccessId, Cell, RECENT_WRITE, Registers, WORD, Words, access_id};
 use crate::event::RegSpan;
 use crate::id::{ActorId, CallId};
+use rustc_hash::FxHashMap;
 
 /// Register bytes, a bit each: the first of the register file, which are the general registers.
 type Bytes = u128;
@@ -180,9 +181,11 @@ pub struct ReadSet {
     single_bytes: u64,
     single_transfers: u64,
     unique: u64,
-    /// What was counted as shared addresses, in the registers of the thread that ran last.
+    /// What was counted as shared addresses, in the registers of the thread that ran last, and of the
+    /// others before.
     touched: Halves,
     thread: usize,
+    others: FxHashMap<usize, Halves>,
 }
 
 /// What a segment leaves in registers, as sets.
@@ -260,7 +263,7 @@ impl ReadSet {
     #[inline]
     pub fn is_touched(&mut self, t: usize, one: Option<&OneRead>) -> bool {
         if t != self.thread {
-            (self.thread, self.touched) = (t, [0; 2]);
+            self.other_thread(t);
         }
         if let Some(one) = one {
             let touched = &mut self.touched[one.half()];
@@ -271,6 +274,12 @@ impl ReadSet {
         let known = self.all & !join(self.touched) == 0;
         self.touched = halves(join(self.touched) | self.all);
         known
+    }
+
+    #[inline(never)]
+    fn other_thread(&mut self, t: usize) {
+        self.others.insert(self.thread, self.touched);
+        (self.thread, self.touched) = (t, self.others.remove(&t).unwrap_or_default());
     }
 
     /// Bytes that were read for the first time, so far.
@@ -349,8 +358,10 @@ impl Recent {
     pub fn write_all(&mut self, set: &WriteSet) -> bool {
         let [written, read, begins] = [self.written, self.read, self.begins].map(join);
         let parts = |span: &RegSpan| {
-            let edges = 1 << span.offset | end(*span);
-            (edges & begins) == 0 && edges & !written == 0
+            // Behind the last byte nothing is recent.
+            let behind = end(*span);
+            let edges = 1 << span.offset | behind;
+            behind != 0 && edges & begins == 0 && edges & !written == 0
         };
         if set.narrow.iter().any(parts) {
             return false;
@@ -428,5 +439,228 @@ impl Recent {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RAX: RegSpan = RegSpan { offset: 0, size: 8 };
+    const LAST: RegSpan = RegSpan { offset: 120, size: 8 };
+
+    /// What threads shared of registers is counted once each, in whatever order they run and however
+    /// many they are; and a read alone counts for the reads of all together.
+    #[test]
+    fn what_any_thread_shared_is_remembered() {
+        let mut set = ReadSet::default();
+        let mut reads = [(RAX, Extent::Whole), (LAST, Extent::Whole)];
+        assert_eq!(set.take(&mut reads, |read| *read), 2);
+        let [low, high] = [set.get(0), set.get(1)];
+        for thread in (0..130).rev() {
+            assert!(!set.is_touched(thread, Some(&low)), "{thread}");
+            assert!(!set.is_touched(thread, Some(&high)), "{thread}");
+        }
+        for thread in 0..130 {
+            assert!(set.is_touched(thread, Some(&low)), "{thread}");
+            assert!(set.is_touched(thread, None), "{thread}");
+            assert!(set.is_touched(thread, Some(&high)), "{thread}");
+        }
+        assert!(!set.is_touched(130, None));
+        assert!(set.is_touched(130, Some(&high)) && set.is_touched(129, None));
+    }
+
+    /// Version and whether it was read, of each byte.
+    type List = [Option<(u64, bool)>; 128];
+
+    struct Checked {
+        seed: u64,
+        recent: Recent,
+        registers: Registers,
+        versions: u64,
+        /// What is recent, and what cells are to say.
+        list: List,
+        settled: List,
+    }
+
+    impl Checked {
+        fn below(&mut self, n: u64) -> u64 {
+            self.seed ^= self.seed << 13;
+            self.seed ^= self.seed >> 7;
+            self.seed ^= self.seed << 17;
+            (self.seed >> 11) % n
+        }
+
+        /// A part of a register of 8 bytes.
+        fn span(&mut self) -> RegSpan {
+            let size = [1, 1, 2, 4, 8, 8][self.below(6) as usize];
+            let within = match size {
+                1 => self.below(3),
+                _ => self.below(8 / size) * size,
+            };
+            let offset = 8 * self.below(16) + within;
+            RegSpan { offset: offset as u16, size: size as u16 }
+        }
+
+        fn bytes(span: RegSpan) -> std::ops::Range<usize> {
+            span.offset.into()..usize::from(span.offset + span.size)
+        }
+
+        /// A version would lie on both sides of what is written.
+        fn divides(&self, span: RegSpan) -> bool {
+            let range = Checked::bytes(span);
+            let version = |at: Option<usize>| Some(self.list.get(at?)?.as_ref()?.0);
+            let before = version(range.start.checked_sub(1));
+            before.is_some() && before == version(Some(range.end))
+        }
+
+        /// Each byte's cell is of its version and read if it was, and cells of two versions differ.
+        fn settle(&mut self) {
+            let (call, actor) = (CallId::at(4), ActorId::FIRST);
+            self.recent.settle(&mut self.registers, (call, actor), &mut self.versions);
+            assert!(self.recent.is_empty());
+            let list = std::mem::replace(&mut self.list, [None; 128]);
+            for (to, from) in self.settled.iter_mut().zip(list) {
+                *to = from.or(*to);
+            }
+            let mut known = FxHashMap::default();
+            for (at, expected) in self.settled.into_iter().enumerate() {
+                let one = RegSpan { offset: at as u16, size: 1 };
+                self.registers.visit(one, |_, _, _, cell| match expected {
+                    None => assert_eq!(cell.write, 0, "{at}"),
+                    Some((version, read)) => {
+                        assert_eq!(*known.entry(version).or_insert(cell.write), cell.write, "{at}");
+                        assert_eq!(
+                            (cell.reader == call.get(), cell.reader == 0),
+                            (read, !read),
+                            "{at}"
+                        );
+                        assert_eq!(cell.actor, actor.get());
+                    }
+                });
+            }
+            let mut writes: Vec<_> = known.values().collect();
+            writes.sort_unstable();
+            writes.dedup();
+            assert_eq!(writes.len(), known.len());
+        }
+
+        fn write(&mut self) -> bool {
+            let mut writes = Vec::new();
+            for step in 0..1 + self.below(2) as u32 {
+                let (span, seen) = (self.span(), self.below(2) == 0);
+                let write = RegisterWrite {
+                    step,
+                    actor: ActorId::FIRST,
+                    span,
+                    ordinal: 0,
+                    loaded: false,
+                    seen,
+                };
+                let apart = |w: &RegisterWrite| w.span.offset / 8 != span.offset / 8;
+                if writes.iter().all(apart) {
+                    writes.push(write);
+                }
+            }
+            let (count, set) = WriteSet::of(&mut writes).expect("a part each");
+            assert_eq!(count, writes.len());
+            let divides = writes.iter().any(|w| self.divides(w.span));
+            let before = self.recent.written;
+            assert_eq!(self.recent.write_all(&set), !divides, "{writes:?}");
+            if divides {
+                assert_eq!(self.recent.written, before);
+                self.settle();
+                assert!(self.recent.write_all(&set));
+            }
+            for write in writes {
+                self.versions += 1;
+                let version = (self.versions, write.seen);
+                self.list[Checked::bytes(write.span)].fill(Some(version));
+                assert!(self.recent.has(write.span));
+            }
+            divides
+        }
+
+        fn read(&mut self) -> bool {
+            let span = self.span();
+            let found = &self.list[Checked::bytes(span)];
+            let first = found[0];
+            let whole =
+                first.is_some() && found.iter().all(|b| b.map(|b| b.0) == first.map(|b| b.0));
+            let some = found.iter().any(Option::is_some);
+            let all = found.iter().all(Option::is_some);
+            let unread = found.iter().filter(|b| b.is_some_and(|b| !b.1)).count() as u64;
+            let mut set = ReadSet::default();
+            assert_eq!(set.take(&mut [(span, Extent::Whole)], |read| *read), 1);
+            let one = set.get(0);
+            assert_eq!((one.span(), one.first()), (span, span.offset.into()));
+            assert_eq!((self.recent.has_some(&one), self.recent.has(span)), (some, some));
+            assert_eq!(self.recent.has_all(&one), all);
+            let hit = match self.below(2) {
+                0 => set.read(&mut self.recent, &one),
+                _ => set.read_all(&mut self.recent),
+            };
+            assert_eq!(hit, whole, "{span:?}");
+            let size = u64::from(span.size);
+            assert_eq!(set.once(), (size, 1));
+            assert_eq!(set.sums(), if hit { (size, unread, 1) } else { (0, 0, 0) });
+            if hit {
+                self.list[Checked::bytes(span)].iter_mut().flatten().for_each(|byte| byte.1 = true);
+            }
+            hit
+        }
+    }
+
+    /// Random writes and reads of parts of registers, against a list of the bytes.
+    #[test]
+    fn recent_registers_are_what_a_list_of_bytes_says() {
+        let mut checked = Checked {
+            seed: 0x9e37_79b9_7f4a_7c15,
+            recent: Recent::default(),
+            registers: Registers::new(128, super::super::shadow::PartialWrites::Leave),
+            versions: 0,
+            list: [None; 128],
+            settled: [None; 128],
+        };
+        let (mut divided, mut hits) = (0, 0);
+        for _ in 0..30_000 {
+            match checked.below(16) {
+                0 => checked.settle(),
+                1..8 => divided += u32::from(checked.write()),
+                _ => hits += u32::from(checked.read()),
+            }
+        }
+        assert!(divided > 300 && hits > 1500, "{divided} {hits}");
+    }
+
+    /// Registers beyond the first 128 bytes, those across its halves, and parts of accesses are not among them.
+    #[test]
+    fn what_is_not_recent_is_read_otherwise() {
+        let at = |offset, size| RegSpan { offset, size };
+        assert!(OneRead::new(at(120, 8)).is_some() && OneRead::new(at(64, 1)).is_some());
+        for span in [at(121, 8), at(128, 8), at(60, 8), at(63, 2), at(0, 0)] {
+            assert!(OneRead::new(span).is_none(), "{span:?}");
+        }
+        let mut reads = [(at(128, 8), Extent::Whole), (RAX, Extent::More), (LAST, Extent::Whole)];
+        let mut set = ReadSet::default();
+        assert_eq!(set.take(&mut reads, |read| *read), 1);
+        assert_eq!((reads[0].0, set.once()), (LAST, (8, 1)));
+        let write = |span, step, ordinal| RegisterWrite {
+            step,
+            actor: ActorId::FIRST,
+            span,
+            ordinal,
+            loaded: false,
+            seen: false,
+        };
+        // One write of two adjacent parts is one version; of two that are apart it is none for a set.
+        let mut adjacent = [write(at(4, 4), 0, 1), write(at(0, 4), 0, 1)];
+        let (count, whole) = WriteSet::of(&mut adjacent).expect("one version");
+        assert_eq!((count, whole.begins & 0xff, whole.inner & 0xff), (2, 1, 0xfe));
+        let mut apart = [write(at(0, 2), 0, 1), write(at(4, 4), 0, 1)];
+        assert!(WriteSet::of(&mut apart).is_none());
+        let mut others = [write(at(0, 2), 0, 1), write(at(4, 4), 0, 2), write(at(128, 8), 0, 3)];
+        let (count, set) = WriteSet::of(&mut others).expect("two versions");
+        assert_eq!((count, set.all, set.begins & 0xff), (2, 0xf3, 0x15));
     }
 }

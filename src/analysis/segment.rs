@@ -10,6 +10,7 @@ use super::recent::{ReadSet, RegisterRead, RegisterWrite, WriteSet};
 use super::sums::Actors;
 use crate::event::{BlockDef, RegSpan};
 use crate::id::{ActorId, FunctionId, InstructionId};
+use crate::isa::{FlowKind, Moved};
 
 /// A communication inside a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,13 +127,9 @@ pub enum Cut {
 pub enum Order {
     /// As the steps make them: all of them give rows, which come in order of their reads.
     AsMade,
-    /// to be kept of them. No sum depends on it: what is read here the segment has not written, and
-    /// only its last writes are left to it.
-    /// to be kept of them. No sum depends on it: what is read here the segment has not written, and
-    /// only its last writes are left to it. Rows are put in order behind each segment.
     /// Register reads, memory, register writes, each in lists of their own as far as nothing more is
     /// to be kept of them. No sum depends on it: what is read here the segment has not written, and
-    /// only its last writes are left to it.
+    /// only its last writes are left to it. Rows are put in order behind each segment.
     ByKind,
 }
 
@@ -171,8 +168,12 @@ pub fn cut(
         builder.segment.first_step = first;
         builder.segment.steps = step as u32 + 1 - first;
         let mut segment = builder.build();
+        for op in &mut segment.operations {
+            op.is_return_address = matches!(op.kind, OperationKind::Store { .. })
+                && insn(op.step as usize).decoded.flow.kind == FlowKind::Call;
+        }
         if *copies {
-            mark_copies(&mut segment, &decoded.text);
+            mark_copies(&mut segment, decoded.moved);
         } else if purpose.order == Order::ByKind {
             segment.part(purpose.actors);
         }
@@ -185,45 +186,6 @@ pub fn cut(
 
 fn may_restore(a: &Access) -> bool {
     !a.is_write && a.data_register.is_some() && matches!(a.place, AccessPlace::Memory(_))
-}
-
-/// The word of an instruction, without its width (`ldr.w`).
-fn mnemonic(text: &str) -> &str {
-    text.split([' ', '\t', '.']).next().unwrap_or_default()
-}
-
-/// Whether it moves from memory to memory what it finds.
-fn is_move(text: &str) -> bool {
-    let text =
-        ["rep ", "repe ", "repz "].iter().find_map(|rep| text.strip_prefix(rep)).unwrap_or(text);
-    ["movsb", "movsw", "movsl", "movsd", "movsq"].contains(&mnemonic(text))
-}
-
-/// Whether it puts what it loads into the low bytes of a register as it is. Those that turn bytes
-/// round (`movbe`) or write them twice (`movddup`, `ld1r`) have names that begin the same.
-fn is_plain_load(text: &str) -> bool {
-    let word = mnemonic(text);
-    let x86 = |word: &str| {
-        let ends = [
-            "", "b", "w", "l", "q", "d", "abs", "absb", "absw", "absl", "absq", "zbw", "zbl",
-            "zbq", "zwl", "zwq", "sbw", "sbl", "sbq", "swl", "swq", "slq", "ss", "sd", "sh", "aps",
-            "apd", "ups", "upd", "dqa", "dqu", "lps", "lpd", "ntdqa", "dqa32", "dqa64", "dqu8",
-            "dqu16", "dqu32", "dqu64",
-        ];
-        word.strip_prefix("mov").is_some_and(|end| ends.contains(&end))
-    };
-    // RISC-V, and `ld1` of AArch64; ARM's conditions stand behind the name (`ldrbne`), and no name of a load that does
-    // more begins so.
-    let riscv = ["lb", "lbu", "lh", "lhu", "lw", "lwu", "ld", "ld1"];
-    let arm = [
-        "ldr", "ldur", "ldtr", "ldxr", "ldaxr", "ldar", "ldapr", "ldlar", "lda", "ldm", "ldp",
-        "ldnp",
-    ];
-    x86(word)
-        || word.strip_prefix('v').is_some_and(x86)
-        || riscv.contains(&word)
-        || arm.iter().any(|begin| word.starts_with(begin)) && !word.starts_with("ldadd")
-        || word.starts_with("lddqu")
 }
 
 /// Threads by their index in the pass, of any number.
@@ -254,44 +216,28 @@ impl ThreadSet {
     }
 }
 
-/// Finds out what a step of a copying function hands on unchanged beside whole registers.
-fn mark_copies(segment: &mut Segment, text: &str) {
+/// Notes what a step of a copying function hands on unchanged beside whole registers.
+fn mark_copies(segment: &mut Segment, moved: Option<Moved>) {
     segment.copies = true;
     segment.hazard_mask = 0;
-    let (mut loads, mut stores, mut writes) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, o) in segment.operations.iter().enumerate() {
-        match o.kind {
-            OperationKind::Load { .. } => loads.push(i),
-            OperationKind::Store { .. } => stores.push(i),
-            OperationKind::Write { .. } => writes.push(i),
-            OperationKind::Read { .. } => {}
-        }
-    }
     let operations = &mut segment.operations;
-    // A base register that moves on is read, too.
-    let is_read = |i: &usize| {
-        operations.iter().any(|o| {
-            matches!(o.kind, OperationKind::Read { .. }) && o.register == operations[*i].register
-        })
+    let of = |wanted: fn(&OperationKind) -> bool| {
+        let mut found = (0..).zip(operations.iter()).filter(|(_, o)| wanted(&o.kind));
+        found.next().map(|(i, _)| i).filter(|_| found.next().is_none())
     };
-    if writes.len() > 1 {
-        writes.retain(|i| !is_read(i));
-    }
-    match (&loads[..], &stores[..], &writes[..]) {
-        (&[load], &[store], _)
-            if is_move(text) && operations[load].size == operations[store].size =>
-        {
-            operations[load].copy = Copied::Move;
-            operations[store].copy = Copied::Move;
+    let load = of(|kind| matches!(kind, OperationKind::Load { .. }));
+    let store = of(|kind| matches!(kind, OperationKind::Store { .. }));
+    match (moved, load, store) {
+        (Some(Moved::ToMemory), Some(load), Some(store)) => {
+            if operations[load].size == operations[store].size {
+                operations[load].copy = Copied::Move;
+                operations[store].copy = Copied::Move;
+            }
         }
-        // The loads with extension: movz, movs, ldrb, ldrsh, lbu, lw; and those into the low part
-        // of a register.
-        (&[load], &[], &[write]) if is_plain_load(text) => {
-            let (size, whole) = (operations[load].size as u16, operations[write].register);
-            if operations[load].register.is_none()
-                && let Some(whole) = whole.filter(|w| w.size > size)
-            {
-                operations[load].copy = Copied::Low(RegSpan { offset: whole.offset, size });
+        (Some(Moved::ToRegister(low)), Some(load), None) => {
+            let Operation { size, register, .. } = operations[load];
+            if register.is_none() && size == u32::from(low.size) {
+                operations[load].copy = Copied::Low(low);
             }
         }
         _ => {}
@@ -402,6 +348,7 @@ impl<'a> Builder<'a> {
             mem: 0,
             size: a.size,
             register: None,
+            is_return_address: false,
             copy: Copied::Nothing,
             hints: Hints::default(),
         }
@@ -523,6 +470,7 @@ impl<'a> Builder<'a> {
                     mem: 0,
                     size: u32::from(register.size),
                     register: Some(register),
+                    is_return_address: false,
                     copy: Copied::Nothing,
                     hints: Hints::default(),
                 });
@@ -544,40 +492,5 @@ mod tests {
             assert!(!threads.insert(thread), "{thread}");
         }
         assert!(threads.insert(1) && threads.insert(66));
-    }
-
-    #[test]
-    fn what_changes_bytes_is_no_copy() {
-        for text in [
-            "movzbl (%rdi),%eax",
-            "movslq 4(%rsi),%rdx",
-            "vmovdqu (%rdi),%ymm0",
-            "movd (%rax),%xmm1",
-            "ldrb w0,[x1]",
-            "ldr.w r3,[r2]",
-            "ldrbne r0,[r1]",
-            "lbu a0,0(a1)",
-            "ld a0,8(sp)",
-            "movss (%rax),%xmm0",
-        ] {
-            assert!(is_plain_load(text), "{text}");
-        }
-        for text in [
-            "movddup (%rdi),%xmm0",
-            "vmovddup (%rdi),%xmm0",
-            "movbe (%rdi),%eax",
-            "movbew (%rdi),%ax",
-            "movshdup (%rdi),%xmm0",
-            "movhps (%rdi),%xmm0",
-            "ld1r {v0.8b},[x0]",
-            "ld2r {v0.8b,v1.8b},[x0]",
-            "ldadd w0,w1,[x2]",
-            "movmskps %xmm0,%eax",
-            "lwpins",
-        ] {
-            assert!(!is_plain_load(text), "{text}");
-        }
-        assert!(is_move("rep movsb (%rsi),(%rdi)") && is_move("movsq (%rsi),(%rdi)"));
-        assert!(!is_move("xchg movs,(%rdi)") && !is_move("movsbl (%rsi),%eax"));
     }
 }

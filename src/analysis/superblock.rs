@@ -195,8 +195,7 @@ impl Superblocks {
         let (new, next) = (self.list.len() as u32, members.last().copied());
         if let Some(s) = self.node(unit).successors.iter_mut().find(|s| Some(s.block) == next) {
             s.joined = Some(new);
-            let size = prepared.all_segments().map(Segment::size);
-            self.size += size.sum::<usize>();
+            self.size += prepared.all_segments().map(Segment::size).sum::<usize>();
             self.list.push(Node { members, ..Node::default() });
             self.favourites.push(Favourite::NONE);
             self.prepared.push(prepared);

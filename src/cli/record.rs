@@ -4,10 +4,9 @@ use super::prepare;
 use super::say::say;
 use super::signals;
 use crate::diagnostics::Severity;
-use crate::files::{self, Output};
 use crate::load::{self, ElfInput};
 use crate::record::recorder::Recorder;
-use crate::record::{self, Part, Plan, Processes, Recording};
+use crate::record::{self, Kept, Part, Plan, Processes, Recording};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -77,7 +76,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         options.elfs.extend(images.into_iter().map(|path| ElfInput { path, bias: None }));
     }
     load::refuse_existing(&options)?;
-    let rule = if options.force { record::only_recordings } else { files::nothing };
+    for left in record::abandoned(&output) {
+        say!(
+            "addfg: {0}: recorded by an addfg that was killed; `addfg build {0} -o DB` makes a database of it, else remove it",
+            left.display()
+        );
+    }
     let plan = Plan {
         command: args.command,
         name: name.to_string_lossy().into_owned(),
@@ -90,8 +94,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         allocators,
         keep_arguments: args.keep_arguments,
         keep: match &args.keep {
-            Some(path) => Some(Output::begin_recording(path, rule)?),
-            None => None,
+            Some(path) => Kept::asked(path, options.force)?,
+            None => Kept::meanwhile(&output)?,
         },
     };
     let (recording, input) = Recording::start(&recorder, plan)?;

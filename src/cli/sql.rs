@@ -163,22 +163,24 @@ fn guard(args: &Args, history: Option<&Path>) -> Option<PathBuf> {
 
 /// Runs what a person types.
 struct Typed<'a> {
-    /// None: all is allowed.
-    parser: Option<Parser>,
+    parser: Parser,
     args: &'a Args,
 }
 
 impl Typed<'_> {
     fn new(args: &Args) -> anyhow::Result<Typed<'_>> {
-        let parser = if args.write { None } else { Some(Parser::new()?) };
-        Ok(Typed { parser, args })
+        Ok(Typed { parser: Parser::new()?, args })
     }
 
     /// Runs the statements of a text one after the other, each only if it may be; shows what the
     /// last one gives.
     fn run(&self, connection: &Connection, text: &str, format: RowFormat) -> anyhow::Result<()> {
-        let Some(parser) = &self.parser else { return rows(connection, text, format) };
+        let parser = &self.parser;
         let pieces = parser.pieces(text)?;
+        pieces.iter().try_for_each(|piece| parser.affordable(piece))?;
+        if self.args.write {
+            return rows(connection, text, format);
+        }
         for (i, piece) in pieces.iter().enumerate() {
             let gives = match self.args.files {
                 true => parser.spares(&self.args.database.db, piece).map(|()| Gives::Rows)?,

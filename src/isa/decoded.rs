@@ -97,6 +97,16 @@ impl MemOperand {
     }
 }
 
+/// What an instruction does with the bytes that its only load loads, if it leaves them as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// Stores them, by its only store.
+    ToMemory,
+    /// Puts them into this part of a register, lowest byte first. What it writes of the register beyond
+    /// that is zeros or the sign.
+    ToRegister(RegSpan),
+}
+
 /// What the decoder says of one distinct instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
@@ -110,6 +120,8 @@ pub struct Decoded {
     pub writes: Vec<RegAccess>,
     /// Reads before writes, in the order in which the instruction makes them.
     pub memory: Vec<MemOperand>,
+    /// None where it changes the bytes, multiplies them, or loads several times.
+    pub moved: Option<Moved>,
     /// Executed only if this is not 0 (ARM conditions, IT blocks); None: always.
     pub condition: Option<Expr>,
     /// Where it transfers control to, if that is computed from registers alone (with the Thumb bit).
@@ -142,6 +154,7 @@ impl Decoded {
             reads: Vec::new(),
             writes: Vec::new(),
             memory: Vec::new(),
+            moved: None,
             condition: None,
             destination: None,
             success: None,

@@ -22,7 +22,9 @@ mod system_call;
 pub mod x86;
 
 pub use crate::registers::{Register, Registers, registers};
-pub use decoded::{ControlFlow, Decoded, Decoder, FlowKind, MemOperand, RegAccess, Unmodelled};
+pub use decoded::{
+    ControlFlow, Decoded, Decoder, FlowKind, MemOperand, Moved, RegAccess, Unmodelled,
+};
 pub use expr::{Expr, Operator};
 
 /// The decoder of `isa`, little-endian code unless `big_endian`.

@@ -7,29 +7,29 @@
 mod emulator;
 mod error;
 mod family;
+mod kept;
 mod own_folder;
 mod program;
 pub mod recorder;
 mod said;
 
-use crate::files::Output;
+use crate::trace::TraceError;
 use crate::trace::input::Input;
-use crate::trace::{self, Format, TraceError};
 use emulator::Emulator;
 pub use error::RecordError;
 use family::{Family, Folder};
+use kept::Keeper;
+pub use kept::{Kept, abandoned};
 use recorder::Recorder;
 use said::{Said, memory_file};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, PipeWriter, Read, Write};
+use std::io::{self, PipeWriter, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
-use std::thread::JoinHandle;
 
 /// Which processes are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +82,8 @@ pub struct Plan {
     /// Whether the database may have the program's arguments, which may be secrets; else it has the
     /// name of the program only.
     pub keep_arguments: bool,
-    /// A file for the recording beside.
-    pub keep: Option<Output>,
+    /// Where the recording is kept, for good or until the database is there.
+    pub keep: Kept,
 }
 
 /// A program that is being recorded.
@@ -91,7 +91,7 @@ pub struct Recording {
     child: Child,
     /// How it ended, if its children are waited for as well.
     ended: Option<mpsc::Receiver<ExitStatus>>,
-    keeper: Option<JoinHandle<Result<(), RecordError>>>,
+    keeper: Option<Keeper>,
     /// None: the recorder has no messages of its own, or they go to standard error.
     said: Option<Said>,
 }
@@ -100,16 +100,8 @@ impl Recording {
     /// Starts a program under the recorder: it has this process's standard input, output, and
     /// signals of the terminal. Gives its stream, too.
     pub fn start(recorder: &Recorder, plan: Plan) -> Result<(Recording, Input), RecordError> {
-        let mut plan = plan;
         let program = plan.name.clone();
         let start = |error| RecordError::Start { program: program.clone(), error };
-        let kept = plan.keep.take().map(|output| {
-            let path = output.part().display().to_string();
-            let file = File::create(output.part());
-            let made = file.and_then(|file| Ok((output, file, io::pipe()?)));
-            made.map_err(|error| RecordError::Io { path, error })
-        });
-        let kept = kept.transpose()?;
         let (stream, writer) = io::pipe().map_err(start)?;
         let folder = match plan.processes {
             Processes::First => None,
@@ -132,20 +124,9 @@ impl Recording {
             true => words.collect::<Vec<_>>().join(" "),
             false => plan.name,
         };
-        let input = match kept {
-            None => Input::from_reader(&name, stream),
-            Some((output, file, (reader, copy))) => {
-                let path = output.part().display().to_string();
-                let keep = move || {
-                    keep_stream(stream, file, copy)
-                        .map_err(|error| RecordError::Io { path, error })?;
-                    Ok(output.finish()?)
-                };
-                let keeper = std::thread::Builder::new().spawn(keep).map_err(start)?;
-                recording.keeper = Some(keeper);
-                Input::from_reader(&name, Box::new(reader))
-            }
-        };
+        let (stream, keeper) = plan.keep.copy(stream)?;
+        recording.keeper = Some(keeper);
+        let input = Input::from_reader(&name, Box::new(stream));
         match input {
             Ok(input) => Ok((recording, input)),
             // It ended before the first instruction: its own message says why.
@@ -161,12 +142,7 @@ impl Recording {
     /// Waits for the program to end. Gives what the recorder said, too; `quiet`: only what explains a
     /// failure.
     pub fn finish(mut self, quiet: bool) -> Result<(ExitStatus, Vec<String>), RecordError> {
-        let kept = self.keeper.take().map_or(Ok(()), |keeper| {
-            let stopped = || io::Error::other("the stream's copy stopped");
-            keeper.join().unwrap_or_else(|_| {
-                Err(RecordError::Io { path: "the recording".into(), error: stopped() })
-            })
-        });
+        let kept = self.keeper.take().map_or(Ok(()), Keeper::finish);
         let failed = |error| RecordError::Io { path: "the recording".into(), error };
         let ended = self.ended.take().and_then(|ended| ended.recv().ok());
         let status = ended.map_or_else(|| self.child.wait(), Ok).map_err(failed)?;
@@ -178,32 +154,6 @@ impl Recording {
     /// The process that was started.
     pub fn program(&self) -> u32 {
         self.child.id()
-    }
-}
-
-/// The rule of what `--keep` replaces: recordings.
-pub fn only_recordings(path: &Path) -> Option<&'static str> {
-    let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-    let recording = read.is_ok() && (head.is_empty() || trace::stream::Stream.sniff(&head));
-    (!recording).then_some("is no recording; --force replaces only those")
-}
-
-/// Bytes by which a recording is known.
-const HEAD: u64 = 64 << 10;
-
-/// Copies the stream into a file and to who builds from it, who may stop listening.
-fn keep_stream(mut from: Box<dyn Read + Send>, mut file: File, copy: PipeWriter) -> io::Result<()> {
-    let (mut buffer, mut copy) = (vec![0; 1 << 16], Some(copy));
-    loop {
-        let n = from.read(&mut buffer)?;
-        if n == 0 {
-            return file.flush();
-        }
-        file.write_all(&buffer[..n])?;
-        if copy.as_mut().is_some_and(|copy| copy.write_all(&buffer[..n]).is_err()) {
-            copy = None;
-        }
     }
 }
 

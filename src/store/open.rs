@@ -339,7 +339,24 @@ pub fn explained(error: &dyn std::error::Error) -> String {
     if damaged.iter().any(|words| text.contains(words)) {
         text.push_str("; the database is damaged: copy it again, or build it again");
     }
+    if let Some(list) = list_of_damaged(&text) {
+        text = text.lines().next().unwrap_or_default().to_owned();
+        text.push_str(&format!(
+            "; the lake's file is damaged or missing: remove {list}, and collect the run again"
+        ));
+    }
     text
+}
+
+/// The list of the run whose table in a lake DuckDB cannot read: the first line of its message names the table, and
+/// `LAKE/TABLE/program=P/run=R/part-0.parquet` belongs to `LAKE/_runs/P.R.json`. What follows is the query.
+fn list_of_damaged(text: &str) -> Option<String> {
+    let (begin, _) = text.lines().next()?.rsplit_once("part-0.parquet")?;
+    let (begin, run) = begin.strip_suffix('/')?.rsplit_once("/run=")?;
+    let (begin, program) = begin.rsplit_once("/program=")?;
+    let (lake, _) = begin.rsplit_once('/')?;
+    let lake = lake.rsplit(['"', '\'']).next()?;
+    Some(format!("{lake}/_runs/{program}.{run}.json"))
 }
 
 /// Why a database keeps no steps, and what to do about it.

@@ -23,6 +23,8 @@ pub enum StatementError {
     Refused(String),
     #[error("the database is opened read-only: --write allows changes")]
     ReadOnly,
+    #[error("`{0}` threads cannot be had: set 1 to {MOST_THREADS}")]
+    Threads(String),
     #[error("DuckDB's parser cannot be had")]
     NoParser,
     #[error(transparent)]
@@ -194,6 +196,26 @@ impl Parser {
                 let named = if word.is_empty() { "the statement".to_owned() } else { word };
                 Err(StatementError::Refused(named))
             }
+        }
+    }
+
+    /// Whether a statement that may do all asks for no more threads than a machine has: DuckDB would begin
+    /// them one by one, without end.
+    pub fn affordable(&self, text: &str) -> Result<(), StatementError> {
+        let (word, rest) = first_word(trimmed(text));
+        if word != "SET" && word != "PRAGMA" {
+            return Ok(());
+        }
+        let (scope, behind) = first_word(rest);
+        let scoped = ["SESSION", "LOCAL", "GLOBAL"].contains(&scope.as_str());
+        let (name, behind) = if scoped { first_word(behind) } else { (scope, behind) };
+        if !["THREADS", "WORKER_THREADS", "EXTERNAL_THREADS"].contains(&name.as_str()) {
+            return Ok(());
+        }
+        let value = assigned(behind).unwrap_or(behind).trim().trim_matches('\'').trim();
+        match value.parse::<u32>() {
+            Ok(1..=MOST_THREADS) => Ok(()),
+            _ => Err(StatementError::Threads(value.to_owned())),
         }
     }
 

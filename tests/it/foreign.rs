@@ -222,6 +222,26 @@ fn sql_that_only_reads_changes_no_file() {
     assert!(all() == before);
 }
 
+/// Who may do all may not ask for threads that cannot be had: DuckDB began them without end.
+#[test]
+fn threads_are_as_many_as_a_machine_has() {
+    let scratch = Scratch::new("sql-threads");
+    let db = scratch.copy(&example("fir", "pairs"), "db.duckdb");
+    for sql in [
+        "SET threads = 100000",
+        "set global Threads to '100000'",
+        "PRAGMA threads=100000",
+        "SELECT 1; /* more */ SET worker_threads = 4000; SELECT 2",
+        "SET external_threads = 1000000000",
+        "SET threads = 0",
+    ] {
+        for more in ["--write", "--files"] {
+            refused(&["sql", more, utf8(&db), sql], &["threads cannot be had", "256"]);
+        }
+    }
+    ok(&["sql", "--write", utf8(&db), "SET threads = 2; SELECT 1"]);
+}
+
 /// What changes the session for the worse, or is no query at all.
 #[test]
 fn sql_sets_only_what_its_own_queries_set() {

@@ -352,6 +352,23 @@ fn broken_files_are_named() {
         assert!(said(&output).contains(utf8(file)), "{file:?}: {}", said(&output));
         fs::write(file, before).unwrap();
     }
+    // Whoever reads a table of which nothing is left, or a part, is told which list to remove.
+    let edge = tables.iter().find(|file| utf8(file).contains("/edge/")).expect("edges");
+    let before = fs::read(edge).unwrap();
+    for bytes in [&b""[..], b"PAR1", &before[..before.len() / 2]] {
+        fs::write(edge, bytes).unwrap();
+        for command in [
+            &["trend", utf8(&lake)][..],
+            &["sql", utf8(&lake), "FROM edge"],
+            &["sql", utf8(&lake), "@growth"],
+            &["collect", "--compact", utf8(&lake)],
+        ] {
+            let error = refused(command, &[utf8(edge), "/_runs/", "collect the run again"]);
+            let list = lists.iter().any(|list| error.contains(utf8(list)));
+            assert!(list, "{command:?}, {} bytes: {error}", bytes.len());
+        }
+    }
+    fs::write(edge, before).unwrap();
     fs::remove_file(tables[1]).unwrap();
     assert!(said(&again()).contains(utf8(tables[1])));
 }

@@ -22,6 +22,7 @@ mod fuzz;
 mod giano;
 mod graph;
 mod groups;
+mod guard;
 mod happened;
 mod inlined;
 mod inputs;

@@ -318,40 +318,78 @@ fn an_interrupt_ends_the_recording() {
     }
 }
 
-/// `kill -9` of addfg: a program under QEMU goes on, and what came until then can be built. (Under
-/// valgrind it is the recorder's part.)
+/// `kill -9` of addfg: the program goes on, under valgrind and under QEMU, and what came until then can be
+/// built, whether the recording was to be kept or not.
 #[test]
 fn a_program_outlives_addfg() {
     let scratch = Scratch::new("record-outlives");
-    let Some(program) = endless(&scratch).filter(|_| have("qemu-x86_64")) else { return };
-    if !takes_plugins("qemu-x86_64") {
-        return;
+    let Some(program) = endless(&scratch) else { return };
+    outlives(&scratch, "valgrind", &[], &program);
+    if have("qemu-x86_64") && takes_plugins("qemu-x86_64") {
+        outlives(&scratch, "qemu", &["--qemu", "qemu-x86_64"], &program);
     }
-    let (db, kept) = (scratch.path("db"), scratch.path("kept"));
-    let options = ["-o", utf8(&db), "--keep", utf8(&kept), "--qemu", "qemu-x86_64"];
-    let mut child = begun(&scratch, &options, &program);
-    signal(i64::from(child.id()), libc::SIGKILL);
-    child.wait().expect("it is gone");
-    std::thread::sleep(std::time::Duration::from_millis(1500));
-    assert!(!scratch.path("ended").exists());
-    scratch.write("enough", "");
-    for _ in 0..500 {
-        if std::fs::read(scratch.path("ended")).is_ok_and(|text| text == b"whole") {
-            break;
+}
+
+fn outlives(scratch: &Scratch, name: &str, options: &[&str], program: &Path) {
+    let (db, kept) = (scratch.path(&format!("{name}.duckdb")), scratch.path(&format!("{name}.s")));
+    let keep = ["--keep", utf8(&kept)];
+    for more in [&keep[..], &[]] {
+        let mut child = begun(scratch, &[&["-o", utf8(&db)], options, more].concat(), program);
+        signal(i64::from(child.id()), libc::SIGKILL);
+        child.wait().expect("it is gone");
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        assert!(!scratch.path("ended").exists(), "{name}");
+        scratch.write("enough", "");
+        let ended = || std::fs::read(scratch.path("ended")).is_ok_and(|text| text == b"whole");
+        for _ in 0..500 {
+            if ended() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(ended(), "{name}: the program was ended");
+        for file in ["enough", "ended"] {
+            std::fs::remove_file(scratch.path(file)).unwrap();
+        }
     }
-    assert!(scratch.path("ended").exists(), "the program was ended");
-    let names = std::fs::read_dir(&scratch.0).unwrap().map(|e| e.unwrap().path());
-    let part = |path: &PathBuf| utf8(path).contains("/kept.") && utf8(path).ends_with(".part");
-    let part = names.into_iter().find(part).expect("what was received");
-    // Also after the next recording of that name has begun.
-    let short = record(&["-o", utf8(&scratch.path("x")), "--keep", utf8(&kept)], &["true"]);
+    // The next recording of both names leaves them, and says of what nobody asked to keep.
+    let short = record(&["-o", utf8(&db), keep[0], keep[1]], &["true"]);
     assert_eq!(short.status.code(), Some(0), "{}", said(&short));
-    let built = scratch.path("built");
-    let output = command(&["build", utf8(&part), "-o", utf8(&built)]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert_eq!(rows(&built, "SELECT sum(steps)::BIGINT > 100000 FROM thread"), ["true"]);
+    let names = std::fs::read_dir(&scratch.0).unwrap().map(|e| e.unwrap().path());
+    let mut parts: Vec<PathBuf> = names
+        .filter(|path| utf8(path).contains(&format!("/{name}.")) && utf8(path).ends_with(".part"))
+        .collect();
+    parts.sort();
+    assert_eq!(parts.len(), 2, "{parts:?}");
+    assert!(utf8(&parts[0]).contains(".duckdb.stream."), "{parts:?}");
+    assert!(said(&short).contains(utf8(&parts[0])), "{}", said(&short));
+    for part in parts {
+        let built = scratch.path("built");
+        let output = command(&["build", utf8(&part), "-o", utf8(&built)]).output().unwrap();
+        // It was cut.
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", said(&output));
+        assert_eq!(rows(&built, "SELECT sum(steps)::BIGINT > 100000 FROM thread"), ["true"]);
+        std::fs::remove_file(built).unwrap();
+        std::fs::remove_file(part).unwrap();
+    }
+}
+
+/// Beside the database is nothing when it is there.
+#[test]
+fn what_is_received_goes_when_the_database_is_there() {
+    let scratch = Scratch::new("record-meanwhile");
+    let Some(program) = program(&scratch, "process") else { return };
+    let text = scratch.write("text", "some words\n".repeat(200));
+    let folder = scratch.path("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let db = folder.join("p.duckdb");
+    let left = || {
+        let names = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name());
+        names.map(|name| name.into_string().unwrap()).collect::<Vec<_>>()
+    };
+    let output = record(&["-o", utf8(&db)], &[utf8(&program), utf8(&text)]);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert_eq!(left(), ["p.duckdb"]);
 }
 
 /// Arguments may be passwords.

@@ -5,7 +5,7 @@ use super::register_map::spans;
 use super::symbolic::effects::{ByteValue, MemEffect};
 use super::symbolic::liveness;
 use crate::event::{Isa, RegSpan};
-use crate::isa::decoded::{ControlFlow, Decoded, FlowKind, MemOperand, RegAccess};
+use crate::isa::decoded::{ControlFlow, Decoded, FlowKind, MemOperand, Moved, RegAccess};
 use crate::isa::system_call;
 use std::collections::BTreeSet;
 
@@ -45,11 +45,13 @@ impl Evaluated<'_> {
                 .data_register
                 .filter(|r| u32::from(r.size) == m.size && all.iter().any(|a| a.span == *r));
         }
+        let moved = self.moved(&memory, &writes);
         let text = self.text.to_string();
         let destination = self.effects.transfer.as_ref().and_then(|t| t.target.clone());
         let destination = destination.filter(|_| flow.target.is_none());
         let unknown = Decoded::unknown(size);
-        let mut decoded = Decoded { text, flow, reads, writes, memory, destination, ..unknown };
+        let mut decoded =
+            Decoded { text, flow, reads, writes, memory, moved, destination, ..unknown };
         self.store_conditional(&mut decoded);
         decoded
     }
@@ -131,6 +133,28 @@ impl Evaluated<'_> {
             .iter()
             .flat_map(|span| pieces(*span, load.size))
             .find(|r| loaded(r) && !r.bytes().any(|byte| reads.contains(&byte)))
+    }
+
+    /// The register with what the only load loads, as it is; what the instruction writes behind that is
+    /// not loaded.
+    fn moved(&self, memory: &[MemOperand], writes: &[RegAccess]) -> Option<Moved> {
+        let ([load], [effect]) = (memory, &self.effects.memory[..]) else { return None };
+        let size = u16::try_from(load.size).ok().filter(|size| *size > 0)?;
+        if load.is_write || effect.is_write || effect.size != load.size {
+            return None;
+        }
+        let holds = |span: &RegSpan| {
+            span.size >= size
+                && (0u16..).zip(span.bytes()).all(|(i, byte)| {
+                    match (self.effects.finals.get(&byte), u8::try_from(i)) {
+                        (Some(&ByteValue::Load(_, at)), Ok(i)) => i == at && u16::from(i) < size,
+                        (Some(ByteValue::Load(..)), Err(_)) => false,
+                        _ => i >= size,
+                    }
+                })
+        };
+        let span = writes.iter().map(|write| write.span).find(holds)?;
+        Some(Moved::ToRegister(RegSpan { offset: span.offset, size }))
     }
 
     /// Whether the instruction writes nothing else of the same full register (an extension). ARM's

@@ -2,7 +2,7 @@
 
 use super::view::{View, is_read, is_written};
 use crate::event::RegSpan;
-use crate::isa::decoded::{FlowKind, MemOperand};
+use crate::isa::decoded::{FlowKind, MemOperand, Moved};
 use crate::isa::expr::{Expr, Operator};
 use crate::registers::x86::{RSP, bytes_of};
 use iced_x86::{CodeSize, Mnemonic, OpAccess, OpKind, Register as Iced, UsedMemory};
@@ -35,6 +35,25 @@ impl View<'_> {
             operand.data_register = self.data_register(operand, registers);
         }
         operands
+    }
+
+    /// What becomes of the bytes that it loads; `writes` are the registers.
+    pub fn moved(&self, memory: &[MemOperand], writes: &[RegSpan]) -> Option<Moved> {
+        use Mnemonic::*;
+        let i = self.insn;
+        let (load, register) = match (i.mnemonic(), memory) {
+            (Movsb | Movsw | Movsd | Movsq, [load, store]) if i.is_string_instruction() => {
+                return (!load.is_write && store.is_write).then_some(Moved::ToMemory);
+            }
+            (Movzx | Movsx | Movsxd, [load]) => (load, i.op0_register()),
+            (Lodsb | Lodsw | Lodsd | Lodsq, [load]) if !self.repeats() => (load, i.op0_register()),
+            (_, [load]) => (load, self.moved_register(false)?),
+            _ => return None,
+        };
+        let offset = bytes_of(register)?.offset;
+        let size = u16::try_from(load.size).ok().filter(|size| *size > 0 && !load.is_write)?;
+        let written = |span: &RegSpan| span.offset == offset && span.size >= size;
+        writes.iter().any(written).then_some(Moved::ToRegister(RegSpan { offset, size }))
     }
 
     /// What iced lists as used memory, reads first.

@@ -66,6 +66,7 @@ impl Decoder for X86 {
         let flow = view.flow();
         let (reads, writes) = view.registers(flow);
         let memory = view.memory(flow.kind, &reads, &writes);
+        let moved = view.moved(&memory, &writes);
         let access = |spans: Vec<RegSpan>| -> Vec<RegAccess> {
             spans.into_iter().map(|span| registers(self.isa).access(span)).collect()
         };
@@ -75,6 +76,7 @@ impl Decoder for X86 {
             reads: access(reads),
             writes: access(writes),
             memory,
+            moved,
             // With a count of zero nothing is done.
             condition: view.repeat_count().map(Expr::Reg),
             renames: instruction.fpu_stack_increment_info().increment() != 0,

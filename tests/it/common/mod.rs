@@ -6,6 +6,7 @@ pub mod databases;
 pub mod fixture_db;
 pub mod program;
 pub mod run;
+pub mod stream;
 pub mod tools;
 pub mod xray;
 

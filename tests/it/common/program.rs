@@ -32,6 +32,8 @@ const FUNCTIONS: u64 = 7;
 const NAMES: [&str; FUNCTIONS as usize] =
     ["main", "alpha", "beta", "gamma", "delta", "handler", "__beta_veneer"];
 const GLOBALS: u64 = 0x60_0000;
+/// Where a program's accesses lie beside its stack.
+pub const MEMORY: [u64; 2] = [GLOBALS, 0x7f_0fe0];
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -81,9 +83,18 @@ pub struct Program {
 
 impl Program {
     pub fn new(random: &mut Random) -> Program {
+        Program::of(random, false)
+    }
+
+    /// One with second bytes of registers, vectors, extensions and conditional moves, too.
+    pub fn wide(random: &mut Random) -> Program {
+        Program::of(random, true)
+    }
+
+    fn of(random: &mut Random, wide: bool) -> Program {
         let mut bodies: Vec<Vec<Insn>> = Vec::new();
         for _ in 0..FUNCTIONS {
-            bodies.push(body(random));
+            bodies.push(body(random, wide));
         }
         let mut starts = vec![CODE];
         for body in &bodies {
@@ -238,12 +249,43 @@ fn giano(log: &mut String, time: usize, step: &Step) {
 /// rax, rcx, rdx, rbx, rbp, rsi, rdi
 const REGISTERS: [u8; 7] = [0, 1, 2, 3, 5, 6, 7];
 
-fn body(random: &mut Random) -> Vec<Insn> {
-    let insn = |bytes: &[u8], kind, accesses: &[(bool, u64, Option<u64>)]| Insn {
-        bytes: bytes.to_vec(),
-        kind,
-        accesses: accesses.to_vec(),
-    };
+fn insn(bytes: &[u8], kind: Kind, accesses: &[(bool, u64, Option<u64>)]) -> Insn {
+    Insn { bytes: bytes.to_vec(), kind, accesses: accesses.to_vec() }
+}
+
+/// An instruction on parts of registers, or on vectors.
+fn wide_insn(random: &mut Random) -> Insn {
+    let (a, b) = (random.below(8) as u8, random.below(8) as u8);
+    // al, cl, dl, bl, ah, ch, dh, bh; the address needs rbx.
+    let (registers, based) = (0xc0 | b << 3 | a, 0x43 | b << 3);
+    let displacement = random.below(12) as u8;
+    let plain =
+        |bytes: &[u8], accesses: &[(bool, u64, Option<u64>)]| insn(bytes, Kind::Plain, accesses);
+    let (load, store) = (|size| [(false, size, None)], |size| [(true, size, None)]);
+    match random.below(20) {
+        0 | 1 => plain(&[0x88, registers], &[]), // mov %ah,%bl
+        2 => plain(&[0x88, based, displacement], &store(1)), // mov %ah,8(%rbx)
+        3 => plain(&[0x8a, based, displacement], &load(1)), // mov 8(%rbx),%ah
+        4 => plain(&[0x00, registers], &[]),     // add %ah,%bl
+        5 => plain(&[0x0f, 0xb6, registers], &[]), // movzbl %ah,%ebx
+        6 => plain(&[0x0f, 0xbe, based, displacement], &load(1)), // movsbl 8(%rbx),%eax
+        7 => plain(&[0x0f, 0x28, registers], &[]), // movaps
+        8 => plain(&[0x66, 0x0f, 0xd4, registers], &[]), // paddq
+        9 => plain(&[0xf3, 0x0f, 0x10, registers], &[]), // movss, which merges
+        10 => plain(&[0xf3, 0x0f, 0x10, based, displacement], &load(4)), // movss, which clears
+        11 => plain(&[0x66, 0x0f, 0x13, based, displacement], &store(8)), // movlpd
+        12 => plain(&[0x0f, 0x16, based, displacement], &load(8)), // movhps
+        13 => plain(&[0xc5, 0xfc, 0x10, based, displacement], &load(32)), // vmovups
+        14 => plain(&[0xc5, 0xfc, 0x11, based, displacement], &store(32)),
+        15 => plain(&[0x66, 0x0f, 0x6e, registers], &[]), // movd %eax,%xmm1
+        16 => plain(&[0x66, 0x0f, 0x7e, registers & !7], &[]), // movd %xmm1,%eax
+        17 => plain(&[0x66, 0x0f, 0xef, 0xc0 | a << 3 | a], &[]), // pxor, which zeroes
+        18 => plain(&[0x0f, 0x12, registers], &[]),       // movhlps
+        _ => plain(&[0x48, 0x0f, 0xaf, 0xc0 | (b & 3) << 3 | (a & 3)], &[]), // imul
+    }
+}
+
+fn body(random: &mut Random, wide: bool) -> Vec<Insn> {
     let mut saved: Vec<u8> = REGISTERS.iter().copied().filter(|_| random.chance(35)).collect();
     let mut list: Vec<Insn> = saved.iter().map(|r| insn(&[0x50 + r], Kind::Push, &[])).collect();
     for _ in 0..4 + random.below(24) {
@@ -253,6 +295,10 @@ fn body(random: &mut Random) -> Vec<Insn> {
         let (low, based, displacement) =
             (0xc0 | (b & 3) << 3 | (a & 3), 0x43 | b << 3, random.below(32) as u8 * 4);
         let own = Some(displacement as u64);
+        if wide && random.chance(40) {
+            list.push(wide_insn(random));
+            continue;
+        }
         list.push(match random.below(30) {
             0 | 1 => insn(&[0x48, 0x89, registers], Kind::Plain, &[]),
             2 => insn(&[0x89, registers], Kind::Plain, &[]),
@@ -332,9 +378,9 @@ impl Thread {
                 (Some(offset), ..) => self.sp + offset,
                 // The write of an addition goes where its read was.
                 (None, _, Some(Access { address, .. })) if insn.kind == Kind::Plain => *address,
-                (None, 0..4, _) => GLOBALS + random.below(48 - size),
+                (None, 0..4, _) => MEMORY[0] + random.below(48 - size),
                 // Across a page, now and then.
-                (None, 4..8, _) => 0x7f_0fe0 + random.below(64),
+                (None, 4..8, _) => MEMORY[1] + random.below(64),
                 (None, ..) => self.sp - 24 + random.below(64),
             };
             accesses.push(access(is_write, address, size));

@@ -4,7 +4,7 @@ mod tables;
 
 use super::*;
 use crate::event::RegSpan;
-use crate::isa::{Expr, FlowKind};
+use crate::isa::{Expr, FlowKind, Moved};
 use show::show;
 use tables::{A32, A64, RV64, T32};
 
@@ -48,6 +48,44 @@ fn exception_returns_are_told_from_returns() {
     for word in [0x3020_0073, 0x1020_0073] {
         assert_eq!(kind(Isa::Riscv64, false, word), back, "{word:08x}");
         assert_eq!(kind(Isa::Riscv32, false, word), back, "{word:08x}");
+    }
+}
+
+/// What the p-code says of the loaded bytes, and not how an instruction is called.
+#[test]
+fn what_loads_leave_as_it_was() {
+    let moved = |isa, word: u32| {
+        let decoded = Pcode::new(isa, false).decode(0x8000, &word.to_le_bytes(), false).unwrap();
+        let file = registers(isa);
+        Some(match decoded.moved? {
+            Moved::ToMemory => "memory".into(),
+            Moved::ToRegister(span) => {
+                let full = file.at(span.offset).unwrap();
+                format!("{}+{} {}", full.name, span.offset - full.span.offset, span.size)
+            }
+        })
+    };
+    for (isa, word, expected) in [
+        (Isa::Aarch64, 0x3940_0020, Some("x0+0 1")), // ldrb w0, [x1]
+        (Isa::Aarch64, 0x7980_0020, Some("x0+0 2")), // ldrsh x0, [x1]
+        (Isa::Aarch64, 0xb840_4420, Some("x0+0 4")), // ldr w0, [x1], #4
+        (Isa::Aarch64, 0xf940_0000, Some("x0+0 8")), // ldr x0, [x0]
+        (Isa::Aarch64, 0x885f_fc20, Some("x0+0 4")), // ldaxr w0, [x1]
+        (Isa::Aarch64, 0xbd40_0000, Some("v0+0 4")), // ldr s0, [x0]
+        (Isa::Aarch64, 0x4d40_c800, None),           // ld1r {v0.4s}, [x0]
+        (Isa::Aarch64, 0xa940_0440, None),           // ldp x0, x1, [x2]
+        (Isa::Aarch64, 0xb820_0041, None),           // ldadd w0, w1, [x2]
+        (Isa::Aarch64, 0xb820_8041, None),           // swp w0, w1, [x2]
+        (Isa::Aarch64, 0xb900_0020, None),           // str w0, [x1]
+        (Isa::Arm, 0x15d1_0000, Some("r0+0 1")),     // ldrbne r0, [r1]
+        (Isa::Arm, 0xe1d1_00f2, Some("r0+0 2")),     // ldrsh r0, [r1, #2]
+        (Isa::Arm, 0xe101_0090, None),               // swp r0, r0, [r1]
+        (Isa::Riscv64, 0x0005_c503, Some("a0+0 1")), // lbu a0, 0(a1)
+        (Isa::Riscv64, 0x0005_a503, Some("a0+0 4")), // lw a0, 0(a1)
+        (Isa::Riscv64, 0x1005_a52f, Some("a0+0 4")), // lr.w a0, (a1)
+        (Isa::Riscv64, 0x00c5_a52f, None),           // amoadd.w a0, a2, (a1)
+    ] {
+        assert_eq!(moved(isa, word).as_deref(), expected, "{isa:?} {word:08x}");
     }
 }
 

@@ -5,6 +5,7 @@ mod processor;
 mod valgrind;
 
 use super::*;
+use crate::isa::Moved;
 use crate::registers::x86::{END, VECTORS, span};
 
 /// Registers by name with the bytes' width where it is not the register's (`xmm0:4`), control
@@ -345,5 +346,55 @@ fn what_renames_registers() {
         (&[0x48, 0x89, 0xc8], false), // mov %rcx, %rax
     ] {
         assert_eq!(x86.decode(0x1000, bytes, false).map(|d| d.renames), Some(renames));
+    }
+}
+
+/// The register, by name, with the size of what it gets; `memory`: it goes there.
+fn moved(bytes: &[u8]) -> Option<String> {
+    let decoded = X86::new(Isa::X86_64).decode(0x1000, bytes, false).unwrap();
+    Some(match decoded.moved? {
+        Moved::ToMemory => "memory".into(),
+        Moved::ToRegister(span) => names(Isa::X86_64, &[RegAccess { span, control: false }]),
+    })
+}
+
+/// Names that begin with `mov` say little.
+#[test]
+fn what_loads_leave_as_it_was() {
+    for (bytes, expected) in [
+        (&[0x0f, 0xb6, 0x07][..], "rax:1"),     // movzbl (%rdi),%eax
+        (&[0x66, 0x0f, 0xbe, 0x07], "rax:1"),   // movsbw (%rdi),%ax
+        (&[0x48, 0x63, 0x56, 0x04], "rdx:4"),   // movslq 4(%rsi),%rdx
+        (&[0x8b, 0x00], "rax:4"),               // mov (%rax),%eax
+        (&[0x48, 0x8b, 0x00], "rax"),           // mov (%rax),%rax
+        (&[0x8a, 0x27], "rax:1@1"),             // mov (%rdi),%ah
+        (&[0xc5, 0xfe, 0x6f, 0x07], "zmm0:32"), // vmovdqu (%rdi),%ymm0
+        (&[0x66, 0x0f, 0x6e, 0x08], "zmm1:4"),  // movd (%rax),%xmm1
+        (&[0xf3, 0x0f, 0x10, 0x00], "zmm0:4"),  // movss (%rax),%xmm0
+        (&[0xac], "rax:1"),                     // lods (%rsi),%al
+        (&[0x48, 0xad], "rax"),                 // lods (%rsi),%rax
+        (&[0x5b], "rbx"),                       // pop %rbx
+        (&[0xf3, 0xa4], "memory"),              // rep movsb (%rsi),(%rdi)
+        (&[0x48, 0xa5], "memory"),              // movsq (%rsi),(%rdi)
+    ] {
+        assert_eq!(moved(bytes).as_deref(), Some(expected), "{bytes:02x?}");
+    }
+    for bytes in [
+        &[0xf2, 0x0f, 0x12, 0x07][..],         // movddup (%rdi),%xmm0
+        &[0xc5, 0xfb, 0x12, 0x07],             // vmovddup (%rdi),%xmm0
+        &[0xf3, 0x0f, 0x16, 0x07],             // movshdup (%rdi),%xmm0
+        &[0xc4, 0xe2, 0x7d, 0x18, 0x07],       // vbroadcastss (%rdi),%ymm0
+        &[0x0f, 0x38, 0xf0, 0x07],             // movbe (%rdi),%eax
+        &[0x0f, 0x44, 0x07],                   // cmove (%rdi),%eax
+        &[0x03, 0x07],                         // add (%rdi),%eax
+        &[0x87, 0x07],                         // xchg %eax,(%rdi)
+        &[0xa6],                               // cmpsb (%rdi),(%rsi)
+        &[0xf3, 0xac],                         // rep lods (%rsi),%al
+        &[0x89, 0x07],                         // mov %eax,(%rdi)
+        &[0x62, 0xf1, 0x7c, 0x49, 0x10, 0x07], // vmovups (%rdi),%zmm0{%k1}
+        &[0x0f, 0x50, 0xc0],                   // movmskps %xmm0,%eax
+        &[0xff, 0x37],                         // push (%rdi)
+    ] {
+        assert_eq!(moved(bytes), None, "{bytes:02x?}");
     }
 }

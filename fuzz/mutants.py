@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+"""Mutation testing of the pass (src/analysis): says which changes of it no test finds.
+
+    fuzz/mutants.py [--work DIR] [--files PATH...] [--guards NAMES] [--jobs N] [--limit SECONDS] [--only ID,...]
+
+1. Copies the checkout to DIR/tree and rewrites it (fuzz/mutants): all mutants are in one program, and ADDFG_MUTANT
+   chooses one. Those that do not compile are left out.
+2. Compiles it once, into DIR/target. The room `analysis` with its tests is a package of its own there (guard `unit`),
+   for it needs little else: twenty seconds. Other guards take all of addfg.
+3. Runs the guards without a mutant: they must pass. Notes which mutants each of them reaches.
+4. Runs each mutant against the guards that reach it, until one fails or takes too long. One that no guard reaches survives.
+
+It goes on where it stopped: what is known of a mutant is a line of DIR/results. At the end, and with --report, it prints killed and
+all, and each survivor with its place and change. DIR is target/mutants if nothing is said; a new DIR begins again.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# What the rewriter cannot change sensibly: tests, and hints to the processor, which change no result.
+LEFT_OUT = ("tests.rs", "random.rs", "mutation.rs", "prefetch.rs")
+# Guards, the quick ones first: name, test program, arguments, seconds of the processor.
+GUARDS = [
+    ("unit", "unit", ["analysis::"], 40),
+    ("sql", "guard", ["--ignored", "--exact", "guard::guard"], 60),
+    ("naive", "it", ["naive::shipped_examples"], 60),
+    ("property", "it", ["property::", "fir::", "registers::", "through::", "part::"], 240),
+    ("programs", "it", ["oracle::", "naive::", "happened::", "record::", "allocations::", "interrupts::"], 600),
+]
+
+# The room that is tested with what it needs of the others, as a package.
+UNIT_MANIFEST = """[package]
+name = "unit"
+version = "0.1.0"
+edition = "2024"
+[lib]
+path = "lib.rs"
+[dependencies]
+libc = "0.2"
+rustc-hash = "2"
+[profile.release]
+opt-level = 1
+overflow-checks = false
+[workspace]
+"""
+UNIT = """#![allow(warnings, arithmetic_overflow, unconditional_panic, overflowing_literals)]
+#[macro_use]
+#[path = "TREE/src/text.rs"] pub mod text;
+#[path = "TREE/src/id.rs"] pub mod id;
+#[path = "TREE/src/event.rs"] pub mod event;
+pub mod registers {
+    #[path = "TREE/src/registers/file.rs"] mod file;
+    pub use file::{RegAccess, Register, Registers};
+}
+pub mod isa {
+    #[path = "TREE/src/isa/decoded.rs"] pub mod decoded;
+    #[path = "TREE/src/isa/expr.rs"] pub mod expr;
+    pub use decoded::{ControlFlow, Decoded, Decoder, FlowKind, MemOperand, Moved, RegAccess, Unmodelled};
+    pub use expr::{Expr, Operator};
+}
+#[path = "TREE/src/analysis/mod.rs"] pub mod analysis;
+#[path = "TREE/src/mutants.rs"] pub mod mutants;
+"""
+
+# The first guard as a program of its own, which is compiled sooner than all tests together.
+GUARD = """#[allow(dead_code)]
+mod common {
+    #[path = "../it/common/program.rs"]
+    pub mod program;
+    #[path = "../it/common/stream.rs"]
+    pub mod stream;
+}
+#[path = "it/guard.rs"]
+mod guard;
+"""
+
+
+def say(text):
+    print(text, flush=True)
+
+
+class Work:
+    def __init__(self, options):
+        self.root = options.work
+        self.tree = os.path.join(self.root, "tree")
+        self.target = options.target or os.path.join(self.root, "target")
+        self.options = options
+        self.guards = [g for g in GUARDS if g[0] in options.guards.split(",")]
+        os.makedirs(self.root, exist_ok=True)
+
+    def path(self, name):
+        return os.path.join(self.root, name)
+
+    def environment(self, **more):
+        profile = {"CARGO_TARGET_DIR": self.target, "CARGO_PROFILE_RELEASE_OPT_LEVEL": "1"}
+        return {**os.environ, **profile, **more}
+
+    # ---- the program with all mutants ----
+
+    def sources(self):
+        if self.options.files:
+            return self.options.files
+        folder = os.path.join(HERE, "src/analysis")
+        return sorted("src/analysis/" + n for n in os.listdir(folder) if n.endswith(".rs") and n not in LEFT_OUT)
+
+    def rewrite(self, skip):
+        shutil.rmtree(self.tree, ignore_errors=True)
+        names = subprocess.run(["git", "ls-files", "-z"], cwd=HERE, capture_output=True, check=True).stdout
+        for name in names.decode().split("\0"):
+            source = os.path.join(HERE, name)
+            if name and os.path.isfile(source):
+                to = os.path.join(self.tree, name)
+                os.makedirs(os.path.dirname(to), exist_ok=True)
+                shutil.copy2(source, to)
+        for name in (".cargo", "Cargo.lock"):
+            source, to = os.path.join(HERE, name), os.path.join(self.tree, name)
+            if os.path.isdir(source):
+                shutil.copytree(source, to, dirs_exist_ok=True)
+            elif os.path.exists(source):
+                shutil.copy2(source, to)
+        with open(self.path("skip"), "w") as file:
+            file.writelines(f"{id}\n" for id in sorted(skip))
+        tool = ["cargo", "run", "-q", "--manifest-path", os.path.join(HERE, "fuzz/mutants/Cargo.toml"), "--"]
+        made = subprocess.run(tool + [self.tree, self.path("skip"), *self.sources()], capture_output=True, text=True,
+                              env={**os.environ, "CARGO_TARGET_DIR": self.path("tool")})
+        if made.returncode:
+            sys.exit(made.stderr)
+        with open(self.path("list"), "w") as file:
+            file.write(made.stdout)
+        # The folder is on the way of paths in the file.
+        os.makedirs(os.path.join(self.tree, "tests/common"), exist_ok=True)
+        with open(os.path.join(self.tree, "tests/guard.rs"), "w") as file:
+            file.write(GUARD)
+
+    def compile(self, name):
+        """Compiles a test program; gives its path, and the mutants that are in the way."""
+        command = ["cargo", "test", "--release", "--no-run", "--message-format=json"]
+        folder = self.tree
+        if name == "unit":
+            command.append("--lib")
+            folder = self.path("unit")
+            os.makedirs(folder, exist_ok=True)
+            for file, text in (("Cargo.toml", UNIT_MANIFEST), ("lib.rs", UNIT.replace("TREE", self.tree))):
+                with open(os.path.join(folder, file), "w") as to:
+                    to.write(text)
+        else:
+            command += ["--test", name]
+        made = subprocess.run(command, cwd=folder, env=self.environment(), stdout=subprocess.PIPE, text=True)
+        program, bad, other = None, set(), []
+        for line in made.stdout.splitlines():
+            message = json.loads(line) if line.startswith("{") else {}
+            if message.get("executable") and message["target"]["name"] == name:
+                program = message["executable"]
+            message = message.get("message")
+            if message and message["level"] == "error" and message["spans"]:
+                found = self.mutant_of(folder, message["spans"])
+                bad.add(found) if found else other.append(message["rendered"][:2000])
+        if made.returncode and not bad:
+            sys.exit("\n".join(other) or "it does not compile")
+        return program, bad
+
+    def mutant_of(self, folder, spans):
+        """The mutant whose text an error is in: that which is asked for last before it."""
+        for span in sorted(spans, key=lambda span: not span["is_primary"]):
+            with open(os.path.join(folder, span["file_name"]), encoding="utf-8") as file:
+                line = file.read().splitlines()[span["line_start"] - 1]
+            found = re.findall(r"mutants :: on \((\d+)u32\)", line[: span["column_start"] + 30])
+            if found:
+                return int(found[-1])
+        return None
+
+    def build(self):
+        wanted = {g[1] for g in self.guards}
+        programs, skip = {}, set()
+        if os.path.exists(self.path("programs")):
+            with open(self.path("programs")) as file:
+                programs = json.load(file)
+        while not programs:
+            self.rewrite(skip)
+            program, bad = self.compile("unit")
+            if not bad:
+                programs["unit"] = program
+            skip |= bad
+            say(f"{len(skip)} mutants do not compile")
+        for name in wanted - programs.keys():
+            programs[name], bad = self.compile(name)
+            if bad:
+                sys.exit(f"these do not compile: {bad}")
+        with open(self.path("programs"), "w") as file:
+            json.dump(programs, file)
+        return programs
+
+    # ---- the guards ----
+
+    def run(self, programs, guard, mutant, **more):
+        """Whether a guard passes, and how long it took."""
+        name, program, arguments, seconds = guard
+        scratch = self.path(f"scratch-{threading.get_ident()}")
+        shutil.rmtree(scratch, ignore_errors=True)
+        os.makedirs(scratch)
+        environment = self.environment(ADDFG_MUTANT=str(mutant), ADDFG_GUARD=self.path("expected"), TMPDIR=scratch,
+                                       RUST_BACKTRACE="0", LD_LIBRARY_PATH=os.environ.get("LD_LIBRARY_PATH", ""), **more)
+        # The machine may have other work.
+        limits = ["prlimit", f"--as={8 << 30}", f"--cpu={seconds}", "timeout", "-k", "5", str(10 * seconds)]
+        limited = [*limits, programs[program], "-q", *arguments]
+        began = time.monotonic()
+        with open(self.path(f"output-{name}"), "w") as output:
+            code = subprocess.run(limited, cwd=self.tree, env=environment, stdout=output, stderr=output).returncode
+        shutil.rmtree(scratch, ignore_errors=True)
+        return code, time.monotonic() - began
+
+    def reached(self, programs):
+        """Which mutants each guard reaches."""
+        found = {}
+        for guard in self.guards:
+            path = self.path(f"reached-{guard[0]}")
+            if not os.path.exists(path):
+                if guard[0] == "sql" and not os.path.exists(self.path("expected")):
+                    code, took = self.run(programs, (*guard[:3], 1200), 0)
+                    if code:
+                        sys.exit(f"{guard[0]} fails without a mutant: see {self.path('output-' + guard[0])}")
+                if os.path.exists(path + ".new"):
+                    os.remove(path + ".new")
+                code, took = self.run(programs, (*guard[:3], 1800), "reached", ADDFG_MUTANTS_REACHED=path + ".new")
+                if code:
+                    sys.exit(f"{guard[0]} fails without a mutant: see {self.path('output-' + guard[0])}")
+                os.rename(path + ".new", path)
+                say(f"{guard[0]}: {took:.1f} s")
+            with open(path) as file:
+                found[guard[0]] = {int(line) for line in file}
+        return found
+
+    def mutants(self):
+        with open(self.path("list")) as file:
+            rows = [line.rstrip("\n").split("\t") for line in file]
+        return {int(row[0]): row[1:] for row in rows}
+
+    def known(self):
+        known = {}
+        if os.path.exists(self.path("results")):
+            with open(self.path("results")) as file:
+                for line in file:
+                    id, result = line.split(maxsplit=1)
+                    known[int(id)] = result.strip()
+        return known
+
+    def test(self, programs):
+        mutants, known, reached = self.mutants(), self.known(), self.reached(programs)
+        names = [g[0] for g in self.guards]
+        # A survivor is asked again where there are guards that it has not met.
+        def met(id):
+            result = known.get(id, "")
+            return set(names) if result.startswith("killed") else set(result.split()[1:])
+        wanted = [id for id in sorted(mutants, key=lambda id: hash((id, 1)) if self.options.sample else id)
+                  if (not self.options.only or id in self.options.only) and set(names) - met(id)]
+        lock, ends = threading.Lock(), time.monotonic() + (self.options.limit or 1e9)
+        results = open(self.path("results"), "a")
+
+        def one(id):
+            if time.monotonic() > ends:
+                return
+            result, before = None, met(id)
+            for guard in self.guards:
+                if guard[0] in before or id not in reached[guard[0]]:
+                    continue
+                code, took = self.run(programs, guard, id)
+                if code:
+                    how = "time" if code in (124, 137, -9, -24) else "crash" if code < 0 or code > 128 else "test"
+                    result = f"killed {guard[0]} {how} {took:.1f}"
+                    break
+            result = result or "survived " + " ".join(sorted(before | set(names)))
+            with lock:
+                known[id] = result
+                results.write(f"{id} {result}\n")
+                results.flush()
+
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            list(pool.map(one, wanted))
+
+    def report(self):
+        mutants, known = self.mutants(), self.known()
+        # Those that were shown to change nothing, by a comment at their place.
+        by_file = collections.defaultdict(lambda: [0, 0])
+        for id, row in mutants.items():
+            if id in known:
+                counts = by_file[row[0].split(":")[0]]
+                counts[0] += known[id].startswith("killed")
+                counts[1] += 1
+        for file, (killed, tried) in sorted(by_file.items()):
+            say(f"{killed}/{tried}\t{file}")
+        for id, row in mutants.items():
+            if known.get(id, "killed").startswith("survived"):
+                place, function, change = row
+                say(f"survived\t{id}\t{place}\t{function}\t{change}")
+        killed = sum(counts[0] for counts in by_file.values())
+        tried = sum(counts[1] for counts in by_file.values())
+        say(f"killed {killed} of {tried} tried, of {len(mutants)} that compile")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", default=os.path.join(HERE, "target/mutants"), help="folder for everything")
+    parser.add_argument("--target", help="where cargo compiles to [default: WORK/target]")
+    parser.add_argument("--files", nargs="*", help="sources to mutate [default: src/analysis]")
+    parser.add_argument("--guards", default="unit,sql,property", help="of: " + ", ".join(g[0] for g in GUARDS))
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
+    parser.add_argument("--limit", type=float, help="stop after so many seconds")
+    parser.add_argument("--only", type=lambda text: {int(id) for id in text.split(",")}, help="ids of mutants")
+    parser.add_argument("--sample", action="store_true", help="in an order that is like a random one")
+    parser.add_argument("--report", action="store_true", help="say what is known, and try nothing")
+    options = parser.parse_args()
+    work = Work(options)
+    if not options.report:
+        work.test(work.build())
+    work.report()
+
+
+if __name__ == "__main__":
+    main()

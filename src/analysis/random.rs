@@ -1,0 +1,1082 @@
+//! Random programs, made by hand and run every way that the pass has: at each detail, with and without
+//! superblocks, in batches of any length. Sums are the same every way; with literal saves they, and
+//! the rows, are those of a list that says of each byte who wrote it last.
+
+use super::access::SaveRule;
+use super::pass::{FrameSlot, Pass, Processor};
+use super::place::PlaceCode;
+use super::*;
+use crate::event::{
+    BlockDef, BlockStep, Event, InsnDef, KernelAccess, MemShape, RunBatch, SystemCall,
+};
+use crate::id::InstructionId;
+use crate::isa::{ControlFlow, Decoded, Expr, FlowKind, MemOperand, RegAccess};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+const FUNCTIONS: usize = 6;
+/// The last one is a stub where the program has one.
+const STUB: usize = FUNCTIONS - 1;
+/// Bytes of the register file: general registers, then two vectors.
+const REGISTERS: u16 = 160;
+const SP: RegSpan = RegSpan { offset: 32, size: 8 };
+/// Across two pages.
+const DATA: u64 = 0x5fd0;
+
+/// Where an access goes.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Push,
+    Pop,
+    /// Of the frame.
+    Own(u64),
+    Data,
+}
+
+#[derive(Clone)]
+struct Insn {
+    address: u64,
+    decoded: Decoded,
+    places: Vec<Place>,
+}
+
+#[derive(Clone)]
+struct Code {
+    insns: Vec<Insn>,
+    blocks: Vec<Vec<u32>>,
+    /// Blocks of each function.
+    functions: Vec<std::ops::Range<usize>>,
+    has_stub: bool,
+}
+
+impl CodeMap for Code {
+    fn function_at(&mut self, address: u64) -> FunctionId {
+        FunctionId::at((address >> 8) as usize - 1)
+    }
+    fn is_stub(&self, function: FunctionId) -> bool {
+        self.has_stub && function.index() == STUB
+    }
+    fn is_through(&self, _: FunctionId) -> bool {
+        false
+    }
+    fn is_kept(&self, _: FunctionId) -> bool {
+        false
+    }
+}
+
+/// A part of a register, or all of it.
+fn span(random: &mut Random) -> RegSpan {
+    if random.chance(12) {
+        let (offset, size) = [(0, 16), (0, 4), (0, 8), (8, 8), (4, 4)][random.below(5) as usize];
+        return RegSpan { offset: 128 + 16 * random.below(2) as u16 + offset, size };
+    }
+    let register = [0, 1, 2, 3, 5, 6, 15][random.below(7) as usize] * 8;
+    let (offset, size) =
+        [(0, 8), (0, 8), (0, 8), (0, 4), (0, 2), (0, 1), (1, 1), (4, 4)][random.below(8) as usize];
+    RegSpan { offset: register + offset, size }
+}
+
+fn spans(random: &mut Random, most: u64) -> Vec<RegAccess> {
+    let mut list: Vec<RegSpan> = Vec::new();
+    for _ in 0..random.below(most + 1) {
+        let new = span(random);
+        if list.iter().all(|old| !old.overlaps(new)) {
+            list.push(new);
+        }
+    }
+    accesses(list)
+}
+
+fn accesses(mut list: Vec<RegSpan>) -> Vec<RegAccess> {
+    list.sort();
+    list.into_iter().map(|span| RegAccess { span, control: span == SP }).collect()
+}
+
+fn operand(is_write: bool, size: u32, on_stack: bool, data: Option<RegSpan>) -> MemOperand {
+    MemOperand {
+        stack_relative: on_stack,
+        data_register: data,
+        ..MemOperand::plain(is_write, size, Expr::Unknown)
+    }
+}
+
+fn plain(kind: FlowKind) -> Decoded {
+    let flow =
+        ControlFlow { kind, target: None, conditional: kind == FlowKind::Jump, repeats: false };
+    Decoded { flow, ..Decoded::unknown(4) }
+}
+
+fn push(register: RegSpan) -> (Decoded, Vec<Place>) {
+    let memory = vec![operand(true, 8, true, Some(register))];
+    let reads = accesses(vec![register, SP]);
+    (
+        Decoded { reads, writes: accesses(vec![SP]), memory, ..plain(FlowKind::Next) },
+        vec![Place::Push],
+    )
+}
+
+fn pop(register: RegSpan) -> (Decoded, Vec<Place>) {
+    let memory = vec![operand(false, 8, true, Some(register))];
+    let writes = accesses(vec![register, SP]);
+    (
+        Decoded { writes, reads: accesses(vec![SP]), memory, ..plain(FlowKind::Next) },
+        vec![Place::Pop],
+    )
+}
+
+/// An instruction in the middle.
+fn middle(random: &mut Random) -> (Decoded, Vec<Place>) {
+    let mut decoded = plain(FlowKind::Next);
+    let (mut places, mut reads, mut writes) = (Vec::new(), spans(random, 2), spans(random, 2));
+    let size = [1, 2, 4, 8, 8, 8, 16][random.below(7) as usize];
+    let own =
+        |random: &mut Random| Place::Own(8 * random.below(3) + random.below(2) * random.below(5));
+    match random.below(8) {
+        // A plain load or store of a register, in the frame or elsewhere.
+        kind @ (0 | 1) => {
+            let register = span(random);
+            let is_write = kind == 0;
+            let stack = random.chance(50);
+            decoded.memory.push(operand(is_write, register.size.into(), stack, Some(register)));
+            places.push(if stack { own(random) } else { Place::Data });
+            let list = if is_write { &mut reads } else { &mut writes };
+            list.retain(|old| !old.span.overlaps(register));
+            list.push(RegAccess { span: register, control: false });
+            list.sort_by_key(|a| a.span);
+        }
+        2 => {
+            decoded.memory.push(operand(false, size, false, None));
+            places.push(Place::Data);
+        }
+        3 => {
+            decoded.memory.push(operand(true, size, false, None));
+            places.push(Place::Data);
+        }
+        // Both.
+        4 => {
+            decoded.memory =
+                vec![operand(false, size, false, None), operand(true, size, true, None)];
+            places = vec![Place::Data, own(random)];
+        }
+        _ => {}
+    }
+    (Decoded { reads, writes, ..decoded }, places)
+}
+
+impl Code {
+    fn new(random: &mut Random) -> Code {
+        let mut code = Code {
+            insns: Vec::new(),
+            blocks: Vec::new(),
+            functions: Vec::new(),
+            has_stub: random.chance(60),
+        };
+        for f in 0..FUNCTIONS {
+            let first = code.blocks.len();
+            let mut at = 0x100 * (f as u64 + 1);
+            let saved: Vec<RegSpan> = [0, 3, 5]
+                .into_iter()
+                .filter(|_| random.chance(40))
+                .map(|r| RegSpan { offset: 8 * r, size: 8 })
+                .collect();
+            let count = if f == STUB { 1 } else { 3 + random.below(3) };
+            for b in 0..count {
+                let mut list: Vec<(Decoded, Vec<Place>)> = Vec::new();
+                if b == 0 && f != STUB {
+                    list.extend(saved.iter().map(|r| push(*r)));
+                }
+                list.extend((0..1 + random.below(5)).map(|_| middle(random)));
+                let last = match random.below(6) {
+                    _ if b + 1 == count => {
+                        if f != STUB {
+                            list.extend(saved.iter().rev().map(|r| pop(*r)));
+                        }
+                        if f == STUB || random.chance(20) {
+                            FlowKind::Jump
+                        } else {
+                            FlowKind::Return
+                        }
+                    }
+                    0 | 1 => FlowKind::Call,
+                    2 | 3 => FlowKind::Jump,
+                    4 => FlowKind::Syscall,
+                    _ => FlowKind::Next,
+                };
+                let mut end = plain(last);
+                let mut places = Vec::new();
+                if last == FlowKind::Jump && b + 1 == count {
+                    end.flow.conditional = false;
+                }
+                if matches!(last, FlowKind::Call | FlowKind::Return) {
+                    let is_write = last == FlowKind::Call;
+                    end.memory =
+                        vec![MemOperand { control: !is_write, ..operand(is_write, 8, true, None) }];
+                    (end.reads, end.writes) = (accesses(vec![SP]), accesses(vec![SP]));
+                    places.push(if is_write { Place::Push } else { Place::Pop });
+                }
+                list.push((end, places));
+                let mut block = Vec::new();
+                for (decoded, places) in list {
+                    block.push(code.insns.len() as u32);
+                    code.insns.push(Insn { address: at, decoded, places });
+                    at += 4;
+                }
+                code.blocks.push(block);
+            }
+            assert!(at <= 0x100 * (f as u64 + 2), "a function has its page");
+            code.functions.push(first..code.blocks.len());
+        }
+        code
+    }
+
+    fn function_of(&self, block: usize) -> usize {
+        self.functions.iter().position(|range| range.contains(&block)).expect("a function")
+    }
+}
+
+/// What ran: blocks with their threads and addresses, and events before some of them.
+#[derive(Default)]
+struct Run {
+    block: Vec<u32>,
+    thread: Vec<u32>,
+    addresses: Vec<Vec<u64>>,
+    events: Vec<(u32, Event)>,
+    /// Where memory was moved to last, never the same place.
+    moved: u64,
+    /// Of each run: the instance that it is of, from 0 in the order in which they begin.
+    instance: Vec<usize>,
+    /// Of each instance: function, kind, ending, parent.
+    instances: Vec<(usize, CallKind, Ending, Option<usize>)>,
+}
+
+struct Frame {
+    instance: usize,
+    /// Block behind the call, and slot of the return address.
+    back: usize,
+    slot: u64,
+}
+
+struct Thread {
+    sp: u64,
+    block: usize,
+    frames: Vec<Frame>,
+    pending: Pending,
+}
+
+/// What the last step did to control, which the next one shows.
+#[derive(Clone, Copy)]
+enum Pending {
+    Nothing,
+    Call {
+        to: usize,
+        kind: CallKind,
+        back: usize,
+        slot: u64,
+    },
+    /// To the frame below this one.
+    Return(usize),
+    Tail(usize),
+}
+
+impl Run {
+    fn begin(&mut self, function: usize, kind: CallKind, parent: Option<usize>) -> usize {
+        self.instances.push((function, kind, Ending::Open, parent));
+        self.instances.len() - 1
+    }
+
+    fn new(code: &Code, random: &mut Random, runs: usize, threads: usize, kernel: bool) -> Run {
+        let mut run = Run::default();
+        let mut all: Vec<Option<Thread>> = (0..threads).map(|_| None).collect();
+        let mut t = 0;
+        for _ in 0..runs {
+            if random.chance(8) {
+                t = random.below(threads as u64) as usize;
+            }
+            let thread = all[t].get_or_insert_with(|| {
+                let instance = run.begin(0, CallKind::Root, None);
+                let sp = 0x7000_0f40 + 0x10_0000 * t as u64;
+                Thread {
+                    sp,
+                    block: 0,
+                    frames: vec![Frame { instance, back: 0, slot: u64::MAX }],
+                    pending: Pending::Nothing,
+                }
+            });
+            let mut was_system_call = false;
+            run.step(code, random, t, thread, &mut was_system_call);
+            if kernel && was_system_call {
+                run.kernel(random, t, thread.sp);
+            }
+        }
+        run
+    }
+
+    /// Runs a block of a thread, and finds the next one.
+    fn step(
+        &mut self,
+        code: &Code,
+        random: &mut Random,
+        t: usize,
+        thread: &mut Thread,
+        system_call: &mut bool,
+    ) {
+        self.arrive(thread);
+        let block = thread.block;
+        let (mut addresses, mut popped) = (Vec::new(), 0);
+        for insn in &code.blocks[block] {
+            for (place, operand) in code.insns[*insn as usize]
+                .places
+                .iter()
+                .zip(&code.insns[*insn as usize].decoded.memory)
+            {
+                addresses.push(match place {
+                    Place::Push => {
+                        thread.sp -= 8;
+                        thread.sp
+                    }
+                    Place::Pop => {
+                        popped = thread.sp;
+                        thread.sp += 8;
+                        popped
+                    }
+                    Place::Own(offset) => thread.sp - 24 + offset,
+                    Place::Data if self.moved != 0 && random.chance(15) => {
+                        self.moved + random.below(40)
+                    }
+                    Place::Data => DATA + random.below(96 - u64::from(operand.size)),
+                });
+            }
+        }
+        let instance = thread.frames.last().expect("a root").instance;
+        self.block.push(block as u32);
+        self.thread.push(t as u32);
+        self.instance.push(instance);
+        let function = code.function_of(block);
+        let last = &code.insns[*code.blocks[block].last().expect("an instruction") as usize];
+        let range = &code.functions[function];
+        let next = block + 1;
+        *system_call = last.decoded.flow.kind == FlowKind::Syscall;
+        match last.decoded.flow.kind {
+            FlowKind::Call => {
+                let down = (function + 1 + random.below(2) as usize).min(FUNCTIONS - 1);
+                let to =
+                    if random.chance(10) { random.below(FUNCTIONS as u64) as usize } else { down };
+                // A call of what follows would be none.
+                let to = if code.functions[to].start == next { (to + 1) % FUNCTIONS } else { to };
+                let stub = code.has_stub && to == STUB;
+                let kind = if stub { CallKind::Stub } else { CallKind::Call };
+                thread.pending = Pending::Call { to, kind, back: next, slot: thread.sp };
+                thread.block = code.functions[to].start;
+            }
+            FlowKind::Return => {
+                // Now and then several at once.
+                let mut at = thread.frames.len() - 1;
+                while at > 1 && random.chance(6) {
+                    at -= 1;
+                }
+                if at == 0 {
+                    // Nothing called: it goes on with another function, which takes its place.
+                    Run::tail(code, random, thread);
+                } else {
+                    (thread.block, popped) = (thread.frames[at].back, thread.frames[at].slot);
+                    thread.pending = Pending::Return(at);
+                    // The return loads the slot that it goes back by.
+                    thread.sp = popped + 8;
+                    *addresses.last_mut().expect("the slot") = popped;
+                }
+            }
+            FlowKind::Jump if next == range.end => Run::tail(code, random, thread),
+            FlowKind::Jump if random.chance(60) => {
+                thread.block = range.start + random.below(range.len() as u64) as usize;
+                // Not back to the pushes, which would need no end.
+                thread.block = thread.block.max((range.start + 1).min(range.end - 1));
+            }
+            _ => thread.block = next,
+        }
+        self.addresses.push(addresses);
+    }
+
+    /// A jump to another function.
+    fn tail(code: &Code, random: &mut Random, thread: &mut Thread) {
+        let to = random.below((FUNCTIONS - 1) as u64) as usize;
+        thread.block = code.functions[to].start;
+        thread.pending = Pending::Tail(to);
+    }
+
+    /// The thread goes on where its last step led to.
+    fn arrive(&mut self, thread: &mut Thread) {
+        let top = thread.frames.last_mut().expect("a root");
+        match std::mem::replace(&mut thread.pending, Pending::Nothing) {
+            Pending::Nothing => {}
+            Pending::Call { to, kind, back, slot } => {
+                let instance = self.begin(to, kind, Some(top.instance));
+                thread.frames.push(Frame { instance, back, slot });
+            }
+            Pending::Return(at) => {
+                for (i, frame) in thread.frames.drain(at..).enumerate() {
+                    let ending = if i == 0 { Ending::Return } else { Ending::Unwound };
+                    self.instances[frame.instance].2 = ending;
+                }
+            }
+            Pending::Tail(to) => {
+                let (old, _, _, parent) = self.instances[top.instance];
+                if to != old {
+                    self.instances[top.instance].2 = Ending::Tail;
+                    top.instance = self.begin(to, CallKind::Tail, parent);
+                }
+            }
+        }
+    }
+
+    /// What the kernel does before the next run.
+    fn kernel(&mut self, random: &mut Random, t: usize, sp: u64) {
+        let at = self.block.len() as u32;
+        let range = |random: &mut Random| match random.below(4) {
+            0 => (sp - 40, random.below(70)),
+            1 if self.moved != 0 => (self.moved + random.below(40), random.below(20)),
+            _ => (DATA + random.below(60), random.below(60)),
+        };
+        let event = match random.below(10) {
+            0 => Event::MemoryFresh { address: 0x5000, bytes: 0x1000 },
+            1 | 2 => {
+                let to = self.moved.max(0x9000) + 0x1000;
+                self.moved = to;
+                Event::MemoryMove { from: 0x6000, to, bytes: 0x1000 }
+            }
+            _ => {
+                let accesses = (0..1 + random.below(2)).map(|_| {
+                    let (address, bytes) = range(random);
+                    let source =
+                        [None, Some("<read: a>"), Some("<read: b>")][random.below(3) as usize];
+                    KernelAccess {
+                        is_write: random.chance(50),
+                        address,
+                        bytes,
+                        source: source.map(Into::into),
+                    }
+                });
+                let accesses = accesses.collect();
+                Event::SystemCall(Box::new(SystemCall {
+                    thread: t as u32,
+                    accesses,
+                    ..SystemCall::default()
+                }))
+            }
+        };
+        self.events.push((at, event));
+    }
+}
+
+#[derive(Default)]
+struct Rows {
+    communications: Vec<Communication>,
+    flows: Vec<Flow>,
+    calls: Vec<Call>,
+    saved: Vec<SavedRegister>,
+    intervals: Vec<Interval>,
+    folded: Vec<FoldedCall>,
+}
+
+impl Output for Rows {
+    fn communication(&mut self, row: Communication) {
+        self.communications.push(row);
+    }
+    fn call(&mut self, row: Call, _: Option<u64>) {
+        self.calls.push(row);
+    }
+    fn interval(&mut self, row: Interval) {
+        self.intervals.push(row);
+    }
+    fn saved_register(&mut self, row: SavedRegister) {
+        self.saved.push(row);
+    }
+    fn flow(&mut self, row: Flow) {
+        self.flows.push(row);
+    }
+    fn folded_call(&mut self, row: FoldedCall) {
+        self.folded.push(row);
+    }
+}
+
+/// All that a pass gives, sorted, as text.
+#[derive(Debug, Default, PartialEq)]
+struct Given {
+    functions: Vec<String>,
+    flows: Vec<String>,
+    call_edges: Vec<String>,
+    stubs: Vec<String>,
+    contexts: Vec<String>,
+    instruction_flows: Vec<String>,
+    calls: Vec<String>,
+    dataflow: Vec<String>,
+    saved: Vec<String>,
+    intervals: Vec<String>,
+    communications: Vec<String>,
+}
+
+fn sorted(lines: impl Iterator<Item = String>) -> Vec<String> {
+    let mut lines: Vec<String> = lines.collect();
+    lines.sort();
+    lines
+}
+
+/// A writer's or reader's name.
+fn name<T: std::fmt::Debug>(origin: &Origin<T>, sources: &origin::Sources) -> String {
+    match origin {
+        Origin::Step(step) => format!("{step:?}"),
+        Origin::Source(Source::Named(source)) => sources.name(*source).to_owned(),
+        Origin::Source(other) => format!("{other:?}"),
+    }
+}
+
+fn via(place: PlaceCode) -> &'static str {
+    if place == PlaceCode::REGISTER { "register" } else { "memory" }
+}
+
+fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
+    let processor = Processor {
+        register_bytes: REGISTERS.into(),
+        slot: FrameSlot::ReturnSlot,
+        link: None,
+        frame: Vec::new(),
+        long: Vec::new(),
+    };
+    let mut pass = Pass::new(code.clone(), Rows::default(), options, Vec::new(), processor);
+    for insn in &code.insns {
+        pass.add_insn(
+            InsnDef { address: insn.address, ..InsnDef::default() },
+            insn.decoded.clone(),
+        );
+    }
+    for block in &code.blocks {
+        let memory = |i: &u32| &code.insns[*i as usize].decoded.memory;
+        let step = |i: &u32| BlockStep { insn: *i, executed: true, mem: memory(i).len() as u16 };
+        let shapes = block.iter().flat_map(|i| memory(i).iter().zip(0..));
+        let shape = |(m, operand): (&MemOperand, u8)| MemShape {
+            is_write: m.is_write,
+            size: m.size,
+            operand,
+        };
+        pass.add_block(BlockDef {
+            steps: block.iter().map(step).collect(),
+            mem: shapes.map(shape).collect(),
+        });
+    }
+    let mut events = run.events.iter().peekable();
+    for from in (0..run.block.len()).step_by(batch) {
+        let to = (from + batch).min(run.block.len());
+        let mut here = Vec::new();
+        while let Some((at, event)) =
+            events.next_if(|e| (e.0 as usize) < to || to == run.block.len())
+        {
+            here.push((at - from as u32, event.clone()));
+        }
+        pass.push(&RunBatch {
+            block: run.block[from..to].to_vec(),
+            thread: run.thread[from..to].to_vec(),
+            addresses: run.addresses[from..to].concat(),
+            events: here,
+            ..RunBatch::default()
+        });
+    }
+    let summary = pass.finish();
+    let rows = std::mem::take(pass.output());
+    let names = &summary.sources;
+    // By place the same, whatever regions it was in.
+    let mut flows: BTreeMap<String, [u64; 4]> = BTreeMap::new();
+    for f in &summary.function_flows {
+        let key =
+            format!("{} -> {} {}", name(&f.writer, names), name(&f.reader, names), via(f.place));
+        let (sum, s) = (flows.entry(key).or_default(), f.sums);
+        *sum = [sum[0] + s.bytes, sum[1] + s.unique, sum[2] + s.transfers, sum[3] + s.addresses];
+    }
+    let mut instruction_flows: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    for f in &summary.instruction_flows {
+        let key = format!("{} -> {:?} {}", name(&f.writer, names), f.reader, via(f.place));
+        let sum = instruction_flows.entry(key).or_default();
+        *sum = [sum[0] + f.bytes, sum[1] + f.transfers];
+    }
+    let mut dataflow: BTreeMap<String, [u64; 3]> = BTreeMap::new();
+    for f in &rows.flows {
+        let place = summary.flow_places[f.place as usize].place;
+        let writer = match &f.writer {
+            Origin::Step((call, _)) => format!("{call:?}"),
+            Origin::Source(source) => name(&Origin::<()>::Source(*source), names),
+        };
+        let reader = match f.reader {
+            Some(call) => format!("{call:?}"),
+            None => name(&f.reader_function, names),
+        };
+        let sum = dataflow.entry(format!("{writer} -> {reader} {}", via(place))).or_default();
+        *sum = [sum[0] + f.bytes, sum[1] + f.unique, sum[2] + f.transfers];
+    }
+    let stub_flow = |f: &summary::FunctionFlow| {
+        let sums = f.sums;
+        format!(
+            "{} -> {} {} {} {}",
+            name(&f.writer, names),
+            name(&f.reader, names),
+            via(f.place),
+            sums.bytes,
+            sums.transfers
+        )
+    };
+    let text = |c: &Communication| {
+        let write = name(&c.write, names);
+        format!("{write} -> {:?} {} {:x} {}", c.read, c.is_register, c.address, c.bytes)
+    };
+    Given {
+        functions: summary
+            .functions
+            .iter()
+            .enumerate()
+            .map(|(i, f)| format!("{i} {f:?}"))
+            .collect(),
+        flows: flows.iter().map(|(key, sums)| format!("{key} {sums:?}")).collect(),
+        call_edges: sorted(summary.call_edges.iter().map(|e| format!("{e:?}"))),
+        stubs: sorted(
+            summary
+                .stub_flows
+                .iter()
+                .map(stub_flow)
+                .chain(summary.stub_calls.iter().map(|c| format!("{c:?}")))
+                .chain(summary.stubs.iter().map(|s| format!("{s:?}")))
+                .chain(rows.folded.iter().map(|f| format!("{f:?}"))),
+        ),
+        contexts: vec![
+            format!("{:?} {:?} {:?}", summary.steps, summary.threads, summary.calls),
+            format!("{:?} {:?}", summary.intervals, summary.first_sp),
+        ],
+        instruction_flows: instruction_flows
+            .iter()
+            .map(|(key, sums)| format!("{key} {sums:?}"))
+            .collect(),
+        calls: {
+            let mut calls = rows.calls.clone();
+            calls.sort_by_key(|c| c.call);
+            calls.iter().map(|c| format!("{c:?}")).collect()
+        },
+        dataflow: dataflow.iter().map(|(key, sums)| format!("{key} {sums:?}")).collect(),
+        saved: sorted(rows.saved.iter().map(|s| format!("{s:?}"))),
+        intervals: sorted(rows.intervals.iter().map(|i| format!("{i:?}"))),
+        communications: sorted(rows.communications.iter().map(text)),
+    }
+}
+
+fn options(saves: SaveRule, details: Details, superblock_after: u32) -> Options {
+    Options { saves, details, mutation: None, superblock_after }
+}
+
+fn same(case: &str, what: &str, one: &[String], other: &[String]) {
+    let differ = one.iter().zip(other).find(|(a, b)| a != b);
+    assert!(one == other, "{case}: {what}: {} and {} lines: {differ:?}", one.len(), other.len());
+}
+
+/// Every way gives the same sums, and each detail what it adds to the one before.
+fn ways_agree(case: &str, code: &Code, run: &Run, saves: SaveRule) -> Given {
+    let plain = |details| given(code, run, options(saves, details, u32::MAX), usize::MAX / 2);
+    let local = plain(Details::Local);
+    for details in [Details::Sums, Details::Instances, Details::Crossing, Details::Local] {
+        for (superblock_after, batch) in [(u32::MAX, 7), (1, usize::MAX / 2), (1, 150), (3, 1000)] {
+            let case = format!("{case}, {details:?}, {superblock_after}, {batch}");
+            let found = given(code, run, options(saves, details, superblock_after), batch);
+            same(&case, "functions", &found.functions, &local.functions);
+            same(&case, "flows", &found.flows, &local.flows);
+            same(&case, "call edges", &found.call_edges, &local.call_edges);
+            same(&case, "steps", &found.contexts[..1], &local.contexts[..1]);
+            if details == Details::Sums {
+                continue;
+            }
+            same(&case, "stubs", &found.stubs, &local.stubs);
+            same(&case, "steps", &found.contexts, &local.contexts);
+            same(&case, "instructions", &found.instruction_flows, &local.instruction_flows);
+            same(&case, "calls", &found.calls, &local.calls);
+            same(&case, "dataflow", &found.dataflow, &local.dataflow);
+            same(&case, "saved", &found.saved, &local.saved);
+            same(&case, "intervals", &found.intervals, &local.intervals);
+            match details {
+                Details::Local => same(&case, "rows", &found.communications, &local.communications),
+                Details::Crossing => {
+                    let all: BTreeSet<_> = local.communications.iter().collect();
+                    assert!(
+                        found.communications.iter().all(|row| all.contains(row)),
+                        "{case}: rows"
+                    );
+                }
+                _ => assert!(found.communications.is_empty(), "{case}: rows"),
+            }
+        }
+    }
+    local
+}
+
+// ---- the list ----
+
+/// A write, or what the kernel wrote.
+#[derive(Clone, Debug, PartialEq)]
+struct Write {
+    /// Step and ordinal; of the kernel: its number.
+    id: (usize, u16),
+    by: Result<(usize, u32), String>,
+    /// Read by somebody, or not to be read.
+    read: bool,
+}
+
+/// What was counted by the list.
+#[derive(Default)]
+struct List {
+    last: HashMap<(usize, u64), usize>,
+    writes: Vec<Write>,
+    /// The write of a byte's version that an instance has read last; the kernel does not read again.
+    seen: HashMap<(usize, (usize, u64)), usize>,
+    flows: BTreeMap<String, [u64; 4]>,
+    addresses: BTreeSet<(String, (usize, u64))>,
+    instruction_flows: BTreeMap<String, [u64; 2]>,
+    dataflow: BTreeMap<String, [u64; 3]>,
+    communications: Vec<String>,
+    crossing: usize,
+    dead: BTreeMap<usize, u64>,
+}
+
+const MEMORY: usize = usize::MAX;
+
+impl List {
+    /// Writes bytes of a space: memory, or a thread's registers.
+    fn write(
+        &mut self,
+        space: usize,
+        from: u64,
+        size: u64,
+        write: Write,
+        functions: &dyn Fn(usize) -> usize,
+    ) {
+        for byte in from..from + size {
+            self.end(space, byte, functions);
+            self.last.insert((space, byte), self.writes.len());
+        }
+        self.writes.push(write);
+        // Versions of a byte, not of a write, are dead or not.
+    }
+
+    /// What a byte holds is gone.
+    fn end(&mut self, space: usize, byte: u64, functions: &dyn Fn(usize) -> usize) {
+        let Some(last) = self.last.remove(&(space, byte)) else { return };
+        let write = &self.writes[last];
+        let unread = !self.seen.contains_key(&(last, (space, byte)));
+        if let (Ok((instance, _)), true) = (&write.by, space == MEMORY && unread && !write.read) {
+            *self.dead.entry(functions(*instance)).or_default() += 1;
+        }
+    }
+}
+
+struct Reader<'a> {
+    /// Step and ordinal, instance, function, instruction; None: the kernel, with the sink's name.
+    by: Result<((usize, u16), usize, usize, u32), &'a str>,
+}
+
+impl List {
+    fn read(
+        &mut self,
+        space: usize,
+        from: u64,
+        size: u64,
+        reader: Reader,
+        run: &Run,
+        unique: &mut HashMap<(usize, (usize, u64)), usize>,
+    ) {
+        let is_register = space != MEMORY;
+        let via = if is_register { "register" } else { "memory" };
+        let mut met: BTreeSet<usize> = BTreeSet::new();
+        // (write, first byte, bytes) of the pieces.
+        let mut pieces: Vec<(usize, u64, u64)> = Vec::new();
+        for byte in from..from + size {
+            let Some(&last) = self.last.get(&(space, byte)) else { continue };
+            match pieces.last_mut() {
+                Some((write, at, n)) if *write == last && *at + *n == byte => *n += 1,
+                _ => pieces.push((last, byte, 1)),
+            }
+            self.seen.insert((last, (space, byte)), 0);
+            let write = &self.writes[last];
+            let transfer = u64::from(met.insert(last));
+            let (writer, writer_call, writer_insn) = match &write.by {
+                Ok((instance, insn)) => {
+                    let function = run.instances[*instance].0;
+                    (
+                        format!("{:?}", FunctionId::at(function)),
+                        format!("{:?}", CallId::at(*instance)),
+                        format!("{:?}", InstructionId::at(*insn as usize)),
+                    )
+                }
+                Err(source) => (source.clone(), source.clone(), source.clone()),
+            };
+            let (key, call_key, first) = match &reader.by {
+                Ok((_, instance, function, _)) => {
+                    let first = unique.insert((*instance, (space, byte)), last) != Some(last);
+                    (
+                        format!("{writer} -> {:?} {via}", FunctionId::at(*function)),
+                        format!("{writer_call} -> {:?} {via}", CallId::at(*instance)),
+                        first,
+                    )
+                }
+                Err(sink) => (
+                    format!("{writer} -> {sink} {via}"),
+                    format!("{writer_call} -> {sink} {via}"),
+                    true,
+                ),
+            };
+            let first = u64::from(first);
+            let address = u64::from(self.addresses.insert((key.clone(), (space, byte))));
+            let sum = self.flows.entry(key).or_default();
+            *sum = [sum[0] + 1, sum[1] + first, sum[2] + transfer, sum[3] + address];
+            let sum = self.dataflow.entry(call_key).or_default();
+            *sum = [sum[0] + 1, sum[1] + first, sum[2] + transfer];
+            if let Ok((_, _, _, insn)) = &reader.by {
+                let key = format!("{writer_insn} -> {:?} {via}", InstructionId::at(*insn as usize));
+                let sum = self.instruction_flows.entry(key).or_default();
+                *sum = [sum[0] + 1, sum[1] + transfer];
+            }
+        }
+        let Ok(((seq, ordinal), ..)) = reader.by else { return };
+        let access = |(seq, ordinal): (usize, u16)| AccessRef {
+            seq: Seq::new(seq as u64).expect("a step"),
+            ordinal,
+        };
+        for (write, at, n) in pieces {
+            let text = match &self.writes[write].by {
+                Ok(_) => format!("{:?}", access(self.writes[write].id)),
+                Err(source) => source.clone(),
+            };
+            self.communications
+                .push(format!("{text} -> {:?} {is_register} {at:x} {n}", access((seq, ordinal))));
+        }
+    }
+}
+
+/// What the list says of a run with literal saves.
+fn list(code: &Code, run: &Run) -> List {
+    let mut list = List::default();
+    let mut unique = HashMap::new();
+    let functions = |instance: usize| run.instances[instance].0;
+    let (mut seq, mut kernel) = (0, 0);
+    let mut events = run.events.iter().peekable();
+    for at in 0..=run.block.len() {
+        while let Some((_, event)) = events.next_if(|e| e.0 as usize == at) {
+            list.event(event, run, &mut kernel, &functions);
+        }
+        let Some(&block) = run.block.get(at) else { break };
+        let (t, instance) = (run.thread[at] as usize, run.instance[at]);
+        let mut addresses = run.addresses[at].iter();
+        for &i in &code.blocks[block as usize] {
+            seq += 1;
+            let decoded = &code.insns[i as usize].decoded;
+            let mut ordinal = 0;
+            let mut next = || {
+                ordinal += 1;
+                ordinal - 1
+            };
+            let returns = decoded.flow.kind == FlowKind::Return;
+            let calls = decoded.flow.kind == FlowKind::Call;
+            for read in &decoded.reads {
+                let id = (seq, next());
+                if !read.control {
+                    let by = Ok((id, instance, functions(instance), i));
+                    list.read(
+                        t,
+                        read.span.offset.into(),
+                        read.span.size.into(),
+                        Reader { by },
+                        run,
+                        &mut unique,
+                    );
+                }
+            }
+            for m in &decoded.memory {
+                let (id, address) = ((seq, next()), *addresses.next().expect("an address"));
+                if m.is_write {
+                    let write = Write { id, by: Ok((instance, i)), read: calls };
+                    list.write(MEMORY, address, m.size.into(), write, &functions);
+                } else if !returns {
+                    let by = Ok((id, instance, functions(instance), i));
+                    list.read(MEMORY, address, m.size.into(), Reader { by }, run, &mut unique);
+                }
+            }
+            for write in &decoded.writes {
+                let id = (seq, next());
+                if !write.control {
+                    let by = Ok((instance, i));
+                    let new = Write { id, by, read: true };
+                    list.write(
+                        t,
+                        write.span.offset.into(),
+                        write.span.size.into(),
+                        new,
+                        &functions,
+                    );
+                }
+            }
+        }
+    }
+    let left: Vec<(usize, u64)> = list.last.keys().copied().collect();
+    left.into_iter().for_each(|(space, byte)| list.end(space, byte, &functions));
+    list
+}
+
+impl List {
+    fn event(
+        &mut self,
+        event: &Event,
+        run: &Run,
+        kernel: &mut usize,
+        functions: &dyn Fn(usize) -> usize,
+    ) {
+        let pages = |list: &List, from: u64, bytes: u64| -> Vec<u64> {
+            let mut all: Vec<u64> = list
+                .last
+                .keys()
+                .filter(|k| k.0 == MEMORY && k.1 >= from && k.1 < from + bytes)
+                .map(|k| k.1)
+                .collect();
+            all.sort_unstable();
+            all
+        };
+        match event {
+            Event::SystemCall(call) => {
+                for access in &call.accesses {
+                    let source = access.source.as_deref().unwrap_or("<kernel>");
+                    if access.is_write {
+                        *kernel += 1;
+                        let write =
+                            Write { id: (*kernel, 0), by: Err(source.to_owned()), read: true };
+                        self.write(MEMORY, access.address, access.bytes, write, functions);
+                    } else {
+                        let reader = Reader { by: Err(source) };
+                        self.read(
+                            MEMORY,
+                            access.address,
+                            access.bytes,
+                            reader,
+                            run,
+                            &mut HashMap::new(),
+                        );
+                    }
+                }
+            }
+            Event::MemoryFresh { address, bytes } => {
+                for byte in pages(self, *address, *bytes) {
+                    self.end(MEMORY, byte, functions);
+                }
+            }
+            Event::MemoryMove { from, to, bytes } => {
+                let moved: Vec<(u64, usize)> = pages(self, *from, *bytes)
+                    .into_iter()
+                    .map(|byte| (byte, self.last[&(MEMORY, byte)]))
+                    .collect();
+                for byte in pages(self, *to, *bytes) {
+                    self.end(MEMORY, byte, functions);
+                }
+                for (byte, write) in moved {
+                    self.last.remove(&(MEMORY, byte));
+                    self.last.insert((MEMORY, byte - from + to), write);
+                    // Who has read it here may not read it there, but it is not dead.
+                    if self.seen.contains_key(&(write, (MEMORY, byte))) {
+                        self.seen.insert((write, (MEMORY, byte - from + to)), 0);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Rows whose writer is no unwritten byte.
+fn known(lines: &[String]) -> Vec<String> {
+    lines.iter().filter(|line| !line.starts_with("Initial")).cloned().collect()
+}
+
+/// With literal saves the pass gives what the list says, and calls are those that were made.
+fn list_agrees(case: &str, code: &Code, run: &Run, found: &Given) {
+    let list = list(code, run);
+    let four = |map: &BTreeMap<String, [u64; 4]>| {
+        map.iter().map(|(k, v)| format!("{k} {v:?}")).collect::<Vec<_>>()
+    };
+    same(case, "list: flows", &known(&found.flows), &four(&list.flows));
+    let three = list.dataflow.iter().map(|(k, v)| format!("{k} {v:?}")).collect::<Vec<_>>();
+    same(case, "list: dataflow", &known(&found.dataflow), &three);
+    let two = list.instruction_flows.iter().map(|(k, v)| format!("{k} {v:?}")).collect::<Vec<_>>();
+    same(case, "list: instructions", &known(&found.instruction_flows), &two);
+    same(
+        case,
+        "list: rows",
+        &known(&found.communications),
+        &sorted(list.communications.iter().cloned()),
+    );
+    let made = run.instances.iter().enumerate().map(|(i, (function, kind, ending, parent))| {
+        let parent = parent.map(CallId::at);
+        format!(
+            "{:?} {:?} {kind:?} {ending:?} {parent:?}",
+            CallId::at(i),
+            FunctionId::at(*function)
+        )
+    });
+    let made: Vec<String> = made.collect();
+    let calls = given_calls(code, run);
+    same(case, "calls", &calls, &made);
+    let dead = |i: usize| list.dead.get(&i).copied().unwrap_or(0);
+    for (i, line) in found.functions.iter().enumerate() {
+        let expected = format!("dead_bytes: {} }}", dead(i));
+        assert!(line.ends_with(&expected), "{case}: function {i}: {line}: {expected}");
+    }
+}
+
+fn given_calls(code: &Code, run: &Run) -> Vec<String> {
+    let found =
+        given(code, run, options(SaveRule::Literal, Details::Instances, u32::MAX), usize::MAX / 2);
+    // `Call { call: .., function: .., ... }`, in the order of their numbers.
+    let field = |line: &str, name: &str| {
+        let at = line.find(&format!("{name}: ")).expect("a field") + name.len() + 2;
+        let mut depth = 0;
+        let end = line[at..].find(|c: char| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0 && (c == ',' || c == ' ')
+        });
+        line[at..at + end.expect("an end")].to_owned()
+    };
+    let row = |line: &String| {
+        ["call", "function", "kind", "ending", "parent"].map(|name| field(line, name)).join(" ")
+    };
+    found.calls.iter().map(row).collect()
+}
+
+fn check(seed: u64) {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let code = Code::new(&mut random);
+    let threads = 1 + (seed % 3) as usize;
+    let run = Run::new(&code, &mut random, 150 + random_length(seed), threads, seed % 2 == 1);
+    let case = format!("seed {seed}");
+    let literal = ways_agree(&case, &code, &run, SaveRule::Literal);
+    list_agrees(&case, &code, &run, &literal);
+    ways_agree(&case, &code, &run, SaveRule::Transparent);
+}
+
+fn random_length(seed: u64) -> usize {
+    [0, 100, 400, 1500][seed as usize % 4]
+}
+
+#[test]
+fn every_way_gives_what_a_list_of_bytes_says() {
+    let seeds = std::env::var("ADDFG_RANDOM").ok().and_then(|n| n.parse().ok());
+    (0..seeds.unwrap_or(12)).for_each(check);
+}
