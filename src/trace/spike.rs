@@ -59,7 +59,7 @@ impl Format for Spike {
 impl StepFormat for Spike {
     fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let problems = Problems::new(input.locator());
-        let (told, commits) = told(input.head());
+        let Told { isa: told, commits, steps: announced } = Told::of(input.head());
         let given = context.isa.filter(|isa| matches!(isa, Isa::Riscv32 | Isa::Riscv64));
         let Some(isa) = given.or(told) else {
             let remedy = format!("record with `{}`", self.record());
@@ -79,28 +79,37 @@ impl StepFormat for Spike {
             names: Names::new(isa),
             steps: OpenSteps::new(steps),
             problems,
+            only_commits: !announced,
         };
         each_line(input, sink, |line, sink| reader.line(&line, sink))?;
         reader.finish(sink)
     }
 }
 
-/// The instruction set by the first lines, and whether there are commits.
-fn told(head: &[u8]) -> (Option<Isa>, bool) {
-    let (mut isa, mut commits) = (None, false);
-    for line in Lines::of(head) {
-        match Said::parse(line.text) {
-            Some((_, Said::Commit(step))) => {
-                commits = true;
-                isa = Some(step.isa());
+/// What the first lines say of the whole log.
+#[derive(Default)]
+struct Told {
+    isa: Option<Isa>,
+    /// Lines of `--log-commits`, and of `-l`.
+    commits: bool,
+    steps: bool,
+}
+
+impl Told {
+    fn of(head: &[u8]) -> Told {
+        let mut told = Told::default();
+        for (_, said) in Lines::of(head).filter_map(|line| Said::parse(line.text)) {
+            let (Said::Commit(step) | Said::Step(step)) = said else { continue };
+            let is_commit = matches!(said, Said::Commit(_));
+            // `-l` prints addresses with 16 digits on 32 bits, too.
+            if told.isa.is_none() || is_commit && !told.commits {
+                told.isa = Some(step.isa());
             }
-            Some((_, Said::Step(step))) => {
-                isa.get_or_insert(step.isa());
-            }
-            _ => {}
+            told.commits |= is_commit;
+            told.steps |= !is_commit;
         }
+        told
     }
-    (isa, commits)
 }
 
 /// An instruction: its address and code as digits, and what is behind them.
@@ -190,6 +199,8 @@ struct Reader {
     names: Names,
     steps: OpenSteps,
     problems: Problems,
+    /// Steps that trapped have no line.
+    only_commits: bool,
 }
 
 impl Reader {
@@ -242,8 +253,15 @@ impl Reader {
             return Ok(());
         };
         let pc = step.address();
+        let mut called = None;
         if let Some(open) = self.steps.open(hart) {
             open.goes_on(pc, self.isa);
+            called = call_target(&open.record).filter(|target| self.only_commits && *target != pc);
+        }
+        if let Some(target) = called {
+            // The first instruction of what was called trapped, or was interrupted.
+            let record = Record { line: line.number, cpu: hart, pc: target, ..Record::default() };
+            self.steps.begin(&record, sink)?.undo();
         }
         let record = Record { line: line.number, cpu: hart, pc, opcode, text, ..Record::default() };
         self.steps.begin(&record, sink)?;
@@ -361,6 +379,21 @@ impl Reader {
     }
 }
 
+/// Where a call goes by its code: `jal` with a link register.
+fn call_target(record: &Record) -> Option<u64> {
+    let (bytes, size) = record.opcode;
+    let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let links = matches!(word >> 7 & 31, 1 | 5);
+    (size == 4 && word & 0x7f == 0x6f && links).then_some(())?;
+    let offset = (word >> 21 & 0x3ff) << 1
+        | (word >> 20 & 1) << 11
+        | (word >> 12 & 0xff) << 12
+        | (word >> 31) << 20;
+    // The sign is the highest of 21 bits.
+    let offset = ((offset << 11) as i32 >> 11) as i64;
+    Some(record.pc.wrapping_add_signed(offset))
+}
+
 /// `c3_fcsr` is the register `fcsr`.
 fn csr(name: &[u8]) -> &[u8] {
     match name {
@@ -442,6 +475,18 @@ mod tests {
         assert_eq!((access(2).size, access(2).is_write, access(2).value), (4, true, Some(1)));
         assert_eq!((access(3).size, access(3).is_write), (0, false));
         assert_eq!(c.steps[0].registers.len(), 1);
+    }
+
+    #[test]
+    fn a_call_whose_first_step_trapped_is_one() {
+        let log = "core   0: 3 0x0000000080000018 (0x260000ef) x1  0x000000008000001c\n\
+                   core   0: 3 0x0000000080000038 (0xf8010113) x2  0x0000000080002240\n\
+                   core   0: 3 0x000000008000013e (0xfe3ff0ef) x1  0x0000000080000142\n\
+                   core   0: 3 0x0000000080000120 (0x4795) x15 0x0000000000000005\n";
+        let c = read(log);
+        let addresses: Vec<u64> = c.steps.iter().map(|s| c.defs[s.insn].address).collect();
+        let low: Vec<u64> = addresses.iter().map(|a| a & 0xfff).collect();
+        assert_eq!(low, [0x18, 0x278, 0x38, 0x13e, 0x120]);
     }
 
     #[test]

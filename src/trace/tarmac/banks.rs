@@ -56,6 +56,17 @@ impl Target {
     }
 }
 
+impl Target {
+    /// Modes have copies of the stack pointer and the link register, that of fast interrupts of more:
+    /// other registers are the same in all modes.
+    pub fn keep_bank(&mut self, file: &Registers) {
+        let own = Some(self.span) == file.sp || Some(self.span) == file.link;
+        if !own && self.bank != named("fiq") {
+            self.bank = 0;
+        }
+    }
+}
+
 fn whole(name: &str, isa: Isa, file: &Registers) -> Option<Target> {
     let plain = |span, bank| Some(Target { span, clears: None, bank });
     let (base, bank) = name.split_once('_').unwrap_or((name, ""));

@@ -235,6 +235,7 @@ impl Reader {
         {
             target.bank = banks::of_mode(name);
         }
+        target.keep_bank(self.file);
         let values = self.steps.values(self.cpu);
         let from = values.len();
         match plain {
