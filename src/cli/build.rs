@@ -5,7 +5,6 @@ use super::say::say;
 use crate::diagnostics::Severity;
 use crate::event::Device;
 use crate::load::{Detail, ElfInput, Options, Part, Progressed, Report};
-use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::RangeInclusive;

@@ -13,8 +13,9 @@ use super::reader::{Context, Format, Sink, StepFormat};
 use super::record::{self, Names, Record, Steps, TOO_MANY_CPUS, pieces};
 use crate::diagnostics::Severity;
 use crate::event::{Carries, Condition, Isa, LoggedAccess};
-use rustc_hash::FxHashMap;
 
+/// CPUs at most; what is more is one that is not admitted.
+const MOST_CPUS: usize = 1 << 12;
 const NO_ADDRESS: Kind = (
     Severity::Error,
     "symbol-instead-of-address",
@@ -88,8 +89,8 @@ impl StepFormat for Gem5 {
             names: Names::new(isa),
             steps: OpenSteps::new(rows),
             problems,
-            cpus: FxHashMap::default(),
-            micro: FxHashMap::default(),
+            cpus: Vec::new(),
+            last: 0,
         };
         each_line(input, sink, |line, sink| reader.line(&line, sink))?;
         reader.finish(sink)
@@ -159,7 +160,7 @@ impl<'a> Parsed<'a> {
     /// `0xPC[ @SYMBOL][. MICRO]` or `@SYMBOL[. MICRO]`.
     fn place(place: &'a [u8]) -> Option<(Option<u64>, Option<u64>)> {
         let place = place.trim_ascii_end();
-        let (place, micro) = match memchr::memmem::rfind(place, b".") {
+        let (place, micro) = match memchr::memrchr(b'.', place) {
             Some(dot) if place.get(dot + 1) == Some(&b' ') => {
                 let digits = place[dot + 1..].trim_ascii();
                 let (micro, length) = decimal_front(digits);
@@ -202,8 +203,18 @@ impl<'a> Parsed<'a> {
 
 /// What is before the first ` : `, and what is behind it.
 fn cut(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let at = memchr::memmem::find(text, b" : ")?;
-    Some((&text[..at], text[at + 3..].trim_ascii_start()))
+    let colons = memchr::memchr_iter(b':', text);
+    let at = colons
+        .into_iter()
+        .find(|&at| at > 0 && text[at - 1] == b' ' && text.get(at + 1) == Some(&b' '))?;
+    Some((&text[..at - 1], text[at + 2..].trim_ascii_start()))
+}
+
+struct Cpu {
+    name: Vec<u8>,
+    thread: u64,
+    /// Number of its last micro-operation.
+    micro: Option<u64>,
 }
 
 struct Reader {
@@ -211,10 +222,10 @@ struct Reader {
     names: Names,
     steps: OpenSteps,
     problems: Problems,
-    /// Numbers of CPUs and their threads, in the order in which they appear.
-    cpus: FxHashMap<(Vec<u8>, u64), u32>,
-    /// Number of the last micro-operation of each CPU.
-    micro: FxHashMap<u32, Option<u64>>,
+    /// CPUs and their threads, numbered in the order in which they appear.
+    cpus: Vec<Cpu>,
+    /// The CPU of the last line.
+    last: usize,
 }
 
 impl Reader {
@@ -244,8 +255,8 @@ impl Reader {
             });
             return Ok(());
         }
-        let goes_on = self.goes_on(cpu, pc, parsed.micro);
-        self.micro.insert(cpu, parsed.micro);
+        let before = std::mem::replace(&mut self.cpus[self.last].micro, parsed.micro);
+        let goes_on = self.goes_on(cpu, pc, before, parsed.micro);
         if !goes_on {
             self.begin(cpu, pc, &parsed, line, sink)?;
         }
@@ -253,17 +264,22 @@ impl Reader {
         Ok(())
     }
 
+    /// The number of a line's CPU, which is the last one then.
     fn cpu(&mut self, parsed: &Parsed) -> u32 {
-        if self.cpus.len() > 1 << 12 {
-            return u32::MAX;
+        let is = |cpu: &Cpu| cpu.thread == parsed.thread && cpu.name == parsed.cpu;
+        if !self.cpus.get(self.last).is_some_and(is) {
+            self.last = self.cpus.iter().position(is).unwrap_or(self.cpus.len());
+            if self.last == self.cpus.len() && self.last <= MOST_CPUS {
+                let name = parsed.cpu.to_vec();
+                self.cpus.push(Cpu { name, thread: parsed.thread, micro: None });
+            }
+            self.last = self.last.min(MOST_CPUS);
         }
-        let next = self.cpus.len() as u32;
-        *self.cpus.entry((parsed.cpu.to_vec(), parsed.thread)).or_insert(next)
+        self.last as u32
     }
 
     /// Whether a line is of a micro-operation of the step that is open.
-    fn goes_on(&mut self, cpu: u32, pc: u64, micro: Option<u64>) -> bool {
-        let before = self.micro.get(&cpu).copied().flatten();
+    fn goes_on(&mut self, cpu: u32, pc: u64, before: Option<u64>, micro: Option<u64>) -> bool {
         let Some(step) = self.steps.open(cpu).filter(|step| step.record.pc == pc) else {
             return false;
         };

@@ -167,7 +167,7 @@ fn excerpts_of_others_are_read() {
     for (file, format, isa, steps, codes) in [
         ("gem5-exec-riscv.log", "gem5", Isa::Riscv64, 24, &[][..]),
         ("gem5-exec-variants.log", "gem5", Isa::Riscv64, 4, &["symbol-instead-of-address"]),
-        ("spike-l-and-log-commits.log", "spike", Isa::Riscv64, 20, &[]),
+        ("spike-l-and-log-commits.log", "spike", Isa::Riscv64, 16, &[]),
         ("spike-l-compressed.log", "spike", Isa::Riscv64, 5, &[]),
         ("spike-commit-other-versions.log", "spike", Isa::Riscv64, 5, &["malformed-part"]),
     ] {
