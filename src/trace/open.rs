@@ -16,6 +16,8 @@ use std::collections::VecDeque;
 const WAITING: usize = 1 << 12;
 /// CPUs at most.
 const CPUS: usize = 1 << 12;
+/// Events between two steps of a CPU at most.
+const MOST_EVENTS: usize = 1 << 10;
 /// Register values of a step at most.
 const MOST_VALUES: usize = 1 << 12;
 
@@ -79,6 +81,8 @@ struct Cpu {
     open: Option<u64>,
     /// Register values that the log gave between two steps.
     early: Vec<(RegSpan, u64)>,
+    /// What happened since its last step: it is told before its next one, whatever other CPUs do.
+    events: Vec<Event>,
 }
 
 pub struct OpenSteps {
@@ -173,6 +177,9 @@ impl OpenSteps {
         sink: &mut dyn Sink,
     ) -> Result<&mut OpenStep, TraceError> {
         self.close(record.cpu);
+        if !self.cpu(record.cpu).events.is_empty() {
+            self.tell(record.cpu);
+        }
         self.write(self.keep, sink)?;
         let mut step = self.spare.pop().unwrap_or_default();
         step.record = Record { text: &[], ..*record };
@@ -200,11 +207,23 @@ impl OpenSteps {
     /// Something happens between two steps of a CPU.
     pub fn event(&mut self, cpu: u32, event: Event, sink: &mut dyn Sink) -> Result<(), TraceError> {
         self.close(cpu);
-        self.write(self.keep, sink)?;
-        let mut step = self.spare.pop().unwrap_or_default();
-        (step.closed, step.event) = (true, Some(event));
-        self.slots.push_back(step);
-        Ok(())
+        let events = &mut self.cpu(cpu).events;
+        events.push(event);
+        if events.len() >= MOST_EVENTS {
+            self.tell(cpu);
+        }
+        self.write(self.keep, sink)
+    }
+
+    /// What happened since the last step of a CPU comes here.
+    fn tell(&mut self, cpu: u32) {
+        let mut events = std::mem::take(&mut self.cpu(cpu).events);
+        for event in events.drain(..) {
+            let mut step = self.spare.pop().unwrap_or_default();
+            (step.closed, step.event) = (true, Some(event));
+            self.slots.push_back(step);
+        }
+        self.cpu(cpu).events = events;
     }
 
     /// Writes the steps at the front that are done, but for so many.
@@ -232,6 +251,8 @@ impl OpenSteps {
     /// Gives the last steps.
     pub fn finish(&mut self, sink: &mut dyn Sink) -> Result<(), TraceError> {
         self.slots.iter_mut().for_each(|step| step.closed = true);
+        let cpus: Vec<u32> = self.index.keys().copied().collect();
+        cpus.into_iter().for_each(|cpu| self.tell(cpu));
         self.write(0, sink)?;
         self.steps.finish(sink)
     }

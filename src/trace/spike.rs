@@ -360,10 +360,8 @@ impl Reader {
     ) -> Result<(), TraceError> {
         let interrupt = name.strip_prefix(b"interrupt #");
         if let Some(open) = self.steps.open(hart) {
-            let (bytes, size) = open.record.opcode;
-            let asks = matches!(&bytes[..size], [0x73, 0, 0, 0] | [0x73, 0, 0x10, 0] | [2, 0x90]);
             let of_it = open.record.pc == epc && interrupt.is_none();
-            if of_it && !open.committed && !asks {
+            if of_it && !open.committed {
                 open.undo();
             } else if !of_it {
                 open.goes_on(epc, self.isa);
