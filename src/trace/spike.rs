@@ -475,6 +475,25 @@ mod tests {
         assert_eq!(c.steps[0].registers.len(), 1);
     }
 
+    /// What another hart does meanwhile does not come between a trap and its handler.
+    #[test]
+    fn a_trap_stands_before_the_next_step_of_its_hart() {
+        let log = "core   0: 0x0000000080000270 (0x00000073) ecall\n\
+                   core   0: exception trap_machine_ecall, epc 0x0000000080000270\n\
+                   core   1: 0x0000000000001000 (0x00000297) auipc   t0, 0x0\n\
+                   core   1: 0x0000000000001004 (0x02028593) addi    a1, t0, 32\n\
+                   core   0: >>>>  trap_entry\n\
+                   core   0: 0x0000000080000038 (0xf8010113) addi    sp, sp, -128\n\
+                   core   0: exception interrupt #7, epc 0x000000008000003c\n";
+        let c = read(log);
+        let entry = |number, resume| {
+            let (number, resume) = (Some(number), Some(resume));
+            Event::ExceptionEntry(ExceptionEntry { number, resume, ..Default::default() })
+        };
+        assert_eq!(c.steps.iter().map(|s| s.thread).collect::<Vec<_>>(), [0, 1, 1, 0]);
+        assert_eq!(c.events, [(3, entry(11, 0x8000_0270)), (4, entry(7, 0x8000_003c))]);
+    }
+
     #[test]
     fn a_call_whose_first_step_trapped_is_one() {
         let log = "core   0: 3 0x0000000080000018 (0x260000ef) x1  0x000000008000001c\n\

@@ -95,7 +95,9 @@ fn tarmac_counts_are_those_of_a_script() {
         let mut lines = text.lines().map(|line| line.replace(' ', ","));
         let sums = "SELECT count(*) FILTER (NOT is_write), sum(size) FILTER (NOT is_write), count(*) FILTER (is_write), sum(size) FILTER (is_write) FROM data_access WHERE space = 'memory'";
         assert_eq!(rows(&db, sums), [lines.next().expect("counts")], "{log}");
-        let graph = "SELECT caller, callee, calls FROM call_graph WHERE kind = 'call' ORDER BY caller, callee";
+        let graph = "SELECT c.address, f.address, e.calls FROM call_edge e
+                     JOIN function_symbol c ON c.function_id = e.caller_function_id
+                     JOIN function_symbol f ON f.function_id = e.callee_function_id WHERE e.kind = 'call'";
         let mut expected: Vec<String> = lines.collect();
         expected.sort();
         let mut found = rows(&db, graph);

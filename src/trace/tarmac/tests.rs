@@ -218,3 +218,21 @@ fn what_names_a_step_belongs_to_it() {
     let accesses: Vec<usize> = c.steps.iter().map(|s| s.accesses.len()).collect();
     assert_eq!((accesses, c.codes()), (vec![1, 0], vec!["late-access"]));
 }
+
+/// A register of a mode is that mode's copy; what the processor writes when it takes an exception is
+/// the handler's.
+#[test]
+fn modes_have_copies_of_registers() {
+    let log = "0 clk IT (0) 00008000 e3a0d005 A svc_s : MOV sp,#5\n\
+               0 clk R r13_svc 00000005\n\
+               1 clk E 00008004 00000006 CoreEvent_IRQ\n\
+               1 clk R r14_irq 00008008\n\
+               2 clk IT (1) 00000018 e1a00000 A irq_s : NOP\n\
+               3 clk IT (2) 00008004 e1a00000 A svc_s : NOP\n";
+    let c = Collect::read(&super::Tarmac, log.as_bytes(), None).unwrap();
+    let values: Vec<Vec<u64>> =
+        c.steps.iter().map(|s| s.registers.iter().map(|r| r.1).collect()).collect();
+    assert_eq!(values, [vec![], vec![5, 0x8008], vec![5]]);
+    let crate::event::Event::ExceptionEntry(entry) = &c.events[0].1 else { panic!() };
+    assert_eq!((c.events.len(), c.events[0].0, entry.number), (1, 1, Some(6)));
+}
