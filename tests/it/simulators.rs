@@ -188,3 +188,58 @@ fn excerpts_of_others_are_read() {
         assert!(told.steps >= steps, "{file}: {}", told.steps);
     }
 }
+
+/// One program in the logs of seven simulators: the same calls, and the same bytes between them.
+#[test]
+fn every_simulator_gives_the_same_flow() {
+    let scratch = Scratch::new("simulators");
+    for (log, layout, elf, times) in [
+        ("spike/good", "", "riscv64", 1),
+        ("spike/good-commits", "", "riscv64", 1),
+        ("spike/good-harts", "", "riscv64", 2),
+        ("gem5/good", "", "riscv64", 1),
+        ("tarmac/good-es", "", "arm", 1),
+        ("layout/good-sail", "sail", "riscv64", 1),
+        ("layout/good-renode", "renode", "riscv64", 1),
+        ("layout/good-dynamorio", "dynamorio", "riscv64", 1),
+    ] {
+        let trace = repository(&format!("tests/formats/{log}.log"));
+        let elf = repository(&format!("tests/formats/elf/{elf}"));
+        let db = scratch.path("log.duckdb");
+        let mut arguments =
+            vec!["build", utf8(&trace), "--elf", utf8(&elf), "-o", utf8(&db), "--force"];
+        if !layout.is_empty() {
+            arguments.extend(["--layout", layout]);
+        }
+        ok(&arguments);
+        let flow = "SELECT bytes FROM function_dataflow WHERE (writer, reader, via) = ('produce', 'consume', 'global')";
+        assert_eq!(rows(&db, flow), [(8 * times).to_string()], "{log}");
+        let calls =
+            "SELECT caller, callee, calls FROM call_graph WHERE kind = 'call' ORDER BY callee";
+        let expected = [format!("entry,consume,{times}"), format!("entry,produce,{times}")];
+        assert_eq!(rows(&db, calls), expected, "{log}");
+    }
+}
+
+/// A line of 10 MB is one damaged line: what is before and behind it is read.
+#[test]
+fn a_line_of_ten_megabytes_is_one_problem() {
+    for (name, isa) in [("tarmac", None), ("spike", None), ("gem5", Some(Isa::Riscv64))] {
+        let Some(format) = STEP_FORMATS.iter().find(|f| f.name() == name) else { continue };
+        let good = repository(&format!("tests/formats/{name}/good.log"));
+        let good = std::fs::read(good).expect("reads");
+        let read = |text: &[u8]| {
+            let mut told = Told::default();
+            let context = Context { isa, layout: None, jobs: 1 };
+            let input = Input::from_bytes("log", text).expect("an input");
+            format.read(input, &context, &mut told).expect("reads");
+            told
+        };
+        let once = read(&good).steps;
+        let long = [&good[..], &b"7".repeat(10 << 20), b"\n", &good].concat();
+        let told = read(&long);
+        assert_eq!(told.steps, 2 * once, "{name}");
+        let codes: Vec<_> = told.problems.iter().map(|(code, _)| *code).collect();
+        assert_eq!(codes, ["malformed-line"], "{name}");
+    }
+}
