@@ -12,6 +12,7 @@ use addfg::replay::writers::communications;
 use addfg::replay::{Code, Places, places};
 use addfg::store::open::{Opening, Trust, open_as};
 use addfg::trace::input::Input;
+use addfg::trace::layout::shipped;
 use addfg::trace::stream::{HEADER, PIECE_HEADER, piece_length};
 use addfg::trace::{
     Context, Listener, STEP_FORMATS, Sink, StepFormat, TraceError, csi, dcfg, formats, wet, xray,
@@ -56,6 +57,9 @@ pub const TARGETS: &[Target] = &[
     steps!("qemu", 20),
     steps!("execlog", 90),
     steps!("giano", 20),
+    steps!("tarmac", 20),
+    steps!("spike", 20),
+    steps!("gem5", 20),
     steps!("layout", 10),
     Target {
         name: "stream",
@@ -64,7 +68,7 @@ pub const TARGETS: &[Target] = &[
         share: 90,
     },
     Target { name: "layout file", corpus: layouts, run: layout, share: 40 },
-    Target { name: "csi", corpus: || files("csi", |_| true), run: csi, share: 150 },
+    Target { name: "csi", corpus: || files("csi", |_| true), run: csi, share: 120 },
     Target {
         name: "dcfg",
         corpus: || files("dcfg", |n| n.contains("dcfg")),
@@ -78,7 +82,7 @@ pub const TARGETS: &[Target] = &[
         share: 20,
     },
     Target { name: "wet", corpus: || files("wet", |_| true), run: wet, share: 90 },
-    Target { name: "xray", corpus: || files("xray", |_| true), run: xray, share: 170 },
+    Target { name: "xray", corpus: || files("xray", |_| true), run: xray, share: 140 },
     Target { name: "elf and dwarf", corpus: elves, run: elf, share: 150 },
     Target { name: "decoders", corpus: || files("elf", |_| true), run: decode, share: 18 },
     Target { name: "sql", corpus: queries, run: sql, share: 10 },
@@ -142,14 +146,17 @@ fn step_format(name: &str) -> &'static dyn StepFormat {
 
 fn layout_of(name: &str) -> String {
     let stem = name.trim_end_matches(".log").split_once('-').map_or("columns", |(_, stem)| stem);
-    std::fs::read_to_string(repository(&format!("tests/formats/layout/{stem}.toml")))
-        .expect("reads")
+    match shipped::named(stem) {
+        Some(shipped) => shipped.text.to_owned(),
+        None => std::fs::read_to_string(repository(&format!("tests/formats/layout/{stem}.toml")))
+            .expect("reads"),
+    }
 }
 
 fn read(format: &dyn StepFormat, name: &str, input: &[u8], layout: Option<&str>) {
     let isa = match format.name() {
         "execlog" | "giano" => Some(Isa::Arm),
-        "layout" => Some(Isa::Riscv64),
+        "layout" | "gem5" => Some(Isa::Riscv64),
         _ => None,
     };
     let known = (format.name() == "layout" && layout.is_none()).then(|| layout_of(name));
@@ -179,7 +186,8 @@ pub fn summed(input: &[u8]) -> Vec<u8> {
 }
 
 fn layouts() -> Corpus {
-    files("layout", |name| name.ends_with(".toml"))
+    let own = shipped::SHIPPED.iter().map(|s| (format!("{}.toml", s.name), s.text.into()));
+    files("layout", |name| name.ends_with(".toml")).into_iter().chain(own).collect()
 }
 
 fn layout(name: &str, input: &[u8]) {

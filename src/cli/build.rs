@@ -1,10 +1,10 @@
+use super::layouts;
 use super::options::{self, OwnAllocator, Saves};
 use super::prepare;
 use super::say::say;
 use crate::diagnostics::Severity;
 use crate::event::Device;
 use crate::load::{Detail, ElfInput, Options, Part, Progressed, Report};
-use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::RangeInclusive;
@@ -24,8 +24,9 @@ pub struct Args {
     /// Format of the traces [default: seen by content; `addfg formats` lists them]
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
-    /// Layout file that describes the traces' lines (docs/layout.md)
-    #[arg(long, value_name = "FILE")]
+    /// Layout that describes the traces' lines: a file (docs/layout.md), or a name that `addfg formats
+    /// layout` lists
+    #[arg(long, value_name = "FILE|NAME")]
     layout: Option<PathBuf>,
     /// Refuse a damaged trace instead of loading what can be read
     #[arg(long)]
@@ -132,16 +133,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     );
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let (quiet, prepares) = (args.how.quiet, args.how.prepare);
+    let (format, layout) = layouts::resolve(args.format, args.layout.as_deref())?;
     let options = Options {
         traces: args.traces,
-        // Whoever gives a layout means the format that reads it.
-        format: args.format.or_else(|| args.layout.is_some().then(|| "layout".to_owned())),
-        layout: match &args.layout {
-            Some(path) => {
-                Some(std::fs::read_to_string(path).with_context(|| path.display().to_string())?)
-            }
-            None => None,
-        },
+        format,
+        layout,
         strict: args.strict,
         jobs: args.jobs.unwrap_or(cores.saturating_sub(1)).max(1),
         ..args.how.options(output.clone())

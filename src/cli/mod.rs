@@ -17,6 +17,7 @@ mod formats;
 mod graph;
 mod info;
 mod instances;
+mod layouts;
 mod loops;
 mod man;
 mod matrix;
@@ -37,6 +38,7 @@ mod signals;
 mod slice;
 mod sql;
 mod trend;
+mod trying;
 mod verify;
 
 /// Aggregated dynamic data flow graphs from execution traces.

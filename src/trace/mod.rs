@@ -7,17 +7,21 @@ pub mod dcfg;
 pub mod error;
 pub mod exception_log;
 pub mod execlog;
+pub mod gem5;
 pub mod giano;
 pub mod input;
 pub mod lackey;
 pub mod layout;
 pub mod lines;
 pub mod number;
+pub mod open;
 pub mod problems;
 pub mod qemu;
 pub mod reader;
 pub mod record;
+pub mod spike;
 pub mod stream;
+pub mod tarmac;
 pub mod wet;
 pub mod xray;
 
@@ -30,6 +34,9 @@ pub static STEP_FORMATS: &[&dyn StepFormat] = &[
     &qemu::Qemu,
     &execlog::Execlog,
     &giano::Giano,
+    &tarmac::Tarmac,
+    &spike::Spike,
+    &gem5::Gem5,
     &layout::Layout,
     &stream::Stream,
 ];

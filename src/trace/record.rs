@@ -6,7 +6,9 @@ use super::number::{hex, hex_digits, without_prefix};
 use super::problems::Kind;
 use super::reader::Sink;
 use crate::diagnostics::Severity;
-use crate::event::{Carries, Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, StepBatch};
+use crate::event::{
+    Carries, Condition, Event, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, StepBatch,
+};
 use crate::registers::{Registers, registers};
 use rustc_hash::FxHashMap;
 
@@ -158,7 +160,7 @@ pub fn pieces(span: RegSpan, text: &[u8], out: &mut Vec<(RegSpan, u64)>) -> bool
 }
 
 /// What a line says of a step.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Record<'a> {
     pub line: u64,
     pub time: u64,
@@ -386,6 +388,11 @@ impl Steps {
             });
         }
         id
+    }
+
+    /// Something happens behind the rows so far.
+    pub fn event(&mut self, event: Event) {
+        self.batch.events.push((self.batch.len() as u32, event));
     }
 
     /// Gives the last rows.

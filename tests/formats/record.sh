@@ -27,3 +27,5 @@ mkdir -p elf
 for name in arm riscv64 x86_64; do
     cp "$folder/$name" elf/
 done
+# Logs of simulators, of the same runs.
+python3 simulators.py "$folder/aarch64.log" "$folder/riscv64.log"

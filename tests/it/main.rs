@@ -61,6 +61,7 @@ mod rooms;
 mod said;
 mod schema;
 mod schema_page;
+mod simulators;
 mod sqlite;
 mod stream;
 mod symbols;

@@ -2,11 +2,12 @@
 
 use super::pattern::{Field, Fields, Pattern};
 use crate::event::Isa;
+use crate::trace::number::hex;
 use crate::trace::record::{ISA_NAMES, isa_named};
 use toml::Value;
 
 /// Keys of a layout file.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "isa",
     "values",
     "flags",
@@ -17,8 +18,11 @@ const KEYS: [&str; 11] = [
     "columns",
     "separator",
     "item",
+    "line",
     "failed",
 ];
+/// Keys of a line.
+const LINE_KEYS: [&str; 5] = ["kind", "pattern", "when", "item", "size"];
 /// Keys of an item.
 const ITEM_KEYS: [&str; 4] = ["kind", "pattern", "when", "size"];
 
@@ -30,6 +34,8 @@ pub enum Kind {
     Register,
     Load,
     Store,
+    /// A load, then a store.
+    Atomic,
 }
 
 impl Kind {
@@ -40,9 +46,47 @@ impl Kind {
             "register" => Kind::Register,
             "load" => Kind::Load,
             "store" => Kind::Store,
+            "atomic" => Kind::Atomic,
             _ => return None,
         })
     }
+}
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    Step,
+    /// It says more of a step.
+    Continue,
+    /// An exception is taken.
+    Trap,
+    /// Its handler ends.
+    Return,
+    Ignore,
+}
+
+impl LineKind {
+    fn named(name: &str) -> Option<LineKind> {
+        Some(match name {
+            "step" => LineKind::Step,
+            "continue" => LineKind::Continue,
+            "trap" => LineKind::Trap,
+            "return" => LineKind::Return,
+            "ignore" => LineKind::Ignore,
+            _ => return None,
+        })
+    }
+}
+
+/// A kind of lines. A line is of the first that it fits.
+pub struct LineRule {
+    pub kind: LineKind,
+    pub shape: Shape,
+    pub when: When,
+    /// What the line itself is of a step, with the size of an access.
+    pub item: Option<(Kind, Size)>,
+    /// It stands in the layout file as such.
+    pub written: bool,
 }
 
 /// How a line is cut into fields.
@@ -55,8 +99,27 @@ pub enum Shape {
     },
 }
 
-/// Fields and the beginnings of which they must have one.
-pub type When = Vec<(usize, Vec<String>)>;
+impl Shape {
+    pub fn has(&self, field: Field) -> bool {
+        match self {
+            Shape::Columns { fields, .. } => fields.contains(&(field as usize)),
+            Shape::Patterns(patterns) => patterns.iter().any(|pattern| pattern.has(field)),
+        }
+    }
+}
+
+/// What a field must be.
+pub enum Test {
+    Begins(String),
+    /// Bits of a number.
+    Bits {
+        mask: u64,
+        value: u64,
+    },
+}
+
+/// Fields, and tests of which one must hold.
+pub type When = Vec<(usize, Vec<Test>)>;
 
 /// Bytes of an access.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,9 +156,8 @@ pub struct Description {
     pub flags: bool,
     pub opcode: Digits,
     pub skip: Vec<String>,
-    /// Lines that fit no pattern but one of these are no steps.
-    pub ignore: Vec<Pattern>,
-    pub shape: Shape,
+    /// In the order in which they are tried.
+    pub lines: Vec<LineRule>,
     pub items: Vec<Item>,
     pub failed: When,
     pub fields: Fields,
@@ -105,15 +167,22 @@ pub struct Description {
 pub type Wrong = (usize, String);
 
 impl Description {
+    /// Whether lines of steps have a field.
     pub fn has(&self, field: Field) -> bool {
-        match &self.shape {
-            Shape::Columns { fields, .. } => fields.contains(&(field as usize)),
-            Shape::Patterns(patterns) => patterns.iter().any(|pattern| pattern.has(field)),
-        }
+        let mut steps = self.lines.iter().filter(|line| line.kind == LineKind::Step);
+        steps.any(|line| line.shape.has(field))
     }
 
     pub fn has_item(&self, kinds: &[Kind]) -> bool {
-        self.items.iter().any(|item| kinds.contains(&item.kind))
+        let alone = self.lines.iter().filter_map(|line| line.item);
+        let items = self.items.iter().map(|item| item.kind).chain(alone.map(|(kind, _)| kind));
+        items.into_iter().any(|kind| kinds.contains(&kind))
+    }
+
+    /// Whether a line can name the step that it is of.
+    pub fn names_steps(&self) -> bool {
+        let mut more = self.lines.iter().filter(|line| line.kind == LineKind::Continue);
+        more.any(|line| line.shape.has(Field::Pc))
     }
 
     pub fn parse(text: &str) -> Result<Description, Wrong> {
@@ -147,8 +216,7 @@ impl Description {
             flags,
             opcode: if opcode == Some("bytes") { Digits::Bytes } else { Digits::Usual },
             skip: file.words("skip")?,
-            ignore: file.patterns("ignore")?,
-            shape: file.shape()?,
+            lines: file.lines()?,
             items: file.items()?,
             failed: when(table.get("failed"), &mut file.fields)
                 .map_err(|message| (place(text, "failed"), message))?,
@@ -162,7 +230,7 @@ impl Description {
     fn check(&self, values_said: bool) -> Result<(), Wrong> {
         let message = if !self.has(Field::Pc) {
             "no field {pc}: where the instruction is must be known"
-        } else if !self.items.is_empty() && !self.has(Field::Items) {
+        } else if !self.items.is_empty() && !self.lines.iter().any(|l| l.shape.has(Field::Items)) {
             "[[item]]s are looked for in the field {items}, which the layout does not have"
         } else if !values_said && self.has_item(&[Kind::Register]) {
             "items of kind register need values = \"before\" or \"after\""
@@ -214,9 +282,36 @@ impl<'t> File<'t> {
         parsed.map_err(|message| self.wrong(key, message))
     }
 
-    fn shape(&mut self) -> Result<Shape, Wrong> {
+    /// All kinds of lines: steps by `pattern` or `columns`, those written as such, `ignore`.
+    fn lines(&mut self) -> Result<Vec<LineRule>, Wrong> {
+        let plain =
+            |kind, shape| LineRule { kind, shape, when: Vec::new(), item: None, written: false };
+        let mut lines = Vec::new();
+        if let Some(shape) = self.shape()? {
+            lines.push(plain(LineKind::Step, shape));
+        }
+        let list = match self.table.get("line") {
+            None => &[][..],
+            Some(Value::Array(list)) => list,
+            Some(_) => return Err(self.wrong("line", "lines are written [[line]]".into())),
+        };
+        // Errors of lines tell the line of the line's heading.
+        let mut headings = (1..).zip(self.text.lines()).filter(|(_, l)| l.trim() == "[[line]]");
+        for value in list {
+            let at = headings.next().map_or(1, |(line, _)| line);
+            lines.push(line(value, &mut self.fields).map_err(|message| (at, message))?);
+        }
+        let ignored = self.patterns("ignore")?;
+        if !ignored.is_empty() {
+            lines.push(plain(LineKind::Ignore, Shape::Patterns(ignored)));
+        }
+        Ok(lines)
+    }
+
+    fn shape(&mut self) -> Result<Option<Shape>, Wrong> {
         match (self.table.get("pattern"), self.table.get("columns")) {
-            (Some(_), None) => Ok(Shape::Patterns(self.patterns("pattern")?)),
+            (Some(_), None) => Ok(Some(Shape::Patterns(self.patterns("pattern")?))),
+            (None, None) if self.table.contains_key("line") => Ok(None),
             (None, Some(_)) => {
                 let list = self.words("columns")?;
                 let fields: Result<_, _> = list.iter().map(|c| self.fields.index(c)).collect();
@@ -225,9 +320,9 @@ impl<'t> File<'t> {
                     return Err(self.wrong("separator", "an empty separator".into()));
                 }
                 let fields = fields.map_err(|message| self.wrong("columns", message))?;
-                Ok(Shape::Columns { separator, fields })
+                Ok(Some(Shape::Columns { separator, fields }))
             }
-            _ => Err((1, "a layout needs either `pattern` or `columns`".into())),
+            _ => Err((1, "a layout needs either `pattern` or `columns`, or [[line]]s".into())),
         }
     }
 
@@ -269,7 +364,87 @@ fn when(value: Option<&Value>, fields: &mut Fields) -> Result<When, String> {
     let Some(value) = value else { return Ok(Vec::new()) };
     let table =
         value.as_table().ok_or("a condition is written { field = [\"beginning\", ...] }")?;
-    table.iter().map(|(name, value)| Ok((fields.index(name)?, words(Some(value))?))).collect()
+    let tests = |(name, value): (&String, &Value)| {
+        let tests: Result<Vec<Test>, String> = words(Some(value))?.into_iter().map(test).collect();
+        Ok((fields.index(name)?, tests?))
+    };
+    table.iter().map(tests).collect()
+}
+
+/// A beginning, or bits of a number: `0x7f=0x23`.
+fn test(text: String) -> Result<Test, String> {
+    let Some((mask, value)) = text.split_once('=').filter(|(mask, _)| mask.starts_with("0x"))
+    else {
+        return Ok(Test::Begins(text));
+    };
+    match (hex(mask.as_bytes()), hex(value.as_bytes())) {
+        (Some(mask), Some(value)) => Ok(Test::Bits { mask, value }),
+        _ => Err(format!("`{text}`; bits are written 0xMASK=0xVALUE")),
+    }
+}
+
+fn line(value: &Value, fields: &mut Fields) -> Result<LineRule, String> {
+    let table = value.as_table().ok_or("lines are written [[line]]")?;
+    if let Some(key) = table.keys().find(|k| !LINE_KEYS.contains(&k.as_str())) {
+        return Err(format!("unknown key `{key}` of a line; there are {}", LINE_KEYS.join(", ")));
+    }
+    let name = word(table, "kind")?.ok_or("a line without kind")?;
+    let kind = LineKind::named(name).ok_or_else(|| {
+        format!("kind `{name}`; it may be step, continue, trap, return or ignore")
+    })?;
+    let list = words(table.get("pattern"))?;
+    let patterns: Result<Vec<_>, _> =
+        list.iter().map(|p| Pattern::parse(p.trim(), fields)).collect();
+    let patterns = patterns?;
+    if patterns.is_empty() {
+        return Err("a line without pattern".into());
+    }
+    let item = match word(table, "item")? {
+        None => None,
+        Some(item) => {
+            let of = item_kind(item)?;
+            patterns.iter().try_for_each(|pattern| needs(of, item, pattern))?;
+            Some((of, size(table)?))
+        }
+    };
+    if item.is_some() && kind != LineKind::Continue {
+        return Err("only a line of kind continue is an item itself".into());
+    }
+    let when = when(table.get("when"), fields)?;
+    Ok(LineRule { kind, shape: Shape::Patterns(patterns), when, item, written: true })
+}
+
+fn item_kind(name: &str) -> Result<Kind, String> {
+    Kind::named(name).ok_or_else(|| {
+        format!("kind `{name}`; it may be read, write, register, load, store or atomic")
+    })
+}
+
+/// Whether a pattern has what an item is made of.
+fn needs(kind: Kind, name: &str, pattern: &Pattern) -> Result<(), String> {
+    let needed = match kind {
+        Kind::Load | Kind::Store | Kind::Atomic => &[Field::Address][..],
+        _ => &[Field::Name, Field::Value],
+    };
+    match needed.iter().find(|field| !pattern.has(**field)) {
+        Some(field) => {
+            Err(format!("the pattern of kind {name} needs {{{}}}", Fields::name(*field)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn size(table: &toml::Table) -> Result<Size, String> {
+    match table.get("size") {
+        None => Ok(Size::Logged),
+        Some(Value::String(s)) if s == "digits" => Ok(Size::ByDigits),
+        Some(other) => other
+            .as_integer()
+            .and_then(|bytes| u32::try_from(bytes).ok())
+            .filter(|bytes| (1..=4096).contains(bytes))
+            .map(Size::Given)
+            .ok_or_else(|| format!("size `{other}`; it may be a number of bytes or \"digits\"")),
+    }
 }
 
 fn item(value: &Value, fields: &mut Fields) -> Result<Item, String> {
@@ -278,27 +453,10 @@ fn item(value: &Value, fields: &mut Fields) -> Result<Item, String> {
         return Err(format!("unknown key `{key}` of an item; there are {}", ITEM_KEYS.join(", ")));
     }
     let name = word(table, "kind")?.ok_or("an item without kind")?;
-    let kind = Kind::named(name)
-        .ok_or_else(|| format!("kind `{name}`; it may be read, write, register, load or store"))?;
+    let kind = item_kind(name)?;
     let pattern = word(table, "pattern")?.ok_or("an item without pattern")?;
     let pattern = Pattern::parse(pattern.trim(), fields)?;
-    let needed = match kind {
-        Kind::Load | Kind::Store => &[Field::Address][..],
-        _ => &[Field::Name, Field::Value],
-    };
-    if let Some(field) = needed.iter().find(|field| !pattern.has(**field)) {
-        let field = Fields::name(*field);
-        return Err(format!("the pattern of kind {name} needs {{{field}}}"));
-    }
-    let size = match table.get("size") {
-        None => Size::Logged,
-        Some(Value::String(s)) if s == "digits" => Size::ByDigits,
-        Some(other) => other
-            .as_integer()
-            .and_then(|bytes| u32::try_from(bytes).ok())
-            .filter(|bytes| (1..=4096).contains(bytes))
-            .map(Size::Given)
-            .ok_or_else(|| format!("size `{other}`; it may be a number of bytes or \"digits\""))?,
-    };
+    needs(kind, name, &pattern)?;
+    let size = size(table)?;
     Ok(Item { kind, pattern, when: when(table.get("when"), fields)?, size })
 }

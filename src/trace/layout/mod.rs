@@ -5,6 +5,7 @@
 mod description;
 mod pattern;
 mod reader;
+pub mod shipped;
 #[cfg(test)]
 mod tests;
 
@@ -78,12 +79,13 @@ impl StepFormat for Layout {
         let registers = layout.has_item(&[Kind::Read, Kind::Write, Kind::Register]);
         let before = layout.has_item(&[Kind::Read])
             || layout.values_before && layout.has_item(&[Kind::Register]);
-        let accesses = layout.has_item(&[Kind::Load, Kind::Store]);
+        let accesses = layout.has_item(&[Kind::Load, Kind::Store, Kind::Atomic]);
         let carries = Carries {
             opcodes: layout.has(Field::Opcode),
             accesses,
             registers,
             registers_before: before,
+            // Where reads and writes are lines, not all registers need be among them.
             written_values: layout.has_item(&[Kind::Write]),
             values: registers || accesses,
             time: layout.has(Field::Time),

@@ -16,12 +16,13 @@ pub enum Field {
     Value,
     Address,
     Size,
+    Number,
 }
 
 /// Names of [`Field`]s, in their order.
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 14] = [
     "_", "time", "cpu", "pc", "opcode", "text", "mode", "micro", "items", "name", "value",
-    "address", "size",
+    "address", "size", "number",
 ];
 
 pub enum Piece {
@@ -43,6 +44,8 @@ pub type Captures<'a> = [Option<&'a [u8]>];
 pub enum Base {
     Hexadecimal,
     Decimal,
+    /// Decimal with a fraction, in thousandths.
+    Thousandths,
 }
 
 /// All fields of a layout: those with a meaning, then others.
@@ -76,6 +79,12 @@ impl Fields {
         self.bases[field as usize]
     }
 
+    /// Fields without a meaning of which the layout says that they are numbers.
+    pub fn typed(&self) -> Vec<(usize, Base)> {
+        let own = self.bases.iter().enumerate().skip(FIELDS.len());
+        own.filter_map(|(field, base)| base.map(|base| (field, base))).collect()
+    }
+
     /// Number of a field, `name` or `name:hex` or `name:dec`.
     pub fn index(&mut self, text: &str) -> Result<usize, String> {
         let (name, base) =
@@ -88,7 +97,10 @@ impl Fields {
             None => None,
             Some("hex") => Some(Base::Hexadecimal),
             Some("dec") => Some(Base::Decimal),
-            Some(other) => return Err(format!("`{other}` in `{{{text}}}`; it may be hex or dec")),
+            Some("milli") => Some(Base::Thousandths),
+            Some(other) => {
+                return Err(format!("`{other}` in `{{{text}}}`; it may be hex or dec or milli"));
+            }
         };
         let index = self.names.iter().position(|n| n == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());

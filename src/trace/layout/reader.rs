@@ -1,14 +1,15 @@
 //! From lines to steps.
 
-use super::description::{Description, Digits, Item, Kind, Shape, Size, When};
+use super::description::{Description, Digits, Kind, LineKind, LineRule, Shape, Size, Test, When};
 use super::pattern::{Base, Captures, Field, Reach};
 use crate::diagnostics::Severity;
-use crate::event::{Condition, Isa, LoggedAccess, RegUse};
+use crate::event::{Condition, Event, ExceptionEntry, Isa, Keeps, LoggedAccess, RegUse};
 use crate::trace::error::TraceError;
 use crate::trace::input::Place;
 use crate::trace::lines::Line;
-use crate::trace::number::{hex, hex_length, number, without_prefix};
-use crate::trace::problems::{Kind as ProblemKind, Problems, excerpt};
+use crate::trace::number::{decimal_front, hex, hex_length, number, without_prefix};
+use crate::trace::open::{NO_STEP, OpenStep, OpenSteps};
+use crate::trace::problems::{Kind as ProblemKind, MOST_ACCESSES, Problems, excerpt};
 use crate::trace::reader::Sink;
 use crate::trace::record::{Lists, Names, Opcode, Record, Steps, TOO_MANY_CPUS, opcode, pieces};
 
@@ -20,6 +21,10 @@ const PASSED_OVER: ProblemKind = (
     "item-passed-over",
     "say in a [[item]] of the layout file what it is where its `when` does not hold",
 );
+/// Steps that are kept for lines that name one.
+const NAMED: usize = 256;
+const LINE_UNUSED: ProblemKind =
+    (Severity::Info, "line-unused", "compare its pattern with the log, if there should be such");
 const ITEM_UNUSED: ProblemKind =
     (Severity::Info, "item-unused", "compare its pattern with the log, if there should be such");
 
@@ -27,11 +32,16 @@ pub struct Reader<'l> {
     isa: Isa,
     problems: Problems,
     names: Names,
-    steps: Steps,
+    steps: OpenSteps,
     lists: Lists,
     layout: &'l Description,
+    typed: Vec<(usize, Base)>,
     /// By item: something was one.
     fitted: Vec<bool>,
+    /// By kind of lines: there was one.
+    fitted_lines: Vec<bool>,
+    /// The CPU of the last step.
+    cpu: u32,
     /// Memory for the fields of a line.
     captures: Vec<Option<&'static [u8]>>,
     first_bad: Option<(u64, String)>,
@@ -50,6 +60,10 @@ enum Found<'a> {
 
 impl<'l> Reader<'l> {
     pub fn new(layout: &'l Description, isa: Isa, steps: Steps, problems: Problems) -> Reader<'l> {
+        let mut steps = OpenSteps::new(steps);
+        if layout.names_steps() {
+            steps.keep(NAMED);
+        }
         Reader {
             isa,
             problems,
@@ -57,7 +71,10 @@ impl<'l> Reader<'l> {
             steps,
             lists: Lists::default(),
             layout,
+            typed: layout.fields.typed(),
             fitted: vec![false; layout.items.len()],
+            fitted_lines: vec![false; layout.lines.len()],
+            cpu: 0,
             captures: vec![None; layout.fields.len()],
             first_bad: None,
         }
@@ -68,9 +85,9 @@ impl<'l> Reader<'l> {
             return Ok(());
         }
         let mut captures = reuse(std::mem::take(&mut self.captures));
-        let read = if line.whole { self.step(&line, &mut captures, sink) } else { Ok(None) };
+        let read = if line.whole { self.fit(&line, &mut captures, sink) } else { Ok(false) };
         self.captures = reuse(captures);
-        if read?.is_none() {
+        if !read? {
             if self.first_bad.is_none() {
                 self.first_bad = Some((line.number, excerpt(line.text)));
             }
@@ -92,7 +109,142 @@ impl<'l> Reader<'l> {
                 format!("[[item]] {number} of the layout file fits nothing in the log")
             });
         }
+        let rules = self.layout.lines.iter().zip(&self.fitted_lines);
+        let unused = rules.filter(|(rule, fitted)| rule.written && !**fitted);
+        for (rule, _) in unused {
+            self.problems.add(sink, LINE_UNUSED, Place::Line(1), || {
+                format!(
+                    "a [[line]] of kind {:?} of the layout file fits nothing in the log",
+                    rule.kind
+                )
+            });
+        }
         self.steps.finish(sink)
+    }
+
+    /// Whether the line is of a kind that the layout has: the first that takes all its fields.
+    fn fit<'a>(
+        &mut self,
+        line: &Line<'a>,
+        captures: &mut Captures<'a>,
+        sink: &mut dyn Sink,
+    ) -> Result<bool, TraceError> {
+        let layout = self.layout;
+        for (number, rule) in layout.lines.iter().enumerate() {
+            let mut from = 0;
+            while let Some(next) = fit(&rule.shape, from, line.text, captures) {
+                from = next;
+                if !holds(&rule.when, captures) || !self.are_numbers(captures) {
+                    continue;
+                }
+                let taken = match rule.kind {
+                    LineKind::Step => self.step(line, captures, sink)?,
+                    LineKind::Continue => self.more(rule, line, captures, sink)?,
+                    LineKind::Trap => self.trap(captures, sink)?,
+                    LineKind::Return => {
+                        let thread = self.cpu_of(captures).unwrap_or(self.cpu);
+                        let event = Event::ExceptionReturn { thread, frame: None };
+                        Some(self.steps.event(thread, event, sink)?)
+                    }
+                    LineKind::Ignore => Some(()),
+                };
+                if taken.is_some() {
+                    self.fitted_lines[number] = true;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the fields that the layout says to be numbers are.
+    fn are_numbers(&self, captures: &Captures) -> bool {
+        self.typed.iter().all(|(field, base)| {
+            captures[*field].is_none_or(|text| match base {
+                Base::Hexadecimal => hex(text).is_some(),
+                Base::Decimal => number(text).is_some(),
+                Base::Thousandths => thousandths(text).is_some(),
+            })
+        })
+    }
+
+    /// A line that says more of a step: of the one that it names, else of the last one of its CPU.
+    fn more<'a>(
+        &mut self,
+        rule: &LineRule,
+        line: &Line<'a>,
+        captures: &mut Captures<'a>,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<()>, TraceError> {
+        self.lists.clear();
+        let Some(cpu) = self.cpu_of(captures) else { return Ok(None) };
+        let pc = captures[Field::Pc as usize].map(|_| self.number(captures, Field::Pc));
+        if pc == Some(None) {
+            return Ok(None);
+        }
+        match rule.item {
+            Some((kind, size)) => {
+                let found = match kind {
+                    Kind::Load | Kind::Store | Kind::Atomic => self.access(kind, size, 0, captures),
+                    _ => self.register(kind, 0, captures, &mut 0),
+                };
+                match found {
+                    Found::Length(_) => {}
+                    Found::Unknown(name, _) => self.unknown(name, line, sink),
+                    Found::Nothing | Found::Bad => return Ok(None),
+                }
+            }
+            None => {
+                if let Some(items) = captures[Field::Items as usize]
+                    && !self.items(items, line, captures, sink)
+                {
+                    return Ok(None);
+                }
+            }
+        }
+        let step = match pc.flatten() {
+            Some(pc) => self.steps.find(|s| s.record.pc == pc && s.record.cpu == cpu),
+            None => self.steps.open(cpu),
+        };
+        if let Some(step) = step {
+            add(step, &mut self.lists);
+        } else if let Some(access) = self.lists.accesses.first() {
+            self.problems.add(sink, NO_STEP, Place::Line(line.number), || {
+                format!("an access of {:#x} that belongs to no instruction", access.address)
+            });
+        } else {
+            self.steps.values(cpu).append(&mut self.lists.after);
+        }
+        Ok(Some(()))
+    }
+
+    /// A line that says that an exception is taken.
+    fn trap(&mut self, captures: &Captures, sink: &mut dyn Sink) -> Result<Option<()>, TraceError> {
+        let resume = self.number(captures, Field::Pc);
+        let said = |field: Field| captures[field as usize].is_some();
+        let number = self.number(captures, Field::Number).and_then(|n| u32::try_from(n).ok());
+        let thread = self.cpu_of(captures);
+        let wrong = said(Field::Pc) && resume.is_none() || said(Field::Number) && number.is_none();
+        let Some(thread) = thread.filter(|_| !wrong) else { return Ok(None) };
+        if let Some(step) = self.steps.open(thread)
+            && resume == Some(step.record.pc)
+            && step.lists.accesses.is_empty()
+            && step.lists.after.is_empty()
+        {
+            step.undo();
+        }
+        let keeps = if self.isa == Isa::Arm { Keeps::Link } else { Keeps::None };
+        let entry = ExceptionEntry { thread, number, resume, keeps, ..Default::default() };
+        self.steps.event(thread, Event::ExceptionEntry(entry), sink)?;
+        Ok(Some(()))
+    }
+
+    /// The CPU of a line: the last one if it does not say; `None`: it is no number.
+    fn cpu_of(&self, captures: &Captures) -> Option<u32> {
+        match captures[Field::Cpu as usize] {
+            None | Some(b"") => Some(self.cpu),
+            Some(_) => u32::try_from(self.number(captures, Field::Cpu)?).ok(),
+        }
     }
 
     /// `None`: the line does not fit.
@@ -102,12 +254,6 @@ impl<'l> Reader<'l> {
         captures: &mut Captures<'a>,
         sink: &mut dyn Sink,
     ) -> Result<Option<()>, TraceError> {
-        let layout = self.layout;
-        if !fit(&layout.shape, line.text, captures) {
-            let mut ignored = layout.ignore.iter();
-            let ignored = ignored.any(|p| p.matches(line.text, Reach::Whole, captures).is_some());
-            return Ok(ignored.then_some(()));
-        }
         self.lists.clear();
         if let Some(items) = captures[Field::Items as usize]
             && !self.items(items, line, captures, sink)
@@ -121,9 +267,16 @@ impl<'l> Reader<'l> {
             });
             return Ok(Some(()));
         }
+        self.cpu = record.cpu;
         let micro = self.number(captures, Field::Micro).unwrap_or(0);
-        if micro == 0 || !self.steps.join(&record, &mut self.lists) {
-            self.steps.push(&record, &mut self.lists, sink)?;
+        let open = self.steps.open(record.cpu).filter(|step| step.record.pc == record.pc);
+        match open.filter(|_| micro != 0) {
+            Some(step) => {
+                self.lists.before.clear();
+                self.lists.flags.clear();
+                add(step, &mut self.lists);
+            }
+            None => add(self.steps.begin(&record, sink)?, &mut self.lists),
         }
         Ok(Some(()))
     }
@@ -169,11 +322,13 @@ impl<'l> Reader<'l> {
     fn number(&self, captures: &Captures, field: Field) -> Option<u64> {
         let text = captures[field as usize]?;
         let usual = match field {
-            Field::Time | Field::Cpu | Field::Micro | Field::Size => Base::Decimal,
+            Field::Time | Field::Cpu | Field::Micro | Field::Size | Field::Number => Base::Decimal,
             _ => Base::Hexadecimal,
         };
-        if self.layout.fields.base(field).unwrap_or(usual) == Base::Hexadecimal {
-            return hex(text);
+        match self.layout.fields.base(field).unwrap_or(usual) {
+            Base::Hexadecimal => return hex(text),
+            Base::Thousandths => return thousandths(text),
+            Base::Decimal => {}
         }
         // `cpu0`, `T1`; `271ns`
         let text = match field {
@@ -217,10 +372,7 @@ impl<'l> Reader<'l> {
                     0
                 }
                 Found::Unknown(name, length) => {
-                    let isa = self.isa;
-                    self.problems.add(sink, UNKNOWN_REGISTER, Place::Line(line.number), || {
-                        format!("`{}` is no register of {isa:?}; left out", excerpt(name))
-                    });
+                    self.unknown(name, line, sink);
                     length
                 }
             };
@@ -233,6 +385,13 @@ impl<'l> Reader<'l> {
             rest = &rest[rest.iter().position(|b| !separator(b)).unwrap_or(rest.len())..];
         }
         good
+    }
+
+    fn unknown(&mut self, name: &[u8], line: &Line, sink: &mut dyn Sink) {
+        let isa = self.isa;
+        self.problems.add(sink, UNKNOWN_REGISTER, Place::Line(line.number), || {
+            format!("`{}` is no register of {isa:?}; left out", excerpt(name))
+        });
     }
 
     /// The first item whose pattern fits at the start of `rest`.
@@ -251,7 +410,9 @@ impl<'l> Reader<'l> {
             }
             let Some(length) = item.pattern.matches(rest, Reach::Words, captures) else { continue };
             let found = match item.kind {
-                Kind::Load | Kind::Store => self.access(item, length, captures),
+                Kind::Load | Kind::Store | Kind::Atomic => {
+                    self.access(item.kind, item.size, length, captures)
+                }
                 _ => self.register(item.kind, length, captures, place),
             };
             if !matches!(found, Found::Nothing) {
@@ -268,11 +429,17 @@ impl<'l> Reader<'l> {
         restricted.any(|item| item.pattern.matches(rest, Reach::Words, captures).is_some())
     }
 
-    fn access<'a>(&mut self, item: &Item, length: usize, captures: &Captures<'a>) -> Found<'a> {
+    fn access<'a>(
+        &mut self,
+        kind: Kind,
+        size: Size,
+        length: usize,
+        captures: &Captures<'a>,
+    ) -> Found<'a> {
         let Some(address) = self.number(captures, Field::Address) else { return Found::Nothing };
         let value = captures[Field::Value as usize];
         let logged = captures[Field::Size as usize].map(|_| self.number(captures, Field::Size));
-        let size = match (item.size, value, logged) {
+        let size = match (size, value, logged) {
             (Size::Given(size), ..) => Some(size),
             (Size::ByDigits, Some(value), _) => u32::try_from(hex_length(value) / 2).ok(),
             (.., None) => Some(0),
@@ -282,7 +449,11 @@ impl<'l> Reader<'l> {
         };
         let Some(size) = size else { return Found::Bad };
         let value = value.and_then(|_| self.number(captures, Field::Value));
-        let is_write = item.kind == Kind::Store;
+        if kind == Kind::Atomic {
+            let load = LoggedAccess { address, size, is_write: false, value: None };
+            self.lists.accesses.push(load);
+        }
+        let is_write = matches!(kind, Kind::Store | Kind::Atomic);
         self.lists.accesses.push(LoggedAccess { address, size, is_write, value });
         Found::Length(length)
     }
@@ -322,25 +493,56 @@ impl<'l> Reader<'l> {
     }
 }
 
-/// Cuts a line into fields; false if it does not fit.
-fn fit<'a>(shape: &Shape, line: &'a [u8], captures: &mut Captures<'a>) -> bool {
+/// Adds what a line says of a step.
+fn add(step: &mut OpenStep, lists: &mut Lists) {
+    step.lists.before.append(&mut lists.before);
+    step.lists.after.append(&mut lists.after);
+    step.lists.accesses.append(&mut lists.accesses);
+    step.lists.flags.append(&mut lists.flags);
+    step.lists.accesses.truncate(MOST_ACCESSES);
+}
+
+/// A decimal number with a fraction and a unit, in thousandths.
+fn thousandths(text: &[u8]) -> Option<u64> {
+    let (whole, length) = decimal_front(text);
+    (1..=16).contains(&length).then_some(())?;
+    let digits = text[length..].strip_prefix(b".").unwrap_or_default();
+    let digit = |i: usize| digits.get(i).filter(|b| b.is_ascii_digit()).map_or(0, |b| b - b'0');
+    let fraction = u64::from(digit(0)) * 100 + u64::from(digit(1)) * 10 + u64::from(digit(2));
+    Some(whole * 1000 + fraction)
+}
+
+/// Cuts a line into fields by the first pattern from `from` on that fits; gives the number behind it.
+fn fit<'a>(
+    shape: &Shape,
+    from: usize,
+    line: &'a [u8],
+    captures: &mut Captures<'a>,
+) -> Option<usize> {
     match shape {
-        Shape::Patterns(patterns) => patterns.iter().any(|pattern| {
-            captures.fill(None);
-            pattern.matches(line, Reach::Whole, captures).is_some()
-        }),
+        Shape::Patterns(patterns) => {
+            let mut rest = patterns.iter().enumerate().skip(from);
+            let found = rest.find(|(_, pattern)| {
+                captures.fill(None);
+                pattern.matches(line, Reach::Whole, captures).is_some()
+            });
+            found.map(|(number, _)| number + 1)
+        }
         Shape::Columns { separator, fields } => {
             captures.fill(None);
-            columns(line, separator, fields, captures)
+            (from == 0 && columns(line, separator, fields, captures)).then_some(1)
         }
     }
 }
 
-/// Whether each field begins with one of its words.
+/// Whether one of each field's tests holds.
 fn holds(when: &When, captures: &Captures) -> bool {
-    when.iter().all(|(field, beginnings)| {
+    when.iter().all(|(field, tests)| {
         let text = captures[*field].unwrap_or_default();
-        beginnings.iter().any(|b| text.starts_with(b.as_bytes()))
+        tests.iter().any(|test| match test {
+            Test::Begins(beginning) => text.starts_with(beginning.as_bytes()),
+            Test::Bits { mask, value } => hex(text).is_some_and(|n| n & mask == *value),
+        })
     })
 }
 

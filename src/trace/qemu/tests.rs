@@ -14,6 +14,8 @@ pub struct Collect {
     pub carries: Carries,
     pub defs: Vec<InsnDef>,
     pub steps: Vec<Step>,
+    /// Each with the number of the step before which it stands.
+    pub events: Vec<(usize, crate::event::Event)>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -32,6 +34,8 @@ impl Sink for Collect {
     }
     fn steps(&mut self, batch: &mut StepBatch) -> Result<(), TraceError> {
         self.defs.append(&mut batch.new_insns);
+        let first = self.steps.len();
+        self.events.extend(batch.events.drain(..).map(|(at, event)| (first + at as usize, event)));
         let (mut access, mut register) = (0, 0);
         for i in 0..batch.len() {
             let (access_end, register_end) =

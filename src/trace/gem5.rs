@@ -1,0 +1,483 @@
+//! gem5's `--debug-flags=Exec` with any of its flags: a line an instruction, or one for each of its
+//! micro-operations, with the value that was written and the address of the access.
+//!
+//! Source: gem5, `src/cpu/exetrace.cc`.
+
+use super::error::TraceError;
+use super::input::{Input, Place};
+use super::lines::{Line, Lines, each_line};
+use super::number::{decimal_front, hex_digits};
+use super::open::OpenSteps;
+use super::problems::{FOREIGN_LINES, Kind, Problems, TOO_MANY_ACCESSES, excerpt, good_lines};
+use super::reader::{Context, Format, Sink, StepFormat};
+use super::record::{self, Names, Record, Steps, TOO_MANY_CPUS, pieces};
+use crate::diagnostics::Severity;
+use crate::event::{Carries, Condition, Isa, LoggedAccess};
+
+/// CPUs at most; what is more is one that is not admitted.
+const MOST_CPUS: usize = 1 << 12;
+const NO_ADDRESS: Kind = (
+    Severity::Error,
+    "symbol-instead-of-address",
+    "the step was left out; record without ExecSymbol, or with a newer gem5, which prints both",
+);
+const UNPLACED: Kind = (
+    Severity::Info,
+    "value-without-register",
+    "nothing is to be done: its register is not known any more",
+);
+
+pub struct Gem5;
+
+impl Format for Gem5 {
+    fn name(&self) -> &'static str {
+        "gem5"
+    }
+    fn about(&self) -> &'static str {
+        "gem5's --debug-flags=Exec: instructions, values written, addresses of accesses"
+    }
+    fn record(&self) -> &'static str {
+        "gem5.opt --debug-flags=Exec --debug-file=app.log config.py ./app"
+    }
+    fn carries(&self) -> Carries {
+        Carries { opcodes: false, thumb: false, written_values: true, ..record::all() }
+    }
+    fn sniff(&self, head: &[u8]) -> bool {
+        good_lines(head, |line| Parsed::parse(line).is_some())
+            && Lines::of(head)
+                .filter_map(|line| Parsed::parse(line.text))
+                .any(|parsed| parsed.class.is_some())
+    }
+    fn help(&self) -> &'static str {
+        "TICK: CPU: [A0 ][T0 : ]0xPC[ @SYMBOL[+N]][. MICRO] : TEXT : CLASS : [D=0xVALUE] [A=0xADDRESS] [FetchSeq=N] [CPSeq=N] [flags=(...)]\n\
+         Give the program with --elf: the log has no opcodes and does not tell its instruction set. D= is the value of the first\n\
+         register of the text, or of what is stored; sizes of accesses come from the opcode. Micro-operations are one step with\n\
+         the instruction that they are of. The log has simulated loads and stores only, so what a system call stores is not in it.\n\
+         Old versions print the symbol instead of the address: such steps are left out, and counted."
+    }
+}
+
+impl StepFormat for Gem5 {
+    fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
+        let problems = Problems::new(input.locator());
+        let told = Lines::of(input.head()).filter_map(|line| Parsed::parse(line.text));
+        let (mut steps, mut values, mut addresses) = (0, false, false);
+        for parsed in told {
+            steps += 1;
+            values |= parsed.value.is_some();
+            addresses |= parsed.address.is_some();
+        }
+        if steps == 0 {
+            let remedy = format!("record with `{}`", self.record());
+            return Err(problems.malformed(1, "no instruction in it", remedy));
+        }
+        let Some(isa) = context.isa else {
+            let message = "the log does not tell its instruction set";
+            return Err(problems.malformed(1, message, "give the program with --elf"));
+        };
+        let carries = Carries {
+            accesses: addresses,
+            registers: values,
+            values,
+            written_values: values,
+            ..self.carries()
+        };
+        sink.begin(carries, None)?;
+        let rows = Steps::new(isa, false, false, true).with_all_values(true);
+        let mut reader = Reader {
+            isa,
+            names: Names::new(isa),
+            steps: OpenSteps::new(rows),
+            problems,
+            cpus: Vec::new(),
+            last: 0,
+        };
+        each_line(input, sink, |line, sink| reader.line(&line, sink))?;
+        reader.finish(sink)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Parsed<'a> {
+    tick: u64,
+    cpu: &'a [u8],
+    thread: u64,
+    /// None: only its symbol.
+    pc: Option<u64>,
+    micro: Option<u64>,
+    text: &'a [u8],
+    /// None: the line announces micro-operations.
+    class: Option<&'a [u8]>,
+    failed: bool,
+    value: Option<&'a [u8]>,
+    address: Option<u64>,
+}
+
+impl<'a> Parsed<'a> {
+    fn parse(line: &'a [u8]) -> Option<Parsed<'a>> {
+        let (tick, length) = decimal_front(line);
+        (1..=19).contains(&length).then_some(())?;
+        let rest = line[length..].strip_prefix(b": ")?;
+        let colon = memchr::memchr(b':', rest)?;
+        let (cpu, mut rest) = (&rest[..colon], rest[colon + 1..].trim_ascii_start());
+        (!cpu.is_empty() && !cpu.contains(&b' ')).then_some(())?;
+        // The address space.
+        if let [b'A', b'0'..=b'9', ..] = rest {
+            let (_, length) = decimal_front(&rest[1..]);
+            rest = rest[1 + length..].strip_prefix(b" ")?.trim_ascii_start();
+        }
+        let mut thread = 0;
+        if let [b'T', b'0'..=b'9', ..] = rest {
+            let (number, length) = decimal_front(&rest[1..]);
+            thread = number;
+            rest = rest[1 + length..].strip_prefix(b" : ")?.trim_ascii_start();
+        }
+        let (place, rest) = cut(rest)?;
+        let (pc, micro) = Self::place(place)?;
+        let (text, rest) = match cut(rest) {
+            Some((text, rest)) => (text, Some(rest)),
+            None => (rest, None),
+        };
+        let text = text.strip_suffix(b" :").unwrap_or(text);
+        let mut parsed = Parsed {
+            tick,
+            cpu,
+            thread,
+            pc,
+            micro,
+            text: text.trim_ascii(),
+            class: None,
+            failed: false,
+            value: None,
+            address: None,
+        };
+        if let Some(rest) = rest {
+            parsed.behind(rest)?;
+        }
+        Some(parsed)
+    }
+
+    /// `0xPC[ @SYMBOL][. MICRO]` or `@SYMBOL[. MICRO]`.
+    fn place(place: &'a [u8]) -> Option<(Option<u64>, Option<u64>)> {
+        let place = place.trim_ascii_end();
+        let (place, micro) = match memchr::memrchr(b'.', place) {
+            Some(dot) if place.get(dot + 1) == Some(&b' ') => {
+                let digits = place[dot + 1..].trim_ascii();
+                let (micro, length) = decimal_front(digits);
+                (length == digits.len() && length > 0).then_some(())?;
+                (&place[..dot], Some(micro))
+            }
+            _ => (place, None),
+        };
+        if place.starts_with(b"@") && place.len() > 1 {
+            return Some((None, micro));
+        }
+        let digits = place.strip_prefix(b"0x")?;
+        let end = memchr::memchr(b' ', digits).unwrap_or(digits.len());
+        let symbol = digits[end..].trim_ascii();
+        (symbol.is_empty() || symbol.starts_with(b"@")).then_some(())?;
+        Some((Some(hex_digits(&digits[..end])?), micro))
+    }
+
+    /// `CLASS : ITEMS`, `CLASS :` or only items.
+    fn behind(&mut self, rest: &'a [u8]) -> Option<()> {
+        let (class, items) = match memchr::memchr(b':', rest) {
+            Some(colon) => (rest[..colon].trim_ascii(), &rest[colon + 1..]),
+            None => (rest.trim_ascii(), &[][..]),
+        };
+        class.iter().all(u8::is_ascii_alphanumeric).then_some(())?;
+        self.class = Some(class);
+        let mut words = items.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+        while let Some(word) = words.next() {
+            if let Some(value) = word.strip_prefix(b"D=") {
+                self.value = Some(value);
+            } else if let Some(address) = word.strip_prefix(b"A=0x") {
+                self.address = Some(hex_digits(address)?);
+            } else if word == b"Predicated" {
+                self.failed = words.next() == Some(b"False");
+            }
+        }
+        Some(())
+    }
+}
+
+/// What is before the first ` : `, and what is behind it.
+fn cut(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let colons = memchr::memchr_iter(b':', text);
+    let at = colons
+        .into_iter()
+        .find(|&at| at > 0 && text[at - 1] == b' ' && text.get(at + 1) == Some(&b' '))?;
+    Some((&text[..at - 1], text[at + 2..].trim_ascii_start()))
+}
+
+struct Cpu {
+    name: Vec<u8>,
+    thread: u64,
+    /// Number of its last micro-operation.
+    micro: Option<u64>,
+}
+
+struct Reader {
+    isa: Isa,
+    names: Names,
+    steps: OpenSteps,
+    problems: Problems,
+    /// CPUs and their threads, numbered in the order in which they appear.
+    cpus: Vec<Cpu>,
+    /// The CPU of the last line.
+    last: usize,
+}
+
+impl Reader {
+    fn line(&mut self, line: &Line, sink: &mut dyn Sink) -> Result<(), TraceError> {
+        let Some(parsed) = Parsed::parse(line.text).filter(|_| line.whole) else {
+            // Other debug flags write into the same file.
+            let of_gem5 = line.whole && is_other(line.text);
+            if self.steps.count == 0 && line.whole || of_gem5 {
+                self.problems.add_once(sink, FOREIGN_LINES, Place::Line(line.number), || {
+                    format!("a line of something else: `{}`", excerpt(line.text))
+                });
+            } else {
+                self.problems.line(sink, line, "no line of gem5's Exec");
+            }
+            return Ok(());
+        };
+        let Some(pc) = parsed.pc else {
+            self.problems.add(sink, NO_ADDRESS, Place::Line(line.number), || {
+                format!("`{}` has only a symbol", excerpt(line.text))
+            });
+            return Ok(());
+        };
+        let cpu = self.cpu(&parsed);
+        if !self.steps.admits(cpu) {
+            self.problems.add(sink, TOO_MANY_CPUS, Place::Line(line.number), || {
+                format!("`{}` is one too many; its lines were left out", excerpt(parsed.cpu))
+            });
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut self.cpus[self.last].micro, parsed.micro);
+        let goes_on = self.goes_on(cpu, pc, before, parsed.micro);
+        if !goes_on {
+            self.begin(cpu, pc, &parsed, line, sink)?;
+        }
+        self.effects(cpu, &parsed, line, sink);
+        Ok(())
+    }
+
+    /// The number of a line's CPU, which is the last one then.
+    fn cpu(&mut self, parsed: &Parsed) -> u32 {
+        let is = |cpu: &Cpu| cpu.thread == parsed.thread && cpu.name == parsed.cpu;
+        if !self.cpus.get(self.last).is_some_and(is) {
+            self.last = self.cpus.iter().position(is).unwrap_or(self.cpus.len());
+            if self.last == self.cpus.len() && self.last <= MOST_CPUS {
+                let name = parsed.cpu.to_vec();
+                self.cpus.push(Cpu { name, thread: parsed.thread, micro: None });
+            }
+            self.last = self.last.min(MOST_CPUS);
+        }
+        self.last as u32
+    }
+
+    /// Whether a line is of a micro-operation of the step that is open.
+    fn goes_on(&mut self, cpu: u32, pc: u64, before: Option<u64>, micro: Option<u64>) -> bool {
+        let Some(step) = self.steps.open(cpu).filter(|step| step.record.pc == pc) else {
+            return false;
+        };
+        match (before, micro) {
+            // The first one behind the line that announces it.
+            (None, Some(_)) => !step.committed,
+            (Some(before), Some(micro)) => micro > before,
+            _ => false,
+        }
+    }
+
+    fn begin(
+        &mut self,
+        cpu: u32,
+        pc: u64,
+        parsed: &Parsed,
+        line: &Line,
+        sink: &mut dyn Sink,
+    ) -> Result<(), TraceError> {
+        let isa = self.isa;
+        if let Some(open) = self.steps.open(cpu)
+            && let Some(size) = conditional_branch(isa, &open.text)
+        {
+            open.taken(pc != open.record.pc.wrapping_add(size));
+        }
+        let thumb = isa == Isa::Arm && pc & 1 != 0;
+        let record = Record {
+            line: line.number,
+            time: parsed.tick,
+            cpu,
+            pc: if thumb { pc & !1 } else { pc },
+            text: parsed.text,
+            thumb,
+            condition: if parsed.failed { Condition::Failed } else { Condition::Unknown },
+            ..Record::default()
+        };
+        self.steps.begin(&record, sink)?;
+        Ok(())
+    }
+
+    /// What an operation wrote and accessed.
+    fn effects(&mut self, cpu: u32, parsed: &Parsed, line: &Line, sink: &mut dyn Sink) {
+        let Some(step) = self.steps.open(cpu) else { return };
+        let Some(class) = parsed.class else { return };
+        step.committed = true;
+        let digits = parsed.value.and_then(|value| value.strip_prefix(b"0x"));
+        let ends_with = |word: &[u8]| class.ends_with(word);
+        let is_write = ends_with(b"MemWrite");
+        if let Some(address) = parsed.address {
+            let value = digits.and_then(hex_digits).filter(|_| is_write);
+            let access = LoggedAccess { address, size: 0, is_write, value };
+            if !step.access(access) {
+                self.problems.add(sink, TOO_MANY_ACCESSES, Place::Line(line.number), || {
+                    "an instruction with more accesses than can be read".into()
+                });
+            }
+        }
+        let Some(digits) = digits.filter(|_| !is_write) else { return };
+        let name = written(parsed.text, self.isa);
+        let span = name.and_then(|name| self.names.span(0, name).ok().flatten());
+        if !span.is_some_and(|span| pieces(span, digits, &mut step.lists.after)) {
+            self.problems.add(sink, UNPLACED, Place::Line(line.number), || {
+                format!(
+                    "a value was written to no register of the program: `{}`",
+                    excerpt(line.text)
+                )
+            });
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) -> Result<(), TraceError> {
+        if self.steps.count == 0 {
+            let remedy = "record without ExecSymbol, or with a newer gem5";
+            return Err(self.problems.malformed(1, "no instruction with an address in it", remedy));
+        }
+        self.steps.finish(sink)
+    }
+}
+
+/// `TICK: NAME: text`: a line of another debug flag.
+fn is_other(line: &[u8]) -> bool {
+    let (_, length) = decimal_front(line);
+    length > 0
+        && line[length..].strip_prefix(b": ").is_some_and(|rest| {
+            let name = rest.iter().position(|b| *b == b':').unwrap_or(0);
+            name > 0
+                && !rest[..name].contains(&b' ')
+                && memchr::memmem::find(rest, b" : ").is_none()
+        })
+}
+
+/// The register that an instruction writes: the first one of its text, or the link register.
+fn written(text: &[u8], isa: Isa) -> Option<&[u8]> {
+    let mut words = text.split(|b| b.is_ascii_whitespace() || *b == b',').filter(|w| !w.is_empty());
+    let mnemonic = words.next()?;
+    if matches!(isa, Isa::Riscv32 | Isa::Riscv64) && matches!(mnemonic, b"c_jal" | b"c_jalr") {
+        return Some(b"ra");
+    }
+    if matches!(isa, Isa::Arm | Isa::Aarch64) && matches!(mnemonic, b"bl" | b"blx" | b"blr") {
+        return Some(b"lr");
+    }
+    let name = words.next()?;
+    Some(name.strip_prefix(b"{").unwrap_or(name))
+}
+
+/// Bytes of an instruction if it is a conditional branch, by its text.
+fn conditional_branch(isa: Isa, text: &[u8]) -> Option<u64> {
+    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    let mnemonic = &text[..end];
+    match isa {
+        Isa::Riscv32 | Isa::Riscv64 => match mnemonic {
+            b"beq" | b"bne" | b"blt" | b"bge" | b"bltu" | b"bgeu" => Some(4),
+            b"c_beqz" | b"c_bnez" => Some(2),
+            _ => None,
+        },
+        Isa::Aarch64 => {
+            let plain = matches!(mnemonic, b"cbz" | b"cbnz" | b"tbz" | b"tbnz");
+            (plain || mnemonic.starts_with(b"b.")).then_some(4)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::qemu::tests::{Collect, only};
+
+    #[test]
+    fn lines_with_any_flags() {
+        for (line, pc, micro, class, address) in [
+            (
+                "1: system.cpu: T0 : 0x10434 @main    : c_addi16sp sp, -64         : IntAlu :  D=0x7e90",
+                Some(0x10434),
+                None,
+                Some("IntAlu"),
+                None,
+            ),
+            (
+                "1: system.cpu: A0 T0 : 0x10436 @main+2    : c_swsp ra, 60(sp)   : MemWrite :  D=0x05 A=0x7c  FetchSeq=3  CPSeq=3  flags=(IsInteger|IsStore)",
+                Some(0x10436),
+                None,
+                Some("MemWrite"),
+                Some(0x7c),
+            ),
+            (
+                "1: system.cpu: T0 : @squeak.o+131364    : lwz r13 : MemRead :  D=0x1 A=0x1d",
+                None,
+                None,
+                Some("MemRead"),
+                Some(0x1d),
+            ),
+            (
+                "9000: cpu1: 0x80000034. 1 : amo a6 : MemWrite :",
+                Some(0x8000_0034),
+                Some(1),
+                Some("MemWrite"),
+                None,
+            ),
+            (
+                "9000: cpu1: T0 : 0x80000034 @f.part.0+10. 12 : amo a6 : IntAlu : Predicated False",
+                Some(0x8000_0034),
+                Some(12),
+                Some("IntAlu"),
+                None,
+            ),
+            (
+                "167000: system.cpu: T0 : 0x80000060 @m : vdivu_vv v8, v0, v1",
+                Some(0x8000_0060),
+                None,
+                None,
+                None,
+            ),
+        ] {
+            let p = Parsed::parse(line.as_bytes()).unwrap_or_else(|| panic!("{line}"));
+            let got = (p.pc, p.micro, p.class, p.address);
+            assert_eq!(got, (pc, micro, class.map(str::as_bytes), address), "{line}");
+        }
+        for bad in [
+            "1: a b: 0x1 : nop : IntAlu :",
+            "x: cpu: 0x1 : nop : IntAlu :",
+            "1: cpu: 0xg : nop : IntAlu :",
+        ] {
+            assert!(Parsed::parse(bad.as_bytes()).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn micro_operations_are_one_step() {
+        let log = "1: system.cpu: T0 : 0x10434 @main    : amoadd_w a6, a7, (a6)\n\
+                   1: system.cpu: T0 : 0x10434 @main. 0 : amoadd_w[l] a6, a7, (a6)  : MemRead :  D=0x0000000000000001 A=0x80040000\n\
+                   2: system.cpu: T0 : 0x10434 @main. 1 : amoadd_w[s] a6, a7, (a6)  : MemWrite :  D=0x0000000000000003 A=0x80040000\n\
+                   3: system.cpu: T0 : 0x10434 @main. 0 : amoadd_w[l] a6, a7, (a6)  : MemRead :  D=0x0000000000000003 A=0x80040000\n\
+                   4: system.cpu: T0 : 0x10438 @main+4    : c_mv a5, a0                : IntAlu :  D=0x0000000000000eaf\n";
+        assert_eq!(only(log.as_bytes()), "gem5");
+        let c = Collect::read(&Gem5, log.as_bytes(), Some(Isa::Riscv64)).unwrap();
+        let counts: Vec<_> =
+            c.steps.iter().map(|s| (s.accesses.len(), s.registers.len())).collect();
+        assert_eq!((counts, c.codes()), (vec![(2, 1), (1, 1), (0, 1)], vec![]));
+    }
+}
