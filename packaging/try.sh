@@ -1,8 +1,12 @@
 #!/bin/sh
 # Tries a tarball and a Debian package of packaging/package.sh in a root of its own, which has Debian's packages and nothing of this machine:
 # packaging/try.sh FOLDER [RELEASE]. RELEASE is a code name (bookworm, trixie); without it, this machine's own. Needs root and apt, with whose
-# sources; some 120 MB are fetched.
+# sources; some 120 MB are fetched. packaging/try.sh --suite RELEASE [COMMAND] runs the tests there, or COMMAND: see packaging/suite.sh.
 set -eu
+if [ "${1:-}" = --suite ]; then
+    shift
+    exec "$(dirname "$0")/suite.sh" "$@"
+fi
 folder=$(cd "$1" && pwd)
 release=${2:-$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)}
 work=$(mktemp -d)

@@ -107,6 +107,21 @@ pub fn drawn(text: &str) -> String {
     shorten(&visible(text), DRAWN)
 }
 
+/// Of known names the one that a word almost is: with other underscores, or with a letter more, less or
+/// wrong.
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let plain = |text: &str| text.replace('_', "").to_lowercase();
+    let word = plain(word);
+    let is_near = |name: &&&str| {
+        let name = plain(name);
+        let begin = name.bytes().zip(word.bytes()).take_while(|(a, b)| a == b).count();
+        let end = name.bytes().rev().zip(word.bytes().rev()).take_while(|(a, b)| a == b).count();
+        let longer = name.len().max(word.len());
+        longer > 3 && begin + end + 1 >= longer
+    };
+    known.iter().find(is_near).copied()
+}
+
 /// At most `limit` characters; what is cut out of the middle is one ellipsis.
 pub fn shorten(text: &str, limit: usize) -> String {
     let count = text.chars().count();

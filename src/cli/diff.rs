@@ -135,7 +135,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         &["what", "one", "two", "via", "before", "after", "change", "percent"],
         args.format,
         &mut text,
-    )?;
+    )?
+    .short_names();
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let (mut shown, mut left) = (std::collections::BTreeMap::<String, usize>::new(), 0);
     for d in list {

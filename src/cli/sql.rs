@@ -9,7 +9,7 @@ use crate::store::catalog::own_macros;
 use crate::store::guard;
 use crate::store::open::{Mode, Opening, Reach, Trust, open_as};
 use crate::store::statement::{Gives, Parser};
-use crate::text::visible;
+use crate::text::{nearest, visible};
 use crate::views::library;
 use crate::views::listing::Listing;
 use crate::views::start_up::StartUp;
@@ -67,7 +67,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let named = args.query.as_deref().is_some_and(|query| query.starts_with('@'));
     if let Some(word) = args.parameters.first().filter(|_| !named) {
-        anyhow::bail!("`{}`: only a query @NAME has parameters", visible(word));
+        let words = args.query.iter().chain(&args.parameters).map(String::as_str);
+        let meant = meant(&args.database.db, &words.collect::<Vec<_>>().join(" "));
+        let meant = meant.map_or(String::new(), |meant| format!("; {meant}"));
+        anyhow::bail!("`{}`: only a query @NAME has parameters{meant}", visible(word));
     }
     anyhow::ensure!(
         !named || !args.write && !args.files,
@@ -208,25 +211,44 @@ fn question(args: &Args, name: &str, parameters: &[String]) -> anyhow::Result<()
     Ok(())
 }
 
-/// What a word by itself, which is no SQL, was meant to be: a query that has a name, or a table.
-fn meant(db: &Path, word: &str) -> Option<String> {
-    if word.is_empty() || !word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+/// What words that are no SQL were meant to be: a query that has a name, with its parameters, or a table.
+fn meant(db: &Path, text: &str) -> Option<String> {
+    let mut words = text.split_whitespace();
+    let first = words.next()?;
+    if !first.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return None;
     }
     let queries = if is_lake(db) { questions::all() } else { library::all() };
-    let db = db.display();
-    if queries.iter().any(|query| query.name.eq_ignore_ascii_case(word)) {
-        return Some(format!(
-            "`addfg sql {db} @{}` asks the query of this name",
-            word.to_lowercase()
-        ));
+    let name = first.to_lowercase();
+    let query = queries.iter().find(|query| query.name == name);
+    let rest: Vec<&str> = words.collect();
+    if query.is_some_and(|query| rest.len() <= query.parameters.len()) {
+        let rest: String = rest.iter().map(|word| format!(" {}", visible(word))).collect();
+        let db = db.display();
+        return Some(format!("`addfg sql {db} @{name}{rest}` asks the query of this name"));
     }
-    let table = format!(" {} ", word.to_lowercase());
-    let words: String = SCHEMA.concat().to_lowercase().replace(['(', '\n'], " ");
-    let made = ["create table", "create view"]
-        .iter()
-        .any(|make| words.contains(&format!("{make}{table}")));
-    made.then(|| format!("`addfg sql {db} 'FROM {word}'` lists the rows of this table"))
+    if !rest.is_empty() {
+        return None;
+    }
+    if tables().any(|table| table == name) {
+        let db = db.display();
+        return Some(format!("`addfg sql {db} 'FROM {name}'` lists the rows of this table"));
+    }
+    let known: Vec<&str> = queries.iter().map(|query| query.name).chain(tables()).collect();
+    let almost = nearest(&name, &known)?;
+    let is_query = queries.iter().any(|query| query.name == almost);
+    let (before, kind) = if is_query { ("@", "query") } else { ("", "table") };
+    Some(format!("there is a {kind} {before}{almost}"))
+}
+
+/// Tables and views that every database has.
+fn tables() -> impl Iterator<Item = &'static str> {
+    let makes = SCHEMA.iter().flat_map(|text| text.lines());
+    makes.filter_map(|line| {
+        let makes = ["CREATE TABLE ", "CREATE VIEW "];
+        let named = makes.iter().find_map(|make| line.strip_prefix(make));
+        named?.split([' ', '(']).next()
+    })
 }
 
 /// The query that is given, or stands in a file or on standard input.

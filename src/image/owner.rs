@@ -70,6 +70,15 @@ const START: &[&str] = &[
 const LINKED_LIBC: &[&str] =
     &["__libc_start_main", "__libc_start_main_impl", "__libc_init_array", "__libc_setup_tls"];
 
+/// glibc as a static library has this one; its objects are the last of a program, as linkers put them in
+/// the order of the command line.
+const STATIC_GLIBC: &str = "__libc_setup_tls";
+
+/// Begins of names that only the objects of glibc, libgcc and libstdc++ have: no header puts them into a
+/// program's.
+const OF_LIBRARIES: &[&str] =
+    &["__libc_", "_IO_", "_nl_", "_dl_", "_Unwind_", "__cxa_", "__gxx_personality"];
+
 /// Names of the C library that programs may not define as long as they use it.
 const C_LIBRARY: &[&str] = &[
     "abort",
@@ -308,6 +317,31 @@ pub(super) struct Linked {
     libc: bool,
     /// Where it begins, if it is a program.
     entry: Option<u64>,
+    /// Of a program with glibc in it: where its code begins, where that of the libraries, and where both end.
+    parts: Option<(u64, u64, u64)>,
+}
+
+/// Where the code of a program with glibc in it begins, behind `_start`, which is the first object's, and
+/// where that of the run-time libraries, which are the last. None where sources say that it is not so.
+fn parts(image: &Image) -> Option<(u64, u64, u64)> {
+    let plain = || image.functions.iter().filter(|f| f.kind == FunctionKind::Function);
+    let find = |name: &str| plain().find(|f| f.names.iter().any(|n| n == name));
+    find(STATIC_GLIBC)?;
+    let start = find("_start")?.address;
+    let last = |s: &super::Section| s.address.saturating_add(s.size);
+    let within = |s: &&super::Section| (s.address..last(s)).contains(&start);
+    let end = image.sections.iter().find(within).map(last)?;
+    let of_library = |name: &String| {
+        !START.contains(&name.as_str()) && OF_LIBRARIES.iter().any(|begin| name.starts_with(begin))
+    };
+    let behind = || plain().filter(|f| (start.saturating_add(1)..end).contains(&f.address));
+    let libraries = behind().find(|f| f.names.iter().any(of_library))?.address;
+    let own = |f: &Function| {
+        let source = f.file.as_deref().filter(|path| path.contains('/'));
+        source.is_some_and(|path| !is_runtime_source(path)) || f.names.iter().any(|n| n == "main")
+    };
+    let mixed = behind().any(|f| f.address >= libraries && own(f));
+    (!mixed).then_some((start, libraries, end))
 }
 
 impl Linked {
@@ -324,6 +358,7 @@ impl Linked {
             hosted,
             libc,
             entry: Some(image.entry).filter(|entry| *entry != 0 && (libc || interpreted)),
+            parts: parts(image),
         }
     }
 
@@ -355,11 +390,19 @@ impl Linked {
                 })
                 || ["_int_", "_exit", "_tunable"].iter().any(|begin| name.starts_with(begin))
         };
+        let is_own = match self.parts {
+            Some((_, libraries, end)) if (libraries..end).contains(&f.address) => {
+                return Owner::Runtime;
+            }
+            Some((start, libraries, _)) => (start..libraries).contains(&f.address),
+            None => false,
+        };
+        let of_libc = |bare: &str| reserved(bare) || !is_own && C_LIBRARY.contains(&bare);
         let named = f.names.iter().any(|name| {
             // `malloc.part.0`
             let bare = name.split('.').next().unwrap_or(name);
             self.hosted && START.contains(&bare)
-                || self.libc && (reserved(bare) || C_LIBRARY.contains(&bare))
+                || self.libc && of_libc(bare)
                 || is_std_cxx(name)
                 || is_std_rust(name, &f.name)
         });
@@ -409,7 +452,8 @@ mod tests {
 
     #[test]
     fn a_bare_name_decides_nothing() {
-        let dynamic = Linked { of_file: None, hosted: true, libc: false, entry: Some(4096) };
+        let dynamic =
+            Linked { of_file: None, hosted: true, libc: false, entry: Some(4096), parts: None };
         let linked = Linked { libc: true, ..dynamic };
         let unlucky = [
             "init",
@@ -435,6 +479,13 @@ mod tests {
             let own = function(name, Some("/home/a/src/x.c"));
             assert_eq!(linked.owner(&own), Owner::Program, "{name}");
         }
+        // Nor where it lies before the libraries of its image; what lies behind is theirs.
+        let placed = Linked { parts: Some((8, 64, 128)), ..linked };
+        for name in ["read", "send", "start_thread", "main_loop"] {
+            assert_eq!(placed.owner(&function(name, None)), Owner::Program, "{name}");
+            let behind = Function { address: 64, ..function(name, None) };
+            assert_eq!(placed.owner(&behind), Owner::Runtime, "{name}");
+        }
         for name in ["read", "write", "send", "malloc", "memcpy"] {
             assert_eq!(dynamic.owner(&function(name, None)), Owner::Program, "{name}");
         }
@@ -442,7 +493,7 @@ mod tests {
 
     #[test]
     fn a_run_time_system_in_the_file_of_the_program_is_known() {
-        let linked = Linked { of_file: None, hosted: true, libc: true, entry: None };
+        let linked = Linked { of_file: None, hosted: true, libc: true, entry: None, parts: None };
         for name in [
             "__memcpy_avx_unaligned_erms",
             "_int_free",

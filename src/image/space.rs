@@ -274,7 +274,7 @@ impl AddressSpace {
             HashMap::with_capacity(self.function_refs.len());
         let mut taken: HashSet<String> = HashSet::new();
         let mut open: Vec<FunctionRef> = self.function_refs.clone();
-        for level in 0..4 {
+        for level in 0..5 {
             let candidates: Vec<String> =
                 open.iter().map(|&at| self.qualified(at, level)).collect();
             let mut count: HashMap<&str, u32> = HashMap::with_capacity(open.len());
@@ -298,7 +298,7 @@ impl AddressSpace {
         }
         // Only if a symbol is named like an address, or two images lie at one.
         for at in open {
-            let base = self.qualified(at, 3);
+            let base = self.qualified(at, 4);
             let name = (2u64..)
                 .map(|n| format!("{base} #{n}"))
                 .find(|name| !taken.contains(name))
@@ -318,6 +318,8 @@ impl AddressSpace {
             0 => function.name.clone(),
             1 => format!("{} ({})", function.name, file.map_or(image, |f| base(f).to_owned())),
             2 => format!("{} ({})", function.name, file.map_or(image, |f| f.to_owned())),
+            // Of a file that is compiled into several images.
+            3 => format!("{} ({image})", function.name),
             _ => format!("{} (@{:#x})", function.name, self.entry(at)),
         }
     }

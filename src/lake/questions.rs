@@ -5,7 +5,7 @@ use super::error::LakeError;
 use super::open::Lake;
 use crate::text::{visible, words};
 use crate::views::ViewError;
-use crate::views::library::{Query, query};
+use crate::views::library::{Query, no_query, query};
 use crate::views::listing::Listing;
 use duckdb::Connection;
 
@@ -57,7 +57,7 @@ pub fn all() -> Vec<Query> {
 pub fn find(name: &str) -> Result<Query, LakeError> {
     let missing = || {
         let names: Vec<_> = TEXTS.iter().map(|(name, _)| *name).collect();
-        ViewError::NoQuery { name: visible(name).into_owned(), known: names.join(", ") }
+        no_query(name, &names)
     };
     Ok(all().into_iter().find(|query| query.name == name).ok_or_else(missing)?)
 }

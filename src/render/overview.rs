@@ -122,7 +122,7 @@ pub fn dot(overview: &Overview, seed: u64, placed: Option<&Layout>) -> String {
 
 /// As JSON: `{"level": "overview", "program", "steps", "start_up_steps", "unattributed", "drawn", "problems",
 /// "nodes": [{"id", "name", "full_name", "kind", "steps", "calls", "helpers", "moved_bytes"}], "edges": [{"from",
-/// "to", "kind", "bytes", "bytes_back", "via", "estimate", "calls"}]}`; bytes are those of the picture's arrows.
+/// "to", "kind", "bytes", "bytes_back", "via", "calls"}]}`; bytes are those of the picture's arrows.
 pub fn json(overview: &Overview) -> String {
     let node = |(id, part): (usize, &OverviewBox)| {
         json!({"id": id, "name": part.name, "full_name": part.full, "kind": part.role.name(), "steps": part.steps,
@@ -132,7 +132,7 @@ pub fn json(overview: &Overview) -> String {
         None => json!({"from": line.from, "to": line.to, "kind": "call", "calls": line.calls}),
         Some(via) => {
             json!({"from": line.from, "to": line.to, "kind": "data", "bytes": line.there.round() as i64,
-                            "bytes_back": line.back.round() as i64, "via": via.name(), "estimate": line.is_estimate()})
+                            "bytes_back": line.back.round() as i64, "via": via.name()})
         }
     };
     let nodes: Vec<_> = overview.parts.iter().enumerate().map(node).collect();
@@ -301,8 +301,7 @@ fn edge(
         (false, true) => "back",
         (false, false) => "forward",
     };
-    let about = if line.is_estimate() { "≈&#160;" } else { "" };
-    let amount = |b: f64| format!("{about}{}", human_bytes(b.round() as i64));
+    let amount = |b: f64| human_bytes(b.round() as i64);
     let (there, back) = if upward { ("↑", "↓") } else { ("↓", "↑") };
     let has_room = drawn.is_none_or(|line| line.label.is_some());
     let label = match has_room && bytes >= LABELLED * most {
@@ -321,10 +320,9 @@ fn edge(
         format!("label=<<FONT COLOR=\"{ink}\">{label}</FONT>>, ")
     };
     let tip = format!(
-        "{} to {}: {}{} bytes, mostly {}; back {} bytes",
+        "{} to {}: {} bytes, mostly {}; back {} bytes",
         name(line.from),
         name(line.to),
-        if line.is_estimate() { "about " } else { "" },
         line.there.round(),
         via.name(),
         line.back.round()
@@ -379,11 +377,6 @@ fn caption(overview: &Overview, placed: Option<&Layout>) -> String {
     let given_up = placed.map_or(0, |layout| {
         overview.lines.iter().filter(|line| is_given_up(line, most, layout)).count()
     });
-    let marked =
-        |line: &OverviewLine| line.is_estimate() && line.there + line.back >= LABELLED * most;
-    if overview.lines.iter().any(marked) {
-        lines.push("≈: what a system call writes, shared among its callers by their steps.".into());
-    }
     if given_up > 0 {
         lines.push(format!(
             "{given_up} arrows have no room for their bytes: the tooltips of an SVG have them."
@@ -399,7 +392,7 @@ fn caption(overview: &Overview, placed: Option<&Layout>) -> String {
     }
     if overview.parts.iter().any(|part| part.role == BoxRole::Helper) {
         lines.push(
-            "Dashed: a function that several boxes call, with all its data; its steps are counted with them."
+            "Dashed: a function that several boxes call: its data is for any of them, its steps are counted with them."
                 .into(),
         );
     }

@@ -76,14 +76,37 @@ const FUNCTIONS: &[&str] = &[
     "deepest_call",
     "writer_function",
     "reader_function",
+    // What a comparison is of, and objects, which are named by who allocated them.
+    "one",
+    "two",
+    "object",
 ];
+
+/// A function's name as a table shows it, or an object's: `(malloc by FUNCTION list.c:12)`, `{vtable(CLASS)}`.
+fn short(name: &str) -> String {
+    let by = || {
+        let (allocator, rest) = name.strip_prefix('(')?.strip_suffix(')')?.split_once(" by ")?;
+        let (function, place) = rest.rsplit_once(' ')?;
+        Some(match function.strip_suffix(" instruction") {
+            Some(function) => {
+                format!("({allocator} by {} instruction {place})", short_name(function))
+            }
+            None => format!("({allocator} by {} {place})", short_name(function)),
+        })
+    };
+    let made = || {
+        let (what, class) = name.strip_prefix('{')?.strip_suffix(")}")?.split_once('(')?;
+        Some(format!("{{{what}({})}}", short_name(class)))
+    };
+    by().or_else(made).unwrap_or_else(|| short_name(name))
+}
 
 /// By whole name the one that a table shows: no two functions of it are shown by one.
 pub fn shown_names(whole: BTreeSet<String>) -> BTreeMap<String, String> {
     let mut shown: BTreeMap<String, String> = whole
         .into_iter()
         .map(|name| {
-            let short = short_name(&name);
+            let short = short(&name);
             (name, short)
         })
         .collect();

@@ -13,7 +13,7 @@
   function lineText(l) {
     const [from, to] = [glance.parts[l.a].full, glance.parts[l.b].full];
     if (l.via === null) return `${from} calls ${to}: ${plural(l.calls, "time")}`;
-    return `${from} → ${to}\n${l.about ? "about " : ""}${exact(l.there)} bytes, mostly through ${VIA[l.via]}` + (l.back ? `\n${exact(l.back)} bytes back` : "");
+    return `${from} → ${to}\n${exact(l.there)} bytes, mostly through ${VIA[l.via]}` + (l.back ? `\n${exact(l.back)} bytes back` : "");
   }
 
   draw.overview = () => {
@@ -32,11 +32,10 @@
       const opens = !opened && Boolean(whole.opened[i]), width = Math.max(textWidth(title, "600 14px " + FONT.slice(5)), textWidth(small, FONT), textWidth(more, FONT)) + 28;
       return { role, name, full, f: function_ === null ? null : F[function_], steps, calls, helpers, largest, opens, title, small, more, w: Math.max(90, width), h: 14 + 18 + (small ? 15 : 0) + (more ? 14 : 0) };
     });
-    glance.lines = from.lines.map(([a, b, there, back, via, n, about]) => {
+    glance.lines = from.lines.map(([a, b, there, back, via, n]) => {
       const up = a > b, two = back >= 0.02 * there && back >= 1;
-      const sign = about ? "≈ " : "";
-      const label = via === null ? "" : sign + (two ? `${bytes(there)} ${up ? "↑" : "↓"}` : bytes(there)), second = two ? `${bytes(back)} ${up ? "↓" : "↑"}` : "";
-      return { a, b, there, back, via, calls: n, about, two, up, label, second, from: up ? b : a, to: up ? a : b, hard: true, w: Math.max(textWidth(label, "600 " + FONT), textWidth(second, FONT)) + 4, h: second ? 30 : 16 };
+      const label = via === null ? "" : (two ? `${bytes(there)} ${up ? "↑" : "↓"}` : bytes(there)), second = two ? `${bytes(back)} ${up ? "↓" : "↑"}` : "";
+      return { a, b, there, back, via, calls: n, two, up, label, second, from: up ? b : a, to: up ? a : b, hard: true, w: Math.max(textWidth(label, "600 " + FONT), textWidth(second, FONT)) + 4, h: second ? 30 : 16 };
     });
     const size = layout(glance.parts, glance.lines, true), most = Math.max(1, ...glance.lines.map(l => l.there + l.back));
     const lines = svg("g", {}), labels = svg("g", {}), boxes = svg("g", {});
@@ -69,9 +68,8 @@
       run.byFile && !opened ? el("button", { type: "button", id: "glance-kind", onclick: () => { glance.files = !glance.files; openPart(null); } }, glance.files ? "Show functions" : "Show files") : "");
     const text = opened ? ["What is counted with this box, and what exchanges data with it"] : [`${from.parts.filter(p => p[0] === "function" || p[0] === "file").length} boxes of ${plural(run.functions, "function")}; the others are counted with their callers`];
     if (from.lines.some(l => l[4] !== null)) text.push(`arrows: bytes that one writes and the other reads, each once per call; ${Math.round(100 * from.drawn)} % of them`);
-    if (from.lines.some(l => l[6])) text.push("≈: what a system call writes, shared among its callers by their steps");
     if (!opened && run.startUp) text.push(`not drawn: start-up and dynamic linker, ${percent(run.startUp, run.steps)} of the steps`);
-    if (from.parts.some(p => p[0] === "helper")) text.push("dashed: a function that several boxes call, with all its data; its steps are counted with them");
+    if (from.parts.some(p => p[0] === "helper")) text.push("dashed: a function that several boxes call, its data is for any of them, its steps are counted with them");
     if (!opened && run.unattributed >= 0.005) text.push(`not drawn: up to ${Math.round(100 * run.unattributed)} % of the bytes, to and from other functions that several boxes call: sums by function do not tell for whom`);
     $("glance-status").textContent = text.join(" · ");
   };

@@ -68,16 +68,8 @@ fn part(part: &OverviewBox, functions: &Functions) -> Value {
     ])
 }
 
-/// From, to (places of parts), bytes there and back, via (place; null: calls), calls, estimate.
+/// From, to (places of parts), bytes there and back, via (place; null: calls), calls.
 fn line(line: &OverviewLine) -> Value {
     let via = line.via.map(place);
-    json!([
-        line.from,
-        line.to,
-        line.there.round(),
-        line.back.round(),
-        via,
-        line.calls,
-        line.is_estimate()
-    ])
+    json!([line.from, line.to, line.there.round(), line.back.round(), via, line.calls])
 }

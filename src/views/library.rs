@@ -5,7 +5,7 @@ use super::listing::{Listing, id, limit};
 use crate::graph::resolve_function;
 use crate::load::Detail;
 use crate::store::open::why_no_steps;
-use crate::text::{visible, words};
+use crate::text::{nearest, visible, words};
 use duckdb::Connection;
 use duckdb::types::Value;
 
@@ -135,9 +135,18 @@ pub fn all() -> Vec<Query> {
 pub fn find(name: &str) -> Result<Query, ViewError> {
     let missing = || {
         let names: Vec<_> = TEXTS.iter().map(|(name, _)| *name).collect();
-        ViewError::NoQuery { name: visible(name).into_owned(), known: names.join(", ") }
+        no_query(name, &names)
     };
     all().into_iter().find(|query| query.name == name).ok_or_else(missing)
+}
+
+/// The error of a name that no query has, with the one that it almost is, else all.
+pub fn no_query(name: &str, known: &[&str]) -> ViewError {
+    let known = match nearest(name, known) {
+        Some(almost) => format!("there is @{almost}"),
+        None => format!("there are {}", known.join(", ")),
+    };
+    ViewError::NoQuery { name: visible(name).into_owned(), known }
 }
 
 impl Query {

@@ -108,7 +108,7 @@ pub enum ViewError {
     PlanLacks { what: &'static str },
     #[error("none of these functions ran; `addfg info` lists what did")]
     PlanNeverRan,
-    #[error("there is no query @{name}; there are {known}")]
+    #[error("there is no query @{name}; {known}")]
     NoQuery { name: String, known: String },
     #[error("{text}: `addfg sql DB {usage}`")]
     Parameters { usage: String, text: String },

@@ -95,6 +95,11 @@ fn a_wrong_call_of_a_query_says_how_it_is_called() {
     refused(&["@hot_edges", "5", "mine"], &["`mine` is no program or all"]);
     // Without its @ a query is no SQL: what was meant is said.
     refused(&["hot_functions"], &["`hot_functions` is no SQL", "@hot_functions"]);
+    refused(&["calls_of", "main"], &["only a query @NAME", "@calls_of main` asks the query"]);
+    refused(&["hot_functions 3"], &["is no SQL", "@hot_functions 3` asks the query"]);
+    refused(&["hotfunctions"], &["is no SQL", "there is a query @hot_functions"]);
+    refused(&["function_profil"], &["is no SQL", "there is a table function_profile"]);
+    refused(&["@hot_function"], &["there is no query @hot_function; there is @hot_functions"]);
     refused(&["function_call"], &["`function_call` is no SQL", "'FROM function_call'"]);
     refused(&["@hot_edges", "--write"], &["leave out --write"]);
     refused(&["SELECT 1", "2"], &["only a query @NAME has parameters"]);

@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use crate::record::record;
-use addfg::graph::{BoxRole, Facts, Folding, Overview};
+use addfg::graph::{BoxRole, Facts, Folding, Overview, OverviewLine};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,20 +16,28 @@ struct Made {
     names: [&'static str; 4],
     /// C++ namespace.
     space: Option<&'static str>,
-    /// The library that the stages are in.
+    /// The library that the stages are in: `.so` is linked dynamically, `.a` statically.
     library: Option<&'static str>,
     flags: &'static [&'static str],
 }
 
 const LUCKY: [&str; 4] = ["fill", "spread", "arrange", "digest"];
+const UNLUCKY: [[&str; 4]; 2] =
+    [["init", "main_loop", "free_list", "memcpy_fast"], ["read", "write", "send", "start"]];
 const PLAIN: Made =
     Made { compiler: "gcc", names: LUCKY, space: None, library: None, flags: &["-g"] };
 const CXX: Made = Made { compiler: "g++", space: Some("stages"), ..PLAIN };
 const SHARED: Made = Made { library: Some("libstages.so"), ..PLAIN };
+const ARCHIVE: Made = Made { library: Some("libstages.a"), flags: &[], ..PLAIN };
+// Without debugging information, and the C library in the same file.
 const STATIC: Made = Made { flags: &["-static"], ..PLAIN };
+const STATIC_CXX: Made = Made { flags: &["-static"], ..CXX };
+const STATIC_ARCHIVE: Made = Made { flags: &["-static"], ..ARCHIVE };
+const SHARED_CXX: Made = Made { library: Some("libstages.so"), flags: &[], ..CXX };
+const STATIC_ARCHIVE_CXX: Made = Made { library: Some("libstages.a"), flags: &["-static"], ..CXX };
 
 /// Lucky programs, and the unlucky ones that are to be like them.
-const PROGRAMS: [(Made, &[Made]); 4] = [
+const PROGRAMS: [(Made, &[Made]); 9] = [
     (
         PLAIN,
         &[
@@ -51,12 +59,54 @@ const PROGRAMS: [(Made, &[Made]); 4] = [
     (
         SHARED,
         &[
-            Made { library: Some("librtmp.so.1"), ..SHARED },
-            Made { library: Some("libc-client.so.2007"), ..SHARED },
+            Made { library: Some("librtmp.so.1"), names: UNLUCKY[1], ..SHARED },
+            Made { library: Some("libc-client.so.2007"), names: UNLUCKY[0], flags: &[], ..SHARED },
         ],
     ),
-    // Without debugging information, and the C library in the same file.
-    (STATIC, &[Made { names: ["init_x", "free_list", "memcpy_fast", "start_x"], ..STATIC }]),
+    (
+        SHARED_CXX,
+        &[
+            Made { library: Some("librtmp.so.1"), space: Some("core"), ..SHARED_CXX },
+            Made { names: UNLUCKY[1], space: Some("std_"), ..SHARED_CXX },
+        ],
+    ),
+    (
+        ARCHIVE,
+        &[
+            Made { library: Some("librtmp.a"), names: UNLUCKY[0], ..ARCHIVE },
+            Made { library: Some("libc-client.a"), names: UNLUCKY[1], ..ARCHIVE },
+        ],
+    ),
+    (
+        STATIC,
+        &[
+            Made { names: ["init_x", "free_list", "memcpy_fast", "start_x"], ..STATIC },
+            Made { names: UNLUCKY[0], ..STATIC },
+            Made { names: UNLUCKY[1], ..STATIC },
+            Made { names: ["clone", "start_thread", "call_init", "sysmalloc"], ..STATIC },
+        ],
+    ),
+    (
+        STATIC_CXX,
+        &[
+            Made { names: UNLUCKY[0], space: Some("core"), ..STATIC_CXX },
+            Made { names: UNLUCKY[1], space: Some("std_"), ..STATIC_CXX },
+        ],
+    ),
+    (
+        STATIC_ARCHIVE,
+        &[
+            Made { library: Some("librtmp.a"), names: UNLUCKY[0], ..STATIC_ARCHIVE },
+            Made { library: Some("libc-client.a"), names: UNLUCKY[1], ..STATIC_ARCHIVE },
+        ],
+    ),
+    (
+        STATIC_ARCHIVE_CXX,
+        &[
+            Made { library: Some("librtmp.a"), space: Some("alloc"), ..STATIC_ARCHIVE_CXX },
+            Made { names: UNLUCKY[1], space: Some("stdx"), ..STATIC_ARCHIVE_CXX },
+        ],
+    ),
 ];
 
 impl Made {
@@ -75,6 +125,14 @@ impl Made {
         let to = scratch.path(name);
         match self.library {
             None => gcc(&[utf8(&source), "-o", utf8(&to)]),
+            Some(library) if library.ends_with(".a") => {
+                let (library, object) = (scratch.path(library), scratch.path("stages.o"));
+                gcc(&["-DPART=1", "-c", utf8(&source), "-o", utf8(&object)]);
+                let _ = std::fs::remove_file(&library);
+                let ar = Command::new("ar").args(["rc", utf8(&library), utf8(&object)]).status();
+                assert!(ar.expect("ar").success());
+                gcc(&["-DPART=2", utf8(&source), "-o", utf8(&to), "-xnone", utf8(&library)]);
+            }
             Some(library) => {
                 let library = scratch.path(library);
                 gcc(&["-DPART=1", "-shared", "-fPIC", utf8(&source), "-o", utf8(&library)]);
@@ -130,27 +188,60 @@ fn pictures_do_not_depend_on_names() {
     let scratch = Scratch::new("names");
     let input = scratch.write("numbers", (0..5000u32).map(|n| (n * n) as u8).collect::<Vec<_>>());
     for (group, (lucky, unlucky)) in PROGRAMS.iter().enumerate() {
-        for detail in ["summary", "pairs"] {
-            let draw = |number: usize, made: &Made| {
-                let program = made.make(&scratch, &format!("p{group}{number}"));
-                let db = scratch.path(&format!("p{group}{number}{detail}.duckdb"));
-                let options = ["-q", "--detail", detail, "-o", utf8(&db)];
-                let output = record(&options, &[utf8(&program), utf8(&input)]);
-                assert!(output.status.success(), "{}", said(&output));
-                made.picture(&overview(&db))
-            };
-            let expected = draw(0, lucky);
+        let draw = |number: usize, made: &Made| -> [BTreeSet<String>; 2] {
+            let program = made.make(&scratch, &format!("p{group}{number}"));
+            let path = |end: &str| scratch.path(&format!("p{group}{number}.{end}"));
+            let (stream, summary, pairs) = (path("stream"), path("summary"), path("pairs"));
+            let options = ["-q", "--detail", "summary", "--keep", utf8(&stream)];
+            let options = [&options[..], &["-o", utf8(&summary)]].concat();
+            let output = record(&options, &[utf8(&program), utf8(&input)]);
+            assert!(output.status.success(), "{}", said(&output));
+            ok(&["build", "-q", utf8(&stream), "-o", utf8(&pairs)]);
+            [summary, pairs].map(|db| made.picture(&overview(&db)))
+        };
+        let expected = draw(0, lucky);
+        for picture in &expected {
             for stage in ["A", "B", "C", "D"] {
-                let found =
-                    expected.iter().any(|line| line.starts_with(&format!("Function {stage} ")));
-                assert!(found, "{stage}: {expected:#?}");
+                let begin = format!("Function {stage} ");
+                let found = picture.iter().any(|line| line.starts_with(&begin));
+                assert!(found, "{group} {stage}: {picture:#?}");
             }
-            assert!(expected.contains("Source numbers -> Function A"), "{expected:#?}");
-            for (i, made) in unlucky.iter().enumerate() {
-                let found = draw(i + 1, made);
-                assert_eq!(expected, found, "{:?} {:?} {:?}", made.names, made.space, made.library);
-            }
+            assert!(picture.contains("Source numbers -> Function A"), "{group}: {picture:#?}");
         }
+        for (i, made) in unlucky.iter().enumerate() {
+            let found = draw(i + 1, made);
+            assert_eq!(expected, found, "{:?} {:?} {:?}", made.names, made.space, made.library);
+        }
+    }
+}
+
+/// Functions of a C library that is linked statically and has no sources are its own by their place, whatever
+/// they are called; the program's are the program's.
+#[test]
+fn a_static_c_library_is_known_by_its_place() {
+    if !can_record() {
+        return;
+    }
+    let scratch = Scratch::new("static");
+    let input = scratch.write("numbers", vec![7u8; 5000]);
+    for (i, made) in [STATIC, STATIC_CXX, STATIC_ARCHIVE].into_iter().enumerate() {
+        let made = Made { names: UNLUCKY[1], ..made };
+        let program = made.make(&scratch, &format!("static{i}"));
+        let db = scratch.path(&format!("static{i}.duckdb"));
+        let options = ["-q", "--detail", "summary", "-o", utf8(&db)];
+        let output = record(&options, &[utf8(&program), utf8(&input)]);
+        assert!(output.status.success(), "{}", said(&output));
+        let own = "SELECT name FROM function_symbol JOIN function_profile USING (function_id)
+                   WHERE owner = 'program' AND kind = 'function' ORDER BY name";
+        let name = |stage: &str| match made.space {
+            Some(space) => format!("{space}::{stage}"),
+            None => stage.to_owned(),
+        };
+        let bare = |name: String| name.split(['(', ' ']).next().unwrap_or_default().to_owned();
+        let of_program: BTreeSet<String> = rows(&db, own).into_iter().map(bare).collect();
+        let mut expected: BTreeSet<String> = made.names.iter().map(|stage| name(stage)).collect();
+        expected.insert("main".to_owned());
+        assert_eq!(of_program, expected);
     }
 }
 
@@ -244,9 +335,11 @@ fn sums_by_function_give_nobody_the_bytes_of_others() {
         boxes.push(functions.map(|p| (p.name.clone(), p.steps)).collect::<BTreeSet<_>>());
         if detail == "pairs" {
             assert!(lines.contains(&("early".into(), "late".into())), "{lines:?}");
-            assert!(
-                drawn.parts.iter().all(|p| p.role != BoxRole::Helper) && drawn.unattributed == 0.0
-            );
+            let of_helper = |l: &&OverviewLine| {
+                drawn.parts[l.from].role == BoxRole::Helper
+                    && drawn.parts[l.to].role != BoxRole::Sink
+            };
+            assert!(!drawn.lines.iter().any(|l| of_helper(&l)), "{lines:?}");
             known = lines;
             continue;
         }
@@ -344,6 +437,13 @@ fn the_last_name_of_a_function_is_enough() {
     assert!(row.starts_with(" words::count ") && !row.contains("abi:"), "{row}");
     let csv = ok(&["sql", db, "@hot_functions", "0", "--format", "csv"]);
     assert!(csv.contains("words::count[abi:cxx11]("), "{csv}");
+    for table in
+        [ok(&["diff", db, db, "--all", "--limit", "0"]), ok(&["objects", db, "--limit", "0"])]
+    {
+        let long: Vec<&str> =
+            table.lines().filter(|line| line.contains("std::allocator<")).collect();
+        assert!(long.is_empty() && table.contains("words::count"), "{long:#?}");
+    }
 }
 
 /// A row of `objects --functions F` is of F.
@@ -390,6 +490,8 @@ fn the_program_of_two_builds_is_one() {
     assert!(apart.is_empty(), "{apart:#?}");
     let sections: Vec<&str> = text.lines().filter(|l| l.starts_with("data,<image .")).collect();
     assert!(!sections.is_empty(), "{text}");
+    // Nor are functions that each image has told apart by their addresses.
+    assert!(!text.contains("(@0x"), "{text}");
     for line in
         sections.iter().chain(&text.lines().filter(|l| l.contains("(app-2.0)")).collect::<Vec<_>>())
     {

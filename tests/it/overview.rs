@@ -2,9 +2,9 @@
 
 use crate::common::*;
 use crate::record::record;
-use addfg::graph::{BoxRole, Facts, Folding, OverviewBox};
+use addfg::graph::{BoxRole, Facts, Folding, OverviewBox, OverviewLine};
 use addfg::render::overview::dot;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Every step is in one box, or said not to be.
 #[test]
@@ -83,7 +83,12 @@ fn boxes_are_the_same_at_every_detail() {
         let facts = Facts::find(&db).expect("facts");
         let found = Folding::read(&db, facts).expect("folding").expect("steps").overview();
         let helper = |part: &&OverviewBox| part.role == BoxRole::Helper;
-        assert!(detail == "summary" || !found.parts.iter().any(|part| helper(&part)));
+        // Single calls tell all but for whom a function works that wrote what a system call took.
+        let to_others = |line: &&OverviewLine| {
+            helper(&&found.parts[line.to])
+                || helper(&&found.parts[line.from]) && found.parts[line.to].role != BoxRole::Sink
+        };
+        assert!(detail == "summary" || !found.lines.iter().any(|line| to_others(&line)));
         let drawn = found.parts.iter().filter(|part| !helper(part));
         drawn.map(|part| (format!("{:?}", part.role), part.full.clone())).collect()
     };
@@ -110,5 +115,87 @@ fn boxes_are_the_same_at_every_detail() {
         });
         assert!(pairs.len() > 2, "{source}: {pairs:?}");
         assert_eq!(summary, pairs, "{source}");
+    }
+}
+
+/// A call that has no box counts with the nearest caller that has one, also where functions call one
+/// another in turn: counted here from the calls by themselves.
+#[test]
+fn recursion_counts_with_the_nearest_box() {
+    if !["valgrind", "gcc", "pkg-config"].iter().all(|tool| have(tool)) {
+        return;
+    }
+    let scratch = Scratch::new("turns");
+    let program = scratch.path("evaluator");
+    make("gcc", &repository("tests/programs/evaluator.c"), &["-O1", "-g"], &program);
+    let mut drawn = Vec::new();
+    for detail in ["summary", "pairs"] {
+        let path = scratch.path(&format!("{detail}.duckdb"));
+        let output = record(&["-q", "--detail", detail, "-o", utf8(&path)], &[utf8(&program)]);
+        assert!(path.exists(), "{}", said(&output));
+        let db = open(&path);
+        let facts = Facts::find(&db).expect("facts");
+        let found = Folding::read(&db, facts).expect("folding").expect("steps").overview();
+        let boxes = found.parts.iter().filter(|part| part.role == BoxRole::Function);
+        let boxes: BTreeMap<String, i64> =
+            boxes.map(|part| (part.full.clone(), part.steps)).collect();
+        assert!(boxes.contains_key("evaluate") && !boxes.contains_key("apply"), "{boxes:?}");
+        if detail == "pairs" {
+            assert_eq!(boxes, steps_by_nearest(&path, &boxes));
+        }
+        drawn.push(boxes);
+    }
+    assert_eq!(drawn[0], drawn[1]);
+}
+
+/// Steps of each box, where a call is in that of its nearest caller that has one.
+fn steps_by_nearest(
+    path: &std::path::Path,
+    boxes: &BTreeMap<String, i64>,
+) -> BTreeMap<String, i64> {
+    let mut counted: BTreeMap<String, i64> = boxes.keys().map(|name| (name.clone(), 0)).collect();
+    let mut of: Vec<Option<String>> = vec![None];
+    let calls = "SELECT coalesce(parent_call_id, 0), coalesce(steps_self, 0), s.name
+                 FROM function_call JOIN function_symbol s USING (function_id) ORDER BY call_id";
+    for row in rows(path, calls) {
+        let [parent, steps, name] = row.splitn(3, ',').collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
+        let above = of[parent.parse::<usize>().expect("a call")].clone();
+        let place = if boxes.contains_key(name) { Some(name.to_owned()) } else { above };
+        if let Some(sum) = place.as_ref().and_then(|place| counted.get_mut(place)) {
+            *sum += steps.parse::<i64>().expect("steps");
+        }
+        of.push(place);
+    }
+    counted
+}
+
+/// Who copies much is not taken for the writer of what another one copied to be written.
+#[test]
+fn outputs_come_from_who_wrote_them() {
+    if !["valgrind", "gcc", "pkg-config"].iter().all(|tool| have(tool)) {
+        return;
+    }
+    let scratch = Scratch::new("outlet");
+    let program = scratch.path("outlet");
+    let flags = ["-O1", "-g", "-fno-builtin"];
+    make("gcc", &repository("tests/programs/outlet.c"), &flags, &program);
+    for detail in ["summary", "pairs"] {
+        let path = scratch.path(&format!("{detail}.duckdb"));
+        let output = record(&["-q", "--detail", detail, "-o", utf8(&path)], &[utf8(&program)]);
+        assert!(path.exists(), "{}", said(&output));
+        let db = open(&path);
+        let facts = Facts::find(&db).expect("facts");
+        let found = Folding::read(&db, facts).expect("folding").expect("steps").overview();
+        let boxes: BTreeSet<&str> = found.parts.iter().map(|part| part.name.as_str()).collect();
+        assert!(boxes.contains("crunch") && boxes.contains("tell"), "{boxes:?}");
+        let sink = |line: &&OverviewLine| found.parts[line.to].role == BoxRole::Sink;
+        let writers: Vec<&OverviewBox> =
+            found.lines.iter().filter(sink).map(|line| &found.parts[line.from]).collect();
+        assert!(!writers.is_empty(), "{detail}");
+        for writer in writers {
+            assert!(writer.role == BoxRole::Helper && writer.name.contains("mem"), "{writer:?}");
+        }
     }
 }

@@ -11,7 +11,8 @@ use duckdb::Connection;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A chain of functions that may be boxes, each at most once.
+/// A chain of functions that may be boxes, each at most once: where it was called last. So whatever is
+/// kept of them, the last that is kept is the nearest caller that has a box.
 struct Chain {
     parent: Option<usize>,
     /// None: of start-up, before any function that may be a box.
@@ -74,6 +75,25 @@ impl Sum {
     }
 }
 
+/// Of calls or contexts, each with its function and its caller, which comes before it: those without a caller that are
+/// no thread's begin, but start-up's. The first, the dynamic linker's, and what has led to `main`.
+fn roots_of_start(
+    functions: &Functions,
+    list: impl Iterator<Item = (Option<usize>, Option<usize>)>,
+) -> BTreeSet<usize> {
+    let mut root: Vec<usize> = Vec::new();
+    let mut found = BTreeSet::new();
+    for (i, (function, caller)) in list.enumerate() {
+        let of = caller.and_then(|caller| root.get(caller)).copied().unwrap_or(i);
+        root.push(of);
+        let linker = of == i && function.is_some_and(|f| functions.list[f].is_linker());
+        if i == 0 || linker || function.is_some() && function == functions.main {
+            found.insert(of);
+        }
+    }
+    found
+}
+
 fn nowhere() -> Chain {
     Chain { parent: None, function: None, steps: 0, calls: 0, when: 0.0 }
 }
@@ -92,12 +112,14 @@ const MANY_CALLS: i64 = 2_000_000;
 
 pub struct Tree {
     contexts: Vec<Chain>,
+    /// The context of each candidate called from each context.
+    below: FxHashMap<(usize, usize), usize>,
     /// Steps of each function in each context.
     within: BTreeMap<(usize, usize), i64>,
     flows: Vec<Passed>,
     /// Calls from context to context.
     calls: BTreeMap<(usize, usize), i64>,
-    /// Contexts that each function ran in, where data is known by function only.
+    /// Contexts that each function ran in, of which data is known by function only.
     of_function: BTreeMap<usize, BTreeSet<usize>>,
     /// Of threads that the program began, before any function that may be a box.
     thread: Option<usize>,
@@ -131,6 +153,7 @@ impl Tree {
     fn begin(functions: &Functions) -> Tree {
         let mut tree = Tree {
             contexts: vec![nowhere()],
+            below: FxHashMap::default(),
             within: BTreeMap::new(),
             flows: Vec::new(),
             calls: BTreeMap::new(),
@@ -161,24 +184,25 @@ impl Tree {
         functions: &Functions,
     ) -> Result<(), GraphError> {
         let calls = CallColumns::read(connection)?;
-        let mut known: FxHashMap<(usize, usize), usize> = FxHashMap::default();
         let mut within: FxHashMap<(usize, usize), i64> = FxHashMap::default();
         let at = |id: i32| functions.at.get(&i64::from(id)).copied();
+        let functions_of = calls.function.iter().map(|&id| at(id));
+        let above = calls.parent.iter().map(|&p| usize::try_from(p).ok().filter(|&p| p > 0));
+        let starts = roots_of_start(functions, functions_of.zip(above));
         // The context of each call; none is of start-up. Who calls has a smaller id.
         let mut of_call: Vec<usize> = vec![0];
         for call in 1..calls.function.len() {
             let steps = calls.steps[call];
             let parent = usize::try_from(calls.parent[call]).ok().filter(|&p| p > 0);
             let parent = parent.and_then(|p| of_call.get(p)).copied();
-            let parent = parent.unwrap_or(if call == 1 { 0 } else { self.root_of_thread() });
+            let root = if call == 1 || starts.contains(&call) { 0 } else { self.root_of_thread() };
+            let parent = parent.unwrap_or(root);
             let function = at(calls.function[call]);
             // Whom a handler interrupts has not called it.
             let begins = calls.handler[call] && function.is_some_and(|f| functions.list[f].handler);
             let parent = if begins { 0 } else { parent };
             let at = match function {
-                Some(f) if functions.list[f].candidate => {
-                    *known.entry((parent, f)).or_insert_with(|| self.below(parent, f, functions))
-                }
+                Some(f) if functions.list[f].candidate => self.below(parent, f, functions),
                 _ => parent,
             };
             of_call.push(at);
@@ -208,42 +232,69 @@ impl Tree {
         self.thread.unwrap_or(0)
     }
 
-    /// The context of a candidate below another: the one of a function that is in its chain already,
-    /// and all of one that reads or writes files.
+    /// The context of a candidate called from a context. All of one that reads or writes files is its own.
     fn below(&mut self, parent: usize, function: usize, functions: &Functions) -> usize {
-        let mut at = Some(parent);
-        while let Some(i) = at {
-            match self.contexts[i].function {
-                Some(f) if functions.list[f].role != FileUse::Plain => return i,
-                Some(f) if f == function => return i,
-                _ => at = self.contexts[i].parent,
-            }
+        if let Some(&known) = self.below.get(&(parent, function)) {
+            return known;
         }
-        self.contexts.push(Chain {
-            parent: Some(parent),
-            function: Some(function),
-            steps: 0,
-            calls: 0,
-            when: 0.0,
-        });
+        let is_plain = |f: usize| functions.list[f].role == FileUse::Plain;
+        let at = match self.contexts[parent].function {
+            Some(f) if !is_plain(f) => parent,
+            _ => match self.called_since(parent, function) {
+                None => self.add_below(parent, function),
+                Some((first, since)) => match self.contexts[first].parent {
+                    Some(above) if !since.is_empty() => {
+                        let chain = since.into_iter().rev();
+                        let at = chain.fold(above, |at, f| self.below(at, f, functions));
+                        self.below(at, function, functions)
+                    }
+                    // It has called itself, or a thread began in `main`.
+                    _ => first,
+                },
+            },
+        };
+        self.below.insert((parent, function), at);
+        at
+    }
+
+    /// Of a function in a chain: its context, and the functions called since, the last first.
+    fn called_since(&self, chain: usize, function: usize) -> Option<(usize, Vec<usize>)> {
+        let mut since = Vec::new();
+        let mut at = Some(chain);
+        while let Some(i) = at {
+            let context = &self.contexts[i];
+            if context.function == Some(function) {
+                return Some((i, since));
+            }
+            since.extend(context.function);
+            at = context.parent;
+        }
+        None
+    }
+
+    fn add_below(&mut self, parent: usize, function: usize) -> usize {
+        self.contexts.push(Chain { parent: Some(parent), function: Some(function), ..nowhere() });
         self.contexts.len() - 1
     }
 
     /// Steps and calls by the contexts that the build stored, which is exact, and data by function. It is
     /// a context's where its function has but one, or all its contexts are counted with one box.
     fn add_contexts(&mut self, list: &[Context], functions: &Functions) {
-        let mut known: FxHashMap<(usize, usize), usize> = FxHashMap::default();
+        let function =
+            |context: &Context| functions.at.get(&i64::from(context.function_id.get())).copied();
+        let starts = roots_of_start(
+            functions,
+            list.iter().map(|context| (function(context), context.parent)),
+        );
         let mut of: Vec<usize> = Vec::with_capacity(list.len());
         for (i, context) in list.iter().enumerate() {
-            let root = if i == 0 { 0 } else { self.root_of_thread() };
+            let root = if starts.contains(&i) { 0 } else { self.root_of_thread() };
             let parent = context.parent.map_or(root, |parent| of[parent]);
-            let function = functions.at.get(&i64::from(context.function_id.get())).copied();
+            let function = function(context);
             let begins = function.is_some_and(|f| functions.list[f].handler);
             let parent = if begins { 0 } else { parent };
             let at = match function {
-                Some(f) if functions.list[f].candidate => {
-                    *known.entry((parent, f)).or_insert_with(|| self.below(parent, f, functions))
-                }
+                Some(f) if functions.list[f].candidate => self.below(parent, f, functions),
                 _ => parent,
             };
             of.push(at);
@@ -305,12 +356,11 @@ impl Tree {
         }
     }
 
-    /// What the kernel read, which is known by function: shared among the contexts of a writer by its
-    /// steps there.
+    /// What the kernel read, which is known by function at every detail.
     fn add_sinks(&mut self, functions: &Functions) {
-        let mut of: BTreeMap<usize, Vec<(usize, i64)>> = BTreeMap::new();
-        for (&(context, f), &steps) in &self.within {
-            of.entry(f).or_default().push((context, steps));
+        let mut ran: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for &(context, f) in self.within.keys() {
+            ran.entry(f).or_default().insert(context);
         }
         for row in &functions.data {
             let Some(reader) = functions.index(row.reader).map(|i| &functions.list[i]) else {
@@ -318,25 +368,20 @@ impl Tree {
             };
             let Some(to) = sink_of(&reader.name) else { continue };
             let Some(writer) = functions.index(row.writer) else { continue };
-            let bytes = bytes_of(row);
-            let name = &functions.list[writer].name;
-            let mut add = |from: End, bytes: f64| {
-                self.flows.push(Passed {
-                    from,
-                    to: End::Outside(to.clone()),
-                    via: row.flow.via,
-                    bytes,
-                });
+            let from = match functions.source(&functions.list[writer].name) {
+                Some(source) => End::Outside(source),
+                None => {
+                    if let Some(contexts) = ran.remove(&writer) {
+                        self.of_function.entry(writer).or_default().extend(contexts);
+                    }
+                    if !self.of_function.contains_key(&writer) {
+                        continue;
+                    }
+                    End::Shared(writer)
+                }
             };
-            if let Some(source) = functions.source(name) {
-                add(End::Outside(source), bytes);
-                continue;
-            }
-            let contexts = of.get(&writer).map_or(&[][..], Vec::as_slice);
-            let whole: i64 = contexts.iter().map(|c| c.1).sum();
-            for &(context, steps) in contexts {
-                add(End::Chain(context), bytes * steps as f64 / whole.max(1) as f64);
-            }
+            let (to, bytes) = (End::Outside(to), bytes_of(row));
+            self.flows.push(Passed { from, to, via: row.flow.via, bytes });
         }
     }
 
@@ -377,7 +422,8 @@ impl Tree {
         of: usize,
     ) -> BTreeSet<usize> {
         let places = self.places(functions, kept);
-        let within = self.contexts.iter().zip(&places).filter(|c| *c.1 == Place::Function(of));
+        let ran = self.contexts.iter().zip(&places).filter(|c| c.0.steps > 0);
+        let within = ran.filter(|c| *c.1 == Place::Function(of));
         let other = |f: &usize| !kept.contains(f) && functions.list[*f].is_plain_candidate();
         within.filter_map(|c| c.0.function).filter(other).collect()
     }

@@ -59,7 +59,8 @@ pub fn choose_lines(edges: &Edges, at: &BTreeMap<&Place, usize>) -> (Vec<Overvie
         let (from, to, there, back) =
             if sum(down) >= sum(up) { (a, b, down, up) } else { (b, a, up, down) };
         let via = there.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|v| *v.0);
-        lines.push(OverviewLine { from, to, there: sum(there), back: sum(back), via, calls: 0 });
+        let (there, back) = (sum(there), sum(back));
+        lines.push(OverviewLine { from, to, there, back, via, calls: 0 });
     }
     let share = wanted.iter().map(|e| size(&pairs[e])).fold(0.0, |a, b| a + b) / f64::max(all, 1.0);
     (lines, share)
@@ -123,7 +124,7 @@ pub fn add_calls(
         {
             let from = at[caller];
             if !lines.iter().any(|l| (l.from, l.to) == (to, from) || (l.from, l.to) == (from, to)) {
-                lines.push(OverviewLine { from, to, there: 0.0, back: 0.0, via: None, calls });
+                lines.push(of_calls(from, to, calls));
             }
         }
     }
@@ -135,14 +136,11 @@ pub fn add_calls(
             && matches!(place, Place::Function(_))
             && !lines.iter().any(|l| l.from == from || l.to == from)
         {
-            lines.push(OverviewLine {
-                from,
-                to: at[callee],
-                there: 0.0,
-                back: 0.0,
-                via: None,
-                calls,
-            });
+            lines.push(of_calls(from, at[callee], calls));
         }
     }
+}
+
+fn of_calls(from: usize, to: usize, calls: i64) -> OverviewLine {
+    OverviewLine { from, to, there: 0.0, back: 0.0, via: None, calls }
 }

@@ -285,7 +285,7 @@ impl Folding {
             all.iter().filter_map(|outside| self.functions.moved.get(outside)).sum()
         };
         let together = (moved(false), moved(true));
-        let to = joined(&known);
+        let to = joined(&known, &self.functions.moved);
         let (mut edges, sums) = merge(edges, sums, &to);
         let (mut known, readers) = merge(known, readers, &to);
         let inner = inner.map(|inner| inner.iter().map(|&f| Place::Function(f)).collect());
@@ -355,9 +355,17 @@ fn traffic(edges: &Edges) -> (BTreeMap<&Place, f64>, f64) {
     (of, all)
 }
 
-/// Many files as one place, named by the one that most bytes come from or go to.
-fn joined(edges: &Edges) -> impl Fn(&Place) -> Place + use<> {
-    let (of, _) = traffic(edges);
+/// Many files as one place, named by the one of which most was read or written: by calls, where they are
+/// known, for what is read of a small file again and again does not make it the run's input.
+fn joined(edges: &Edges, moved: &BTreeMap<Outside, i64>) -> impl Fn(&Place) -> Place + use<> {
+    let (mut of, _) = traffic(edges);
+    for (place, bytes) in &mut of {
+        if let Place::Outside(outside) = place
+            && let Some(&moved) = moved.get(outside)
+        {
+            *bytes = moved as f64;
+        }
+    }
     let name = |output: bool| -> Option<Outside> {
         let mut list: Vec<(f64, &String)> = of
             .iter()
@@ -460,9 +468,14 @@ fn helpers(edges: &Edges, boxes: &BTreeSet<Place>) -> BTreeSet<Place> {
             _ => None,
         });
         let outside: Vec<(f64, &Place)> = outside.collect();
-        let told = outside.iter().any(|(_, place)| boxes.contains(place) || found.contains(place));
-        let shared = outside.into_iter().filter(|(_, place)| is_shared(place) && !told);
-        found.extend(shared.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, place)| place.clone()));
+        let (shared, told): (Vec<_>, Vec<_>) = outside
+            .into_iter()
+            .filter(|(_, place)| is_shared(place) || boxes.contains(place))
+            .partition(|(_, place)| is_shared(place) && !found.contains(place));
+        // Whoever has more than all that is told is not left out.
+        let told: f64 = told.into_iter().map(|(bytes, _)| bytes).sum();
+        let most = shared.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+        found.extend(most.filter(|(bytes, _)| *bytes > told).map(|(_, place)| place.clone()));
     }
     found
 }

@@ -11,7 +11,7 @@ words! {
         /// A source file, or an image: all of its functions.
         File = "file",
         /// A function that several boxes call: its data is known, but not which of them it is for; its
-        /// steps are those of its callers.
+        /// steps are those of its callers. Where single calls are known, only of what system calls took.
         Helper = "helper",
         /// Where data comes from.
         Source = "source",
@@ -51,14 +51,6 @@ pub struct OverviewLine {
     pub via: Option<Via>,
     /// Of a line of calls.
     pub calls: i64,
-}
-
-impl OverviewLine {
-    /// Whether its bytes were shared out among several boxes: what the kernel reads is known by function
-    /// only. Bytes that are counted are whole numbers.
-    pub fn is_estimate(&self) -> bool {
-        [self.there, self.back].iter().any(|bytes| (bytes - bytes.round()).abs() > 1e-6)
-    }
 }
 
 /// A picture of the whole run.

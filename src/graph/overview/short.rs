@@ -96,6 +96,8 @@ fn components(name: &str) -> Vec<String> {
         Some((bare, file)) if file.ends_with(')') && !bare.contains(['<', '(']) => bare,
         _ => name,
     };
+    // `f(int) [clone .cold]`, as demanglers have it.
+    let name = name.split_once(" [clone ").map_or(name, |(bare, _)| bare);
     // What GCC makes of a function: a part of it, or one with fewer arguments.
     let made = [".isra.", ".part.", ".constprop."].into_iter().filter_map(|word| name.find(word));
     let name = &name[..made.min().filter(|at| *at > 0).unwrap_or(name.len())];
@@ -194,6 +196,7 @@ mod tests {
             ("n::Words::count[abi:cxx11]() const", "Words::count"),
             ("check (file.c)", "check"),
             ("handle_compress.isra.0", "handle_compress"),
+            ("n::Words::count(int) const [clone .cold]", "Words::count"),
         ] {
             assert_eq!(short_name(long), short);
         }
