@@ -163,6 +163,7 @@ static void tell_access(Bool is_write, Addr a, ULong size, Bool structure)
 {
     EVENT(is_write ? ADDFG_KERNEL_WRITE : ADDFG_KERNEL_READ, a, size, structure);
     if (is_write) check_delivered(a, size);
+    sums_kernel(is_write, a, size, structure);
 }
 
 static void kernel_writes(CorePart part, ThreadId tid, Addr a, SizeT size)

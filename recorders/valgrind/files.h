@@ -81,6 +81,7 @@ static void file_mapped(Mapping m)
     cut_mappings(m.start, m.end);
     add_mapping(m);
     if (!m.shared) return;
+    sums_shared();
     tell_shared(&m);
     if (is_shared_file(m.key)) return;
     if (shared_key_count == shared_key_room) {
@@ -111,6 +112,7 @@ static void fresh(Addr start, Addr end)
 {
     if (start >= end) return;
     EVENT(ADDFG_FRESH, start, end - start);
+    sums_fresh(start, end - start);
     check_mapped(start, end - start);
 }
 

@@ -36,6 +36,7 @@ mod say;
 mod signals;
 mod slice;
 mod sql;
+mod sums;
 mod trend;
 mod verify;
 

@@ -12,7 +12,9 @@ mod program;
 pub mod recorder;
 mod said;
 
+use crate::event::Isa;
 use crate::files::Output;
+use crate::load::live::{self, LiveSums};
 use crate::trace::input::Input;
 use crate::trace::{self, Format, TraceError};
 use emulator::Emulator;
@@ -25,6 +27,7 @@ use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -69,6 +72,16 @@ impl Part {
 const TUNABLES: &str = "GLIBC_TUNABLES";
 const WITHOUT_ZVA: &str = "glibc.cpu.name=emag";
 
+/// Whether the recorder adds up data flow while the program runs (docs/sums.md); valgrind's only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sums {
+    No,
+    /// Beside its stream.
+    Beside,
+    /// The stream has no steps.
+    Only,
+}
+
 /// What is to be recorded, and how.
 pub struct Plan {
     /// The program and its arguments.
@@ -84,6 +97,8 @@ pub struct Plan {
     pub keep_arguments: bool,
     /// A file for the recording beside.
     pub keep: Option<Output>,
+    /// What the recorder adds up itself.
+    pub sums: Sums,
 }
 
 /// A program that is being recorded.
@@ -94,6 +109,16 @@ pub struct Recording {
     keeper: Option<JoinHandle<Result<(), RecordError>>>,
     /// None: the recorder has no messages of its own, or they go to standard error.
     said: Option<Said>,
+    sums: Option<Taker>,
+}
+
+/// How a recorded program ended.
+pub struct Finished {
+    pub status: ExitStatus,
+    /// What the recorder said.
+    pub said: Vec<String>,
+    /// What the recorder has added up, if it was to.
+    pub sums: Option<io::Result<LiveSums>>,
 }
 
 impl Recording {
@@ -116,9 +141,9 @@ impl Recording {
             Processes::All => Some(family::adopt().and_then(|()| Folder::new()).map_err(start)?),
         };
         let said = matches!(recorder, Recorder::Valgrind { .. }).then(Said::new).flatten();
-        let spawned = recorder.spawn(&plan, writer, folder.as_ref(), said.as_ref());
-        let child = spawned.map_err(start)?;
-        let mut recording = Recording { child, ended: None, keeper: None, said };
+        let spawned = recorder.spawn_with(&plan, writer, folder.as_ref(), said.as_ref());
+        let (child, sums) = spawned.map_err(start)?;
+        let mut recording = Recording { child, ended: None, keeper: None, said, sums };
         let stream: Box<dyn Read + Send> = match folder {
             None => Box::new(stream),
             Some(folder) => {
@@ -150,7 +175,7 @@ impl Recording {
             Ok(input) => Ok((recording, input)),
             // It ended before the first instruction: its own message says why.
             Err(TraceError::Empty { .. }) => {
-                let (status, said) = recording.finish(true)?;
+                let Finished { status, said, .. } = recording.finish(true)?;
                 let why = [vec![format!("it was not run ({status})")], said].concat().join("\n");
                 Err(start(io::Error::other(why)))
             }
@@ -158,9 +183,25 @@ impl Recording {
         }
     }
 
+    /// Starts a program that is to be summed only: what else the recorder tells is read and forgotten.
+    pub fn start_sums(recorder: &Recorder, plan: &Plan) -> Result<Recording, RecordError> {
+        let start = |error| RecordError::Start { program: plan.name.clone(), error };
+        let (mut stream, writer) = io::pipe().map_err(start)?;
+        let said = Said::new();
+        let spawned = recorder.spawn_with(plan, writer, None, said.as_ref());
+        let (child, sums) = spawned.map_err(start)?;
+        let forget = move || {
+            // It ends with the program; an error is its end, too.
+            let _ = io::copy(&mut stream, &mut io::sink());
+            Ok(())
+        };
+        let keeper = std::thread::Builder::new().spawn(forget).map_err(start)?;
+        Ok(Recording { child, ended: None, keeper: Some(keeper), said, sums })
+    }
+
     /// Waits for the program to end. Gives what the recorder said, too; `quiet`: only what explains a
     /// failure.
-    pub fn finish(mut self, quiet: bool) -> Result<(ExitStatus, Vec<String>), RecordError> {
+    pub fn finish(mut self, quiet: bool) -> Result<Finished, RecordError> {
         let kept = self.keeper.take().map_or(Ok(()), |keeper| {
             let stopped = || io::Error::other("the stream's copy stopped");
             keeper.join().unwrap_or_else(|_| {
@@ -172,7 +213,9 @@ impl Recording {
         let status = ended.map_or_else(|| self.child.wait(), Ok).map_err(failed)?;
         kept?;
         let said = self.said.take().map_or_else(Vec::new, |said| said.lines(quiet));
-        Ok((status, said))
+        let stopped = || Err(io::Error::other("the thread that takes the sums stopped"));
+        let sums = self.sums.take().map(|sums| sums.join().unwrap_or_else(|_| stopped()));
+        Ok(Finished { status, said, sums })
     }
 
     /// The process that was started.
@@ -207,16 +250,42 @@ fn keep_stream(mut from: Box<dyn Read + Send>, mut file: File, copy: PipeWriter)
     }
 }
 
+/// What a recorder writes to beside its stream.
+#[derive(Clone, Copy)]
+struct Ends<'a> {
+    /// Streams of other processes.
+    each: Option<&'a Folder>,
+    /// What it says itself.
+    said: Option<&'a Said>,
+    /// It asks there what code does, and sends its sums.
+    sums: Option<&'a UnixStream>,
+}
+
+/// The thread that takes the sums.
+type Taker = JoinHandle<io::Result<LiveSums>>;
+
 impl Recorder {
-    /// Runs a command under the recorder, which writes its stream into the pipe; those of other
-    /// processes into the folder; what it says itself is added to `said`.
-    fn spawn(
+    /// Runs a command, and takes its sums if the plan asks for them.
+    fn spawn_with(
         &self,
         plan: &Plan,
         stream: PipeWriter,
         each: Option<&Folder>,
         said: Option<&Said>,
-    ) -> io::Result<Child> {
+    ) -> io::Result<(Child, Option<Taker>)> {
+        let pair = (plan.sums != Sums::No).then(UnixStream::pair).transpose()?;
+        let (own, other) = pair.unzip();
+        let child = self.spawn(plan, stream, Ends { each, said, sums: other.as_ref() })?;
+        // The recorder has it now: when that ends, so does what is read here.
+        drop(other);
+        let serve = |stream| std::thread::Builder::new().spawn(|| live::serve(Isa::X86_64, stream));
+        Ok((child, own.map(serve).transpose()?))
+    }
+
+    /// Runs a command under the recorder, which writes its stream into the pipe.
+    fn spawn(&self, plan: &Plan, stream: PipeWriter, ends: Ends) -> io::Result<Child> {
+        let Ends { each, said, sums } = ends;
+        let asked = sums.map(AsRawFd::as_raw_fd);
         let descriptor = stream.as_raw_fd();
         let mut inherited = None;
         let mut command = match self {
@@ -227,6 +296,8 @@ impl Recorder {
                     .args(["-q", "--tool=addfg", "--vex-guest-chase=no"])
                     .arg(format!("--stream-fd={descriptor}"))
                     .args(said.map(|said| format!("--said={}", said.path())))
+                    .args(asked.map(|asked| format!("--sums-fd={asked}")))
+                    .args((plan.sums == Sums::Only).then_some("--stepless=yes"))
                     .args(plan.part.options())
                     .args(plan.allocators.iter().map(|text| format!("--allocator={text}")));
                 if let Some(folder) = each {
@@ -265,7 +336,7 @@ impl Recorder {
         // SAFETY: fcntl may be called between fork and exec; the descriptors are open there.
         unsafe {
             command.pre_exec(move || {
-                for descriptor in [Some(descriptor), log].into_iter().flatten() {
+                for descriptor in [Some(descriptor), log, asked].into_iter().flatten() {
                     if libc::fcntl(descriptor, libc::F_SETFD, 0) == -1 {
                         return Err(io::Error::last_os_error());
                     }

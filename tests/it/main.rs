@@ -60,6 +60,7 @@ mod schema;
 mod schema_page;
 mod sqlite;
 mod stream;
+mod sums;
 mod symbols;
 mod terminal;
 mod through;
