@@ -197,13 +197,17 @@ static void note_parted(UInt g) { T.tag[g] = number_of_parted(T.mixed[g]) | TAG_
 /* The write of a part began in the granule before, or goes on in the next one. */
 #define FROM_BEFORE 0x10000
 #define INTO_NEXT 0x20000
+/* It is of the write of another byte, whose offset and 1 is in the bits from here on; 0: it is not. */
+#define LIKE_SHIFT 20
 
 /* Bytes of a register that are not a whole granule; `offset` with these flags. */
 static void write_part(UWord offset, UWord size)
 {
     ULong write = offset & FROM_BEFORE ? 0 : ++writes_apart;
     Bool into_next = (offset & INTO_NEXT) != 0;
+    UInt like = offset >> LIKE_SHIFT;
     offset &= 0xffff;
+    if (like && IS_MIXED(T.tag[(like - 1) / 8])) write = T.mixed[(like - 1) / 8][(like - 1) % 8].write;
     if (into_next) {
         /* What wrote all of it does not any more. */
         UInt g = offset / 8;

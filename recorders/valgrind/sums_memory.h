@@ -216,8 +216,12 @@ static Place place_of(Addr a)
 {
     UInt i = place_behind(a);
     if (i >= place_count || places[i].low > a) {
+        /* A stack has grown: nobody tells. */
         Addr page = VG_PGROUNDDN(a);
-        fill_places(page, page + 4096, new_region(), False);
+        const NSegment *s = VG_(am_find_nsegment)(a);
+        Bool grown = s && i < place_count && places[i].low <= s->end && places[i].id & REGION;
+        if (grown) places[i].low = page;
+        else fill_places(page, page + 4096, new_region(), False);
         i = place_behind(a);
     }
     Place p = places[i];

@@ -74,6 +74,9 @@ static IRExpr *number(ULong n) { return IRExpr_Const(IRConst_U64(n)); }
 static IRExpr *binop(Sums *z, IROp op, IRExpr *a, IRExpr *b) { return atom(z, IRExpr_Binop(op, a, b)); }
 static IRExpr *load64(Sums *z, const void *at) { return atom(z, IRExpr_Load(Iend_LE, Ity_I64, number((ULong)(Addr)at))); }
 
+static IRExpr *half(Sums *z, IRExpr *e) { return IRExpr_RdTmp(sums_assign(z, Ity_I32, e)); }
+static IRExpr *load32(Sums *z, const void *at) { return half(z, IRExpr_Load(Iend_LE, Ity_I32, number((ULong)(Addr)at))); }
+
 static void store64(Sums *z, const void *at, IRExpr *value)
 {
     addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, number((ULong)(Addr)at), value));
@@ -370,17 +373,15 @@ static void begin_segment(Sums *z)
     if (!s->granules) return;
     IRExpr *differs = NULL;
     for (UInt i = 0; i < s->granules; i++) {
-        IRExpr *now = widened(z, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, number((ULong)(Addr)&T.tag[s->granule[i]])));
-        IRExpr *met = widened(z, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, number((ULong)(Addr)&s->met[i])));
-        differs = or_to(z, differs, binop(z, Iop_Xor64, now, met));
+        IRExpr *changed = half(z, IRExpr_Binop(Iop_Xor32, load32(z, &T.tag[s->granule[i]]), load32(z, &s->met[i])));
+        differs = differs ? half(z, IRExpr_Binop(Iop_Or32, differs, changed)) : changed;
     }
-    call_if(z, differs, "registers_changed", &registers_changed, 1, mkIRExprVec_1(number((ULong)(Addr)s)));
+    call_if(z, atom(z, IRExpr_Unop(Iop_32Uto64, differs)), "registers_changed", &registers_changed, 1, mkIRExprVec_1(number((ULong)(Addr)s)));
 }
 
-/* Bytes of a register are the instance's. */
-static void write_register(Sums *z, UInt offset, UInt size)
+/* Bytes of a register are the instance's. `like`: a byte of the same eight that the same write has written, and 1; 0: none. */
+static void write_register(Sums *z, IRExpr *own, UInt offset, UInt size, UInt like)
 {
-    IRExpr *own = load64(z, &T.own);
     UInt end = offset + size;
     Bool first = True;
     for (UInt b = offset; b < end;) {
@@ -389,12 +390,12 @@ static void write_register(Sums *z, UInt offset, UInt size)
             store64(z, &T.tag[g], first ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND)));
         } else {
             /* Mostly it is so already, of the same instance. */
-            UInt flags = (first ? 0 : FROM_BEFORE) | (next < end ? INTO_NEXT : 0);
+            UInt flags = (first ? like << LIKE_SHIFT : FROM_BEFORE) | (next < end ? INTO_NEXT : 0);
             Tag *seen = VG_(calloc)("addfg.seen", 1, sizeof *seen);
             IRExpr *differs = binop(z, Iop_Xor64, load64(z, &T.tag[g]), load64(z, seen));
             IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, load64(z, &T.tag[g]), own), IRExpr_Const(IRConst_U8(32)));
             call_if(z, binop(z, Iop_Or64, differs, other), "write_other", &write_other, 3,
-                    mkIRExprVec_3(number(b | flags), number(next - b), number((ULong)(Addr)seen)));
+                    mkIRExprVec_3(number(b | (ULong)flags), number(next - b), number((ULong)(Addr)seen)));
         }
         first = False;
         b = next;
@@ -409,9 +410,18 @@ static void write_register(Sums *z, UInt offset, UInt size)
 static void end_segment(Sums *z)
 {
     Plan *p = z->plan + z->at_plan;
+    IRExpr *own = NULL;
     for (UInt i = 0; i < p->count; i++) {
         const Told *t = p->told + i;
-        if (t->kind == 1 && !t->more) write_register(z, t->offset, t->register_size);
+        if (t->kind != 1 || t->more) continue;
+        if (!own) own = load64(z, &T.own);
+        UInt like = 0;
+        for (UInt k = 0; k < i; k++) {
+            const Told *w = p->told + k;
+            UInt last = w->offset + w->register_size - 1;
+            if (w->kind == 1 && w->step == t->step && w->mem == t->mem && last / 8 == t->offset / 8) like = last + 1;
+        }
+        write_register(z, own, t->offset, t->register_size, like);
     }
 }
 
@@ -534,7 +544,7 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
     /* What it loads the register has, unless that is restored. */
     for (UInt i = 0; i < p->count; i++) {
         const Told *w = p->told + i;
-        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, w->offset, w->register_size);
+        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, load64(z, &T.own), w->offset, w->register_size, 0);
     }
     IRExpr **args = mkIRExprVec_2(number((ULong)(Addr)site), address);
     if (guard) {
@@ -553,9 +563,9 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
         differs = or_to(z, differs, binop(z, Iop_Xor64, now, met));
     }
     IRExpr *from = binop(z, Iop_Sub64, address, load64(z, &site->low));
-    IRExpr *left = binop(z, Iop_Sub64, load64(z, &site->reach), from);
-    IRExpr *outside = binop(z, Iop_Sar64, binop(z, Iop_Or64, from, left), IRExpr_Const(IRConst_U8(63)));
-    call_if(z, or_to(z, differs, outside), "load_changed", &load_changed, 2, args);
+    IRTemp outside = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, load64(z, &site->reach), from));
+    IRExpr *either = or_to(z, differs, atom(z, IRExpr_Unop(Iop_1Uto64, IRExpr_RdTmp(outside))));
+    call_if(z, either, "load_changed", &load_changed, 2, args);
 }
 
 static void plain_store(Sums *z, Segment *s, IRExpr *address, UInt size, IRExpr *guard)

@@ -73,10 +73,22 @@ static Bool hear(void)
 {
     UInt length;
     heard_at = heard_length = 0;
-    if (!summing || !hear_bytes((UChar *)&length, 4)) return False;
-    if (length > heard_room) heard = VG_(realloc)("addfg.heard", heard, heard_room = length * 2);
-    if (!hear_bytes(heard, length)) return False;
-    heard_length = length;
+    if (!summing) return False;
+    if (!heard) heard = VG_(malloc)("addfg.heard", heard_room = 1 << 16);
+    /* Mostly all of it comes at once: its length, then it. */
+    Int n = VG_(read)(sums_fd, heard, heard_room);
+    if (n <= 0 && n != -VKI_EINTR) {
+        hear_nothing();
+        return False;
+    }
+    UInt had = n > 0 ? n : 0;
+    if (had < 4 && !hear_bytes(heard + had, 4 - had)) return False;
+    if (had < 4) had = 4;
+    VG_(memcpy)(&length, heard, 4);
+    if (length + 4 > heard_room) heard = VG_(realloc)("addfg.heard", heard, heard_room = length * 2 + 4);
+    if (had < length + 4 && !hear_bytes(heard + had, length + 4 - had)) return False;
+    heard_at = 4;
+    heard_length = length + 4;
     return True;
 }
 
