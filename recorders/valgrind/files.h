@@ -81,7 +81,6 @@ static void file_mapped(Mapping m)
     cut_mappings(m.start, m.end);
     add_mapping(m);
     if (!m.shared) return;
-    sums_shared();
     tell_shared(&m);
     if (is_shared_file(m.key)) return;
     if (shared_key_count == shared_key_room) {
@@ -142,6 +141,7 @@ static void map_call(const UWord *args, Addr start, ULong unit)
         m.offset = 0;
         m.key.number = (ULong)VG_(getpid)() << 32 | ++nameless;
     }
+    if (m.shared && (args[2] & VKI_PROT_WRITE)) sums_shared();
     if (of_file || m.shared) file_mapped(m);
     else cut_mappings(m.start, m.end);
 }
@@ -157,6 +157,7 @@ static void remap_call(const UWord *args, Addr to)
         cut_mappings(from, from + before);
         m.start = to;
         m.end = to + now;
+        if (m.shared) sums_shared();
         file_mapped(m);
         return;
     }
@@ -219,6 +220,7 @@ static void segment_call(UWord id, Addr start)
     const NSegment *s = VG_(am_find_nsegment)(start);
     if (!s || s->start != start) return;
     Mapping m = { start, s->end + 1, { OF_SEGMENT, id }, 0, True };
+    sums_shared();
     file_mapped(m);
 }
 

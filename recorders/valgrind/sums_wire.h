@@ -117,7 +117,7 @@ static const HChar *const problem_text[PROBLEMS] = {
     "accesses to addresses above 128 GiB",
     "calling contexts beyond those that are kept",
     "conditional stores of registers",
-    "mappings of shared memory, whose other addresses are not followed",
+    "changes of shared memory, whose other addresses are not followed",
 };
 
 static void problem(Problem which) { problem_count[which]++; }
