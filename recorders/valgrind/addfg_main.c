@@ -62,12 +62,38 @@ static const HChar *said_name;
 static Bool recording = False;
 static Bool first_block = True;
 
+/* Sums of data flow (sums.h). */
+static void sums_runs(ThreadId tid);
+static void sums_new_thread(ThreadId tid);
+static void sums_mapped(Addr a, SizeT bytes, Bool executable, ULong offset, const HChar *name);
+static void sums_unmapped(Addr a, SizeT bytes);
+static void sums_moved(Addr from, Addr to, SizeT bytes);
+static void sums_fresh(Addr a, SizeT bytes);
+static void sums_kernel(Bool is_write, Addr a, ULong bytes, Bool structure);
+static void sums_event(UInt kind, const UChar *payload, UInt length);
+static void sums_signal(ThreadId tid, Bool begins);
+static void sums_fault(void);
+static void sums_forked(void);
+static void sums_shared(void);
+static void sums_first_stack(Addr stack);
+
 #include "check.h"
 #include "events.h"
 #include "files.h"
 #include "calls.h"
 #include "part.h"
 #include "allocations.h"
+#include "sums_wire.h"
+#include "sums_memory.h"
+#include "sums_flows.h"
+#include "sums_calls.h"
+#include "sums_saves.h"
+#include "sums_code.h"
+#include "sums_translate.h"
+#include "sums.h"
+
+/* No stream of steps is written beside the sums. */
+static Bool stepless = False;
 
 /* ---- instrumentation ---- */
 
@@ -98,6 +124,7 @@ typedef struct {
     UInt stores;
     Bool done; /* it is: what it loads may have changed */
     struct { IRExpr *address, *guard; UInt size; } store[4];
+    Sums of_sums;
     /* Where paths leave: the statement that has their number, and the counts. */
     UInt exits, exit_room;
     struct { IRConst *number; UInt instructions, accesses, fields; } *exit;
@@ -177,6 +204,8 @@ static void store_field(Making *m, IRExpr *value)
 /* An access by the instruction that is being translated. `guard`: done only if true; NULL: always. */
 static void note_access(Making *m, Bool is_write, IRExpr *address, UInt size, IRExpr *guard)
 {
+    if (summing) sums_access(&m->of_sums, is_write, address, size, guard);
+    if (stepless) return;
     GROW(m->access, m->accesses, m->access_room);
     addfg_access *a = m->access + m->accesses;
     VG_(memset)(a, 0, sizeof *a);
@@ -243,6 +272,7 @@ static void stores_done(Making *m)
 /* The path from the block's beginning to here is what ran, if it is left now. */
 static void may_leave(Making *m)
 {
+    if (stepless) return;
     GROW(m->exit, m->exits, m->exit_room);
     IRConst *number = IRConst_U32(0);
     m->exit[m->exits].number = number;
@@ -271,7 +301,7 @@ static void first_instruction(Making *m)
 
 static void instruction(Making *m, Addr address, UInt size)
 {
-    if (!m->instructions) first_instruction(m);
+    if (!m->instructions && !stepless) first_instruction(m);
     if (m->instructions == m->instruction_room) {
         m->instruction_room = m->instruction_room ? m->instruction_room * 2 : 64;
         SizeT n = m->instruction_room;
@@ -390,30 +420,37 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
     m.end = archinfo->endness == VexEndnessBE ? Iend_BE : Iend_LE;
     m.sums = VG_(calloc)("addfg.sums", in->tyenv->types_used + 1, sizeof *m.sums);
     for (Int i = 0; i < in->tyenv->types_used; i++) m.sums[i].base = IRTemp_INVALID;
+    m.of_sums.out = m.out;
+    if (summing) scan(&m.of_sums, in);
     Int i = 0;
     while (i < in->stmts_used && in->stmts[i]->tag != Ist_IMark) add(&m, in->stmts[i++]);
     for (; i < in->stmts_used; i++) {
         IRStmt *s = in->stmts[i];
         if (!s || s->tag == Ist_NoOp) continue;
         if (s->tag == Ist_IMark) {
+            UInt before = m.instructions;
             instructions(&m, s);
             add(&m, s);
+            for (; summing && before < m.instructions; before++) sums_instruction(&m.of_sums);
             continue;
         }
         if (s->tag == Ist_WrTmp) note_sum(&m, s->Ist.WrTmp.tmp, s->Ist.WrTmp.data);
         if (s->tag == Ist_Exit) may_leave(&m);
+        if (summing && s->tag == Ist_Exit) sums_exit(&m.of_sums, s, i);
         Bool after = s->tag == Ist_CAS || s->tag == Ist_LLSC;
         if (checking && s->tag == Ist_CAS) check_swap(&m, s->Ist.CAS.details);
         /* Before the access: it may fault, and its address may be what it loads over. */
         if (!after) accesses(&m, s);
         add(&m, s);
+        if (summing && s->tag == Ist_Exit) sums_behind(&m.of_sums, i);
         m.done = True;
         if (s->tag == Ist_CAS) compare_and_swap(&m, s->Ist.CAS.details);
         else if (after) accesses(&m, s);
         stores_done(&m);
         m.done = False;
     }
-    if (m.instructions) {
+    if (summing) sums_done(&m.of_sums);
+    if (m.instructions && !stepless) {
         may_leave(&m);
         if (in->jumpkind == Ijk_Ret) given_here(m.out, layout, m.end);
         UInt number = addfg_block(&stream, m.instructions, m.address, m.sizes, m.bytes, m.accesses, m.access);
@@ -450,6 +487,8 @@ static Bool option(const HChar *arg)
 {
     if (VG_STR_CLO(arg, "--stream", stream_name)) return True;
     if (VG_INT_CLO(arg, "--stream-fd", given_fd)) return True;
+    if (VG_INT_CLO(arg, "--sums-fd", sums_fd)) return True;
+    if (VG_BOOL_CLO(arg, "--stepless", stepless)) return True;
     if (VG_STR_CLO(arg, "--stream-each", each_name)) return True;
     if (VG_STR_CLO(arg, "--said", said_name)) return True;
     if (VG_BOOL_CLO(arg, "--check", checking)) return True;
@@ -463,6 +502,8 @@ static void usage(void)
     VG_(printf)("    --stream=FILE    where the recording goes [addfg.stream]\n");
     VG_(printf)("    --stream-fd=N    an open descriptor for it, which the program does not have\n");
     VG_(printf)("    --stream-each=PATH  with --trace-children=yes: a stream for each process, PATH.1 and so on\n");
+    VG_(printf)("    --sums-fd=N      a socket to who takes sums of data flow (docs/sums.md)\n");
+    VG_(printf)("    --stepless=yes   with it: the stream has no steps\n");
     VG_(printf)("    --said=FILE      valgrind's messages are added to it [standard error]\n");
     VG_(printf)("    --allocator=NAME=FUNCTION  NAME is another malloc, free or the like\n");
     VG_(printf)("    --check=yes      says where memory changed without the stream saying so; slow\n");
@@ -509,6 +550,7 @@ static void begin(void)
     recording = True;
     first_part();
     check_begin();
+    sums_begin();
     /* What was before a part is not known. */
     addfg_begin_telling(&stream, write_all, NULL, MACHINE, BITS, in_part ? ADDFG_TELLS_ALL : 0);
     new_process();
@@ -517,6 +559,7 @@ static void begin(void)
 static void end(Int code)
 {
     check_end();
+    sums_end();
     if (!recording) return;
     no_part();
     flush_buffer();

@@ -163,6 +163,7 @@ static void tell_access(Bool is_write, Addr a, ULong size, Bool structure)
 {
     EVENT(is_write ? ADDFG_KERNEL_WRITE : ADDFG_KERNEL_READ, a, size, structure);
     if (is_write) check_delivered(a, size);
+    sums_kernel(is_write, a, size, structure);
 }
 
 static void kernel_writes(CorePart part, ThreadId tid, Addr a, SizeT size)
@@ -303,6 +304,7 @@ static void find_file(const Call *c, UWord result)
     if (copies && position != ~0ULL) position -= result;
     /* preadv2 and pwritev2 with -1: as without a position. */
     to_file = is_memory(fd, position, result, &file_key, &file_at);
+    if (to_file) sums_shared();
     if (to_file && copies) EVENT(ADDFG_FILE_WRITE, file_key.device, file_key.number, file_at, result, 0);
 }
 

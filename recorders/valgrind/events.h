@@ -119,6 +119,7 @@ static void event(UInt kind, UInt n, const ULong *numbers, const HChar *text)
         VG_(memcpy)(o, text, size);
         o += size;
     }
+    sums_event(kind, (const UChar *)(Addr)cursor + 8, o - (UChar *)(Addr)cursor - 8);
     event_end(o);
 }
 
@@ -188,14 +189,17 @@ static void start_client_code(ThreadId tid, ULong dispatched)
         flush_buffer();
     }
     speak(tid);
+    sums_runs(tid);
     if (!first_block || !recording || !in_part) return;
     first_block = False;
+    sums_first_stack(VG_(get_SP)(tid));
     EVENT(ADDFG_STACK, VG_(get_SP)(tid));
 }
 
 static void pre_thread_create(ThreadId parent, ThreadId child)
 {
     if (child < thread_room) thread_of[child] = 0;
+    sums_new_thread(child);
     EVENT(ADDFG_THREAD_START, thread(child), parent ? thread(parent) : 0);
     cleared_by[child] = clears;
     clears = 0;
@@ -208,6 +212,7 @@ static void pre_thread_exit(ThreadId tid)
     speak(tid);
     if (cleared_by[tid]) {
         EVENT(ADDFG_KERNEL_WRITE, cleared_by[tid], 4);
+        sums_kernel(True, cleared_by[tid], 4, False);
         /* When it is done nobody says. */
         check_mapped(cleared_by[tid], 4);
     }
@@ -246,6 +251,8 @@ static void pre_deliver_signal(ThreadId tid, Int signal, Bool alt_stack)
 {
     partial(tid);
     speak(tid);
+    if (signal == VKI_SIGSEGV || signal == VKI_SIGBUS || signal == VKI_SIGFPE || signal == VKI_SIGILL || signal == VKI_SIGTRAP) sums_fault();
+    sums_signal(tid, True);
     /* What it was in is begun again behind the handler, or has ended. */
     call_over(tid);
     handler_begins(tid);
@@ -255,6 +262,7 @@ static void pre_deliver_signal(ThreadId tid, Int signal, Bool alt_stack)
 static void post_deliver_signal(ThreadId tid, Int signal)
 {
     speak(tid);
+    sums_signal(tid, False);
     handler_ends(tid);
     EVENT(ADDFG_SIGNAL_END, signal);
 }
@@ -271,6 +279,7 @@ static void mapped(Addr a, SizeT length, Bool r, Bool w, Bool x)
     if (name && tool && VG_(strcmp)(name, tool) == 0) return;
     ULong offset = s && name ? s->offset + (a - s->start) : 0;
     EVENT_TEXT(ADDFG_MAP, name ? name : "", a, length, (r ? 4 : 0) | (w ? 2 : 0) | (x ? 1 : 0), offset);
+    sums_mapped(a, length, x, offset, name);
 }
 
 static void new_mem(Addr a, SizeT length, Bool r, Bool w, Bool x, ULong handle)
@@ -298,17 +307,20 @@ static void all_mapped(void)
 static void changed_mem(Addr a, SizeT length, Bool r, Bool w, Bool x)
 {
     EVENT(ADDFG_PROTECT, a, length, (r ? 4 : 0) | (w ? 2 : 0) | (x ? 1 : 0));
+    if (w && is_shared_memory(a)) sums_shared();
 }
 
 static void copied_mem(Addr from, Addr to, SizeT length)
 {
     EVENT(ADDFG_MOVE, from, to, length);
+    sums_moved(from, to, length);
     check_moved(from, to, length);
 }
 
 static void gone_mem(Addr a, SizeT length)
 {
     EVENT(ADDFG_UNMAP, a, length);
+    sums_unmapped(a, length);
     check_mapped(a, length);
 }
 
@@ -360,6 +372,7 @@ static void forked(ThreadId tid)
     cursor = (ULong)(Addr)buffer;
     begun = 0;
     VG_(close)(stream_fd);
+    sums_forked();
     Int fd = recording && each_name ? open_own() : -1;
     recording = fd >= 0;
     if (!recording) return;

@@ -111,6 +111,7 @@ static void fresh(Addr start, Addr end)
 {
     if (start >= end) return;
     EVENT(ADDFG_FRESH, start, end - start);
+    sums_fresh(start, end - start);
     check_mapped(start, end - start);
 }
 
@@ -140,6 +141,7 @@ static void map_call(const UWord *args, Addr start, ULong unit)
         m.offset = 0;
         m.key.number = (ULong)VG_(getpid)() << 32 | ++nameless;
     }
+    if (m.shared && (args[2] & VKI_PROT_WRITE)) sums_shared();
     if (of_file || m.shared) file_mapped(m);
     else cut_mappings(m.start, m.end);
 }
@@ -155,6 +157,7 @@ static void remap_call(const UWord *args, Addr to)
         cut_mappings(from, from + before);
         m.start = to;
         m.end = to + now;
+        if (m.shared) sums_shared();
         file_mapped(m);
         return;
     }
@@ -217,6 +220,7 @@ static void segment_call(UWord id, Addr start)
     const NSegment *s = VG_(am_find_nsegment)(start);
     if (!s || s->start != start) return;
     Mapping m = { start, s->end + 1, { OF_SEGMENT, id }, 0, True };
+    sums_shared();
     file_mapped(m);
 }
 

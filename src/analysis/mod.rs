@@ -25,7 +25,7 @@ mod kernel;
 mod levels;
 mod memory;
 mod mutation;
-mod operation;
+pub mod operation;
 mod operations;
 pub mod origin;
 mod part;

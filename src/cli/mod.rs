@@ -37,6 +37,7 @@ mod say;
 mod signals;
 mod slice;
 mod sql;
+mod sums;
 mod trend;
 mod trying;
 mod verify;

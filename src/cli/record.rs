@@ -3,10 +3,12 @@ use super::options::OwnAllocator;
 use super::prepare;
 use super::say::say;
 use super::signals;
+use super::sums;
 use crate::diagnostics::Severity;
 use crate::load::{self, ElfInput};
 use crate::record::recorder::Recorder;
-use crate::record::{self, Kept, Part, Plan, Processes, Recording};
+use crate::record::{self, Finished, Kept, Part, Plan, Processes, Recording, Sums};
+use anyhow::Context;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -48,6 +50,16 @@ pub struct Args {
     /// it only the program's name is kept: arguments may be passwords
     #[arg(long)]
     keep_arguments: bool,
+    /// Have the recorder add up data flow while the program runs, too, and write what it found into this file as text
+    /// (docs/sums.md). For trying: the database is made of the recording as ever
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["follow", "from", "until", "marked", "qemu"])]
+    sums: Option<PathBuf>,
+    /// With --sums: record no steps, make no database. Memory does not grow with the length of the run
+    #[arg(long, requires = "sums", conflicts_with_all = ["check_sums", "keep", "output", "prepare"])]
+    no_steps: bool,
+    /// With --sums: hold each row of it against what the database has of the same run; exit code 1 if any differs
+    #[arg(long, requires = "sums")]
+    check_sums: bool,
     #[command(flatten)]
     how: How,
     /// The program and its arguments
@@ -75,7 +87,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if options.elfs.is_empty() {
         options.elfs.extend(images.into_iter().map(|path| ElfInput { path, bias: None }));
     }
-    load::refuse_existing(&options)?;
+    if !args.no_steps {
+        load::refuse_existing(&options)?;
+    }
     for left in record::abandoned(&output) {
         say!(
             "addfg: {0}: recorded by an addfg that was killed; `addfg build {0} -o DB` makes a database of it, else remove it",
@@ -94,10 +108,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         allocators,
         keep_arguments: args.keep_arguments,
         keep: match &args.keep {
-            Some(path) => Kept::asked(path, options.force)?,
-            None => Kept::meanwhile(&output)?,
+            Some(path) => Some(Kept::asked(path, options.force)?),
+            None if args.no_steps => None,
+            None => Some(Kept::meanwhile(&output)?),
+        },
+        sums: match args.sums {
+            None => Sums::No,
+            Some(_) if args.no_steps => Sums::Only,
+            Some(_) => Sums::Beside,
         },
     };
+    if let (true, Some(path)) = (args.no_steps, &args.sums) {
+        return sums::only(&recorder, &plan, path, quiet);
+    }
     let (recording, input) = Recording::start(&recorder, plan)?;
     signals::hand_on(recording.program());
     let (began, mut bytes) = (Instant::now(), 0);
@@ -108,9 +131,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         false
     });
     bar.finish_and_clear();
-    let (status, said) = recording.finish(quiet)?;
+    let Finished { status, said, sums } = recording.finish(quiet)?;
     said.iter().for_each(|line| say!("{line}"));
     let report = built?;
+    let mut differs = false;
+    if let (Some(path), Some(sums)) = (&args.sums, sums) {
+        let sums = sums.context("what the recorder adds up")?;
+        sums::write(path, &sums)?;
+        sums::say_inexact(&sums);
+        differs = args.check_sums && sums::check(&output, &sums)?;
+    }
     if prepares {
         prepare::prepare(&output)?;
     }
@@ -127,7 +157,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let code = record::exit_code(status);
     let lost = report.diagnostics.worst() == Some(Severity::Error);
-    Ok(if lost && code == 0 { ExitCode::from(1) } else { ExitCode::from(code) })
+    Ok(if (lost || differs) && code == 0 { ExitCode::from(1) } else { ExitCode::from(code) })
 }
 
 /// Steps, steps a second, bytes of the recording.

@@ -19,6 +19,7 @@ mod inlined;
 pub mod instructions;
 mod intake;
 mod limit;
+pub mod live;
 mod maps;
 mod names;
 mod one_run;

@@ -112,6 +112,13 @@ impl FunctionNames {
         self.other(Known::Pseudo(name))
     }
 
+    /// What a function is shown as, and where it begins, if that is known.
+    pub fn shown(&self, space: &AddressSpace, function: FunctionId) -> (String, Option<u64>) {
+        let Some(known) = self.rows.get(function.index()) else { return Default::default() };
+        let symbol = row(space, known, &mut FxHashSet::default());
+        (symbol.shown.into_owned(), symbol.address)
+    }
+
     /// Fills `function_symbol` and `function_name`: these functions, then the other symbols. Gives
     /// whose code each is.
     pub fn write(

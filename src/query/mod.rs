@@ -3,6 +3,7 @@
 
 mod compare;
 mod derive;
+pub mod live;
 mod problems;
 mod tables;
 mod verify;

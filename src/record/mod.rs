@@ -13,6 +13,8 @@ mod program;
 pub mod recorder;
 mod said;
 
+use crate::event::Isa;
+use crate::load::live::{self, LiveSums};
 use crate::trace::TraceError;
 use crate::trace::input::Input;
 use emulator::Emulator;
@@ -26,10 +28,12 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeWriter, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
+use std::thread::JoinHandle;
 
 /// Which processes are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +73,16 @@ impl Part {
 const TUNABLES: &str = "GLIBC_TUNABLES";
 const WITHOUT_ZVA: &str = "glibc.cpu.name=emag";
 
+/// Whether the recorder adds up data flow while the program runs (docs/sums.md); valgrind's only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sums {
+    No,
+    /// Beside its stream.
+    Beside,
+    /// The stream has no steps.
+    Only,
+}
+
 /// What is to be recorded, and how.
 pub struct Plan {
     /// The program and its arguments.
@@ -82,8 +96,10 @@ pub struct Plan {
     /// Whether the database may have the program's arguments, which may be secrets; else it has the
     /// name of the program only.
     pub keep_arguments: bool,
-    /// Where the recording is kept, for good or until the database is there.
-    pub keep: Kept,
+    /// Where the recording is kept, for good or until the database is there; None: nowhere.
+    pub keep: Option<Kept>,
+    /// What the recorder adds up itself.
+    pub sums: Sums,
 }
 
 /// A program that is being recorded.
@@ -94,6 +110,16 @@ pub struct Recording {
     keeper: Option<Keeper>,
     /// None: the recorder has no messages of its own, or they go to standard error.
     said: Option<Said>,
+    sums: Option<Taker>,
+}
+
+/// How a recorded program ended.
+pub struct Finished {
+    pub status: ExitStatus,
+    /// What the recorder said.
+    pub said: Vec<String>,
+    /// What the recorder has added up, if it was to.
+    pub sums: Option<io::Result<LiveSums>>,
 }
 
 impl Recording {
@@ -108,9 +134,9 @@ impl Recording {
             Processes::All => Some(family::adopt().and_then(|()| Folder::new()).map_err(start)?),
         };
         let said = matches!(recorder, Recorder::Valgrind { .. }).then(Said::new).flatten();
-        let spawned = recorder.spawn(&plan, writer, folder.as_ref(), said.as_ref());
-        let child = spawned.map_err(start)?;
-        let mut recording = Recording { child, ended: None, keeper: None, said };
+        let spawned = recorder.spawn_with(&plan, writer, folder.as_ref(), said.as_ref());
+        let (child, sums) = spawned.map_err(start)?;
+        let mut recording = Recording { child, ended: None, keeper: None, said, sums };
         let stream: Box<dyn Read + Send> = match folder {
             None => Box::new(stream),
             Some(folder) => {
@@ -124,14 +150,19 @@ impl Recording {
             true => words.collect::<Vec<_>>().join(" "),
             false => plan.name,
         };
-        let (stream, keeper) = plan.keep.copy(stream)?;
-        recording.keeper = Some(keeper);
-        let input = Input::from_reader(&name, Box::new(stream));
+        let input = match plan.keep {
+            None => Input::from_reader(&name, stream),
+            Some(kept) => {
+                let (stream, keeper) = kept.copy(stream)?;
+                recording.keeper = Some(keeper);
+                Input::from_reader(&name, Box::new(stream))
+            }
+        };
         match input {
             Ok(input) => Ok((recording, input)),
             // It ended before the first instruction: its own message says why.
             Err(TraceError::Empty { .. }) => {
-                let (status, said) = recording.finish(true)?;
+                let Finished { status, said, .. } = recording.finish(true)?;
                 let why = [vec![format!("it was not run ({status})")], said].concat().join("\n");
                 Err(start(io::Error::other(why)))
             }
@@ -139,16 +170,33 @@ impl Recording {
         }
     }
 
+    /// Starts a program that is to be summed only: what else the recorder tells is read and forgotten.
+    pub fn start_sums(recorder: &Recorder, plan: &Plan) -> Result<Recording, RecordError> {
+        let start = |error| RecordError::Start { program: plan.name.clone(), error };
+        let (mut stream, writer) = io::pipe().map_err(start)?;
+        let said = Said::new();
+        let spawned = recorder.spawn_with(plan, writer, None, said.as_ref());
+        let (child, sums) = spawned.map_err(start)?;
+        let forget = move || {
+            // It ends with the program; an error is its end, too.
+            let _ = io::copy(&mut stream, &mut io::sink());
+        };
+        std::thread::Builder::new().spawn(forget).map_err(start)?;
+        Ok(Recording { child, ended: None, keeper: None, said, sums })
+    }
+
     /// Waits for the program to end. Gives what the recorder said, too; `quiet`: only what explains a
     /// failure.
-    pub fn finish(mut self, quiet: bool) -> Result<(ExitStatus, Vec<String>), RecordError> {
+    pub fn finish(mut self, quiet: bool) -> Result<Finished, RecordError> {
         let kept = self.keeper.take().map_or(Ok(()), Keeper::finish);
         let failed = |error| RecordError::Io { path: "the recording".into(), error };
         let ended = self.ended.take().and_then(|ended| ended.recv().ok());
         let status = ended.map_or_else(|| self.child.wait(), Ok).map_err(failed)?;
         kept?;
         let said = self.said.take().map_or_else(Vec::new, |said| said.lines(quiet));
-        Ok((status, said))
+        let stopped = || Err(io::Error::other("the thread that takes the sums stopped"));
+        let sums = self.sums.take().map(|sums| sums.join().unwrap_or_else(|_| stopped()));
+        Ok(Finished { status, said, sums })
     }
 
     /// The process that was started.
@@ -157,16 +205,42 @@ impl Recording {
     }
 }
 
+/// What a recorder writes to beside its stream.
+#[derive(Clone, Copy)]
+struct Ends<'a> {
+    /// Streams of other processes.
+    each: Option<&'a Folder>,
+    /// What it says itself.
+    said: Option<&'a Said>,
+    /// It asks there what code does, and sends its sums.
+    sums: Option<&'a UnixStream>,
+}
+
+/// The thread that takes the sums.
+type Taker = JoinHandle<io::Result<LiveSums>>;
+
 impl Recorder {
-    /// Runs a command under the recorder, which writes its stream into the pipe; those of other
-    /// processes into the folder; what it says itself is added to `said`.
-    fn spawn(
+    /// Runs a command, and takes its sums if the plan asks for them.
+    fn spawn_with(
         &self,
         plan: &Plan,
         stream: PipeWriter,
         each: Option<&Folder>,
         said: Option<&Said>,
-    ) -> io::Result<Child> {
+    ) -> io::Result<(Child, Option<Taker>)> {
+        let pair = (plan.sums != Sums::No).then(UnixStream::pair).transpose()?;
+        let (own, other) = pair.unzip();
+        let child = self.spawn(plan, stream, Ends { each, said, sums: other.as_ref() })?;
+        // The recorder has it now: when that ends, so does what is read here.
+        drop(other);
+        let serve = |stream| std::thread::Builder::new().spawn(|| live::serve(Isa::X86_64, stream));
+        Ok((child, own.map(serve).transpose()?))
+    }
+
+    /// Runs a command under the recorder, which writes its stream into the pipe.
+    fn spawn(&self, plan: &Plan, stream: PipeWriter, ends: Ends) -> io::Result<Child> {
+        let Ends { each, said, sums } = ends;
+        let asked = sums.map(AsRawFd::as_raw_fd);
         let descriptor = stream.as_raw_fd();
         let mut inherited = None;
         let mut command = match self {
@@ -177,6 +251,8 @@ impl Recorder {
                     .args(["-q", "--tool=addfg", "--vex-guest-chase=no"])
                     .arg(format!("--stream-fd={descriptor}"))
                     .args(said.map(|said| format!("--said={}", said.path())))
+                    .args(asked.map(|asked| format!("--sums-fd={asked}")))
+                    .args((plan.sums == Sums::Only).then_some("--stepless=yes"))
                     .args(plan.part.options())
                     .args(plan.allocators.iter().map(|text| format!("--allocator={text}")));
                 if let Some(folder) = each {
@@ -215,7 +291,7 @@ impl Recorder {
         // SAFETY: fcntl may be called between fork and exec; the descriptors are open there.
         unsafe {
             command.pre_exec(move || {
-                for descriptor in [Some(descriptor), log].into_iter().flatten() {
+                for descriptor in [Some(descriptor), log, asked].into_iter().flatten() {
                     if libc::fcntl(descriptor, libc::F_SETFD, 0) == -1 {
                         return Err(io::Error::last_os_error());
                     }

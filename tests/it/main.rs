@@ -64,6 +64,7 @@ mod schema_page;
 mod simulators;
 mod sqlite;
 mod stream;
+mod sums;
 mod symbols;
 mod terminal;
 mod through;

@@ -374,6 +374,12 @@ impl Events {
         copies.into_iter().for_each(tell);
     }
 
+    /// What the thread's open system call names its data by, or its structures.
+    pub fn source(&self, structure: bool) -> Option<Box<str>> {
+        let open = self.open.get(&self.thread)?;
+        Some(if structure { open.structure.clone() } else { open.source.clone() })
+    }
+
     /// What the kernel reads or writes: of the open system call, else (the frame of a signal) it
     /// stands alone.
     fn access(
@@ -384,11 +390,8 @@ impl Events {
         tell: &mut impl FnMut(Event),
     ) {
         let thread = self.thread;
+        let source = self.source(structure);
         let open = self.open.get_mut(&thread);
-        let source = open.as_ref().map(|open| match structure {
-            true => open.structure.clone(),
-            false => open.source.clone(),
-        });
         let pieces = self.shared.pieces(address, bytes).into_iter();
         let accesses = pieces.map(|(address, bytes)| {
             let source = source.clone();

@@ -11,8 +11,10 @@ mod events;
 mod paths;
 mod piece;
 mod shared;
+mod sources;
 
 pub use piece::{HEADER, PIECE_HEADER, piece_length};
+pub use sources::KernelSources;
 
 use super::input::{Input, Locator};
 use super::{Context, Format, Sink, StepFormat, TraceError};

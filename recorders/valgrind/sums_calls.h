@@ -1,0 +1,200 @@
+/* Call instances, calling contexts, and their steps. A part of addfg_main.c.
+ *
+ * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
+ */
+
+/* As the tables have them (`function_call.kind`). */
+enum { KIND_CALL, KIND_TAIL, KIND_SIGNAL, KIND_ROOT, KIND_STUB };
+/* How an instruction goes on, as addfg counts them. */
+enum { FLOW_NEXT, FLOW_JUMP, FLOW_CALL, FLOW_RETURN, FLOW_EXCEPTION_RETURN, FLOW_SYSCALL, FLOW_TRAP, FLOW_UNKNOWN,
+    FLOW_INTERRUPTED, FLOW_RESUMED };
+
+struct Frame_ {
+    UInt function, call, kind, context;
+    /* Where it returns to, and the slot that says so; 0: neither ends it. */
+    Addr returns, slot;
+    /* What interrupted it goes on at one of these; 0: none. */
+    Addr resumes;
+    ULong steps_self, steps_below;
+    Bool outermost;
+    /* Its saves, the newest first. */
+    UInt saves;
+};
+
+typedef struct {
+    ULong calls, steps_self, steps_total, written;
+} Function;
+
+static Function *functions;
+static UInt function_room;
+/* Steps of all threads. */
+static ULong steps_done;
+static UInt calls_made;
+
+static Function *function_of(UInt number)
+{
+    if (number >= function_room) {
+        UInt room = number * 2 + 256;
+        functions = VG_(realloc)("addfg.functions", functions, room * sizeof *functions);
+        VG_(memset)(functions + function_room, 0, (room - function_room) * sizeof *functions);
+        function_room = room;
+    }
+    return functions + number;
+}
+
+/* Instances of the running thread that are alive. */
+static UInt *live_of(UInt function)
+{
+    if (function >= T.live_room) {
+        UInt room = function * 2 + 256;
+        T.live = VG_(realloc)("addfg.live", T.live, room * sizeof *T.live);
+        VG_(memset)(T.live + T.live_room, 0, (room - T.live_room) * sizeof *T.live);
+        T.live_room = room;
+    }
+    return T.live + function;
+}
+
+/* ---- calls between functions, and chains of functions: by two or three numbers ---- */
+
+typedef struct {
+    UInt a, b, c, id;
+    ULong calls, steps;
+} Counted;
+
+typedef struct {
+    Counted *row;
+    UInt *slot;
+    UInt count, room;
+} Counts;
+
+static Counts call_edges, contexts;
+
+static UInt count_slot(const Counts *t, UInt a, UInt b, UInt c)
+{
+    ULong h = (a * 0x9e3779b97f4a7c15ULL) ^ (b * 0xc2b2ae3d27d4eb4fULL) ^ (c * 0x165667b19e3779f9ULL);
+    UInt i = (h ^ h >> 32) & (t->room - 1);
+    while (t->slot[i]) {
+        const Counted *row = t->row + t->slot[i] - 1;
+        if (row->a == a && row->b == b && row->c == c) break;
+        i = (i + 1) & (t->room - 1);
+    }
+    return i;
+}
+
+/* The row with these numbers; NULL if there is none and none is to be made. */
+static Counted *counted(Counts *t, UInt a, UInt b, UInt c, Bool make)
+{
+    if (t->count * 2 >= t->room) {
+        t->room = t->room ? t->room * 2 : 1024;
+        t->row = VG_(realloc)("addfg.counts", t->row, t->room * sizeof *t->row);
+        if (t->slot) VG_(free)(t->slot);
+        t->slot = VG_(calloc)("addfg.counts", t->room, sizeof *t->slot);
+        for (UInt i = 0; i < t->count; i++) t->slot[count_slot(t, t->row[i].a, t->row[i].b, t->row[i].c)] = i + 1;
+    }
+    UInt i = count_slot(t, a, b, c);
+    if (!t->slot[i]) {
+        if (!make) return NULL;
+        Counted new = { a, b, c, t->count + 1, 0, 0 };
+        t->row[t->count++] = new;
+        t->slot[i] = t->count;
+    }
+    return t->row + t->slot[i] - 1;
+}
+
+/* As in `src/analysis/contexts.rs`. */
+#define CONTEXT_DEPTH 1000
+#define CONTEXT_MOST (1u << 18)
+
+/* The context of a function that is called from another one (0: none); its depth is in `c`'s place of the row. */
+static UInt enter_context(UInt parent, UInt function, Bool stub)
+{
+    if (parent && stub) return parent;
+    UInt depth = parent ? contexts.row[parent - 1].c + 1 : 0;
+    Counted *known = counted(&contexts, parent, function, depth, False);
+    if (!known) {
+        if (parent && depth >= CONTEXT_DEPTH) known = contexts.row + parent - 1;
+        else if (parent && contexts.count >= CONTEXT_MOST) {
+            problem(DEEP_CONTEXTS);
+            known = contexts.row + parent - 1;
+        } else known = counted(&contexts, parent, function, depth, True);
+    }
+    known->calls++;
+    return known->id;
+}
+
+/* ---- instances ---- */
+
+static void saves_end(UInt first);
+
+static void set_top(void)
+{
+    if (!T.depth) return;
+    const Frame *top = T.frames + T.depth - 1;
+    T.own = top->function | (Tag)top->call << 32;
+    T.arrived = top->function;
+}
+
+/* What was done since it was looked at last the instance on top did. */
+static void settle_steps(void)
+{
+    if (T.depth) T.frames[T.depth - 1].steps_self += steps_done - T.seen;
+    T.seen = steps_done;
+}
+
+static void begin_instance(UInt function, UInt kind, Bool stub, Addr returns, Addr slot)
+{
+    if (T.depth == T.room) {
+        T.room = T.room ? T.room * 2 : 256;
+        T.frames = VG_(realloc)("addfg.frames", T.frames, T.room * sizeof *T.frames);
+    }
+    UInt parent = T.depth ? T.frames[T.depth - 1].context : 0;
+    function_of(function);
+    Frame new = { function, ++calls_made, kind, 0, returns, slot, 0, 0, 0, (*live_of(function))++ == 0, 0 };
+    new.context = enter_context(parent, function, stub);
+    T.frames[T.depth++] = new;
+}
+
+static void end_instance(void)
+{
+    Frame *f = T.frames + --T.depth;
+    if (f->saves) saves_end(f->saves);
+    Function *of = functions + f->function;
+    ULong total = f->steps_self + f->steps_below;
+    (*live_of(f->function))--;
+    of->calls++;
+    of->steps_self += f->steps_self;
+    if (f->outermost) of->steps_total += total;
+    contexts.row[f->context - 1].steps += f->steps_self;
+    UInt caller = 0;
+    if (T.depth) {
+        f[-1].steps_below += total;
+        caller = f[-1].function;
+    }
+    Counted *edge = counted(&call_edges, caller, f->function, f->kind, True);
+    edge->calls++;
+    edge->steps += total;
+}
+
+/* Control is in a function: another one than the instance's is a tail call. */
+static void be_in(UInt function, Bool stub)
+{
+    if (T.depth && T.frames[T.depth - 1].function == function) return;
+    Addr returns = 0, slot = 0, resumes = 0;
+    UInt kind = KIND_ROOT;
+    if (T.depth) {
+        const Frame *f = T.frames + T.depth - 1;
+        returns = f->returns;
+        slot = f->slot;
+        resumes = f->resumes;
+        kind = KIND_TAIL;
+        end_instance();
+    }
+    begin_instance(function, kind, stub, returns, slot);
+    T.frames[T.depth - 1].resumes = resumes;
+}
+
+static void end_all_instances(void)
+{
+    settle_steps();
+    while (T.depth) end_instance();
+}

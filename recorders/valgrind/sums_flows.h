@@ -1,0 +1,285 @@
+/* Rows of data flow, and what the registers hold. A part of addfg_main.c.
+ *
+ * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
+ */
+
+/* Writers that are no functions. */
+#define SOURCE (1u << 31)
+enum { INITIAL = SOURCE, UNINITIALISED, STACK_START, OF_PLACE = SOURCE + 4, KERNEL = SOURCE + 0x100 };
+
+/* The writer that a cell names. */
+static inline UInt writer_of(UInt function) { return is_kernel(function) ? KERNEL + (KERNEL_CELL - function) : function; }
+
+typedef struct {
+    UInt writer, reader, place;
+    ULong bytes, transfers;
+} Flow;
+
+static Flow **flows;
+static UInt flow_count, flow_room;
+
+static UInt flow_slot(UInt writer, UInt reader, UInt place)
+{
+    ULong h = (writer * 0x9e3779b97f4a7c15ULL) ^ (reader * 0xc2b2ae3d27d4eb4fULL) ^ (place * 0x165667b19e3779f9ULL);
+    UInt i = (h ^ h >> 32) & (flow_room - 1);
+    while (flows[i] && (flows[i]->writer != writer || flows[i]->reader != reader || flows[i]->place != place))
+        i = (i + 1) & (flow_room - 1);
+    return i;
+}
+
+static Flow *flow(UInt writer, UInt reader, UInt place)
+{
+    if (flow_count * 2 >= flow_room) {
+        Flow **old = flows;
+        UInt room = flow_room;
+        flow_room = room ? room * 2 : 4096;
+        flows = VG_(calloc)("addfg.flows", flow_room, sizeof *flows);
+        for (UInt i = 0; i < room; i++)
+            if (old[i]) flows[flow_slot(old[i]->writer, old[i]->reader, old[i]->place)] = old[i];
+        if (old) VG_(free)(old);
+    }
+    UInt i = flow_slot(writer, reader, place);
+    if (!flows[i]) {
+        Flow *f = VG_(calloc)("addfg.flow", 1, sizeof *f);
+        f->writer = writer;
+        f->reader = reader;
+        f->place = place;
+        flows[i] = f;
+        flow_count++;
+    }
+    return flows[i];
+}
+
+/* What a read takes: rows, each with how much. */
+#define TAKEN 8
+typedef struct {
+    UInt count;
+    struct { Flow *flow; UInt bytes, transfers; } of[TAKEN];
+} Taken;
+
+/* False: there is no room for one more. */
+static Bool take(Taken *t, Flow *f, UInt bytes, UInt transfers)
+{
+    UInt i = 0;
+    while (i < t->count && t->of[i].flow != f) i++;
+    if (i == TAKEN) {
+        f->bytes += bytes;
+        f->transfers += transfers;
+        return False;
+    }
+    if (i == t->count) {
+        t->count++;
+        t->of[i].flow = f;
+        t->of[i].bytes = t->of[i].transfers = 0;
+    }
+    t->of[i].bytes += bytes;
+    t->of[i].transfers += transfers;
+    return True;
+}
+
+static void count_taken(const Taken *t, ULong times)
+{
+    for (UInt i = 0; i < t->count; i++) {
+        t->of[i].flow->bytes += times * t->of[i].bytes;
+        t->of[i].flow->transfers += times * t->of[i].transfers;
+    }
+}
+
+/* ---- registers ---- */
+
+/* Who wrote a register: function in the low half, call instance in the high one. Eight bytes have one; those that
+ * go on with the write of the eight before say so; MIXED: look at each byte, and the rest says how they are parted. */
+typedef ULong Tag;
+#define TAG_BEHIND (1u << 30)
+#define TAG_MIXED 0x20000000u
+#define GRANULES 320
+#define REGISTER_BYTES (GRANULES * 8)
+#define FUNCTION_OF(tag) ((UInt)(tag) & 0x1fffffffu)
+#define IS_MIXED(tag) ((UInt)(tag) & TAG_MIXED)
+#define CALL_OF(tag) ((UInt)((tag) >> 32))
+
+/* Bytes of their own: the write that each is of, 0: that of the eight bytes before, WHOLE and the granule: the one that
+ * wrote all of it, which the next granule may go on with. */
+#define WHOLE (1ULL << 40)
+typedef struct {
+    Tag tag;
+    ULong write;
+} OneByte;
+
+typedef OneByte Mixed[8];
+
+/* A call instance that is alive (sums_calls.h). */
+typedef struct Frame_ Frame;
+typedef struct Code_ Code;
+
+/* What blocks use of the running thread; another one's is put here when that runs. */
+static struct {
+    Tag tag[GRANULES];
+    Mixed *mixed;
+    /* The tag of what is written now. */
+    Tag own;
+    /* The function that control is in; 0: what control did is to be found out where it arrives. */
+    ULong arrived;
+    /* The step before, if it was a call or a return, and the slot of its return address. */
+    const Code *before;
+    Addr slot;
+    /* Where a signal came. */
+    Addr interrupted_at;
+    Frame *frames;
+    UInt depth, room;
+    /* By function: live instances. */
+    UInt *live, live_room;
+    /* Steps of all threads when it was looked at last. */
+    ULong seen;
+} T;
+
+static ULong writes_apart;
+
+static void expand(UInt g)
+{
+    Tag tag = T.tag[g];
+    ULong write = tag & TAG_BEHIND ? 0 : WHOLE | g;
+    if (IS_MIXED(tag)) return;
+    for (UInt i = 0; i < 8; i++) {
+        T.mixed[g][i].tag = tag & ~(Tag)TAG_BEHIND;
+        T.mixed[g][i].write = write;
+    }
+    T.tag[g] = TAG_MIXED;
+}
+
+/* How the bytes of a granule are parted: the same number for the same functions and the same parts. */
+typedef struct {
+    UInt function[8];
+    UChar part[8];
+} Parted;
+
+static Parted *parted;
+static UInt parted_count, parted_room, *parted_slot, parted_slots;
+
+static UInt parted_place(const Parted *p)
+{
+    ULong h = 0;
+    for (UInt i = 0; i < 8; i++) h = (h ^ p->function[i] ^ (ULong)p->part[i] << 40) * 0x9e3779b97f4a7c15ULL;
+    UInt i = (h ^ h >> 32) & (parted_slots - 1);
+    while (parted_slot[i] && VG_(memcmp)(parted + parted_slot[i] - 1, p, sizeof *p)) i = (i + 1) & (parted_slots - 1);
+    return i;
+}
+
+static UInt number_of_parted(const OneByte *byte)
+{
+    Parted p;
+    for (UInt i = 0; i < 8; i++) {
+        p.function[i] = FUNCTION_OF(byte[i].tag);
+        /* The first byte with its write; 8 and 9: those of the write of the granule before, and of what wrote it whole. */
+        UInt k = 0;
+        while (byte[k].write != byte[i].write) k++;
+        p.part[i] = !byte[i].write ? 8 : byte[i].write & WHOLE ? 9 : k;
+    }
+    if (parted_count * 2 >= parted_slots) {
+        parted_slots = parted_slots ? parted_slots * 2 : 1024;
+        if (parted_slot) VG_(free)(parted_slot);
+        parted_slot = VG_(calloc)("addfg.parted", parted_slots, sizeof *parted_slot);
+        for (UInt i = 0; i < parted_count; i++) parted_slot[parted_place(parted + i)] = i + 1;
+    }
+    UInt at = parted_place(&p);
+    if (parted_slot[at]) return parted_slot[at] - 1;
+    if (parted_count == parted_room) {
+        parted_room = parted_room ? parted_room * 2 : 256;
+        parted = VG_(realloc)("addfg.parted", parted, parted_room * sizeof *parted);
+    }
+    parted[parted_count++] = p;
+    parted_slot[at] = parted_count;
+    return parted_count - 1;
+}
+
+static void note_parted(UInt g) { T.tag[g] = number_of_parted(T.mixed[g]) | TAG_MIXED | (Tag)CALL_OF(T.own) << 32; }
+
+/* The write of a part began in the granule before, or goes on in the next one. */
+#define FROM_BEFORE 0x10000
+#define INTO_NEXT 0x20000
+/* It is of the write of another byte, whose offset and 1 is in the bits from here on; 0: it is not. */
+#define LIKE_SHIFT 20
+
+/* Bytes of a register that are not a whole granule; `offset` with these flags. */
+static void write_part(UWord offset, UWord size)
+{
+    ULong write = offset & FROM_BEFORE ? 0 : ++writes_apart;
+    Bool into_next = (offset & INTO_NEXT) != 0;
+    UInt like = offset >> LIKE_SHIFT;
+    offset &= 0xffff;
+    if (like && IS_MIXED(T.tag[(like - 1) / 8])) write = T.mixed[(like - 1) / 8][(like - 1) % 8].write;
+    if (into_next) {
+        /* What wrote all of it does not any more. */
+        UInt g = offset / 8;
+        ULong other = ++writes_apart;
+        expand(g);
+        for (UInt i = 0; i < 8; i++)
+            if (T.mixed[g][i].write == (WHOLE | g)) T.mixed[g][i].write = other;
+        write = WHOLE | g;
+    }
+    for (UInt b = offset; b < offset + size; b++) {
+        if (!IS_MIXED(T.tag[b / 8])) expand(b / 8);
+        T.mixed[b / 8][b % 8].tag = T.own;
+        T.mixed[b / 8][b % 8].write = write;
+    }
+    for (UInt g = offset / 8; g <= (offset + size - 1) / 8; g++) note_parted(g);
+}
+
+/* Of one read the writers of registers, as they are met: bytes and writes. */
+typedef struct {
+    UInt count;
+    struct { UInt function; ULong write; UInt bytes; } of[64];
+} Parts;
+
+static void part_of(Parts *p, UInt function, ULong write, UInt bytes)
+{
+    UInt i = 0;
+    while (i < p->count && (p->of[i].function != function || p->of[i].write != write)) i++;
+    if (i == 64) {
+        p->of[63].bytes += bytes;
+        return;
+    }
+    if (i == p->count) {
+        p->count++;
+        p->of[i].function = function;
+        p->of[i].write = write;
+        p->of[i].bytes = 0;
+    }
+    p->of[i].bytes += bytes;
+}
+
+/* The write that a granule which is not mixed is of: its first granule. */
+static ULong write_of(const Tag *tag, UInt g)
+{
+    while (g && tag[g] & TAG_BEHIND && !IS_MIXED(tag[g])) g--;
+    return WHOLE | g;
+}
+
+/* `tag`, `mixed`: from the register file's beginning. */
+static void read_parts(Parts *p, const Tag *tag, Mixed *mixed, UInt offset, UInt size)
+{
+    for (UInt b = offset; b < offset + size;) {
+        UInt g = b / 8, end = (g + 1) * 8;
+        if (end > offset + size) end = offset + size;
+        if (!IS_MIXED(tag[g])) {
+            part_of(p, FUNCTION_OF(tag[g]), FUNCTION_OF(tag[g]) ? write_of(tag, g) : 0, end - b);
+        } else {
+            for (UInt k = b; k < end; k++) {
+                OneByte *one = &mixed[g][k % 8];
+                part_of(p, FUNCTION_OF(one->tag), one->write ? one->write : g ? write_of(tag, g - 1) : 0, 1);
+            }
+        }
+        b = end;
+    }
+}
+
+/* False: not all had room, and what had none is counted already. */
+static Bool take_parts(Taken *t, const Parts *p, UInt reader)
+{
+    Bool all = True;
+    for (UInt i = 0; i < p->count; i++) {
+        UInt writer = p->of[i].function ? p->of[i].function : INITIAL;
+        all &= take(t, flow(writer, reader, 0), p->of[i].bytes, 1);
+    }
+    return all;
+}

@@ -1,0 +1,233 @@
+/* Who wrote each byte of memory last, and where bytes lie. A part of addfg_main.c.
+ *
+ * Two bytes for each byte of the program, in one reserved mapping: the function that wrote it (0: none),
+ * whether it is the first byte of its store, and whether it is of a live save of a register. Another
+ * mapping has the number of that save.
+ *
+ * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
+ */
+
+typedef UShort Cell;
+#define CELL_FUNCTION 0x3fff
+#define CELL_FIRST 0x4000
+#define CELL_SAVE 0x8000
+/* What the kernel wrote has numbers downwards from here, by what it is named by; functions have numbers below. */
+#define KERNEL_CELL 16382
+static UInt kernel_sources;
+
+/* Bytes of a store into whose middle another one went: who wrote them is with the number that the second mapping has. */
+#define CELL_LINKED 16383
+
+typedef struct {
+    Addr low, high; /* exclusive */
+    UInt function;
+    Bool begins; /* the store began there, and not below */
+} Linked;
+
+/* Loads reach no farther. */
+#define LINK_REACH 64
+
+/* The first is none. */
+static Linked *linked;
+static UInt linked_count = 1, linked_room;
+
+static inline Bool is_kernel(UInt function) { return function > KERNEL_CELL - kernel_sources; }
+
+/* Programs under valgrind have addresses below. */
+#define TOP_ADDRESS 0x2000000000ULL
+#define CELLS_AT 0x200000000000ULL
+#define SAVES_AT 0x300000000000ULL
+
+static inline Cell *cell_of(Addr a) { return (Cell *)(CELLS_AT + 2 * a); }
+static inline UInt *save_of(Addr a) { return (UInt *)(SAVES_AT + 4 * a); }
+
+static Bool reserve(Addr at, ULong bytes)
+{
+    SysRes r = VG_(do_syscall)(__NR_mmap, at, bytes, VKI_PROT_READ | VKI_PROT_WRITE,
+                               VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS | VKI_MAP_NORESERVE | VKI_MAP_FIXED, -1, 0, 0, 0);
+    return !sr_isError(r) && sr_Res(r) == at;
+}
+
+static Bool in_reach(Addr a, ULong bytes) { return a < TOP_ADDRESS && bytes <= TOP_ADDRESS - a; }
+
+/* Nobody has written these bytes. */
+static void cells_clear(Addr a, ULong bytes)
+{
+    if (!bytes) return;
+    if (!in_reach(a, bytes)) return problem(TOO_HIGH);
+    Addr from = CELLS_AT + 2 * a, to = from + 2 * bytes;
+    Addr first = VG_PGROUNDUP(from), last = VG_PGROUNDDN(to);
+    if (first + 16 * 4096 > last) {
+        VG_(memset)((void *)from, 0, to - from);
+        return;
+    }
+    VG_(memset)((void *)from, 0, first - from);
+    reserve(first, last - first);
+    VG_(memset)((void *)last, 0, to - last);
+}
+
+static UInt new_linked(Addr low, Addr high, UInt function, Bool begins)
+{
+    /* One whose bytes have all been overwritten is used again. */
+    UInt number = *save_of(low);
+    Linked new = { low, high, function, begins };
+    if (number && number < linked_count && linked[number].low == low && linked[number].high == high) {
+        linked[number] = new;
+        return number;
+    }
+    if (linked_count >= linked_room) {
+        linked_room = linked_room ? linked_room * 2 : 1024;
+        linked = VG_(realloc)("addfg.linked", linked, linked_room * sizeof *linked);
+    }
+    linked[linked_count] = new;
+    return linked_count++;
+}
+
+/* What is behind a store that ends in the middle of an older one begins a store of its own; if the older one began
+ * before, the two ends of it are linked. */
+static void split_store(Addr a, UWord size)
+{
+    Cell cell = *cell_of(a + size);
+    Addr low = a + size - 1, high = a + size + 1;
+    while (*cell_of(low) == cell && low + LINK_REACH > a) low--;
+    if (*cell_of(low) != cell && *cell_of(low) != (cell | CELL_FIRST)) low++;
+    *cell_of(a + size) |= CELL_FIRST;
+    if (low >= a) return;
+    if (cell & CELL_SAVE) return problem(SPLIT_STORES);
+    while (*cell_of(high) == cell && high < a + size + LINK_REACH) high++;
+    UInt number = new_linked(low, high, cell & CELL_FUNCTION, (*cell_of(low) & CELL_FIRST) != 0);
+    for (Addr at = low; at < high; at++) {
+        *cell_of(at) = CELL_LINKED | CELL_FIRST;
+        *save_of(at) = number;
+    }
+}
+
+static void cells_write(Addr a, ULong bytes, Cell function)
+{
+    if (!bytes) return;
+    if (!in_reach(a, bytes + 1)) return problem(TOO_HIGH);
+    Cell behind = *cell_of(a + bytes);
+    if (behind && !(behind & CELL_FIRST)) split_store(a, bytes);
+    Cell *cell = cell_of(a);
+    for (ULong i = 0; i < bytes; i++) cell[i] = function;
+    cell[0] |= CELL_FIRST;
+}
+
+static void cells_move(Addr from, Addr to, ULong bytes)
+{
+    if (!in_reach(from, bytes) || !in_reach(to, bytes)) return problem(TOO_HIGH);
+    VG_(memmove)(cell_of(to), cell_of(from), 2 * bytes);
+    for (ULong i = 0; i < bytes; i++)
+        if ((*cell_of(to + i) & CELL_FUNCTION) == CELL_LINKED) *save_of(to + i) = *save_of(from + i);
+    cells_clear(from, bytes);
+}
+
+/* ---- places: sections of images and files, and regions of memory that has none ---- */
+
+typedef struct {
+    Addr low, high; /* exclusive */
+    UInt id;
+    Bool of_image;
+} Place;
+
+#define REGION (1u << 30)
+#define STACK (1u << 31)
+
+static Place *places;
+static UInt place_count, place_room;
+/* By region. */
+static Bool *region_is_stack;
+static UInt region_count, region_room;
+/* Stack pointer before the first instruction. */
+static Addr first_stack;
+
+static UInt new_region(void)
+{
+    if (region_count == region_room) {
+        region_room = region_room ? region_room * 2 : 64;
+        region_is_stack = VG_(realloc)("addfg.regions", region_is_stack, region_room * sizeof *region_is_stack);
+    }
+    region_is_stack[region_count] = False;
+    return REGION | region_count++;
+}
+
+/* The first place that ends behind an address. */
+static UInt place_behind(Addr a)
+{
+    UInt low = 0, high = place_count;
+    while (low < high) {
+        UInt mid = (low + high) / 2;
+        if (places[mid].high > a) high = mid;
+        else low = mid + 1;
+    }
+    return low;
+}
+
+static void insert_place(UInt at, Place p)
+{
+    if (place_count == place_room) {
+        place_room = place_room ? place_room * 2 : 64;
+        places = VG_(realloc)("addfg.places", places, place_room * sizeof *places);
+    }
+    VG_(memmove)(places + at + 1, places + at, (place_count - at) * sizeof *places);
+    places[at] = p;
+    place_count++;
+}
+
+/* Takes a range out of the places; `images`: from those of images, too. */
+static void cut_places(Addr low, Addr high, Bool images)
+{
+    for (UInt i = place_behind(low); i < place_count && places[i].low < high;) {
+        Place p = places[i];
+        if (p.of_image && !images) {
+            i++;
+            continue;
+        }
+        Place behind = p;
+        behind.low = high;
+        if (p.low < low) places[i++].high = low;
+        else {
+            VG_(memmove)(places + i, places + i + 1, (place_count - i - 1) * sizeof *places);
+            place_count--;
+        }
+        if (behind.low < behind.high) insert_place(i, behind);
+    }
+}
+
+/* Gives what of a range no place has a place. */
+static void fill_places(Addr low, Addr high, UInt id, Bool of_image)
+{
+    for (UInt i = place_behind(low); low < high; i++) {
+        Addr end = i < place_count && places[i].low < high ? places[i].low : high;
+        Place p = { low, end, id, of_image };
+        if (low < end) insert_place(i++, p);
+        low = i < place_count && end < high ? places[i].high : high;
+    }
+}
+
+static void put_place(Addr low, Addr high, UInt id, Bool of_image)
+{
+    cut_places(low, high, of_image);
+    fill_places(low, high, id, of_image);
+}
+
+/* The place of an address, and up to where on both sides it is the same one. */
+static Place place_of(Addr a)
+{
+    UInt i = place_behind(a);
+    if (i >= place_count || places[i].low > a) {
+        /* A stack has grown: nobody tells. */
+        Addr page = VG_PGROUNDDN(a);
+        const NSegment *s = VG_(am_find_nsegment)(a);
+        Bool grown = s && i < place_count && places[i].low <= s->end && places[i].id & REGION;
+        if (grown) places[i].low = page;
+        else fill_places(page, page + 4096, new_region(), False);
+        i = place_behind(a);
+    }
+    Place p = places[i];
+    if (p.id & REGION && first_stack) {
+        if (a >= first_stack && p.low < first_stack) p.low = first_stack;
+        if (a < first_stack && p.high > first_stack) p.high = first_stack;
+    }
+    return p;
+}

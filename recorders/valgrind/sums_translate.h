@@ -1,0 +1,641 @@
+/* Puts the sums into translated code: what each block does is asked of addfg once; what it then does each time
+ * is compared with what it did last, and counted. A part of addfg_main.c.
+ *
+ * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
+ */
+
+typedef struct {
+    UInt instruction;
+    Bool is_write;
+    UInt size;
+} Touch;
+
+/* Straight code up to where it can be left. */
+typedef struct {
+    UInt instruction, touch; /* the first ones */
+    UInt instructions, touches;
+    /* It begins behind the statement with this number, not at its instruction; -1: it does not. */
+    Int behind;
+    UInt segments;
+    Segment **segment;
+    /* Of its operations: by access the site, NULL if there is none. */
+    Code *code;
+} Straight;
+
+typedef struct {
+    UShort offset, size;
+    /* Instruction whose load has filled it; -1: it is written when the segment ends. */
+    Int loaded;
+} RegisterWrite;
+
+typedef struct {
+    UInt kind, more, step, mem, size, stack_relative, offset, register_size, fed_bytes, fed_transfers;
+} Told;
+
+/* What addfg told of a segment, as long as its block is translated. */
+typedef struct {
+    Segment *segment;
+    UInt count;
+    Told *told;
+    UInt last_step;
+} Plan;
+
+typedef struct {
+    IRSB *out;
+    Touch *touch;
+    UInt touches, touch_room;
+    ULong *address;
+    UChar *size;
+    UInt instructions, instruction_room;
+    Straight *straight;
+    UInt straights, straight_room;
+    /* Where we are: numbers of what has been passed. */
+    UInt at_instruction, at_touch, at_straight;
+    Bool begun;
+    /* The plans of the straight code that has begun, and the one that runs. */
+    Plan *plan;
+    UInt plans, at_plan;
+    /* Control has arrived in this function. */
+    Bool arrives_done;
+    UInt function;
+} Sums;
+
+/* ---- VEX ---- */
+
+static IRTemp sums_assign(Sums *z, IRType type, IRExpr *e)
+{
+    IRTemp t = newIRTemp(z->out->tyenv, type);
+    addStmtToIRSB(z->out, IRStmt_WrTmp(t, e));
+    return t;
+}
+
+static IRExpr *atom(Sums *z, IRExpr *e) { return IRExpr_RdTmp(sums_assign(z, Ity_I64, e)); }
+static IRExpr *number(ULong n) { return IRExpr_Const(IRConst_U64(n)); }
+static IRExpr *binop(Sums *z, IROp op, IRExpr *a, IRExpr *b) { return atom(z, IRExpr_Binop(op, a, b)); }
+static IRExpr *load64(Sums *z, const void *at) { return atom(z, IRExpr_Load(Iend_LE, Ity_I64, number((ULong)(Addr)at))); }
+
+static IRExpr *half(Sums *z, IRExpr *e) { return IRExpr_RdTmp(sums_assign(z, Ity_I32, e)); }
+static IRExpr *load32(Sums *z, const void *at) { return half(z, IRExpr_Load(Iend_LE, Ity_I32, number((ULong)(Addr)at))); }
+
+static void store64(Sums *z, const void *at, IRExpr *value)
+{
+    addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, number((ULong)(Addr)at), value));
+}
+
+static IRExpr *or_to(Sums *z, IRExpr *a, IRExpr *b) { return a ? binop(z, Iop_Or64, a, b) : b; }
+
+static IRExpr *widened(Sums *z, IRType type, IRExpr *e)
+{
+    IRTemp t = sums_assign(z, type, e);
+    IROp op = type == Ity_I16 ? Iop_16Uto64 : Iop_32Uto64;
+    return type == Ity_I64 ? IRExpr_RdTmp(t) : atom(z, IRExpr_Unop(op, IRExpr_RdTmp(t)));
+}
+
+/* Calls a function if a number is not 0; NULL: always. */
+static void call_if(Sums *z, IRExpr *differs, const HChar *name, void *function, Int registers, IRExpr **args)
+{
+    IRDirty *d = unsafeIRDirty_0_N(registers, name, VG_(fnptr_to_fnentry)(function), args);
+    if (differs) {
+        IRTemp yes = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpNE64, differs, number(0)));
+        d->guard = IRExpr_RdTmp(yes);
+    }
+    addStmtToIRSB(z->out, IRStmt_Dirty(d));
+}
+
+static void add_to(Sums *z, ULong *at, ULong n)
+{
+    store64(z, at, binop(z, Iop_Add64, load64(z, at), number(n)));
+}
+
+/* ---- what a block consists of ---- */
+
+#define MORE(array, count, room) do { if ((count) == (room)) { \
+    (room) = (room) ? (room) * 2 : 16; \
+    (array) = VG_(realloc)("addfg.block", (array), (room) * sizeof *(array)); } } while (0)
+
+static void touch(Sums *z, Bool is_write, UInt size)
+{
+    if (!z->instructions) return;
+    MORE(z->touch, z->touches, z->touch_room);
+    Touch t = { z->instructions - 1, is_write, size };
+    z->touch[z->touches++] = t;
+}
+
+/* The same accesses in the same order as `accesses` has them. */
+static void touches_of(Sums *z, IRTypeEnv *env, IRStmt *s)
+{
+    IRType type, loaded;
+    switch (s->tag) {
+    case Ist_WrTmp:
+        if (s->Ist.WrTmp.data->tag == Iex_Load) touch(z, False, sizeofIRType(s->Ist.WrTmp.data->Iex.Load.ty));
+        break;
+    case Ist_Store:
+        touch(z, True, sizeofIRType(typeOfIRExpr(env, s->Ist.Store.data)));
+        break;
+    case Ist_StoreG:
+        touch(z, True, sizeofIRType(typeOfIRExpr(env, s->Ist.StoreG.details->data)));
+        break;
+    case Ist_LoadG:
+        typeOfIRLoadGOp(s->Ist.LoadG.details->cvt, &type, &loaded);
+        touch(z, False, sizeofIRType(loaded));
+        break;
+    case Ist_Dirty: {
+        IRDirty *d = s->Ist.Dirty.details;
+        if (d->mFx == Ifx_Read || d->mFx == Ifx_Modify) touch(z, False, d->mSize);
+        if (d->mFx == Ifx_Write || d->mFx == Ifx_Modify) touch(z, True, d->mSize);
+        break;
+    }
+    case Ist_CAS: {
+        IRCAS *cas = s->Ist.CAS.details;
+        UInt size = sizeofIRType(typeOfIRExpr(env, cas->dataLo)) * (cas->dataHi ? 2 : 1);
+        touch(z, False, size);
+        touch(z, True, size);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+static void add_instruction(Sums *z, Addr address, UInt size)
+{
+    if (z->instructions == z->instruction_room) {
+        z->instruction_room = z->instruction_room ? z->instruction_room * 2 : 64;
+        z->address = VG_(realloc)("addfg.block", z->address, z->instruction_room * sizeof *z->address);
+        z->size = VG_(realloc)("addfg.block", z->size, z->instruction_room);
+    }
+    z->address[z->instructions] = address;
+    z->size[z->instructions++] = size;
+}
+
+static void add_instructions(Sums *z, IRStmt *s)
+{
+    Addr address = s->Ist.IMark.addr;
+    UInt left = s->Ist.IMark.len;
+    if (!left) return;
+    for (; s->Ist.IMark.len > 15 && left > 4; left -= 4, address += 4) add_instruction(z, address, 4);
+    add_instruction(z, address, left);
+}
+
+static void begin_straight(Sums *z, UInt instruction, UInt touch, Int behind)
+{
+    Straight *last = z->straights ? z->straight + z->straights - 1 : NULL;
+    if (last && last->instruction == instruction && last->touch == touch) {
+        last->behind = behind;
+        return;
+    }
+    MORE(z->straight, z->straights, z->straight_room);
+    Straight new = { instruction, touch, 0, 0, behind, 0, NULL, NULL };
+    z->straight[z->straights++] = new;
+}
+
+/* The instruction gets a signal instead. */
+static Bool faults(IRJumpKind kind)
+{
+    switch (kind) {
+    case Ijk_SigILL:
+    case Ijk_SigTRAP:
+    case Ijk_SigSEGV:
+    case Ijk_SigBUS:
+    case Ijk_SigFPE:
+    case Ijk_SigFPE_IntDiv:
+    case Ijk_SigFPE_IntOvf:
+    case Ijk_EmWarn:
+    case Ijk_EmFail:
+        return True;
+    default:
+        return False;
+    }
+}
+
+/* Finds where the block is cut. */
+static void scan(Sums *z, IRSB *in)
+{
+    typedef struct { UInt instruction, touch; Int statement; } Exit;
+    Exit *exit = NULL;
+    UInt exits = 0, room = 0;
+    for (Int i = 0; i < in->stmts_used; i++) {
+        IRStmt *s = in->stmts[i];
+        if (!s) continue;
+        if (s->tag == Ist_IMark) add_instructions(z, s);
+        else touches_of(z, in->tyenv, s);
+        if (s->tag != Ist_Exit || !z->instructions || faults(s->Ist.Exit.jk)) continue;
+        MORE(exit, exits, room);
+        Exit new = { z->instructions, z->touches, i };
+        exit[exits++] = new;
+    }
+    begin_straight(z, 0, 0, -1);
+    for (UInt i = 0; i < exits; i++) {
+        UInt at = exit[i].instruction, k = exit[i].touch;
+        if (at == z->instructions && k == z->touches) continue;
+        Bool goes_on = k < z->touches && z->touch[k].instruction + 1 == at;
+        Bool had = k > 0 && z->touch[k - 1].instruction + 1 == at;
+        if (!goes_on) begin_straight(z, at, k, -1);
+        else if (had) problem(ODD_CODE);
+        else begin_straight(z, at - 1, k, exit[i].statement);
+    }
+    for (UInt i = 0; i < z->straights; i++) {
+        Straight *s = z->straight + i;
+        Bool last = i + 1 == z->straights;
+        s->instructions = (last ? z->instructions : s[1].instruction) - s->instruction;
+        s->touches = (last ? z->touches : s[1].touch) - s->touch;
+    }
+    if (exit) VG_(free)(exit);
+}
+
+/* ---- what addfg says of it ---- */
+
+static void ask_code(Sums *z, UInt instruction, UInt instructions, UInt touch, UInt touches)
+{
+    UChar bytes[16];
+    say_begin();
+    say4(instructions);
+    for (UInt i = instruction; i < instruction + instructions; i++) {
+        UInt size = z->size[i];
+        say8(z->address[i]);
+        say4(size);
+        VG_(memset)(bytes, 0, sizeof bytes);
+        VG_(memcpy)(bytes, (const UChar *)(Addr)z->address[i], size);
+        say_bytes(bytes, sizeof bytes);
+    }
+    say4(touches);
+    for (UInt k = touch; k < touch + touches; k++) {
+        say4(z->touch[k].instruction - instruction);
+        say4(z->touch[k].is_write);
+        say4(z->touch[k].size);
+    }
+    say_end(SAY_CODE);
+    hear();
+}
+
+static void note_granules(Segment *s, UInt offset, UInt size)
+{
+    for (UInt g = offset / 8; g <= (offset + size - 1) / 8 && g < GRANULES; g++) {
+        UInt i = 0;
+        while (i < s->granules && s->granule[i] != g) i++;
+        if (i < s->granules) continue;
+        s->granule = VG_(realloc)("addfg.segment", s->granule, (s->granules + 1) * sizeof *s->granule);
+        s->granule[s->granules++] = g;
+    }
+}
+
+static Segment *new_segment(void)
+{
+    MORE(segments, segment_count, segment_room);
+    Segment *s = VG_(calloc)("addfg.segment", 1, sizeof *s);
+    segments[segment_count++] = s;
+    s->function = hear4();
+    s->stub = hear4() & 1;
+    s->first_step = hear4();
+    s->steps = hear4();
+    s->static_bytes = hear4();
+    s->static_transfers = hear4();
+    s->stored = hear4();
+    s->since = NEVER;
+    if (s->function >= KERNEL_CELL - 256) problem(TOO_MANY_FUNCTIONS);
+    return s;
+}
+
+static void hear_segment(Plan *p)
+{
+    Segment *s = p->segment = new_segment();
+    p->count = hear4();
+    p->told = VG_(calloc)("addfg.plan", p->count + 1, sizeof *p->told);
+    p->last_step = s->first_step + s->steps;
+    UInt told = p->count;
+    p->count = 0;
+    for (UInt i = 0; i < told; i++) {
+        Told *t = p->told + p->count++, *before = t - 1;
+        for (UInt k = 0; k < sizeof *t / sizeof(UInt); k++) ((UInt *)t)[k] = hear4();
+        /* One write of which some bytes were read already. */
+        if (t->kind == 1 && p->count > 1 && before->kind == 1 && before->step == t->step && before->mem == t->mem
+            && before->offset + before->register_size == t->offset) {
+            before->register_size += t->register_size;
+            p->count--;
+            continue;
+        }
+        if (t->kind == 0) {
+            s->read = VG_(realloc)("addfg.segment", s->read, (s->reads + 1) * sizeof *s->read);
+            RegisterRead r = { t->offset, t->register_size, t->more == 2 };
+            s->read[s->reads++] = r;
+            note_granules(s, t->offset, t->register_size);
+        } else if (t->kind >= 2) s->site_room++;
+    }
+    s->site = VG_(calloc)("addfg.sites", s->site_room + 1, sizeof *s->site);
+    s->met = VG_(calloc)("addfg.segment", s->granules + 1, sizeof *s->met);
+    if (s->granules) s->met[0] = ~0u;
+}
+
+static void hear_code(Sums *z, Code *code)
+{
+    code->address = hear8();
+    code->next = hear8();
+    code->target = hear8();
+    code->kind = hear4();
+    UInt flags = hear4();
+    code->conditional = flags & 1;
+    code->repeats = (flags & 2) != 0;
+    code->executed = (flags & 4) != 0;
+    code->has_target = (flags & 8) != 0;
+    code->slot = hear4();
+    z->plans = hear4();
+    z->plan = VG_(calloc)("addfg.plans", z->plans + 1, sizeof *z->plan);
+    for (UInt i = 0; i < z->plans && heard_at < heard_length; i++) hear_segment(z->plan + i);
+}
+
+static void forget_plans(Sums *z)
+{
+    for (UInt i = 0; i < z->plans; i++)
+        if (z->plan[i].told) VG_(free)(z->plan[i].told);
+    if (z->plan) VG_(free)(z->plan);
+    z->plan = NULL;
+    z->plans = 0;
+}
+
+/* ---- the code of a segment ---- */
+
+static void arrive_here(Sums *z, const Segment *s, Addr address)
+{
+    IRExpr *differs = binop(z, Iop_Xor64, load64(z, &T.arrived), number(s->function));
+    call_if(z, differs, "arrive", &arrive, 2, mkIRExprVec_2(number((ULong)(Addr)s), number(address)));
+}
+
+static void begin_segment(Sums *z)
+{
+    Straight *straight = z->straight + z->at_straight;
+    Segment *s = z->plan[z->at_plan].segment;
+    UInt first = straight->instruction + s->first_step;
+    if (!z->arrives_done || z->function != s->function) arrive_here(z, s, z->address[first]);
+    z->arrives_done = True;
+    z->function = s->function;
+    add_to(z, &s->count, 1);
+    add_to(z, &steps_done, s->steps);
+    if (!s->granules) return;
+    IRExpr *differs = NULL;
+    for (UInt i = 0; i < s->granules; i++) {
+        IRExpr *changed = half(z, IRExpr_Binop(Iop_Xor32, load32(z, &T.tag[s->granule[i]]), load32(z, &s->met[i])));
+        differs = differs ? half(z, IRExpr_Binop(Iop_Or32, differs, changed)) : changed;
+    }
+    call_if(z, atom(z, IRExpr_Unop(Iop_32Uto64, differs)), "registers_changed", &registers_changed, 1, mkIRExprVec_1(number((ULong)(Addr)s)));
+}
+
+/* Bytes of a register are the instance's. `like`: a byte of the same eight that the same write has written, and 1; 0: none. */
+static void write_register(Sums *z, IRExpr *own, UInt offset, UInt size, UInt like)
+{
+    UInt end = offset + size;
+    Bool first = True;
+    for (UInt b = offset; b < end;) {
+        UInt g = b / 8, next = (g + 1) * 8 < end ? (g + 1) * 8 : end;
+        if (next - b == 8) {
+            store64(z, &T.tag[g], first ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND)));
+        } else {
+            /* Mostly it is so already, of the same instance. */
+            UInt flags = (first ? like << LIKE_SHIFT : FROM_BEFORE) | (next < end ? INTO_NEXT : 0);
+            Tag *seen = VG_(calloc)("addfg.seen", 1, sizeof *seen);
+            IRExpr *differs = binop(z, Iop_Xor64, load64(z, &T.tag[g]), load64(z, seen));
+            IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, load64(z, &T.tag[g]), own), IRExpr_Const(IRConst_U8(32)));
+            call_if(z, binop(z, Iop_Or64, differs, other), "write_other", &write_other, 3,
+                    mkIRExprVec_3(number(b | (ULong)flags), number(next - b), number((ULong)(Addr)seen)));
+        }
+        first = False;
+        b = next;
+    }
+    /* What is behind it in a vector register begins a write. */
+    if (offset >= 384 && end % 8 == 0 && end % 64 && end / 8 < GRANULES) {
+        IRExpr *behind = load64(z, &T.tag[end / 8]);
+        store64(z, &T.tag[end / 8], binop(z, Iop_And64, behind, number(~(ULong)TAG_BEHIND)));
+    }
+}
+
+static void end_segment(Sums *z)
+{
+    Plan *p = z->plan + z->at_plan;
+    IRExpr *own = NULL;
+    for (UInt i = 0; i < p->count; i++) {
+        const Told *t = p->told + i;
+        if (t->kind != 1 || t->more) continue;
+        if (!own) own = load64(z, &T.own);
+        UInt like = 0;
+        for (UInt k = 0; k < i; k++) {
+            const Told *w = p->told + k;
+            UInt last = w->offset + w->register_size - 1;
+            if (w->kind == 1 && w->step == t->step && w->mem == t->mem && last / 8 == t->offset / 8) like = last + 1;
+        }
+        write_register(z, own, t->offset, t->register_size, like);
+    }
+}
+
+static void begin_code(Sums *z)
+{
+    Straight *s = z->straight + z->at_straight;
+    ask_code(z, s->instruction, s->instructions, s->touch, s->touches);
+    s->code = VG_(calloc)("addfg.code", 1, sizeof *s->code);
+    hear_code(z, s->code);
+    z->at_plan = 0;
+    z->begun = True;
+    if (z->plans) begin_segment(z);
+}
+
+static void end_code(Sums *z)
+{
+    if (!z->begun) return;
+    if (z->plans) end_segment(z);
+    const Code *code = z->straight[z->at_straight].code;
+    if (code->kind == FLOW_CALL || code->kind == FLOW_RETURN || code->kind == FLOW_EXCEPTION_RETURN) {
+        store64(z, &T.arrived, number(0));
+        store64(z, &T.before, number((ULong)(Addr)code));
+    }
+    forget_plans(z);
+    z->begun = False;
+    z->at_straight++;
+}
+
+/* An instruction can be left before its accesses: what it is then. */
+static void leave_before(Sums *z, IRStmt *exit)
+{
+    ask_code(z, z->at_instruction - 1, 1, 0, 0);
+    Code code;
+    hear_code(z, &code);
+    if (z->plans) {
+        Segment *s = z->plan[0].segment;
+        IRExpr *guard = exit->Ist.Exit.guard;
+        if (!z->arrives_done) arrive_here(z, s, z->address[z->at_instruction - 1]);
+        z->arrives_done = True;
+        z->function = s->function;
+        IRDirty *d = unsafeIRDirty_0_N(1, "left_there", VG_(fnptr_to_fnentry)(&left_there), mkIRExprVec_1(number((ULong)(Addr)s)));
+        d->guard = guard;
+        addStmtToIRSB(z->out, IRStmt_Dirty(d));
+    }
+    forget_plans(z);
+}
+
+/* ---- along the block ---- */
+
+/* An instruction begins. */
+static void sums_instruction(Sums *z)
+{
+    UInt i = z->at_instruction++;
+    if (z->begun) {
+        Straight *now = z->straight + z->at_straight;
+        if (i == now->instruction + now->instructions) end_code(z);
+        else if (z->plans && i - now->instruction == z->plan[z->at_plan].last_step && z->at_plan + 1 < z->plans) {
+            end_segment(z);
+            z->at_plan++;
+            begin_segment(z);
+        }
+    }
+    if (!z->begun && z->at_straight < z->straights) {
+        const Straight *next = z->straight + z->at_straight;
+        if (next->instruction == i && next->behind < 0) begin_code(z);
+    }
+}
+
+/* Before a statement that may leave the block. */
+static void sums_exit(Sums *z, IRStmt *exit, Int statement)
+{
+    if (!z->at_instruction || faults(exit->Ist.Exit.jk)) return;
+    if (z->begun) {
+        const Straight *now = z->straight + z->at_straight;
+        if (z->at_instruction == now->instruction + now->instructions && z->at_touch == now->touch + now->touches) end_code(z);
+        return;
+    }
+    const Straight *next = z->straight + z->at_straight;
+    if (z->at_straight < z->straights && next->behind >= statement) leave_before(z, exit);
+}
+
+/* Behind it. */
+static void sums_behind(Sums *z, Int statement)
+{
+    if (z->begun || z->at_straight >= z->straights || z->straight[z->at_straight].behind != statement) return;
+    begin_code(z);
+}
+
+/* ---- accesses ---- */
+
+static Site *new_site(Segment *s, const Told *t)
+{
+    Site *site = s->site + s->sites++;
+    site->segment = s;
+    site->size = t->size;
+    site->stack_relative = t->stack_relative;
+    site->fed_bytes = t->fed_bytes;
+    site->fed_transfers = t->fed_transfers;
+    site->other = t->kind == 3 ? 0 : NEVER;
+    if (t->offset != ~0u) {
+        site->offset = t->offset;
+        site->register_size = t->register_size;
+    }
+    look_again(site);
+    return site;
+}
+
+static IRExpr *cells_of(Sums *z, IRExpr *address)
+{
+    return binop(z, Iop_Add64, number(CELLS_AT), binop(z, Iop_Shl64, address, IRExpr_Const(IRConst_U8(1))));
+}
+
+static IRExpr *offset_by(Sums *z, IRExpr *e, UInt n) { return n ? binop(z, Iop_Add64, e, number(n)) : e; }
+
+static IRType cells_type(UInt bytes) { return bytes == 2 ? Ity_I16 : bytes == 4 ? Ity_I32 : Ity_I64; }
+
+static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *guard)
+{
+    Site *site = new_site(p->segment, t);
+    /* What it loads the register has, unless that is restored. */
+    for (UInt i = 0; i < p->count; i++) {
+        const Told *w = p->told + i;
+        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, load64(z, &T.own), w->offset, w->register_size, 0);
+    }
+    IRExpr **args = mkIRExprVec_2(number((ULong)(Addr)site), address);
+    if (guard) {
+        IRDirty *d = unsafeIRDirty_0_N(2, "load_once", VG_(fnptr_to_fnentry)(&load_once), args);
+        d->guard = guard;
+        addStmtToIRSB(z->out, IRStmt_Dirty(d));
+        return;
+    }
+    Bool simple = t->size <= 32 && !(t->size & (t->size - 1));
+    if (!simple) return call_if(z, NULL, "load_changed", &load_changed, 2, args);
+    IRExpr *cells = cells_of(z, address), *differs = NULL;
+    for (UInt at = 0; at < 2 * t->size; at += 8) {
+        IRType type = cells_type(2 * t->size);
+        IRExpr *now = widened(z, type, IRExpr_Load(Iend_LE, type, offset_by(z, cells, at)));
+        IRExpr *met = widened(z, type, IRExpr_Load(Iend_LE, type, number((ULong)(Addr)site->cells + at)));
+        differs = or_to(z, differs, binop(z, Iop_Xor64, now, met));
+    }
+    IRExpr *from = binop(z, Iop_Sub64, address, load64(z, &site->low));
+    IRTemp outside = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, load64(z, &site->reach), from));
+    IRExpr *either = or_to(z, differs, atom(z, IRExpr_Unop(Iop_1Uto64, IRExpr_RdTmp(outside))));
+    call_if(z, either, "load_changed", &load_changed, 2, args);
+}
+
+static void plain_store(Sums *z, Segment *s, IRExpr *address, UInt size, IRExpr *guard)
+{
+    UInt function = s->function;
+    Bool simple = size <= 32 && !(size & (size - 1)) && !guard;
+    if (!simple) {
+        IRExpr **args = mkIRExprVec_3(address, number(size), number(function));
+        if (!guard) return call_if(z, NULL, "store_any", &store_any, 3, args);
+        /* Only what was stored was written. */
+        s->stored -= size;
+        IRDirty *d = unsafeIRDirty_0_N(3, "store_once", VG_(fnptr_to_fnentry)(&store_once), args);
+        d->guard = guard;
+        addStmtToIRSB(z->out, IRStmt_Dirty(d));
+        return;
+    }
+    IRExpr *cells = cells_of(z, address);
+    IRExpr *behind = widened(z, Ity_I16, IRExpr_Load(Iend_LE, Ity_I16, offset_by(z, cells, 2 * size)));
+    IRExpr *less = binop(z, Iop_And64, binop(z, Iop_Sub64, behind, number(1)), number(CELL_FIRST));
+    IRExpr *splits = binop(z, Iop_Xor64, less, number(CELL_FIRST));
+    call_if(z, splits, "store_split", &store_split, 2, mkIRExprVec_2(address, number(size)));
+    for (UInt at = 0; at < 2 * size; at += 8) {
+        ULong all = function * 0x0001000100010001ULL;
+        if (!at) all |= CELL_FIRST;
+        IRConst *value = size == 1 ? IRConst_U16(all) : size == 2 ? IRConst_U32(all) : IRConst_U64(all);
+        addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, offset_by(z, cells, at), IRExpr_Const(value)));
+    }
+}
+
+static void sums_store(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *guard)
+{
+    plain_store(z, p->segment, address, t->size, guard);
+    if (t->offset == ~0u) return;
+    if (guard) return problem(GUARDED_SAVES);
+    Site *site = new_site(p->segment, t);
+    IRExpr *own = load64(z, &T.own), *differs = NULL;
+    for (UInt g = t->offset / 8; g <= (t->offset + t->register_size - 1) / 8; g++) {
+        IRExpr *wanted = g == t->offset / 8 ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND));
+        differs = or_to(z, differs, binop(z, Iop_Xor64, load64(z, &T.tag[g]), wanted));
+    }
+    call_if(z, differs, "store_register", &store_register, 2, mkIRExprVec_2(number((ULong)(Addr)site), address));
+}
+
+/* The next access is made. */
+static void sums_access(Sums *z, Bool is_write, IRExpr *address, UInt size, IRExpr *guard)
+{
+    UInt k = z->at_touch++;
+    if (!z->begun || !summing) return;
+    const Straight *now = z->straight + z->at_straight;
+    for (UInt n = 0; n < z->plans; n++) {
+        Plan *p = z->plan + n;
+        for (UInt i = 0; i < p->count; i++) {
+            const Told *t = p->told + i;
+            if (t->kind < 2 || t->mem != k - now->touch) continue;
+            /* The slot of a return address. */
+            if (now->code->slot == t->mem) store64(z, &T.slot, address);
+            if (t->kind == 2 && t->more) return;
+            if (is_write) sums_store(z, p, t, address, guard);
+            else sums_load(z, p, t, address, guard);
+            return;
+        }
+    }
+}
+
+static void sums_done(Sums *z)
+{
+    end_code(z);
+    /* `code` stays: blocks name it. */
+    if (z->touch) VG_(free)(z->touch);
+    if (z->address) VG_(free)(z->address);
+    if (z->size) VG_(free)(z->size);
+    if (z->straight) VG_(free)(z->straight);
+}

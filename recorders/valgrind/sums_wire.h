@@ -1,0 +1,135 @@
+/* What the recorder asks of addfg, which runs it, when it sums data flow (docs/sums.md): messages over a
+ * socket. A part of addfg_main.c.
+ *
+ * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
+ */
+
+enum { SAY_MAP = 1, SAY_UNMAP, SAY_CODE, SAY_ROWS, SAY_PROBLEM, SAY_END, SAY_EVENT, SAY_SOURCE };
+
+/* Data flow is summed; addfg's end of the socket. */
+static Bool summing = False;
+static Int sums_fd = -1;
+/* The message that is being made, behind its head of 8 bytes; the answer that is being read. */
+static UChar *said;
+static UInt said_length, said_room;
+static UChar *heard;
+static UInt heard_length, heard_at, heard_room;
+
+static void *room_for(UInt bytes)
+{
+    if (said_length + bytes > said_room) {
+        said_room = (said_length + bytes) * 2 + 4096;
+        said = VG_(realloc)("addfg.said", said, said_room);
+    }
+    said_length += bytes;
+    return said + said_length - bytes;
+}
+
+static void say_begin(void) { said_length = 0; room_for(8); }
+static void say4(UInt n) { VG_(memcpy)(room_for(4), &n, 4); }
+static void say8(ULong n) { VG_(memcpy)(room_for(8), &n, 8); }
+static void say_bytes(const void *bytes, UInt n) { VG_(memcpy)(room_for(n), bytes, n); }
+
+/* addfg is gone: the program goes on without sums. */
+static void hear_nothing(void)
+{
+    if (summing) VG_(umsg)("addfg: nobody takes the sums any more\n");
+    summing = False;
+    heard_length = heard_at = 0;
+}
+
+#define NO_SIGNAL 0x4000
+
+static void say_end(UInt kind)
+{
+    UInt length = said_length - 8;
+    VG_(memcpy)(said, &kind, 4);
+    VG_(memcpy)(said + 4, &length, 4);
+    for (UInt at = 0; at < said_length && summing;) {
+        /* Without a signal where nobody listens. */
+        SysRes r = VG_(do_syscall)(__NR_sendto, sums_fd, (RegWord)(Addr)said + at, said_length - at, NO_SIGNAL, 0, 0, 0, 0);
+        if (sr_isError(r) && sr_Err(r) == VKI_EINTR) continue;
+        if (sr_isError(r)) return hear_nothing();
+        at += sr_Res(r);
+    }
+}
+
+static Bool hear_bytes(UChar *to, UInt length)
+{
+    for (UInt at = 0; at < length;) {
+        Int n = VG_(read)(sums_fd, to + at, length - at);
+        if (n == -VKI_EINTR) continue;
+        if (n <= 0) {
+            hear_nothing();
+            return False;
+        }
+        at += n;
+    }
+    return True;
+}
+
+/* The answer to what was said last. */
+static Bool hear(void)
+{
+    UInt length;
+    heard_at = heard_length = 0;
+    if (!summing) return False;
+    if (!heard) heard = VG_(malloc)("addfg.heard", heard_room = 1 << 16);
+    /* Mostly all of it comes at once: its length, then it. */
+    Int n = VG_(read)(sums_fd, heard, heard_room);
+    if (n <= 0 && n != -VKI_EINTR) {
+        hear_nothing();
+        return False;
+    }
+    UInt had = n > 0 ? n : 0;
+    if (had < 4 && !hear_bytes(heard + had, 4 - had)) return False;
+    if (had < 4) had = 4;
+    VG_(memcpy)(&length, heard, 4);
+    if (length + 4 > heard_room) heard = VG_(realloc)("addfg.heard", heard, heard_room = length * 2 + 4);
+    if (had < length + 4 && !hear_bytes(heard + had, length + 4 - had)) return False;
+    heard_at = 4;
+    heard_length = length + 4;
+    return True;
+}
+
+static UInt hear4(void)
+{
+    UInt n = 0;
+    if (heard_at + 4 <= heard_length) VG_(memcpy)(&n, heard + heard_at, 4);
+    heard_at += 4;
+    return n;
+}
+
+static ULong hear8(void)
+{
+    ULong low = hear4();
+    return low | (ULong)hear4() << 32;
+}
+
+/* What is not exact is said once each, with how often it was met, at the end. */
+typedef enum { TOO_MANY_FUNCTIONS, SPLIT_STORES, ODD_CODE, FAULTS, TOO_HIGH, DEEP_CONTEXTS, GUARDED_SAVES, SHARED, PROBLEMS } Problem;
+static ULong problem_count[PROBLEMS];
+static const HChar *const problem_text[PROBLEMS] = {
+    "functions beyond the 16,125 that there is room for",
+    "stores into the middle of what an older store wrote: loads of both sides of it count two transfers",
+    "instructions with accesses on both sides of a place where they can be left",
+    "faults, at which what was not run of their blocks is counted",
+    "accesses to addresses above 128 GiB",
+    "calling contexts beyond those that are kept",
+    "conditional stores of registers",
+    "changes of shared memory, whose other addresses are not followed",
+};
+
+static void problem(Problem which) { problem_count[which]++; }
+
+static void say_problems(void)
+{
+    HChar text[200];
+    for (UInt i = 0; i < PROBLEMS; i++) {
+        if (!problem_count[i]) continue;
+        UInt n = VG_(snprintf)(text, sizeof text, "%llu %s", problem_count[i], problem_text[i]);
+        say_begin();
+        say_bytes(text, n < sizeof text ? n : sizeof text);
+        say_end(SAY_PROBLEM);
+    }
+}

@@ -1,0 +1,99 @@
+//! What a recorder that sums and addfg say to each other, as bytes: numbers of 4 and 8 bytes with the little end first.
+
+use std::io::{self, Read, Write};
+
+/// A message is no longer than that.
+const MOST: u32 = 1 << 26;
+
+/// What the recorder says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file, or memory without one, is mapped; answered with the sections that lie there.
+    Map,
+    Unmap,
+    /// Straight code that is translated; answered with what its instructions do.
+    Code,
+    /// Sums, at the end.
+    Rows,
+    /// Something that the recorder could not follow.
+    Problem,
+    /// All has been said.
+    End,
+    /// An event as a stream has it.
+    Event,
+    /// Answered with the number of what the kernel's accesses are named by.
+    Source,
+}
+
+impl Kind {
+    fn of(number: u32) -> Option<Kind> {
+        use Kind::{Code, End, Event, Map, Problem, Rows, Source, Unmap};
+        let all = [Map, Unmap, Code, Rows, Problem, End, Event, Source];
+        all.get(number.checked_sub(1)? as usize).copied()
+    }
+}
+
+/// Reads the next message into `payload`; None at the end of them.
+pub fn read(from: &mut impl Read, payload: &mut Vec<u8>) -> io::Result<Option<Kind>> {
+    let mut head = [0; 8];
+    match from.read_exact(&mut head) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let [kind, length] =
+        [0, 4].map(|at| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]));
+    let Some(kind) = Kind::of(kind).filter(|_| length <= MOST) else { return Err(bad()) };
+    payload.resize(length as usize, 0);
+    from.read_exact(payload)?;
+    Ok(Some(kind))
+}
+
+/// A message that is not as it should be.
+pub fn bad() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the recorder's message is damaged")
+}
+
+/// The numbers of a message, one after the other.
+pub struct Numbers<'a>(pub &'a [u8]);
+
+impl Numbers<'_> {
+    pub fn four(&mut self) -> io::Result<u32> {
+        let (first, rest) = self.0.split_first_chunk().ok_or_else(bad)?;
+        self.0 = rest;
+        Ok(u32::from_le_bytes(*first))
+    }
+
+    pub fn eight(&mut self) -> io::Result<u64> {
+        let (first, rest) = self.0.split_first_chunk().ok_or_else(bad)?;
+        self.0 = rest;
+        Ok(u64::from_le_bytes(*first))
+    }
+
+    pub fn bytes(&mut self, n: usize) -> io::Result<&[u8]> {
+        let (first, rest) = self.0.split_at_checked(n).ok_or_else(bad)?;
+        self.0 = rest;
+        Ok(first)
+    }
+}
+
+/// An answer.
+#[derive(Default)]
+pub struct Answer(Vec<u8>);
+
+impl Answer {
+    pub fn four(&mut self, number: u32) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    pub fn eight(&mut self, number: u64) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    pub fn send(&mut self, to: &mut impl Write) -> io::Result<()> {
+        let length = (self.0.len() as u32).to_le_bytes();
+        self.0.splice(0..0, length);
+        to.write_all(&self.0)?;
+        self.0.clear();
+        Ok(())
+    }
+}

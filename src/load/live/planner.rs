@@ -1,0 +1,338 @@
+//! What lies where in the program that runs, and what the code does that it is going to run: the same images, decoder and
+//! segments as a build has.
+
+use super::super::code::{Functions, Named, Space};
+use super::super::dictionary;
+use super::message::{Answer, Numbers};
+use crate::analysis::CodeMap;
+use crate::analysis::access::{Insn, SaveRule};
+use crate::analysis::block::{Last, Prepared};
+use crate::analysis::operation::OperationKind;
+use crate::analysis::segment::{Order, Purpose, Segment};
+use crate::analysis::sums::Actors;
+use crate::event::{BlockDef, BlockStep, ImageMap, InsnDef, Isa, MemShape, RegSpan};
+use crate::id::FunctionId;
+use crate::image::{AddressSpace, Image, Loaded};
+use crate::isa::resolve::{resolve, undecoded};
+use crate::isa::{self, Decoder, MemOperand};
+use crate::trace::stream::KernelSources;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// No register, no slot.
+const NONE: u32 = u32::MAX;
+
+/// A section or a file that lies somewhere.
+pub struct PlaceName {
+    pub via: &'static str,
+    name: String,
+    /// None: a file that is no image.
+    image: Option<usize>,
+}
+
+/// The code and the memory of the program that runs.
+pub struct Planner {
+    isa: Isa,
+    space: Space,
+    pub functions: Functions,
+    decoder: Box<dyn Decoder>,
+    opened: FxHashMap<String, Option<Arc<Image>>>,
+    insns: Vec<Insn>,
+    known: FxHashMap<(u64, Vec<u8>), u32>,
+    pub places: Vec<PlaceName>,
+    given_up: FxHashSet<String>,
+    kernel: KernelSources,
+    /// What the kernel's accesses were named by.
+    pub sources: Vec<String>,
+}
+
+impl Planner {
+    pub fn new(isa: Isa) -> Planner {
+        let space: Space = Rc::new(RefCell::new(AddressSpace::new(Vec::new())));
+        let named = ["through", "pairs-in"].map(|option| Named::new(option, &[]));
+        Planner {
+            isa,
+            functions: Functions::new(space.clone(), false, named),
+            space,
+            decoder: isa::decoder(isa, false),
+            opened: FxHashMap::default(),
+            insns: Vec::new(),
+            known: FxHashMap::default(),
+            places: Vec::new(),
+            given_up: FxHashSet::default(),
+            kernel: KernelSources::new(isa),
+            sources: Vec::new(),
+        }
+    }
+
+    // ---- memory ----
+
+    pub fn map(&mut self, mut of: Numbers, answer: &mut Answer) -> io::Result<()> {
+        let (address, bytes, offset) = (of.eight()?, of.eight()?, of.eight()?);
+        let executable = of.four()? != 0;
+        let path = String::from_utf8_lossy(of.0).into_owned();
+        let map = ImageMap {
+            address,
+            bytes,
+            offset,
+            executable,
+            path: (!path.is_empty()).then(|| path.into_boxed_str()),
+        };
+        let sections = self.sections(&map);
+        answer.four(sections.len() as u32);
+        for (first, last, id) in sections {
+            answer.eight(first);
+            answer.eight(last);
+            answer.four(id);
+        }
+        Ok(())
+    }
+
+    fn sections(&mut self, map: &ImageMap) -> Vec<(u64, u64, u32)> {
+        let Some(path) = map.file() else { return Vec::new() };
+        let known = self.space.borrow().image_at(map.address);
+        let same = |i: &usize| {
+            let space = self.space.borrow();
+            space.images()[*i].image.path.file_name() == Path::new(path).file_name()
+        };
+        if known.is_some_and(|known| same(&known)) {
+            return Vec::new();
+        }
+        if map.executable && !self.given_up.contains(path) {
+            if let Some(placed) = self.place(map, path) {
+                return placed;
+            }
+            self.given_up.insert(path.to_owned());
+        } else if !map.executable && map.bytes > 0 {
+            let file = path.rsplit('/').next().unwrap_or(path);
+            let id = self.name("global", format!("<mmap: {file}>"), None);
+            return vec![(map.address, map.address.saturating_add(map.bytes - 1), id)];
+        }
+        Vec::new()
+    }
+
+    fn name(&mut self, via: &'static str, name: String, image: Option<usize>) -> u32 {
+        let same = |p: &PlaceName| (p.via, &p.name, p.image) == (via, &name, image);
+        let known = self.places.iter().position(same);
+        let at = known.unwrap_or(self.places.len());
+        if known.is_none() {
+            self.places.push(PlaceName { via, name, image });
+        }
+        at as u32 + 1
+    }
+
+    /// Who wrote the bytes of a place that no step wrote.
+    pub fn place_source(&self, place: usize) -> String {
+        let Some(PlaceName { name, image, .. }) = self.places.get(place) else {
+            return String::new();
+        };
+        let space = self.space.borrow();
+        match image {
+            None => name.clone(),
+            Some(_) if space.images().len() == 1 => format!("<image {name}>"),
+            Some(at) => format!("<{} {name}>", space.image_name(*at)),
+        }
+    }
+
+    /// The sections of the image of an executable mapping.
+    fn place(&mut self, map: &ImageMap, path: &str) -> Option<Vec<(u64, u64, u32)>> {
+        let isa = self.isa;
+        let open = || Image::open(Path::new(path)).ok().filter(|image| image.isa == isa);
+        let image = self.opened.entry(path.to_owned()).or_insert_with(|| open().map(Arc::new));
+        let image = image.clone()?;
+        let bias = image.bias_of_mapping(map.address, map.offset)?;
+        let loaded = Loaded { image, bias };
+        let same = |of: &Loaded| Arc::ptr_eq(&of.image, &loaded.image) && of.bias == loaded.bias;
+        let known = self.space.borrow().images().iter().position(same);
+        let at = known.unwrap_or(self.space.borrow().images().len());
+        match known {
+            Some(_) => self.space.borrow_mut().map_again(at),
+            None => self.space.borrow_mut().map(loaded),
+        }
+        let rows = dictionary::image_sections(&self.space.borrow(), at);
+        let place = |row: dictionary::SectionRow| {
+            let id = self.name(row.via, row.name, Some(at));
+            (row.first, row.last, id)
+        };
+        Some(rows.into_iter().map(place).collect())
+    }
+
+    pub fn unmap(&mut self, mut of: Numbers) -> io::Result<()> {
+        let (address, bytes) = (of.eight()?, of.eight()?);
+        let gone: Vec<usize> =
+            super::super::maps::unmapped(&self.space.borrow(), address, bytes).collect();
+        gone.into_iter().for_each(|image| self.space.borrow_mut().unmap(image));
+        Ok(())
+    }
+
+    // ---- the kernel ----
+
+    pub fn event(&mut self, mut of: Numbers) -> io::Result<()> {
+        let kind = of.four()? as u8;
+        self.kernel.event(kind, of.0).then_some(()).ok_or_else(super::message::bad)
+    }
+
+    pub fn source(&mut self, mut of: Numbers, answer: &mut Answer) -> io::Result<()> {
+        let name = self.kernel.name(of.four()? != 0);
+        let known = self.sources.iter().position(|source| **source == *name);
+        let at = known.unwrap_or(self.sources.len());
+        if known.is_none() {
+            self.sources.push(name.into());
+        }
+        answer.four(at as u32);
+        Ok(())
+    }
+
+    // ---- code ----
+
+    pub fn code(&mut self, mut of: Numbers, answer: &mut Answer) -> io::Result<()> {
+        let mut def = BlockDef::default();
+        for _ in 0..of.four()? {
+            let (address, size) = (of.eight()?, of.four()? as usize);
+            let bytes = of.bytes(16)?[..size.min(16)].to_vec();
+            let insn = self.instruction(address, bytes);
+            def.steps.push(BlockStep { insn, executed: true, mem: 0 });
+        }
+        for _ in 0..of.four()? {
+            let (step, is_write, size) = (of.four()? as usize, of.four()? != 0, of.four()?);
+            def.mem.push(MemShape { is_write, size, operand: MemShape::NO_OPERAND });
+            def.steps.get_mut(step).ok_or_else(super::message::bad)?.mem += 1;
+        }
+        if def.steps.is_empty() {
+            return Err(super::message::bad());
+        }
+        let mut at = 0;
+        for step in &mut def.steps {
+            let insn = &self.insns[step.insn as usize];
+            step.executed = !insn.decoded.flow.repeats || step.mem > 0;
+            let shapes = &mut def.mem[at..at + step.mem as usize];
+            at += step.mem as usize;
+            crate::analysis::access::match_operands(&insn.decoded, shapes);
+        }
+        let purpose = Purpose {
+            saves: SaveRule::Transparent,
+            actors: Actors::Functions,
+            order: Order::AsMade,
+        };
+        let mut block = Prepared::new(&def, &self.insns, purpose);
+        let hands_on = block.segments.iter().any(|segment| self.hands_on(&def, segment));
+        let last = block.last;
+        // Cut behind such a load, whatever is saved: the store may save again what it gives back.
+        let segments = block.segments_for(if hands_on { u64::MAX } else { 0 });
+        self.tell_last(&last, answer);
+        answer.four(segments.len() as u32);
+        segments.iter().for_each(|segment| self.tell(segment, answer));
+        Ok(())
+    }
+
+    /// Whether a register that a load fills, and maybe restores, is stored in the same segment.
+    fn hands_on(&self, def: &BlockDef, segment: &Segment) -> bool {
+        let loads = |step: u32, register: RegSpan| {
+            segment.operations.iter().any(|op| {
+                matches!(op.kind, OperationKind::Load { .. })
+                    && op.step == step
+                    && op.register.is_some_and(|r| r.overlaps(register))
+            })
+        };
+        segment.statics.iter().any(|s| {
+            let reader = &self.insns[def.steps[s.read_step as usize].insn as usize].decoded;
+            let stores = |o: &MemOperand| {
+                o.is_write && o.data_register.is_some_and(|r| r.overlaps(s.register))
+            };
+            reader.memory.iter().any(stores) && loads(s.write_step, s.register)
+        })
+    }
+
+    fn instruction(&mut self, address: u64, bytes: Vec<u8>) -> u32 {
+        let function = self.functions.function_at(address);
+        if let Some(&known) = self.known.get(&(address, bytes.clone()))
+            && self.insns[known as usize].function == function
+        {
+            return known;
+        }
+        let def = InsnDef {
+            address,
+            size: bytes.len() as u8,
+            bytes: bytes.clone(),
+            ..InsnDef::default()
+        };
+        let space = self.space.borrow();
+        let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
+        let (resolved, decoded) = resolve(&def, self.isa, &mut *self.decoder, &code);
+        drop(space);
+        let decoded = decoded.filter(|d| d.size == def.size);
+        let (def, decoded) = match decoded {
+            Some(decoded) => (resolved, decoded),
+            None => {
+                let unknown = undecoded(&def, def.size.max(1), self.isa);
+                (def, unknown)
+            }
+        };
+        let number = self.insns.len() as u32;
+        self.insns.push(Insn { def, decoded, function, copies: false });
+        self.known.insert((address, bytes), number);
+        number
+    }
+
+    fn tell_last(&self, last: &Last, answer: &mut Answer) {
+        answer.eight(last.address);
+        answer.eight(last.next);
+        answer.eight(last.target.unwrap_or(0));
+        answer.four(last.kind as u32);
+        answer.four(
+            u32::from(last.conditional)
+                | u32::from(last.repeats) << 1
+                | u32::from(last.executed) << 2
+                | u32::from(last.target.is_some()) << 3,
+        );
+        answer.four(last.slot.unwrap_or(NONE));
+    }
+
+    fn tell(&self, segment: &Segment, answer: &mut Answer) {
+        answer.four(segment.function.get());
+        answer.four(u32::from(self.functions.is_stub(segment.function)));
+        for number in [u64::from(segment.first_step), segment.steps.into(), segment.static_bytes] {
+            answer.four(number as u32);
+        }
+        answer.four(segment.static_transfers as u32);
+        answer.four(segment.stored_bytes as u32);
+        answer.four(segment.operations.len() as u32);
+        for op in &segment.operations {
+            let (kind, more) = match op.kind {
+                OperationKind::Read { extent } => (0, extent as u32),
+                OperationKind::Write { loaded, .. } => (1, loaded.into()),
+                OperationKind::Load { control } => (2, control.into()),
+                OperationKind::Store { .. } => (3, 0),
+            };
+            let register = op.register.map_or([NONE; 2], |r| [r.offset.into(), r.size.into()]);
+            // Which write of its step, or which access of the run.
+            let which = if kind == 1 { op.ordinal.into() } else { op.mem };
+            for number in [kind, more, op.step, which, op.size, op.stack_relative.into()] {
+                answer.four(number);
+            }
+            register.into_iter().for_each(|number| answer.four(number));
+            // What the segment makes of a register that the load may give its old writers again.
+            let fed = segment.statics.iter().filter(|s| {
+                kind == 2
+                    && s.write_step == op.step
+                    && op.register.is_some_and(|r| r.overlaps(s.register))
+            });
+            let (mut bytes, mut transfers) = (0, 0);
+            fed.for_each(|s| {
+                bytes += u32::from(s.register.size);
+                transfers += u32::from(s.first);
+            });
+            answer.four(bytes);
+            answer.four(transfers);
+        }
+    }
+
+    /// What a function is called, and where it begins, if that is known.
+    pub fn function(&self, function: FunctionId) -> (String, Option<u64>) {
+        self.functions.names.shown(&self.space.borrow(), function)
+    }
+}

@@ -1,0 +1,176 @@
+//! The sums that a recorder sends, with names.
+
+use super::message::{Numbers, bad};
+use super::planner::Planner;
+use crate::id::FunctionId;
+use std::collections::BTreeMap;
+use std::io;
+
+/// Where bytes lie that no section has.
+const REGION: u32 = 1 << 30;
+/// A region that is a stack.
+const STACK: u32 = 1 << 31;
+/// A writer that is no function: what wrote bytes that no step wrote.
+const SOURCE: u32 = 1 << 31;
+const INITIAL: u32 = SOURCE;
+const UNINITIALISED: u32 = SOURCE | 1;
+const STACK_START: u32 = SOURCE | 2;
+/// The section's own bytes.
+const OF_PLACE: u32 = SOURCE | 4;
+/// From here on those that the kernel's accesses are named by.
+const KERNEL: u32 = SOURCE | 0x100;
+
+/// Data flow between two functions at a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowSums {
+    pub bytes: u64,
+    pub transfers: u64,
+}
+
+/// A function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionSums {
+    pub calls: u64,
+    pub steps_self: u64,
+    pub steps_total: u64,
+    pub written_bytes: u64,
+}
+
+/// Calls between two functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallSums {
+    pub calls: u64,
+    pub steps: u64,
+}
+
+/// A chain of functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContextSums {
+    pub calls: u64,
+    pub steps_self: u64,
+}
+
+/// What a recorder has added up, by names.
+#[derive(Debug, Default)]
+pub struct LiveSums {
+    /// Writer, reader and `via`.
+    pub flows: BTreeMap<(String, String, String), FlowSums>,
+    pub functions: BTreeMap<String, FunctionSums>,
+    /// Caller (empty: none), callee and kind.
+    pub calls: BTreeMap<(String, String, String), CallSums>,
+    /// The functions of a chain, outermost first, with `;` between.
+    pub contexts: BTreeMap<String, ContextSums>,
+    /// What the recorder could not follow.
+    pub problems: Vec<String>,
+    /// All rows have come.
+    pub is_whole: bool,
+}
+
+/// Rows as they were sent.
+#[derive(Default)]
+pub struct Rows {
+    flows: Vec<([u32; 3], [u64; 2])>,
+    functions: Vec<(u32, [u64; 4])>,
+    calls: Vec<([u32; 3], [u64; 2])>,
+    contexts: Vec<([u32; 2], [u64; 2])>,
+    pub problems: Vec<String>,
+    pub is_whole: bool,
+}
+
+fn numbers<const N: usize>(of: &mut Numbers) -> io::Result<[u64; N]> {
+    let mut all = [0; N];
+    for number in &mut all {
+        *number = of.eight()?;
+    }
+    Ok(all)
+}
+
+fn keys<const N: usize>(of: &mut Numbers) -> io::Result<[u32; N]> {
+    let mut all = [0; N];
+    for number in &mut all {
+        *number = of.four()?;
+    }
+    Ok(all)
+}
+
+impl Rows {
+    /// A message of rows: the table, then the rows.
+    pub fn add(&mut self, of: Numbers) -> io::Result<()> {
+        let mut of = of;
+        let table = of.four()?;
+        while !of.0.is_empty() {
+            match table {
+                1 => self.flows.push((keys(&mut of)?, numbers(&mut of)?)),
+                2 => self.functions.push((of.four()?, numbers(&mut of)?)),
+                3 => self.calls.push((keys(&mut of)?, numbers(&mut of)?)),
+                4 => self.contexts.push((keys(&mut of)?, numbers(&mut of)?)),
+                _ => return Err(bad()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows with names, those of the same names added up.
+    pub fn named(self, planner: &Planner) -> LiveSums {
+        let mut sums =
+            LiveSums { problems: self.problems, is_whole: self.is_whole, ..LiveSums::default() };
+        let name = |number: u32| match number.checked_sub(KERNEL) {
+            Some(at) => planner.sources.get(at as usize).cloned().unwrap_or_default(),
+            None => FunctionId::new(number).map_or_else(String::new, |id| planner.function(id).0),
+        };
+        for ([writer, reader, place], [bytes, transfers]) in self.flows {
+            let key = (source(planner, writer, place, &name), name(reader), via(planner, place));
+            let row = sums.flows.entry(key).or_default();
+            row.bytes += bytes;
+            row.transfers += transfers;
+        }
+        for (function, [calls, steps_self, steps_total, written_bytes]) in self.functions {
+            let row = sums.functions.entry(name(function)).or_default();
+            row.calls += calls;
+            row.steps_self += steps_self;
+            row.steps_total += steps_total;
+            row.written_bytes += written_bytes;
+        }
+        for ([caller, callee, kind], [calls, steps]) in self.calls {
+            let kind = ["call", "tail", "signal", "root", "stub", "gap"].get(kind as usize);
+            let key = (name(caller), name(callee), kind.copied().unwrap_or_default().to_owned());
+            let row = sums.calls.entry(key).or_default();
+            row.calls += calls;
+            row.steps += steps;
+        }
+        let mut chains: Vec<String> = Vec::new();
+        for ([parent, function], [calls, steps_self]) in self.contexts {
+            let above = (parent as usize).checked_sub(1).and_then(|at| chains.get(at));
+            let chain = match above {
+                Some(above) => format!("{above};{}", name(function)),
+                None => name(function),
+            };
+            let row = sums.contexts.entry(chain.clone()).or_default();
+            row.calls += calls;
+            row.steps_self += steps_self;
+            chains.push(chain);
+        }
+        sums
+    }
+}
+
+/// Who wrote the bytes.
+fn source(planner: &Planner, writer: u32, place: u32, name: &impl Fn(u32) -> String) -> String {
+    match writer {
+        INITIAL => "<initial registers>".into(),
+        UNINITIALISED => "<uninitialised>".into(),
+        STACK_START => "<stack start>".into(),
+        OF_PLACE => planner.place_source((place as usize).wrapping_sub(1)),
+        other => name(other),
+    }
+}
+
+fn via(planner: &Planner, place: u32) -> String {
+    let named = match place {
+        0 => "register",
+        _ if place & STACK != 0 => "stack",
+        _ if place & REGION != 0 => "heap",
+        _ => planner.places.get(place as usize - 1).map_or("", |place| place.via),
+    };
+    named.to_owned()
+}

@@ -1,0 +1,162 @@
+//! What a recorder has summed while the program ran, held against what a build made of the recording of the same run.
+
+use super::each;
+use crate::load::live::LiveSums;
+use duckdb::Connection;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows of a table by their keys.
+type Rows = BTreeMap<Vec<String>, Vec<i64>>;
+
+/// A row that the two have otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Different {
+    pub key: Vec<String>,
+    /// As the recorder has it, and as the build has it; empty: it has no such row.
+    pub live: Vec<i64>,
+    pub built: Vec<i64>,
+}
+
+/// A table, compared.
+#[derive(Debug)]
+pub struct Compared {
+    pub table: &'static str,
+    /// What its numbers are.
+    pub columns: &'static [&'static str],
+    /// Rows that are the same.
+    pub equal: usize,
+    pub different: Vec<Different>,
+}
+
+impl Compared {
+    /// By column how far the two are apart, added up over all rows, and what the build has in all.
+    pub fn apart(&self) -> Vec<u64> {
+        let at = |numbers: &[i64], i: usize| numbers.get(i).copied().unwrap_or(0);
+        let off = |i: usize| {
+            self.different.iter().map(|d| at(&d.live, i).abs_diff(at(&d.built, i))).sum()
+        };
+        (0..self.columns.len()).map(off).collect()
+    }
+}
+
+const FLOWS: &str = "SELECT [writer, reader, via], [bytes, transfers] FROM function_dataflow";
+const PROFILES: &str =
+    "SELECT [f.name], [p.calls, p.steps_self, p.steps_total, coalesce(p.written_bytes, 0)]
+    FROM function_profile p JOIN function_symbol f USING (function_id)";
+const CALLS: &str =
+    "SELECT [coalesce(f.name, ''), g.name, e.kind], [e.calls, e.steps] FROM call_edge e
+    LEFT JOIN function_symbol f ON f.function_id = e.caller_function_id
+    JOIN function_symbol g ON g.function_id = e.callee_function_id";
+const STACKS: &str = "WITH RECURSIVE chain AS (
+        SELECT s.stack_id, f.name FROM call_stack s JOIN function_symbol f USING (function_id) WHERE s.parent_stack_id IS NULL
+        UNION ALL
+        SELECT s.stack_id, chain.name || ';' || f.name FROM call_stack s JOIN function_symbol f USING (function_id)
+        JOIN chain ON chain.stack_id = s.parent_stack_id)
+    SELECT [chain.name], [p.calls, p.steps_self] FROM chain JOIN stack_profile p USING (stack_id)";
+
+/// Compares all that is summed with a database of the run.
+pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<Compared>> {
+    let number = |n: u64| n.cast_signed();
+    let flows = sums.flows.iter().map(|((writer, reader, via), row)| {
+        (vec![writer.clone(), reader.clone(), via.clone()], vec![row.bytes, row.transfers])
+    });
+    let profiles = sums.functions.iter().map(|(name, row)| {
+        let numbers = vec![row.calls, row.steps_self, row.steps_total, row.written_bytes];
+        (vec![name.clone()], numbers)
+    });
+    let calls = sums.calls.iter().map(|((caller, callee, kind), row)| {
+        (vec![caller.clone(), callee.clone(), kind.clone()], vec![row.calls, row.steps])
+    });
+    let stacks = sums
+        .contexts
+        .iter()
+        .map(|(chain, row)| (vec![chain.clone()], vec![row.calls, row.steps_self]));
+    let live = |rows: &mut dyn Iterator<Item = (Vec<String>, Vec<u64>)>| -> Rows {
+        rows.map(|(key, numbers)| (key, numbers.into_iter().map(number).collect())).collect()
+    };
+    let tables: [(_, &'static [&'static str], _, Rows); 4] = [
+        (
+            "function_profile",
+            &["calls", "steps_self", "steps_total", "written_bytes"],
+            PROFILES,
+            live(&mut profiles.into_iter()),
+        ),
+        ("call_edge", &["calls", "steps"], CALLS, live(&mut calls.into_iter())),
+        ("stack_profile", &["calls", "steps_self"], STACKS, live(&mut stacks.into_iter())),
+        ("function_dataflow", &["bytes", "transfers"], FLOWS, live(&mut flows.into_iter())),
+    ];
+    tables
+        .into_iter()
+        .map(|(table, columns, sql, live)| {
+            let built = rows(connection, sql)?;
+            Ok(table_compared((table, columns), &live, &built))
+        })
+        .collect()
+}
+
+fn rows(connection: &Connection, sql: &str) -> duckdb::Result<Rows> {
+    let mut all = Rows::new();
+    // Lists as text, so that one reader does for all tables.
+    let sql = format!(
+        "SELECT array_to_string(k, chr(31)), array_to_string(n, ' ') FROM ({sql}) AS t(k, n)"
+    );
+    each(connection, &sql, &[], |row| {
+        let (key, numbers): (String, String) = (row.get(0)?, row.get(1)?);
+        let key: Vec<String> = key.split('\u{1f}').map(str::to_owned).collect();
+        let sums = all.entry(key).or_default();
+        for (i, number) in numbers.split(' ').enumerate() {
+            let number: i64 = number.parse().unwrap_or(0);
+            match sums.get_mut(i) {
+                Some(sum) => *sum += number,
+                None => sums.push(number),
+            }
+        }
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+fn table_compared(
+    (table, columns): (&'static str, &'static [&'static str]),
+    live: &Rows,
+    built: &Rows,
+) -> Compared {
+    let keys: BTreeSet<&Vec<String>> = live.keys().chain(built.keys()).collect();
+    let (mut equal, mut different) = (0, Vec::new());
+    let is_zero = |numbers: &[i64]| numbers.iter().all(|n| *n == 0);
+    for key in keys {
+        let [live, built] = [live, built].map(|rows| rows.get(key).cloned().unwrap_or_default());
+        if live == built {
+            equal += 1;
+        } else if !(is_zero(&live) && is_zero(&built)) {
+            different.push(Different { key: key.clone(), live, built });
+        }
+    }
+    let off = |d: &Different| -> u64 {
+        let pairs = 0..d.live.len().max(d.built.len());
+        let at = |numbers: &[i64], i: usize| numbers.get(i).copied().unwrap_or(0);
+        pairs.map(|i| at(&d.live, i).abs_diff(at(&d.built, i))).sum()
+    };
+    different.sort_by_key(|d| std::cmp::Reverse(off(d)));
+    Compared { table, columns, equal, different }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(of: &[(&str, &[i64])]) -> Rows {
+        of.iter().map(|(key, numbers)| (vec![(*key).to_owned()], numbers.to_vec())).collect()
+    }
+
+    #[test]
+    fn what_differs_is_listed_with_the_largest_first() {
+        let live =
+            rows(&[("same", &[1, 2]), ("near", &[5, 5]), ("gone", &[9, 9]), ("nothing", &[0, 0])]);
+        let built = rows(&[("same", &[1, 2]), ("near", &[5, 6]), ("new", &[100, 0])]);
+        let compared = table_compared(("t", &["a", "b"]), &live, &built);
+        let keys: Vec<&str> = compared.different.iter().map(|d| d.key[0].as_str()).collect();
+        assert_eq!((compared.equal, keys), (1, vec!["new", "gone", "near"]));
+        assert_eq!(compared.apart(), [109, 10]);
+    }
+}
