@@ -23,6 +23,7 @@ mkdir -p "$kept/target"
 work=$(mktemp -d "$kept/root.XXXXXX")
 root=$work/root
 trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'exit 143' TERM INT
 
 # This machine's sources, of that release.
 own=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)

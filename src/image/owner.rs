@@ -335,7 +335,10 @@ fn parts(image: &Image) -> Option<(u64, u64, u64)> {
         !START.contains(&name.as_str()) && OF_LIBRARIES.iter().any(|begin| name.starts_with(begin))
     };
     let behind = || plain().filter(|f| (start.saturating_add(1)..end).contains(&f.address));
-    let libraries = behind().find(|f| f.names.iter().any(of_library))?.address;
+    let first = behind().find(|f| f.names.iter().any(of_library))?;
+    // Its object may begin with others (`call_fini`), whose names the symbol table has behind the same file's.
+    let same = |f: &&Function| f.file.is_some() && f.file == first.file;
+    let libraries = behind().find(same).map_or(first.address, |f| f.address.min(first.address));
     let own = |f: &Function| {
         let source = f.file.as_deref().filter(|path| path.contains('/'));
         source.is_some_and(|path| !is_runtime_source(path)) || f.names.iter().any(|n| n == "main")

@@ -440,8 +440,10 @@ fn the_last_name_of_a_function_is_enough() {
     for table in
         [ok(&["diff", db, db, "--all", "--limit", "0"]), ok(&["objects", db, "--limit", "0"])]
     {
-        let long: Vec<&str> =
-            table.lines().filter(|line| line.contains("std::allocator<")).collect();
+        // What the compiler makes for classes of `char` and `wchar_t` would have one short name.
+        let made = |line: &&str| line.contains("{v") || line.contains("typeinfo for");
+        let is_long = |line: &&str| line.contains("std::allocator<") && !made(line);
+        let long: Vec<&str> = table.lines().filter(is_long).collect();
         assert!(long.is_empty() && table.contains("words::count"), "{long:#?}");
     }
 }
