@@ -550,7 +550,8 @@ fn via(place: PlaceCode) -> &'static str {
     if place == PlaceCode::REGISTER { "register" } else { "memory" }
 }
 
-fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
+/// What a pass gives of a run.
+fn ran(code: &Code, run: &Run, options: Options, batch: usize) -> (Summary, Rows) {
     let processor = Processor {
         register_bytes: REGISTERS.into(),
         slot: FrameSlot::ReturnSlot,
@@ -597,7 +598,11 @@ fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
         });
     }
     let summary = pass.finish();
-    let rows = std::mem::take(pass.output());
+    (summary, std::mem::take(pass.output()))
+}
+
+fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
+    let (summary, rows) = ran(code, run, options, batch);
     let names = &summary.sources;
     // By place the same, whatever regions it was in.
     let mut flows: BTreeMap<String, [u64; 4]> = BTreeMap::new();
