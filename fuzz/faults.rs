@@ -139,6 +139,44 @@ struct Change<'a> {
     look: Box<dyn Fn() -> bool + 'a>,
 }
 
+impl Change<'_> {
+    /// Kills it at random moments, and does it again each time.
+    fn kill(&self, scratch: &Scratch, random: &mut Random) {
+        let Change { name, arguments, fresh, look } = self;
+        let start = || {
+            let mut command = command(arguments);
+            command.stdout(Stdio::null()).stderr(Stdio::null()).env("XDG_CACHE_HOME", &scratch.0);
+            command
+        };
+        // The first one compiles the recorder.
+        for _ in 0..2 {
+            fresh();
+            assert!(start().status().expect("runs").success(), "{name}");
+            assert!(look(), "{name}");
+        }
+        fresh();
+        let began = Instant::now();
+        assert!(start().status().expect("runs").success());
+        let whole = began.elapsed().as_micros() as u64;
+        let (faults, mut done) = (asked(2), 0);
+        for _ in 0..faults {
+            fresh();
+            let mut child = start().spawn().expect("runs");
+            std::thread::sleep(Duration::from_micros(random.below(whole * 11 / 10 + 1)));
+            let _ = child.kill();
+            child.wait().expect("ends");
+            done += u64::from(look());
+            // What was begun can be done again.
+            assert!(start().status().expect("runs").success(), "{name}: again");
+            assert!(look(), "{name}: again");
+        }
+        println!(
+            "| SIGKILL at a random moment | {name} | {faults} | {} old, {done} new | 0 |",
+            faults - done
+        );
+    }
+}
+
 /// SIGKILL at random moments while a database is prepared, a run collected, a program recorded.
 #[test]
 fn kills_while_something_is_changed() {
@@ -210,39 +248,7 @@ fn kills_while_something_is_changed() {
         });
     }
     let mut random = Random::new(11);
-    for Change { name, arguments, fresh, look } in &all {
-        let start = || {
-            let mut command = command(arguments);
-            command.stdout(Stdio::null()).stderr(Stdio::null()).env("XDG_CACHE_HOME", &scratch.0);
-            command
-        };
-        // The first one compiles the recorder.
-        for _ in 0..2 {
-            fresh();
-            assert!(start().status().expect("runs").success(), "{name}");
-            assert!(look(), "{name}");
-        }
-        fresh();
-        let began = Instant::now();
-        assert!(start().status().expect("runs").success());
-        let whole = began.elapsed().as_micros() as u64;
-        let (faults, mut done) = (asked(2), 0);
-        for _ in 0..faults {
-            fresh();
-            let mut child = start().spawn().expect("runs");
-            std::thread::sleep(Duration::from_micros(random.below(whole * 11 / 10 + 1)));
-            let _ = child.kill();
-            child.wait().expect("ends");
-            done += u64::from(look());
-            // What was begun can be done again.
-            assert!(start().status().expect("runs").success(), "{name}: again");
-            assert!(look(), "{name}: again");
-        }
-        println!(
-            "| SIGKILL at a random moment | {name} | {faults} | {} old, {done} new | 0 |",
-            faults - done
-        );
-    }
+    all.iter().for_each(|change| change.kill(&scratch, &mut random));
 }
 
 /// SIGKILL where a run begins its output, writes it, has it written, and gives it its name: what

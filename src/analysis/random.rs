@@ -449,13 +449,17 @@ impl Run {
             1 if self.moved != 0 => (self.moved + random.below(40), random.below(20)),
             _ => (DATA + random.below(60), random.below(60)),
         };
-        let event = match random.below(10) {
+        let event = match random.below(16) {
             0 => Event::MemoryFresh { address: 0x5000, bytes: 0x1000 },
-            1 | 2 => {
+            kind @ 1..4 => {
                 let to = self.moved.max(0x9000) + 0x1000;
                 self.moved = to;
-                Event::MemoryMove { from: 0x6000, to, bytes: 0x1000 }
+                match kind {
+                    1 => Event::MemoryCopy { from: 0x5000, to, bytes: 0x1000 },
+                    _ => Event::MemoryMove { from: 0x6000, to, bytes: 0x1000 },
+                }
             }
+            4 => Event::ImageUnmap { address: 0x6000, bytes: 0x1000 },
             _ => {
                 let accesses = (0..1 + random.below(2)).map(|_| {
                     let (address, bytes) = range(random);
@@ -546,7 +550,8 @@ fn via(place: PlaceCode) -> &'static str {
     if place == PlaceCode::REGISTER { "register" } else { "memory" }
 }
 
-fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
+/// What a pass gives of a run.
+fn ran(code: &Code, run: &Run, options: Options, batch: usize) -> (Summary, Rows) {
     let processor = Processor {
         register_bytes: REGISTERS.into(),
         slot: FrameSlot::ReturnSlot,
@@ -593,7 +598,11 @@ fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
         });
     }
     let summary = pass.finish();
-    let rows = std::mem::take(pass.output());
+    (summary, std::mem::take(pass.output()))
+}
+
+fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
+    let (summary, rows) = ran(code, run, options, batch);
     let names = &summary.sources;
     // By place the same, whatever regions it was in.
     let mut flows: BTreeMap<String, [u64; 4]> = BTreeMap::new();
@@ -974,9 +983,17 @@ impl List {
                     }
                 }
             }
-            Event::MemoryFresh { address, bytes } => {
+            Event::MemoryFresh { address, bytes } | Event::ImageUnmap { address, bytes } => {
                 for byte in pages(self, *address, *bytes) {
                     self.end(MEMORY, byte, functions);
+                }
+            }
+            Event::MemoryCopy { from, to, bytes } => {
+                for byte in pages(self, *from, *bytes) {
+                    // A copy is never dead.
+                    let write = self.last[&(MEMORY, byte)];
+                    self.last.insert((MEMORY, byte - from + to), write);
+                    self.seen.insert((write, (MEMORY, byte - from + to)), 0);
                 }
             }
             Event::MemoryMove { from, to, bytes } => {

@@ -339,7 +339,8 @@ pub fn explained(error: &dyn std::error::Error) -> String {
     if damaged.iter().any(|words| text.contains(words)) {
         text.push_str("; the database is damaged: copy it again, or build it again");
     }
-    if let Some(list) = list_of_damaged(&text) {
+    let said = text.contains("collect the run again");
+    if let Some(list) = list_of_damaged(&text).filter(|_| !said) {
         text = text.lines().next().unwrap_or_default().to_owned();
         text.push_str(&format!(
             "; the lake's file is damaged or missing: remove {list}, and collect the run again"
