@@ -240,7 +240,8 @@ fn a_line_of_ten_megabytes_is_one_problem() {
             told
         };
         let once = read(&good).steps;
-        let long = [&good[..], &b"7".repeat(10 << 20), b"\n", &good].concat();
+        let seven = b"7".repeat(10 << 20);
+        let long = [&good[..], &seven[..], &b"\n"[..], &good[..]].concat();
         let told = read(&long);
         assert_eq!(told.steps, 2 * once, "{name}");
         let codes: Vec<_> = told.problems.iter().map(|(code, _)| *code).collect();
