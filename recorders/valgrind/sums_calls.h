@@ -59,6 +59,8 @@ static UInt *live_of(UInt function)
 typedef struct {
     UInt a, b, c, id;
     ULong calls, steps;
+    /* Of contexts: the row of the one that was entered from here last, and of the call edge that ended last in it, and 1. */
+    UInt last, edge;
 } Counted;
 
 typedef struct {
@@ -94,7 +96,7 @@ static Counted *counted(Counts *t, UInt a, UInt b, UInt c, Bool make)
     UInt i = count_slot(t, a, b, c);
     if (!t->slot[i]) {
         if (!make) return NULL;
-        Counted new = { a, b, c, t->count + 1, 0, 0 };
+        Counted new = { a, b, c, t->count + 1, 0, 0, 0, 0 };
         t->row[t->count++] = new;
         t->slot[i] = t->count;
     }
@@ -109,6 +111,11 @@ static Counted *counted(Counts *t, UInt a, UInt b, UInt c, Bool make)
 static UInt enter_context(UInt parent, UInt function, Bool stub)
 {
     if (parent && stub) return parent;
+    UInt last = parent ? contexts.row[parent - 1].last : 0;
+    if (last && contexts.row[last - 1].b == function) {
+        contexts.row[last - 1].calls++;
+        return last;
+    }
     UInt depth = parent ? contexts.row[parent - 1].c + 1 : 0;
     Counted *known = counted(&contexts, parent, function, depth, False);
     if (!known) {
@@ -119,6 +126,7 @@ static UInt enter_context(UInt parent, UInt function, Bool stub)
         } else known = counted(&contexts, parent, function, depth, True);
     }
     known->calls++;
+    if (parent && known->a == parent) contexts.row[parent - 1].last = known->id;
     return known->id;
 }
 
@@ -170,7 +178,12 @@ static void end_instance(void)
         f[-1].steps_below += total;
         caller = f[-1].function;
     }
-    Counted *edge = counted(&call_edges, caller, f->function, f->kind, True);
+    UInt *hint = &contexts.row[f->context - 1].edge;
+    Counted *edge = *hint ? call_edges.row + *hint - 1 : NULL;
+    if (!edge || edge->a != caller || edge->b != f->function || edge->c != f->kind) {
+        edge = counted(&call_edges, caller, f->function, f->kind, True);
+        *hint = edge->id;
+    }
     edge->calls++;
     edge->steps += total;
 }

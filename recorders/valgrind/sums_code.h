@@ -124,7 +124,8 @@ static Bool goes_on(Addr a, UInt function, Addr before_of)
     UInt before = *cell_of(a - 1) & CELL_FUNCTION;
     if (a == before_of) return False;
     if (function == CELL_LINKED) {
-        const Linked *l = linked + *save_of(a);
+        const Linked *l = linked + *save_of(a), *below = linked + *save_of(a - 1);
+        if (before == CELL_LINKED && l != below) return !l->begins && l->low == a && below->high == a && below->function == l->function;
         return !l->begins && l->low == a && before == l->function && before != CELL_LINKED;
     }
     const Linked *l = linked + *save_of(a - 1);

@@ -91,11 +91,16 @@ static void split_store(Addr a, UWord size)
     Addr low = a + size - 1, high = a + size + 1;
     while (*cell_of(low) == cell && low + LINK_REACH > a) low--;
     if (*cell_of(low) != cell && *cell_of(low) != (cell | CELL_FIRST)) low++;
+    /* What is below may be linked already. */
+    UInt number = *save_of(low - 1);
+    Bool more = (*cell_of(low - 1) & CELL_FUNCTION) == CELL_LINKED && !(*cell_of(low) & CELL_FIRST)
+        && linked[number].high == low && linked[number].function == (cell & CELL_FUNCTION);
     *cell_of(a + size) |= CELL_FIRST;
-    if (low >= a) return;
+    if (low >= a && !more) return;
     if (cell & CELL_SAVE) return problem(SPLIT_STORES);
     while (*cell_of(high) == cell && high < a + size + LINK_REACH) high++;
-    UInt number = new_linked(low, high, cell & CELL_FUNCTION, (*cell_of(low) & CELL_FIRST) != 0);
+    if (more) linked[number].high = high;
+    else number = new_linked(low, high, cell & CELL_FUNCTION, (*cell_of(low) & CELL_FIRST) != 0);
     for (Addr at = low; at < high; at++) {
         *cell_of(at) = CELL_LINKED | CELL_FIRST;
         *save_of(at) = number;
