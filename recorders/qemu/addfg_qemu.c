@@ -199,6 +199,7 @@ static void tell_thread(addfg_u32 vcpu)
 /* QEMU tells plugins nothing of exceptions, but its log of them (-d int), each line before the handler's first block begins. addfg record
  * has the log written into memory that has a descriptor, log=NUMBER: whether there is more costs one look a block. */
 #define WINDOW (1 << 20)
+#define THREADS_WITH_REGISTERS 16
 static int log_fd = -1;
 static char *log_window;
 static addfg_u64 log_start;
@@ -230,6 +231,44 @@ static addfg_u64 number_behind(const char *line, const char *words)
     return at ? strtoull(at + strlen(words), NULL, 10) : NOBODY;
 }
 
+/* Registers of ARM's M profile that say where the processor keeps what it interrupts; QEMU 9 and later tell them. */
+static const char *const stacking[4] = { "xpsr", "sp", "psp", "lr" };
+static struct qemu_plugin_register *stacked[THREADS_WITH_REGISTERS][4];
+static GByteArray *value_of;
+
+static void on_processor(qemu_plugin_id_t id, unsigned vcpu)
+{
+    if (vcpu >= THREADS_WITH_REGISTERS) return;
+    GArray *all = qemu_plugin_get_registers();
+    if (!all) return;
+    size_t bytes = g_array_get_element_size(all);
+    for (unsigned i = 0; i < all->len; i++) {
+        qemu_plugin_reg_descriptor *one = (void *)(all->data + i * bytes);
+        for (unsigned j = 0; j < 4; j++)
+            if (!strcmp(one->name, stacking[j])) stacked[vcpu][j] = one->handle;
+    }
+}
+
+static bool tells_registers(void)
+{
+    return qemu_plugin_get_registers && qemu_plugin_read_register && g_array_get_element_size && g_byte_array_new && g_byte_array_set_size;
+}
+
+/* Says them as a line of the log. */
+static void tell_registers(unsigned vcpu, addfg_u64 number)
+{
+    addfg_u32 value[4];
+    char line[128];
+    if (!m_profile || !value_of || vcpu >= THREADS_WITH_REGISTERS) return;
+    for (unsigned j = 0; j < 4; j++) {
+        g_byte_array_set_size(value_of, 0);
+        if (!stacked[vcpu][j] || qemu_plugin_read_register(stacked[vcpu][j], value_of) != 4) return;
+        memcpy(value + j, value_of->data, 4);
+    }
+    snprintf(line, sizeof line, "...registers xpsr=%x sp=%x psp=%x lr=%x", value[0], value[1], value[2], value[3]);
+    event(ADDFG_EMULATOR, &number, 1, line);
+}
+
 /* Hands on the lines that have come. */
 static void tell_log(addfg_u32 vcpu)
 {
@@ -255,6 +294,7 @@ static void tell_log(addfg_u32 vcpu)
     }
     /* No more of what they begin to say comes. */
     addfg_u64 number = thread[of].number;
+    if (told_lines && of == vcpu) tell_registers(vcpu, number);
     if (told_lines) event(ADDFG_EMULATOR, &number, 1, "");
 }
 
@@ -629,7 +669,8 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     for (size_t i = 0; i < count; o += b->size[i++]) b->part[i] = part_of(o, b->size[i], thumb);
     addfg_u64 last = b->address[count - 1];
     b->cut = merges && count > 1 && (last ^ (last + 15)) >> 12;
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
+    bool reads = m_profile && value_of;
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, reads ? QEMU_PLUGIN_CB_R_REGS : QEMU_PLUGIN_CB_NO_REGS, b);
 }
 
 /* ---- the program's memory ---- */
@@ -970,6 +1011,7 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
     counts = !user_mode && (counter.score || (info->system.max_vcpus == 1 && qemu_plugin_register_vcpu_insn_exec_inline));
     addfg_begin(&stream, write_all, NULL, targets[i].machine, targets[i].bits);
     recording = true;
+    if (arm && !user_mode && tells_registers() && (value_of = g_byte_array_new())) qemu_plugin_register_vcpu_init_cb(id, on_processor);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     qemu_plugin_register_vcpu_exit_cb(id, on_thread_end);
     qemu_plugin_register_vcpu_idle_cb(id, on_idle);

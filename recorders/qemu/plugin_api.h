@@ -34,7 +34,7 @@ typedef struct {
     };
 } qemu_info_t;
 
-enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
+enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_CB_R_REGS };
 enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_RW = 3 };
 
@@ -77,6 +77,20 @@ void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *, enum 
 struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t bytes) __attribute__((weak));
 uint64_t qemu_plugin_u64_get(qemu_plugin_u64, unsigned vcpu) __attribute__((weak));
 void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *, enum qemu_plugin_op, qemu_plugin_u64, uint64_t) __attribute__((weak));
+/* Registers: what GLib has them in, as far as it is needed. */
+struct qemu_plugin_register;
+typedef struct {
+    struct qemu_plugin_register *handle;
+    const char *name;
+    const char *feature; /* There may be more behind it: an array tells the size of its elements. */
+} qemu_plugin_reg_descriptor;
+typedef struct { char *data; unsigned len; } GArray;
+typedef struct { uint8_t *data; unsigned len; } GByteArray;
+GArray *qemu_plugin_get_registers(void) __attribute__((weak));
+int qemu_plugin_read_register(struct qemu_plugin_register *, GByteArray *) __attribute__((weak));
+unsigned g_array_get_element_size(GArray *) __attribute__((weak));
+GByteArray *g_byte_array_new(void) __attribute__((weak));
+GByteArray *g_byte_array_set_size(GByteArray *, unsigned) __attribute__((weak));
 /* Later than the others: not every QEMU has them. */
 const char *qemu_plugin_path_to_binary(void) __attribute__((weak));
 uint64_t qemu_plugin_start_code(void) __attribute__((weak));

@@ -19,6 +19,7 @@ use super::shadow::{PartialWrites, Registers};
 use super::stack::{Numbers, Stack};
 use super::stubs::Stubs;
 use super::sums::{Mark, Sums};
+use super::switches::Switches;
 use super::transfer::Previous;
 use super::{Details, Options, Output};
 use crate::id::{CallId, StackId, ThreadId};
@@ -68,6 +69,8 @@ pub struct Data<O> {
     pub contexts: StepContexts,
     pub kept: Kept,
     pub saves: Saves,
+    /// What handlers saved for other instances of theirs.
+    pub switches: Switches,
     /// Instances that have ended.
     pub ended: CallSet,
     /// Names of what is outside of the program.
@@ -100,6 +103,7 @@ impl<O: Output> Data<O> {
             contexts: StepContexts::default(),
             kept: Kept::default(),
             saves: Saves::default(),
+            switches: Switches::default(),
             ended: CallSet::default(),
             sources: Sources::default(),
             forks: Forks::default(),

@@ -4,7 +4,7 @@ use super::Output;
 use super::data::{Activation, Data};
 use super::mutation::Mutation;
 use super::shadow::Registers;
-use super::stack::{Ended, Interval, Ledger, Numbers};
+use super::stack::{Ended, Ending, Interval, Ledger, Numbers};
 use crate::id::{CallId, FunctionId, StackId};
 
 /// Ends the call instances of a thread.
@@ -50,7 +50,9 @@ impl<O: Output> Ledger<Activation> for Ender<'_, O> {
         }
         // The newest first: what is pending goes back to the one before it.
         while let Some(save) = activation.saves.pop() {
-            data.end_save(self.registers, save);
+            let leaves = call.ending == Ending::Tail || data.switches.leaves;
+            let stays = leaves || !data.saves.list[save as usize].store.framed;
+            data.end_save(self.registers, save, stays);
         }
         activation.save_mask = 0;
         data.sums.end(&ended);

@@ -18,11 +18,6 @@ use crate::isa::FlowKind;
 /// What the processor stores in a frame.
 const FRAME: &str = "<exception frame>";
 
-/// Whether one of these tasks was interrupted just there.
-fn waits(tasks: &mut [Task], address: u64) -> bool {
-    tasks.iter_mut().any(|task| task.fits(address) == Fit::Exact)
-}
-
 impl<O: Output> Data<O> {
     /// What registers hold, a word of the frame each.
     fn keep(&self, registers: &mut Registers, spans: &[(u64, RegSpan)]) -> Vec<Kept> {
@@ -50,23 +45,42 @@ impl<O: Output> Data<O> {
             let contexts = &mut task.contexts;
             task.calls.end_all(&mut Ender { data: self, registers, contexts });
         }
+        self.end_switches();
         levels.forget();
     }
 
-    /// Registers have again what they had, or what somebody has stored in the frame since.
-    fn put_back(&mut self, registers: &mut Registers, kept: &[Kept], frame: Option<u64>) {
+    /// A task that begins has what somebody has stored in its frame, or what the processor finds there.
+    fn begin_registers(&mut self, registers: &mut Registers, kept: &[Kept], frame: Option<u64>) {
+        for kept in kept {
+            if !self.load_stored(registers, kept, frame) {
+                self.give_link(registers, kept.span);
+            }
+        }
+    }
+
+    /// A register has what somebody has stored in its place of the frame, if anybody has.
+    fn load_stored(&mut self, registers: &mut Registers, kept: &Kept, frame: Option<u64>) -> bool {
+        let Some(frame) = frame else { return false };
+        let Kept { word, span, .. } = kept;
         let source = Packed::named(self.sources.number(Some(FRAME)));
-        for Kept { word, span, cell, readers, pending } in kept {
-            let stored = frame.map(|frame| {
-                let at = frame.wrapping_add(WORD * word).wrapping_add(span.offset as u64 % WORD);
-                self.memory.byte(at)
-            });
-            if let Some(stored) = stored.filter(|c| c.is_written() && c.call != source) {
-                self.saves.copy(stored.write, span.size.into());
-                let actor = stored.actor & !Cell::SAVE | Cell::SLOT;
-                registers.write(*span, Cell { actor, reader: 0, pair: 0, ..stored });
+        let at = frame.wrapping_add(WORD * word).wrapping_add(span.offset as u64 % WORD);
+        let stored = self.memory.byte(at);
+        if !stored.is_written() || stored.call == source {
+            return false;
+        }
+        self.saves.copy(stored.write, span.size.into());
+        let actor = stored.actor & !Cell::SAVE | Cell::SLOT;
+        registers.write(*span, Cell { actor, reader: 0, pair: 0, ..stored });
+        true
+    }
+
+    /// Registers have again what they had, or what somebody has stored in the frame since.
+    pub fn put_back(&mut self, registers: &mut Registers, kept: &[Kept], frame: Option<u64>) {
+        for kept in kept {
+            if self.load_stored(registers, kept, frame) {
                 continue;
             }
+            let Kept { span, cell, readers, pending, .. } = kept;
             let mut same = true;
             registers.visit(*span, |_, _, _, c| same &= c.write == cell.write);
             if same {
@@ -97,7 +111,10 @@ impl<O: Output> Machine<O> {
         self.data.settle(thread);
         // The next one where another has ended: what it kept is kept, the handler's are in the registers.
         let kept = match &mut thread.levels.resumed {
-            Some(interrupted) => std::mem::take(&mut interrupted.kept),
+            Some(interrupted) => {
+                interrupted.settle(&mut thread.registers, self.data.switches.next_number());
+                std::mem::take(&mut interrupted.kept)
+            }
             None => self.data.keep(&mut thread.registers, spans),
         };
         if !spans.is_empty()
@@ -105,7 +122,8 @@ impl<O: Output> Machine<O> {
         {
             self.data.give_link(&mut thread.registers, link);
         }
-        thread.levels.enter(entry, thread.previous.take(), kept);
+        let number = self.data.switches.next_number();
+        thread.levels.enter(entry, thread.previous.take(), kept, number);
     }
 
     /// A handler has ended.
@@ -124,26 +142,23 @@ impl<O: Output> Machine<O> {
         self.data.settle(thread);
         thread.registers.forget_noted();
         let Thread { calls, registers, contexts, levels, .. } = thread;
-        let (resumed, frame) = (levels.resumed.take(), levels.frame.take());
-        if let Some(interrupted) = &resumed {
+        let (mut resumed, frame) = (levels.resumed.take(), levels.frame.take());
+        if let Some(interrupted) = &mut resumed {
+            interrupted.settle(registers, self.data.switches.next_number());
             self.data.put_back(registers, &interrupted.kept, interrupted.frame);
         }
+        let same = resumed.as_ref().is_none_or(|i| levels.goes_on(i, frame, address, calls));
+        self.data.switches.leaves = !same;
         let mut ender = Ender { data: &mut self.data, registers, contexts };
         if let Some(depth) = levels.ended.take().filter(|&d| d < calls.frames().len()) {
             calls.end(depth, Ending::Return, here.at, &mut ender);
         }
+        self.data.switches.leaves = false;
         let Some(interrupted) = resumed else { return };
         // One that has not begun yet is no task.
         if levels.enters() {
             return;
         }
-        let same = match (frame, interrupted.frame) {
-            (Some(taken), Some(stored)) => taken == stored,
-            _ => {
-                let own = interrupted.goes_on(address, calls);
-                own > Fit::No && (own == Fit::Exact || !waits(&mut levels.waiting, address))
-            }
-        };
         if !same {
             match self.switch(t, &interrupted, frame, address, here) {
                 true => self.try_again(t, address),
@@ -211,21 +226,28 @@ impl<O: Output> Machine<O> {
         let Thread { calls, registers, contexts, levels, previous, .. } = thread;
         let id = calls.thread();
         let by_frame = |task: &Task| frame.is_some() && task.interrupted.frame == frame;
-        let found = levels.waiting.iter().position(by_frame).or_else(|| {
-            let told = |task: &Task| frame.is_some() && task.interrupted.frame.is_some();
+        // Whose registers are there is known.
+        let known = interrupted.restored && interrupted.task != interrupted.number;
+        let by_registers = |task: &Task| known && task.interrupted.number == interrupted.task;
+        let found = levels.waiting.iter().position(by_frame);
+        let found = found.or_else(|| levels.waiting.iter().position(by_registers)).or_else(|| {
+            let told = |task: &Task| known || frame.is_some() && task.interrupted.frame.is_some();
             let waiting = levels.waiting.iter_mut().enumerate().filter(|(_, task)| !told(task));
             let fits = waiting.map(|(i, task)| (task.fits(address), i));
             // Of equals the one that has waited longest.
             fits.rev().max_by_key(|(fit, _)| *fit).filter(|(fit, _)| *fit > Fit::No).map(|(_, i)| i)
         });
         // A handler may have made the function that it interrupted go on elsewhere.
-        if found.is_none() && calls.top().is_some_and(|top| top.function == here.function) {
+        if found.is_none() && !known && calls.top().is_some_and(|top| top.function == here.function)
+        {
             return false;
         }
         calls.park(&mut Ender { data: &mut self.data, registers, contexts });
         let next = found.map(|i| levels.waiting.remove(i));
-        let kept = next.as_ref().map(|task| &task.interrupted.kept[..]);
-        self.data.put_back(registers, kept.unwrap_or(&interrupted.kept), frame);
+        match &next {
+            Some(task) => self.data.put_back(registers, &task.interrupted.kept, frame),
+            None => self.data.begin_registers(registers, &interrupted.kept, frame),
+        }
         let mut task = next.unwrap_or_else(|| Task {
             calls: Stack::<_, Activation>::new(id),
             contexts: Vec::new(),

@@ -2,10 +2,10 @@
 //! with.
 
 use super::activation::Calls;
-use super::shadow::{AccessId, Cell};
+use super::shadow::{AccessId, Cell, Registers};
 use super::transfer::{Back, Previous, resumes};
 use crate::event::{ExceptionEntry, RegSpan};
-use crate::id::StackId;
+use crate::id::{CallId, StackId};
 use crate::isa::FlowKind;
 
 /// What was interrupted.
@@ -19,6 +19,14 @@ pub struct Interrupted {
     pub frame: Option<u64>,
     /// Registers that the processor gives back.
     pub kept: Vec<Kept>,
+    /// Number of the exception, over all threads.
+    pub number: u64,
+    /// Number of the exception that has interrupted what is in the registers now.
+    pub task: u64,
+    /// Its handler has put that there.
+    pub restored: bool,
+    /// One of the registers that its handler has saved since, and the version in it.
+    pub saved: Option<(RegSpan, AccessId)>,
 }
 
 /// Bytes of a register as they were when the processor kept them.
@@ -41,8 +49,8 @@ pub enum Handler {
     None,
     /// One that is to begin with the next step.
     Next,
-    /// Depth of its call instance.
-    Begun(usize),
+    /// Depth of its call instance, and the first one there: jumps to other functions replace it.
+    Begun(usize, CallId),
 }
 
 /// A task that waits.
@@ -98,18 +106,32 @@ impl Levels {
     }
 
     /// An exception is taken.
-    pub fn enter(&mut self, entry: &ExceptionEntry, previous: Option<Previous>, kept: Vec<Kept>) {
+    pub fn enter(
+        &mut self,
+        entry: &ExceptionEntry,
+        previous: Option<Previous>,
+        kept: Vec<Kept>,
+        number: u64,
+    ) {
         // What had just been returned to has not run: it is what this one interrupts, too.
         let before = self.resumed.take();
         // What is known of the registers behind the step is the handler's.
         let previous = previous.or(before.as_ref().and_then(|b| b.previous));
         let previous = previous.map(|p| Previous { slot: None, linked: false, ..p });
+        let of =
+            before.as_ref().map_or((number, number, false), |b| (b.number, b.task, b.restored));
+        let (number, task, restored) = of;
+        let frame = before.as_ref().and_then(|b| b.frame).or(entry.frame);
         self.open.push(Interrupted {
             previous,
             handler: self.handler,
             resume: entry.resume.or(before.and_then(|b| b.resume)),
-            frame: entry.frame,
+            frame,
             kept,
+            number,
+            task,
+            restored,
+            saved: None,
         });
         self.handler = Handler::Next;
     }
@@ -117,7 +139,7 @@ impl Levels {
     /// The innermost handler has ended, if there is one.
     pub fn leave(&mut self, frame: Option<u64>, previous: &mut Option<Previous>) {
         let Some(interrupted) = self.open.pop() else { return };
-        if let Handler::Begun(depth) = self.handler {
+        if let Handler::Begun(depth, _) = self.handler {
             self.ended = Some(depth);
         }
         self.handler = interrupted.handler;
@@ -128,12 +150,33 @@ impl Levels {
         self.resumed = Some(interrupted);
     }
 
+    /// Whether what was interrupted goes on there, where a frame was taken back, and not another task.
+    pub fn goes_on(
+        &mut self,
+        interrupted: &Interrupted,
+        frame: Option<u64>,
+        there: u64,
+        calls: &mut Calls,
+    ) -> bool {
+        if let (Some(taken), Some(stored)) = (frame, interrupted.frame) {
+            return taken == stored;
+        }
+        let own = interrupted.goes_on(there, calls);
+        let mut others = || self.waiting.iter_mut().any(|task| task.fits(there) == Fit::Exact);
+        match interrupted.restored {
+            true => interrupted.task == interrupted.number && own > Fit::No,
+            false => own == Fit::Exact || own > Fit::No && !others(),
+        }
+    }
+
     /// A step has been arrived at: handlers that control has left like any function are no more.
     pub fn arrived(&mut self, calls: &Calls) {
-        if self.handler == Handler::Next {
-            self.handler = Handler::Begun(calls.frames().len() - 1);
+        if self.handler == Handler::Next
+            && let Some(top) = calls.top()
+        {
+            self.handler = Handler::Begun(calls.frames().len() - 1, top.call);
         }
-        while let Handler::Begun(depth) = self.handler
+        while let Handler::Begun(depth, _) = self.handler
             && depth >= calls.frames().len()
             && let Some(interrupted) = self.open.pop()
         {
@@ -159,6 +202,22 @@ pub enum Fit {
 }
 
 impl Interrupted {
+    /// The handler has restored registers that were saved at this exception.
+    pub fn take(&mut self, number: u64) {
+        (self.task, self.restored, self.saved) = (number, true, None);
+    }
+
+    /// The handler has ended: where it has saved registers and has others there, which nobody has saved, they
+    /// are a new task's. `number`: to be that of its beginning.
+    pub fn settle(&mut self, registers: &mut Registers, number: u64) {
+        let Some((span, version)) = self.saved.take() else { return };
+        let mut is_there = true;
+        registers.visit(span, |_, _, _, cell| is_there &= cell.write == version);
+        if !is_there {
+            (self.task, self.restored) = (number, true);
+        }
+    }
+
     /// Whether it may go on there.
     pub fn goes_on(&self, there: u64, calls: &mut Calls) -> Fit {
         let Some(Previous { last, .. }) = self.previous else { return Fit::Possible };

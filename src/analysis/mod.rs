@@ -46,6 +46,7 @@ pub mod stubs;
 pub mod summary;
 pub mod sums;
 pub mod superblock;
+mod switches;
 #[cfg(test)]
 mod tests;
 pub mod transfer;

@@ -50,6 +50,14 @@ impl<O: Output> Machine<O> {
         Machine { threads: Vec::new(), data, copying: Copying::default(), restored: Vec::new() }
     }
 
+    /// Registers that a load of thread `t` may restore.
+    #[inline]
+    pub fn restorable(&self, t: usize) -> u64 {
+        let thread = &self.threads[t];
+        let own = thread.calls.top().map_or(0, |top| top.payload.save_mask);
+        own | if thread.levels.is_empty() { 0 } else { self.data.switches.mask() }
+    }
+
     /// Thread `t` runs a segment.
     #[inline]
     pub fn segment(&mut self, t: usize, segment: &mut Segment, run: &RunValues) {
@@ -113,8 +121,7 @@ impl<O: Output> Machine<O> {
         run: &RunValues,
     ) {
         let Segment { operations, read_first, quick, read_set, met, function, .. } = segment;
-        let saved = |thread: &Thread| thread.calls.top().map_or(0, |top| top.payload.save_mask);
-        let mut saves = saved(&self.threads[t]);
+        let mut saves = self.restorable(t);
         let rows = self.data.options.gives_communications();
         for (op, quick) in operations[*read_first..].iter_mut().zip(quick) {
             let (thread, data) = (&mut self.threads[t], &mut self.data);
@@ -165,11 +172,11 @@ impl<O: Output> Machine<O> {
                     _ => self.store(t, (op, &mut *read_set, &mut *met), call, false, run),
                 }
                 quick.take(op);
-                saves = saved(&self.threads[t]);
+                saves = self.restorable(t);
             }
             if self.data.saves.has_met() {
                 self.settle(t, run.seq + u64::from(op.step));
-                saves = saved(&self.threads[t]);
+                saves = self.restorable(t);
             }
         }
     }
@@ -269,6 +276,10 @@ impl<O: Output> Machine<O> {
             let id = access_id(seq + u64::from(write.step), write.ordinal);
             let reader = if write.seen { call.get() } else { 0 };
             let new = Cell { reader, ..Cell::written(id, call, write.actor) };
+            // Some bytes of it may be recent.
+            if self.threads[t].recent.has(write.span) {
+                self.data.settle(&mut self.threads[t]);
+            }
             self.threads[t].registers.write(write.span, new);
         }
     }
@@ -371,9 +382,11 @@ impl<O: Output> Machine<O> {
         if let (Some(register), OperationKind::Store { read }) = (op.register, op.kind) {
             let (actor, value) = (op.actor, run.value(op));
             let kept = data.kept.now();
-            let store = Store { call, register, address, access, read, actor, value, kept };
+            let (framed, across) = (false, 0);
+            let mut store =
+                Store { call, register, address, access, read, actor, value, kept, framed, across };
             let function = thread.calls.top().map_or(FunctionId::FIRST, |top| top.function);
-            if data.is_save(thread, &store, op.stack_relative) {
+            if data.is_save(thread, &mut store, op.stack_relative) {
                 data.save(thread, store);
                 new.actor |= Cell::SAVE | Cell::SLOT;
             } else {

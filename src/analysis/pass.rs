@@ -340,7 +340,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.transfer(t, address, Arrival { function, at: run.point(seq, 0) });
 
         let values = RunValues { seq, addresses: run.addresses, values: run.values };
-        let saved = self.machine.threads[t].calls.top().map_or(0, |f| f.payload.save_mask);
+        let saved = self.machine.restorable(t);
         let block = match run.unit {
             Unit::Block(b) => &mut self.blocks[b as usize],
             Unit::Superblock(s) => &mut self.superblocks.prepared[s as usize],

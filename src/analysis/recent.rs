@@ -330,10 +330,13 @@ impl WriteSet {
 }
 
 impl Recent {
-    /// The instance on top has written some byte of it.
+    /// The instance on top has written some byte of it, which may reach beyond what is recent.
     #[inline]
     pub fn has(&self, span: RegSpan) -> bool {
-        bytes(span).is_some_and(|all| all & join(self.written) != 0)
+        let start = u32::from(span.offset);
+        let size = Bytes::BITS.saturating_sub(start).min(u32::from(span.size));
+        let all = Bytes::MAX.checked_shr(Bytes::BITS - size).unwrap_or(0);
+        all.checked_shl(start).unwrap_or(0) & join(self.written) != 0
     }
 
     /// The instance on top has written some byte of what is read.
@@ -662,5 +665,30 @@ mod tests {
         let mut others = [write(at(0, 2), 0, 1), write(at(4, 4), 0, 2), write(at(128, 8), 0, 3)];
         let (count, set) = WriteSet::of(&mut others).expect("two versions");
         assert_eq!((count, set.all, set.begins & 0xff), (2, 0xf3, 0x15));
+    }
+
+    /// Accesses of several registers may lie on both sides of the last byte that can be recent.
+    #[test]
+    fn has_what_reaches_beyond() {
+        let span = |offset, size| RegSpan { offset, size };
+        let write = |offset, size| RegisterWrite {
+            step: 0,
+            actor: ActorId::FIRST,
+            span: span(offset, size),
+            ordinal: 0,
+            loaded: false,
+            seen: false,
+        };
+        let mut recent = Recent::default();
+        let (_, set) = WriteSet::of(&mut [write(124, 4), write(8, 8)]).expect("a set");
+        assert!(recent.write_all(&set));
+        for (offset, size) in [(124, 4), (124, 12), (127, 1), (112, 64), (8, 8), (15, 1), (0, 128)]
+        {
+            assert!(recent.has(span(offset, size)), "{offset}+{size}");
+        }
+        for (offset, size) in [(128, 4), (128, 64), (200, 8), (120, 4), (16, 108), (0, 8), (124, 0)]
+        {
+            assert!(!recent.has(span(offset, size)), "{offset}+{size}");
+        }
     }
 }

@@ -4,12 +4,14 @@
 use super::access::mask;
 use super::data::{Data, Thread};
 use super::flows::FlowHint;
+use super::levels::Handler;
 use super::mutation::Mutation;
 use super::origin::{Origin, Packed, Source, StackSide};
 use super::place::PlaceCode;
 use super::saves::{Load, Met, Piece, Save, Store, holds, note_piece_reader};
 use super::shadow::{AccessId, Cell, Registers, access};
 use super::sums::EdgeHint;
+use super::switches::Left;
 use super::{Communication, Output, SavedRegister};
 use crate::event::RegSpan;
 use crate::id::{AccessRef, CallId, Seq};
@@ -20,13 +22,22 @@ const FRAME_REACH: u64 = 8 << 20;
 impl<O: Output> Data<O> {
     /// The store is a save: data of a register that another instance wrote, into the instance's own
     /// frame.
-    pub fn is_save(&self, thread: &mut Thread, store: &Store, stack_relative: bool) -> bool {
-        !self.saves_are_literal()
-            && !thread.recent.has(store.register)
-            && in_frame(thread, store.address, u64::from(store.register.size), stack_relative)
+    ///
+    /// Or a handler stores what it interrupted, wherever that is: another instance may restore it.
+    pub fn is_save(&self, thread: &mut Thread, store: &mut Store, stack_relative: bool) -> bool {
+        if self.saves_are_literal() || thread.recent.has(store.register) {
+            return false;
+        }
+        let (address, size) = (store.address, u64::from(store.register.size));
+        store.framed = in_frame(thread, address, size, stack_relative);
+        let is_save = (store.framed || !thread.levels.is_empty())
             && (is_foreign(&mut thread.registers, store.call, store.register)
                 || self.without(Mutation::OwnStores))
-            && !self.without(Mutation::Saves)
+            && !self.without(Mutation::Saves);
+        if is_save && !thread.levels.is_empty() {
+            store.across = saved_from(thread, store);
+        }
+        is_save && (store.framed || store.across != 0)
     }
 
     /// Keeps what the register holds.
@@ -44,6 +55,14 @@ impl<O: Output> Data<O> {
             self.find_pieces(thread, register, call, &mut pieces);
         }
         thread.registers.set_pending(register, store.access);
+        // What lies in the frame may be given up with it.
+        if store.across != 0
+            && !store.framed
+            && let (Some(interrupted), Some(piece)) =
+                (thread.levels.open.last_mut(), pieces.first())
+        {
+            interrupted.saved = Some((piece.span, piece.cell.write));
+        }
         let save = Save {
             store,
             pieces,
@@ -82,12 +101,21 @@ impl<O: Output> Data<O> {
     /// Whether this load is a restore; if so the register has its old writers again.
     pub fn restore(&mut self, thread: &mut Thread, load: &Load) -> bool {
         let Some(frame) = thread.calls.top() else { return false };
-        let maybe = frame.payload.save_mask & mask(load.register) != 0;
+        let own = frame.payload.save_mask & mask(load.register) != 0;
+        let maybe = own || !thread.levels.is_empty();
         if !maybe || self.without(Mutation::Restores) {
             return false;
         }
-        let Some(index) = self.restored_save(load) else { return false };
+        let own = if own { self.restored_save(load) } else { None };
+        let Some(index) = own else { return self.restore_across(thread, load) };
         self.settle(thread);
+        let Store { across, framed, .. } = self.saves.list[index as usize].store;
+        if across != 0
+            && !framed
+            && let Some(interrupted) = thread.levels.open.last_mut()
+        {
+            interrupted.take(across);
+        }
         if !self.without(Mutation::OldWriters) {
             let pieces = std::mem::take(&mut self.saves.list[index as usize].pieces);
             for piece in &pieces {
@@ -233,7 +261,7 @@ impl<O: Output> Data<O> {
             }
         }
         self.saves.list[index as usize].pieces = pieces;
-        self.end_save(&mut owner.registers, index);
+        self.end_save(&mut owner.registers, index, false);
     }
 
     /// Adds what a piece of an exposed save fed to the sums and flows. `first`: it is a transfer of
@@ -299,14 +327,21 @@ impl<O: Output> Data<O> {
         }
     }
 
-    /// A save ends.
-    pub fn end_save(&mut self, registers: &mut Registers, index: u32) {
+    /// A save ends; `stays`: what it stored is there for others.
+    pub fn end_save(&mut self, registers: &mut Registers, index: u32, stays: bool) {
         let save = &self.saves.list[index as usize];
-        let store = &save.store;
+        let store = save.store;
         for piece in &save.pieces {
             registers.end_pending(piece.span, store.access, piece.pending);
         }
+        let left = (stays && store.across != 0).then(|| Left::of(save));
         self.saves.by_store.remove(store.access);
+        if let Some(left) = left {
+            self.leave_behind(left);
+            self.saves.free.push(index);
+            return;
+        }
+        let save = &self.saves.list[index as usize];
         if self.options.gives_instances()
             && let Some(at) = access(store.access)
         {
@@ -347,6 +382,19 @@ fn in_frame(thread: &Thread, address: u64, size: u64, stack_relative: bool) -> b
         }
         None => stack_relative,
     }
+}
+
+/// Number of the exception at which a handler saves, if it was taken after all that is saved was
+/// written; of its callees only outside of their frames.
+fn saved_from(thread: &mut Thread, store: &Store) -> u64 {
+    let Thread { calls, registers, levels, .. } = thread;
+    let Handler::Begun(depth, first) = levels.handler else { return 0 };
+    let mut before = !store.framed || depth + 1 == calls.frames().len();
+    registers.visit(store.register, |_, _, _, cell| {
+        let writer = cell.call.writer::<CallId>();
+        before &= !cell.is_written() || writer.is_none_or(|call| call < first);
+    });
+    levels.open.last().filter(|_| before).map_or(0, |interrupted| interrupted.task)
 }
 
 /// Every byte of the register was last written by another instance than `call`, or never.

@@ -51,6 +51,10 @@ pub struct Store {
     pub value: Option<u64>,
     /// Its step is kept.
     pub kept: bool,
+    /// It lies in the frame of its instance, which ends with it.
+    pub framed: bool,
+    /// Of a handler that saves what it interrupted: number of that exception, else 0.
+    pub across: u64,
 }
 
 /// A load that may be a restore.

@@ -146,7 +146,8 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             calls: machine.data.numbers.calls(),
             intervals: machine.data.numbers.intervals(),
             signals: self.signals,
-            switches: machine.threads.iter().map(|t| t.levels.irregular).sum(),
+            switches: machine.data.switches.outlived
+                + machine.threads.iter().map(|t| t.levels.irregular).sum::<u64>(),
             pages: machine.data.memory.page_count(),
         }
     }

@@ -334,3 +334,75 @@ fn saves_that_can_not_be_restored_any_more_are_dropped() {
         );
     }
 }
+
+/// A handler stores the register of one task and loads that of another: each task has what it wrote itself,
+/// and who looks at what was stored, too. Which one goes on, the loads tell.
+#[test]
+fn a_switch_of_tasks_moves_registers_that_keep_their_writers() {
+    let mut pass = empty_pass();
+    let register = RegSpan { offset: 8, size: 8 };
+    let access = RegAccess { span: register, control: false };
+    let operand = |is_write, data_register| MemOperand {
+        is_write,
+        size: 8,
+        address: Expr::Unknown,
+        guard: None,
+        stack_relative: false,
+        control: false,
+        data_register,
+    };
+    let next = || instruction(FlowKind::Next);
+    let store = vec![operand(true, Some(register))];
+    let load = vec![operand(false, Some(register))];
+    let code = [
+        (0x100, Decoded { writes: vec![access], ..next() }),
+        (0x104, next()),
+        (0x108, Decoded { reads: vec![access], ..next() }),
+        (0x200, Decoded { reads: vec![access], memory: store, ..next() }),
+        (0x204, Decoded { writes: vec![access], memory: load, ..next() }),
+        (0x208, instruction(FlowKind::ExceptionReturn)),
+        (0x300, Decoded { writes: vec![access], ..next() }),
+        // A call by a register, of which it is not known where it goes.
+        (0x304, instruction(FlowKind::Call)),
+        (0x400, Decoded { reads: vec![access], ..next() }),
+        (0x10c, Decoded { memory: vec![operand(false, None)], ..next() }),
+    ];
+    for (i, (address, decoded)) in (0..).zip(code) {
+        let is_write = decoded.memory.first().map(|o| o.is_write);
+        pass.add_insn(InsnDef { address, ..InsnDef::default() }, decoded);
+        let mem = is_write.map(|is_write| MemShape { is_write, size: 8, operand: 0 });
+        pass.add_block(BlockDef {
+            steps: vec![BlockStep { insn: i, executed: true, mem: mem.iter().len() as u16 }],
+            mem: mem.into_iter().collect(),
+        });
+    }
+    let handler = [3, 4, 5];
+    let block =
+        [&[0, 1][..], &handler, &[6, 7], &handler, &[2], &handler, &[8], &handler, &[9]].concat();
+    let (one, other) = (0x5000, 0x6000);
+    let entry = Event::ExceptionEntry(crate::event::ExceptionEntry::default());
+    let back = Event::ExceptionReturn { thread: 0, frame: None };
+    let at = [(2, 5), (7, 10), (11, 14), (15, 18)];
+    let events = at.iter().flat_map(|&(i, j)| [(i, entry.clone()), (j, back.clone())]);
+    pass.push(&RunBatch {
+        block,
+        addresses: vec![one, other, other, one, one, other, other, one, one],
+        events: events.collect(),
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let of_step = |origin: Origin<AccessRef>| match origin {
+        Origin::Step(write) => write.seq.get(),
+        Origin::Source(_) => 0,
+    };
+    let rows = pass.output().communications.iter();
+    let found: Vec<_> = rows.map(|row| (of_step(row.write), row.read.seq.get())).collect();
+    // The first load finds what nobody has stored.
+    assert_eq!(found, [(0, 4), (1, 11), (6, 15), (1, 19)]);
+    let kinds = calls(&mut pass);
+    assert_eq!(kinds.iter().filter(|(kind, ..)| *kind == "root").count(), 2, "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|(kind, ..)| *kind == "call").count(), 1, "{kinds:?}");
+    assert_eq!(summary.signals, 4);
+    let saved: Vec<u32> = pass.output().saved.iter().map(|row| row.restores).collect();
+    assert_eq!(saved.iter().sum::<u32>(), 3, "{saved:?}");
+}

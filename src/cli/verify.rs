@@ -8,7 +8,8 @@ use std::process::ExitCode;
 ///
 /// The SQL is in queries/derive. From the low level alone it derives call instances, last writers,
 /// saved registers, communications, intervals, dataflow and their sums anew, in windows of the run.
-/// Exit code 1 if anything differs.
+/// Exit code 1 if anything differs, or if a function has more
+/// inclusive steps than the run.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -55,6 +56,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             writeln!(out, "    {}", crate::text::visible(example))?;
         }
         holds &= v.holds();
+    }
+    for (line, possible) in query::inclusive(&db)? {
+        let word = if possible { "note" } else { "IMPOSSIBLE" };
+        writeln!(out, "{:20} {word:9} {}", "inclusive steps", crate::text::visible(&line))?;
+        holds &= possible;
     }
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

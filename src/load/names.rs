@@ -94,6 +94,14 @@ impl FunctionNames {
         matches!(self.rows.get(function.index()), Some(Known::Unknown(_)))
     }
 
+    /// The name of a function of an ELF file.
+    pub fn shown<'s>(&self, space: &'s AddressSpace, function: FunctionId) -> Option<&'s str> {
+        match self.rows.get(function.index()) {
+            Some(Known::Symbol(at)) => Some(space.display_name(*at)),
+            _ => None,
+        }
+    }
+
     /// A function that begins at a place of an image outside every symbol.
     pub fn place(&mut self, image: usize, address: u64) -> FunctionId {
         self.other(Known::Place(image, address))

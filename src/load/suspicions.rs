@@ -3,8 +3,11 @@
 use super::names::FunctionNames;
 use crate::analysis::access::Insn;
 use crate::analysis::interleaving::Interleaving;
+use crate::analysis::sums::FunctionSums;
+use crate::analysis::{CallKind, Summary};
 use crate::diagnostics::{Counted, Diagnostic, Severity};
 use crate::event::BlockDef;
+use crate::id::FunctionId;
 use crate::registers::RegAccess;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -171,6 +174,48 @@ pub fn nameless(
         position: String::new(),
         remedy: "give the ELF file that ran, with its symbols: --elf FILE (or FILE@ADDRESS where it was loaded elsewhere)",
     })
+}
+
+/// Tells of calls between two functions whose inclusive steps, summed over the calls, exceed the run: some are
+/// nested in others. So they are in a recursion. But where a run began nobody calls: returns that were
+/// taken for calls look like that. `shown`: a function's name.
+pub fn inclusive<'s>(
+    summary: &Summary,
+    shown: impl Fn(FunctionId) -> Option<&'s str>,
+) -> Option<Counted> {
+    let edges = &summary.call_edges;
+    let begins = |f| edges.iter().any(|e| e.callee == f && e.kind == CallKind::Root);
+    let beyond = edges.iter().filter(|edge| edge.steps > summary.steps);
+    let whole = |f: &FunctionSums| f.steps_total > summary.steps;
+    let functions = summary.functions.iter().filter(|f| whole(f)).count() as u64;
+    let count = beyond.clone().count() as u64 + functions;
+    let worst = beyond.max_by_key(|edge| (begins(edge.callee), edge.steps))?;
+    let wrong = begins(worst.callee) || functions > 0;
+    let name = |f: Option<FunctionId>| f.and_then(&shown).unwrap_or("<unknown>").to_owned();
+    let (caller, callee) = (name(worst.caller), name(Some(worst.callee)));
+    let (severity, says, remedy) = match wrong {
+        true => (
+            Severity::Warning,
+            "the run began in it, so returns to it may have been taken for calls",
+            "look at `addfg calls`; if nothing calls it in the program, keep the log and its ELF file and report it",
+        ),
+        false => (
+            Severity::Info,
+            "calls in a recursion count for each call that they are nested in",
+            "`addfg calls --functions` counts the steps of a recursion once",
+        ),
+    };
+    let first = Diagnostic {
+        severity,
+        code: "inclusive-steps",
+        message: format!(
+            "calls of {callee} by {caller} have {} inclusive steps, the run {}: {says}",
+            worst.steps, summary.steps
+        ),
+        position: String::new(),
+        remedy,
+    };
+    Some(Counted { first, count })
 }
 
 /// Times that what had ended was gone on with, in a log of several threads: fewer may be damage.

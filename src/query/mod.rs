@@ -10,7 +10,7 @@ mod verify;
 
 pub use compare::Verdict;
 pub use problems::problems;
-pub use verify::{Progress, WINDOW, not_applicable, stored, verify};
+pub use verify::{Progress, WINDOW, inclusive, not_applicable, stored, verify};
 
 use duckdb::{Connection, Row, ToSql};
 

@@ -119,6 +119,25 @@ pub fn not_applicable(connection: &Connection) -> duckdb::Result<Option<String>>
         .then(|| "each thread counts its own steps, and the SQL needs one order of all".into()))
 }
 
+/// Inclusive steps that exceed the run, and whether that may be: those of calls in a recursion do, for
+/// they are nested in others; those of a function or of one call do not.
+pub fn inclusive(connection: &Connection) -> duckdb::Result<Vec<(String, bool)>> {
+    let sql = "WITH run AS (SELECT sum(steps_self)::BIGINT AS steps FROM function_profile)
+        SELECT 'calls of ' || f.name || ' by ' || coalesce(c.name, '<unknown>') || ' have ' || e.steps || ' inclusive steps, the run ' || run.steps AS line, true
+        FROM call_edge e JOIN function_symbol f ON f.function_id = e.callee_function_id
+        LEFT JOIN function_symbol c ON c.function_id = e.caller_function_id, run WHERE e.steps > run.steps
+        UNION ALL
+        SELECT 'function ' || f.name || ' has ' || p.steps_total || ' inclusive steps, the run ' || run.steps, false
+        FROM function_profile p JOIN function_symbol f USING (function_id), run WHERE p.steps_total > run.steps
+        UNION ALL
+        SELECT 'call ' || c.call_id || ' has ' || c.steps_total || ' inclusive steps, the run ' || run.steps, false
+        FROM function_call c, run WHERE c.steps_total > run.steps
+        ORDER BY ALL";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
 /// Whether the low level is entries and exits of functions.
 fn has_events(connection: &Connection) -> duckdb::Result<bool> {
     connection.query_row("SELECT EXISTS (FROM call_event_row)", [], |r| r.get(0))

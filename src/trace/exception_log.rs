@@ -43,6 +43,17 @@ pub struct ExceptionLog {
     /// One of which more may be said.
     begun: Option<Taken>,
     said: Vec<Said>,
+    /// Registers of ARM's M profile behind it, which the recorder's plugin reads where QEMU lets it.
+    registers: Option<Stacking>,
+}
+
+/// Registers that say where the processor keeps what it interrupts (ARM's M profile).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stacking {
+    pub status: u64,
+    pub sp: u64,
+    pub psp: u64,
+    pub lr: u64,
 }
 
 /// The beginning of lines that go on with what an exception is.
@@ -131,7 +142,18 @@ impl ExceptionLog {
             let at = memchr::memmem::find(more, words)? + words.len();
             Some(decimal_front(&more[at..]).0 as u32)
         };
-        if more.starts_with(b"handling as semihosting") || more.starts_with(b"handled as PSCI") {
+        if let Some(values) = more.strip_prefix(b"registers ") {
+            let field = |name: &[u8]| {
+                let digits = &values[memchr::memmem::find(values, name)? + name.len()..];
+                hex_digits(&digits[..digits.iter().take_while(|b| b.is_ascii_hexdigit()).count()])
+            };
+            self.registers = (|| {
+                let (status, sp) = (field(b"xpsr=")?, field(b" sp=")?);
+                Some(Stacking { status, sp, psp: field(b" psp=")?, lr: field(b" lr=")? })
+            })();
+        } else if more.starts_with(b"handling as semihosting")
+            || more.starts_with(b"handled as PSCI")
+        {
             self.begun = None;
         } else if let Some(digits) = more.strip_prefix(b"with ELR 0x") {
             if let Some(begun) = &mut self.begun {
@@ -161,6 +183,11 @@ impl ExceptionLog {
     pub fn take(&mut self) -> std::vec::Drain<'_, Said> {
         self.end();
         self.said.drain(..)
+    }
+
+    /// Registers behind what was said since the last time.
+    pub fn take_registers(&mut self) -> Option<Stacking> {
+        self.registers.take()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -233,6 +260,18 @@ mod tests {
                      epc:0x0000000080000036, tval:0x0000000000000000, desc=m_timer";
         assert_eq!(said(lines), [taken(Cause::Interrupt, 7, Some(0x8000_0036))]);
         assert_eq!(cpu(lines.as_bytes()), Some(0));
+    }
+
+    #[test]
+    fn registers_that_the_plugin_has_read() {
+        let mut log = ExceptionLog::default();
+        log.line(b"...registers xpsr=4100000b sp=20001e18 psp=20003598 lr=ffffffed");
+        let expected =
+            Stacking { status: 0x4100_000b, sp: 0x2000_1e18, psp: 0x2000_3598, lr: 0xffff_ffed };
+        assert_eq!(log.take_registers(), Some(expected));
+        assert_eq!(log.take_registers(), None);
+        log.line(b"...registers xpsr=1 sp= psp=2 lr=3");
+        assert!(log.take_registers().is_none() && log.is_empty());
     }
 
     #[test]

@@ -149,3 +149,31 @@ fn a_changed_database_is_told() {
         assert!(text.contains("DIFFERENT"), "{change}: {text}");
     }
 }
+
+/// Calls that are nested in each other count for each; where a run began nobody calls.
+#[test]
+fn inclusive_steps_that_exceed_the_run_are_said() {
+    let scratch = Scratch::new("verify-inclusive");
+    for (more, severity, callee) in
+        [(&[][..], "warning", "_start"), (&["-DPLAIN"], "info", "once_more")]
+    {
+        let flags = [&BARE[..], more].concat();
+        let Some([elf, log]) = recording("again.c", "gcc", &flags) else { return };
+        let db = scratch.path("again.duckdb");
+        load(&log, &elf, &db, &[]);
+        let said =
+            rows(&db, "SELECT severity, message FROM diagnostic WHERE code = 'inclusive-steps'");
+        let expected = format!("{severity},calls of {callee} by once_more have ");
+        assert!(said.len() == 1 && said[0].replace('"', "").starts_with(&expected), "{said:?}");
+        let text = ok(&["verify", utf8(&db)]);
+        let note = format!("inclusive steps      note      calls of {callee} by once_more have ");
+        assert!(text.contains(&note), "{text}");
+        // More than all of the run is of no function.
+        ok(&["sql", utf8(&db), "UPDATE function_profile SET steps_total = 1000000", "--write"]);
+        let output = command(&["verify", utf8(&db)]).output().expect("addfg runs");
+        assert_eq!(output.status.code(), Some(1), "{}", common::said(&output));
+        assert!(printed(&output).contains("IMPOSSIBLE function"), "{}", printed(&output));
+    }
+    let db = example("fir", "pairs");
+    assert!(!ok(&["verify", utf8(&db)]).contains("inclusive"));
+}

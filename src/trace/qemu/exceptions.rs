@@ -9,7 +9,7 @@
 //! Reference Manual (DDI 0406), B1.8.3.
 
 use crate::event::{Event, ExceptionEntry, Keeps, KernelAccess, SystemCall};
-use crate::trace::exception_log::{Cause, Taken};
+use crate::trace::exception_log::{Cause, Stacking, Taken};
 
 /// Number of the exception in the status register.
 pub const NUMBER: u64 = 0x1ff;
@@ -18,6 +18,8 @@ const EXC_RETURN: u64 = 0xffff_ff00;
 /// Bits of EXC_RETURN: the frame has no floating-point registers; it is on the process stack.
 const BASIC_FRAME: u64 = 1 << 4;
 const PROCESS_STACK: u64 = 1 << 2;
+/// It returns to no handler.
+const TO_THREAD: u64 = 1 << 3;
 /// Bytes of a frame.
 const BASIC: u64 = 32;
 const EXTENDED: u64 = 104;
@@ -43,6 +45,69 @@ struct Frame {
     bytes: u64,
 }
 
+/// The frames of a CPU of the M profile of which a recorder tells the registers where exceptions begin and
+/// end.
+#[derive(Default)]
+pub struct Frames {
+    waiting: Waiting,
+}
+
+impl Frames {
+    /// The frames of what was told since the last step, behind which the registers are these.
+    pub fn fill(&mut self, thread: u32, events: Vec<Event>, now: Stacking) -> Vec<Event> {
+        let last = events.len().saturating_sub(1);
+        // One that begins where another ends stores no frame.
+        let chained = events.len() > 1 && matches!(events[last - 1], Event::ExceptionReturn { .. });
+        let mut all = Vec::with_capacity(events.len() + 1);
+        for (i, event) in events.into_iter().enumerate() {
+            match event {
+                Event::ExceptionEntry(mut of) if i == last && !chained && now.lr >= EXC_RETURN => {
+                    let bytes = if now.lr & BASIC_FRAME == 0 { EXTENDED } else { BASIC };
+                    let on_process_stack = now.lr & PROCESS_STACK != 0;
+                    let address = if on_process_stack { now.psp } else { now.sp };
+                    let frame = Frame { address, bytes };
+                    of.frame = Some(address);
+                    of.keeps = if bytes == BASIC { Keeps::Frame } else { Keeps::LongFrame };
+                    if now.lr & TO_THREAD != 0 {
+                        self.waiting.push(frame);
+                    }
+                    all.extend([stored(thread, frame), Event::ExceptionEntry(of)]);
+                }
+                Event::ExceptionReturn { .. } if i == last && now.status & NUMBER == 0 => {
+                    all.push(back(thread, Some(self.waiting.take(now.sp))));
+                }
+                event => all.push(event),
+            }
+        }
+        all
+    }
+}
+
+/// Frames of what was interrupted outside of exceptions and has not gone on.
+#[derive(Default)]
+struct Waiting(Vec<Frame>);
+
+impl Waiting {
+    fn push(&mut self, frame: Frame) {
+        // A frame where another was is another.
+        self.0.retain(|waiting| waiting.address != frame.address);
+        self.0.push(frame);
+        if self.0.len() > MOST_FRAMES {
+            self.0.remove(0);
+        }
+    }
+
+    /// The frame that ends at a stack pointer; one that no exception has stored is that of a task's beginning.
+    fn take(&mut self, sp: u64) -> u64 {
+        let far = |frame: &Frame| sp.abs_diff(frame.address + frame.bytes);
+        let near = self.0.iter().enumerate().min_by_key(|(_, frame)| far(frame));
+        match near.filter(|(_, frame)| far(frame) <= SLACK).map(|(i, _)| i) {
+            Some(i) => self.0.remove(i).address,
+            None => sp.wrapping_sub(BASIC),
+        }
+    }
+}
+
 /// An exception that has not ended: its number, and program counter and stack pointer at its first
 /// instruction.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +124,7 @@ pub struct Exceptions {
     before: State,
     /// The newest last.
     open: Vec<Open>,
-    /// Frames of what was interrupted outside of exceptions and has not gone on.
-    waiting: Vec<Frame>,
+    waiting: Waiting,
 }
 
 impl Exceptions {
@@ -89,9 +153,6 @@ impl Exceptions {
         self.open.push(Open { number: now.number, pc: now.pc, sp: now.sp, frame });
         if before.number == 0 {
             self.waiting.push(frame);
-            if self.waiting.len() > MOST_FRAMES {
-                self.waiting.remove(0);
-            }
         }
         vec![stored(thread, frame), entry(thread, frame, now)]
     }
@@ -105,14 +166,7 @@ impl Exceptions {
     /// No exception is active any more: what goes on is whose frame ends at the stack pointer.
     fn to_thread(&mut self, thread: u32, now: State) -> Vec<Event> {
         let ended = std::mem::take(&mut self.open).len().max(1);
-        let far = |frame: &Frame| now.sp.abs_diff(frame.address + frame.bytes);
-        let near = self.waiting.iter().enumerate().min_by_key(|(_, frame)| far(frame));
-        let found = near.filter(|(_, frame)| far(frame) <= SLACK).map(|(i, _)| i);
-        // A frame that no exception has stored is that of a task's beginning.
-        let taken = match found {
-            Some(i) => self.waiting.remove(i).address,
-            None => now.sp.wrapping_sub(BASIC),
-        };
+        let taken = self.waiting.take(now.sp);
         let mut events = vec![back(thread, None); ended - 1];
         events.push(back(thread, Some(taken)));
         events
@@ -225,6 +279,33 @@ mod tests {
             (0, 8, 0x1000, 0),
         ];
         assert_eq!(told(&states), ["Wfe0+32", "15@fe0", "back fe0"]);
+    }
+
+    #[test]
+    fn frames_by_registers() {
+        let entry = |number| Event::ExceptionEntry(ExceptionEntry { number, ..Default::default() });
+        let mut frames = Frames::default();
+        let mut told = |events: Vec<Event>, (status, sp, psp, lr): (u64, u64, u64, u64)| {
+            let events = frames.fill(0, events, Stacking { status, sp, psp, lr });
+            let frame = |event: &Event| match event {
+                Event::ExceptionEntry(entry) => Some(entry.frame),
+                Event::ExceptionReturn { frame, .. } => Some(*frame),
+                _ => None,
+            };
+            events.iter().filter_map(frame).collect::<Vec<_>>()
+        };
+        let on_process = (14, 0x1000, 0x1fe0, 0xffff_fffd);
+        assert_eq!(told(vec![entry(Some(14))], on_process), [Some(0x1fe0)]);
+        // Within it, with floating-point registers, on the main stack; a task begins; the first goes on.
+        assert_eq!(told(vec![entry(Some(15))], (15, 0xf90, 0, 0xffff_ffe1)), [Some(0xf90)]);
+        assert_eq!(told(vec![back(0, None)], (14, 0x1000, 0x1fe0, 0)), [None]);
+        assert_eq!(told(vec![back(0, None)], (0, 0x3000, 0x3000, 0)), [Some(0x2fe0)]);
+        assert_eq!(told(vec![entry(Some(14))], (14, 0x1000, 0x2fd8, 0xffff_fffd)), [Some(0x2fd8)]);
+        assert_eq!(
+            told(vec![back(0, None), entry(Some(15))], (15, 0x1000, 0x1fe0, 0xffff_fffd)),
+            [None, None]
+        );
+        assert_eq!(told(vec![back(0, None)], (0, 0x2004, 0x2004, 0)), [Some(0x1fe0)]);
     }
 
     #[test]

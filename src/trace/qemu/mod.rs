@@ -7,7 +7,7 @@
 //! bytes at a time: only what differs is parsed.
 
 mod dump;
-mod exceptions;
+pub mod exceptions;
 mod listing;
 mod prevented;
 mod reader;

@@ -9,6 +9,7 @@ use crate::event::{
     Allocation, Device, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart,
 };
 use crate::trace::exception_log::ExceptionLog;
+use crate::trace::qemu::exceptions::Frames;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Kinds of events by their numbers in docs/stream.md.
@@ -103,6 +104,8 @@ pub struct Events {
     shares: bool,
     /// What the emulator has said of exceptions since the last step.
     emulator: ExceptionLog,
+    /// By thread.
+    frames: FxHashMap<u32, Frames>,
     /// It has made a file without a name.
     makes_memory: bool,
     pub shared: Shared,
@@ -124,6 +127,7 @@ impl Events {
             begun_with: Vec::new(),
             shares: false,
             emulator: ExceptionLog::default(),
+            frames: FxHashMap::default(),
             makes_memory: false,
             shared: common.shared,
             unknown: common.unknown,
@@ -233,7 +237,13 @@ impl Events {
                 let log = &mut self.emulator;
                 log.line(line.as_bytes());
                 if line.is_empty() {
-                    log.take().for_each(|said| tell(said.event(of)));
+                    let registers = log.take_registers();
+                    let events: Vec<Event> = log.take().map(|said| said.event(of)).collect();
+                    let events = match registers {
+                        Some(now) => self.frames.entry(of).or_default().fill(of, events, now),
+                        None => events,
+                    };
+                    events.into_iter().for_each(&mut *tell);
                 }
                 return Ok(());
             }

@@ -1,0 +1,151 @@
+//! Switches of tasks by software: a handler stores the registers of what it interrupted, and another
+//! instance of it loads them back when that goes on. No instance does both, so what is stored keeps its
+//! writers, wherever it lies, as what a copying function hands on does. See "Saved registers" in
+//! `docs/semantics.md`.
+
+use super::data::{Data, Thread};
+use super::levels::Kept;
+use super::saves::{Load, Save, Store};
+use super::shadow::{Cell, access};
+use super::{Output, SavedRegister};
+use crate::event::RegSpan;
+use crate::id::Seq;
+use std::collections::BTreeMap;
+
+/// A save whose instance has ended.
+pub struct Left {
+    store: Store,
+    kept: Vec<Kept>,
+    restores: u32,
+    last_restore: Option<Seq>,
+}
+
+impl Left {
+    pub fn of(save: &Save) -> Left {
+        let kept = save.pieces.iter().map(|piece| Kept {
+            word: 0,
+            span: piece.span,
+            cell: piece.cell,
+            readers: piece.readers.clone(),
+            pending: piece.pending,
+        });
+        let (restores, last_restore) = (save.restores, save.last_restore);
+        Left { store: save.store, kept: kept.collect(), restores, last_restore }
+    }
+
+    /// Where the bytes of a part of the register lie.
+    fn place(&self, span: RegSpan) -> u64 {
+        self.store.address.wrapping_add(u64::from(span.offset - self.store.register.offset))
+    }
+
+    /// The last write of the bytes of a part in memory, if nobody wrote there since.
+    fn version(&self, kept: &Kept) -> u64 {
+        if kept.cell.is_written() { kept.cell.write } else { self.store.access }
+    }
+}
+
+/// What handlers have saved for other instances, by address.
+#[derive(Default)]
+pub struct Switches {
+    left: BTreeMap<u64, Left>,
+    /// Registers of these.
+    mask: u64,
+    /// Exceptions so far.
+    numbers: u64,
+    /// The handler that ends now goes back to another task.
+    pub leaves: bool,
+    /// Saves that outlived their instances, which only these rules know.
+    pub outlived: u64,
+}
+
+impl Switches {
+    /// Registers that may be restored.
+    #[inline]
+    pub fn mask(&self) -> u64 {
+        self.mask
+    }
+
+    /// Number of an exception.
+    pub fn next_number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+}
+
+impl<O: Output> Data<O> {
+    /// What a save has stored is its register's from here on, as if nobody had moved it.
+    pub fn leave_behind(&mut self, left: Left) {
+        let Store { address, register, access, .. } = left.store;
+        let bytes = 0..u64::from(register.size);
+        if bytes.clone().any(|i| self.memory.byte(address.wrapping_add(i)).write != access) {
+            self.give_row(&left);
+            return;
+        }
+        for kept in left.kept.iter().filter(|kept| kept.cell.is_written()) {
+            let at = left.place(kept.span);
+            // It is no dead write of its producer.
+            let actor = kept.cell.actor & !Cell::SAVE | Cell::SLOT;
+            let page = self.memory.page(at);
+            let copy = Cell { actor, ..kept.cell.unread() };
+            self.write_memory(page, (at, kept.span.size.into()), copy);
+        }
+        self.switches.outlived += 1;
+        self.switches.mask |= super::access::mask(register);
+        if let Some(before) = self.switches.left.insert(address, left) {
+            self.give_row(&before);
+        }
+    }
+
+    /// Whether a handler's load gives a register what another instance has saved there.
+    #[cold]
+    pub fn restore_across(&mut self, thread: &mut Thread, load: &Load) -> bool {
+        let Some(left) = self.switches.left.get(&load.address) else { return false };
+        let values = (load.value, left.store.value);
+        let agree = !matches!(values, (Some(now), Some(then)) if now != then);
+        let intact = agree
+            && left.store.register == load.register
+            && left.kept.iter().all(|kept| {
+                let (at, version) = (left.place(kept.span), left.version(kept));
+                let mut bytes = 0..u64::from(kept.span.size);
+                bytes.all(|i| self.memory.byte(at.wrapping_add(i)).write == version)
+            });
+        if !intact {
+            return false;
+        }
+        let Some(mut left) = self.switches.left.remove(&load.address) else { return false };
+        self.settle(thread);
+        self.put_back(&mut thread.registers, &left.kept, None);
+        left.restores += 1;
+        left.last_restore = Seq::new(load.seq);
+        if let Some(interrupted) = thread.levels.open.last_mut() {
+            interrupted.take(left.store.across);
+        }
+        self.switches.left.insert(load.address, left);
+        true
+    }
+
+    /// The trace, or a process, ends.
+    pub fn end_switches(&mut self) {
+        for left in std::mem::take(&mut self.switches.left).into_values() {
+            self.give_row(&left);
+        }
+    }
+
+    fn give_row(&mut self, left: &Left) {
+        let Store { call, register, address, .. } = left.store;
+        if self.options.gives_instances()
+            && let Some(save) = access(left.store.access)
+        {
+            let (restores, last_restore, exposed) = (left.restores, left.last_restore, None);
+            self.output.saved_register(SavedRegister {
+                call,
+                save,
+                register,
+                address,
+                restores,
+                last_restore,
+                exposed,
+            });
+        }
+    }
+}
