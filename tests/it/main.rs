@@ -28,6 +28,7 @@ mod installed;
 mod interrupts;
 mod knows;
 mod lake;
+mod lake_ci;
 mod library;
 mod limits;
 mod loops;
