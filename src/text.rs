@@ -32,6 +32,40 @@ macro_rules! words {
 }
 pub(crate) use words;
 
+/// The parts of a list of names with commas between them: those in the brackets of a signature or of
+/// template arguments, and that of `operator,`, stand in a name.
+pub fn list(text: &str) -> Vec<String> {
+    let (mut found, mut from, mut depth, mut skipped) = (Vec::new(), 0, 0_i32, 0);
+    for (at, c) in text.char_indices() {
+        if at >= skipped
+            && let Some(rest) = text[at..].strip_prefix("operator")
+        {
+            // Signs of an operator's name are no brackets.
+            let signs = rest.find(|c: char| !"<>-=,".contains(c)).unwrap_or(rest.len());
+            skipped = at + "operator".len() + signs;
+        }
+        match c {
+            _ if at < skipped => {}
+            '(' | '[' | '{' | '<' => depth += 1,
+            '>' if text[..at].ends_with('-') => {}
+            ')' | ']' | '}' | '>' => depth -= 1,
+            ',' if depth <= 0 => {
+                found.push(text[from..at].trim().to_owned());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(text[from..].trim().to_owned());
+    found.retain(|name| !name.is_empty());
+    found
+}
+
+/// The same of several lists.
+pub fn lists(words: &[String]) -> Vec<String> {
+    words.iter().flat_map(|word| list(word)).collect()
+}
+
 /// Bytes: `512 B`, `3.2 KiB`.
 pub fn human_bytes(bytes: i64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -148,6 +182,20 @@ mod tests {
                 .map(|p| p.unwrap_or_default()),
             ["12.5 %", "<0.1 %", "0.0 %", ""]
         );
+    }
+
+    #[test]
+    fn commas_of_signatures_do_not_split_lists() {
+        let text = "f(int*, int), g<a, b>::h, A::operator<(B, C),x.c:f,, A::operator->(int, int), operator,(A, B)";
+        let found = [
+            "f(int*, int)",
+            "g<a, b>::h",
+            "A::operator<(B, C)",
+            "x.c:f",
+            "A::operator->(int, int)",
+            "operator,(A, B)",
+        ];
+        assert_eq!(list(text), found);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 """A lake: many runs in one folder, as `addfg collect` lays them out (docs/reach.md)."""
 
+import difflib
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from . import graphs
 from .queries import Asks, folder, lake_queries
 
 #: The newest layout that this package reads.
-VERSION = 1
+VERSION = 2
 REPEAT = "repeat"
 
 
@@ -21,6 +23,16 @@ class LakeError(Exception):
 
 def _json(path):
     return json.loads(Path(path).read_text())
+
+
+def _base(name):
+    """A function's name without namespaces, template arguments and parameters."""
+    if "operator" in name:
+        return name
+    plain = re.sub(r" \([^()]*\)$", "", name)
+    while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)", "", plain)) != plain:
+        plain = shorter
+    return re.split(r"::| ", plain.replace(" const", "").strip())[-1] or name
 
 
 def run_id(name):
@@ -39,6 +51,16 @@ def others(runs):
     return {a: [b for b in names if b not in (a, REPEAT) and not follows(a, b)] for a in names}
 
 
+def differing(recordings):
+    """The keys in which the runs of a program were recorded differently: what differs in them is not compared."""
+    keys = sorted({key for recording in recordings for key in recording})
+    return [key for key in keys if any(recording.get(key) != recordings[0].get(key) for recording in recordings)]
+
+
+def _described(values, names):
+    return ", ".join(f"{name}={values[name]}" for name in names if name in values)
+
+
 def _number(value):
     try:
         number = float(value)
@@ -55,7 +77,7 @@ class Files:
         if not (self.root / "_schema.json").is_file():
             raise LakeError(f"{path} is no lake; addfg collect DB -o {path} makes one")
         self.schema = _json(self.root / "_schema.json")
-        if self.schema["lake"] > VERSION:
+        if self.schema["lake"] != VERSION:
             raise LakeError(f"{path} has lake version {self.schema['lake']}, this package reads {VERSION}")
         packs = [(p.parent, _json(p)) for p in sorted(self.root.glob("_packed/*/runs.json"))]
         packs.sort(key=lambda pack: -len(pack[1]))
@@ -94,25 +116,41 @@ class Files:
                 found.append((str(place / table), files))
         return found
 
+    def names(self):
+        """All labels."""
+        return sorted({name for run in self.runs for name in run["labels"]})
+
+    def values(self, label):
+        """The values of a label."""
+        return {run["labels"][label] for run in self.runs if label in run["labels"]}
+
+    def contexts(self, label, value):
+        """What the runs of a value are compared by: program and the other labels."""
+        ids = {run_id(run["run"]) for run in self.runs if run["labels"].get(label) == value}
+        return {(row[0], row[5]) for row in self.label_rows() if row[1] in ids and row[2] == label}
+
     def run_rows(self):
         keys = ["database", "schema_version", "addfg_version", "detail", "steps"]
-        return [(r["program"], run_id(r["run"]), r["run"], *(r[k] for k in keys)) for r in self.runs]
+        more = [(_described(r["recording"], sorted(r["recording"])), r["collected"]) for r in self.runs]
+        return [(r["program"], run_id(r["run"]), r["run"], *(r[k] for k in keys), *m) for r, m in zip(self.runs, more)]
 
     def label_rows(self):
         by_program = defaultdict(list)
         for run in self.runs:
-            by_program[run["program"]].append(run["labels"])
-        rest = {program: others(runs) for program, runs in by_program.items()}
+            by_program[run["program"]].append(run)
+        rest = {program: others([run["labels"] for run in runs]) for program, runs in by_program.items()}
+        recorded = {program: differing([run["recording"] for run in runs]) for program, runs in by_program.items()}
         rows = []
         for run in self.runs:
             for name, value in sorted(run["labels"].items()):
                 names = rest[run["program"]][name]
-                text = ", ".join(f"{n}={run['labels'][n]}" for n in names if n in run["labels"])
+                parts = [_described(run["labels"], names), _described(run["recording"], recorded[run["program"]])]
+                text = ", ".join(part for part in parts if part)
                 rows.append((run["program"], run_id(run["run"]), name, value, _number(value), text))
         return rows
 
 
-RUN = "program VARCHAR, run_id BIGINT, run VARCHAR, database VARCHAR, schema_version VARCHAR, addfg_version VARCHAR, detail VARCHAR, steps BIGINT"
+RUN = "program VARCHAR, run_id BIGINT, run VARCHAR, database VARCHAR, schema_version VARCHAR, addfg_version VARCHAR, detail VARCHAR, steps BIGINT, recording VARCHAR, collected BIGINT"
 LABEL = "program VARCHAR, run_id BIGINT, label VARCHAR, value VARCHAR, number DOUBLE, rest VARCHAR"
 
 
@@ -162,8 +200,9 @@ class Lake(Asks):
             self.connection.execute(f'CREATE VIEW "{name}" AS {self._source(folder("lake/collect")[name], packs=False)}')
         files = [f for _, files in self.files.packed_files("thing") for f in files]
         columns = ", ".join(name for name, _, _ in view.columns)
-        packed = f" UNION SELECT {columns} FROM {self._read(files)}" if files else ""
-        self.connection.execute(f"CREATE VIEW main.thing AS SELECT * FROM ({view.sql}){packed}; SET schema = 'main'")
+        packed = f" UNION ALL SELECT {columns} FROM {self._read(files)}" if files else ""
+        every = f"SELECT * EXCLUDE (start_up), min(start_up) AS start_up FROM (SELECT * FROM ({view.sql}){packed}) GROUP BY ALL"
+        self.connection.execute(f"CREATE VIEW main.thing AS {every}; SET schema = 'main'")
 
     @property
     def runs(self):
@@ -178,7 +217,52 @@ class Lake(Asks):
     def ask(self, name, *given, **named):
         """The rows of a question, as `addfg sql LAKE @NAME` gives them."""
         query = lake_queries()[name]
-        return self.sql(query.sql, query.values(given, named))
+        return self.sql(query.sql, self.meant(query, query.values(given, named)))
+
+    def meant(self, query, values):
+        """The values with the names of functions as the lake has them. Labels, values and names that no run has raise KeyError."""
+        place = {p.name: i for i, p in enumerate(query.parameters)}
+        if "label" in place and self.files.runs:
+            label = values[place["label"]]
+            known = self.files.values(label)
+            if not known:
+                raise KeyError(f"no run has the label {label}; there are {', '.join(self.files.names())}")
+            for side in ("before", "after"):
+                if side in place and values[place[side]] not in known:
+                    raise KeyError(f"no run has {label}={values[place[side]]}; there are {', '.join(sorted(known))}")
+            if "before" in place:
+                sides = [self.files.contexts(label, values[place[side]]) for side in ("before", "after")]
+                if not sides[0] & sides[1]:
+                    before, after = (values[place[side]] for side in ("before", "after"))
+                    raise LakeError(f"runs of {label}={before} and of {label}={after} have no other labels in common")
+        found = list(values)
+        for parameter, i in place.items():
+            if query.parameters[i].kind == "name" and values[i] != "-" and not str(values[i]).startswith("loop "):
+                found[i] = self._function(str(values[i]))
+        return found
+
+    def _function(self, name):
+        """As `history` takes it: FILE:NAME, or the name of several files' functions."""
+        found = self._found(name)
+        return f"{found[0][1]}:{found[0][0]}" if len(found) == 1 and found[0][1] else found[0][0]
+
+    def _found(self, name):
+        """A function by its name, FILE:NAME, or the only one that has the name without namespaces and parameters: (name, file)."""
+        functions = self.sql(
+            "SELECT DISTINCT * FROM (SELECT function AS name, file FROM function UNION ALL SELECT writer, writer_file FROM edge"
+            " UNION ALL SELECT reader, reader_file FROM edge UNION ALL SELECT caller, caller_file FROM call UNION ALL SELECT callee,"
+            " callee_file FROM call) WHERE name <> '' ORDER BY ALL"
+        )
+        every = list(functions.itertuples(index=False, name=None))
+        found = [f for f in every if name in (f[0], f"{f[1]}:{f[0]}" if f[1] else f[0])]
+        if not found:
+            found = [f for f in every if name in (_base(f[0]), f"{f[1]}:{_base(f[0])}")]
+        if not found:
+            near = difflib.get_close_matches(name, [f[0] for f in every], 3, 0.4)
+            raise KeyError(f"no function {name}; near it are {', '.join(near)}")
+        if len({f[0] for f in found}) > 1:
+            raise KeyError(f"several functions {name}: {', '.join(f[0] for f in found[:8])}")
+        return found
 
     def graph(self):
         """The mean over the runs, as a networkx MultiDiGraph."""
@@ -191,12 +275,20 @@ class Lake(Asks):
         calls = self.sql("SELECT caller, callee, avg(calls)::BIGINT AS calls FROM call WHERE caller <> '' GROUP BY ALL ORDER BY ALL")
         return graphs.graph(functions, data, calls)
 
-    def plot(self, label="size", measure="all", rows=8, axes=None):
-        """The figures that grow most, as points on two logarithmic scales; needs matplotlib."""
+    def plot(self, thing=None, label="size", measure="all", rows=8, axes=None):
+        """The figures that grow most, or those of a function or an edge (`plot("f")`, `plot("f -> g")`), as points on two
+        logarithmic scales; needs matplotlib."""
         from matplotlib import pyplot, ticker
 
+        growth = self.ask("growth", label=label, measure=measure, rows=0 if thing else rows)
+        if thing:
+            one, _, two = (word.strip() for word in str(thing).partition(" -> "))
+            one, two = self._found(one)[0][0], self._found(two)[0][0] if two else ""
+            growth = growth[(growth.one == one) & (growth.two == two)]
+            if growth.empty:
+                raise KeyError(f"{thing} has no figures that change with {label}")
         axes = axes or pyplot.figure(figsize=(9, 5)).gca()
-        for row in self.ask("growth", label=label, measure=measure, rows=rows).itertuples():
+        for row in growth.itertuples():
             points = self.ask("history", row.one, row.two or "-", label, row.measure)
             points = points[(points.via == row.via) & (points.labels == row.labels)]
             name = f"{row.one} → {row.two}" if row.two else row.one

@@ -10,7 +10,7 @@ _INSTALLED = Path(__file__).parent / "queries"
 FOLDER = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2] / "queries"
 #: For a count of 0: all. What Spark takes for LIMIT at most.
 ALL = 2**31 - 1
-MEASURES = ("all", "steps", "calls", "bytes", "buffer", "iterations")
+MEASURES = ("all", "steps", "calls", "bytes", "buffer", "iterations", "steps_total", "written_bytes", "dead_bytes", "unique_bytes")
 #: Of one run: what start-up, end and the dynamic linker do is left out, or not.
 WHOSE = ("program", "all")
 

@@ -36,7 +36,9 @@ class SparkLake(Asks):
         for name, table in tables.items():
             self._view(name, self._loose(table))
         loose = spark.sql(views["thing"].sql)
-        self._view("thing", (loose.union(things) if things is not None else loose).distinct())
+        every = loose.union(things) if things is not None else loose
+        keys = [name for name in every.columns if name != "start_up"]
+        self._view("thing", every.groupBy(*keys).agg({"start_up": "min"}).withColumnRenamed("min(start_up)", "start_up"))
         for name, table in tables.items():
             packed = self._packed(table)
             if packed is not None:

@@ -5,9 +5,10 @@
 -- param before value: its value before
 -- param after value: its value after
 -- param rows count = 20: rows at most, the largest changes first, 0 for all
+-- param whose program or all = program: program leaves out start-up, end, the dynamic linker and stubs; or all
 -- none: every line takes the steps that it took, or no two runs of the two values have their other labels in common
 WITH side AS (
-    SELECT run_id, CASE WHEN value = $2 THEN 0 ELSE 1 END AS is_after, dense_rank() OVER (ORDER BY rest) AS context
+    SELECT run_id, CASE WHEN value = $2 THEN 0 ELSE 1 END AS is_after, dense_rank() OVER (ORDER BY program, rest) AS context
     FROM label WHERE label = $1 AND (value = $2 OR value = $3)),
 context AS (
     SELECT context, sum(1 - is_after) AS before_runs, sum(is_after) AS after_runs FROM side GROUP BY context
@@ -16,7 +17,8 @@ cell AS (
     SELECT l.line_key, s.context, min(CASE WHEN s.is_after = 0 THEN l.line END) AS line_before,
            min(CASE WHEN s.is_after = 1 THEN l.line END) AS line_after, CAST(sum(l.steps * (1 - s.is_after)) AS DOUBLE) AS before_sum,
            CAST(sum(l.steps * s.is_after) AS DOUBLE) AS after_sum
-    FROM line l JOIN side s ON s.run_id = l.run_id GROUP BY l.line_key, s.context),
+    FROM line l JOIN side s ON s.run_id = l.run_id
+    WHERE $5 = 'all' OR l.start_up = 0 GROUP BY l.line_key, s.context),
 total AS (
     SELECT c.line_key, min(c.line_before) AS line_before, min(c.line_after) AS line_after, sum(c.before_sum / x.before_runs) AS before,
            sum(c.after_sum / x.after_runs) AS after

@@ -1,7 +1,7 @@
 -- Functions that ran, called or exchanged data, and pseudo-functions, the most traffic first; stubs merged into their callers.
--- reads: function_symbol, function_profile_folded, function_profile, function_edge_folded, call_edge_folded, source_file, image
+-- reads: function_symbol, start_up_function, function_profile_folded, function_profile, function_edge_folded, call_edge_folded, source_file, image
 -- function_id, name, kind, file, image (paths), address (hexadecimal), size (bytes), calls, steps_self, steps_total (inclusive, recursion
--- counted once), written_bytes, dead_bytes (overwritten or left unread)
+-- counted once), written_bytes, dead_bytes (overwritten or left unread), apart (1: start-up, the dynamic linker, a stub or a run-time system)
 WITH traffic AS (
     SELECT function_id, sum(bytes) AS bytes FROM (
         SELECT writer_function_id AS function_id, coalesce(bytes, transfers) AS bytes FROM function_edge_folded
@@ -12,7 +12,11 @@ called AS (
     SELECT caller_function_id AS function_id FROM call_edge_folded UNION SELECT callee_function_id FROM call_edge_folded)
 SELECT s.function_id, s.name, s.kind, f.path AS file, i.path AS image,
        CASE WHEN s.address IS NOT NULL THEN printf('0x%x', s.address) END AS address,
-       CASE WHEN s.size < 9223372036854775808 THEN CAST(s.size AS BIGINT) END AS size, p.calls, p.steps_self, p.steps_total, w.written_bytes, w.dead_bytes
+       CASE WHEN s.size < 9223372036854775808 THEN CAST(s.size AS BIGINT) END AS size, p.calls, p.steps_self, p.steps_total, w.written_bytes, w.dead_bytes,
+       CASE WHEN s.owner = 'linker' OR s.kind = 'stub'
+              -- What the program's own file has of headers is called as the program calls it.
+              OR s.owner = 'runtime' AND NOT (s.image_id = 1 AND coalesce(f.path, '') LIKE '%/include/%') OR s.function_id IN (SELECT function_id FROM start_up_function) THEN 1
+            ELSE 0 END AS apart
 FROM function_symbol s
 LEFT JOIN function_profile_folded p ON p.function_id = s.function_id
 LEFT JOIN function_profile w ON w.function_id = s.function_id

@@ -54,7 +54,7 @@ pub struct How {
     pub saves: Saves,
     /// Copying functions: what they copy keeps its producer (memcpy also means glibc's variants of
     /// it)
-    #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
+    #[arg(long, value_name = "FUNCTION,...")]
     pub through: Vec<String>,
     /// NAME is another malloc, free or the like (pool_get=malloc): what it gives is an allocation, for
     /// `addfg objects` and `memory`
@@ -65,7 +65,7 @@ pub struct How {
     #[arg(long, value_name = "NAME=RANGE", value_parser = options::device)]
     pub device: Vec<Device>,
     /// Keep steps and communications only while one of these functions, or what it calls, runs
-    #[arg(long, value_name = "FUNCTION,...", value_delimiter = ',')]
+    #[arg(long, value_name = "FUNCTION,...")]
     pub pairs_in: Vec<String>,
     /// Keep only these steps, by number, and the communications that they read
     #[arg(long, value_name = "FIRST..LAST", value_parser = options::range)]
@@ -95,10 +95,10 @@ impl How {
             elfs: self.elf,
             detail: self.detail,
             literal_saves: self.saves == Saves::Literal,
-            through: self.through,
+            through: crate::text::lists(&self.through),
             devices: self.device,
             allocators: self.allocator.iter().map(OwnAllocator::text).collect(),
-            part: Part { inside: self.pairs_in, steps: self.range.map(steps) },
+            part: Part { inside: crate::text::lists(&self.pairs_in), steps: self.range.map(steps) },
             force: self.force,
             force_elf: self.force_elf,
             memory_limit: self.memory_limit.unwrap_or(0) << 20,

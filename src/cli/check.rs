@@ -1,8 +1,11 @@
+use super::ci::Reports;
 use super::options::label;
 use super::say::say;
+use crate::lake::check::{self, Looked, Verdict};
 use crate::lake::collect::{self, Options};
-use crate::lake::{Label, Lake, Rule, check, compare, is_lake, labels};
-use crate::render::rows::{RowFormat, RowWriter, number};
+use crate::lake::findings::{Finding, Report};
+use crate::lake::{Label, Lake, LakeError, Rule, compare, is_lake, labels};
+use crate::render::rows::{RowFormat, RowWriter, number, word};
 use crate::store::open::Trust;
 use duckdb::types::Value;
 use std::path::PathBuf;
@@ -12,10 +15,12 @@ use std::process::ExitCode;
 ///
 /// A rule is FIGURE(WHAT) LIMIT. Figures of an edge: bytes, unique_bytes, buffer (distinct bytes of storage),
 /// transfers, calls; of a function: calls, steps, steps_total, written_bytes, dead_bytes; steps() are those of the run.
-/// WHAT is a function or `writer -> reader`, with `, heap` or another kind of storage behind it; `*` in a name
-/// stands for any characters, and then the edges are summed. A limit is < <= = >= > and a whole number,
-/// with a unit if you like: k, M, G, KiB, MiB, GiB. In a lake each run must keep each rule. Exit code: 0 all
-/// rules hold, 1 one is broken, 2 refused (a wrong rule, a function that no run has).
+/// WHAT is a function or `writer -> reader`, with `, heap` or another kind of storage behind it. A name is a
+/// name: `f`, `ns::f(int*, int)` or FILE:NAME; `glob:idct*` and `re:^idct` are patterns, whose edges are
+/// summed. A limit is < <= = >= > and a whole number, with a unit if you like: k, M, G, KiB, MiB, GiB; or
+/// `not above main + 5 %`, where `main` is a value of a label of other runs. In a lake the newest run of each
+/// context must keep each rule. Exit code: 0 all rules hold, 1 one is broken, 2 refused (a wrong rule, a
+/// function that no run has).
 #[derive(clap::Args)]
 pub struct Args {
     /// Database that `addfg build` made, or folder that `addfg collect` made
@@ -29,8 +34,17 @@ pub struct Args {
     /// Only runs with these labels; program is one, too
     #[arg(long = "where", value_name = "NAME=VALUE,...", value_delimiter = ',', value_parser = label)]
     wanted: Vec<Label>,
+    /// Labels that say which state of the program a run is of; the newest state of each combination of
+    /// the others is looked at [default: commit,version,revision,date,time,build]
+    #[arg(long, value_name = "LABEL,...", value_delimiter = ',')]
+    over: Vec<String>,
+    /// Look at all runs, not only at the newest of each context
+    #[arg(long)]
+    all_runs: bool,
     #[arg(long, default_value = "table")]
     format: RowFormat,
+    #[command(flatten)]
+    reports: Reports,
     /// Go on where the database defines views that addfg did not make
     #[arg(long)]
     trust: bool,
@@ -64,28 +78,103 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Lake::open(scratch.path(), &labels(&[])?)?
     };
     anyhow::ensure!(lake.runs().next().is_some(), "{path} has no runs");
+    let options = check::Options { over: args.over.clone(), all_runs: args.all_runs };
+    let checked: Vec<(Rule, Verdict)> = rules
+        .into_iter()
+        .map(|rule| {
+            let verdict = check::check(&lake, &rule, &options, &path)?;
+            Ok((rule, verdict))
+        })
+        .collect::<Result<_, LakeError>>()?;
+    let broken = checked.iter().filter(|(_, verdict)| verdict.broken > 0).count();
+    write(&checked, args.format)?;
+    for (rule, verdict) in checked.iter().filter(|(_, verdict)| verdict.alone > 0) {
+        say!(
+            "addfg: {rule}: {} runs are left out: the reference has no run with their other labels",
+            verdict.alone
+        );
+    }
+    if args.reports.any() {
+        let title = match broken {
+            0 => format!("all {} rules hold", checked.len()),
+            broken => format!("{broken} of {} rules are broken", checked.len()),
+        };
+        let findings = checked.iter().map(|(rule, verdict)| finding(rule, verdict)).collect();
+        args.reports.write(Report {
+            title,
+            notes: Vec::new(),
+            columns: ["limit", "worst", "runs broken"],
+            findings,
+        })?;
+    }
+    if broken > 0 {
+        say!("addfg: {path}: {broken} of {} rules are broken", checked.len());
+        return Ok(ExitCode::from(1));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `4097 in r12 (size=4)`.
+fn told(looked: &Looked) -> String {
+    let value = looked.value.map_or("unknown".to_owned(), |value| value.to_string());
+    let labels =
+        if looked.labels.is_empty() { String::new() } else { format!(" ({})", looked.labels) };
+    format!("{value} in {}{labels}", looked.run)
+}
+
+fn write(checked: &[(Rule, Verdict)], format: RowFormat) -> anyhow::Result<()> {
     let mut out = super::output::stdout();
-    let columns = ["rule", "holds", "worst", "runs", "broken", "run", "labels"];
-    let mut rows = RowWriter::new(&columns, args.format, &mut out)?;
-    let mut broken = 0;
-    for rule in &rules {
-        let verdict = check::check(&lake, rule, &path)?;
-        broken += usize::from(verdict.broken > 0);
-        let word = if verdict.broken == 0 { "yes" } else { "no" };
-        let count = |n: usize| Value::BigInt(i64::try_from(n).unwrap_or(i64::MAX));
+    let columns =
+        ["rule", "holds", "worst", "runs", "broken", "run", "labels", "limit", "next_worst"];
+    let mut rows = RowWriter::new(&columns, format, &mut out)?;
+    let count = |n: usize| Value::BigInt(i64::try_from(n).unwrap_or(i64::MAX));
+    for (rule, verdict) in checked {
+        let holds = verdict.broken == 0;
+        let holds = match format {
+            RowFormat::Json => Value::Boolean(holds),
+            _ => Value::Text(if holds { "yes" } else { "no" }.into()),
+        };
+        let worst = verdict.worst.first();
+        let text = |of: fn(&Looked) -> &String| worst.map(|w| of(w).clone());
+        let next: Vec<String> = verdict.worst.iter().skip(1).map(told).collect();
         rows.row(&[
             Value::Text(rule.text.clone()),
-            Value::Text(word.into()),
-            number(verdict.worst),
+            holds,
+            number(worst.and_then(|w| w.value)),
             count(verdict.runs),
             count(verdict.broken),
-            Value::Text(verdict.run),
-            Value::Text(verdict.labels),
+            word(text(|w| &w.run)),
+            word(text(|w| &w.labels)),
+            number(worst.and_then(|w| w.limit).map(|(_, limit)| limit)),
+            Value::Text(next.join("; ")),
         ])?;
     }
     rows.finish()?;
-    if broken > 0 {
-        say!("addfg: {path}: {broken} of {} rules are broken", rules.len());
+    Ok(())
+}
+
+fn finding(rule: &Rule, verdict: &Verdict) -> Finding {
+    let holds = verdict.broken == 0;
+    let worst = verdict.worst.first();
+    let limit = worst.and_then(|w| w.limit);
+    let limit = limit.map_or(String::new(), |(sign, limit)| format!("{} {limit}", sign.name()));
+    let value = worst.and_then(|w| w.value).map_or("unknown".into(), |value| value.to_string());
+    let list: Vec<String> = verdict.worst.iter().map(told).collect();
+    let broken = format!("{} of {}", verdict.broken, verdict.runs);
+    Finding {
+        name: rule.text.clone(),
+        kind: "rule".into(),
+        holds,
+        is_failure: !holds,
+        message: format!(
+            "{}: {} in {broken} runs; expected {limit}; worst: {}",
+            rule.text,
+            if holds { "holds, broken" } else { "broken" },
+            list.join("; ")
+        ),
+        before: limit.clone(),
+        after: value,
+        change: broken.clone(),
+        place: verdict.place.as_ref().map(|p| (p.path.clone(), p.line)),
     }
-    Ok(if broken > 0 { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -16,8 +16,9 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// Functions: name, file:name (both also with * and ?), @address, or a source file for all in it
-    #[arg(required = true, value_delimiter = ',', value_name = "FUNCTION,...")]
+    /// Functions: name, file:name, @address, a source file for all in it, or a pattern: glob:stbi__*,
+    /// re:^stbi__
+    #[arg(required = true, value_name = "FUNCTION,...")]
     functions: Vec<String>,
     /// What they call belongs to them, to any depth
     #[arg(long)]

@@ -1,12 +1,11 @@
 use super::database::Database;
+use super::diff_runs::{self, Many};
 use super::options::{self, Group};
 use super::output::write_output;
 use super::pictures;
 use super::say::say;
-use crate::lake::{Labels, Lake, compare, questions};
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
-use crate::store::open::Trust;
 use crate::views::diff;
 use crate::views::grouped::Grouped;
 use duckdb::types::Value;
@@ -19,8 +18,10 @@ use std::process::ExitCode;
 /// first database to the second, matched by name (`f.part.0` and `f.isra.0` are `f`); with -o or --picture as a coloured graph.
 ///
 /// Several runs on each side, as in `addfg diff old-*.duckdb --to new-*.duckdb`, or two values of a label of a
-/// lake, as in `addfg diff lake --by commit=abc..def`: what changed beyond noise. That is where a gap is between the figures
-/// of the two sides which is wider than the runs of either side differ among themselves.
+/// lake, as in `addfg diff lake --by commit=abc..def`: what changed beyond noise. A figure is listed where
+/// all runs of one side are above all of the other one, in so many contexts that chance does as much in 5 % of the rows at
+/// most (docs/reach.md). With too few runs to tell, all such figures are listed as `unknown`. Exit code: 0, 1 with --fail-on
+/// where a figure grew, 2 refused.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -34,9 +35,8 @@ pub struct Args {
     /// Of a lake: the label whose values are the two sides
     #[arg(long, value_name = "LABEL=BEFORE..AFTER", value_parser = by, conflicts_with = "others")]
     by: Option<By>,
-    /// Several runs: least change, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
-    least: f64,
+    #[command(flatten)]
+    many: Many,
     /// Functions that count as one; names as in `addfg cut`
     #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group, conflicts_with_all = ["to", "by"])]
     group: Vec<Group>,
@@ -67,6 +67,21 @@ pub struct By {
     after: String,
 }
 
+/// The comparison of many runs with many.
+fn run_many(args: Args) -> anyhow::Result<ExitCode> {
+    let first: Vec<PathBuf> = [args.database.db].into_iter().chain(args.others).collect();
+    let by = args.by.map(|by| [by.label, by.before, by.after]);
+    let drawn = match args.picture.is_some() || args.output.is_some() {
+        true => {
+            let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
+            Some((renderer, args.output, args.top))
+        }
+        false => None,
+    };
+    let shown = diff_runs::Shown { limit: args.limit, format: args.format, drawn };
+    diff_runs::run(first, &args.to, by, args.database.trust, &args.many, shown)
+}
+
 fn by(text: &str) -> Result<By, &'static str> {
     let wrong = "write LABEL=BEFORE..AFTER, as in commit=abc..def";
     let (label, values) = text.split_once('=').ok_or(wrong)?;
@@ -74,44 +89,12 @@ fn by(text: &str) -> Result<By, &'static str> {
     Ok(By { label: label.to_owned(), before: before.to_owned(), after: after.to_owned() })
 }
 
-/// Compares many runs with many: those of a lake, or of a lake that is made for it.
-fn run_many(args: Args) -> anyhow::Result<ExitCode> {
-    let scratch = compare::scratch()?;
-    let (lake, by) = match args.by {
-        Some(by) => (Lake::open(&args.database.db, &Labels::new())?, by),
-        None => {
-            let first: Vec<PathBuf> = [args.database.db].into_iter().chain(args.others).collect();
-            let trust = if args.database.trust { Trust::Anything } else { Trust::Schema };
-            compare::sides(scratch.path(), &first, &args.to, trust)?;
-            let [label, before, after] = [compare::SIDE, "before", "after"].map(str::to_owned);
-            (Lake::open(scratch.path(), &Labels::new())?, By { label, before, after })
-        }
-    };
-    if args.picture.is_some() || args.output.is_some() {
-        let renderer = pictures::renderer(args.picture, args.output.as_deref())?;
-        let list = compare::differences(&lake, &by.label, &by.before, &by.after)?;
-        return pictures::draw(&diff::graph(&list, args.top.max(2)), renderer, args.output);
-    }
-    let words = [
-        by.label,
-        by.before,
-        by.after,
-        "all".into(),
-        args.least.to_string(),
-        args.limit.to_string(),
-    ];
-    let question = questions::find("changed")?;
-    let (connection, listing) = questions::ask(&lake, &question, &words)?;
-    let mut text = Vec::new();
-    if listing.write(&connection, args.format, &mut text)? == 0 {
-        say!("addfg: no rows: {}", question.none);
-    }
-    write_output(None, &text)
-}
-
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.by.is_some() || !args.to.is_empty() {
         return run_many(args);
+    }
+    if args.many.is_given() {
+        anyhow::bail!("--fail-on, --exact and reports compare many runs: add --by or --to");
     }
     let [other] = args.others.as_slice() else {
         anyhow::bail!(

@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long, value_delimiter = ',')]
     show: Vec<Show>,
     /// Show the inside of these functions within the graph of functions
-    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
+    #[arg(long, value_name = "FUNCTION,...")]
     expand: Vec<String>,
     /// What the inside of an expanded function is made of
     #[arg(long, default_value = "line", requires = "expand")]
@@ -118,7 +118,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let functions = |names: &[String]| -> Result<Vec<FunctionId>, graph::GraphError> {
         names.iter().map(|name| Ok(resolve_function(&db, name)?.function_id)).collect()
     };
-    let expand = functions(&args.expand)?;
+    let expand = functions(&crate::text::lists(&args.expand))?;
     // A function is in one group only.
     let mut groups: BTreeMap<String, Vec<FunctionId>> = BTreeMap::new();
     for (id, name) in grouped::by_function(&db, &options::words(&args.group))? {

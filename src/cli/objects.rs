@@ -20,7 +20,7 @@ pub struct Args {
     #[command(flatten)]
     database: Database,
     /// Only the rows of these: functions as in `addfg cut`
-    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
+    #[arg(long, value_name = "FUNCTION,...")]
     functions: Vec<String>,
     /// Fields of structures, too: behind each variable a row for each field and function. A read of
     /// two fields is a read of each

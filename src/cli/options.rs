@@ -107,7 +107,7 @@ pub fn words(groups: &[Group]) -> Vec<(String, Vec<String>)> {
 pub fn group(text: &str) -> Result<Group, &'static str> {
     let (name, list) =
         text.split_once('=').ok_or("it names no functions: write NAME=FUNCTION,...")?;
-    Ok(Group { name: name.to_owned(), functions: list.split(',').map(str::to_owned).collect() })
+    Ok(Group { name: name.to_owned(), functions: crate::text::list(list) })
 }
 
 /// Threads: none do nothing, and no machine has more than some thousands.

@@ -40,13 +40,13 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     least: f64,
     /// Functions that stay where they are: no set has them
-    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
+    #[arg(long, value_name = "FUNCTION,...")]
     keep: Vec<String>,
     /// With start-up, end and the dynamic linker, which no set has else
     #[arg(long)]
     start_up: bool,
     /// Price this set instead of finding some: functions as in `addfg cut`
-    #[arg(long, value_delimiter = ',', value_name = "FUNCTION,...")]
+    #[arg(long, value_name = "FUNCTION,...")]
     set: Option<Vec<String>>,
     /// Cut the whole program into so many parts, for as many cores or memories
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]

@@ -205,8 +205,16 @@ fn question(args: &Args, name: &str, parameters: &[String]) -> anyhow::Result<()
     let question = questions::find(name)?;
     let (connection, listing) = questions::ask(&lake, &question, parameters)?;
     let mut out = std::io::BufWriter::new(output::stdout());
-    if listing.write(&connection, args.format, &mut out)? == 0 {
+    let rows = listing.write(&connection, args.format, &mut out)?;
+    if rows == 0 {
         say!("addfg: no rows: {}", question.none);
+    }
+    let place = question.parameters.iter().position(|p| p.name == "rows");
+    let limit = place.and_then(|i| {
+        parameters.get(i).map(String::as_str).or(question.parameters[i].default)?.parse().ok()
+    });
+    if limit.is_some_and(|limit| limit > 0 && rows >= limit) {
+        say!("addfg: the list is cut: rows=0 lists all");
     }
     Ok(())
 }

@@ -43,7 +43,7 @@ pub use merged::prepare_merged;
 pub use model::{Change, Edge, EdgeKind, Flow, Graph, Node, NodeId, NodeKind, Via};
 pub use names::{FunctionName, FunctionNames};
 pub use overview::{
-    BoxRole, Folding, Overview, OverviewBox, OverviewLine, distinct_name, short_name,
+    BoxRole, Folding, Overview, OverviewBox, OverviewLine, distinct_name, is_called, short_name,
 };
 pub use resolve::{Resolved, resolve_function};
 pub use selection::{Focus, Selection, Show, Strategy, Stubs};

@@ -1,139 +1,257 @@
-//! Rules that every run must keep, for `addfg check`.
+//! Rules that runs must keep, for `addfg check`.
 
 use super::error::LakeError;
 use super::label::described;
+use super::manifest::Manifest;
+use super::names;
+use super::newest::{by_context, labels_with, newest, over};
 use super::open::Lake;
-use super::rule::{Figure, Rule, Subject};
-use duckdb::types::Value;
-use duckdb::{Connection, ToSql};
+use super::rule::{Bound, Comparison, Figure, Rule, Subject, pattern};
+use duckdb::{Connection, params};
+use std::collections::BTreeMap;
 
-/// What became of a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// The value that is farthest to the wrong side; None where no run knows the figure.
-    pub worst: Option<i64>,
-    /// The run that has it, with its labels.
+/// Which runs are looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Labels that say which state of the program a run is of; empty: commit, version, ...
+    pub over: Vec<String>,
+    /// All runs, not only the newest of each context.
+    pub all_runs: bool,
+}
+
+/// A run with its figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Looked {
+    /// None where the run does not know the figure.
+    pub value: Option<i64>,
+    /// What it must keep to.
+    pub limit: Option<(Comparison, i64)>,
+    /// Mean of the runs that it is compared with.
+    pub reference: Option<f64>,
     pub run: String,
     pub labels: String,
+}
+
+impl Looked {
+    fn holds(&self) -> bool {
+        let holds = |(comparison, limit): (Comparison, i64)| {
+            self.value.is_some_and(|value| comparison.holds(value, limit))
+        };
+        self.limit.is_some_and(holds)
+    }
+
+    /// How far a value is beyond the limit; what is not known is farthest.
+    fn beyond(&self) -> i128 {
+        let Some(((comparison, limit), value)) = self.limit.zip(self.value) else {
+            return i128::MAX;
+        };
+        let far = i128::from(value.abs_diff(limit));
+        if comparison.holds(value, limit) { -far } else { far + 1 }
+    }
+}
+
+/// A place in the sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub path: String,
+    pub line: i64,
+}
+
+/// What became of a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
     pub runs: usize,
     /// Runs that break the rule, or do not know the figure.
     pub broken: usize,
+    /// Runs in whose context the reference has none.
+    pub alone: usize,
+    /// The three that are farthest to the wrong side.
+    pub worst: Vec<Looked>,
+    /// Where the function is, or the reader of the data.
+    pub place: Option<Place>,
 }
 
-/// A condition that a name fits, with its words: a name is `name` or `file:name`.
-fn fits(name: &str, function: &str, words: &mut Vec<Value>) -> String {
-    let pattern =
-        name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_").replace('*', "%");
-    words.push(Value::Text(pattern));
-    let n = words.len();
-    format!(
-        "({function} LIKE ${n} ESCAPE '\\' OR {function}_file || ':' || {function} LIKE ${n} ESCAPE '\\')"
-    )
-}
-
-/// The query that gives run and figure of each run that has it.
-fn query(rule: &Rule) -> (String, Vec<Value>) {
-    let mut words = Vec::new();
+/// Makes the tables of functions that a rule names, and gives the query for its figure of each run.
+fn query(
+    connection: &Connection,
+    rule: &Rule,
+    path: &str,
+) -> Result<(String, Option<Place>), LakeError> {
+    const RUNS: &str = "run_id IN (SELECT run_id FROM checked)";
     let column = match rule.figure {
         Figure::Buffer => "addresses",
         Figure::Steps => "steps_self",
         other => other.name(),
     };
-    let (table, condition) = match &rule.subject {
-        Subject::Run => return ("SELECT run_id, steps FROM run".into(), words),
-        Subject::Function(name) => ("one_function", fits(name, "name", &mut words)),
+    let choose = |name: &str, number: usize| -> Result<String, LakeError> {
+        let found = names::find(connection, name, RUNS, path)?;
+        let table = format!("chosen_{number}");
+        connection.execute_batch(&format!(
+            "CREATE OR REPLACE TEMP TABLE {table} (name VARCHAR, file VARCHAR)"
+        ))?;
+        let mut rows = connection.appender_to_catalog_and_db(&table, "temp", "main")?;
+        for (name, file) in &found {
+            rows.append_row(params![name, file])?;
+        }
+        rows.flush()?;
+        Ok(format!("(SELECT name, file FROM {table})"))
+    };
+    let (table, condition, last) = match &rule.subject {
+        Subject::Run => return Ok(("SELECT run_id, steps FROM run".into(), None)),
+        Subject::Function(name) => {
+            ("function", format!("(function, file) IN {}", choose(name, 0)?), "chosen_0")
+        }
         Subject::Edge(one, two, via) => {
             let data = rule.figure != Figure::Calls;
             let (table, from, to) =
                 if data { ("edge", "writer", "reader") } else { ("call", "caller", "callee") };
+            let (first, second) = (choose(one, 0)?, choose(two, 1)?);
             let mut condition =
-                format!("{} AND {}", fits(one, from, &mut words), fits(two, to, &mut words));
-            if one.contains('*') || two.contains('*') {
+                format!("({from}, {from}_file) IN {first} AND ({to}, {to}_file) IN {second}");
+            if pattern(one).is_some() || pattern(two).is_some() {
                 // What stays within one function is no edge between those that fit.
                 condition.push_str(&format!(" AND ({from} <> {to} OR {from}_file <> {to}_file)"));
             }
             if let Some(via) = via {
-                words.push(Value::Text(via.clone()));
-                condition.push_str(&format!(" AND via = ${}", words.len()));
+                condition.push_str(&format!(" AND via = '{}'", via.replace('\'', "''")));
             }
-            (table, condition)
+            (table, condition, "chosen_1")
         }
     };
-    let from = match table {
-        "one_function" => "(SELECT *, function AS name, file AS name_file FROM function)",
-        table => table,
-    };
+    let place = place(connection, last)?;
     // A run that does not know a part of the sum does not know the sum.
     let sql = format!(
         "SELECT run_id, CASE WHEN count(*) = count({column}) THEN CAST(sum({column}) AS BIGINT) END
-         FROM {from} WHERE {condition} GROUP BY run_id"
+         FROM \"{table}\" WHERE {condition} GROUP BY run_id"
     );
-    (sql, words)
+    Ok((sql, place))
 }
 
-/// Checks a rule on all runs of a lake. `path` is for messages.
-pub fn check(lake: &Lake, rule: &Rule, path: &str) -> Result<Verdict, LakeError> {
-    let (sql, words) = query(rule);
-    let connection = lake.database(&format!("{sql} thing function"))?;
-    know(&connection, rule, path)?;
+/// Where the functions of a table are, if one place is known.
+fn place(connection: &Connection, table: &str) -> Result<Option<Place>, LakeError> {
     let sql = format!(
-        "SELECT r.run_id, f.run_id IS NOT NULL, f.value FROM run r LEFT JOIN ({sql}) AS f(run_id, value) USING (run_id)"
+        "SELECT path, line FROM function WHERE (function, file) IN (SELECT name, file FROM {table})
+         AND path IS NOT NULL AND line IS NOT NULL AND run_id IN (SELECT run_id FROM checked) ORDER BY ALL LIMIT 1"
     );
-    let words: Vec<&dyn ToSql> = words.iter().map(|w| w as &dyn ToSql).collect();
-    let mut verdict =
-        Verdict { worst: None, run: String::new(), labels: String::new(), runs: 0, broken: 0 };
-    // How far a value is beyond the limit; what is not known is farthest.
-    let beyond = |value: Option<i64>| match value {
-        None => i64::MAX,
-        Some(value) if rule.comparison.holds(value, rule.limit) => {
-            -value.abs_diff(rule.limit).min(i64::MAX.cast_unsigned()).cast_signed()
-        }
-        Some(value) => {
-            value.abs_diff(rule.limit).min(i64::MAX.cast_unsigned() - 1).cast_signed() + 1
-        }
-    };
-    let mut worst: Option<(i64, i64)> = None;
     let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(words.as_slice())?;
-    while let Some(row) = rows.next()? {
-        let (id, found, value): (i64, bool, Option<i64>) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let value = if found { value } else { Some(0) };
-        verdict.runs += 1;
-        verdict.broken += usize::from(!value.is_some_and(|v| rule.comparison.holds(v, rule.limit)));
-        if worst.is_none_or(|w| (beyond(value), -id) > (w.0, -w.1)) {
-            worst = Some((beyond(value), id));
-            verdict.worst = value;
-        }
-    }
-    if let Some(run) = lake.runs().find(|m| Some(m.run.id()) == worst.map(|w| w.1)) {
-        let names: Vec<&str> = run.labels.keys().map(String::as_str).collect();
-        verdict.run = run.run.text().to_owned();
-        verdict.labels = described(&run.labels, &names);
-    }
-    Ok(verdict)
+    let mut rows = statement.query([])?;
+    Ok(match rows.next()? {
+        Some(row) => Some(Place { path: row.get(0)?, line: row.get(1)? }),
+        None => None,
+    })
 }
 
-/// Refuses names that no run has: a rule about nothing would always hold.
-fn know(connection: &Connection, rule: &Rule, path: &str) -> Result<(), LakeError> {
-    let names: Vec<&String> = match &rule.subject {
-        Subject::Run => Vec::new(),
-        Subject::Function(name) => vec![name],
-        Subject::Edge(one, two, _) => vec![one, two],
-    };
-    for name in names {
-        let mut words = Vec::new();
-        let one = fits(name, "one", &mut words);
-        let two = one.replace("one", "two");
-        let sql = format!("SELECT count(*) FROM thing WHERE {one} OR {two}");
-        let count: i64 = connection.query_row(&sql, [&words[0]], |r| r.get(0))?;
-        if count == 0 {
-            let sql = "SELECT coalesce(string_agg(one, ', '), '') FROM (SELECT DISTINCT one FROM thing
-                       WHERE measure = 'steps' ORDER BY jaro_winkler_similarity(one, ?) DESC, one LIMIT 3)";
-            let near: String = connection.query_row(sql, [name], |r| r.get(0))?;
-            let hint = if near.is_empty() { near } else { format!("; near it are {near}") };
-            let (path, name) = (path.to_owned(), name.clone());
-            return Err(LakeError::NoFunction { path, name, hint });
+/// The label and the value that a rule compares with.
+fn reference(rule: &Rule, runs: &[&Manifest]) -> Result<Option<(String, String)>, LakeError> {
+    let Bound::Reference { reference, .. } = &rule.bound else { return Ok(None) };
+    let wrong = |why: String| LakeError::Reference { rule: rule.text.clone(), why };
+    if let Some((label, value)) = reference.split_once('=')
+        && runs.iter().any(|run| run.labels.contains_key(label))
+    {
+        if runs.iter().any(|run| run.labels.get(label).is_some_and(|v| v == value)) {
+            return Ok(Some((label.to_owned(), value.to_owned())));
+        }
+        return Err(wrong(format!("no run has {label}={value}")));
+    }
+    let labels: Vec<String> = labels_with(runs, reference).into_iter().collect();
+    match &labels[..] {
+        [label] => Ok(Some((label.clone(), reference.clone()))),
+        [] => Err(wrong(format!("no label of a run is `{reference}`"))),
+        several => {
+            let list: Vec<_> = several.iter().map(|l| format!("{l}={reference}")).collect();
+            Err(wrong(format!("`{reference}` can be {}: write one of them", list.join(" or "))))
         }
     }
-    Ok(())
+}
+
+/// A run that is looked at, and the runs of the reference.
+type Compared<'a> = (&'a Manifest, Vec<&'a Manifest>);
+
+/// The runs that a rule is about.
+fn looked_at<'a>(
+    rule: &Rule,
+    runs: &[&'a Manifest],
+    options: &Options,
+) -> Result<Vec<Compared<'a>>, LakeError> {
+    let Some((label, value)) = reference(rule, runs)? else {
+        let chosen: Vec<&Manifest> = match options.all_runs {
+            true => runs.to_vec(),
+            false => newest(runs, &over(&options.over)).into_values().flatten().collect(),
+        };
+        return Ok(chosen.into_iter().map(|run| (run, Vec::new())).collect());
+    };
+    let mut over = over(&options.over);
+    if !over.contains(&label.as_str()) {
+        over.push(&label);
+    }
+    let is_reference = |run: &&&Manifest| run.labels.get(&label).is_some_and(|v| *v == value);
+    let all = by_context(runs, &over);
+    let mut found = Vec::new();
+    for runs in all.into_values() {
+        let side = |wanted: bool| -> Vec<&'a Manifest> {
+            let side: Vec<_> = runs.iter().filter(|r| is_reference(r) == wanted).copied().collect();
+            newest(&side, &over).into_values().flatten().collect()
+        };
+        let references = side(true);
+        found.extend(side(false).into_iter().map(|run| (run, references.clone())));
+    }
+    Ok(found)
+}
+
+/// Checks a rule on a lake. `path` is for messages.
+pub fn check(
+    lake: &Lake,
+    rule: &Rule,
+    options: &Options,
+    path: &str,
+) -> Result<Verdict, LakeError> {
+    let runs: Vec<&Manifest> = lake.runs().collect();
+    let compared = looked_at(rule, &runs, options)?;
+    let connection = lake.database("function call edge")?;
+    connection.execute_batch("CREATE TEMP TABLE checked (run_id BIGINT)")?;
+    let mut table = connection.appender_to_catalog_and_db("checked", "temp", "main")?;
+    for (run, references) in &compared {
+        table.append_row(params![run.run.id()])?;
+        for run in references {
+            table.append_row(params![run.run.id()])?;
+        }
+    }
+    table.flush()?;
+    drop(table);
+    let (sql, place) = query(&connection, rule, path)?;
+    let mut values: BTreeMap<i64, Option<i64>> = BTreeMap::new();
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        values.insert(row.get(0)?, row.get(1)?);
+    }
+    let value = |run: &Manifest| values.get(&run.run.id()).copied().unwrap_or(Some(0));
+    let mut verdict = Verdict { runs: 0, broken: 0, alone: 0, worst: Vec::new(), place };
+    for (run, references) in &compared {
+        let known: Vec<f64> =
+            references.iter().filter_map(|r| value(*r)).map(|value| value as f64).collect();
+        let mean = (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64);
+        if mean.is_none() && matches!(rule.bound, Bound::Reference { .. }) {
+            verdict.alone += 1;
+            continue;
+        }
+        let names: Vec<&str> = run.labels.keys().map(String::as_str).collect();
+        let looked = Looked {
+            value: value(run),
+            limit: rule.bound.limit(mean),
+            reference: mean,
+            run: run.run.text().to_owned(),
+            labels: described(&run.labels, &names),
+        };
+        verdict.runs += 1;
+        verdict.broken += usize::from(!looked.holds());
+        verdict.worst.push(looked);
+    }
+    if verdict.runs == 0 {
+        let why = "no run has the same other labels as a run of the reference".to_owned();
+        return Err(LakeError::Reference { rule: rule.text.clone(), why });
+    }
+    verdict.worst.sort_by(|a, b| b.beyond().cmp(&a.beyond()).then(a.run.cmp(&b.run)));
+    verdict.worst.truncate(3);
+    Ok(verdict)
 }

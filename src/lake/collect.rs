@@ -3,6 +3,7 @@
 //! A run's name is the hash of what it holds and how it is labelled. So the same run is in the lake
 //! once, and two processes that collect it at the same time write the same.
 
+use super::code;
 use super::error::LakeError;
 use super::folder::{self, RUNS, Stage};
 use super::label::{Label, Labels, labels};
@@ -85,8 +86,10 @@ pub fn collect(db: &Path, lake: &Path, options: &Options) -> Result<Collected, L
     let program = program(&connection, db, options)?;
     let labels = labels(&options.labels)?;
     prepare(&connection, &program)?;
-    let run = run_name(&connection, &program, &labels)?;
+    let recording = recording(&connection)?;
+    let run = run_name(&connection, &program, &labels, &recording)?;
     let mut manifest = manifest(&connection, program, run, labels)?;
+    manifest.recording = recording;
     manifest.database = stem(db);
     let listed = lake.join(RUNS).join(manifest.file_name());
     if listed.exists() {
@@ -132,13 +135,11 @@ fn prepare(connection: &Connection, program: &str) -> Result<(), LakeError> {
     // The program is a word of few characters, checked.
     connection.execute_batch(&format!(
         "CREATE TEMP MACRO lake_program() AS '{program}';
-         CREATE TEMP MACRO lake_code(text, opcode, target) AS
-             CASE WHEN text IS NOT NULL AND (target IS NOT NULL OR contains(text, 'rip') OR starts_with(text, 'adr'))
-                  THEN regexp_replace(text, '[+-]?0x[0-9a-f]+', '#', 'g') ELSE hex(opcode) END;
          CREATE TEMP MACRO lake_key(what, one, one_file, two, two_file, via) AS CAST(md5_number_lower(
              concat_ws(chr(31), '{program}', what, one, one_file, two, two_file, via)) >> 1 AS BIGINT)"
     ))?;
     connection.execute_batch(NAMED)?;
+    code::prepare(connection)?;
     for table in collected() {
         let columns: Vec<String> = table
             .columns
@@ -157,8 +158,13 @@ fn prepare(connection: &Connection, program: &str) -> Result<(), LakeError> {
 
 /// The name by content: rows in any order, labels, and how both are written. What it was built from
 /// and what was met then make no other run.
-fn run_name(connection: &Connection, program: &str, labels: &Labels) -> Result<RunName, LakeError> {
-    let mut text = format!("{LAKE_VERSION}\n{program}\n{labels:?}\n");
+fn run_name(
+    connection: &Connection,
+    program: &str,
+    labels: &Labels,
+    recording: &Labels,
+) -> Result<RunName, LakeError> {
+    let mut text = format!("{LAKE_VERSION}\n{program}\n{labels:?}\n{recording:?}\n");
     for table in collected().iter().filter(|t| !["input", "problem"].contains(&t.name)) {
         let sql = format!(
             "SELECT md5(coalesce(string_agg(row, chr(10) ORDER BY row), ''))
@@ -171,6 +177,25 @@ fn run_name(connection: &Connection, program: &str, labels: &Labels) -> Result<R
     let hash: String = connection.query_row("SELECT md5(?)", [text], |r| r.get(0))?;
     let wrong = || LakeError::Manifest { path: program.to_owned(), what: format!("hash {hash}") };
     RunName::of_hash(&hash).ok_or_else(wrong)
+}
+
+/// How the run was recorded and built, as far as figures depend on it.
+fn recording(connection: &Connection) -> Result<Labels, LakeError> {
+    const KEYS: &str =
+        "'addfg_version', 'detail', 'saves', 'through', 'pairs_in', 'range', 'allocators'";
+    let sql = format!(
+        "SELECT CASE key WHEN 'addfg_version' THEN 'addfg' ELSE key END, value FROM meta WHERE key IN ({KEYS}) AND value IS NOT NULL
+         UNION ALL SELECT 'trace', string_agg(DISTINCT format, ' ' ORDER BY format) FROM input WHERE role = 'trace' HAVING count(*) > 0"
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.ok().and_then(|time| i64::try_from(time.as_millis()).ok()).unwrap_or(0)
 }
 
 fn manifest(
@@ -200,6 +225,8 @@ fn manifest(
         detail,
         steps,
         labels,
+        recording: Labels::new(),
+        collected: now(),
         tables,
     })
 }

@@ -25,6 +25,10 @@ pub enum LakeError {
     #[error("{path} has lake version {found}, this addfg knows version {known}: use a newer addfg")]
     Newer { path: String, found: u64, known: u64 },
     #[error(
+        "{path} has lake version {found}, this addfg reads version {known}: collect the databases again into a new folder"
+    )]
+    Older { path: String, found: u64, known: u64 },
+    #[error(
         "{path} is no list of a run as addfg writes it: {what}; remove it, and collect the run again"
     )]
     Manifest { path: String, what: String },
@@ -40,6 +44,20 @@ pub enum LakeError {
     Question(#[from] crate::views::ViewError),
     #[error(transparent)]
     Rule(#[from] super::rule::RuleError),
-    #[error("{path} knows no function that matches `{name}`{hint}")]
+    #[error("{path} has no function `{name}`{hint}")]
     NoFunction { path: String, name: String, hint: String },
+    #[error(
+        "{path} has several functions `{name}`: {candidates}; name one of them in full, or all with `glob:`"
+    )]
+    Ambiguous { path: String, name: String, candidates: String },
+    #[error("invalid pattern `{name}`: {why}")]
+    Pattern { name: String, why: String },
+    #[error("the lake has no label `{name}`; its labels: {known}")]
+    NoLabel { name: String, known: String },
+    #[error("no run has {label}={value}; values of {label}: {known}")]
+    NoValue { label: String, value: String, known: String },
+    #[error("runs of {label}={before} and of {label}={after} cannot be compared: {why}")]
+    NoContext { label: String, before: String, after: String, why: String },
+    #[error("rule `{rule}`: {why}")]
+    Reference { rule: String, why: String },
 }

@@ -59,10 +59,11 @@ pub fn check(root: &Path) -> Result<(), LakeError> {
         other => other,
     })?;
     match found["lake"].as_u64() {
-        Some(1..=LAKE_VERSION) => Ok(()),
+        Some(LAKE_VERSION) => Ok(()),
         Some(found) if found > LAKE_VERSION => {
             Err(LakeError::Newer { path, found, known: LAKE_VERSION })
         }
+        Some(found @ 1..) => Err(LakeError::Older { path, found, known: LAKE_VERSION }),
         _ => Err(wrong("it has no `lake`, a version of 1 or more".into())),
     }
 }

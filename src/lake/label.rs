@@ -66,6 +66,27 @@ pub fn others<'a>(runs: &[&'a Labels]) -> BTreeMap<&'a str, Vec<&'a str>> {
     names.iter().map(other).collect()
 }
 
+/// Labels that say which state of the program a run is of, not what it was run with.
+pub const HISTORY: [&str; 6] = ["commit", "version", "revision", "date", "time", "build"];
+
+/// What runs must have in common to be compared by a label: some of their labels, and of how they
+/// were recorded what differs among them.
+pub fn context(labels: &Labels, names: &[&str], recording: &Labels, differing: &[&str]) -> String {
+    let recorded = described(recording, differing);
+    [described(labels, names), recorded]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The keys in which some texts by key differ.
+pub fn differing<'a>(all: &[&'a Labels]) -> Vec<&'a str> {
+    let keys: BTreeSet<&str> = all.iter().flat_map(|one| one.keys().map(String::as_str)).collect();
+    let differs = |key: &&str| all.iter().any(|one| one.get(*key) != all[0].get(*key));
+    keys.into_iter().filter(differs).collect()
+}
+
 /// The values of some labels as a text: `input=big, version=2`.
 pub fn described(labels: &Labels, names: &[&str]) -> String {
     let one = |name: &&str| labels.get(*name).map(|value| format!("{name}={value}"));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How folders, tables and manifests are laid out; raised where an older addfg would read wrongly.
-pub const LAKE_VERSION: u64 = 1;
+pub const LAKE_VERSION: u64 = 2;
 
 /// Digits of a run's name behind the `r`: as many as a signed 64-bit number holds.
 const DIGITS: usize = 15;
@@ -54,6 +54,11 @@ pub struct Manifest {
     /// Steps of the run; None: its trace has none.
     pub steps: Option<i64>,
     pub labels: Labels,
+    /// How it was recorded and built, as far as figures depend on it: version of addfg, detail,
+    /// `saves`, ... Runs that differ in it are not compared unless asked.
+    pub recording: Labels,
+    /// When it was collected, in milliseconds since 1970; no part of the run's name.
+    pub collected: i64,
     /// Rows by table; a table without rows has no file.
     pub tables: BTreeMap<String, u64>,
 }
@@ -69,7 +74,8 @@ impl Manifest {
             "lake": LAKE_VERSION, "program": self.program, "run": self.run.text(),
             "database": self.database, "schema_version": self.schema_version,
             "addfg_version": self.addfg_version, "detail": self.detail, "steps": self.steps,
-            "labels": self.labels, "tables": self.tables,
+            "labels": self.labels, "recording": self.recording, "collected": self.collected,
+            "tables": self.tables,
         })
     }
 
@@ -78,9 +84,12 @@ impl Manifest {
         let path = path.display().to_string();
         let wrong = |what: &str| LakeError::Manifest { path: path.clone(), what: what.to_owned() };
         match value["lake"].as_u64() {
-            Some(1..=LAKE_VERSION) => {}
+            Some(LAKE_VERSION) => {}
             Some(found) if found > LAKE_VERSION => {
                 return Err(LakeError::Newer { path, found, known: LAKE_VERSION });
+            }
+            Some(found @ 1..) => {
+                return Err(LakeError::Older { path, found, known: LAKE_VERSION });
             }
             _ => return Err(wrong("`lake` is no version of 1 or more")),
         }
@@ -90,11 +99,15 @@ impl Manifest {
         };
         let object =
             |key: &str| value[key].as_object().ok_or_else(|| wrong(&format!("`{key}` is missing")));
-        let mut labels = Labels::new();
-        for (name, value) in object("labels")? {
-            let value = value.as_str().ok_or_else(|| wrong("a label is no text"))?;
-            labels.insert(name.clone(), value.to_owned());
-        }
+        let texts = |key: &str| {
+            let mut found = Labels::new();
+            for (name, value) in object(key)? {
+                let value = value.as_str().ok_or_else(|| wrong("a label is no text"))?;
+                found.insert(name.clone(), value.to_owned());
+            }
+            Ok::<_, LakeError>(found)
+        };
+        let (labels, recording) = (texts("labels")?, texts("recording")?);
         let mut tables = BTreeMap::new();
         for (name, rows) in object("tables")? {
             tables.insert(name.clone(), rows.as_u64().ok_or_else(|| wrong("rows are no number"))?);
@@ -114,6 +127,8 @@ impl Manifest {
             detail: text("detail")?,
             steps: value["steps"].as_i64(),
             labels,
+            recording,
+            collected: value["collected"].as_i64().unwrap_or(0),
             tables,
         })
     }
@@ -142,6 +157,8 @@ mod tests {
             detail: "summary".into(),
             steps: None,
             labels: Labels::from([("a".into(), "b".into())]),
+            recording: Labels::from([("detail".into(), "summary".into())]),
+            collected: 7,
             tables: BTreeMap::from([("edge".into(), 3)]),
         };
         assert_eq!(manifest.run.id(), 0x7ff_ffff_ffff_ffff);

@@ -1,10 +1,13 @@
 //! Many runs in one folder: their high level as Parquet files that DuckDB, Spark and others read,
 //! and questions across them (docs/reach.md).
 
+mod code;
 mod error;
 mod folder;
 mod label;
 mod manifest;
+mod names;
+mod newest;
 mod packed;
 mod rule;
 mod tables;
@@ -12,9 +15,12 @@ mod tables;
 pub mod check;
 pub mod collect;
 pub mod compare;
+pub mod coverage;
+pub mod findings;
 pub mod open;
 pub mod pack;
 pub mod plot;
+pub mod points;
 pub mod questions;
 
 pub use error::LakeError;

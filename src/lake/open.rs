@@ -20,6 +20,8 @@ pub struct Lake {
     packs: Vec<Pack>,
     /// Of a pack only some runs were asked for.
     is_part: bool,
+    /// Runs that were recorded in different ways are compared, too.
+    across: bool,
 }
 
 impl Lake {
@@ -54,12 +56,18 @@ impl Lake {
             is_part |= pack.runs.len() < all;
         }
         packs.retain(|p| !p.runs.is_empty());
-        let lake = Lake { root: root.to_owned(), loose, packs, is_part };
+        let lake = Lake { root: root.to_owned(), loose, packs, is_part, across: false };
         if !wanted.is_empty() && lake.runs().next().is_none() {
             let wanted: Vec<_> = wanted.iter().map(|(n, v)| format!("{n}={v}")).collect();
             return Err(LakeError::NoRuns { wanted: wanted.join(", "), known });
         }
         Ok(lake)
+    }
+
+    /// The same, where runs that were recorded in different ways are compared, too.
+    pub fn across_recordings(mut self, across: bool) -> Lake {
+        self.across = across;
+        self
     }
 
     pub fn runs(&self) -> impl Iterator<Item = &Manifest> {
@@ -121,10 +129,11 @@ impl Lake {
         let packed = if files.is_empty() {
             String::new()
         } else {
-            format!(" UNION SELECT {} FROM {}", columns.join(", "), read(&files))
+            format!(" UNION ALL SELECT {} FROM {}", columns.join(", "), read(&files))
         };
         connection.execute_batch(&format!(
-            "CREATE TABLE main.{} AS SELECT * FROM ({}){packed}; SET schema = 'main'",
+            "CREATE TABLE main.{} AS SELECT * EXCLUDE (start_up), min(start_up) AS start_up FROM (SELECT * FROM ({}){packed}) GROUP BY ALL;
+             SET schema = 'main'",
             view.name, view.sql
         ))?;
         Ok(())
@@ -133,12 +142,7 @@ impl Lake {
     /// `run` and `label`.
     fn fill(&self, connection: &Connection) -> Result<(), LakeError> {
         connection.execute_batch(OF_MANIFESTS)?;
-        let mut by_program: BTreeMap<&str, Vec<&Labels>> = BTreeMap::new();
-        for run in self.runs() {
-            by_program.entry(&run.program).or_default().push(&run.labels);
-        }
-        let others: BTreeMap<_, _> =
-            by_program.iter().map(|(program, runs)| (*program, label::others(runs))).collect();
+        let contexts = self.contexts();
         let mut run_rows = connection.appender("run")?;
         let mut label_rows = connection.appender("label")?;
         for m in self.runs() {
@@ -151,10 +155,15 @@ impl Lake {
                 m.schema_version,
                 m.addfg_version,
                 m.detail,
-                m.steps
+                m.steps,
+                label::described(
+                    &m.recording,
+                    &m.recording.keys().map(String::as_str).collect::<Vec<_>>()
+                ),
+                m.collected
             ])?;
             for (name, value) in &m.labels {
-                let rest = label::described(&m.labels, &others[program.as_str()][name.as_str()]);
+                let rest = contexts.rest(m, name);
                 label_rows.append_row(params![
                     program,
                     id,
@@ -184,6 +193,46 @@ impl Lake {
             return format!("SELECT * FROM ({text}) WHERE {RUN_ID} IN (SELECT {RUN_ID} FROM run)");
         }
         text
+    }
+}
+
+/// By program, what runs are compared by.
+pub struct Contexts<'a> {
+    others: BTreeMap<&'a str, BTreeMap<&'a str, Vec<&'a str>>>,
+    differing: BTreeMap<&'a str, Vec<&'a str>>,
+}
+
+impl Contexts<'_> {
+    /// What a run must have in common with another one to be compared by a label.
+    pub fn rest(&self, run: &Manifest, label: &str) -> String {
+        let program = run.program.as_str();
+        let names = self.others.get(program).and_then(|others| others.get(label));
+        let names = names.map(Vec::as_slice).unwrap_or_default();
+        let differing = self.differing.get(program).map(Vec::as_slice).unwrap_or_default();
+        label::context(&run.labels, names, &run.recording, differing)
+    }
+}
+
+impl Lake {
+    pub fn contexts(&self) -> Contexts<'_> {
+        let mut by_program: BTreeMap<&str, Vec<&Manifest>> = BTreeMap::new();
+        for run in self.runs() {
+            by_program.entry(&run.program).or_default().push(run);
+        }
+        let mut found = Contexts { others: BTreeMap::new(), differing: BTreeMap::new() };
+        for (program, runs) in by_program {
+            let labels: Vec<&Labels> = runs.iter().map(|run| &run.labels).collect();
+            let recordings: Vec<&Labels> = runs.iter().map(|run| &run.recording).collect();
+            found.others.insert(program, label::others(&labels));
+            let differing = if self.across { Vec::new() } else { label::differing(&recordings) };
+            found.differing.insert(program, differing);
+        }
+        found
+    }
+
+    /// The labels with their values, for a message.
+    pub fn known(&self) -> String {
+        known(self.runs())
     }
 }
 

@@ -3,9 +3,10 @@
 
 use super::error::LakeError;
 use super::open::Lake;
+use super::{coverage, names};
 use crate::text::{visible, words};
 use crate::views::ViewError;
-use crate::views::library::{Query, no_query, query};
+use crate::views::library::{Kind, Query, no_query, query};
 use crate::views::listing::Listing;
 use duckdb::Connection;
 
@@ -45,6 +46,14 @@ words! {
         Buffer = "buffer",
         /// Of a loop
         Iterations = "iterations",
+        /// Of a function and all below it
+        StepsTotal = "steps_total",
+        /// Bytes that a function wrote to memory
+        Written = "written_bytes",
+        /// Of these, those that nothing read
+        Dead = "dead_bytes",
+        /// Each byte of each write once for a reading instance
+        Unique = "unique_bytes",
     }
 }
 
@@ -76,6 +85,54 @@ pub fn ask(
         let text = format!("`{}` is no measure: {}", visible(wrong), known.join(", "));
         return Err(ViewError::Parameters { usage, text }.into());
     }
-    let listing = question.with(question.values(given)?);
+    let listing = question.with(question.values(&meant(lake, question, given)?)?);
     Ok((lake.database(question.sql)?, listing))
+}
+
+/// The words with the names of functions as the lake has them; refuses labels and values that no run
+/// has.
+pub fn meant(lake: &Lake, question: &Query, given: &[String]) -> Result<Vec<String>, LakeError> {
+    question.values(given)?;
+    let mut words: Vec<String> = Vec::new();
+    let word = |i: usize| {
+        let default = question.parameters[i].default.unwrap_or_default();
+        given.get(i).map_or(default, String::as_str)
+    };
+    let place = |name: &str| question.parameters.iter().position(|p| p.name == name);
+    let has_runs = lake.runs().next().is_some();
+    if let Some(label) = place("label").map(word).filter(|_| has_runs) {
+        match (place("before"), place("after")) {
+            (Some(before), Some(after)) => {
+                coverage::coverage(lake, label, word(before), word(after))?;
+            }
+            _ => coverage::known_label(lake, label)?,
+        }
+    }
+    let mut connection = None;
+    for (i, parameter) in question.parameters.iter().enumerate() {
+        let text = word(i);
+        let is_function = parameter.kind == Kind::Name && text != "-" && !text.starts_with("loop ");
+        if !is_function || !has_runs {
+            words.push(text.to_owned());
+            continue;
+        }
+        let open = || lake.database("function call edge");
+        let database = match connection.take() {
+            Some(database) => database,
+            None => open()?,
+        };
+        let found = names::find(&database, text, "true", "the lake")?;
+        connection = Some(database);
+        match &found[..] {
+            [(name, file)] if !file.is_empty() => words.push(format!("{file}:{name}")),
+            found if found.iter().all(|f| f.0 == found[0].0) => words.push(found[0].0.clone()),
+            several => {
+                let list: Vec<_> =
+                    several.iter().take(8).map(|f| format!("`{}`", visible(&f.0))).collect();
+                let (path, name) = ("the lake".to_owned(), visible(text).into_owned());
+                return Err(LakeError::Ambiguous { path, name, candidates: list.join(", ") });
+            }
+        }
+    }
+    Ok(words)
 }

@@ -1,13 +1,22 @@
 //! The little language of `addfg check`: `bytes(a -> b, heap) <= 4 KiB`.
 //!
 //! ```text
-//! rule   = figure "(" [name ["->" name] ["," via]] ")" limit
-//! limit  = ("<" | "<=" | "=" | ">=" | ">") number [unit]
-//! name   = text without "," ")" "->", or "text" in quotes; * stands for any characters
+//! rule   = figure "(" [name ["->" name] ["," via]] ")" bound
+//! bound  = ("<" | "<=" | "=" | ">=" | ">") number [unit]
+//!        | "not above" reference ["+" slack] | "not below" reference ["-" slack]
+//! slack  = number "%" | number [unit]
+//! reference = a value of a label, or LABEL=VALUE
+//! name   = text without "," ")" "->", or "text" in quotes; `glob:` or `re:` before it asks for a pattern
 //! ```
 
 use crate::text::words;
 use std::fmt;
+
+/// `text` as a pattern, if it asks for one: the condition that a name and `file:name` must fulfil.
+pub fn pattern(text: &str) -> Option<(&'static str, &str)> {
+    let glob = text.strip_prefix("glob:").map(|rest| ("GLOB", rest));
+    glob.or_else(|| text.strip_prefix("re:").map(|rest| ("RE", rest)))
+}
 
 words! {
     /// What a rule bounds.
@@ -70,8 +79,48 @@ pub struct Rule {
     pub text: String,
     pub figure: Figure,
     pub subject: Subject,
-    pub comparison: Comparison,
-    pub limit: i64,
+    pub bound: Bound,
+}
+
+/// How much of a reference may be added or taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slack {
+    /// Thousandths of a percent.
+    Percent(i64),
+    Amount(i64),
+}
+
+/// What a figure must keep to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound {
+    Limit(Comparison, i64),
+    /// As compared with other runs: `not above main + 5 %`.
+    Reference {
+        is_above: bool,
+        reference: String,
+        slack: Slack,
+    },
+}
+
+impl Bound {
+    /// The comparison with a number that a run must hold; `reference` is the figure of the other runs.
+    pub fn limit(&self, reference: Option<f64>) -> Option<(Comparison, i64)> {
+        match self {
+            Bound::Limit(comparison, limit) => Some((*comparison, *limit)),
+            Bound::Reference { is_above, slack, .. } => {
+                let value = reference?;
+                // Figures are far below 2^53; what is lost above is less than any slack.
+                let part = match *slack {
+                    Slack::Percent(thousandths) => value * thousandths as f64 / 100_000.0,
+                    Slack::Amount(amount) => amount as f64,
+                };
+                Some(match is_above {
+                    true => (Comparison::AtMost, (value + part + 1e-6).floor() as i64),
+                    false => (Comparison::AtLeast, (value - part - 1e-6).ceil() as i64),
+                })
+            }
+        }
+    }
 }
 
 /// Why a text is no rule.
@@ -130,6 +179,37 @@ fn amount(text: &str) -> Result<i64, String> {
     if product % places == 0 { Ok(product / places) } else { Err(wrong()) }
 }
 
+/// What stands behind `not above` or `not below`.
+fn reference(text: &str, is_above: bool) -> Result<Bound, String> {
+    let sign = if is_above { '+' } else { '-' };
+    let wrong = || {
+        format!(
+            "behind `not {}` goes a value of a label, as in `main {sign} 5 %`",
+            if is_above { "above" } else { "below" }
+        )
+    };
+    let (reference, slack) = match text.rsplit_once(sign) {
+        Some((reference, slack)) if slack.trim().starts_with(|c: char| c.is_ascii_digit()) => {
+            (reference.trim(), slack.trim())
+        }
+        _ => (text.trim(), "0"),
+    };
+    if reference.is_empty() {
+        return Err(wrong());
+    }
+    let slack = match slack.strip_suffix('%') {
+        Some(number) => {
+            let percent: f64 = number.trim().parse().map_err(|_| wrong())?;
+            if !(0.0..=1e6).contains(&percent) {
+                return Err(format!("expected 0 to 1000000 percent, found `{}`", number.trim()));
+            }
+            Slack::Percent((percent * 1000.0).round() as i64)
+        }
+        None => Slack::Amount(amount(slack)?),
+    };
+    Ok(Bound::Reference { is_above, reference: reference.trim_matches('"').to_owned(), slack })
+}
+
 /// A text that is being read.
 struct Reader<'a>(&'a str);
 
@@ -151,7 +231,19 @@ impl<'a> Reader<'a> {
         }
         let mut depth = 0;
         let mut end = self.0.len();
+        let mut skipped = 0;
         for (at, c) in self.0.char_indices() {
+            // Signs of an operator's name are no brackets.
+            if let Some(rest) = self.0[at..].strip_prefix("operator")
+                && at >= skipped
+            {
+                let signs = rest.find(|c: char| !"<>-=*,!+".contains(c)).unwrap_or(rest.len());
+                // `operator->` is a name, `operator -> x` an arrow.
+                skipped = at + "operator".len() + signs;
+            }
+            if at < skipped {
+                continue;
+            }
             match c {
                 '(' | '<' => depth += 1,
                 ')' if depth == 0 => {
@@ -194,7 +286,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn parse(text: &str) -> Result<(Figure, Subject, Comparison, i64), String> {
+fn parse(text: &str) -> Result<(Figure, Subject, Bound), String> {
     let (word, rest) = text.split_once('(').ok_or("`(` is missing")?;
     let figure = Figure::parse(word.trim()).ok_or_else(|| {
         let names: Vec<_> = Figure::ALL.iter().map(|f| f.name()).collect();
@@ -212,22 +304,28 @@ fn parse(text: &str) -> Result<(Figure, Subject, Comparison, i64), String> {
         return Err(format!("{} takes {}", figure.name(), takes(figure)));
     }
     if figure == Figure::Buffer
-        && matches!(&subject, Subject::Edge(a, b, _) if a.contains('*') || b.contains('*'))
+        && matches!(&subject, Subject::Edge(a, b, _) if pattern(a).is_some() || pattern(b).is_some())
     {
-        return Err("buffers of several edges do not add up: leave out *".into());
+        return Err("buffers of several edges do not add up: name one edge".into());
+    }
+    for (words, is_above) in [("not above", true), ("not below", false)] {
+        if reader.skip(words) {
+            return Ok((figure, subject, reference(reader.0, is_above)?));
+        }
     }
     let longest_first = ["<=", ">=", "==", "<", ">", "="];
     let found = longest_first.iter().find(|token| reader.skip(token));
-    let word = found.ok_or("behind `)` goes one of < <= = >= >")?;
+    let word = found.ok_or("behind `)` goes one of < <= = >= >, `not above` or `not below`")?;
     let comparison = Comparison::parse(if *word == "==" { "=" } else { word });
-    Ok((figure, subject, comparison.unwrap_or(Comparison::Equal), amount(reader.0)?))
+    let comparison = comparison.unwrap_or(Comparison::Equal);
+    Ok((figure, subject, Bound::Limit(comparison, amount(reader.0)?)))
 }
 
 impl Rule {
     pub fn parse(text: &str) -> Result<Rule, RuleError> {
         let wrong = |why| RuleError { rule: text.trim().to_owned(), why };
-        let (figure, subject, comparison, limit) = parse(text).map_err(wrong)?;
-        Ok(Rule { text: text.trim().to_owned(), figure, subject, comparison, limit })
+        let (figure, subject, bound) = parse(text).map_err(wrong)?;
+        Ok(Rule { text: text.trim().to_owned(), figure, subject, bound })
     }
 
     /// Whether it counts bytes.
@@ -257,14 +355,32 @@ mod tests {
     fn rules_are_read() {
         let rule = |text| Rule::parse(text).unwrap();
         let first = rule("bytes(a->b) <= 4 KiB");
-        assert_eq!((first.subject, first.limit), (edge("a", "b", None), 4096));
+        assert_eq!(first.subject, edge("a", "b", None));
+        assert_eq!(first.bound, Bound::Limit(Comparison::AtMost, 4096));
         assert_eq!(rule("bytes(<input> -> f(int, std::map<a, b>) , heap)<1.5k").subject, {
             edge("<input>", "f(int, std::map<a, b>)", Some("heap"))
         });
         assert_eq!(rule("buffer(\"a -> b\" -> c) = 1_000").subject, edge("a -> b", "c", None));
-        assert_eq!(rule("calls(main -> f) > 0").comparison, Comparison::More);
+        assert_eq!(rule("calls(main -> f) > 0").bound, Bound::Limit(Comparison::More, 0));
         assert_eq!(rule("steps() == 7").subject, Subject::Run);
-        assert_eq!(rule("steps(a.c:f) >= 0.5 GiB").limit, 1 << 29);
+        assert_eq!(
+            rule("steps(a.c:f) >= 0.5 GiB").bound,
+            Bound::Limit(Comparison::AtLeast, 1 << 29)
+        );
+        let overloaded = "bytes(f(unsigned char*, int) -> operator<(A, B)) = 1";
+        assert_eq!(
+            rule(overloaded).subject,
+            edge("f(unsigned char*, int)", "operator<(A, B)", None)
+        );
+        assert_eq!(
+            rule("calls(A::operator->() -> B::operator>>(int)) = 1").subject,
+            edge("A::operator->()", "B::operator>>(int)", None)
+        );
+        let limit = |text: &str| rule(text).bound.limit(Some(1000.0));
+        assert_eq!(limit("steps(f) not above main + 5 %"), Some((Comparison::AtMost, 1050)));
+        assert_eq!(limit("steps(f) not above branch=a-b+7"), Some((Comparison::AtMost, 1007)));
+        assert_eq!(limit("steps(f) not below main - 0.5%"), Some((Comparison::AtLeast, 995)));
+        assert_eq!(limit("steps(f) not above v1.2"), Some((Comparison::AtMost, 1000)));
     }
 
     #[test]
@@ -282,7 +398,10 @@ mod tests {
             ("bytes(a->b) <= 0.3", "`0.3` is no whole number"),
             ("bytes(a->b) <= -1", "`-1` is no unit"),
             ("bytes(a->b) <= 9_000_000 TiB", "too large"),
-            ("buffer(*->b) <= 1", "do not add up"),
+            ("buffer(glob:*->b) <= 1", "do not add up"),
+            ("steps(f) not above", "goes a value of a label"),
+            ("steps(f) not above main + 5 x%", "goes a value of a label"),
+            ("steps(f) not above main + 5 lightyears", "`lightyears` is no unit"),
             ("calls(a->b, heap) <= 1", "calls takes a function or an edge"),
         ] {
             let said = Rule::parse(text).unwrap_err().to_string();

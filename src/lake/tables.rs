@@ -86,9 +86,9 @@ pub fn catalog(version: u64) -> Value {
 /// Columns of `run` and `label`, which are made of the manifests.
 pub const OF_MANIFESTS: &str = "
     CREATE TABLE run (program VARCHAR, run_id BIGINT, run VARCHAR, database VARCHAR, schema_version VARCHAR,
-                      addfg_version VARCHAR, detail VARCHAR, steps BIGINT);
+                      addfg_version VARCHAR, detail VARCHAR, steps BIGINT, recording VARCHAR, collected BIGINT);
     CREATE TABLE label (program VARCHAR, run_id BIGINT, label VARCHAR, value VARCHAR, number DOUBLE, rest VARCHAR);
     COMMENT ON TABLE run IS 'Runs of the lake';
     COMMENT ON TABLE label IS 'Labels of runs';
     COMMENT ON COLUMN label.number IS 'The value, where it is a number';
-    COMMENT ON COLUMN label.rest IS 'The other labels of the run that do not follow from this one, repeat left out: runs are compared where it is the same';";
+    COMMENT ON COLUMN label.rest IS 'The other labels of the run that do not follow from this one, repeat left out, and of how the runs were recorded what differs: runs are compared where it is the same';";

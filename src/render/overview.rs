@@ -211,7 +211,8 @@ fn node(part: &OverviewBox, number: usize, overview: &Overview, at: &str) -> Str
         BoxRole::Function | BoxRole::File => {
             lines.push(format!("<B>{name}</B>"));
             let share = whole_percent(part.steps, overview.steps);
-            lines.push(small(&format!("<B>{share}</B>&#160;of the steps")));
+            // One text: renderers with other fonts would put two over each other.
+            lines.push(small(&format!("<B>{share} of the steps</B>")));
             let with = match (&part.largest[..], part.helpers) {
                 ([], _) | (_, 0) => None,
                 ([(one, _), ..], 1) => Some(format!("with {}", shorten(one, 24))),

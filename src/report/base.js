@@ -48,8 +48,30 @@
 
   const raw = JSON.parse($("data").textContent);
   const VIA = raw.via;
+  // Start-up, the dynamic linker and run-time systems are apart: one switch, off at first, for all views. Functions keep their places.
+  const WITH = new URLSearchParams(location.hash.slice(1)).get("all") === "1";
+  const APART = raw.functions.map(f => Boolean(f[12]));
+  const anyApart = APART.some(Boolean) && !APART.every((apart, i) => apart || raw.functions[i][2] === "pseudo" || raw.functions[i][2] === "others");
+  const isHidden = i => anyApart && !WITH && i !== null && i >= 0 && APART[i];
+  if (anyApart && !WITH) {
+    for (const key of ["data", "calls"]) raw[key] = raw[key].filter(e => !isHidden(e[0]) && !isHidden(e[1]));
+    if (raw.timeline) raw.timeline.rows = raw.timeline.rows.filter(r => !isHidden(r[2]));
+    if (raw.loops) { const all = raw.loops.rows.length; raw.loops.rows = raw.loops.rows.filter(r => !isHidden(r[0])); raw.loops.all -= all - raw.loops.rows.length; }
+    if (raw.tree) raw.tree.rows = keptContexts(raw.tree.rows);
+  }
+  /** Contexts without those of hidden functions: what these call is called by the nearest caller that stays. */
+  function keptContexts(rows) {
+    const at = [], kept = [];
+    rows.forEach(([parent, f, ...rest], i) => {
+      const above = parent < 0 ? -1 : at[parent];
+      if (isHidden(f)) { at[i] = above; return; }
+      at[i] = kept.length;
+      kept.push([above, f, ...rest]);
+    });
+    return kept;
+  }
   const F = raw.functions.map(([id, name, kind, file, image, address, size, number, self, total, written, dead], i) =>
-    ({ i, id, name: name || "?", kind, file, image, address, size, number, calls: number || 0, self, total, written, dead, local: [], in: [], out: [], callers: [], callees: [], own: 0, got: 0, gave: 0 }));
+    ({ hidden: isHidden(i), i, id, name: name || "?", kind, file, image, address, size, number, calls: number || 0, self, total, written, dead, local: [], in: [], out: [], callers: [], callees: [], own: 0, got: 0, gave: 0 }));
   // Groups stand behind the functions. In the graph and in the matrix they are in place of their functions.
   const GROUPS = (raw.groups ? raw.groups.nodes : []).map(([name, list], n) => {
     const members = list.map(i => F[i]), add = key => members.reduce((sum, f) => (f[key] === null ? sum : (sum || 0) + f[key]), null);
@@ -95,12 +117,14 @@
   }
   const pairs = joined(raw.data), calls = called(raw.calls);
   ends(i => N[i], pairs, calls);
+  // Sources of nothing that is shown are not shown.
+  if (anyApart && !WITH) for (const f of F) if (f.kind === "pseudo" && !f.in.length && !f.out.length && !f.local.length) f.hidden = true;
   // The graph and the matrix: functions, and groups in place of theirs. `near` is what is drawn at a node.
-  const net = { nodes: F, pairs, calls };
+  const net = { nodes: F.filter(f => !f.hidden), pairs, calls };
   for (const f of F) f.near = f;
   if (raw.groups) {
     const alone = e => !N[e.a].group && !N[e.b].group;
-    net.nodes = N.filter(n => !n.group);
+    net.nodes = N.filter(n => !n.group && !n.hidden);
     net.pairs = pairs.filter(alone).concat(joined(raw.groups.data));
     net.calls = calls.filter(alone).concat(called(raw.groups.calls));
     for (const n of net.nodes) n.near = { in: [], out: [], callers: [], callees: [] };
@@ -111,7 +135,9 @@
   const drawnFor = f => (f && f.group) || f;
   const CROSSING = net.pairs.reduce((sum, p) => sum + p.bytes, 0);
   const MOST = net.pairs.reduce((m, p) => Math.max(m, p.bytes), 1);
-  const CALLS = F.reduce((sum, f) => sum + f.calls, 0);
+  // The functions that are shown, counted the same way everywhere; sources of data and what was left out are none.
+  const SHOWN = F.filter(f => !f.hidden), COUNTED = SHOWN.filter(f => f.kind !== "pseudo" && f.kind !== "others");
+  const CALLS = SHOWN.reduce((sum, f) => sum + f.calls, 0);
   // What makes a function worth a place in the graph: its part of the steps, of the data, and a little of the calls.
   for (const f of N) f.weight = (STEPS ? (f.self || 0) / STEPS : 0) + (CROSSING ? (f.in.concat(f.out).reduce((s, p) => s + p.bytes, 0)) / CROSSING : 0) + (CALLS ? 0.01 * f.calls / CALLS : 0);
 
@@ -184,7 +210,7 @@
     const key = (cls, via, text) => el("tr", {}, el("td", {}, el("span", { class: "swatch" + cls, style: { color: `var(--${via})`, display: "inline-block", "vertical-align": "middle" } })), el("td", {}, text));
     $("panel").replaceChildren(
       el("h2", {}, "This run"),
-      figures([[UNIT, STEPS ? exact(STEPS) : null], ["functions", exact(F.filter(f => f.kind !== "pseudo").length)], ["calls", CALLS ? exact(CALLS) : null], [GROUPS.length ? "data between nodes" : "data between functions", CROSSING ? volume(CROSSING) : null],
+      figures([[UNIT, STEPS ? exact(STEPS) : null], ["functions", exact(COUNTED.length)], ["calls", CALLS ? exact(CALLS) : null], [GROUPS.length ? "data between nodes" : "data between functions", CROSSING ? volume(CROSSING) : null],
         ["instruction set", meta.isa], ["detail", meta.detail], ["through", meta.through], ["addfg", raw.version]]),
       ...raw.missing.map(m => el("p", { class: "missing" }, m[1])),
       ...[table("Inputs", raw.inputs.map(i => [el("span", { class: "name" }, `${i[2]} `, el("span", { class: "quiet" }, i[3] || i[1])), i[4] === null ? "" : bytes(i[4])])),
@@ -196,7 +222,7 @@
 
   // ---- state: in the address, so that going back works and a view can be bookmarked
 
-  const VIEWS = ["overview", "graph", "tree", "matrix", "timeline", "loops", "memory", "objects", "source", "changes", "tables"].filter(v => v !== "changes" || raw.changes);
+  const VIEWS = ["overview", "graph", "tree", "flame", "matrix", "timeline", "loops", "memory", "objects", "source", "changes", "tables"].filter(v => v !== "changes" || raw.changes);
   const state = { view: "overview", chosen: null };
   let writing = null;
   function remember() {
@@ -205,11 +231,14 @@
     if (state.view === "overview" && raw.overview && raw.overview.byFile && !glance.files) parts.push("by=functions");
     if (state.view === "overview" && glance.open !== null) parts.push(`box=${glance.open}`);
     if (state.theme) parts.push(`theme=${state.theme}`);
+    if (WITH) parts.push("all=1");
     const hash = "#" + parts.join("&");
     if (location.hash !== hash) { writing = hash; location.hash = hash; }
   }
   function recall() {
     const values = new URLSearchParams(location.hash.slice(1));
+    // Another choice of the switch is another page.
+    if ((values.get("all") === "1") !== WITH) { location.reload(); return; }
     state.view = VIEWS.includes(values.get("view")) ? values.get("view") : VIEWS[raw.overview ? 0 : 1];
     glance.files = Boolean(raw.overview && raw.overview.byFile) && values.get("by") !== "functions";
     glance.open = state.view === "overview" && /^\d+$/.test(values.get("box") || "") ? Number(values.get("box")) : null;
@@ -232,10 +261,10 @@
     if (state.chosen) panelFunction(state.chosen); else panelRun();
     draw[state.view]();
   }
-  function choose(f) {
+  function choose(f, stay) {
     state.chosen = f;
     // The overview has no place for each function.
-    if (f && state.view === "overview") state.view = "graph";
+    if (f && !stay && state.view === "overview") state.view = "graph";
     remember();
     show();
   }

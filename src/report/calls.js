@@ -1,14 +1,15 @@
   // ---- call tree
 
-  const tree = { built: false };
-  function treeSource() {
+  const tree = { built: false, source: undefined };
+  const treeSource = () => { if (tree.source === undefined) tree.source = madeTree(); return tree.source; };
+  function madeTree() {
     if (raw.tree && raw.tree.rows.length) {
       const rows = raw.tree.rows.map(([parent, f, n, self, total, gone, goneTotal], i) => ({ i, parent, f, calls: n, self, total, gone, goneTotal, below: [] }));
       const roots = [];
       for (const r of rows) (r.parent < 0 ? roots : rows[r.parent].below).push(r);
       for (const r of rows) r.below.sort((a, b) => b.total - a.total || a.i - b.i);
       roots.sort((a, b) => b.total - a.total || a.i - b.i);
-      return { unit: raw.tree.unit, roots, below: r => r.below };
+      return { unit: raw.tree.unit, roots, rows, below: r => r.below, parent: r => (r.parent < 0 ? null : rows[r.parent]) };
     }
     if (!calls.length) return null;
     // Without contexts: the call graph unfolded; figures are of the edge, whoever called its caller.
@@ -91,7 +92,7 @@
       if (body.firstChild) body.firstChild.tabIndex = 0;
       const head = el("div", { class: "tree-row tree-head" }, el("span", {}, `${source.unit} with callees`), el("span", { class: "number" }, "self"), el("span", { class: "number" }, "calls"), el("span", { style: { "padding-left": "16px" } }, "function, below its caller"));
       const note = source.unfolded ? "No calling contexts in this database: the call graph, unfolded. Figures are of all calls by that caller." : "Click a row for its function, the triangle (or double click, or arrow keys) for what it calls.";
-      place.replaceChildren(el("div", { class: "scroll" }, head, body), el("p", { class: "status" }, note));
+      place.replaceChildren(el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Call tree" }, head, body), el("p", { class: "status" }, note));
     }
     for (const item of place.querySelectorAll(".tree-row[data-function]")) item.classList.toggle("chosen", Boolean(state.chosen) && Number(item.dataset.function) === state.chosen.i);
   };
@@ -135,7 +136,7 @@
       const share = 8 + 92 * Math.log(Math.max(1, cell.bytes)) / most, x = left + CELL * cell.j, y = head + CELL * cell.i;
       const text = `${names[cell.i]} → ${names[cell.j]}\n${exact(cell.bytes)} ${AMOUNT}`;
       const single = cell.i < kept.length && cell.j < kept.length;
-      body.append(svg("rect", { class: "cell", x: x + 0.5, y: y + 0.5, width: CELL - 1, height: CELL - 1, rx: 2, tabindex: -1, "aria-label": text, style: { fill: `color-mix(in srgb, var(--${cell.i === cell.j && single ? "own" : "cell"}) ${share.toFixed(0)}%, var(--raised))` },
+      body.append(svg("rect", { class: "cell", role: "img", x: x + 0.5, y: y + 0.5, width: CELL - 1, height: CELL - 1, rx: 2, tabindex: -1, "aria-label": text, style: { fill: `color-mix(in srgb, var(--${cell.i === cell.j && single ? "own" : "cell"}) ${share.toFixed(0)}%, var(--raised))` },
         onpointermove: event => showTip(text, event.clientX, event.clientY), onpointerleave: hideTip, onclick: () => { if (single) panelEdge(cell.edge); } }));
     }
     const width = left + n * CELL + head, height = head + n * CELL + 12;
@@ -154,7 +155,27 @@
 
   // ---- timeline
 
-  const timeline = { built: false, from: 0, to: 1, chosen: undefined };
+  const timeline = { built: false, from: 0, to: 1, chosen: undefined, span: null, selecting: false, only: null };
+  /** What is in a span: each function's own part, as far as bars tell of it. */
+  function panelSpan(from, to) {
+    const sums = new Map(), shown = timeline.rows.filter(r => timeline.only === null || r.thread === timeline.only);
+    const put = (f, part, calls) => { const s = sums.get(f) || { part: 0, calls: 0 }; s.part += part; s.calls += calls; sums.set(f, s); };
+    for (const thread of new Set(shown.map(r => r.thread))) {
+      // The deepest bar at a moment is what ran: bars in the order of their ends, those of callers behind.
+      const mine = shown.filter(r => r.thread === thread && r.last >= from && r.first <= to).sort((a, b) => a.first - b.first || a.depth - b.depth), open = [];
+      let at = from;
+      const until = n => { if (open.length && n > at) put(open[open.length - 1].f, n - at, 0); at = Math.max(at, n); };
+      for (const r of mine.concat([{ first: to, depth: -1, end: true }])) {
+        while (open.length && (open[open.length - 1].last < r.first || open[open.length - 1].depth >= r.depth)) { until(Math.min(to, open[open.length - 1].last + 1, r.end ? to : Infinity)); open.pop(); }
+        until(Math.max(from, Math.min(to, r.first)));
+        if (!r.end) { open.push(r); put(r.f, 0, r.first >= from ? r.calls : 0); }
+      }
+    }
+    const unit = raw.timeline.unit === "time" ? "ticks" : "steps", list = [...sums].sort((a, b) => b[1].part - a[1].part);
+    $("panel").replaceChildren(...[el("h2", {}, "Selected span"), figures([["from", exact(Math.round(from))], ["to", exact(Math.round(to))], [unit, exact(Math.round(to - from))]]),
+      table(`Where its ${unit} are`, list.map(([f, s]) => [f >= 0 ? functionLink(F[f]) : "(stub)", `${count(Math.round(s.part))}  (${percent(s.part, to - from)})${s.calls ? `, ${count(s.calls)}×` : ""}`]), 30)].flat(9).filter(Boolean));
+    $("panel").scrollTop = 0;
+  }
   /** A colour of the style sheet as the canvas wants it. */
   function colour(name) {
     const probe = $("tip");
@@ -173,6 +194,7 @@
       const end = rows.reduce((m, r) => Math.max(m, r.last + 1), 1);
       const lanes = new Map(), threads = new Map(raw.timeline.threads), ids = [...new Set(rows.map(r => r.thread))].sort((a, b) => a - b);
       let next = 0;
+      timeline.threads = ids;
       for (const id of ids) {
         const mine = rows.filter(r => r.thread === id), tid = threads.get(id);
         const deepest = mine.reduce((m, r) => Math.max(m, r.depth), 0), first = mine.reduce((m, r) => Math.min(m, r.depth), deepest);
@@ -184,7 +206,7 @@
       rows.sort((a, b) => (a.instance === null ? 0 : 1) - (b.instance === null ? 0 : 1));
       const ROW = 19, TOP = 24;
       const sheet = el("canvas", { tabindex: 0, role: "img", "aria-label": "Calls over the run, callers above what they call. Arrow keys move, plus and minus zoom, 0 shows all" });
-      const scroll = el("div", { class: "scroll" }, sheet);
+      const scroll = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Timeline" }, sheet);
       const readout = el("span", { class: "quiet" });
       Object.assign(timeline, { rows, end, lanes, sheet, scroll, from: 0, to: end, readout, hit: null });
       const unit = raw.timeline.unit === "time" ? "ticks of the trace's clock" : "steps";
@@ -210,7 +232,7 @@
         for (const lane of lanes.values()) if (lane.title) g.fillText(lane.title, 4, TOP + lane.titleAt * ROW + 13);
         for (const r of rows) {
           const left = x(r.first), right = x(r.last + 1);
-          if (right < 0 || left > width || !lanes.has(r.thread)) continue;
+          if (right < 0 || left > width || !lanes.has(r.thread) || (timeline.only !== null && r.thread !== timeline.only)) continue;
           const y = TOP + (lanes.get(r.thread).y + r.depth) * ROW, from = Math.max(left, -2), w = Math.max(0.6, Math.min(right, width + 2) - from);
           const hue = HUES[(r.f + HUES.length) % HUES.length], mine = state.chosen && r.f === state.chosen.i;
           // Paler where calls are joined and other things are between them.
@@ -227,6 +249,10 @@
             if (fits >= 4) g.fillText(shorten(nameOf(r.f) + (r.instance === null && r.calls > 1 ? ` ${count(r.calls)}×` : ""), fits), from + 4, y + 13);
             g.globalAlpha = 1;
           }
+        }
+        if (timeline.span) {
+          const [from, to] = timeline.span.map(x);
+          g.globalAlpha = 0.18; g.fillStyle = accent; g.fillRect(Math.min(from, to), 0, Math.abs(to - from), height); g.globalAlpha = 1;
         }
         readout.textContent = `${exact(Math.round(timeline.from))} to ${exact(Math.round(timeline.to))} of ${exact(end)} ${unit}`;
       };
@@ -249,12 +275,14 @@
       const zoomBy = (factor, where = 0.5) => { const span = timeline.to - timeline.from, fixed = timeline.from + where * span; set(fixed - where * span / factor, fixed + (1 - where) * span / factor); };
       const move = share => { const span = timeline.to - timeline.from; set(timeline.from + share * span, timeline.to + share * span); };
       let drag = null;
-      sheet.addEventListener("pointerdown", event => { drag = { x: event.clientX, from: timeline.from, moved: false }; sheet.setPointerCapture(event.pointerId); });
+      const moment = event => { const room = sheet.getBoundingClientRect(); return Math.max(0, Math.min(end, timeline.from + (event.clientX - room.left) / room.width * (timeline.to - timeline.from))); };
+      sheet.addEventListener("pointerdown", event => { drag = { x: event.clientX, from: timeline.from, moved: false, span: event.shiftKey || timeline.selecting ? moment(event) : null }; sheet.setPointerCapture(event.pointerId); });
       sheet.addEventListener("pointermove", event => {
         if (drag && event.buttons) {
           const dx = event.clientX - drag.x;
           if (Math.abs(dx) > 3) drag.moved = true;
           const span = timeline.to - timeline.from;
+          if (drag.moved && drag.span !== null) { hideTip(); timeline.span = [drag.span, moment(event)]; timeline.paint(); return; }
           if (drag.moved) { hideTip(); set(drag.from - dx / sheet.clientWidth * span, drag.from - dx / sheet.clientWidth * span + span); }
           return;
         }
@@ -266,6 +294,7 @@
         showTip(text, event.clientX, event.clientY);
       });
       sheet.addEventListener("pointerleave", hideTip);
+      sheet.addEventListener("pointerup", () => { if (drag && drag.moved && drag.span !== null && timeline.span) panelSpan(...timeline.span.slice().sort((a, b) => a - b)); });
       sheet.addEventListener("click", event => { if (drag && drag.moved) return; const r = at(event); if (r && F[r.f]) choose(F[r.f]); });
       sheet.addEventListener("wheel", event => {
         if (event.shiftKey && !event.ctrlKey) { event.preventDefault(); move((event.deltaY || event.deltaX) / 1000); return; }
@@ -274,11 +303,13 @@
         zoomBy(Math.exp(-event.deltaY * 0.0018), (event.clientX - room.left) / room.width);
       }, { passive: false });
       sheet.addEventListener("keydown", event => {
-        const action = { ArrowLeft: () => move(-0.1), ArrowRight: () => move(0.1), "+": () => zoomBy(1.4), "=": () => zoomBy(1.4), "-": () => zoomBy(1 / 1.4), 0: () => set(0, end) }[event.key];
+        const action = { ArrowLeft: () => move(-0.1), ArrowRight: () => move(0.1), "+": () => zoomBy(1.4), "=": () => zoomBy(1.4), "-": () => zoomBy(1 / 1.4), 0: () => set(0, end), s: () => { timeline.span = [timeline.from, timeline.to]; timeline.paint(); panelSpan(timeline.from, timeline.to); } }[event.key];
         if (action) { event.preventDefault(); action(); }
       });
-      const tools = el("div", { class: "tools" }, el("span", { class: "group" }, el("button", { type: "button", "aria-label": "Zoom in", onclick: () => zoomBy(1.6) }, "+"), el("button", { type: "button", "aria-label": "Zoom out", onclick: () => zoomBy(1 / 1.6) }, "−"), el("button", { type: "button", onclick: () => set(0, end) }, "All")), readout,
-        el("span", { class: "quiet" }, "Wheel zooms, dragging moves; callers are above what they call."));
+      const tools = el("div", { class: "tools" }, el("span", { class: "group" }, el("button", { type: "button", "aria-label": "Zoom in", onclick: () => zoomBy(1.6) }, "+"), el("button", { type: "button", "aria-label": "Zoom out", onclick: () => zoomBy(1 / 1.6) }, "−"), el("button", { type: "button", onclick: () => set(0, end) }, "All")),
+        el("label", {}, el("input", { type: "checkbox", onchange: event => { timeline.selecting = event.target.checked; } }), " Select a span"),
+        ids.length > 1 ? el("label", {}, "Thread ", el("select", { "aria-label": "Thread", onchange: event => { timeline.only = event.target.value === "" ? null : Number(event.target.value); timeline.paint(); } }, el("option", { value: "" }, "all"), ids.map(id => el("option", { value: id }, lanes.get(id).title)))) : "", readout,
+        el("span", { class: "quiet" }, "Wheel zooms, dragging moves; shift and dragging, or the key s, sums up a span; callers are above what they call."));
       place.replaceChildren(tools, scroll, el("p", { class: "status" }, `Calls too short to see are joined with their neighbours: the function with most of each piece stands for it, the paler the less of the piece it has.`));
       new ResizeObserver(() => { if (state.view === "timeline") timeline.paint(); }).observe(scroll);
     }

@@ -53,7 +53,7 @@ impl Functions {
                     string(4)?,
                     string(5)?,
                 ];
-                for i in 6..12 {
+                for i in 6..13 {
                     row.push(number(i)?.into());
                 }
                 found.rows.push(row);
@@ -80,6 +80,7 @@ impl Functions {
                 none.clone(),
                 none.clone(),
                 none,
+                0.into(),
             ]);
             notes.push(format!("(others) stands for {left_out} functions with the least traffic."));
         }

@@ -175,9 +175,9 @@
       const kind = b.f.kind === "pseudo" ? " pseudo" : b.f.kind === "others" ? " others" : b.f.members ? " group" : "";
       const share = STEPS && b.f.self ? Math.sqrt(b.f.self / STEPS) * 100 : 0;
       const focused = drawnFor(state.chosen) === b.f ? " focused" : "";
-      nodes.append(svg("g", { class: "node" + kind + focused, "data-node": n, tabindex: 0, role: "button", "aria-label": functionText(b.f), transform: `translate(${(b.x - b.w / 2).toFixed(1)},${(b.y - b.h / 2).toFixed(1)})`, style: { "--share": share.toFixed(1) } },
+      nodes.append(svg("g", { class: "node" + kind + focused, "data-node": n, tabindex: 0, role: "button", "aria-label": `${b.title}${b.line ? " " + b.line : ""}: ${functionText(b.f)}`, transform: `translate(${(b.x - b.w / 2).toFixed(1)},${(b.y - b.h / 2).toFixed(1)})`, style: { "--share": share.toFixed(1) } },
         svg("rect", { width: b.w.toFixed(1), height: b.h, rx: b.f.kind === "pseudo" ? 13 : 6 }),
-        svg("text", { class: "title", x: b.w / 2, y: b.line ? 16 : 17 }, b.title),
+        svg("text", { class: "title", x: b.w / 2, y: b.line ? 16 : 17 }, b.title), " ",
         b.line && svg("text", { class: "small", x: b.w / 2, y: 30 }, b.line)));
     });
     canvas.replaceChildren(edges, labels, nodes);
@@ -211,8 +211,8 @@
   }
   /** Marks functions that the search finds. */
   function found() {
-    const wanted = graph.query.toLowerCase();
-    for (const node of canvas.querySelectorAll("[data-node]")) node.classList.toggle("found", wanted !== "" && graph.shown[node.dataset.node].f.name.toLowerCase().includes(wanted));
+    const fits = graph.query ? matcher(graph.query) : () => false;
+    for (const node of canvas.querySelectorAll("[data-node]")) node.classList.toggle("found", fits(graph.shown[node.dataset.node].f.name));
   }
 
   {
@@ -313,17 +313,35 @@
       [...list.children].forEach((li, n) => li.setAttribute("aria-selected", n === at));
       if (at >= 0) { box.setAttribute("aria-activedescendant", `match-${at}`); list.children[at].scrollIntoView({ block: "nearest" }); }
     }
-    function take(f) { box.value = ""; graph.query = ""; close(); box.blur(); choose(f); }
+    function take(m) {
+      box.value = ""; graph.query = ""; close(); box.blur();
+      m.take();
+    }
+    // Besides functions: variables and other storage, source files and lines.
+    const storage = () => (raw.objects ? raw.objects.rows : []).map((row, n) => ({ name: row[0], more: row[1], weight: 0, i: n, take: () => { view("objects"); const filter = $("objects").querySelector("input[type=search]"); if (filter) { filter.value = row[0]; filter.dispatchEvent(new Event("input")); } } }));
+    const files = () => (raw.source ? raw.source.files : []).map((file, n) => ({ name: file.path, more: "file", weight: 0, i: n, take: () => { draw.source(); const l = source.lines.find(l => l.file === n); if (l) showLine(l); } }));
+    /** `file.c:12`: lines that ran. */
+    function linesOf(wanted) {
+      const at = /^(.*):(\d+)$/.exec(wanted);
+      if (!at || !raw.source) return [];
+      draw.source();
+      return source.lines.filter(l => l.line === Number(at[2]) && raw.source.files[l.file].path.toLowerCase().endsWith(at[1].toLowerCase())).slice(0, 10).map(l => ({ name: lineName(l), more: "line", weight: 1, i: l.n, take: () => showLine(l) }));
+    }
     function search() {
-      const wanted = box.value.trim().toLowerCase();
+      const wanted = box.value.trim(), small = wanted.toLowerCase();
       graph.query = wanted;
       found();
       if (!wanted) { close(); return; }
-      const score = f => { const n = f.name.toLowerCase(); return n === wanted ? 0 : n.startsWith(wanted) ? 1 : n.includes(wanted) ? 2 : 3; };
-      matches = N.map(f => [score(f), f]).filter(m => m[0] < 3).sort((a, b) => a[0] - b[0] || b[1].weight - a[1].weight || a[1].i - b[1].i).slice(0, 40).map(m => m[1]);
+      const fits = matcher(wanted);
+      const score = name => { const n = name.toLowerCase(); return n === small ? 0 : n.startsWith(small) ? 1 : fits(name) ? 2 : 3; };
+      // A function is shown in the view that is open.
+      const functions = net.nodes.concat(F.filter(f => f.group && !f.hidden)).map(f => ({ name: f.name, f, weight: f.weight, i: f.i, more: STEPS && f.self !== null ? percent(f.self, STEPS) : volume(f.got + f.gave), take: () => choose(f, true) }));
+      const best = (list, kind) => list.map(m => [score(m.name), kind, m]).filter(m => m[0] < 3).sort((a, b) => a[0] - b[0] || b[2].weight - a[2].weight || a[2].i - b[2].i).slice(0, kind ? 12 : 40);
+      const all = [functions, storage(), files()].flatMap(best).sort((a, b) => (a[0] === 0 ? 0 : 1) - (b[0] === 0 ? 0 : 1) || a[1] - b[1] || a[0] - b[0]);
+      matches = linesOf(wanted).concat(all.map(m => m[2]));
       at = matches.length ? 0 : -1;
-      list.replaceChildren(...matches.map((f, n) => el("li", { role: "option", id: `match-${n}`, onpointerdown: event => { event.preventDefault(); take(f); } }, el("span", { class: "name" }, f.name), el("span", { class: "quiet" }, STEPS && f.self !== null ? percent(f.self, STEPS) : volume(f.got + f.gave)))));
-      if (!matches.length) list.replaceChildren(el("li", { class: "quiet" }, "no function has this in its name"));
+      list.replaceChildren(...matches.map((f, n) => el("li", { role: "option", id: `match-${n}`, onpointerdown: event => { event.preventDefault(); take(f); } }, el("span", { class: "name" }, shorten(f.name, 120)), el("span", { class: "quiet" }, f.more))));
+      if (!matches.length) list.replaceChildren(el("li", { class: "quiet", role: "option", "aria-disabled": true }, "no function, variable, file or line has this in its name"));
       list.hidden = false;
       box.setAttribute("aria-expanded", "true");
       mark();

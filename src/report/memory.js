@@ -45,9 +45,9 @@
     const key = (cls, text) => el("span", { class: "group" }, svg("svg", { width: 16, height: 12 }, svg("rect", { class: cls, width: 16, height: 12, rx: 2 })), text);
     place.replaceChildren(
       el("div", { class: "tools" }, key("reads shade-4", "reads"), key("writes shade-4", "writes"), key("both shade-4", "both"), el("span", { class: "quiet" }, `the stronger the colour the more, on a logarithmic scale · a row: ${m.group > 1 ? `${m.group} pages` : "a page"} of 4 KiB, gaps closed`)),
-      el("div", { class: "scroll" }, picture,
+      el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Memory over time" }, picture,
         el("p", { class: "quiet legend" }, el("span", { class: "line-key so-far" }), " distinct bytes touched so far ", el("span", { class: "line-key now" }), " distinct bytes touched in each part of the run"),
-        el("h3", { class: "legend" }, "Reuse: other lines of 64 bytes touched since a line was last touched"),
+        el("h2", { class: "legend" }, "Reuse: other lines of 64 bytes touched since a line was last touched"),
         el("table", { class: "grid reuse" }, el("thead", {}, el("tr", {}, ...["lines between", "accesses", ""].map((t, i) => el("th", { scope: "col", class: i ? "number" : "" }, t)))), el("tbody", {}, m.reuse.map(([words, times]) => el("tr", {}, el("td", {}, words), el("td", { class: "number steps", style: { "--share": (100 * times / top).toFixed(1) } }, exact(times)), el("td", { class: "number" }, percent(times, all))))))),
       el("p", { class: "status" }, "Accesses of the program, with those that calls, returns and saved registers make. Objects has who reads and writes what."));
   };

@@ -20,6 +20,7 @@ const SCRIPT: &str = concat!(
     include_str!("graph.js"),
     include_str!("overview.js"),
     include_str!("calls.js"),
+    include_str!("flame.js"),
     include_str!("rows.js"),
     include_str!("loops.js"),
     include_str!("memory.js"),

@@ -53,9 +53,9 @@
     });
     glance.parts.forEach((p, n) => {
       const share = Math.sqrt(p.steps / (run.steps || 1)) * 100;
-      boxes.append(svg("g", { class: "node " + p.role + (p.opens ? " opens" : ""), "data-part": n, tabindex: 0, role: "button", "aria-label": partText(p), transform: `translate(${(p.x - p.w / 2).toFixed(1)},${(p.y - p.h / 2).toFixed(1)})`, style: { "--share": p.role === "function" || p.role === "file" ? share.toFixed(1) : 0 } },
+      boxes.append(svg("g", { class: "node " + p.role + (p.opens ? " opens" : ""), "data-part": n, tabindex: 0, role: "button", "aria-label": `${[p.title, p.small, p.more, p.opens && "+"].filter(Boolean).join(" ")}: ${partText(p)}`, transform: `translate(${(p.x - p.w / 2).toFixed(1)},${(p.y - p.h / 2).toFixed(1)})`, style: { "--share": p.role === "function" || p.role === "file" ? share.toFixed(1) : 0 } },
         svg("rect", { width: p.w.toFixed(1), height: p.h, rx: p.role === "function" || p.role === "helper" ? 7 : p.role === "file" ? 1 : p.h / 2 }),
-        svg("text", { class: "title", x: p.w / 2, y: 22 }, p.title), p.small && svg("text", { x: p.w / 2, y: 38 }, p.small), p.more && svg("text", { class: "quiet", x: p.w / 2, y: 52 }, p.more),
+        svg("text", { class: "title", x: p.w / 2, y: 22 }, p.title), " ", p.small && svg("text", { x: p.w / 2, y: 38 }, p.small), " ", p.more && svg("text", { class: "quiet", x: p.w / 2, y: 52 }, p.more), " ",
         p.opens && svg("text", { class: "sign", x: p.w - 10, y: 15 }, "+")));
     });
     const pad = 14;

@@ -12,10 +12,15 @@
         if (a !== null && a >= 0) source.lines[a].out.push([b, amount]);
       }
       const traffic = n => source.lines.reduce((sum, l) => sum + (l.file === n ? l.read + l.written : 0), 0);
-      const order = raw.source.files.map((f, n) => [n, traffic(n)]).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+      // The user's hottest file whose text is there is what it starts with.
+      const own = n => source.lines.reduce((sum, l) => sum + (l.file === n && l.f !== null && !isHidden(l.f) ? l.steps : 0), 0);
+      const rank = new Map(raw.source.files.map((f, n) => [n, [own(n) > 0 && f.text.length ? 0 : own(n) > 0 ? 1 : 2, own(n)]]));
+      const order = raw.source.files.map((f, n) => [n, traffic(n)]).filter(([n]) => WITH || !anyApart || rank.get(n)[0] < 2)
+        .sort((a, b) => rank.get(a[0])[0] - rank.get(b[0])[0] || rank.get(b[0])[1] - rank.get(a[0])[1] || b[1] - a[1] || a[0] - b[0]);
+      if (!order.length) order.push(...raw.source.files.map((f, n) => [n, traffic(n)]));
       source.file = order[0][0];
       const pick = el("select", { "aria-label": "Source file", onchange: () => { source.file = Number(pick.value); source.at = null; paintSource(); } }, order.map(([n, amount]) => el("option", { value: n }, `${raw.source.files[n].path}  (${volume(amount)})`)));
-      const body = el("div", { class: "scroll", id: "source-body" });
+      const body = el("div", { class: "scroll", id: "source-body", tabindex: 0, role: "region", "aria-label": "Source" });
       Object.assign(source, { pick, body });
       place.replaceChildren(el("div", { class: "tools" }, el("label", {}, "File ", pick), el("span", { class: "quiet", id: "source-note" })), body,
         el("p", { class: "status" }, "Bytes that each line reads, and bytes of it that something reads (each read counted). Click a line to see where its data comes from and goes to."));
@@ -28,6 +33,15 @@
     source.chosen = f;
     paintSource();
   };
+  /** Shows a line of a file. */
+  function showLine(l) {
+    draw.source();
+    source.file = l.file; source.at = l.n;
+    state.view = "source";
+    remember();
+    show();
+    panelLine(l);
+  }
   const lineName = l => `${raw.source.files[l.file].path.split("/").pop()}:${l.line}`;
   function paintSource() {
     const file = raw.source.files[source.file], mine = source.lines.filter(l => l.file === source.file);
@@ -87,7 +101,7 @@
 
   const link = i => (i === null || !N[i] ? "" : functionLink(N[i]));
   const TABLES = {
-    functions: { title: "Functions", rows: () => F, columns: [["function", f => f.name, f => functionLink(f)], ["calls", f => f.number, 1], [UNIT, f => f.self, 1], ["with callees", f => f.total, 1], ["reads of others", f => f.got, 1], ["read by others", f => f.gave, 1], ["within", f => f.own, 1], ["written", f => f.written, 1], ["in vain", f => f.dead, 1], ["kind", f => f.kind], ["address", f => f.address], ["file", f => f.file]] },
+    functions: { title: "Functions", rows: () => SHOWN, columns: [["function", f => f.name, f => functionLink(f)], ["calls", f => f.number, 1], [UNIT, f => f.self, 1], ["with callees", f => f.total, 1], ["reads of others", f => f.got, 1], ["read by others", f => f.gave, 1], ["within", f => f.own, 1], ["written", f => f.written, 1], ["in vain", f => f.dead, 1], ["kind", f => f.kind], ["address", f => f.address], ["file", f => f.file]] },
     data: { title: "Data", rows: () => raw.data, columns: [["writer", d => (d[0] === null ? "(left out)" : nameOf(d[0])), d => link(d[0])], ["reader", d => (d[1] === null ? "(left out)" : nameOf(d[1])), d => link(d[1])], ["via", d => VIA[d[2]]], ["bytes", d => d[3], 1], ["unique bytes", d => d[4], 1], ["addresses", d => d[5], 1], ["transfers", d => d[6], 1]] },
     calls: { title: "Calls", rows: () => raw.calls, columns: [["caller", c => nameOf(c[0]), c => link(c[0])], ["callee", c => nameOf(c[1]), c => link(c[1])], ["calls", c => c[2], 1], [`${UNIT} with callees`, c => c[3], 1], [`${UNIT} a call`, c => (c[3] === null ? null : Math.round(10 * c[3] / c[2]) / 10), 1]] },
     plan: { title: "Plan", rows: () => raw.plan || [], columns: [["move", p => (p[0] ? "yes" : "no")], ["set", p => p[2], p => (p[1] === null ? p[2] : link(p[1]))], ["functions", p => p[3], 1], ["instructions", p => p[4], 1], ["entries", p => p[5], 1], ["% of steps", p => p[6], 1], ["bytes in", p => p[7], 1], ["bytes out", p => p[8], 1], ["% gain", p => p[9], 1], ["% shared", p => p[10], 1], ["% never ran", p => p[11], 1]] },
@@ -101,14 +115,14 @@
     if (!tables.built) {
       tables.built = true;
       const pick = el("select", { id: "table-pick", "aria-label": "Table", onchange: () => { tables.which = pick.value; paintTable(); } }, Object.entries(TABLES).map(([k, t]) => el("option", { value: k }, `${t.title} (${exact(t.rows().length)})`)));
-      const filter = el("input", { type: "search", id: "table-filter", placeholder: "Filter rows", "aria-label": "Filter rows", oninput: () => { tables.query = filter.value.trim().toLowerCase(); paintTable(); } });
-      $("tables").replaceChildren(el("div", { class: "tools" }, el("label", {}, "Table ", pick), el("label", {}, "Filter ", filter), el("span", { class: "quiet", id: "table-note", role: "status" })), el("div", { class: "scroll", id: "table-body" }));
+      const filter = el("input", { type: "search", id: "table-filter", placeholder: "Filter rows", "aria-label": "Filter rows", oninput: () => { tables.query = filter.value.trim(); paintTable(); } });
+      $("tables").replaceChildren(el("div", { class: "tools" }, el("label", {}, "Table ", pick), el("label", {}, "Filter ", filter), tableTools(() => tables.which, () => TABLES[tables.which].grid, paintTable), el("span", { class: "quiet", id: "table-note", role: "status" })), el("div", { class: "scroll", id: "table-body", tabindex: 0, role: "region", "aria-label": "Table" }));
     }
     paintTable();
   };
   function paintTable() {
     const t = TABLES[tables.which];
-    t.grid = Object.assign(t.grid || { sort: null }, { columns: t.columns, rows: t.rows(), query: tables.query, limit: 200 });
+    t.grid = Object.assign(t.grid || { sort: null }, { columns: t.columns, rows: t.rows(), query: tables.query, limit: (t.grid && t.grid.limit) || 200 });
     paintRows($("table-body"), $("table-note"), t.grid);
   }
 
@@ -117,7 +131,7 @@
   const trace = raw.inputs.filter(i => i[1] === "trace").map(i => String(i[2]).split("/").pop());
   const what = trace.slice(0, 2).join(", ") + (trace.length > 2 ? ` and ${trace.length - 2} more` : "");
   document.title = `${what || "addfg"} – addfg report`;
-  $("summary").textContent = [what, STEPS && UNIT === "steps" && `${count(STEPS)} steps`, plural(F.filter(f => f.kind !== "pseudo" && f.kind !== "others").length, "function"), CALLS && `${count(CALLS)} calls`, CROSSING && `${volume(CROSSING)} between functions${GROUPS.length ? " and groups" : ""}`].filter(Boolean).join(" · ");
+  $("summary").textContent = [what, STEPS && UNIT === "steps" && `${count(STEPS)} steps`, plural(COUNTED.length, "function"), CALLS && `${count(CALLS)} calls`, CROSSING && `${volume(CROSSING)} between functions${GROUPS.length ? " and groups" : ""}`].filter(Boolean).join(" · ");
   const bad = raw.problems.filter(p => p[0] === "error" || p[0] === "warning");
   $("problems").hidden = !bad.length;
   $("problems").textContent = bad.map(p => `${p[0]}: ${p[3] || p[1]}${p[2] > 1 ? ` (${exact(p[2])} times)` : ""}`).join("; ");
@@ -126,6 +140,13 @@
     theme(dark ? "light" : "dark");
     remember();
     if (state.view === "timeline") draw.timeline();
+  };
+  $("with-all-box").hidden = !anyApart;
+  $("with-all").checked = WITH;
+  $("with-all").onchange = () => {
+    const values = new URLSearchParams(location.hash.slice(1));
+    if ($("with-all").checked) values.set("all", "1"); else values.delete("all");
+    location.hash = "#" + values;
   };
   $("tab-changes").hidden = !raw.changes;
   VIEWS.forEach((name, n) => {

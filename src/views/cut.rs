@@ -41,22 +41,42 @@ pub struct Cut {
     callees: Callees,
 }
 
-/// The functions that words mean: `name`, `file:name`, `@address`, each of the first two also with
-/// `*` and `?`, or a source file for all that is in it.
+/// The functions that words mean: `name`, `file:name`, `@address`, `glob:` or `re:` with a pattern of the
+/// first two, or a source file for all that is in it. A word may be a list with commas.
 pub fn choose(
     connection: &Connection,
     words: &[String],
 ) -> Result<BTreeSet<FunctionId>, ViewError> {
     let mut set = BTreeSet::new();
-    for text in words.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
+    for text in &crate::text::lists(words) {
+        if let Some(pattern) = text.strip_prefix("re:") {
+            let before = set.len();
+            each(connection, report!("cut_functions_re"), &[&pattern], |r| {
+                set.insert(r.get(0)?);
+                Ok(())
+            })?;
+            if set.len() == before {
+                return Err(GraphError::NoFunction {
+                    name: visible(text).into_owned(),
+                    hint: "no name fits the pattern".into(),
+                }
+                .into());
+            }
+            continue;
+        }
         let failed = match resolve_function(connection, text) {
             Ok(found) if found.instance.is_none() => {
                 set.insert(found.function_id);
                 continue;
             }
             Ok(_) => return Err(ViewError::NoSet { text: visible(text).into_owned() }),
-            // A pattern may be an operator's name as well, and a file's name a function's.
-            Err(error @ GraphError::NoFunction { .. }) => error,
+            // A file's name may be a function's.
+            Err(GraphError::NoFunction { name, hint }) => {
+                let is_plain = !text.starts_with("glob:") && text.contains(['*', '?']);
+                let more = "; a pattern is written as `glob:...` or `re:...`";
+                let hint = if is_plain { format!("{hint}{more}") } else { hint };
+                GraphError::NoFunction { name, hint }
+            }
             Err(error) => return Err(error.into()),
         };
         let before = set.len();

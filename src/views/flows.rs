@@ -8,7 +8,7 @@ use super::listing::Listing;
 use super::{ViewError, cut, report};
 use crate::graph::{Facts, GraphError, resolve_function};
 use crate::id::FunctionId;
-use crate::text::visible;
+use crate::text::{list, visible};
 use duckdb::types::Value;
 use duckdb::{Connection, params};
 use std::collections::BTreeSet;
@@ -44,12 +44,12 @@ impl End {
         }
         let choose = |text: &str| {
             let mut words = Vec::new();
-            for word in text.split(',').map(str::trim) {
-                if is_group(word) {
-                    let named = groups.iter().filter(|(name, _)| name == word);
+            for word in list(text) {
+                if is_group(&word) {
+                    let named = groups.iter().filter(|(name, _)| *name == word);
                     words.extend(named.flat_map(|(_, functions)| functions.clone()));
                 } else {
-                    words.push(word.to_owned());
+                    words.push(word);
                 }
             }
             cut::choose(connection, &words)

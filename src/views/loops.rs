@@ -8,6 +8,7 @@ use crate::replay::control::ControlFlow;
 use crate::replay::dependences::{Conflict, Dependence, LoopDependences, Storage, dependences};
 use crate::replay::pattern::{Finding, Pattern, pattern};
 use crate::replay::{Code, places};
+use crate::text::file_name;
 use duckdb::Connection;
 use std::collections::BTreeMap;
 
@@ -72,6 +73,12 @@ fn read(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>, Vie
     while let Some(r) = rows.next()? {
         texts.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
     }
+    let mut sites: BTreeMap<InstructionId, (String, Option<i32>)> = BTreeMap::new();
+    let mut statement = connection.prepare(report!("instruction_call_sites"))?;
+    let mut rows = statement.query([])?;
+    while let Some(r) = rows.next()? {
+        sites.insert(r.get(0)?, (r.get(1)?, r.get(2)?));
+    }
     let mut gathered = if with_carried {
         dependences(&code, connection, &flow, &places(connection)?)?
     } else {
@@ -88,7 +95,8 @@ fn read(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>, Vie
     for (number, l) in flow.loops.iter().enumerate() {
         let header = flow.blocks[l.header].instructions[0];
         let line = |i| texts.get(&i).map(|t| (t.0.as_str(), t.1));
-        let place = loop_lines(&flow, l, line)
+        let site = |i| sites.get(&i).or_else(|| texts.get(&i)).map(|t| (t.0.as_str(), t.1));
+        let place = named(loop_lines(&flow, l, site), loop_lines(&flow, l, line))
             .unwrap_or_else(|| format!("{:#x}", code.instruction(header).address));
         let of = gathered.remove(&number).unwrap_or_default();
         found.push(LoopRow {
@@ -111,6 +119,18 @@ fn read(connection: &Connection, with_carried: bool) -> Result<Vec<LoopRow>, Vie
             .then_with(|| (&a.function, &a.place, a.depth).cmp(&(&b.function, &b.place, b.depth)))
     });
     Ok(found)
+}
+
+/// A loop by the lines of its function, with those of the inlined code that it is in behind them:
+/// `sort.cc:12 (stl_vector.h:1124)`.
+fn named(own: Option<String>, inlined: Option<String>) -> Option<String> {
+    let file = |place: &str| place.rsplit_once(':').map(|p| p.0.to_owned());
+    match (own, inlined) {
+        (Some(own), Some(inlined)) if file(&own) != file(&inlined) => {
+            Some(format!("{own} ({})", file_name(&inlined)))
+        }
+        (_, inlined) => inlined,
+    }
 }
 
 fn carried(of: &LoopDependences) -> Carried {

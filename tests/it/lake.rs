@@ -74,8 +74,10 @@ fn what_is_no_lake_or_no_run_is_refused() {
     refused(&["sql", utf8(&lake), "@nonsense"], &["no query @nonsense", "growth"]);
     refused(&["sql", utf8(&lake), "@growth", "size", "x"], &["`x` is no measure: all, steps"]);
     refused(&["sql", utf8(&lake), "SELECT * FROM '/etc/passwd'"], &["does not exist"]);
-    fs::write(lake.join("_schema.json"), "{\"lake\": 2}").unwrap();
-    refused(&["collect", utf8(&fir), "-o", utf8(&lake)], &["lake version 2", "newer addfg"]);
+    fs::write(lake.join("_schema.json"), "{\"lake\": 3}").unwrap();
+    refused(&["collect", utf8(&fir), "-o", utf8(&lake)], &["lake version 3", "newer addfg"]);
+    fs::write(lake.join("_schema.json"), "{\"lake\": 1}").unwrap();
+    refused(&["trend", utf8(&lake)], &["lake version 1", "collect the databases again"]);
 }
 
 #[test]
@@ -146,7 +148,7 @@ fn all_questions_run_and_are_listed() {
     ok(&["collect", "--compact", utf8(&path)]);
     assert_eq!(answers(&path), loose);
     // One more run beside the pack, then both packed; and again, when there is nothing to pack.
-    collect(&path, "size=3,version=2,input=c");
+    collect(&path, "size=1,version=1,input=a,repeat=2");
     let mixed = answers(&path);
     assert!(
         said(&addfg(&["collect", "--compact", utf8(&path)])).contains("packed 2 runs; 2 packs")
@@ -243,7 +245,7 @@ fn rules_hold_or_say_by_how_much_they_do_not() {
         let (code, text) = run(&broken);
         assert!(code == Some(1) && text.contains(&format!("no,{bytes},1,1,r")), "{text}");
         assert_eq!(run("steps() = 401").0, Some(0));
-        assert_eq!(run("bytes(*->fir) >= 1").0, Some(0));
+        assert_eq!(run("bytes(glob:*->fir) >= 1").0, Some(0));
         assert_eq!(run("calls(filter->fir) = 5").0, Some(0));
         assert_eq!(run("bytes(fir->produce) = 0").0, Some(0));
     }
@@ -251,7 +253,7 @@ fn rules_hold_or_say_by_how_much_they_do_not() {
     assert_eq!(checked(&lake, "steps() = 401").0, Some(1));
     refused(
         &["check", utf8(&fir), "--max", "steps(fri) < 1"],
-        &["`fri`", "near it are filter, fir"],
+        &["`fri`", "near it are `filter`, `fir`"],
     );
     refused(&["check", utf8(&fir), "--max", "steps(fir) < 1 lightyear"], &["is no unit"]);
     refused(&["check", utf8(&fir)], &["there is no rule"]);

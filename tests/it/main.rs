@@ -30,6 +30,7 @@ mod installed;
 mod interrupts;
 mod knows;
 mod lake;
+mod lake_ci;
 mod libc;
 mod library;
 mod limits;

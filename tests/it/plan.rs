@@ -172,7 +172,7 @@ fn parts_add_up_to_the_program() {
 #[test]
 fn groups_are_one_wherever_functions_are() {
     let db = example("jpeg", "pairs");
-    let group = ["--group", "idct=stbi__idct*,stbi__clamp", "--format", "csv"];
+    let group = ["--group", "idct=glob:stbi__idct*,stbi__clamp", "--format", "csv"];
     let text = ok(&[&["matrix", utf8(&db), "--top", "100"][..], &group].concat());
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let at = lines.next().unwrap().iter().position(|name| *name == "idct").expect("a column");

@@ -257,7 +257,7 @@ fn groups_are_nodes_of_graph_and_matrix() {
     let scratch = Scratch::new("report-groups");
     let db = example("jpeg", "pairs");
     let huffman = "stbi__jpeg_decode_block,stbi__get8,stbi__grow_buffer_unsafe";
-    let list = [format!("huffman <b>={huffman}"), "idct=stbi__idct*,stbi__clamp".to_owned()];
+    let list = [format!("huffman <b>={huffman}"), "idct=glob:stbi__idct*,stbi__clamp".to_owned()];
     let options = ["--group", &list[0], "--group", &list[1]];
     let out = scratch.path("page.html");
     ok(&[&["report", utf8(&db), "-o", utf8(&out)], &options[..]].concat());
@@ -320,7 +320,7 @@ fn groups_are_nodes_of_graph_and_matrix() {
     assert_eq!(called, calls);
     // The cuts are of the groups, without what they call.
     let cuts = found["cuts"]["figures"].as_array().unwrap();
-    for (group, words) in [("huffman <b>", huffman), ("idct", "stbi__idct*,stbi__clamp")] {
+    for (group, words) in [("huffman <b>", huffman), ("idct", "glob:stbi__idct*,stbi__clamp")] {
         let printed = csv_rows(&["cut", utf8(&db), words, "--format", "csv"]);
         let of_group: Vec<&Value> =
             cuts.iter().filter(|row| name(&row[0]) == group).map(|row| &row[1]).collect();
@@ -382,4 +382,50 @@ fn groups_are_nodes_of_graph_and_matrix() {
 
 fn data_of(db: &std::path::Path) -> Value {
     data(&open(db), &Options::default()).unwrap()
+}
+
+/// Start-up, the dynamic linker and run-time systems are one switch, off at first, in every view.
+#[test]
+fn a_page_starts_with_the_users_code() {
+    let scratch = Scratch::new("report-own");
+    let Some(mut browser) = Browser::start(&scratch) else { return };
+    let db = example("jpeg", "pairs");
+    show(&mut browser, &scratch, &db);
+    browser.click("#tab-tree");
+    let first = "document.querySelector('#tree .tree-row[data-function] .tree-name').textContent";
+    assert!(browser.text(first).ends_with("main"), "{}", browser.text(first));
+    let summary = "document.querySelector('#summary').textContent";
+    let own = browser.text(summary);
+    browser.click("#with-all");
+    browser.wait("location.hash.includes('all=1') && document.querySelector('#with-all').checked");
+    browser.wait("document.querySelector('#tree .tree-row[data-function]') !== null");
+    assert!(!browser.text(first).ends_with("main"), "{}", browser.text(first));
+    assert_ne!(browser.text(summary), own);
+    browser.click("#with-all");
+    browser
+        .wait("!location.hash.includes('all=1') && !document.querySelector('#with-all').checked");
+    browser.wait("document.querySelector('#tree .tree-row[data-function]') !== null");
+    assert!(browser.text(first).ends_with("main"));
+    assert_eq!(browser.text(summary), own);
+    // The flame graph: a click opens a box, and says who calls the function and what it calls.
+    browser.click("#tab-flame");
+    let boxes = "document.querySelectorAll('#flame .flame button').length";
+    assert!(browser.number(boxes) > 5.0);
+    browser.click_on("[...document.querySelectorAll('#flame .flame button')].find(b => b.textContent.includes('decode_block'))");
+    let titles = "[...document.querySelectorAll('.sandwich h3')].map(h => h.textContent).join()";
+    assert!(
+        browser.text(titles).contains("Callers of stbi__jpeg_decode_block"),
+        "{}",
+        browser.text(titles)
+    );
+    // The search finds a line by a regular expression for its function, and stays.
+    browser.click("#search");
+    browser.type_text("/idct.*block$/");
+    browser.key("Enter");
+    assert_eq!(browser.text(SHOWN), "flame");
+    browser.click("#tab-tables");
+    let csv = "(() => { let text = null; const made = URL.createObjectURL; URL.createObjectURL = blob => { text = blob; return made(blob); };
+               [...document.querySelectorAll('#tables button')].find(b => b.textContent === 'Save as CSV').click(); return String(text.type) + text.size; })()";
+    assert!(browser.text(csv).starts_with("text/csv"));
+    browser.no_problems();
 }

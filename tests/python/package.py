@@ -35,7 +35,8 @@ def compare(asks, queries, path, program):
     for name, query in queries.items():
         needed = [p for p in query.parameters if p.default is None]
         words = [WORDS.get(p.name, {"function": "stbi__jpeg_decode_block", "step": "1000", "address": "0x406110", "name": "function_call"}.get(p.kind, "1")) for p in needed]
-        rows = asks.connection.execute(query.sql, query.values(words, {}, getattr(asks, "_function", None)))
+        values = query.values(words, {}, getattr(asks, "_function", None))
+        rows = asks.connection.execute(query.sql, asks.meant(query, values) if hasattr(asks, "meant") else values)
         names, rows = [column[0] for column in rows.description], rows.fetchall()
         first, *others = printed(program, path, name, words)
         assert first == names, (name, first, names)
@@ -67,6 +68,7 @@ def main():
         (lambda: run.hot_edges(1, "all", 2), TypeError), (lambda: run.hot_edges(1, "some"), ValueError), (lambda: lake.growth(measure="byte"), ValueError), (lambda: lake.nonsense, AttributeError),
         (lambda: run.writers_of("nonsense"), KeyError), (lambda: lake.changed("version"), TypeError), (lambda: addfg.open("no.duckdb"), FileNotFoundError),
         (lambda: addfg.open(path, version=7), addfg.LakeError),
+        (lambda: lake.history("nonsense"), KeyError), (lambda: lake.changed("version", "1", "v9"), KeyError), (lambda: lake.growth(label="sise"), KeyError),
     ]:
         try:
             wrong()

@@ -19,6 +19,7 @@ use iced_x86::{
 };
 use view::View;
 
+mod masked;
 mod memory;
 mod selection;
 mod shape;
@@ -28,6 +29,7 @@ mod touched;
 mod view;
 
 pub use crate::registers::x86::registers;
+pub use masked::masked;
 
 /// Decoder of x86-64 or 32-bit x86 code.
 pub struct X86 {

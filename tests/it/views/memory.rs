@@ -133,11 +133,11 @@ fn what_groups_wrote_is_the_sum_of_their_functions() {
         );
     }
     assert!(only_own > 0 && given > 0, "{only_own}, {given}");
-    let before = list(&["--group", "idct=stbi__idct*,stbi__clamp"]);
+    let before = list(&["--group", "idct=glob:stbi__idct*,stbi__clamp"]);
     ok(&["prepare", utf8(&db), "--quiet"]);
-    assert_eq!(list(&["--group", "idct=stbi__idct*,stbi__clamp"]), before);
+    assert_eq!(list(&["--group", "idct=glob:stbi__idct*,stbi__clamp"]), before);
     for show in [&["traffic"][..], &["time"], &["reuse"], &["allocations", "--each"]] {
-        let base = ["memory", utf8(&db), "--group", "idct=stbi__idct*", "--show"];
+        let base = ["memory", utf8(&db), "--group", "idct=glob:stbi__idct*", "--show"];
         refused(&[&base[..], show].concat(), &["--group goes with"]);
     }
 }
