@@ -335,7 +335,7 @@ impl Run {
     ) {
         self.arrive(thread);
         let block = thread.block;
-        let (mut addresses, mut popped) = (Vec::new(), 0);
+        let (mut addresses, mut popped) = (Vec::new(), thread.sp);
         for insn in &code.blocks[block] {
             for (place, operand) in code.insns[*insn as usize]
                 .places

@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn rules_are_read() {
-        let rule = |text| Rule::parse(text).unwrap();
+        let rule = |text: &str| Rule::parse(text).unwrap();
         let first = rule("bytes(a->b) <= 4 KiB");
         assert_eq!(first.subject, edge("a", "b", None));
         assert_eq!(first.bound, Bound::Limit(Comparison::AtMost, 4096));

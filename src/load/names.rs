@@ -95,7 +95,7 @@ impl FunctionNames {
     }
 
     /// The name of a function of an ELF file.
-    pub fn shown<'s>(&self, space: &'s AddressSpace, function: FunctionId) -> Option<&'s str> {
+    pub fn of_symbol<'s>(&self, space: &'s AddressSpace, function: FunctionId) -> Option<&'s str> {
         match self.rows.get(function.index()) {
             Some(Known::Symbol(at)) => Some(space.display_name(*at)),
             _ => None,

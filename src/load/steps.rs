@@ -117,7 +117,7 @@ pub fn build(
     }
     let nameless = suspicions::nameless(&insns, &defs, &counts, &code.names);
     nameless.into_iter().for_each(|d| intake.diagnostics.add(d));
-    let inclusive = suspicions::inclusive(&summary, |f| code.names.shown(&space, f));
+    let inclusive = suspicions::inclusive(&summary, |f| code.names.of_symbol(&space, f));
     inclusive.into_iter().for_each(|c| intake.diagnostics.add_counted(c.first, c.count));
     let connection = writer.join()?;
     limit::give_back();
