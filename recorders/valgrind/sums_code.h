@@ -279,6 +279,19 @@ static VG_REGPARM(2) void store_register(Site *s, Addr a)
     f->transfers++;
 }
 
+static void forget_place(Addr low, Addr high)
+{
+    for (UInt i = 0; i < segment_count; i++) {
+        const Segment *s = segments[i];
+        for (UInt k = 0; k < s->sites; k++) {
+            Site *site = s->site + k;
+            if (site->since == NEVER || site->low >= high || site->low + site->reach + site->size <= low) continue;
+            if (s->count + 1 > site->since) count_taken(&site->taken, s->count + 1 - site->since);
+            look_again(site);
+        }
+    }
+}
+
 /* ---- control ---- */
 
 /* Depth of the newest frame that a return ends; -1: none. */

@@ -133,6 +133,7 @@ typedef struct {
     Addr low, high; /* exclusive */
     UInt id;
     Bool of_image;
+    Bool met; /* a load remembers it */
 } Place;
 
 #define REGION (1u << 30)
@@ -179,6 +180,9 @@ static void insert_place(UInt at, Place p)
     place_count++;
 }
 
+/* Loads forget that these addresses are of one place (sums_code.h). */
+static void forget_place(Addr low, Addr high);
+
 /* Takes a range out of the places; `images`: from those of images, too. */
 static void cut_places(Addr low, Addr high, Bool images)
 {
@@ -188,6 +192,7 @@ static void cut_places(Addr low, Addr high, Bool images)
             i++;
             continue;
         }
+        if (p.met) forget_place(p.low, p.high);
         Place behind = p;
         behind.low = high;
         if (p.low < low) places[i++].high = low;
@@ -204,7 +209,7 @@ static void fill_places(Addr low, Addr high, UInt id, Bool of_image)
 {
     for (UInt i = place_behind(low); low < high; i++) {
         Addr end = i < place_count && places[i].low < high ? places[i].low : high;
-        Place p = { low, end, id, of_image };
+        Place p = { low, end, id, of_image, False };
         if (low < end) insert_place(i++, p);
         low = i < place_count && end < high ? places[i].high : high;
     }
@@ -229,6 +234,7 @@ static Place place_of(Addr a)
         else fill_places(page, page + 4096, new_region(), False);
         i = place_behind(a);
     }
+    places[i].met = True;
     Place p = places[i];
     if (p.id & REGION && first_stack) {
         if (a >= first_stack && p.low < first_stack) p.low = first_stack;
