@@ -80,30 +80,26 @@ fn wild(random: &mut Random) -> Vec<u8> {
 pub fn run(name: &str, input: &[u8]) {
     let number = hash(input);
     let (bytes, elf) = recording(name, input);
-    thread_local! {
-        static SCRATCH: Scratch = Scratch::new("whole-builds");
-    }
-    SCRATCH.with(|scratch| {
-        let mut options = Options::new(scratch.path("db"));
-        options.traces = vec![scratch.write("log", bytes)];
-        let elf = elf.map(|elf| scratch.write("elf", elf));
-        let elf = elf.unwrap_or_else(|| repository("examples/fir/fir"));
-        options.elfs = vec![ElfInput { path: elf, bias: None }];
-        options.format = Some("stream".into());
-        options.detail = Detail::ALL[number as usize % Detail::ALL.len()];
-        options.literal_saves = number >> 8 & 1 != 0;
-        options.superblock_after = (number >> 9 & 1 != 0).then_some(1);
-        options.strict = number >> 10 & 7 == 0;
-        options.force_elf = true;
-        options.force = true;
-        let limit = super::resident() + MORE;
-        options.memory_limit = limit;
-        // The peak begins again.
-        let again = std::fs::write("/proc/self/clear_refs", "5").is_ok();
-        let _ = load(&options, &mut |_| false);
-        let peak = peak();
-        assert!(!again || peak <= limit + limit / 4, "{peak} bytes for a limit of {limit}");
-    });
+    let scratch = Scratch::new("whole-builds");
+    let mut options = Options::new(scratch.path("db"));
+    options.traces = vec![scratch.write("log", bytes)];
+    let elf = elf.map(|elf| scratch.write("elf", elf));
+    let elf = elf.unwrap_or_else(|| repository("examples/fir/fir"));
+    options.elfs = vec![ElfInput { path: elf, bias: None }];
+    options.format = Some("stream".into());
+    options.detail = Detail::ALL[number as usize % Detail::ALL.len()];
+    options.literal_saves = number >> 8 & 1 != 0;
+    options.superblock_after = (number >> 9 & 1 != 0).then_some(1);
+    options.strict = number >> 10 & 7 == 0;
+    options.force_elf = true;
+    options.force = true;
+    let limit = super::resident() + MORE;
+    options.memory_limit = limit;
+    // The peak begins again.
+    let again = std::fs::write("/proc/self/clear_refs", "5").is_ok();
+    let _ = load(&options, &mut |_| false);
+    let peak = peak();
+    assert!(!again || peak <= limit + limit / 4, "{peak} bytes for a limit of {limit}");
 }
 
 /// The most memory that the process had, in bytes.

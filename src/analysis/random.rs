@@ -335,7 +335,7 @@ impl Run {
     ) {
         self.arrive(thread);
         let block = thread.block;
-        let (mut addresses, mut popped) = (Vec::new(), thread.sp);
+        let mut addresses = Vec::new();
         for insn in &code.blocks[block] {
             for (place, operand) in code.insns[*insn as usize]
                 .places
@@ -348,9 +348,8 @@ impl Run {
                         thread.sp
                     }
                     Place::Pop => {
-                        popped = thread.sp;
                         thread.sp += 8;
-                        popped
+                        thread.sp - 8
                     }
                     Place::Own(offset) => thread.sp - 24 + offset,
                     Place::Data if self.moved != 0 && random.chance(15) => {
@@ -391,11 +390,12 @@ impl Run {
                     // Nothing called: it goes on with another function, which takes its place.
                     Run::tail(code, random, thread);
                 } else {
-                    (thread.block, popped) = (thread.frames[at].back, thread.frames[at].slot);
+                    let slot = thread.frames[at].slot;
+                    thread.block = thread.frames[at].back;
                     thread.pending = Pending::Return(at);
                     // The return loads the slot that it goes back by.
-                    thread.sp = popped + 8;
-                    *addresses.last_mut().expect("the slot") = popped;
+                    thread.sp = slot + 8;
+                    *addresses.last_mut().expect("the slot") = slot;
                 }
             }
             FlowKind::Jump if next == range.end => Run::tail(code, random, thread),
@@ -756,7 +756,6 @@ struct List {
     instruction_flows: BTreeMap<String, [u64; 2]>,
     dataflow: BTreeMap<String, [u64; 3]>,
     communications: Vec<String>,
-    crossing: usize,
     dead: BTreeMap<usize, u64>,
 }
 

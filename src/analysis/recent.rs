@@ -675,7 +675,8 @@ mod tests {
             step: 0,
             actor: ActorId::FIRST,
             span: span(offset, size),
-            ordinal: 0,
+            // Writes of their own.
+            ordinal: offset,
             loaded: false,
             seen: false,
         };

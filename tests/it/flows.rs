@@ -128,9 +128,9 @@ fn ends_are_functions_patterns_files_and_groups() {
     let list = flows(&["produce,filter", "fir,multiply"]);
     assert!(list.starts_with("writer_function,reader_function,write_seq,"), "{list}");
     for same in [
-        &["f?lter,prod*", "fir,multiply", "--group", "unused=main"][..],
+        &["glob:f?lter,glob:prod*", "fir,multiply", "--group", "unused=main"][..],
         &["makes", "uses", "--group", "makes=produce,filter", "--group", "uses=fir,multiply"],
-        &["makes,filter", "fir.c:fir, mult?ply", "--group", "makes=produce"],
+        &["makes,filter", "fir.c:fir, glob:mult?ply", "--group", "makes=produce"],
         // A group is meant before the function of its name.
         &["main", "fir,multiply", "--group", "main=produce", "--group", "main=filter"],
     ] {
@@ -164,7 +164,7 @@ fn ends_are_functions_patterns_files_and_groups() {
     };
     refuse(&["fir", "fir"], "--detail full");
     refuse(&["produce", "fir,multiply", "--instance", "1"], "one function only");
-    refuse(&["produce", "f*#2"], "one function only");
+    refuse(&["produce", "glob:f*#2"], "one function only");
     refuse(&["produce", "uses#1", "--group", "uses=fir,multiply"], "one function only");
     refuse(&["produce", "fir#99"], "fir");
     refuse(&["produce#1", "fir"], "a call of the writing function");

@@ -161,7 +161,8 @@ fn all_questions_run_and_are_listed() {
     let connection = lake.database("edge").unwrap();
     let ids: i64 =
         connection.query_row("SELECT count(DISTINCT run_id) FROM edge", [], |r| r.get(0)).unwrap();
-    assert_eq!(ids, 2);
+    // Of each program, and its repetition.
+    assert_eq!(ids, 4);
 }
 
 /// How often a collection is killed: ADDFG_KILLS, or a few.
@@ -360,9 +361,9 @@ fn broken_files_are_named() {
     for bytes in [&b""[..], b"PAR1", &before[..before.len() / 2]] {
         fs::write(edge, bytes).unwrap();
         for command in [
-            &["trend", utf8(&lake)][..],
+            &["trend", utf8(&lake), "--label", "input"][..],
             &["sql", utf8(&lake), "FROM edge"],
-            &["sql", utf8(&lake), "@growth"],
+            &["sql", utf8(&lake), "@growth", "input"],
             &["collect", "--compact", utf8(&lake)],
         ] {
             let error = refused(command, &[utf8(edge), "/_runs/", "collect the run again"]);

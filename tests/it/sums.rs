@@ -14,7 +14,12 @@ fn program(scratch: &Scratch, name: &str) -> Option<PathBuf> {
     }
     let (source, to) = (repository(&format!("tests/programs/{name}")), scratch.path("program"));
     let mut compile = Command::new(compiler);
-    compile.args(["-O1", "-g", "-w", "-pthread"]).arg(source).arg("-o").arg(&to).args(["-ldl", "-lm"]);
+    compile
+        .args(["-O1", "-g", "-w", "-pthread"])
+        .arg(source)
+        .arg("-o")
+        .arg(&to)
+        .args(["-ldl", "-lm"]);
     assert!(compile.status().expect("compiler").success(), "{name}");
     Some(to)
 }

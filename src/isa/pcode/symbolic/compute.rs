@@ -22,6 +22,9 @@ pub fn compute(values: &Values, op: &PcodeOp, out: Varnode) -> Value {
         OpCode::Subpiece => operation.subpiece(),
         OpCode::Piece => operation.piece(),
         OpCode::Int(IntOp::Extension(IntSign::Unsigned)) => operation.zero_extension(),
+        OpCode::Int(IntOp::Extension(IntSign::Signed)) if out.size <= 8 => {
+            operation.sign_extension()
+        }
         OpCode::Int(IntOp::Bitwise(BoolOp::Xor) | IntOp::Subtract) if same => Value {
             number: operation.narrow(Expr::Const(0)),
             bytes: vec![ByteValue::Zero; out.size as usize],
@@ -98,6 +101,14 @@ impl Operation<'_> {
         let mut bytes = self.values.bytes(*v);
         bytes.resize(self.out.size as usize, ByteValue::Zero);
         Value { number: self.narrow(self.argument(0)), bytes }
+    }
+
+    /// Of a loaded value the low bytes are those that were loaded.
+    fn sign_extension(&self) -> Value {
+        let number = self.integer(IntOp::Extension(IntSign::Signed));
+        let bytes = self.op.ins.first().map_or_else(Vec::new, |v| self.values.bytes(*v));
+        let loaded = bytes.iter().all(|byte| matches!(byte, ByteValue::Load(..)));
+        Value { number, bytes: if loaded { bytes } else { Vec::new() } }
     }
 
     fn integer(&self, op: IntOp) -> Expr {
