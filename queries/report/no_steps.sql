@@ -1,11 +1,11 @@
 -- Why a database has no steps, and what to do about it.
--- reads: meta, input, basic_block, control_flow, instruction, run_chunk
+-- reads: meta, input, basic_block, control_flow, instruction
 -- why
 SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'low_level')
             THEN 'an export to SQLite leaves them out; use the DuckDB file that it was made of'
             WHEN EXISTS (SELECT 1 FROM meta WHERE key IN ('pairs_in', 'range') AND value IS NOT NULL)
             THEN 'none is in the part that --pairs-in or --range kept; build it with another one'
-            WHEN EXISTS (SELECT 1 FROM run_chunk)
+            WHEN max(value) = 'instance' AND EXISTS (SELECT 1 FROM instruction)
             THEN 'detail instance keeps them packed, which commands read and SQL does not; build it with --detail pairs'
             WHEN max(value) <> 'summary' AND EXISTS (SELECT 1 FROM basic_block)
                  AND EXISTS (SELECT 1 FROM control_flow) AND NOT EXISTS (SELECT 1 FROM instruction)

@@ -28,6 +28,7 @@ mod mutation;
 pub mod operation;
 mod operations;
 pub mod origin;
+mod outlived;
 mod part;
 pub mod pass;
 pub mod place;

@@ -4,73 +4,11 @@
 //! `docs/semantics.md`.
 
 use super::data::{Data, Thread};
-use super::levels::Kept;
-use super::saves::{Load, Save, Store};
+use super::outlived::Left;
+use super::saves::{Load, Store};
 use super::shadow::{Cell, access};
 use super::{Output, SavedRegister};
-use crate::event::RegSpan;
 use crate::id::Seq;
-use std::collections::BTreeMap;
-
-/// A save whose instance has ended.
-pub struct Left {
-    store: Store,
-    kept: Vec<Kept>,
-    restores: u32,
-    last_restore: Option<Seq>,
-}
-
-impl Left {
-    pub fn of(save: &Save) -> Left {
-        let kept = save.pieces.iter().map(|piece| Kept {
-            word: 0,
-            span: piece.span,
-            cell: piece.cell,
-            readers: piece.readers.clone(),
-            pending: piece.pending,
-        });
-        let (restores, last_restore) = (save.restores, save.last_restore);
-        Left { store: save.store, kept: kept.collect(), restores, last_restore }
-    }
-
-    /// Where the bytes of a part of the register lie.
-    fn place(&self, span: RegSpan) -> u64 {
-        self.store.address.wrapping_add(u64::from(span.offset - self.store.register.offset))
-    }
-
-    /// The last write of the bytes of a part in memory, if nobody wrote there since.
-    fn version(&self, kept: &Kept) -> u64 {
-        if kept.cell.is_written() { kept.cell.write } else { self.store.access }
-    }
-}
-
-/// What handlers have saved for other instances, by address.
-#[derive(Default)]
-pub struct Switches {
-    left: BTreeMap<u64, Left>,
-    /// Registers of these.
-    mask: u64,
-    /// Exceptions so far.
-    numbers: u64,
-    /// The handler that ends now goes back to another task.
-    pub leaves: bool,
-    /// Saves that outlived their instances, which only these rules know.
-    pub outlived: u64,
-}
-
-impl Switches {
-    /// Registers that may be restored.
-    #[inline]
-    pub fn mask(&self) -> u64 {
-        self.mask
-    }
-
-    /// Number of an exception.
-    pub fn next_number(&mut self) -> u64 {
-        self.numbers += 1;
-        self.numbers
-    }
-}
 
 impl<O: Output> Data<O> {
     /// What a save has stored is its register's from here on, as if nobody had moved it.
