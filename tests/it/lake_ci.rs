@@ -90,7 +90,10 @@ fn signatures_are_names_and_patterns_are_asked_for() {
     // A history by the base name, and a set whose signature has a comma.
     let history =
         csv_of(&["trend", utf8(&lake), "f(unsigned char*, int) -> same", "--label", "commit"]);
-    assert!(history.iter().any(|row| row[3] == "heap" && row[9] == "4096.0"), "{history:?}");
+    assert!(
+        history.iter().any(|row| row[3] == "heap" && row[9].parse() == Ok(4096.0)),
+        "{history:?}"
+    );
     let asked =
         csv_of(&["sql", utf8(&lake), "@history", "overloads.cc:same", "-", "commit", "steps"]);
     assert!(!asked.is_empty(), "{asked:?}");

@@ -80,9 +80,9 @@ fn what_loads_leave_as_it_was() {
         (Isa::Arm, 0x15d1_0000, Some("r0+0 1")),     // ldrbne r0, [r1]
         (Isa::Arm, 0xe1d1_00f2, Some("r0+0 2")),     // ldrsh r0, [r1, #2]
         (Isa::Arm, 0xe101_0090, None),               // swp r0, r0, [r1]
-        (Isa::Riscv64, 0x0005_c503, Some("a0+0 1")), // lbu a0, 0(a1)
-        (Isa::Riscv64, 0x0005_a503, Some("a0+0 4")), // lw a0, 0(a1)
-        (Isa::Riscv64, 0x1005_a52f, Some("a0+0 4")), // lr.w a0, (a1)
+        (Isa::Riscv64, 0x0005_c503, Some("x10+0 1")), // lbu a0, 0(a1)
+        (Isa::Riscv64, 0x0005_a503, Some("x10+0 4")), // lw a0, 0(a1)
+        (Isa::Riscv64, 0x1005_a52f, Some("x10+0 4")), // lr.w a0, (a1)
         (Isa::Riscv64, 0x00c5_a52f, None),           // amoadd.w a0, a2, (a1)
     ] {
         assert_eq!(moved(isa, word).as_deref(), expected, "{isa:?} {word:08x}");
