@@ -56,17 +56,17 @@ mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts" && ln -s pts
 ln -s /proc/self/fd "$root/dev/fd"
 for file in "$HOME/.npmrc" "$HOME/.config/pip" /etc/pip.conf; do
     [ -e "$file" ] || continue
-    case $file in "$HOME"/*) at=$root/root/${file#"$HOME"/} ;; *) at=$root$file ;; esac
+    case $file in "$HOME"/*) at=$root/home/${file#"$HOME"/} ;; *) at=$root$file ;; esac
     if [ -d "$file" ]; then mkdir -p "$at"; else mkdir -p "$(dirname "$at")" && : > "$at"; fi
     mount --bind -o ro "$file" "$at"
 done
 for folder in .cargo .rustup; do
-    mkdir -p "$root/root/$folder" && mount --bind -o ro "$HOME/$folder" "$root/root/$folder"
+    mkdir -p "$root/home/$folder" && mount --bind -o ro "$HOME/$folder" "$root/home/$folder"
 done
-[ ! -d "$HOME/.cargo/registry" ] || mount --bind "$HOME/.cargo/registry" "$root/root/.cargo/registry"
-mkdir -p "$root/root/.cache/addfg/target" && mount --bind "$kept/target" "$root/root/.cache/addfg/target"
+[ ! -d "$HOME/.cargo/registry" ] || mount --bind "$HOME/.cargo/registry" "$root/home/.cargo/registry"
+mkdir -p "$root/home/.cache/addfg/target" && mount --bind "$kept/target" "$root/home/.cache/addfg/target"
 # Programs that `cargo install` makes do not go to this machine's.
-exec chroot "$root" /usr/bin/env HOME=/root PATH=/root/installed/bin:/root/.cargo/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+exec chroot "$root" /usr/bin/env HOME=/home PATH=/home/installed/bin:/home/.cargo/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     CARGO_INSTALL_ROOT=/root/installed CARGO_TARGET_DIR=/root/.cache/addfg/target SHELL=/bin/sh bash -euc 'cd /opt/addfg; eval "$1"' bash "$3"
 END
 echo "suite.sh: Debian $(cat "$root/etc/debian_version"): $command"
