@@ -67,7 +67,7 @@ done
 mkdir -p "$root/home/.cache/addfg/target" && mount --bind "$kept/target" "$root/home/.cache/addfg/target"
 # Programs that `cargo install` makes do not go to this machine's.
 exec chroot "$root" /usr/bin/env HOME=/home PATH=/home/installed/bin:/home/.cargo/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    CARGO_INSTALL_ROOT=/root/installed CARGO_TARGET_DIR=/root/.cache/addfg/target SHELL=/bin/sh bash -euc 'cd /opt/addfg; eval "$1"' bash "$3"
+    CARGO_INSTALL_ROOT=/home/installed CARGO_TARGET_DIR=/home/.cache/addfg/target SHELL=/bin/sh bash -euc 'cd /opt/addfg; eval "$1"' bash "$3"
 END
 echo "suite.sh: Debian $(cat "$root/etc/debian_version"): $command"
 unshare --mount --propagation private --pid --fork sh "$work/within" "$root" "$kept" "$command"
