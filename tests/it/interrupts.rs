@@ -345,10 +345,10 @@ fn registers(contexts: &[Context], db: &Path, wrong: &mut Table) {
                AND NOT regexp_matches(r.text, '^mov (r[4-7]|lr),r(8|9|1[01])$') GROUP BY ALL";
     for row in rows(db, sql) {
         let parts: Vec<_> = row.split(',').collect();
-        let (writer, reader, bytes) = (parts[0], parts[1], parts[2].parse().unwrap_or(0));
+        let (writer, reader, bytes) = (parts[0], parts[1], parts[2].parse::<u64>().unwrap_or(0));
         let both = tasks.contains(writer) && tasks.contains(reader);
         // Open: of a switch of tasks on the M33 eight bytes count as the handler's still.
-        if writer == "pendsv" {
+        if writer == "pendsv" && bytes <= 8 {
             continue;
         }
         if tasks.contains(writer) && handlers.contains(reader)
