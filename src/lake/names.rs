@@ -123,6 +123,8 @@ fn matching(
     Ok(found)
 }
 
+/// What is said of a name that no function has, with those that look like it, whole or without
+/// namespaces and parameters.
 fn unknown(
     connection: &Connection,
     text: &str,
@@ -131,7 +133,8 @@ fn unknown(
 ) -> Result<LakeError, LakeError> {
     let sql = format!(
         "SELECT coalesce(string_agg('`' || function || '`', ', '), '') FROM (SELECT DISTINCT function FROM function WHERE {runs}
-         ORDER BY jaro_winkler_similarity(function, ?) DESC, function LIMIT 3)"
+         ORDER BY greatest(jaro_winkler_similarity(function, $1),
+             jaro_winkler_similarity(regexp_replace(regexp_replace(function, '\\(.*', ''), '.*::', ''), $1)) DESC, function LIMIT 3)"
     );
     let near: String = connection.query_row(&sql, [text], |r| r.get(0))?;
     let mut hint = if near.is_empty() { near } else { format!("; near it are {near}") };
