@@ -341,6 +341,8 @@ pub struct Carries {
     pub values: bool,
     pub time: bool,
     pub threads: bool,
+    /// The code that system calls enter is part of the trace: a whole machine, not one program.
+    pub kernel: bool,
     /// The log says which ARM code is Thumb (else the ELF's mapping symbols do).
     pub thumb: bool,
     /// What the kernel stored (system calls' results).

@@ -1009,7 +1009,7 @@ EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, i
     if (!user_mode && qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu) counter.score = qemu_plugin_scoreboard_new(sizeof counted);
     /* Without numbers of their own, several processors would count at a time. */
     counts = !user_mode && (counter.score || (info->system.max_vcpus == 1 && qemu_plugin_register_vcpu_insn_exec_inline));
-    addfg_begin(&stream, write_all, NULL, targets[i].machine, targets[i].bits);
+    addfg_begin_telling(&stream, write_all, NULL, targets[i].machine, targets[i].bits, user_mode ? 0 : ADDFG_WHOLE_MACHINE);
     recording = true;
     if (arm && !user_mode && tells_registers() && (value_of = g_byte_array_new())) qemu_plugin_register_vcpu_init_cb(id, on_processor);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);

@@ -62,7 +62,9 @@ enum {
 /* Flags of the header. */
 enum {
     /* From its first step on the stream tells of every byte of memory that anybody but an instruction changes. */
-    ADDFG_TELLS_ALL = 1
+    ADDFG_TELLS_ALL = 1,
+    /* A machine was recorded: the code that system calls enter is in the stream as well. */
+    ADDFG_WHOLE_MACHINE = 2
 };
 
 /* How an access gets its address. */
@@ -200,7 +202,7 @@ static void addfg__header(addfg_stream *s)
     s->failed = s->write(s->context, head, 16);
 }
 
-/* Begins a stream. `machine`: e_machine of the ELF files that ran; `bits`: 32 or 64; `flags`: ADDFG_TELLS_ALL or 0. */
+/* Begins a stream. `machine`: e_machine of the ELF files that ran; `bits`: 32 or 64; `flags`: ADDFG_TELLS_ALL, ADDFG_WHOLE_MACHINE. */
 static inline void addfg_begin_telling(addfg_stream *s, addfg_write write, void *context, addfg_u16 machine, addfg_u8 bits, addfg_u8 flags)
 {
     addfg_stream empty = { 0 };

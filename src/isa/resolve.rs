@@ -18,11 +18,14 @@ pub type CodeBytes = dyn Fn(u64) -> Option<Vec<u8>>;
 /// the decoder's to say. Registers that the log flags are those of the instructions that the
 /// decoder does not know; of all others the flags are left out of the definition, so that one
 /// instruction is one whatever a log flags.
+///
+/// `kernel`: the code that system calls enter is part of the trace.
 pub fn resolve(
     def: &InsnDef,
     isa: Isa,
     decoder: &mut dyn Decoder,
     code: &dyn Fn(u64) -> Option<Vec<u8>>,
+    kernel: bool,
 ) -> (InsnDef, Option<Decoded>) {
     let mut def = def.clone();
     let mut decoded = kernel_helper::decode(isa, def.address);
@@ -33,7 +36,11 @@ pub fn resolve(
     }
     if let Some(decoded) = &mut decoded {
         def.size = decoded.size;
-        system_call::narrow(decoded, &def, isa, code);
+        if kernel {
+            system_call::enters(decoded, isa);
+        } else {
+            system_call::narrow(decoded, &def, isa, code);
+        }
         if decoded.unmodelled.is_some() {
             add_flagged(decoded, &def, isa);
         } else {

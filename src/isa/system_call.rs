@@ -9,7 +9,7 @@
 
 use super::decoded::{Decoded, FlowKind};
 use super::registers;
-use crate::event::{InsnDef, Isa};
+use crate::event::{InsnDef, Isa, RegSpan};
 
 /// Names of the registers that can hold arguments, in their order.
 pub fn argument_names(isa: Isa) -> &'static [&'static str] {
@@ -52,6 +52,33 @@ pub fn narrow(
             decoded.reads.retain(|r| r.span != span);
         }
     }
+}
+
+/// Takes from a system call the registers that the convention of Linux gives it: where what it enters
+/// is part of the trace, that code reads and writes them. What an emulator or its firmware may carry
+/// out itself keeps them: `hvc`, `smc`, and semihosting.
+///
+/// Source: Arm, "Semihosting for AArch32 and AArch64", 3; SMC Calling Convention (DEN 0028).
+pub fn enters(decoded: &mut Decoded, isa: Isa) {
+    let mut words = decoded.text.split_whitespace();
+    let is_carried_out = match (words.next(), words.next()) {
+        (Some("hvc" | "smc"), _) => true,
+        (Some("svc" | "swi"), Some("0x123456")) => isa == Isa::Arm && decoded.size == 4,
+        (Some("svc" | "swi"), Some("0xab")) => isa == Isa::Arm && decoded.size == 2,
+        _ => false,
+    };
+    if decoded.flow.kind != FlowKind::Syscall || is_carried_out {
+        return;
+    }
+    let file = registers(isa);
+    // `int $0x80` has the convention of 32-bit code in 64-bit code, too.
+    let others: &[&str] = if isa == Isa::X86_64 { argument_names(Isa::X86) } else { &[] };
+    let number = number_name(isa);
+    let names = argument_names(isa).iter().chain(others).chain([&number]);
+    let spans: Vec<_> = names.filter_map(|name| file.lookup(name)).collect();
+    let is_of_convention = |span: RegSpan| spans.iter().any(|s| s.overlaps(span));
+    decoded.reads.retain(|r| !is_of_convention(r.span));
+    decoded.writes.retain(|w| !is_of_convention(w.span));
 }
 
 /// The number that the instruction before a system call gives to its register.

@@ -126,6 +126,8 @@ pub struct Front {
     space: Space,
     pub maps: Maps,
     big_endian: bool,
+    /// The code that system calls enter is part of the trace.
+    pub kernel: bool,
     decoder: Box<dyn Decoder>,
     elaborator: Option<Elaborator>,
     /// A trace had steps, of which the elaborator tells what is not known.
@@ -163,6 +165,7 @@ impl Front {
             maps: Maps::new(isa, space.clone(), waiting),
             space,
             big_endian,
+            kernel: m_profile,
             decoder: isa::decoder(isa, big_endian),
             elaborator: None,
             elaborated: false,
@@ -301,7 +304,7 @@ impl Front {
             self.images.push(space.image_at(def.address));
             let image = self.images.last().copied().flatten();
             let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
-            let (resolved, decoded) = resolve(&def, self.isa, &mut *self.decoder, &code);
+            let (resolved, decoded) = resolve(&def, self.isa, &mut *self.decoder, &code, self.kernel);
             let decoded = decoded.filter(|d| def.size == 0 || d.size == def.size);
             self.fits.instruction(image, &def, decoded.as_ref(), space.bytes(def.address));
             match decoded {
@@ -350,6 +353,7 @@ impl Front {
     pub fn steps(&mut self, batch: &mut StepBatch, carries: Carries, target: &mut Target) {
         let (isa, big_endian, space) = (self.isa, self.big_endian, self.space.clone());
         self.elaborated = true;
+        let carries = Carries { kernel: self.kernel, ..carries };
         let elaborator = self.elaborator.get_or_insert_with(|| {
             let code = move |a: u64| space.borrow().bytes(a).map(|b| b[..b.len().min(16)].to_vec());
             Elaborator::new(isa, big_endian, carries, Box::new(code))

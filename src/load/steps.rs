@@ -150,6 +150,7 @@ pub fn build(
 }
 
 fn take<'a>(records: Records, front: &mut Front, target: &mut Target<'a>, intake: &mut Intake) {
+    front.kernel |= intake.carries().kernel;
     match records {
         Records::Steps(mut batch) => front.steps(&mut batch, intake.carries(), target),
         Records::Runs(batch) => {

@@ -38,7 +38,7 @@ impl Format for Spike {
         "spike -l --log-commits --log=app.log app"
     }
     fn carries(&self) -> Carries {
-        Carries { written_values: true, thumb: false, time: false, ..record::all() }
+        Carries { written_values: true, kernel: true, thumb: false, time: false, ..record::all() }
     }
     fn sniff(&self, head: &[u8]) -> bool {
         good_lines(head, |line| Said::parse(line).is_some())

@@ -109,6 +109,23 @@ fn two_processors_in_a_log_that_does_not_say_so_are_found() {
     }
 }
 
+/// They take turns four times, once when they differ in nothing but the link register.
+#[test]
+fn two_processors_of_a_genuine_log_are_found() {
+    let scratch = Scratch::new("processors-genuine");
+    let Some(genuine) = elsewhere("qemu-system/smp.log.xz") else { return };
+    let elf = genuine.with_file_name("smp.elf");
+    let Ok(output) = Command::new("xz").arg("-dc").arg(&genuine).output() else { return };
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).expect("a text");
+    let silent: String =
+        text.lines().filter(|line| !line.starts_with("Trace")).flat_map(|l| [l, "\n"]).collect();
+    assert!(silent.len() < text.len());
+    let log = scratch.write("silent.log", &silent);
+    assert!(found(&scratch, &log, &elf) >= 2);
+    assert_eq!(found(&scratch, &genuine, &elf), 0);
+}
+
 /// Signals, system calls, jumps out of calls and switches of stacks on one processor.
 #[test]
 fn one_processor_is_not_taken_for_several() {

@@ -53,14 +53,21 @@ pub struct Dictionary {
     isa: Isa,
     code: Box<CodeBytes>,
     decoder: Box<dyn Decoder>,
+    kernel: bool,
     instructions: Vec<KnownInstruction>,
     /// Output id of each distinct instruction.
     ids: FxHashMap<InsnDef, InstructionId>,
 }
 
 impl Dictionary {
-    pub fn new(isa: Isa, decoder: Box<dyn Decoder>, code: Box<CodeBytes>) -> Dictionary {
-        Dictionary { isa, code, decoder, instructions: Vec::new(), ids: FxHashMap::default() }
+    /// `kernel`: the code that system calls enter is part of the trace.
+    pub fn new(
+        isa: Isa,
+        decoder: Box<dyn Decoder>,
+        code: Box<CodeBytes>,
+        kernel: bool,
+    ) -> Dictionary {
+        Dictionary { isa, code, decoder, kernel, instructions: Vec::new(), ids: FxHashMap::default() }
     }
 
     /// Adds the reader's definitions behind those it gave before.
@@ -87,7 +94,7 @@ impl Dictionary {
         problems: &mut ProblemCounts,
     ) -> Option<InsnDef> {
         let known = &mut self.instructions[index];
-        let (def, decoded) = resolve(&known.def, self.isa, self.decoder.as_mut(), &self.code);
+        let (def, decoded) = resolve(&known.def, self.isa, self.decoder.as_mut(), &self.code, self.kernel);
         known.helper = kernel_helper::is_helper(self.isa, def.address);
         known.decoded = decoded.unwrap_or_else(|| {
             let (address, bytes) = (def.address, &def.bytes);

@@ -117,7 +117,7 @@ impl Elaborator {
         Elaborator {
             machine: Machine::of(isa),
             carries,
-            dictionary: Dictionary::new(isa, decoder(isa, big_endian), code),
+            dictionary: Dictionary::new(isa, decoder(isa, big_endian), code, carries.kernel),
             threads: Vec::new(),
             thread_index: FxHashMap::default(),
             current: 0,

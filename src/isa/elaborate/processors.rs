@@ -40,14 +40,15 @@ fn kept(isa: Isa) -> Vec<RegSpan> {
     lookup(isa, &names)
 }
 
-/// The other general registers, but for those that a processor has several of, one a mode.
+/// The other general registers, but for those that a processor has several of, one a mode, and what the
+/// exceptions of ARM's M profile set.
 fn others(isa: Isa) -> Vec<RegSpan> {
     let names: &[&str] = match isa {
-        Isa::X86_64 => &["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"],
-        Isa::X86 => &["eax", "ecx", "edx"],
+        Isa::X86_64 => &["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "rsp"],
+        Isa::X86 => &["eax", "ecx", "edx", "esp"],
         Isa::Arm => &["r0", "r1", "r2", "r3", "r12"],
-        Isa::Aarch64 => &["x0", "x1", "x2", "x29"],
-        Isa::Riscv32 | Isa::Riscv64 => &["a0", "a1", "a2"],
+        Isa::Aarch64 => &["x0", "x1", "x2", "x29", "lr"],
+        Isa::Riscv32 | Isa::Riscv64 => &["a0", "a1", "a2", "ra", "sp"],
     };
     lookup(isa, &names.iter().map(ToString::to_string).collect::<Vec<_>>())
 }

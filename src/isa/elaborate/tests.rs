@@ -1,5 +1,6 @@
 use super::*;
 use crate::event::{Event, InsnDef, MemShape};
+use crate::isa::decoded::RegAccess;
 use crate::isa::resolve::resolve;
 
 const BEFORE: Carries = Carries {
@@ -13,6 +14,7 @@ const BEFORE: Carries = Carries {
     values: false,
     time: false,
     threads: false,
+    kernel: false,
     thumb: true,
     kernel_stores: false,
     all_stores: false,
@@ -283,7 +285,7 @@ fn opcodes_that_the_log_cuts_come_from_the_elf_if_they_agree() {
     let mut decoder = decoder(Isa::X86_64, false);
     let mut size = |bytes: &[u8]| {
         let def = InsnDef { address: 0x100, bytes: bytes.to_vec(), ..InsnDef::default() };
-        resolve(&def, Isa::X86_64, decoder.as_mut(), &code).0.bytes
+        resolve(&def, Isa::X86_64, decoder.as_mut(), &code, false).0.bytes
     };
     assert_eq!(size(&mov[..4]), mov[..8]);
     assert_eq!(size(&[]), mov[..8]);
@@ -349,7 +351,7 @@ fn system_calls_read_their_arguments() {
         let address = 0x100 + bytes.len() as u64 - 2;
         let def = InsnDef { address, bytes: vec![0x0f, 0x05], ..InsnDef::default() };
         let decoder = &mut *decoder(Isa::X86_64, false);
-        let decoded = resolve(&def, Isa::X86_64, decoder, &code(bytes)).1.unwrap();
+        let decoded = resolve(&def, Isa::X86_64, decoder, &code(bytes), false).1.unwrap();
         let data = decoded.reads.iter().filter(|r| !r.control);
         data.map(|r| file.at(r.span.offset).unwrap().name.clone()).collect::<Vec<_>>().join(" ")
     };
@@ -357,6 +359,41 @@ fn system_calls_read_their_arguments() {
     assert_eq!(reads(&[0xb8, 60, 0, 0, 0, 0x0f, 0x05]), "rax rdi");
     assert_eq!(reads(&[0xb8, 1, 0, 0, 0, 0x0f, 0x05]), "rax rdx rsi rdi");
     assert_eq!(reads(&[0x90, 0x90, 0x90, 0x89, 0xf8, 0x0f, 0x05]), "rax rdx rsi rdi r8 r9 r10");
+}
+
+/// What a system call enters reads and writes the registers itself where it is in the trace; an emulator
+/// may carry out a hypervisor call and semihosting.
+#[test]
+fn in_a_whole_machine_a_system_call_touches_no_argument() {
+    let touched = |isa: Isa, thumb: bool, bytes: &[u8], kernel: bool| {
+        let def = InsnDef { bytes: bytes.to_vec(), thumb, ..InsnDef::default() };
+        let (_, decoded) = resolve(&def, isa, &mut *decoder(isa, false), &|_| None, kernel);
+        let decoded = decoded.unwrap();
+        let of_data = |list: &[RegAccess]| list.iter().filter(|r| !r.control).count();
+        (of_data(&decoded.reads), of_data(&decoded.writes))
+    };
+    let all = [
+        (Isa::X86_64, false, vec![0x0f, 0x05], (0, 2)),
+        (Isa::X86_64, false, vec![0xcd, 0x80], (0, 0)),
+        (Isa::X86, false, vec![0xcd, 0x80], (0, 0)),
+        (Isa::Arm, false, vec![0, 0, 0, 0xef], (0, 0)),
+        (Isa::Arm, true, vec![3, 0xdf], (0, 0)),
+        (Isa::Aarch64, false, vec![1, 0, 0, 0xd4], (0, 0)),
+        (Isa::Riscv32, false, vec![0x73, 0, 0, 0], (0, 0)),
+        (Isa::Riscv64, false, vec![0x73, 0, 0, 0], (0, 0)),
+    ];
+    for (isa, thumb, bytes, expected) in all {
+        assert_eq!(touched(isa, thumb, &bytes, true), expected, "{isa:?} {bytes:?}");
+        let (reads, writes) = touched(isa, thumb, &bytes, false);
+        assert!(reads >= 6 && writes > expected.1, "{isa:?} {bytes:?}");
+    }
+    for (isa, thumb, bytes) in [
+        (Isa::Arm, false, vec![0x56, 0x34, 0x12, 0xef]),
+        (Isa::Arm, true, vec![0xab, 0xdf]),
+        (Isa::Aarch64, false, vec![2, 0, 0, 0xd4]),
+    ] {
+        assert_eq!(touched(isa, thumb, &bytes, true), touched(isa, thumb, &bytes, false));
+    }
 }
 
 /// Instructions of which the decoder does not know all are counted and named.

@@ -262,7 +262,7 @@ impl Planner {
         };
         let space = self.space.borrow();
         let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
-        let (resolved, decoded) = resolve(&def, self.isa, &mut *self.decoder, &code);
+        let (resolved, decoded) = resolve(&def, self.isa, &mut *self.decoder, &code, false);
         drop(space);
         let decoded = decoded.filter(|d| d.size == def.size);
         let (def, decoded) = match decoded {

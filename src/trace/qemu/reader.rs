@@ -434,7 +434,8 @@ impl Reader {
         self.isa = Some(isa);
         self.batch.registers.extend(template.registers());
         self.cpus[self.current].template = template;
-        sink.begin(Carries { threads: self.with_cpus, ..carries() }, Some(isa))
+        let kernel = !self.user_mode;
+        sink.begin(Carries { threads: self.with_cpus, kernel, ..carries() }, Some(isa))
     }
 
     /// The instruction that the registers of the current CPU were dumped before.

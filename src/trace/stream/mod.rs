@@ -67,7 +67,8 @@ impl StepFormat for Stream {
         let locator = input.locator();
         let (header, pieces) = Pieces::open(input)?;
         let isa = isa(&header, &name)?;
-        let carries = Carries { all_stores: header.tells_all, ..self.carries() };
+        let (all_stores, kernel) = (header.tells_all, header.whole_machine);
+        let carries = Carries { all_stores, kernel, ..self.carries() };
         sink.begin(carries, Some(isa))?;
         let decoder = Decoder::new(isa);
         let mut reader = Reader { locator, sink, decoder, consumed: 0, several: false, lost: None };

@@ -7,6 +7,7 @@ pub const MAGIC: [u8; 8] = *b"addfg\r\n\x1a";
 const VERSION: u16 = 1;
 /// Bit of the header's flags.
 const TELLS_ALL: u8 = 1;
+const WHOLE_MACHINE: u8 = 2;
 const PIECE_MAGIC: [u8; 4] = *b"ADFG";
 pub const HEADER: usize = 16;
 pub const PIECE_HEADER: usize = 32;
@@ -29,6 +30,8 @@ pub struct Header {
     pub bits: u8,
     /// From the first step on the stream tells of all that anybody but an instruction writes.
     pub tells_all: bool,
+    /// The code that system calls enter is recorded, too.
+    pub whole_machine: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +222,12 @@ fn header(head: &[u8; HEADER]) -> Result<Header, String> {
     if version != VERSION {
         return Err(format!("version {version} of the format; this addfg reads version {VERSION}"));
     }
-    Ok(Header { machine: number(10), bits: head[12], tells_all: head[13] & TELLS_ALL != 0 })
+    Ok(Header {
+        machine: number(10),
+        bits: head[12],
+        tells_all: head[13] & TELLS_ALL != 0,
+        whole_machine: head[13] & WHOLE_MACHINE != 0,
+    })
 }
 
 impl Iterator for Pieces {

@@ -35,7 +35,7 @@ impl Format for Tarmac {
         "FVP_... --plugin TarmacTrace.so -C TRACE.TarmacTrace.trace-file=app.log; gem5: --debug-flags=ExecEnable with TarmacTracer"
     }
     fn carries(&self) -> Carries {
-        Carries { registers_before: true, written_values: true, ..record::all() }
+        Carries { registers_before: true, kernel: true, written_values: true, ..record::all() }
     }
     fn sniff(&self, head: &[u8]) -> bool {
         let says = |line: &[u8]| Parsed::parse(line, false).is_some();
