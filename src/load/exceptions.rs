@@ -44,6 +44,8 @@ pub struct Exceptions {
 struct State {
     last: Option<(Last, Option<u64>)>,
     open: Vec<[u64; 3]>,
+    /// The end of the batch before told what happened before the next step; whether it enters a handler.
+    told: Option<bool>,
 }
 
 /// What follows a step, as far as its instruction tells.
@@ -106,24 +108,15 @@ impl Exceptions {
                 explicit |= is_of_exceptions(&event, t);
                 events.push((at, event));
             }
-            self.told |= explicit;
-            if explicit {
-                let back = |event: &Event| matches!(event, Event::ExceptionReturn { .. });
-                let missing = !events[from..].iter().any(|(_, event)| back(event));
-                if missing && self.has_returned(t) {
-                    events.insert(from, (run as u32, self.back(t)));
-                }
-                for (_, event) in &mut events[from..] {
-                    if let Event::ExceptionEntry(entry) = event
-                        && self.isa == Isa::Arm
-                        && entry.keeps == Keeps::None
-                    {
-                        entry.keeps = Keeps::Link;
-                    }
-                }
-                events[from..].iter().for_each(|(_, event)| self.tell(event, t, here));
-            } else {
-                events[from..].iter().for_each(|(_, event)| self.tell(event, t, here));
+            let before = self.threads[t].told.take();
+            if before == Some(true) {
+                self.entries.insert(here);
+            }
+            if explicit && before.is_none() {
+                self.complete(&mut events, from, (run as u32, t));
+            }
+            events[from..].iter().for_each(|(_, event)| self.tell(event, t, Some(here)));
+            if !explicit && before.is_none() {
                 let found = self.between(t, here);
                 events.extend(found.into_iter().map(|event| (run as u32, event)));
             }
@@ -131,8 +124,61 @@ impl Exceptions {
             let destination = batch.end.get(run).and_then(|end| end.destination);
             self.threads[t].last = Some((last, destination));
         }
+        let from = events.len();
         events.extend(told);
+        self.told_at_the_end(&mut events, from, batch.block.len() as u32);
         batch.events = events;
+    }
+
+    /// Takes the events from `from` on, behind which the next batch begins.
+    fn told_at_the_end(&mut self, events: &mut Vec<(u32, Event)>, from: usize, run: u32) {
+        let thread = |event: &Event| match event {
+            Event::ExceptionEntry(entry) => Some(entry.thread as usize),
+            Event::ExceptionReturn { thread, .. } => Some(*thread as usize),
+            _ => None,
+        };
+        let mut threads: Vec<usize> = events[from..].iter().filter_map(|e| thread(&e.1)).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        if let Some(&last) = threads.last()
+            && last >= self.threads.len()
+        {
+            self.threads.resize_with(last + 1, State::default);
+        }
+        for &t in &threads {
+            if self.threads[t].told.is_none() {
+                self.complete(events, from, (run, t));
+            }
+        }
+        for (_, event) in &events[from..] {
+            self.tell(event, thread(event).unwrap_or(0), None);
+        }
+        for t in threads {
+            let enters = |event: &Event| matches!(event, Event::ExceptionEntry(entry) if entry.thread as usize == t);
+            let enters = events[from..].iter().any(|(_, event)| enters(event));
+            if let Some(state) = self.threads.get_mut(t) {
+                state.told = Some(enters || state.told == Some(true));
+            }
+        }
+    }
+
+    /// Adds to the events of a thread from `from` on, which tell of exceptions before a run, what they leave
+    /// out: that the handler has ended whose last instruction says so, and what the processor keeps.
+    fn complete(&mut self, events: &mut Vec<(u32, Event)>, from: usize, (run, t): (u32, usize)) {
+        self.told = true;
+        let back = |event: &Event| matches!(event, Event::ExceptionReturn { thread, .. } if *thread as usize == t);
+        let missing = !events[from..].iter().any(|(_, event)| back(event));
+        if missing && self.has_returned(t) {
+            events.insert(from, (run, self.back(t)));
+        }
+        for (_, event) in &mut events[from..] {
+            if let Event::ExceptionEntry(entry) = event
+                && self.isa == Isa::Arm
+                && entry.keeps == Keeps::None
+            {
+                entry.keeps = Keeps::Link;
+            }
+        }
     }
 
     fn back(&self, t: usize) -> Event {
@@ -141,22 +187,23 @@ impl Exceptions {
 
     /// The last instruction of a thread was the end of a handler that is open.
     fn has_returned(&self, t: usize) -> bool {
-        let State { last, open } = &self.threads[t];
+        let State { last, open, .. } = &self.threads[t];
         let returns = |last: &Last| last.executed && last.kind == FlowKind::ExceptionReturn;
         !open.is_empty() && last.as_ref().is_some_and(|(last, _)| returns(last))
     }
 
-    /// What the trace itself tells before a run of a thread at `here`.
-    fn tell(&mut self, event: &Event, t: usize, here: u64) {
+    /// What the trace itself tells before a run of a thread at `here`, if that is known.
+    fn tell(&mut self, event: &Event, t: usize, here: Option<u64>) {
         match event {
             Event::ExceptionEntry(entry) if entry.thread as usize == t => {
-                let State { last, open } = &mut self.threads[t];
-                let resumes = last.as_ref().map_or([here; 3], |(last, _)| resumes(last));
+                let State { last, open, .. } = &mut self.threads[t];
+                let first = [here.unwrap_or(0); 3];
+                let resumes = last.as_ref().map_or(first, |(last, _)| resumes(last));
                 open.push(entry.resume.map_or(resumes, |address| [address; 3]));
                 if open.len() > DEEPEST {
                     open.remove(0);
                 }
-                self.entries.insert(here);
+                self.entries.extend(here);
             }
             Event::ExceptionReturn { thread, .. } if *thread as usize == t => {
                 self.threads[t].open.pop();
@@ -191,7 +238,7 @@ impl Exceptions {
             Event::ExceptionEntry(of)
         };
         let back = self.back(t);
-        let State { last, open } = &mut self.threads[t];
+        let State { last, open, .. } = &mut self.threads[t];
         let Some((last, destination)) = *last else { return Vec::new() };
         let stacked = isa == Isa::Arm
             && destination.is_some_and(|d| d & 0xffff_ffff >= EXC_RETURN)

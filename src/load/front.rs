@@ -304,7 +304,8 @@ impl Front {
             self.images.push(space.image_at(def.address));
             let image = self.images.last().copied().flatten();
             let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
-            let (resolved, decoded) = resolve(&def, self.isa, &mut *self.decoder, &code, self.kernel);
+            let (resolved, decoded) =
+                resolve(&def, self.isa, &mut *self.decoder, &code, self.kernel);
             let decoded = decoded.filter(|d| def.size == 0 || d.size == def.size);
             self.fits.instruction(image, &def, decoded.as_ref(), space.bytes(def.address));
             match decoded {

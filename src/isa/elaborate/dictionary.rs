@@ -67,7 +67,14 @@ impl Dictionary {
         code: Box<CodeBytes>,
         kernel: bool,
     ) -> Dictionary {
-        Dictionary { isa, code, decoder, kernel, instructions: Vec::new(), ids: FxHashMap::default() }
+        Dictionary {
+            isa,
+            code,
+            decoder,
+            kernel,
+            instructions: Vec::new(),
+            ids: FxHashMap::default(),
+        }
     }
 
     /// Adds the reader's definitions behind those it gave before.
@@ -94,7 +101,8 @@ impl Dictionary {
         problems: &mut ProblemCounts,
     ) -> Option<InsnDef> {
         let known = &mut self.instructions[index];
-        let (def, decoded) = resolve(&known.def, self.isa, self.decoder.as_mut(), &self.code, self.kernel);
+        let (def, decoded) =
+            resolve(&known.def, self.isa, self.decoder.as_mut(), &self.code, self.kernel);
         known.helper = kernel_helper::is_helper(self.isa, def.address);
         known.decoded = decoded.unwrap_or_else(|| {
             let (address, bytes) = (def.address, &def.bytes);

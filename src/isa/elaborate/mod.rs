@@ -8,7 +8,7 @@
 //! [`dictionary`] has the instructions, [`register_values`] what is known of a thread's registers,
 //! [`processors`] finds that there are several in a log that does not tell, [`step`] finds the accesses of a step, [`run`] cuts runs where steps do not follow one another.
 
-use super::decoded::Decoded;
+use super::decoded::{Decoded, FlowKind};
 use super::resolve::CodeBytes;
 use super::{decoder, registers};
 use crate::diagnostics::Counted;
@@ -322,8 +322,14 @@ impl Elaborator {
         let accesses = (run.def.mem.len() - mem) as u16;
         run.def.steps.push(BlockStep { insn: id.get() - 1, executed, mem: accesses });
         run.time.extend(row.time);
-        if known.decoded.size == 0 {
-            // What follows is not known.
+        let flow = known.decoded.flow;
+        let leaves = matches!(
+            flow.kind,
+            FlowKind::Jump | FlowKind::Call | FlowKind::Return | FlowKind::ExceptionReturn
+        );
+        // What follows is not known, or may be something else that stands there: what a handler goes
+        // back to.
+        if known.decoded.size == 0 || executed && leaves && flow.target.is_none() {
             run.close(self.rows);
         }
         if self.carries.registers {

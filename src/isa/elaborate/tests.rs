@@ -449,6 +449,30 @@ fn an_event_stands_between_runs() {
     assert_eq!(places, [(0, marker("first")), (1, marker("middle")), (2, marker("last"))]);
 }
 
+/// What a handler goes back to may stand just behind it.
+#[test]
+fn a_return_ends_a_run() {
+    for (isa, thumb, code) in [
+        (Isa::Riscv64, false, vec![0x73, 0, 0x20, 0x30]),
+        (Isa::Aarch64, false, vec![0xe0, 0x03, 0x9f, 0xd6]),
+        (Isa::Arm, false, vec![0x0e, 0xf0, 0xb0, 0xe1]),
+        (Isa::Arm, true, vec![0x70, 0x47]),
+    ] {
+        let next = 0x100 + code.len() as u64;
+        let def = |address, bytes: &[u8]| {
+            let bytes = bytes.to_vec();
+            InsnDef { address, bytes, thumb, ..InsnDef::default() }
+        };
+        let mut e = Elaborator::new(isa, false, BEFORE, Box::new(|_| None));
+        let mut b = batch(&[(0, 0, &[], &[]), (0, 1, &[], &[])]);
+        b.new_insns = vec![def(0x100, &code), def(next, &code)];
+        let mut out = RunBatch::default();
+        e.push(&mut b, &mut out);
+        e.finish(&mut out);
+        assert_eq!(out.block.len(), 2, "{isa:?}");
+    }
+}
+
 /// A row of two registers: instruction, names and values before it.
 type Counted = (u32, [(&'static str, u64); 2]);
 

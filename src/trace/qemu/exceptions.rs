@@ -9,7 +9,7 @@
 //! Reference Manual (DDI 0406), B1.8.3.
 
 use crate::event::{Event, ExceptionEntry, Keeps, KernelAccess, SystemCall};
-use crate::trace::exception_log::{Cause, Stacking, Taken};
+use crate::trace::exception_log::{Cause, Said, Stacking, Taken};
 
 /// Number of the exception in the status register.
 pub const NUMBER: u64 = 0x1ff;
@@ -97,6 +97,12 @@ impl Waiting {
         }
     }
 
+    /// What waits by one frame has another.
+    fn replace(&mut self, old: Frame, new: Frame) {
+        let found = self.0.iter_mut().find(|frame| frame.address == old.address);
+        found.into_iter().for_each(|frame| *frame = new);
+    }
+
     /// The frame that ends at a stack pointer; one that no exception has stored is that of a task's beginning.
     fn take(&mut self, sp: u64) -> u64 {
         let far = |frame: &Frame| sp.abs_diff(frame.address + frame.bytes);
@@ -146,8 +152,17 @@ impl Exceptions {
             let ended = self.open.split_off(outer + 1).into_iter().rev();
             return ended.map(|open| back(thread, Some(open.frame.address))).collect();
         }
-        if let Some(top) = top.filter(|top| top.number == before.number && chained(top)) {
+        let top = top.filter(|top| top.number == before.number);
+        if let Some(top) = top.filter(chained) {
             return self.chain(thread, top.frame, now);
+        }
+        // One that had begun before the last one, which came before its first instruction.
+        if let Some(top) = top.filter(|top| now.lr >= EXC_RETURN && now.sp > top.sp && returns) {
+            self.open.pop();
+            let frame = frame(before, now);
+            self.open.push(Open { number: now.number, pc: now.pc, sp: now.sp, frame });
+            self.waiting.replace(top.frame, frame);
+            return vec![back(thread, Some(top.frame.address)), entry(thread, frame, now)];
         }
         let frame = frame(before, now);
         self.open.push(Open { number: now.number, pc: now.pc, sp: now.sp, frame });
@@ -155,6 +170,48 @@ impl Exceptions {
             self.waiting.push(frame);
         }
         vec![stored(thread, frame), entry(thread, frame, now)]
+    }
+
+    /// The same where the log says what happened.
+    pub fn told(&mut self, thread: u32, now: State, said: &[Said]) -> Vec<Event> {
+        let before = std::mem::replace(&mut self.before, now);
+        let last = said.len().saturating_sub(1);
+        let mut events = Vec::with_capacity(said.len() * 2);
+        // Of the exception that has ended just before.
+        let mut ended = None;
+        for (i, said) in said.iter().enumerate() {
+            match said {
+                Said::Returned if i == last && now.number == 0 => {
+                    events.extend(self.to_thread(thread, now));
+                }
+                Said::Returned => {
+                    ended = self.open.pop().map(|open| open.frame);
+                    let goes_on = ended.filter(|_| i == last);
+                    events.push(back(thread, goes_on.map(|frame| frame.address)));
+                }
+                Said::Taken(taken) => {
+                    let chained = ended.take();
+                    let frame = chained.unwrap_or_else(|| match i == last {
+                        true => frame(before, now),
+                        false => frame_of_unstarted(before, now),
+                    });
+                    if chained.is_none() {
+                        events.push(stored(thread, frame));
+                    }
+                    if i == 0 && before.number == 0 {
+                        self.waiting.push(frame);
+                    }
+                    let number = u64::from(taken.number);
+                    let (pc, sp) = if i == last { (now.pc, now.sp) } else { (0, frame.address) };
+                    self.open.push(Open { number, pc, sp, frame });
+                    if self.open.len() > MOST_FRAMES {
+                        self.open.remove(0);
+                    }
+                    events.push(entry(thread, frame, State { number, ..now }));
+                }
+            }
+        }
+        events
     }
 
     fn chain(&mut self, thread: u32, frame: Frame, now: State) -> Vec<Event> {
@@ -178,6 +235,20 @@ fn frame(before: State, now: State) -> Frame {
     let on_process_stack = now.lr & PROCESS_STACK != 0;
     // The process stack is aligned to 8 bytes; the handler's own begins at the frame.
     let address = if on_process_stack { before.sp.wrapping_sub(bytes) & !7 } else { now.sp };
+    Frame { address, bytes }
+}
+
+/// The frame of an exception that another one has interrupted before its first instruction: it is next to that of
+/// the other one on the main stack, or on the process stack.
+fn frame_of_unstarted(before: State, now: State) -> Frame {
+    let inner = frame(before, now);
+    let above = inner.address.wrapping_add(inner.bytes);
+    let bytes = match before.sp.wrapping_sub(above) {
+        distance @ 0..=SLACK if distance >= EXTENDED => EXTENDED,
+        _ => BASIC,
+    };
+    let is_above = before.sp.wrapping_sub(above) <= SLACK;
+    let address = if is_above { above } else { before.sp.wrapping_sub(BASIC) & !7 };
     Frame { address, bytes }
 }
 
@@ -324,6 +395,58 @@ mod tests {
             "17@fe0", "back fe0",
         ];
         assert_eq!(told(&states), expected);
+    }
+
+    /// One that comes before the first instruction of another: the other one begins when it ends.
+    #[test]
+    fn one_before_the_first_instruction_of_another() {
+        let thread = (0, 8, 0x1000, 0);
+        let states = [
+            thread,
+            (15, 0x40, 0xfc0, 0xffff_fff1),
+            (15, 0x42, 0xfb8, 0),
+            (6, 0x60, 0xfe0, 0xffff_fff9),
+            thread,
+        ];
+        let expected = ["Wfc0+32", "15@fc0", "back fc0", "6@fe0", "back fe0"];
+        assert_eq!(told(&states), expected);
+    }
+
+    #[test]
+    fn what_the_log_says_of_handlers_without_steps() {
+        let taken = |number| {
+            let (cause, resume, keeps) = (Cause::Interrupt, None, Keeps::LongFrame);
+            Said::Taken(Taken { cause, number, resume, keeps })
+        };
+        let mut exceptions = Exceptions::default();
+        let mut told = |(number, pc, sp, lr): (u64, u64, u64, u64), said: &[Said]| {
+            let state = State { number, pc, sp, lr };
+            let events = match said {
+                [] => exceptions.step(0, state, true),
+                said => exceptions.told(0, state, said),
+            };
+            let shown = events.iter().filter_map(|event| match event {
+                Event::ExceptionEntry(entry) => {
+                    Some(format!("{}@{:x}", entry.number?, entry.frame?))
+                }
+                Event::ExceptionReturn { frame, .. } => {
+                    Some(frame.map_or("back".into(), |frame| format!("back {frame:x}")))
+                }
+                _ => None,
+            });
+            shown.collect::<Vec<_>>().join(" ")
+        };
+        let thread = (0, 8, 0x1000, 0);
+        let usage = (6, 0x60, 0xfe0, 0xffff_fff9);
+        assert_eq!(told(thread, &[]), "");
+        let inner = (15, 0x40, 0xfc0, 0xffff_fff1);
+        assert_eq!(told(inner, &[taken(6), taken(15)]), "6@fe0 15@fc0");
+        assert_eq!(told(usage, &[Said::Returned]), "back fc0");
+        // A chain, whose second part is interrupted before its first instruction.
+        let inner = (17, 0x80, 0xfc0, 0xffff_fff1);
+        assert_eq!(told(inner, &[Said::Returned, taken(16), taken(17)]), "back 16@fe0 17@fc0");
+        assert_eq!(told((16, 0x70, 0xfe0, 0xffff_fff9), &[Said::Returned]), "back fc0");
+        assert_eq!(told(thread, &[Said::Returned]), "back fe0");
     }
 
     #[test]

@@ -511,12 +511,11 @@ impl Reader {
             let (sp, lr) = (now.image.sp, value(self.link));
             let state = State { number: now.psr & exceptions::NUMBER, pc: now.pc, sp, lr };
             let returns = before.is_some_and(|last| self.facts[last.insn as usize].returns);
-            let seen = cpu.exceptions.step(thread, state, returns);
-            let of_exceptions = |event: &&Event| !matches!(event, Event::SystemCall(_));
-            // Dumps do not show a handler of which no step ran; lines do not say where frames are.
-            if seen.iter().filter(of_exceptions).count() >= events.len() {
-                events = seen;
-            }
+            // Dumps do not show a handler of which no step ran.
+            events = match said.as_slice() {
+                [] => cpu.exceptions.step(thread, state, returns),
+                said => cpu.exceptions.told(thread, state, said),
+            };
             let entry = events.iter().find_map(|event| match event {
                 Event::ExceptionEntry(entry) => Some(entry.number.unwrap_or(0)),
                 _ => None,
@@ -564,7 +563,7 @@ impl Reader {
         let (mut stored, mut taken_back) = (None, None);
         for event in &events {
             match event {
-                Event::ExceptionEntry(entry) => stored = entry.frame,
+                Event::ExceptionEntry(entry) => stored = stored.or(entry.frame),
                 Event::ExceptionReturn { frame, .. } => taken_back = *frame,
                 _ => {}
             }

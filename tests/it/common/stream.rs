@@ -11,12 +11,12 @@ pub fn varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-fn difference(out: &mut Vec<u8>, to: u64, from: u64) {
+pub fn difference(out: &mut Vec<u8>, to: u64, from: u64) {
     let signed = to.wrapping_sub(from) as i64;
     varint(out, (signed << 1 ^ signed >> 63) as u64);
 }
 
-fn piece(out: &mut Vec<u8>, kind: u8, steps: (usize, usize), payload: &[u8]) {
+pub fn piece(out: &mut Vec<u8>, kind: u8, steps: (usize, usize), payload: &[u8]) {
     // Nothing is predicted from the piece before.
     let mut rest = vec![kind, 1, 0, 0];
     rest.extend(u32::try_from(payload.len()).unwrap().to_le_bytes());
