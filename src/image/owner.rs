@@ -322,7 +322,7 @@ pub(super) struct Linked {
 }
 
 /// Where the code of a program with glibc in it begins, behind `_start`, which is the first object's, and
-/// where that of the run-time libraries, which are the last. None where sources say that it is not so.
+/// where that of the run-time libraries, which are the last. None where libraries stand before the program.
 fn parts(image: &Image) -> Option<(u64, u64, u64)> {
     let plain = || image.functions.iter().filter(|f| f.kind == FunctionKind::Function);
     let find = |name: &str| plain().find(|f| f.names.iter().any(|n| n == name));
@@ -335,15 +335,19 @@ fn parts(image: &Image) -> Option<(u64, u64, u64)> {
         !START.contains(&name.as_str()) && OF_LIBRARIES.iter().any(|begin| name.starts_with(begin))
     };
     let behind = || plain().filter(|f| (start.saturating_add(1)..end).contains(&f.address));
-    let first = behind().find(|f| f.names.iter().any(of_library))?;
-    // Its object may begin with others (`call_fini`), whose names the symbol table has behind the same file's.
-    let same = |f: &&Function| f.file.is_some() && f.file == first.file;
-    let libraries = behind().find(same).map_or(first.address, |f| f.address.min(first.address));
-    let own = |f: &Function| {
+    let own = |f: &&Function| {
         let source = f.file.as_deref().filter(|path| path.contains('/'));
         source.is_some_and(|path| !is_runtime_source(path)) || f.names.iter().any(|n| n == "main")
     };
-    let mixed = behind().any(|f| f.address >= libraries && own(f));
+    // Before the last one that is known to be the program's, a name that looks like a library's is the program's, too.
+    let last_own = behind().filter(own).map(|f| f.address).max().unwrap_or(start);
+    let first = behind().find(|f| f.address > last_own && f.names.iter().any(of_library))?;
+    // Its object may begin with others (`call_fini`), whose names the symbol table has behind the same file's.
+    let same = |f: &&Function| f.address > last_own && f.file.is_some() && f.file == first.file;
+    let libraries = behind().find(same).map_or(first.address, |f| f.address.min(first.address));
+    // The program is not before the libraries.
+    let starts = |f: &Function| f.names.iter().any(|name| LINKED_LIBC.contains(&name.as_str()));
+    let mixed = behind().any(|f| f.address < libraries && starts(f));
     (!mixed).then_some((start, libraries, end))
 }
 
@@ -400,7 +404,7 @@ impl Linked {
             Some((start, libraries, _)) => (start..libraries).contains(&f.address),
             None => false,
         };
-        let of_libc = |bare: &str| reserved(bare) || !is_own && C_LIBRARY.contains(&bare);
+        let of_libc = |bare: &str| !is_own && (reserved(bare) || C_LIBRARY.contains(&bare));
         let named = f.names.iter().any(|name| {
             // `malloc.part.0`
             let bare = name.split('.').next().unwrap_or(name);
@@ -484,7 +488,9 @@ mod tests {
         }
         // Nor where it lies before the libraries of its image; what lies behind is theirs.
         let placed = Linked { parts: Some((8, 64, 128)), ..linked };
-        for name in ["read", "send", "start_thread", "main_loop"] {
+        for name in
+            ["read", "send", "start_thread", "main_loop", "_dl_x", "__libc_x", "_IO_x", "_Table"]
+        {
             assert_eq!(placed.owner(&function(name, None)), Owner::Program, "{name}");
             let behind = Function { address: 64, ..function(name, None) };
             assert_eq!(placed.owner(&behind), Owner::Runtime, "{name}");

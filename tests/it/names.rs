@@ -84,6 +84,7 @@ const PROGRAMS: [(Made, &[Made]); 9] = [
             Made { names: UNLUCKY[0], ..STATIC },
             Made { names: UNLUCKY[1], ..STATIC },
             Made { names: ["clone", "start_thread", "call_init", "sysmalloc"], ..STATIC },
+            Made { names: ["_IO_fill_x", "_dl_spread_x", "__libc_x", "_nl_digest_x"], ..STATIC },
         ],
     ),
     (

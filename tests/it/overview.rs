@@ -197,5 +197,55 @@ fn outputs_come_from_who_wrote_them() {
         for writer in writers {
             assert!(writer.role == BoxRole::Helper && writer.name.contains("mem"), "{writer:?}");
         }
+        // It is seen for whom the helper works: by data or, where single calls have that, by calls.
+        let helper = |i: usize| found.parts[i].role == BoxRole::Helper;
+        let into = |line: &&OverviewLine| helper(line.to) || line.back > 0.0 && helper(line.from);
+        let users: BTreeMap<&str, i64> = (found.lines.iter().filter(into))
+            .map(|line| {
+                let user = if helper(line.to) { line.from } else { line.to };
+                (found.parts[user].name.as_str(), line.calls)
+            })
+            .collect();
+        let expected = if detail == "pairs" { [20, 40] } else { [0, 0] };
+        let expected = ["crunch", "tell"].into_iter().zip(expected).collect();
+        assert_eq!(users, expected, "{detail}");
     }
+}
+
+/// A box that is opened has the inputs and outputs that it has in the whole, whichever of its parts reads or
+/// writes them.
+#[test]
+fn opened_boxes_keep_their_inputs_and_outputs() {
+    let mut opened = 0;
+    for (name, detail) in
+        [("fir", "pairs"), ("jpeg", "pairs"), ("jpeg", "instance"), ("jpeg", "summary")]
+    {
+        let db = open(&example(name, detail));
+        let facts = Facts::find(&db).expect("facts");
+        let folding = Folding::read(&db, facts).expect("folding").expect("steps");
+        let whole = folding.overview();
+        for (i, part) in whole.parts.iter().enumerate() {
+            let Some(inside) = part.function.and_then(|f| folding.opened(f)) else { continue };
+            let names: BTreeSet<&str> = inside.parts.iter().map(|p| p.full.as_str()).collect();
+            let ends = whole.lines.iter().filter_map(|line| match (line.from == i, line.to == i) {
+                (true, _) => Some(&whole.parts[line.to]),
+                (_, true) => Some(&whole.parts[line.from]),
+                _ => None,
+            });
+            for end in ends.filter(|end| matches!(end.role, BoxRole::Source | BoxRole::Sink)) {
+                assert!(
+                    names.contains(end.full.as_str()),
+                    "{name} {detail} {}: {names:?}",
+                    part.name
+                );
+                opened += 1;
+            }
+            // Nothing is drawn that no line leads to or from.
+            for (k, other) in inside.parts.iter().enumerate() {
+                let has_line = inside.lines.iter().any(|line| line.from == k || line.to == k);
+                assert!(has_line || other.role == BoxRole::Function, "{name} {detail}: {other:?}");
+            }
+        }
+    }
+    assert!(opened >= 3, "{opened}");
 }

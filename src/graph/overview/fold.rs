@@ -98,6 +98,20 @@ fn nowhere() -> Chain {
     Chain { parent: None, function: None, steps: 0, calls: 0, when: 0.0 }
 }
 
+/// What a function did in a context.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ran {
+    steps: i64,
+    calls: i64,
+}
+
+impl Ran {
+    fn add(&mut self, steps: i64, calls: i64) {
+        self.steps += steps;
+        self.calls += calls;
+    }
+}
+
 /// Bytes from one box to another, by via.
 pub type Edges = BTreeMap<(Place, Place), BTreeMap<Via, f64>>;
 
@@ -114,8 +128,8 @@ pub struct Tree {
     contexts: Vec<Chain>,
     /// The context of each candidate called from each context.
     below: FxHashMap<(usize, usize), usize>,
-    /// Steps of each function in each context.
-    within: BTreeMap<(usize, usize), i64>,
+    /// Each function in each context.
+    within: BTreeMap<(usize, usize), Ran>,
     flows: Vec<Passed>,
     /// Calls from context to context.
     calls: BTreeMap<(usize, usize), i64>,
@@ -184,7 +198,7 @@ impl Tree {
         functions: &Functions,
     ) -> Result<(), GraphError> {
         let calls = CallColumns::read(connection)?;
-        let mut within: FxHashMap<(usize, usize), i64> = FxHashMap::default();
+        let mut within: FxHashMap<(usize, usize), Ran> = FxHashMap::default();
         let at = |id: i32| functions.at.get(&i64::from(id)).copied();
         let functions_of = calls.function.iter().map(|&id| at(id));
         let above = calls.parent.iter().map(|&p| usize::try_from(p).ok().filter(|&p| p > 0));
@@ -214,7 +228,7 @@ impl Tree {
                 *self.calls.entry((parent, at)).or_default() += 1;
             }
             if let Some(f) = function {
-                *within.entry((at, f)).or_default() += steps;
+                within.entry((at, f)).or_default().add(steps, 1);
             }
         }
         self.within.extend(within);
@@ -306,7 +320,7 @@ impl Tree {
                 *self.calls.entry((parent, at)).or_default() += context.calls;
             }
             if let Some(f) = function {
-                *self.within.entry((at, f)).or_default() += context.steps_self;
+                self.within.entry((at, f)).or_default().add(context.steps_self, context.calls);
                 self.of_function.entry(f).or_default().insert(at);
             }
         }
@@ -440,13 +454,13 @@ impl Tree {
                 sum.calls += context.calls;
             }
         }
-        for (&(context, f), &steps) in &self.within {
+        for (&(context, f), ran) in &self.within {
             let place = &places[context];
             if *place != Place::Function(f)
                 && functions.list[f].kind != "stub"
                 && let Some(sum) = sums.get_mut(place)
             {
-                *sum.helpers.entry(f).or_default() += steps;
+                *sum.helpers.entry(f).or_default() += ran.steps;
             }
         }
         sums.values_mut().for_each(|s| s.when /= s.steps.max(1) as f64);
@@ -523,7 +537,7 @@ impl Tree {
     fn shares(&self, function: usize, places: &[usize]) -> Vec<(usize, f64)> {
         let mut found: BTreeMap<usize, f64> = BTreeMap::new();
         for &at in self.of_function.get(&function).into_iter().flatten() {
-            let steps = self.within.get(&(at, function)).map_or(0.0, |&steps| steps as f64);
+            let steps = self.within.get(&(at, function)).map_or(0.0, |ran| ran.steps as f64);
             // Stubs have their steps in no context.
             *found.entry(places[at]).or_default() += f64::max(steps, 1.0);
         }
@@ -539,6 +553,24 @@ impl Tree {
             Some(first) if found.all(|place| place == first) => first.clone(),
             _ => Place::Shared(function),
         }
+    }
+
+    /// The boxes that functions of several boxes are counted with, and how often each was called there.
+    pub fn users(
+        &self,
+        functions: &Functions,
+        kept: &BTreeSet<usize>,
+        helpers: &BTreeSet<usize>,
+    ) -> BTreeMap<usize, BTreeMap<Place, i64>> {
+        let places = self.places(functions, kept);
+        let mut found: BTreeMap<usize, BTreeMap<Place, i64>> = BTreeMap::new();
+        for (&(context, f), ran) in self.within.iter().filter(|((_, f), _)| helpers.contains(f)) {
+            if places[context] != Place::StartUp {
+                *found.entry(f).or_default().entry(places[context].clone()).or_default() +=
+                    ran.calls;
+            }
+        }
+        found
     }
 
     /// Calls between boxes.

@@ -10,10 +10,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// The share of the bytes that is drawn, if it takes no more than so many edges a box.
 const ENOUGH: f64 = 0.9;
 const EDGES_A_BOX: f64 = 1.2;
+/// Boxes at most that are drawn as callers of a function of several boxes, and their least share of its calls.
+const USERS: usize = 3;
+const FEW_CALLS: f64 = 0.1;
+
+/// Bytes between two boxes, the upper one first, down and up, by via.
+type Pairs = BTreeMap<(usize, usize), [BTreeMap<Via, f64>; 2]>;
 
 /// The lines that are drawn of the data between boxes, and the share of its bytes that they have.
 pub fn choose_lines(edges: &Edges, at: &BTreeMap<&Place, usize>) -> (Vec<OverviewLine>, f64) {
-    let mut pairs: BTreeMap<(usize, usize), [BTreeMap<Via, f64>; 2]> = BTreeMap::new();
+    let mut pairs = Pairs::new();
     for ((from, to), by_via) in edges {
         if let (Some(&a), Some(&b)) = (at.get(from), at.get(to)) {
             let pair = pairs.entry((a.min(b), a.max(b))).or_default();
@@ -52,6 +58,7 @@ pub fn choose_lines(edges: &Edges, at: &BTreeMap<&Place, usize>) -> (Vec<Overvie
         }
     }
     wanted.extend(paths(&pairs, at));
+    wanted.extend(through_helpers(&pairs, &wanted, at));
     let mut lines = Vec::new();
     for &(a, b) in &wanted {
         let [down, up] = &pairs[&(a, b)];
@@ -66,11 +73,36 @@ pub fn choose_lines(edges: &Edges, at: &BTreeMap<&Place, usize>) -> (Vec<Overvie
     (lines, share)
 }
 
-/// The pairs on the widest ways from each source to a sink: of the widest ones the shortest.
-fn paths(
-    pairs: &BTreeMap<(usize, usize), [BTreeMap<Via, f64>; 2]>,
+/// The pairs with which data that goes into a function of several boxes goes on, and what goes out came in: of
+/// each such function that has lines in one direction only the largest in the other one.
+fn through_helpers(
+    pairs: &Pairs,
+    wanted: &BTreeSet<(usize, usize)>,
     at: &BTreeMap<&Place, usize>,
 ) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let helpers = at.iter().filter(|(place, _)| matches!(place, Place::Shared(_)));
+    for (_, &helper) in helpers {
+        for inwards in [true, false] {
+            let mut of: Vec<(f64, (usize, usize))> = Vec::new();
+            for (&(a, b), [down, up]) in
+                pairs.iter().filter(|((a, b), _)| *a == helper || *b == helper)
+            {
+                let bytes = weight_of(if inwards == (b == helper) { down } else { up });
+                if bytes > 0.0 {
+                    of.push((bytes, (a, b)));
+                }
+            }
+            of.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            let has_one = of.iter().any(|(_, ends)| wanted.contains(ends));
+            found.extend(of.first().filter(|_| !has_one).map(|(_, ends)| *ends));
+        }
+    }
+    found
+}
+
+/// The pairs on the widest ways from each source to a sink: of the widest ones the shortest.
+fn paths(pairs: &Pairs, at: &BTreeMap<&Place, usize>) -> Vec<(usize, usize)> {
     let is_sink = |i: usize| {
         at.iter().any(|(p, n)| *n == i && matches!(p, Place::Outside(Outside::Output(_))))
     };
@@ -137,6 +169,33 @@ pub fn add_calls(
             && !lines.iter().any(|l| l.from == from || l.to == from)
         {
             lines.push(of_calls(from, at[callee], calls));
+        }
+    }
+}
+
+/// A function of several boxes that no data goes into, as far as is known, hangs on those that call it most.
+pub fn add_users(
+    users: &BTreeMap<Place, BTreeMap<Place, i64>>,
+    at: &BTreeMap<&Place, usize>,
+    lines: &mut Vec<OverviewLine>,
+) {
+    for (helper, users) in users {
+        let Some(&to) = at.get(helper) else { continue };
+        if lines.iter().any(|l| l.to == to || l.back > 0.0 && l.from == to) {
+            continue;
+        }
+        let all: i64 = users.values().sum();
+        let drawn = users.iter().filter_map(|(user, &calls)| Some((calls, *at.get(user)?)));
+        let mut list: Vec<(i64, usize)> = drawn.collect();
+        list.sort_by_key(|&(calls, user)| (-calls, user));
+        let many = |(i, (calls, _)): &(usize, (i64, usize))| {
+            *i == 0 || *calls as f64 >= FEW_CALLS * all as f64
+        };
+        let most = list.into_iter().take(USERS).enumerate().filter(many);
+        for (_, (calls, from)) in most {
+            if !lines.iter().any(|l| (l.from, l.to) == (to, from)) {
+                lines.push(of_calls(from, to, calls));
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::text::file_name;
 use duckdb::Connection;
 use facts::{Functions, Outside};
 use fold::{Edges, Place, Sum, Tree, weight_of};
-use lines::{add_calls, choose_lines};
+use lines::{add_calls, add_users, choose_lines};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use model::{BoxRole, Overview, OverviewBox, OverviewLine};
@@ -224,7 +224,9 @@ impl Folding {
             let score = |&f: &usize| {
                 let place = Place::Function(f);
                 let steps = sums.get(&place).map_or(0.0, |s| s.steps as f64);
-                let bytes = of.get(&place).copied().unwrap_or(0.0);
+                // What functions of a run-time system keep of files and memory makes none of them a box.
+                let own = !self.functions.list[f].is_system();
+                let bytes = of.get(&place).copied().filter(|_| own).unwrap_or(0.0);
                 (steps / part.steps.max(1) as f64 / FEW_STEPS)
                     .max(bytes / f64::max(all, 1.0) / FEW_BYTES)
             };
@@ -262,6 +264,28 @@ impl Folding {
         (helpers, lost / f64::max(all, 1.0))
     }
 
+    /// The boxes that the functions of several boxes at these ends work for, and how often each box calls them.
+    fn users<'a>(
+        &self,
+        lens: &Lens,
+        kept: &BTreeSet<usize>,
+        ends: impl Iterator<Item = &'a (Place, Place)>,
+    ) -> BTreeMap<Place, BTreeMap<Place, i64>> {
+        let shared = |place: &Place| match place {
+            Place::Shared(f) => Some(*f),
+            _ => None,
+        };
+        let helpers = ends.flat_map(|(from, to)| [shared(from), shared(to)]).flatten().collect();
+        let mut found: BTreeMap<Place, BTreeMap<Place, i64>> = BTreeMap::new();
+        for (helper, users) in self.tree.users(&self.functions, kept, &helpers) {
+            let of = found.entry(Place::Shared(helper)).or_default();
+            for (user, calls) in users {
+                *of.entry(lens.place(&user)).or_default() += calls;
+            }
+        }
+        found
+    }
+
     /// Boxes and lines. `inner`: draw these, and what exchanges most data with them; else all.
     fn draw(
         &self,
@@ -269,11 +293,25 @@ impl Folding {
         kept: &BTreeSet<usize>,
         inner: Option<&BTreeSet<usize>>,
     ) -> Overview {
-        let (mut edges, sums) = self.seen(self.finest(), lens, kept);
+        let (mut edges, mut sums) = self.seen(self.finest(), lens, kept);
         let (mut known, readers) = self.seen(&self.tree, lens, kept);
         let boxes = lens.boxes(kept).into_iter().map(Place::Function).collect();
+        let users = self.users(lens, kept, edges.keys().chain(known.keys()));
+        let inner: Option<BTreeSet<Place>> =
+            inner.map(|inner| inner.iter().map(|&f| Place::Function(f)).collect());
+        if let Some(inner) = &inner {
+            for edges in [&mut edges, &mut known] {
+                edges.retain(|ends, _| is_of(ends, inner, &users));
+            }
+        }
         let (helpers, unattributed) = self.leave_helpers(&mut edges, &boxes);
         self.leave_helpers(&mut known, &boxes);
+        // Below the boxes that call them.
+        for (helper, users) in users.iter().filter(|(helper, _)| helpers.contains(helper)) {
+            let when = users.keys().filter_map(|user| sums.get(user)).map(|sum| sum.when);
+            let when = when.fold(0.0, f64::max);
+            sums.entry(helper.clone()).or_default().when = when;
+        }
         let moved = |output: bool| -> i64 {
             let ends = known.keys().flat_map(|(from, to)| [from, to]);
             let outside = |place: &Place| match place {
@@ -288,13 +326,6 @@ impl Folding {
         let to = joined(&known, &self.functions.moved);
         let (mut edges, sums) = merge(edges, sums, &to);
         let (mut known, readers) = merge(known, readers, &to);
-        let inner = inner.map(|inner| inner.iter().map(|&f| Place::Function(f)).collect());
-        let inner: Option<BTreeSet<Place>> = inner;
-        if let Some(inner) = &inner {
-            for edges in [&mut edges, &mut known] {
-                edges.retain(|(a, b), _| inner.contains(a) || inner.contains(b));
-            }
-        }
         let places = outsides(&known);
         edges.retain(|(a, b), _| {
             [a, b].iter().all(|p| !matches!(p, Place::Outside(_)) || places.contains(p))
@@ -328,6 +359,7 @@ impl Folding {
             }
         }
         add_calls(&calls, &at, &mut lines);
+        add_users(&users, &at, &mut lines);
         Overview {
             program: self.functions.program().map_or("program", file_name).to_owned(),
             parts: parts(&drawn, &sums, &self.functions, lens, together),
@@ -339,6 +371,23 @@ impl Folding {
             drawn: share,
             problems: Vec::new(),
         }
+    }
+}
+
+/// Whether data is of one of these boxes: it has it, or a function of several boxes has it that works for
+/// it and reads or writes files.
+fn is_of(
+    (from, to): &(Place, Place),
+    boxes: &BTreeSet<Place>,
+    users: &BTreeMap<Place, BTreeMap<Place, i64>>,
+) -> bool {
+    let works = |helper: &Place| {
+        users.get(helper).is_some_and(|users| users.keys().any(|user| boxes.contains(user)))
+    };
+    match (from, to) {
+        (Place::Outside(Outside::Input(_)), helper @ Place::Shared(_))
+        | (helper @ Place::Shared(_), Place::Outside(Outside::Output(_))) => works(helper),
+        _ => boxes.contains(from) || boxes.contains(to),
     }
 }
 

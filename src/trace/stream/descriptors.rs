@@ -5,6 +5,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Names of the first three descriptors while they are open on what the run began with.
 const STANDARD: [&str; 3] = ["stdin", "stdout", "stderr"];
 
+/// The folder of what the kernel tells a process of itself.
+const ITSELF: &str = "/proc/self/";
+
 /// What all processes of a run have in common.
 #[derive(Default)]
 pub struct Names {
@@ -72,6 +75,14 @@ pub fn without_state(on: &str) -> &str {
     on.strip_suffix(" (deleted)").unwrap_or(on)
 }
 
+/// A path below the folder that the kernel has for this process, without its number.
+pub fn of_itself(on: Box<str>, process: u64) -> Box<str> {
+    match on.strip_prefix(&format!("/proc/{process}/")) {
+        Some(rest) => format!("{ITSELF}{rest}").into(),
+        None => on,
+    }
+}
+
 /// The last parts of a path.
 fn last(path: &str, parts: usize) -> &str {
     let start = path.rmatch_indices('/').nth(parts - 1).map_or(0, |(at, _)| at + 1);
@@ -88,6 +99,11 @@ impl Names {
             return;
         }
         if !on.starts_with('/') || self.short.contains_key(on) {
+            return;
+        }
+        // `maps` alone does not say that it is no file of the program's.
+        if on.starts_with(ITSELF) {
+            self.short.insert(on.into(), on.into());
             return;
         }
         let parts = on.matches('/').count();
@@ -129,6 +145,9 @@ mod tests {
         }
         let names = [0, 1, 2, 3, 4, 5].map(|d| shell.name(d));
         assert_eq!(names, ["stdin", "stdout", "stderr", "pipe 1", "b", "descriptor 5"]);
+        shell.open(6, of_itself("/proc/17/maps".into(), 17));
+        shell.open(7, of_itself("/proc/170/maps".into(), 17));
+        assert_eq!([6, 7].map(|d| shell.name(d)), ["/proc/self/maps", "maps"]);
         // A child that reads from the pipe, and writes where its parent did.
         let mut child = Descriptors::new(shell.into_names());
         for (descriptor, on) in [(0, "pipe:[99]"), (1, "pipe:[7]"), (2, "pipe:[100]")] {

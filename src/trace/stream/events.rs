@@ -3,7 +3,7 @@
 //! on.
 
 use super::bytes::{Bad, Bytes};
-use super::descriptors::{self, Descriptors, Names};
+use super::descriptors::{self, Descriptors, Names, of_itself};
 use super::shared::{Placed, Shared};
 use crate::event::{
     Allocation, Device, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart,
@@ -200,7 +200,7 @@ impl Events {
             }
             kind::DESCRIPTOR => {
                 let (number, on) = (payload.number()?, payload.text()?);
-                self.descriptors.open(number, on);
+                self.descriptors.open(number, of_itself(on, self.pid));
                 return Ok(());
             }
             kind::SIGNAL => {
