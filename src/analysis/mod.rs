@@ -51,6 +51,8 @@ mod switches;
 #[cfg(test)]
 mod tests;
 pub mod transfer;
+#[cfg(test)]
+mod wild;
 
 use crate::event::RegSpan;
 use crate::id::{AccessRef, CallId, FunctionId, Seq};

@@ -58,10 +58,10 @@ impl<O: Output> Data<O> {
         // What lies in the frame may be given up with it.
         if store.across != 0
             && !store.framed
-            && let (Some(interrupted), Some(piece)) =
-                (thread.levels.open.last_mut(), pieces.first())
+            && let Some(interrupted) = thread.levels.open.last_mut()
         {
-            interrupted.saved = Some((piece.span, piece.cell.write));
+            interrupted.saved.clear();
+            interrupted.saved.extend(pieces.iter().map(|piece| (piece.span, piece.cell.write)));
         }
         let save = Save {
             store,
