@@ -292,7 +292,8 @@ class Work:
             result = known.get(id, "")
             return set(names) if result.startswith("killed") else set(result.split()[1:])
         wanted = [id for id in sorted(mutants, key=lambda id: hash((id, 1)) if self.options.sample else id)
-                  if (not self.options.only or id in self.options.only) and set(names) - met(id) and id not in equivalent]
+                  if (not self.options.only or id in self.options.only)
+                  and (not self.options.in_files or re.split("[/:]", mutants[id][0])[-2] in self.options.in_files) and set(names) - met(id) and id not in equivalent]
         lock, ends = threading.Lock(), time.monotonic() + (self.options.limit or 1e9)
         results = open(self.path("results"), "a")
         found = collections.Counter()
@@ -304,6 +305,10 @@ class Work:
             here = [case for case in cases if case[1] not in before and id in reached[case[0]][1]]
             here.sort(key=lambda case: (names.index(case[1]), -(1 + found[case[0]]) / (0.02 + reached[case[0]][0])))
             for case in here:
+                if self.options.patience and all_took > self.options.patience:
+                    # It is asked again where there is more time.
+                    result = "survived " + " ".join(sorted(before))
+                    break
                 code, took = self.run(programs, case, id, int(3 + 8 * reached[case[0]][0]))
                 all_took += took
                 if code:
@@ -365,7 +370,9 @@ def main():
     parser.add_argument("--guards", default="unit,sql,property", help="of: " + ", ".join(g[0] for g in GUARDS))
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     parser.add_argument("--limit", type=float, help="stop after so many seconds")
+    parser.add_argument("--patience", type=float, help="seconds of the processor for a mutant, about")
     parser.add_argument("--only", type=lambda text: {int(id) for id in text.split(",")}, help="ids of mutants")
+    parser.add_argument("--in-files", type=lambda text: text.split(","), help="only mutants of these files: again.rs,recent.rs")
     parser.add_argument("--sample", action="store_true", help="in an order that is like a random one")
     parser.add_argument("--report", action="store_true", help="say what is known, and try nothing")
     options = parser.parse_args()
