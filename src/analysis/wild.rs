@@ -362,11 +362,28 @@ fn wild(seed: u64) -> (Code, Run) {
         before = Some(of).filter(|of| *of < 2).or(before);
         builder.happens(thread, next);
         let mut addresses = tame.addresses[at].clone();
-        let places =
-            code.blocks[block as usize].iter().flat_map(|i| &code.insns[*i as usize].places);
-        for (address, place) in addresses.iter_mut().zip(places) {
-            if *place == Place::Data && builder.random.chance(20) {
-                *address = PAGES + builder.random.below(8 * PAGE);
+        let insns = code.blocks[block as usize].iter().map(|i| &code.insns[*i as usize]);
+        let places = insns.flat_map(|insn| {
+            insn.places.iter().zip(insn.decoded.memory.iter().map(|m| m.is_write))
+        });
+        for (address, (place, is_write)) in addresses.iter_mut().zip(places) {
+            match builder.random.below(10) {
+                _ if *place != Place::Data => {}
+                0 | 1 => *address = PAGES + builder.random.below(8 * PAGE),
+                // What is read is what several have written.
+                2..6 if is_write => *address = DATA + 4 * builder.random.below(20),
+                2..6 => *address = DATA + 16 * builder.random.below(5),
+                _ => {}
+            }
+        }
+        // A loop, now and then of the same addresses.
+        let jumps = |i: &u32| {
+            let flow = code.insns[*i as usize].decoded.flow;
+            flow.kind == FlowKind::Jump && flow.target.is_none()
+        };
+        if code.blocks[block as usize].last().is_some_and(jumps) && builder.random.chance(25) {
+            for _ in 0..builder.random.below(6) {
+                builder.run(block, thread, addresses.clone(), tame.sp[at]);
             }
         }
         if builder.random.chance(97) {
