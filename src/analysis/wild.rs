@@ -81,6 +81,11 @@ fn change_code(code: &mut Code, random: &mut Random) {
             decoded.memory[1].size = decoded.memory[0].size;
             decoded.moved = Some(Moved::ToMemory);
         }
+        // A state of all registers, which is longer than a byte can say.
+        if decoded.moved.is_none() && random.chance(3) {
+            let plain = decoded.memory.iter_mut().filter(|m| m.data_register.is_none());
+            plain.filter(|m| !m.stack_relative).for_each(|m| m.size = 320);
+        }
         if decoded.flow.kind == FlowKind::Jump && random.chance(40) {
             decoded.flow.target = Some(0x100 + 0x10 * random.below(0x60));
         }
@@ -362,11 +367,13 @@ fn wild(seed: u64) -> (Code, Run) {
         before = Some(of).filter(|of| *of < 2).or(before);
         builder.happens(thread, next);
         let mut addresses = tame.addresses[at].clone();
-        let insns = code.blocks[block as usize].iter().map(|i| &code.insns[*i as usize]);
-        let places = insns.flat_map(|insn| {
-            insn.places.iter().zip(insn.decoded.memory.iter().map(|m| m.is_write))
-        });
-        for (address, (place, is_write)) in addresses.iter_mut().zip(places) {
+        let places = || {
+            let insns = code.blocks[block as usize].iter().map(|i| &code.insns[*i as usize]);
+            insns.flat_map(|insn| {
+                insn.places.iter().zip(insn.decoded.memory.iter().map(|m| m.is_write))
+            })
+        };
+        for (address, (place, is_write)) in addresses.iter_mut().zip(places()) {
             match builder.random.below(10) {
                 _ if *place != Place::Data => {}
                 0 | 1 => *address = PAGES + builder.random.below(8 * PAGE),
@@ -376,14 +383,23 @@ fn wild(seed: u64) -> (Code, Run) {
                 _ => {}
             }
         }
-        // A loop, now and then of the same addresses.
+        // A loop, over an array now and then.
         let jumps = |i: &u32| {
             let flow = code.insns[*i as usize].decoded.flow;
             flow.kind == FlowKind::Jump && flow.target.is_none()
         };
-        if code.blocks[block as usize].last().is_some_and(jumps) && builder.random.chance(25) {
-            for _ in 0..builder.random.below(6) {
-                builder.run(block, thread, addresses.clone(), tame.sp[at]);
+        if code.blocks[block as usize].last().is_some_and(jumps) && builder.random.chance(40) {
+            let (from, strides) = (builder.random.below(12), builder.random.chance(60));
+            for i in 0..builder.random.below(7) {
+                let mut addresses = addresses.clone();
+                for (address, (place, is_write)) in addresses.iter_mut().zip(places()) {
+                    match (*place, is_write) {
+                        (Place::Data, true) if strides => *address = DATA + 4 * (from + i),
+                        (Place::Data, false) if strides => *address = DATA + 8 * i,
+                        _ => {}
+                    }
+                }
+                builder.run(block, thread, addresses, tame.sp[at]);
             }
         }
         if builder.random.chance(97) {
