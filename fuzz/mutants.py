@@ -8,7 +8,8 @@
 2. Compiles it once, into DIR/target. The room `analysis` with its tests is a package of its own there (guard `unit`),
    for it needs little else: twenty seconds. Other guards take all of addfg.
 3. Runs the guards without a mutant: they must pass. Notes which mutants each of them reaches.
-4. Runs each mutant against the guards that reach it, until one fails or takes too long. One that no guard reaches survives.
+4. Runs each mutant against what reaches it, until something fails or takes too long. One that nothing reaches survives.
+   Random runs are asked one by one, those first that have found most.
 
 It goes on where it stopped: what is known of a mutant is a line of DIR/results. At the end, and with --report, it prints killed and
 all, and each survivor with its place and change. DIR is target/mutants if nothing is said; a new DIR begins again.
@@ -28,15 +29,20 @@ import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What the rewriter cannot change sensibly: tests, and hints to the processor, which change no result.
-LEFT_OUT = ("tests.rs", "random.rs", "mutation.rs", "prefetch.rs")
-# Guards, the quick ones first: name, test program, arguments, seconds of the processor.
+LEFT_OUT = ("tests.rs", "random.rs", "wild.rs", "prefetch.rs")
+# Guards, the quick ones first: name, test program, arguments.
 GUARDS = [
-    ("unit", "unit", ["analysis::"], 40),
-    ("sql", "guard", ["--ignored", "--exact", "guard::guard"], 60),
-    ("naive", "it", ["naive::shipped_examples"], 60),
-    ("property", "it", ["property::", "fir::", "registers::", "through::", "part::"], 240),
-    ("programs", "it", ["oracle::", "naive::", "happened::", "record::", "allocations::", "interrupts::"], 600),
+    ("unit", "unit", ["analysis::"]),
+    ("sql", "guard", ["--ignored", "--exact", "guard::guard"]),
+    ("naive", "it", ["naive::shipped_examples"]),
+    ("property", "it", ["property::", "fir::", "registers::", "through::", "part::"]),
+    ("programs", "it", ["oracle::", "naive::", "happened::", "record::", "allocations::", "interrupts::"]),
 ]
+# Random runs of the guard `unit` are asked one by one: test, seeds.
+RANDOM = [("analysis::wild::wild_runs_give_what_they_gave", 40),
+          ("analysis::random::every_way_gives_what_a_list_of_bytes_says", 12)]
+# What changes no result, by file and reason: fuzz/equivalent.txt.
+EQUIVALENT = os.path.join(HERE, "fuzz/equivalent.txt")
 
 # The room that is tested with what it needs of the others, as a package.
 UNIT_MANIFEST = """[package]
@@ -51,6 +57,7 @@ rustc-hash = "2"
 [profile.release]
 opt-level = 1
 overflow-checks = false
+debug = false
 [workspace]
 """
 UNIT = """#![allow(warnings, arithmetic_overflow, unconditional_panic, overflowing_literals)]
@@ -182,6 +189,9 @@ class Work:
     def build(self):
         wanted = {g[1] for g in self.guards}
         programs, skip = {}, set()
+        if os.path.exists(self.path("skip")):
+            with open(self.path("skip")) as file:
+                skip = {int(line) for line in file}
         if os.path.exists(self.path("programs")):
             with open(self.path("programs")) as file:
                 programs = json.load(file)
@@ -202,43 +212,64 @@ class Work:
 
     # ---- the guards ----
 
-    def run(self, programs, guard, mutant, **more):
-        """Whether a guard passes, and how long it took."""
-        name, program, arguments, seconds = guard
+    def cases(self):
+        """What is asked of a mutant: (name, guard, test program, arguments, seed)."""
+        for name, program, arguments in self.guards:
+            if name != "unit":
+                yield name, name, program, arguments, None
+                continue
+            skips = [word for test, _ in RANDOM for word in ("--skip", test)]
+            yield "unit", name, program, [*arguments, *skips], None
+            for test, seeds in RANDOM:
+                for seed in range(seeds):
+                    yield f"{test.split('::')[1]} {seed}", name, program, ["--exact", test], seed
+
+    def run(self, programs, case, mutant, seconds, **more):
+        """Whether a case passes, and how long it took of the processor."""
+        name, _, program, arguments, seed = case
         scratch = self.path(f"scratch-{threading.get_ident()}")
         shutil.rmtree(scratch, ignore_errors=True)
         os.makedirs(scratch)
         environment = self.environment(ADDFG_MUTANT=str(mutant), ADDFG_GUARD=self.path("expected"), TMPDIR=scratch,
                                        RUST_BACKTRACE="0", LD_LIBRARY_PATH=os.environ.get("LD_LIBRARY_PATH", ""), **more)
+        if seed is not None:
+            environment["ADDFG_RANDOM"] = f"{seed}..{seed + 1}"
         # The machine may have other work.
-        limits = ["prlimit", f"--as={8 << 30}", f"--cpu={seconds}", "timeout", "-k", "5", str(10 * seconds)]
-        limited = [*limits, programs[program], "-q", *arguments]
-        began = time.monotonic()
-        with open(self.path(f"output-{name}"), "w") as output:
+        memory = 2 << 30 if program == "unit" else 8 << 30
+        limits = ["prlimit", f"--as={memory}", f"--cpu={seconds}", "timeout", "-k", "5", str(20 * seconds)]
+        limited = [*limits, programs[program], "-q", "--test-threads", "1", *arguments]
+        before = os.times()
+        with open(self.path(f"output-{name.split()[0]}"), "w") as output:
             code = subprocess.run(limited, cwd=self.tree, env=environment, stdout=output, stderr=output).returncode
+        after = os.times()
         shutil.rmtree(scratch, ignore_errors=True)
-        return code, time.monotonic() - began
+        return code, after.children_user + after.children_system - before.children_user - before.children_system
 
     def reached(self, programs):
-        """Which mutants each guard reaches."""
-        found = {}
-        for guard in self.guards:
-            path = self.path(f"reached-{guard[0]}")
-            if not os.path.exists(path):
-                if guard[0] == "sql" and not os.path.exists(self.path("expected")):
-                    code, took = self.run(programs, (*guard[:3], 1200), 0)
-                    if code:
-                        sys.exit(f"{guard[0]} fails without a mutant: see {self.path('output-' + guard[0])}")
-                if os.path.exists(path + ".new"):
-                    os.remove(path + ".new")
-                code, took = self.run(programs, (*guard[:3], 1800), "reached", ADDFG_MUTANTS_REACHED=path + ".new")
-                if code:
-                    sys.exit(f"{guard[0]} fails without a mutant: see {self.path('output-' + guard[0])}")
-                os.rename(path + ".new", path)
-                say(f"{guard[0]}: {took:.1f} s")
+        """By case: which mutants it reaches, and how long it takes."""
+        found, path = {}, self.path("reached")
+        if os.path.exists(path):
             with open(path) as file:
-                found[guard[0]] = {int(line) for line in file}
-        return found
+                found = json.load(file)
+        for case in self.cases():
+            name = case[0]
+            if name in found:
+                continue
+            if name == "sql" and not os.path.exists(self.path("expected")):
+                if self.run(programs, case, 0, 1200)[0]:
+                    sys.exit(f"{name} fails without a mutant: see {self.path('output-sql')}")
+            new = self.path("reached.new")
+            if os.path.exists(new):
+                os.remove(new)
+            code, took = self.run(programs, case, "reached", 1800, ADDFG_MUTANTS_REACHED=new)
+            if code:
+                sys.exit(f"{name} fails without a mutant: see {self.path('output-' + name.split()[0])}")
+            with open(new) as file:
+                ids = sorted({int(line) for line in file})
+            found[name] = {"took": took, "ids": ids}
+            with open(path, "w") as file:
+                json.dump(found, file)
+        return {name: (case["took"], set(case["ids"])) for name, case in found.items()}
 
     def mutants(self):
         with open(self.path("list")) as file:
@@ -256,27 +287,37 @@ class Work:
 
     def test(self, programs):
         mutants, known, reached = self.mutants(), self.known(), self.reached(programs)
-        names = [g[0] for g in self.guards]
+        cases, names = list(self.cases()), [g[0] for g in self.guards]
+        equivalent = self.equivalent()
+
         # A survivor is asked again where there are guards that it has not met.
         def met(id):
             result = known.get(id, "")
             return set(names) if result.startswith("killed") else set(result.split()[1:])
         wanted = [id for id in sorted(mutants, key=lambda id: hash((id, 1)) if self.options.sample else id)
-                  if (not self.options.only or id in self.options.only) and set(names) - met(id)]
+                  if (not self.options.only or id in self.options.only)
+                  and (not self.options.in_files or re.split("[/:]", mutants[id][0])[-2] in self.options.in_files) and set(names) - met(id) and id not in equivalent]
         lock, ends = threading.Lock(), time.monotonic() + (self.options.limit or 1e9)
         results = open(self.path("results"), "a")
+        found = collections.Counter()
 
         def one(id):
             if time.monotonic() > ends:
                 return
-            result, before = None, met(id)
-            for guard in self.guards:
-                if guard[0] in before or id not in reached[guard[0]]:
-                    continue
-                code, took = self.run(programs, guard, id)
+            result, before, all_took = None, met(id), 0
+            here = [case for case in cases if case[1] not in before and id in reached[case[0]][1]]
+            here.sort(key=lambda case: (names.index(case[1]), -(1 + found[case[0]]) / (0.02 + reached[case[0]][0])))
+            for case in here:
+                if self.options.patience and all_took > self.options.patience:
+                    # It is asked again where there is more time.
+                    result = "survived " + " ".join(sorted(before))
+                    break
+                code, took = self.run(programs, case, id, int(2 + 4 * reached[case[0]][0]))
+                all_took += took
                 if code:
                     how = "time" if code in (124, 137, -9, -24) else "crash" if code < 0 or code > 128 else "test"
-                    result = f"killed {guard[0]} {how} {took:.1f}"
+                    result = f"killed {case[1]} {how} {all_took:.2f} by {case[0]}"
+                    found[case[0]] += 1
                     break
             result = result or "survived " + " ".join(sorted(before | set(names)))
             with lock:
@@ -287,24 +328,41 @@ class Work:
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
             list(pool.map(one, wanted))
 
+    def equivalent(self):
+        """Those that change no result, by id: their reasons."""
+        rules = []
+        if os.path.exists(EQUIVALENT):
+            with open(EQUIVALENT) as file:
+                rules = [line.rstrip("\n").split("\t") for line in file if line.strip() and not line.startswith("#")]
+        found, unused = {}, []
+        for file, function, change, reason in rules:
+            ids = [id for id, (place, where, what) in self.mutants().items()
+                   if place.split(":")[0].endswith("/" + file) and function in (where, "*") and change in (what, "*")]
+            found.update({id: reason for id in ids})
+            if not ids:
+                unused.append(f"{file} {function} {change}")
+        for rule in unused:
+            say(f"no mutant is that any more: {rule}")
+        return found
+
     def report(self):
-        mutants, known = self.mutants(), self.known()
-        # Those that were shown to change nothing, by a comment at their place.
-        by_file = collections.defaultdict(lambda: [0, 0])
+        mutants, known, equivalent = self.mutants(), self.known(), self.equivalent()
+        by_file = collections.defaultdict(collections.Counter)
         for id, row in mutants.items():
-            if id in known:
-                counts = by_file[row[0].split(":")[0]]
-                counts[0] += known[id].startswith("killed")
-                counts[1] += 1
-        for file, (killed, tried) in sorted(by_file.items()):
-            say(f"{killed}/{tried}\t{file}")
+            counts = by_file[row[0].split(":")[0]]
+            result = "equivalent" if id in equivalent else known.get(id, "untried").split()[0]
+            counts[result] += 1
+        say("file\tkilled\tsurvived\tequivalent\tuntried")
+        columns = ("killed", "survived", "equivalent", "untried")
+        for file, counts in sorted(by_file.items()):
+            say("\t".join([file, *(str(counts[column]) for column in columns)]))
         for id, row in mutants.items():
-            if known.get(id, "killed").startswith("survived"):
+            if id not in equivalent and known.get(id, "killed").startswith("survived"):
                 place, function, change = row
                 say(f"survived\t{id}\t{place}\t{function}\t{change}")
-        killed = sum(counts[0] for counts in by_file.values())
-        tried = sum(counts[1] for counts in by_file.values())
-        say(f"killed {killed} of {tried} tried, of {len(mutants)} that compile")
+        killed, survived, same, untried = (sum(counts[column] for counts in by_file.values()) for column in columns)
+        say(f"killed {killed} of {killed + survived} tried that change something; {same} change no result; "
+            f"{untried} not tried; {len(mutants)} compile")
 
 
 def main():
@@ -315,7 +373,9 @@ def main():
     parser.add_argument("--guards", default="unit,sql,property", help="of: " + ", ".join(g[0] for g in GUARDS))
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     parser.add_argument("--limit", type=float, help="stop after so many seconds")
+    parser.add_argument("--patience", type=float, help="seconds of the processor for a mutant, about")
     parser.add_argument("--only", type=lambda text: {int(id) for id in text.split(",")}, help="ids of mutants")
+    parser.add_argument("--in-files", type=lambda text: text.split(","), help="only mutants of these files: again.rs,recent.rs")
     parser.add_argument("--sample", action="store_true", help="in an order that is like a random one")
     parser.add_argument("--report", action="store_true", help="say what is known, and try nothing")
     options = parser.parse_args()

@@ -9,20 +9,19 @@ use super::forks::Forks;
 use super::kept::Kept;
 use super::levels::Levels;
 use super::memory::Memory;
-use super::mutation::Mutation;
 use super::origin::Sources;
 use super::outlived::Switches;
 use super::part::ReadScratch;
 use super::place::SectionRange;
 use super::recent::{Recent, Writers};
 use super::saves::Saves;
-use super::shadow::{PartialWrites, Registers};
+use super::shadow::Registers;
 use super::stack::{Numbers, Stack};
 use super::stubs::Stubs;
 use super::sums::{Mark, Sums};
 use super::transfer::Previous;
 use super::{Details, Options, Output};
-use crate::id::{CallId, StackId, ThreadId};
+use crate::id::{StackId, ThreadId};
 
 /// A thread: its registers and call stack.
 pub struct Thread {
@@ -42,11 +41,11 @@ pub struct Thread {
 }
 
 impl Thread {
-    pub fn new(id: ThreadId, register_bytes: usize, partial: PartialWrites) -> Thread {
+    pub fn new(id: ThreadId, register_bytes: usize) -> Thread {
         Thread {
             calls: Stack::new(id),
             contexts: Vec::new(),
-            registers: Registers::new(register_bytes, partial),
+            registers: Registers::new(register_bytes),
             recent: Recent::default(),
             writers: Box::default(),
             mark: Mark::registers(id.index()),
@@ -86,8 +85,6 @@ pub struct Data<O> {
     pub scratch: ReadScratch,
     /// Versions of registers that were recent.
     recent_versions: u64,
-    /// With [`Mutation::Intervals`]: the newest instance that has had an interval.
-    pub(super) newest: Option<CallId>,
 }
 
 impl<O: Output> Data<O> {
@@ -96,8 +93,8 @@ impl<O: Output> Data<O> {
             options,
             output,
             numbers: Numbers::default(),
-            memory: Memory::new(sections, options.partial_writes()),
-            sums: Sums::new(options.actors(), options.mutation != Some(Mutation::Addresses)),
+            memory: Memory::new(sections),
+            sums: Sums::new(options.actors()),
             hand_out: HandOut::default(),
             stubs: Stubs::default(),
             contexts: StepContexts::default(),
@@ -112,7 +109,6 @@ impl<O: Output> Data<O> {
             trace_first_sp: None,
             scratch: ReadScratch::default(),
             recent_versions: 0,
-            newest: None,
         }
     }
 
@@ -128,12 +124,6 @@ impl<O: Output> Data<O> {
             let writer = (top.call, top.function.into());
             recent.settle(registers, writer, &mut self.recent_versions);
         }
-    }
-
-    /// With this rule left out.
-    #[inline]
-    pub fn without(&self, rule: Mutation) -> bool {
-        self.options.mutation == Some(rule)
     }
 
     #[inline]

@@ -2,7 +2,6 @@
 
 use super::Output;
 use super::data::{Activation, Data};
-use super::mutation::Mutation;
 use super::shadow::Registers;
 use super::stack::{Ended, Ending, Interval, Ledger, Numbers};
 use crate::id::{CallId, FunctionId, StackId};
@@ -33,9 +32,6 @@ impl<O: Output> Ledger<Activation> for Ender<'_, O> {
 
     fn interval(&mut self, row: Interval) {
         let data = &mut *self.data;
-        if data.without(Mutation::Intervals) && Some(row.call) <= data.newest.replace(row.call) {
-            return;
-        }
         if data.options.gives_instances() {
             data.output.interval(row);
         }

@@ -34,9 +34,14 @@ impl<O: Output> Data<O> {
     /// The processor writes a register.
     fn give_link(&mut self, registers: &mut Registers, link: RegSpan) {
         self.kernel_writes += 1;
+        self.give_word(registers, link);
+    }
+
+    /// The processor's last write is of these bytes.
+    fn give_word(&mut self, registers: &mut Registers, word: RegSpan) {
         let write = KERNEL_WRITE | self.kernel_writes;
         let source = Packed::named(self.sources.number(Some(FRAME)));
-        registers.write(link, Cell { write, call: source, actor: Cell::SLOT, ..Cell::EMPTY });
+        registers.write(word, Cell { write, call: source, actor: Cell::SLOT, ..Cell::EMPTY });
     }
 
     /// The trace, or a process, ends: tasks that wait do, too.
@@ -51,10 +56,16 @@ impl<O: Output> Data<O> {
 
     /// A task that begins has what somebody has stored in its frame, or what the processor finds there.
     fn begin_registers(&mut self, registers: &mut Registers, kept: &[Kept], frame: Option<u64>) {
+        let mut given = None;
         for kept in kept {
-            if !self.load_stored(registers, kept, frame) {
-                self.give_link(registers, kept.span);
+            if self.load_stored(registers, kept, frame) {
+                continue;
             }
+            // A word is one write, in however many pieces its bytes were kept.
+            if given.replace(kept.word) != Some(kept.word) {
+                self.kernel_writes += 1;
+            }
+            self.give_word(registers, kept.span);
         }
     }
 

@@ -25,8 +25,8 @@ pub struct Interrupted {
     pub task: u64,
     /// Its handler has put that there.
     pub restored: bool,
-    /// One of the registers that its handler has saved since, and the version in it.
-    pub saved: Option<(RegSpan, AccessId)>,
+    /// The pieces of a register that its handler has saved since, and the versions in them.
+    pub saved: Vec<(RegSpan, AccessId)>,
 }
 
 /// Bytes of a register as they were when the processor kept them.
@@ -131,7 +131,7 @@ impl Levels {
             number,
             task,
             restored,
-            saved: None,
+            saved: Vec::new(),
         });
         self.handler = Handler::Next;
     }
@@ -204,15 +204,17 @@ pub enum Fit {
 impl Interrupted {
     /// The handler has restored registers that were saved at this exception.
     pub fn take(&mut self, number: u64) {
-        (self.task, self.restored, self.saved) = (number, true, None);
+        (self.task, self.restored) = (number, true);
+        self.saved.clear();
     }
 
     /// The handler has ended: where it has saved registers and has others there, which nobody has saved, they
     /// are a new task's. `number`: to be that of its beginning.
     pub fn settle(&mut self, registers: &mut Registers, number: u64) {
-        let Some((span, version)) = self.saved.take() else { return };
         let mut is_there = true;
-        registers.visit(span, |_, _, _, cell| is_there &= cell.write == version);
+        for (span, version) in self.saved.drain(..) {
+            registers.visit(span, |_, _, _, cell| is_there &= cell.write == version);
+        }
         if !is_there {
             (self.task, self.restored) = (number, true);
         }

@@ -3,7 +3,7 @@
 use super::filled::{Filled, Stretch};
 use super::place::{Place, PlaceCode, Regions, SectionRange};
 use super::prefetch::prefetch;
-use super::shadow::{Cell, PartialWrites, Pools, WORD};
+use super::shadow::{Cell, Pools, WORD};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -142,11 +142,11 @@ pub struct Memory {
 
 impl Memory {
     /// `sections` are disjoint.
-    pub fn new(sections: Vec<SectionRange>, partial: PartialWrites) -> Memory {
+    pub fn new(sections: Vec<SectionRange>) -> Memory {
         let mut memory = Memory {
             index: FxHashMap::default(),
             pages: Vec::new(),
-            pools: Pools::new(partial),
+            pools: Pools::default(),
             cache: Box::new([(0, 0); CACHED]),
             ahead: Box::new([(0, std::ptr::null()); CACHED]),
             sections: Vec::new(),
@@ -665,7 +665,7 @@ mod tests {
             via: number,
             of_file,
         };
-        Memory::new((0..).zip(sections).map(range).collect(), PartialWrites::Leave)
+        Memory::new((0..).zip(sections).map(range).collect())
     }
 
     fn place(memory: &mut Memory, address: u64) -> Place {

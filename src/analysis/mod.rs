@@ -24,7 +24,6 @@ mod kept;
 mod kernel;
 mod levels;
 mod memory;
-mod mutation;
 pub mod operation;
 mod operations;
 pub mod origin;
@@ -51,18 +50,18 @@ mod switches;
 #[cfg(test)]
 mod tests;
 pub mod transfer;
+#[cfg(test)]
+mod wild;
 
 use crate::event::RegSpan;
 use crate::id::{AccessRef, CallId, FunctionId, Seq};
 use access::SaveRule;
 use origin::Origin;
 use segment::{Order, Purpose};
-use shadow::PartialWrites;
 use sums::Actors;
 
 pub use kept::Kept;
 pub use memory::Region;
-pub use mutation::Mutation;
 pub use origin::{Source, StackSide};
 pub use stack::{Call, CallKind, Ending, Interval};
 pub use stubs::FoldedCall;
@@ -100,8 +99,6 @@ pub enum Details {
 pub struct Options {
     pub saves: SaveRule,
     pub details: Details,
-    /// A rule to leave out.
-    pub mutation: Option<Mutation>,
     /// Times that a block must follow another before both are taken as one; no result depends on
     /// it.
     pub superblock_after: u32,
@@ -126,13 +123,6 @@ impl Options {
         let local = self.details == Details::Local;
         let order = if local { Order::AsMade } else { Order::ByKind };
         Purpose { saves: self.saves, actors: self.actors(), order }
-    }
-
-    fn partial_writes(&self) -> PartialWrites {
-        match self.mutation {
-            Some(Mutation::PartialWrites) => PartialWrites::Take,
-            _ => PartialWrites::Leave,
-        }
     }
 }
 

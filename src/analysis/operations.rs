@@ -6,7 +6,6 @@ use super::again::Met;
 use super::copies::Copying;
 use super::data::{Data, Thread};
 use super::memory::{PAGE, PageIndex};
-use super::mutation::Mutation;
 use super::operation::{Operation, OperationKind};
 use super::origin::{Origin, Packed};
 use super::place::PlaceCode;
@@ -71,7 +70,7 @@ impl<O: Output> Machine<O> {
         segment.count += 1;
         let Some(top) = self.threads[t].calls.top() else { return };
         let call = top.call;
-        if segment.static_transfers != 0 && !self.data.without(Mutation::Inside) {
+        if segment.static_transfers != 0 {
             self.inside(t, segment, call, run);
         }
         self.restored.clear();
@@ -160,9 +159,7 @@ impl<O: Output> Machine<O> {
                             || data.store_any(op, address, new)
                     }
                 }
-                QuickKind::Control => {
-                    quick.control(&mut data.memory, address) && !data.without(Mutation::ReturnLoads)
-                }
+                QuickKind::Control => quick.control(&mut data.memory, address),
                 QuickKind::Other => false,
             };
             if !done {
@@ -340,7 +337,7 @@ impl<O: Output> Machine<O> {
         let page = &mut op.hints.page;
         let page = data.memory.mark(page, (address, op.size), op.stack_relative);
         let control = op.kind == OperationKind::Load { control: true };
-        if control && !data.without(Mutation::ReturnLoads) {
+        if control {
             return;
         }
         let value = run.value(op);

@@ -7,11 +7,10 @@ use super::block::Prepared;
 use super::data::{Activation, Data, Thread};
 use super::ender::Ender;
 use super::interleaving::Interleaving;
-use super::mutation::Mutation;
 use super::operations::{Machine, RunValues};
 use super::place::SectionRange;
 use super::shadow::Registers;
-use super::stack::{Arrival, CallKind, Ending, Frame, Point, Transfer};
+use super::stack::{Arrival, CallKind, Frame, Point, Transfer};
 use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
 use super::{CodeMap, Details, Kept, Options, Output};
@@ -323,11 +322,11 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// Makes the threads up to this one.
     #[cold]
     fn add_threads(&mut self, thread: usize) {
-        let (threads, options) = (&mut self.machine.threads, &self.machine.data.options);
+        let threads = &mut self.machine.threads;
         while threads.len() <= thread {
             let id = ThreadId::at(threads.len());
             let bytes = self.processor.register_bytes;
-            threads.push(Thread::new(id, bytes, options.partial_writes()));
+            threads.push(Thread::new(id, bytes));
         }
     }
 
@@ -345,10 +344,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             Unit::Block(b) => &mut self.blocks[b as usize],
             Unit::Superblock(s) => &mut self.superblocks.prepared[s as usize],
         };
-        let segments = match self.machine.data.options.mutation {
-            Some(Mutation::Cuts) => &mut block.segments,
-            _ => block.segments_for(saved),
-        };
+        let segments = block.segments_for(saved);
         let (part, mut kept) = (!self.machine.data.kept.is_everywhere(), false);
         for (i, segment) in segments.iter_mut().enumerate() {
             let (first, end) = (segment.first_step, segment.first_step + segment.steps);
@@ -381,8 +377,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// What control did between the thread's last step and the one at `address`.
     #[inline]
     fn transfer(&mut self, t: usize, address: u64, here: Arrival) {
-        let left_out = self.machine.data.options.mutation;
-        let stub = self.code.is_stub(here.function) && left_out != Some(Mutation::StubKinds);
+        let stub = self.code.is_stub(here.function);
         let kind = if stub { CallKind::Stub } else { CallKind::Call };
         if self.machine.threads[t].levels.is_changed() {
             self.machine.change_level(t, address, here);
@@ -394,7 +389,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             _ if thread.levels.enters() => Transfer::Signal { token: End::Exception },
             Some(previous) => {
                 let to = (address, here.function);
-                classify(previous, to, kind, &mut thread.calls, left_out)
+                classify(previous, to, kind, &mut thread.calls)
             }
             None => Transfer::None,
         };
@@ -433,15 +428,7 @@ impl<O: Output> Machine<O> {
             thread.registers.forget_noted();
         }
         let Thread { calls, registers, contexts, .. } = thread;
-        let without_tails = self.data.without(Mutation::Tails);
-        let mut ender = Ender { data: &mut self.data, registers, contexts };
-        match transfer {
-            Transfer::None if without_tails && calls.top().is_some() => {}
-            Transfer::Return { depth } if without_tails => {
-                calls.end(depth, Ending::Return, here.at, &mut ender);
-            }
-            _ => calls.transfer(transfer, here, &mut ender),
-        }
+        calls.transfer(transfer, here, &mut Ender { data: &mut self.data, registers, contexts });
     }
 
     /// Control goes on into a segment, maybe of another function.
@@ -479,8 +466,7 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
         self.machine.end();
         self.machine.data.forget(0, u64::MAX);
         for thread in &mut self.machine.threads {
-            let (bytes, options) = (self.processor.register_bytes, &self.machine.data.options);
-            thread.registers = Registers::new(bytes, options.partial_writes());
+            thread.registers = Registers::new(self.processor.register_bytes);
             thread.previous = None;
             thread.levels.forget();
         }

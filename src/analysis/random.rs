@@ -7,38 +7,38 @@ use super::pass::{FrameSlot, Pass, Processor};
 use super::place::PlaceCode;
 use super::*;
 use crate::event::{
-    BlockDef, BlockStep, Event, InsnDef, KernelAccess, MemShape, RunBatch, SystemCall,
+    BlockDef, BlockStep, Event, InsnDef, KernelAccess, MemShape, RunBatch, RunEnd, SystemCall,
 };
 use crate::id::InstructionId;
 use crate::isa::{ControlFlow, Decoded, Expr, FlowKind, MemOperand, RegAccess};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, n: u64) -> u64 {
+    pub(super) fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) % n
     }
-    fn chance(&mut self, percent: u64) -> bool {
+    pub(super) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }
 
-const FUNCTIONS: usize = 6;
+pub(super) const FUNCTIONS: usize = 6;
 /// The last one is a stub where the program has one.
-const STUB: usize = FUNCTIONS - 1;
+pub(super) const STUB: usize = FUNCTIONS - 1;
 /// Bytes of the register file: general registers, then two vectors.
-const REGISTERS: u16 = 160;
-const SP: RegSpan = RegSpan { offset: 32, size: 8 };
+pub(super) const REGISTERS: u16 = 160;
+pub(super) const SP: RegSpan = RegSpan { offset: 32, size: 8 };
 /// Across two pages.
-const DATA: u64 = 0x5fd0;
+pub(super) const DATA: u64 = 0x5fd0;
 
 /// Where an access goes.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+pub(super) enum Place {
     Push,
     Pop,
     /// Of the frame.
@@ -47,19 +47,36 @@ enum Place {
 }
 
 #[derive(Clone)]
-struct Insn {
-    address: u64,
-    decoded: Decoded,
-    places: Vec<Place>,
+pub(super) struct Insn {
+    pub address: u64,
+    pub decoded: Decoded,
+    pub places: Vec<Place>,
 }
 
 #[derive(Clone)]
-struct Code {
-    insns: Vec<Insn>,
-    blocks: Vec<Vec<u32>>,
+pub(super) struct Code {
+    pub insns: Vec<Insn>,
+    pub blocks: Vec<Vec<u32>>,
     /// Blocks of each function.
-    functions: Vec<std::ops::Range<usize>>,
+    pub functions: Vec<std::ops::Range<usize>>,
     has_stub: bool,
+    pub setting: Setting,
+}
+
+/// What only wild runs have ([`super::wild`]).
+#[derive(Clone, Default)]
+pub(super) struct Setting {
+    pub processor: Option<Processor>,
+    pub sections: Vec<super::place::SectionRange>,
+    /// Of the mappings, in their order.
+    pub placed: Vec<Vec<super::place::SectionRange>>,
+    pub through: Option<usize>,
+    pub kept: Option<usize>,
+    /// The trace does not say which operand an access is of.
+    pub matched: bool,
+    /// Instructions whose condition fails.
+    pub failed: Vec<u32>,
+    pub first_sp: bool,
 }
 
 impl CodeMap for Code {
@@ -69,16 +86,16 @@ impl CodeMap for Code {
     fn is_stub(&self, function: FunctionId) -> bool {
         self.has_stub && function.index() == STUB
     }
-    fn is_through(&self, _: FunctionId) -> bool {
-        false
+    fn is_through(&self, function: FunctionId) -> bool {
+        self.setting.through == Some(function.index())
     }
-    fn is_kept(&self, _: FunctionId) -> bool {
-        false
+    fn is_kept(&self, function: FunctionId) -> bool {
+        self.setting.kept == Some(function.index())
     }
 }
 
 /// A part of a register, or all of it.
-fn span(random: &mut Random) -> RegSpan {
+pub(super) fn span(random: &mut Random) -> RegSpan {
     if random.chance(12) {
         let (offset, size) = [(0, 16), (0, 4), (0, 8), (8, 8), (4, 4)][random.below(5) as usize];
         return RegSpan { offset: 128 + 16 * random.below(2) as u16 + offset, size };
@@ -100,12 +117,17 @@ fn spans(random: &mut Random, most: u64) -> Vec<RegAccess> {
     accesses(list)
 }
 
-fn accesses(mut list: Vec<RegSpan>) -> Vec<RegAccess> {
+pub(super) fn accesses(mut list: Vec<RegSpan>) -> Vec<RegAccess> {
     list.sort();
     list.into_iter().map(|span| RegAccess { span, control: span == SP }).collect()
 }
 
-fn operand(is_write: bool, size: u32, on_stack: bool, data: Option<RegSpan>) -> MemOperand {
+pub(super) fn operand(
+    is_write: bool,
+    size: u32,
+    on_stack: bool,
+    data: Option<RegSpan>,
+) -> MemOperand {
     MemOperand {
         stack_relative: on_stack,
         data_register: data,
@@ -113,13 +135,13 @@ fn operand(is_write: bool, size: u32, on_stack: bool, data: Option<RegSpan>) -> 
     }
 }
 
-fn plain(kind: FlowKind) -> Decoded {
+pub(super) fn plain(kind: FlowKind) -> Decoded {
     let flow =
         ControlFlow { kind, target: None, conditional: kind == FlowKind::Jump, repeats: false };
     Decoded { flow, ..Decoded::unknown(4) }
 }
 
-fn push(register: RegSpan) -> (Decoded, Vec<Place>) {
+pub(super) fn push(register: RegSpan) -> (Decoded, Vec<Place>) {
     let memory = vec![operand(true, 8, true, Some(register))];
     let reads = accesses(vec![register, SP]);
     (
@@ -177,12 +199,13 @@ fn middle(random: &mut Random) -> (Decoded, Vec<Place>) {
 }
 
 impl Code {
-    fn new(random: &mut Random) -> Code {
+    pub(super) fn new(random: &mut Random) -> Code {
         let mut code = Code {
             insns: Vec::new(),
             blocks: Vec::new(),
             functions: Vec::new(),
             has_stub: random.chance(60),
+            setting: Setting::default(),
         };
         for f in 0..FUNCTIONS {
             let first = code.blocks.len();
@@ -248,12 +271,18 @@ impl Code {
 }
 
 /// What ran: blocks with their threads and addresses, and events before some of them.
-#[derive(Default)]
-struct Run {
-    block: Vec<u32>,
-    thread: Vec<u32>,
-    addresses: Vec<Vec<u64>>,
-    events: Vec<(u32, Event)>,
+#[derive(Clone, Default)]
+pub(super) struct Run {
+    pub block: Vec<u32>,
+    pub thread: Vec<u32>,
+    pub addresses: Vec<Vec<u64>>,
+    pub events: Vec<(u32, Event)>,
+    /// Stack pointer behind each run.
+    pub sp: Vec<u64>,
+    /// Wild runs have these; else they are empty.
+    pub values: Vec<Vec<Option<u64>>>,
+    pub time: Vec<Vec<u64>>,
+    pub end: Vec<RunEnd>,
     /// Where memory was moved to last, never the same place.
     moved: u64,
     /// Of each run: the instance that it is of, from 0 in the order in which they begin.
@@ -297,7 +326,13 @@ impl Run {
         self.instances.len() - 1
     }
 
-    fn new(code: &Code, random: &mut Random, runs: usize, threads: usize, kernel: bool) -> Run {
+    pub(super) fn new(
+        code: &Code,
+        random: &mut Random,
+        runs: usize,
+        threads: usize,
+        kernel: bool,
+    ) -> Run {
         let mut run = Run::default();
         let mut all: Vec<Option<Thread>> = (0..threads).map(|_| None).collect();
         let mut t = 0;
@@ -407,6 +442,8 @@ impl Run {
             _ => thread.block = next,
         }
         self.addresses.push(addresses);
+        let called = u64::from(last.decoded.flow.kind == FlowKind::Call);
+        self.sp.push(thread.sp + 8 * called);
     }
 
     /// A jump to another function.
@@ -485,21 +522,23 @@ impl Run {
 }
 
 #[derive(Default)]
-struct Rows {
-    communications: Vec<Communication>,
-    flows: Vec<Flow>,
-    calls: Vec<Call>,
-    saved: Vec<SavedRegister>,
-    intervals: Vec<Interval>,
-    folded: Vec<FoldedCall>,
+pub(super) struct Rows {
+    pub communications: Vec<Communication>,
+    pub flows: Vec<Flow>,
+    pub calls: Vec<Call>,
+    pub bytes_in: Vec<Option<u64>>,
+    pub saved: Vec<SavedRegister>,
+    pub intervals: Vec<Interval>,
+    pub folded: Vec<FoldedCall>,
 }
 
 impl Output for Rows {
     fn communication(&mut self, row: Communication) {
         self.communications.push(row);
     }
-    fn call(&mut self, row: Call, _: Option<u64>) {
+    fn call(&mut self, row: Call, bytes_in: Option<u64>) {
         self.calls.push(row);
+        self.bytes_in.push(bytes_in);
     }
     fn interval(&mut self, row: Interval) {
         self.intervals.push(row);
@@ -517,28 +556,28 @@ impl Output for Rows {
 
 /// All that a pass gives, sorted, as text.
 #[derive(Debug, Default, PartialEq)]
-struct Given {
-    functions: Vec<String>,
-    flows: Vec<String>,
-    call_edges: Vec<String>,
-    stubs: Vec<String>,
-    contexts: Vec<String>,
-    instruction_flows: Vec<String>,
-    calls: Vec<String>,
-    dataflow: Vec<String>,
-    saved: Vec<String>,
-    intervals: Vec<String>,
-    communications: Vec<String>,
+pub(super) struct Given {
+    pub functions: Vec<String>,
+    pub flows: Vec<String>,
+    pub call_edges: Vec<String>,
+    pub stubs: Vec<String>,
+    pub contexts: Vec<String>,
+    pub instruction_flows: Vec<String>,
+    pub calls: Vec<String>,
+    pub dataflow: Vec<String>,
+    pub saved: Vec<String>,
+    pub intervals: Vec<String>,
+    pub communications: Vec<String>,
 }
 
-fn sorted(lines: impl Iterator<Item = String>) -> Vec<String> {
+pub(super) fn sorted(lines: impl Iterator<Item = String>) -> Vec<String> {
     let mut lines: Vec<String> = lines.collect();
     lines.sort();
     lines
 }
 
 /// A writer's or reader's name.
-fn name<T: std::fmt::Debug>(origin: &Origin<T>, sources: &origin::Sources) -> String {
+pub(super) fn name<T: std::fmt::Debug>(origin: &Origin<T>, sources: &origin::Sources) -> String {
     match origin {
         Origin::Step(step) => format!("{step:?}"),
         Origin::Source(Source::Named(source)) => sources.name(*source).to_owned(),
@@ -546,20 +585,25 @@ fn name<T: std::fmt::Debug>(origin: &Origin<T>, sources: &origin::Sources) -> St
     }
 }
 
-fn via(place: PlaceCode) -> &'static str {
+pub(super) fn via(place: PlaceCode) -> &'static str {
     if place == PlaceCode::REGISTER { "register" } else { "memory" }
 }
 
-/// What a pass gives of a run.
-fn ran(code: &Code, run: &Run, options: Options, batch: usize) -> (Summary, Rows) {
-    let processor = Processor {
+/// A pass that knows the code.
+fn pass_over(code: &Code, options: Options) -> Pass<Code, Rows> {
+    let processor = code.setting.processor.clone().unwrap_or(Processor {
         register_bytes: REGISTERS.into(),
         slot: FrameSlot::ReturnSlot,
         link: None,
         frame: Vec::new(),
         long: Vec::new(),
-    };
-    let mut pass = Pass::new(code.clone(), Rows::default(), options, Vec::new(), processor);
+    });
+    let sections = code.setting.sections.clone();
+    let mut pass = Pass::new(code.clone(), Rows::default(), options, sections, processor);
+    code.setting.placed.iter().for_each(|sections| pass.place_when_mapped(sections.clone()));
+    if code.setting.kept.is_some() {
+        pass.kept().only_inside();
+    }
     for insn in &code.insns {
         pass.add_insn(
             InsnDef { address: insn.address, ..InsnDef::default() },
@@ -568,41 +612,104 @@ fn ran(code: &Code, run: &Run, options: Options, batch: usize) -> (Summary, Rows
     }
     for block in &code.blocks {
         let memory = |i: &u32| &code.insns[*i as usize].decoded.memory;
-        let step = |i: &u32| BlockStep { insn: *i, executed: true, mem: memory(i).len() as u16 };
+        let executed = |i: &u32| !code.setting.failed.contains(i);
+        let step =
+            |i: &u32| BlockStep { insn: *i, executed: executed(i), mem: memory(i).len() as u16 };
         let shapes = block.iter().flat_map(|i| memory(i).iter().zip(0..));
         let shape = |(m, operand): (&MemOperand, u8)| MemShape {
             is_write: m.is_write,
             size: m.size,
-            operand,
+            operand: if code.setting.matched { MemShape::NO_OPERAND } else { operand },
         };
         pass.add_block(BlockDef {
             steps: block.iter().map(step).collect(),
             mem: shapes.map(shape).collect(),
         });
     }
-    let mut events = run.events.iter().peekable();
-    for from in (0..run.block.len()).step_by(batch) {
-        let to = (from + batch).min(run.block.len());
-        let mut here = Vec::new();
-        while let Some((at, event)) =
-            events.next_if(|e| (e.0 as usize) < to || to == run.block.len())
-        {
-            here.push((at - from as u32, event.clone()));
-        }
-        pass.push(&RunBatch {
-            block: run.block[from..to].to_vec(),
-            thread: run.thread[from..to].to_vec(),
-            addresses: run.addresses[from..to].concat(),
-            events: here,
-            ..RunBatch::default()
-        });
-    }
-    let summary = pass.finish();
-    (summary, std::mem::take(pass.output()))
+    pass
 }
 
-fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
-    let (summary, rows) = ran(code, run, options, batch);
+impl Run {
+    /// Takes out `size` runs from `at` on, or events if `at` is behind the runs.
+    pub(super) fn cut(&mut self, at: usize, size: usize) {
+        fn take<T>(list: &mut Vec<T>, at: usize, size: usize) {
+            let (at, to) = (at.min(list.len()), (at + size).min(list.len()));
+            list.drain(at..to);
+        }
+        if let Some(at) = at.checked_sub(self.block.len()) {
+            return take(&mut self.events, at, size);
+        }
+        take(&mut self.block, at, size);
+        take(&mut self.thread, at, size);
+        take(&mut self.addresses, at, size);
+        take(&mut self.values, at, size);
+        take(&mut self.time, at, size);
+        take(&mut self.end, at, size);
+        for (before, _) in &mut self.events {
+            *before -= (*before).saturating_sub(at as u32).min(size as u32);
+        }
+    }
+
+    /// The runs of a batch, without events.
+    fn batch(&self, from: usize, to: usize) -> RunBatch {
+        RunBatch {
+            block: self.block[from..to].to_vec(),
+            thread: self.thread[from..to].to_vec(),
+            addresses: self.addresses[from..to].concat(),
+            values: self.values.get(from..to).map(|v| v.concat()).unwrap_or_default(),
+            time: self.time.get(from..to).map(|v| v.concat()).unwrap_or_default(),
+            end: self.end.get(from..to).map(<[_]>::to_vec).unwrap_or_default(),
+            ..RunBatch::default()
+        }
+    }
+}
+
+/// What a pass gives of a run, and which runs it keeps.
+pub(super) fn ran(
+    code: &Code,
+    run: &Run,
+    options: Options,
+    batch: usize,
+) -> (Summary, Rows, Vec<bool>) {
+    let mut pass = pass_over(code, options);
+    let all = run.block.len();
+    let begins = |at: usize| {
+        let here = run.events.iter().filter(|e| e.0 as usize == at);
+        here.map(|e| &e.1).any(|e| *e == Event::ProcessStart)
+    };
+    let mut cuts: Vec<usize> = (0..all).step_by(batch.min(all.max(1))).collect();
+    cuts.extend((1..all).filter(|&at| begins(at)));
+    cuts.sort_unstable();
+    cuts.dedup();
+    let (mut events, mut kept) = (run.events.iter().peekable(), Vec::new());
+    for (i, &from) in cuts.iter().enumerate() {
+        let to = cuts.get(i + 1).copied().unwrap_or(all);
+        let batch = run.batch(from, to);
+        let begins = from > 0 && begins(from);
+        if begins {
+            pass.next_process(run.thread[from]);
+        }
+        if code.setting.first_sp && (from == 0 || begins) {
+            pass.find_first_sp(&run.batch(from, all));
+        }
+        let mut here = Vec::new();
+        while let Some((at, event)) = events.next_if(|e| (e.0 as usize) < to || to == all) {
+            here.push((at - from as u32, event.clone()));
+        }
+        pass.push(&RunBatch { events: here, ..batch });
+        kept.extend(pass.kept_runs());
+    }
+    let summary = pass.finish();
+    (summary, std::mem::take(pass.output()), kept)
+}
+
+pub(super) fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
+    let (summary, rows, _) = ran(code, run, options, batch);
+    described(&summary, &rows)
+}
+
+/// Sums and rows as text.
+pub(super) fn described(summary: &Summary, rows: &Rows) -> Given {
     let names = &summary.sources;
     // By place the same, whatever regions it was in.
     let mut flows: BTreeMap<String, [u64; 4]> = BTreeMap::new();
@@ -685,11 +792,11 @@ fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
     }
 }
 
-fn options(saves: SaveRule, details: Details, superblock_after: u32) -> Options {
-    Options { saves, details, mutation: None, superblock_after }
+pub(super) fn options(saves: SaveRule, details: Details, superblock_after: u32) -> Options {
+    Options { saves, details, superblock_after }
 }
 
-fn same(case: &str, what: &str, one: &[String], other: &[String]) {
+pub(super) fn same(case: &str, what: &str, one: &[String], other: &[String]) {
     let differ = one.iter().zip(other).find(|(a, b)| a != b);
     assert!(one == other, "{case}: {what}: {} and {} lines: {differ:?}", one.len(), other.len());
 }
@@ -1093,6 +1200,15 @@ fn random_length(seed: u64) -> usize {
 
 #[test]
 fn every_way_gives_what_a_list_of_bytes_says() {
-    let seeds = std::env::var("ADDFG_RANDOM").ok().and_then(|n| n.parse().ok());
-    (0..seeds.unwrap_or(12)).for_each(check);
+    seeds(12).for_each(check);
+}
+
+/// `ADDFG_RANDOM`: so many seeds, or these (`A..B`).
+pub(super) fn seeds(few: u64) -> std::ops::Range<u64> {
+    let asked = std::env::var("ADDFG_RANDOM").unwrap_or_default();
+    let number = |text: &str| text.parse::<u64>().ok();
+    match asked.split_once("..") {
+        Some((from, to)) => number(from).unwrap_or(0)..number(to).unwrap_or(few),
+        None => 0..number(&asked).unwrap_or(few),
+    }
 }

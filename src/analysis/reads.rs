@@ -5,7 +5,6 @@ use super::access::Extent;
 use super::again::{Hints, Met, share};
 use super::data::{Data, Thread};
 use super::memory::{PAGE, PageIndex};
-use super::mutation::Mutation;
 use super::operation::Operation;
 use super::origin::{Packed, StackSide};
 use super::part::Part;
@@ -324,9 +323,6 @@ impl<O: Output> Data<O> {
         }
         if others {
             unique += self.note_other_readers(thread, bytes, read.call);
-            if self.without(Mutation::Unique) {
-                unique = len;
-            }
         }
         self.sums.add(edge, len, unique, 1);
         hints.read_first(&first, place);
@@ -376,10 +372,8 @@ impl<O: Output> Data<O> {
         {
             hints.read_first(&first.cell, bytes.place);
         }
-        if !self.without(Mutation::Exposure) {
-            let saved = parts.iter().filter(|p| p.cell.is_saved());
-            saved.for_each(|p| self.saves.read(p.cell.write));
-        }
+        let saved = parts.iter().filter(|p| p.cell.is_saved());
+        saved.for_each(|p| self.saves.read(p.cell.write));
         self.scratch.parts = parts;
     }
 
@@ -429,7 +423,7 @@ impl<O: Output> Data<O> {
         let of =
             if part.cell.is_written() || place.is_region() { PlaceCode::REGISTER } else { place };
         let source = (part.cell.write, of, part.side);
-        let first = !self.scratch.fed_by.contains(&source) || self.without(Mutation::Transfers);
+        let first = !self.scratch.fed_by.contains(&source);
         self.scratch.fed_by.push(source);
         first
     }

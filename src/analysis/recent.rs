@@ -620,7 +620,7 @@ mod tests {
         let mut checked = Checked {
             seed: 0x9e37_79b9_7f4a_7c15,
             recent: Recent::default(),
-            registers: Registers::new(128, super::super::shadow::PartialWrites::Leave),
+            registers: Registers::new(128),
             versions: 0,
             list: [None; 128],
             settled: [None; 128],

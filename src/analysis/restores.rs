@@ -5,7 +5,6 @@ use super::access::mask;
 use super::data::{Data, Thread};
 use super::flows::FlowHint;
 use super::levels::Handler;
-use super::mutation::Mutation;
 use super::origin::{Origin, Packed, Source, StackSide};
 use super::outlived::Left;
 use super::place::PlaceCode;
@@ -31,9 +30,7 @@ impl<O: Output> Data<O> {
         let (address, size) = (store.address, u64::from(store.register.size));
         store.framed = in_frame(thread, address, size, stack_relative);
         let is_save = (store.framed || !thread.levels.is_empty())
-            && (is_foreign(&mut thread.registers, store.call, store.register)
-                || self.without(Mutation::OwnStores))
-            && !self.without(Mutation::Saves);
+            && is_foreign(&mut thread.registers, store.call, store.register);
         if is_save && !thread.levels.is_empty() {
             store.across = saved_from(thread, store);
         }
@@ -58,10 +55,10 @@ impl<O: Output> Data<O> {
         // What lies in the frame may be given up with it.
         if store.across != 0
             && !store.framed
-            && let (Some(interrupted), Some(piece)) =
-                (thread.levels.open.last_mut(), pieces.first())
+            && let Some(interrupted) = thread.levels.open.last_mut()
         {
-            interrupted.saved = Some((piece.span, piece.cell.write));
+            interrupted.saved.clear();
+            interrupted.saved.extend(pieces.iter().map(|piece| (piece.span, piece.cell.write)));
         }
         let save = Save {
             store,
@@ -103,7 +100,7 @@ impl<O: Output> Data<O> {
         let Some(frame) = thread.calls.top() else { return false };
         let own = frame.payload.save_mask & mask(load.register) != 0;
         let maybe = own || !thread.levels.is_empty();
-        if !maybe || self.without(Mutation::Restores) {
+        if !maybe {
             return false;
         }
         let own = if own { self.restored_save(load) } else { None };
@@ -116,13 +113,11 @@ impl<O: Output> Data<O> {
         {
             interrupted.take(across);
         }
-        if !self.without(Mutation::OldWriters) {
-            let pieces = std::mem::take(&mut self.saves.list[index as usize].pieces);
-            for piece in &pieces {
-                self.give_back(&mut thread.registers, index, piece, load.call);
-            }
-            self.saves.list[index as usize].pieces = pieces;
+        let pieces = std::mem::take(&mut self.saves.list[index as usize].pieces);
+        for piece in &pieces {
+            self.give_back(&mut thread.registers, index, piece, load.call);
         }
+        self.saves.list[index as usize].pieces = pieces;
         let save = &mut self.saves.list[index as usize];
         save.restores += 1;
         save.last_restore = Seq::new(load.seq);

@@ -249,15 +249,6 @@ fn add_reader(list: &mut Vec<u32>, reader: u32, alive: &impl Fn(u32) -> bool) {
     }
 }
 
-/// What a write of some bytes of a word does to the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PartialWrites {
-    #[default]
-    Leave,
-    /// Wrong: see [`Mutation::PartialWrites`](super::Mutation::PartialWrites).
-    Take,
-}
-
 /// Cells of one access, the bytes of each, and where their readers are.
 pub type Whole<'a> = (&'a mut [Cell], u64, &'a mut Readers);
 
@@ -267,14 +258,9 @@ pub struct Pools {
     split: Vec<[Cell; WORD as usize]>,
     free: Vec<u32>,
     readers: Readers,
-    partial: PartialWrites,
 }
 
 impl Pools {
-    pub fn new(partial: PartialWrites) -> Pools {
-        Pools { partial, ..Pools::default() }
-    }
-
     fn split(&mut self, cell: &mut Cell, key: u64) -> usize {
         if cell.actor == Cell::SPLIT {
             return cell.write as usize;
@@ -433,7 +419,6 @@ impl Pools {
         dead: &mut impl FnMut(&Cell, u64),
     ) {
         let slot = self.split(cell, key);
-        let bytes = if self.partial == PartialWrites::Take { 0..WORD } else { bytes };
         for i in bytes {
             let byte = self.split[slot][i as usize];
             if byte.is_unread() {
@@ -495,10 +480,10 @@ pub struct Registers {
 
 impl Registers {
     /// A register file of so many bytes.
-    pub fn new(bytes: usize, partial: PartialWrites) -> Registers {
+    pub fn new(bytes: usize) -> Registers {
         Registers {
             cells: vec![Cell::EMPTY; bytes.div_ceil(WORD as usize)],
-            pools: Pools::new(partial),
+            pools: Pools::default(),
             pending: vec![0; bytes.next_multiple_of(WORD as usize)],
             pending_words: vec![0; bytes.div_ceil(64 * WORD as usize) + 1],
             noted_words: vec![0; bytes.div_ceil(64 * WORD as usize) + 1],

@@ -304,7 +304,6 @@ impl Touched {
 /// The sums of a pass.
 pub struct Sums {
     actors: Actors,
-    counts_addresses: bool,
     /// Function of each instruction.
     function_of: Vec<FunctionId>,
     /// By function.
@@ -333,8 +332,7 @@ const EDGES_CACHED: usize = 2048;
 pub type CallKey = (Option<FunctionId>, FunctionId, CallKind);
 
 impl Sums {
-    /// `counts_addresses`: see [`Mutation::Addresses`](super::Mutation::Addresses).
-    pub fn new(actors: Actors, counts_addresses: bool) -> Sums {
+    pub fn new(actors: Actors) -> Sums {
         let nobody = FunctionEdge {
             writer: Packed::NONE,
             reader: Packed::NONE,
@@ -352,7 +350,6 @@ impl Sums {
         };
         Sums {
             actors,
-            counts_addresses,
             function_of: Vec::new(),
             functions: Vec::new(),
             pairs: FxHashMap::default(),
@@ -449,7 +446,7 @@ impl Sums {
     #[inline]
     pub fn touch(&mut self, pair: PairIndex, place: PlaceCode, mark: Mark, start: u64, len: u64) {
         let new = self.touched.set(pair, mark, start, len);
-        if new != 0 && self.counts_addresses {
+        if new != 0 {
             self.add_addresses(pair, place, new);
         }
     }

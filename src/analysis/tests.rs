@@ -56,7 +56,6 @@ fn empty_pass() -> Pass<Pages, Rows> {
     let options = Options {
         saves: SaveRule::Transparent,
         details: Details::Local,
-        mutation: None,
         superblock_after: u32::MAX,
     };
     let processor = Processor {

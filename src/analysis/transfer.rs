@@ -2,7 +2,6 @@
 //! `docs/semantics.md`. Rule 6, the tails, is the stack's.
 
 use super::block::Last;
-use super::mutation::Mutation;
 use super::stack::{CallKind, Stack, Token, Transfer};
 use crate::id::FunctionId;
 use crate::isa::FlowKind;
@@ -78,19 +77,12 @@ pub fn classify<P: Default>(
     (address, function): (u64, FunctionId),
     kind: CallKind,
     stack: &mut Stack<End, P>,
-    left_out: Option<Mutation>,
 ) -> Transfer<End> {
     let Previous { last, slot, linked, links } = previous;
-    let without = |rule| left_out == Some(rule);
     // The newest open signal that was interrupted there.
-    let resumed = |stack: &mut Stack<End, P>| {
-        let interrupted = stack.newest(Back::Resume(address), |_| true);
-        interrupted.filter(|_| !without(Mutation::SignalEnds))
-    };
+    let resumed = |stack: &mut Stack<End, P>| stack.newest(Back::Resume(address), |_| true);
     // 1
-    let called_next =
-        last.kind == FlowKind::Call && address == last.next && without(Mutation::CallToNext);
-    if last.falls_to(address) && !called_next {
+    if last.falls_to(address) {
         return Transfer::None;
     }
     // 2
@@ -103,12 +95,9 @@ pub fn classify<P: Default>(
     let elsewhere = |stack: &Stack<End, P>| stack.top().is_some_and(|top| top.function != function);
     let may_return = *links && last.kind == FlowKind::Jump && last.target.is_none();
     if last.executed && (last.kind.returns() || may_return && elsewhere(stack)) {
-        let same = |s: Option<u64>| {
-            s.is_none() || slot.is_none() || s == *slot || without(Mutation::Slots)
-        };
+        let same = |s: Option<u64>| s.is_none() || slot.is_none() || s == *slot;
         let found = stack.newest(Back::Return(address), |frame| same(frame.token.frame_top()));
-        let unwinds = |depth: &usize| depth + 1 != stack.frames().len();
-        if let Some(depth) = found.filter(|d| !(unwinds(d) && without(Mutation::Unwinding))) {
+        if let Some(depth) = found {
             return Transfer::Return { depth };
         }
         if last.kind.returns()
@@ -118,7 +107,7 @@ pub fn classify<P: Default>(
         }
     }
     // 4
-    if last.jumps_to(address) || without(Mutation::Signals) {
+    if last.jumps_to(address) {
         return Transfer::None;
     }
     // 5

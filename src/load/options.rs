@@ -69,9 +69,6 @@ pub struct Options {
     /// Bytes of resident memory above which the build ends; 0: three quarters of what is available.
     pub memory_limit: u64,
     pub jobs: usize,
-    /// A rule of the pass to leave out, for tests.
-    #[doc(hidden)]
-    pub mutation: Option<crate::analysis::Mutation>,
     /// Times that a block must follow another before both are taken as one, if not as many as
     /// usual, for tests.
     #[doc(hidden)]
@@ -98,7 +95,6 @@ impl Options {
             force_elf: false,
             memory_limit: 0,
             jobs: 1,
-            mutation: None,
             superblock_after: None,
         }
     }

@@ -182,7 +182,6 @@ fn target<'a>(
             Detail::Pairs => Details::Crossing,
             Detail::Full => Details::Local,
         },
-        mutation: options.mutation,
         superblock_after: options.superblock_after.unwrap_or(superblock::HOT),
     };
     // A failed send means that the writer has ended: its error is taken when it is joined.

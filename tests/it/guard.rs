@@ -3,7 +3,6 @@
 
 use crate::common::program::{Program, Random, Step};
 use crate::common::stream;
-use addfg::analysis::Mutation;
 use addfg::load::{Detail, ElfInput, Options, load as build};
 use std::path::Path;
 
@@ -29,12 +28,7 @@ pub fn record_kernel(folder: &Path, seed: u64, steps: usize, threads: usize) {
     std::fs::write(folder.join("elf"), program.elf()).unwrap();
 }
 
-pub fn options(
-    folder: &Path,
-    detail: Detail,
-    literal_saves: bool,
-    mutation: Option<Mutation>,
-) -> Options {
+pub fn options(folder: &Path, detail: Detail, literal_saves: bool) -> Options {
     Options {
         traces: vec![folder.join("log")],
         elfs: vec![ElfInput { path: folder.join("elf"), bias: None }],
@@ -52,7 +46,6 @@ pub fn options(
         force_elf: false,
         memory_limit: 0,
         jobs: 1,
-        mutation,
         // A random program is short.
         superblock_after: Some(1),
     }
@@ -95,7 +88,7 @@ fn guard() {
             for detail in [Detail::Summary, Detail::Pairs, Detail::Instance, Detail::Full] {
                 for literal in [false, true] {
                     let case = format!("{seed} {kernel} {detail:?} {literal}");
-                    build(&options(folder, detail, literal, None), &mut |_| false).unwrap();
+                    build(&options(folder, detail, literal), &mut |_| false).unwrap();
                     if is_new && matches!(detail, Detail::Pairs | Detail::Full) {
                         assert_eq!(differences(&db, i64::from(u32::MAX)), [""; 0], "{case}");
                     }

@@ -1,10 +1,8 @@
-//! Random programs: the streaming pass, the SQL of queries/derive and a naive model give the same;
-//! and a pass that leaves out any one rule is found out.
+//! Random programs: the streaming pass, the SQL of queries/derive and a naive model give the same.
 
 use crate::common::program::naive;
 use crate::common::{Scratch, contexts_agree, example, rows, top_agrees};
 use crate::guard::{differences, options, record, record_kernel};
-use addfg::analysis::Mutation;
 use addfg::load::{Detail, load as build};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -25,7 +23,7 @@ fn check(seed: u64, steps: usize, threads: usize) {
     let db = scratch.path("db");
     // `summary` adds up functions where the others add up instructions and instances.
     let summaries = [false, true].map(|literal| {
-        build(&options(&scratch.0, Detail::Summary, literal, None), &mut |_| false).unwrap();
+        build(&options(&scratch.0, Detail::Summary, literal), &mut |_| false).unwrap();
         sums(&db)
     });
     // In several windows and in one: each detail and each way of saves is gone through both ways.
@@ -36,7 +34,7 @@ fn check(seed: u64, steps: usize, threads: usize) {
         (Detail::Full, true, several),
         (Detail::Pairs, true, one),
     ] {
-        build(&options(&scratch.0, detail, literal, None), &mut |_| false).unwrap();
+        build(&options(&scratch.0, detail, literal), &mut |_| false).unwrap();
         let found = differences(&db, window);
         let case =
             format!("seed {seed}, {steps} steps, {threads} threads, {detail:?}, literal {literal}");
@@ -63,7 +61,7 @@ fn check_kernel(seed: u64, steps: usize, threads: usize) {
     let db = scratch.path("db");
     for literal in [false, true] {
         let at = |detail| {
-            build(&options(&scratch.0, detail, literal, None), &mut |_| false).unwrap();
+            build(&options(&scratch.0, detail, literal), &mut |_| false).unwrap();
             sums(&db)
         };
         let [summary, instance, full, pairs] =
@@ -130,61 +128,6 @@ fn one_read_of_two_pseudo_functions() {
 #[test]
 fn one_long_run() {
     check(1, 12_000, 3);
-}
-
-/// What the SQL reads, and what it is held against. None of the first is the pass's own.
-fn read_and_stored(db: &Path) -> (Vec<(i64, Option<String>)>, Vec<(i64, Option<String>)>) {
-    let connection = addfg::store::open::open(db, false).unwrap();
-    let digest = |table: &str| {
-        let sql = format!("SELECT count(*), sum(hash(t))::VARCHAR FROM {table} t");
-        connection.query_row(&sql, [], |r| Ok((r.get(0)?, r.get(1)?))).unwrap()
-    };
-    let read = READ.iter().map(|table| digest(table)).collect();
-    (read, addfg::query::stored(&connection).unwrap())
-}
-
-/// Tables that `queries/derive` reads to verify.
-const READ: [&str; 13] = [
-    "block_run",
-    "block_step",
-    "block_access",
-    "instruction",
-    "function_symbol",
-    "image",
-    "section",
-    "region",
-    "mapping",
-    "system_call",
-    "system_call_access",
-    "thread",
-    "meta",
-];
-
-/// The SQL is asked once a program: of the same steps it gives the same, so that a pass is found
-/// out by it where it stores anything else than the whole one, which the SQL agrees with.
-#[test]
-fn a_pass_without_any_one_rule_is_found_out() {
-    let scratch = Scratch::new("mutation");
-    let db = scratch.path("db");
-    let mut left = Mutation::ALL.to_vec();
-    // Not every program has what a rule is about.
-    for seed in 1..9 {
-        if left.is_empty() {
-            break;
-        }
-        record(&scratch.0, seed, 2500, 2);
-        build(&options(&scratch.0, Detail::Full, false, None), &mut |_| false).unwrap();
-        assert_eq!(differences(&db, i64::from(u32::MAX)), [""; 0], "seed {seed}");
-        let (read, stored) = read_and_stored(&db);
-        left.retain(|mutation| {
-            let options = options(&scratch.0, Detail::Full, false, Some(*mutation));
-            build(&options, &mut |_| false).unwrap();
-            let (same, other) = read_and_stored(&db);
-            assert_eq!(same, read, "{mutation:?}, seed {seed}: other steps");
-            other == stored
-        });
-    }
-    assert!(left.is_empty(), "not found out: {left:?}");
 }
 
 /// Leaves the log and the ELF file of one run: SEED=1 STEPS=100 THREADS=1 FOLDER=... cargo test

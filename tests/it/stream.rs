@@ -1,7 +1,10 @@
 //! addfg's own recordings: what the recorder for valgrind writes against lackey's log of the same
 //! program, and damage of every kind.
 
-use crate::common::{Scratch, example, have, ok, repository, rows, shared};
+use crate::common::program::{Program, Random};
+use crate::common::{
+    Scratch, addfg, example, have, ok, repository, rows, said, shared, stream, utf8,
+};
 use crate::verify;
 use addfg::diagnostics::Diagnostic;
 use addfg::event::{BlockDef, Carries, InsnDef, Isa, RunBatch, StepBatch};
@@ -178,6 +181,42 @@ proptest! {
         }
         let _ = read(&bytes);
     }
+}
+
+/// Numbers that no system gives end the reading with what they are; what stands before them is built.
+#[test]
+fn numbers_that_no_system_has_are_told() {
+    let scratch = Scratch::new("stream-numbers");
+    let mut random = Random::new(5);
+    let program = Program::wide(&mut random);
+    let (_, steps) = program.run(&mut random, 40, 1);
+    let db = scratch.path("db");
+    let elf = scratch.write("elf", program.elf());
+    for (kind, numbers, text, what) in [
+        (1, &[0][..], None, "thread 0:"),
+        (2, &[0, 0], None, "thread 0:"),
+        (2, &[1 << 32, 0], None, "4294967296, where numbers have 32 bits"),
+        (1, &[1 << 63], None, "9223372036854775808, where numbers have 32 bits"),
+        (15, &[1 << 63], Some("x"), "process 9223372036854775808:"),
+    ] {
+        // Behind another one of the same kind, which may have been the first.
+        let mut records = Vec::new();
+        stream::event(&mut records, 2, &[7, 1], None);
+        stream::event(&mut records, kind, numbers, text);
+        let log = scratch.write("log", stream::stream(&steps, &[(20, records)]));
+        let output = addfg(&["build", utf8(&log), "--elf", utf8(&elf), "-o", utf8(&db), "--force"]);
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{what} {text}");
+        assert!(text.contains(what) && text.contains("record again"), "{what} {text}");
+        assert_eq!(rows(&db, "SELECT sum(steps)::BIGINT FROM thread"), ["21"], "{what}");
+    }
+    let mut twice = Vec::new();
+    stream::event(&mut twice, 2, &[7, 1], None);
+    let events = [(3, twice.clone()), (5, twice)];
+    let log = scratch.write("log", stream::stream(&steps, &events));
+    let output = addfg(&["build", utf8(&log), "--elf", utf8(&elf), "-o", utf8(&db), "--force"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("thread 7: numbers of threads count"), "{}", said(&output));
 }
 
 /// The recorder, compiled once; None, said why, where that cannot be done here.

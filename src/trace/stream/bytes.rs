@@ -7,6 +7,8 @@ pub enum Bad {
     Short,
     #[error("a number of more than 64 bits")]
     Long,
+    #[error("{0}, where numbers have 32 bits")]
+    Wide(u64),
     #[error("an unknown definition")]
     Definition,
     #[error("a definition that refers to none before it")]
@@ -75,7 +77,8 @@ impl<'a> Bytes<'a> {
     }
 
     pub fn number32(&mut self) -> Result<u32, Bad> {
-        u32::try_from(self.number()?).map_err(|_| Bad::Long)
+        let number = self.number()?;
+        u32::try_from(number).map_err(|_| Bad::Wide(number))
     }
 
     /// Its length, then its bytes; what is not UTF-8 is replaced.
