@@ -18,7 +18,13 @@ fn built(scratch: &Scratch, log: &str, elf: &str) -> Option<(PathBuf, String)> {
         .expect("addfg runs");
     // Without registers what a load accesses is not known: said, and in the exit code.
     let unknown = said(&output).contains("cannot compute what");
-    assert_eq!(output.status.code(), Some(i32::from(unknown)), "{}: {}", log.display(), said(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(i32::from(unknown)),
+        "{}: {}",
+        log.display(),
+        said(&output)
+    );
     Some((db, said(&output)))
 }
 
