@@ -217,7 +217,11 @@ class Lake(Asks):
     def ask(self, name, *given, **named):
         """The rows of a question, as `addfg sql LAKE @NAME` gives them."""
         query = lake_queries()[name]
-        return self.sql(query.sql, self.meant(query, query.values(given, named)))
+        values = query.values(given, named)
+        rows = self.sql(query.sql, self.meant(query, values))
+        if name == "history" and rows.empty and self.files.runs:
+            raise KeyError(f"no run has {values[3]} of {values[0]}" + (f" -> {values[1]}" if values[1] != "-" else "") + ": " + query.none)
+        return rows
 
     def meant(self, query, values):
         """The values with the names of functions as the lake has them. Labels, values and names that no run has raise KeyError."""
@@ -231,6 +235,8 @@ class Lake(Asks):
                 if side in place and values[place[side]] not in known:
                     raise KeyError(f"no run has {label}={values[place[side]]}; there are {', '.join(sorted(known))}")
             if "before" in place:
+                if values[place["before"]] == values[place["after"]]:
+                    raise LakeError(f"both sides are {label}={values[place['after']]}: name two values of {label}")
                 sides = [self.files.contexts(label, values[place[side]]) for side in ("before", "after")]
                 if not sides[0] & sides[1]:
                     before, after = (values[place[side]] for side in ("before", "after"))

@@ -30,6 +30,8 @@ class Query:
     sql: str
     parameters: tuple[Parameter, ...] = ()
     reads: tuple[str, ...] = ()
+    #: What an empty answer means.
+    none: str = ""
     #: Columns with type and meaning, of what makes a table or view.
     columns: tuple[tuple[str, str, str], ...] = field(default=(), repr=False)
 
@@ -75,7 +77,7 @@ class Query:
 def _read(path):
     text = path.read_text()
     lines = [line[3:] for line in re.match(r"(?:-- .*\n)*", text)[0].splitlines()]
-    parameters, reads, columns = [], (), []
+    parameters, reads, none, columns = [], (), "", []
     for line in lines[1:]:
         key, _, rest = line.partition(" ")
         if key == "param":
@@ -83,13 +85,15 @@ def _read(path):
             head, _, default = head.partition(" = ")
             name, _, kind = head.partition(" ")
             parameters.append(Parameter(name, kind, default or None, about))
+        elif key == "none:":
+            none = rest
         elif key == "reads:":
             reads = tuple(rest.split(", "))
         elif key == "column":
             head, _, about = rest.partition(": ")
             columns.append((*head.split(" "), about))
     sql = text.rstrip().rstrip(";")
-    return Query(path.stem, lines[0], sql, tuple(parameters), reads, tuple(columns))
+    return Query(path.stem, lines[0], sql, tuple(parameters), reads, none, tuple(columns))
 
 
 @cache

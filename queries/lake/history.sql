@@ -5,9 +5,9 @@
 -- param two name = -: the callee; the reader; - for the function itself
 -- param label value = size: label to follow
 -- param measure value = all: steps, calls, bytes, buffer or iterations (all: these); steps_total, written_bytes, dead_bytes or unique_bytes
--- none: no run has that function, call or edge, or none has that label
+-- none: no run has this figure of it: calls, bytes, buffer and unique_bytes are of a call or an edge (two names), steps, steps_total, written_bytes and dead_bytes of a function
 WITH chosen AS (
-    SELECT thing_key, measure, one, two, via FROM thing 
+    SELECT thing_key, measure, one, two, via FROM thing
     WHERE (one = $1 OR concat(one_file, ':', one) = $1)
       AND (two = CASE WHEN $2 = '-' THEN '' ELSE $2 END OR (two <> '' AND concat(two_file, ':', two) = $2)))
 SELECT c.measure, c.one, c.two, c.via, l.rest AS labels, l.value AS label, l.number, count(*) AS runs, min(m.value) AS least,

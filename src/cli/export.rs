@@ -2,6 +2,7 @@ use super::database::Database;
 use super::options;
 use super::say::say;
 use crate::export::{self, Export, Made, Options, Overwrite};
+use crate::render::layout;
 use crate::store::open::Reach;
 use std::io::Write;
 use std::path::PathBuf;
@@ -53,6 +54,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let overwrite = if args.force { Overwrite::Replace } else { Overwrite::Refuse };
     export::write(&db, export, &options, &output, overwrite)?;
+    if !args.quiet && export.name == "dot" {
+        let text = std::fs::read_to_string(&output).unwrap_or_default();
+        let edges = text.lines().filter(|line| line.contains(" -> ")).count();
+        if edges > layout::MOST {
+            say!(
+                "addfg: {edges} edges are more than Graphviz draws: addfg graph draws the largest, --to graphml is for Gephi and yEd"
+            );
+        }
+    }
     if !args.quiet {
         say!("addfg: wrote {}{}", output.display(), if folder { " (folder)" } else { "" });
     }

@@ -15,6 +15,14 @@ pub fn draw(
 ) -> anyhow::Result<ExitCode> {
     let dot = match renderer.made {
         Made::Text(text) => return write_output(output.as_deref(), text(graph).as_bytes()),
+        Made::Drawn if graph.graph.edge_count() > layout::MOST => {
+            anyhow::bail!(
+                "{} edges are more than Graphviz draws in reasonable time ({}): ask for fewer nodes (--top) or edges (--min-bytes), \
+                 draw files (--level file) or a matrix (addfg matrix -o FILE.svg), or write --format graphml for Gephi or yEd",
+                graph.graph.edge_count(),
+                layout::MOST
+            )
+        }
         Made::Drawn => render::dot::render_for_layout(graph),
         Made::Stacks => anyhow::bail!("{} draws calling contexts, not this graph", renderer.name),
     };

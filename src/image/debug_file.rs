@@ -5,6 +5,7 @@ use super::elf::{ElfFile, Symbol};
 use goblin::elf::note::{NT_GNU_BUILD_ID, NoteDataIterator};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Where debug files of installed programs are.
 pub(super) const ROOT: &str = "/usr/lib/debug";
@@ -19,8 +20,8 @@ pub(super) struct DebugFile {
 }
 
 /// The debug file of a program that lacks symbols or DWARF: by the name that it tells, beside
-/// it, in `.debug` and under `root`, then under `root` by its build id, as gdb looks for them. Only
-/// one of the same build is taken.
+/// it, in `.debug` and under `root`, then under `root` by its build id, then by debuginfod, as gdb looks
+/// for them. Only one of the same build is taken.
 pub(super) fn find(path: &Path, file: &ElfFile, root: &Path) -> Option<DebugFile> {
     if file.has_symtab() && has_dwarf(file) {
         return None;
@@ -42,14 +43,31 @@ pub(super) fn find(path: &Path, file: &ElfFile, root: &Path) -> Option<DebugFile
         places.push((root.join(format!(".build-id/{first:02x}/{rest}.debug")), true));
     }
     let mut others = places.into_iter().filter(|(place, _)| place != path);
-    others.find_map(|(path, installed)| {
+    let found = others.find_map(|(path, installed)| {
         let elf = ElfFile::open(&path).ok()?;
         let same = match (id, build_id(&elf)) {
             (Some(own), Some(its)) => own == its,
             _ => link.as_ref().is_some_and(|&(_, sum)| crc32fast::hash(&elf.data) == sum),
         };
         (same && elf.isa == file.isa).then_some(DebugFile { path, elf, installed })
+    });
+    found.or_else(|| {
+        let path = fetched(id?)?;
+        let elf = ElfFile::open(&path).ok()?;
+        let same = build_id(&elf) == id && elf.isa == file.isa;
+        same.then_some(DebugFile { path, elf, installed: true })
     })
+}
+
+/// What `debuginfod-find` has, or fetches from the servers that the person named in `DEBUGINFOD_URLS`.
+fn fetched(id: &[u8]) -> Option<PathBuf> {
+    std::env::var_os("DEBUGINFOD_URLS").filter(|urls| !urls.is_empty())?;
+    let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut find = Command::new("debuginfod-find");
+    let output = find.args(["debuginfo", &id]).stdin(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let path = PathBuf::from(text.lines().last()?);
+    (output.status.success() && path.is_absolute()).then_some(path)
 }
 
 fn has_dwarf(file: &ElfFile) -> bool {

@@ -42,6 +42,9 @@ pub fn coverage(
             return Err(LakeError::NoValue { label, value, known });
         }
     }
+    if before == after {
+        return Err(LakeError::SameSide { label: label.to_owned(), value: after.to_owned() });
+    }
     let contexts = lake.contexts();
     let mut found: BTreeMap<(&str, String), (usize, usize)> = BTreeMap::new();
     for run in lake.runs() {

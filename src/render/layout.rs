@@ -4,6 +4,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// Edges of a graph that is given to Graphviz at most.
+pub const MOST: usize = 5000;
 /// Seconds that a layout may take.
 const PATIENCE: u64 = 60;
 

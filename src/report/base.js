@@ -48,9 +48,16 @@
 
   const raw = JSON.parse($("data").textContent);
   const VIA = raw.via;
+  // Functions without names (`libz.so+0x1f1b0`) are described by what they call most.
+  const isNameless = f => /\+0x[0-9a-f]+$/.test(f[1] || "");
+  const HINTS = new Map();
+  for (const [a, b] of raw.calls.filter(c => raw.functions[c[0]] && isNameless(raw.functions[c[0]]) && !isNameless(raw.functions[c[1]])).sort((x, y) => y[2] - x[2]))
+    if ((HINTS.get(a) || []).length < 3) HINTS.set(a, (HINTS.get(a) || []).concat(raw.functions[b][1]));
   // Start-up, the dynamic linker and run-time systems are apart: one switch, off at first, for all views. Functions keep their places.
   const WITH = new URLSearchParams(location.hash.slice(1)).get("all") === "1";
-  const APART = raw.functions.map(f => Boolean(f[12]));
+  const APART = raw.functions.map(f => f[12] === 1);
+  // Files of the program's own functions: headers of run-time systems are none of them.
+  const OWN_FILES = new Set(raw.functions.filter(f => f[12] === 0 && f[3]).map(f => f[3]));
   const anyApart = APART.some(Boolean) && !APART.every((apart, i) => apart || raw.functions[i][2] === "pseudo" || raw.functions[i][2] === "others");
   const isHidden = i => anyApart && !WITH && i !== null && i >= 0 && APART[i];
   if (anyApart && !WITH) {
@@ -58,6 +65,9 @@
     if (raw.timeline) raw.timeline.rows = raw.timeline.rows.filter(r => !isHidden(r[2]));
     if (raw.loops) { const all = raw.loops.rows.length; raw.loops.rows = raw.loops.rows.filter(r => !isHidden(r[0])); raw.loops.all -= all - raw.loops.rows.length; }
     if (raw.tree) raw.tree.rows = keptContexts(raw.tree.rows);
+    if (raw.timeline && raw.timeline.arrows) raw.timeline.arrows = raw.timeline.arrows.filter(a => !isHidden(a[2]) && !isHidden(a[7]));
+    // An object belongs to what accesses it.
+    if (raw.objects) { const all = raw.objects.rows.length; raw.objects.rows = raw.objects.rows.filter(o => !o[11].length || o[11].some(u => u[0] !== null && !isHidden(u[0]))); raw.objects.all -= all - raw.objects.rows.length; }
   }
   /** Contexts without those of hidden functions: what these call is called by the nearest caller that stays. */
   function keptContexts(rows) {
@@ -71,7 +81,7 @@
     return kept;
   }
   const F = raw.functions.map(([id, name, kind, file, image, address, size, number, self, total, written, dead], i) =>
-    ({ hidden: isHidden(i), i, id, name: name || "?", kind, file, image, address, size, number, calls: number || 0, self, total, written, dead, local: [], in: [], out: [], callers: [], callees: [], own: 0, got: 0, gave: 0 }));
+    ({ hidden: isHidden(i), hint: HINTS.has(i) ? `calls ${HINTS.get(i).join(", ")}` : "", i, id, name: name || "?", kind, file, image, address, size, number, calls: number || 0, self, total, written, dead, local: [], in: [], out: [], callers: [], callees: [], own: 0, got: 0, gave: 0 }));
   // Groups stand behind the functions. In the graph and in the matrix they are in place of their functions.
   const GROUPS = (raw.groups ? raw.groups.nodes : []).map(([name, list], n) => {
     const members = list.map(i => F[i]), add = key => members.reduce((sum, f) => (f[key] === null ? sum : (sum || 0) + f[key]), null);
@@ -118,7 +128,11 @@
   const pairs = joined(raw.data), calls = called(raw.calls);
   ends(i => N[i], pairs, calls);
   // Sources of nothing that is shown are not shown.
-  if (anyApart && !WITH) for (const f of F) if (f.kind === "pseudo" && !f.in.length && !f.out.length && !f.local.length) f.hidden = true;
+  if (anyApart && !WITH) {
+    const isOwn = i => N[i].kind !== "pseudo" && N[i].kind !== "others";
+    for (const f of F) if (f.kind === "pseudo" && !f.in.some(p => isOwn(p.a)) && !f.out.some(p => isOwn(p.b))) f.hidden = true;
+    for (const list of [pairs, ...F.flatMap(f => [f.in, f.out])]) list.splice(0, list.length, ...list.filter(p => !N[p.a].hidden && !N[p.b].hidden));
+  }
   // The graph and the matrix: functions, and groups in place of theirs. `near` is what is drawn at a node.
   const net = { nodes: F.filter(f => !f.hidden), pairs, calls };
   for (const f of F) f.near = f;
@@ -139,7 +153,10 @@
   const SHOWN = F.filter(f => !f.hidden), COUNTED = SHOWN.filter(f => f.kind !== "pseudo" && f.kind !== "others");
   const CALLS = SHOWN.reduce((sum, f) => sum + f.calls, 0);
   // What makes a function worth a place in the graph: its part of the steps, of the data, and a little of the calls.
-  for (const f of N) f.weight = (STEPS ? (f.self || 0) / STEPS : 0) + (CROSSING ? (f.in.concat(f.out).reduce((s, p) => s + p.bytes, 0)) / CROSSING : 0) + (CALLS ? 0.01 * f.calls / CALLS : 0);
+  const weigh = f => { f.weight = (STEPS ? (f.self || 0) / STEPS : 0) + (CROSSING ? (f.in.concat(f.out).reduce((s, p) => s + p.bytes, 0)) / CROSSING : 0) + (CALLS ? 0.01 * f.calls / CALLS : 0); };
+  N.forEach(weigh);
+  net.crossing = CROSSING;
+  const plain = { ...net };
 
   function edgeText(e) {
     const lines = [`${nameOf(e.a)} → ${nameOf(e.b)}`];
@@ -155,6 +172,7 @@
   }
   function functionText(f) {
     const lines = [f.name];
+    if (f.hint) lines.push(f.hint);
     if (f.file || f.image) lines.push(f.file || f.image);
     if (f.members) lines.push(`group of ${plural(f.members.length, "function")}`);
     if (f.kind === "pseudo") lines.push("source of bytes that no step wrote");
@@ -187,8 +205,11 @@
       el("h2", {}, f.name),
       el("div", { class: "quiet" }, f.kind === "pseudo" ? "source of bytes that no step wrote" : f.members ? `group of ${plural(f.members.length, "function")}` : f.kind),
       f.group ? el("p", {}, "In the graph and the matrix part of ", functionLink(f.group)) : "",
+      f.key ? el("p", {}, el("button", { type: "button", onclick: () => openGroup(f.key, true) }, "Open this group")) : "",
+      grouping.by !== "none" && !f.members && grouping.open.has(keyOf(f, grouping.by)) ? el("p", {}, el("button", { type: "button", onclick: () => openGroup(keyOf(f, grouping.by), false) }, `Close ${shorten(keyOf(f, grouping.by).split("/").pop(), 30)}`)) : "",
+      f.kind === "others" ? "" : el("p", { class: "views" }, viewsOf(f).map(([name, title]) => el("button", { class: "link", type: "button", onclick: () => { state.chosen = f; view(name); } }, title))),
       figures([
-        ["file", f.file], ["image", f.image], ["address", f.address], ["code", f.size !== null && bytes(f.size)],
+        f.hint && ["without a name", f.hint], ["file", f.file], ["image", f.image], ["address", f.address], ["code", f.size !== null && bytes(f.size)],
         f.number !== null && f.kind !== "pseudo" && ["calls", exact(f.calls)],
         f.self !== null && [UNIT, `${exact(f.self)}  (${percent(f.self, STEPS)})`],
         f.total !== null && ["with callees", `${exact(f.total)}  (${percent(f.total, STEPS)})`],
@@ -197,6 +218,16 @@
       ...[f.members && table("Its functions", f.members.slice().sort((x, y) => (y.self || 0) - (x.self || 0) || x.i - y.i).map(m => [functionLink(m), STEPS ? percent(m.self, STEPS) : count(m.calls) + "×"])), table("Reads data of", f.in.map(p => [functionLink(N[p.a]), volume(p.bytes)])), table("Its data is read by", f.out.map(p => [functionLink(N[p.b]), volume(p.bytes)])),
         table("Called by", f.callers.map(c => [functionLink(N[c.a]), count(c.calls) + "×"])), table("Calls", f.callees.map(c => [functionLink(N[c.b]), count(c.calls) + "×"]))].flat(9).filter(Boolean));
     $("panel").scrollTop = 0;
+  }
+  /** Views that have a place for a function, with words for them. */
+  function viewsOf(f) {
+    const own = !f.members && f.kind !== "pseudo", found = [["graph", "Graph"]];
+    if (own && raw.tree) found.push(["tree", "Call tree"], ["flame", "Callers and callees"]);
+    found.push(["matrix", "Matrix"]);
+    if (own && raw.timeline) found.push(["timeline", "Timeline"]);
+    if (own && raw.loops && raw.loops.rows.some(r => r[0] === f.i)) found.push(["loops", "Loops"]);
+    if (own && raw.source && raw.source.files.some(file => file.lines.some(l => l[1] === f.i))) found.push(["source", "Source"]);
+    return found;
   }
   function panelEdge(e) {
     const rows = e.data
@@ -232,6 +263,7 @@
     if (state.view === "overview" && glance.open !== null) parts.push(`box=${glance.open}`);
     if (state.theme) parts.push(`theme=${state.theme}`);
     if (WITH) parts.push("all=1");
+    if (!raw.groups && grouping.by !== grouping.first) parts.push(`group=${grouping.by}`);
     const hash = "#" + parts.join("&");
     if (location.hash !== hash) { writing = hash; location.hash = hash; }
   }
@@ -242,6 +274,8 @@
     state.view = VIEWS.includes(values.get("view")) ? values.get("view") : VIEWS[raw.overview ? 0 : 1];
     glance.files = Boolean(raw.overview && raw.overview.byFile) && values.get("by") !== "functions";
     glance.open = state.view === "overview" && /^\d+$/.test(values.get("box") || "") ? Number(values.get("box")) : null;
+    const by = values.get("group") in KINDS ? values.get("group") : grouping.first;
+    if (!raw.groups && by !== grouping.by) regroup(by);
     const f = /^-?\d+$/.test(values.get("function") || "") ? byId.get(Number(values.get("function"))) : null;
     state.chosen = f || null;
     theme(["light", "dark"].includes(values.get("theme")) ? values.get("theme") : null);

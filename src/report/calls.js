@@ -34,7 +34,7 @@
           el("span", { class: "bar", style: { "--share": (100 * (r.total || 0) / (whole || 1)).toFixed(2) }, title: `${exact(r.total)} ${source.unit} with callees` }, percent(r.total, whole)),
           el("span", { class: "number", title: `${exact(r.self)} ${source.unit} of its own` }, percent(r.self, whole)),
           el("span", { class: "number" }, `${count(r.calls)}×`),
-          el("span", { class: "tree-name", style: { "padding-left": `${Math.min(depth, 60) * 14}px` } }, twist, nameOf(r.f)));
+          el("span", { class: "tree-name", style: { "padding-left": `${Math.min(depth, 60) * 14}px` } }, twist, nameOf(r.f), F[r.f] && F[r.f].hint ? el("span", { class: "quiet" }, ` ${F[r.f].hint}`) : ""));
         Object.assign(item, { depth, r, list, twist, open: false });
         return item;
       };
@@ -109,7 +109,8 @@
     const kept = list.slice(0, top);
     if (chosen && traffic(chosen) && !kept.includes(chosen)) kept[kept.length - 1] = chosen;
     const order = { traffic: () => 0, name: (a, b) => (a.name < b.name ? -1 : 1), file: (a, b) => ((a.file || "") < (b.file || "") ? -1 : (a.file || "") > (b.file || "") ? 1 : ranked(a) - ranked(b)), first: (a, b) => ranked(a) - ranked(b) }[$("matrix-order").value];
-    kept.sort(order);
+    let starts = [];
+    if (order) kept.sort(order); else starts = clustered(kept);
     const at = new Map(kept.map((f, n) => [f.i, n]));
     const rest = list.length > kept.length, n = kept.length + (rest ? 1 : 0), cells = new Map();
     const put = (a, b, amount, edge) => {
@@ -120,7 +121,7 @@
     for (const p of net.pairs) put(p.a, p.b, p.bytes, p);
     for (const f of list) if (f.own) put(f.i, f.i, f.own, { data: true, a: f.i, b: f.i, bytes: f.own, flows: f.local.slice().sort((x, y) => y.bytes - x.bytes) });
     const names = kept.map(f => f.name).concat(rest ? [`(${exact(list.length - kept.length)} others)`] : []);
-    const CELL = n > 60 ? 14 : n > 36 ? 19 : 24, shown = names.map(t => shorten(t, 30));
+    const CELL = n > 120 ? 11 : n > 60 ? 14 : n > 36 ? 19 : 24, shown = names.map(t => shorten(t, 30));
     const left = 10 + Math.max(...shown.map(t => textWidth(t, FONT.replace("12px", "11px")))), head = left * 0.72 + 8;
     const most = Math.log(Math.max(2, ...[...cells.values()].map(c => c.bytes)));
     const rows = svg("g", {}), columns = svg("g", {}), body = svg("g", {});
@@ -136,11 +137,29 @@
       const share = 8 + 92 * Math.log(Math.max(1, cell.bytes)) / most, x = left + CELL * cell.j, y = head + CELL * cell.i;
       const text = `${names[cell.i]} → ${names[cell.j]}\n${exact(cell.bytes)} ${AMOUNT}`;
       const single = cell.i < kept.length && cell.j < kept.length;
-      body.append(svg("rect", { class: "cell", role: "img", x: x + 0.5, y: y + 0.5, width: CELL - 1, height: CELL - 1, rx: 2, tabindex: -1, "aria-label": text, style: { fill: `color-mix(in srgb, var(--${cell.i === cell.j && single ? "own" : "cell"}) ${share.toFixed(0)}%, var(--raised))` },
+      body.append(svg("rect", { class: "cell", role: single ? "button" : "img", "data-at": `${cell.i} ${cell.j}`, x: x + 0.5, y: y + 0.5, width: CELL - 1, height: CELL - 1, rx: 2, tabindex: -1, "aria-label": text, style: { fill: `color-mix(in srgb, var(--${cell.i === cell.j && single ? "own" : "cell"}) ${share.toFixed(0)}%, var(--raised))` },
         onpointermove: event => showTip(text, event.clientX, event.clientY), onpointerleave: hideTip, onclick: () => { if (single) panelEdge(cell.edge); } }));
     }
+    for (const at of starts) body.append(svg("line", { class: "border", x1: left, x2: left + n * CELL, y1: head + at * CELL, y2: head + at * CELL }), svg("line", { class: "border", y1: head, y2: head + n * CELL, x1: left + at * CELL, x2: left + at * CELL }));
     const width = left + n * CELL + head, height = head + n * CELL + 12;
     const picture = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Communication matrix" }, body, rows, columns);
+    // Arrow keys go to the next cell that has data, Enter opens it.
+    const all = [...body.querySelectorAll(".cell")].map(c => [c, ...c.dataset.at.split(" ").map(Number)]).sort((a, b) => a[1] - b[1] || a[2] - b[2]);
+    if (all.length) all[0][0].setAttribute("tabindex", 0);
+    picture.addEventListener("keydown", event => {
+      const now = all.findIndex(c => c[0] === event.target);
+      if (now < 0) return;
+      const [cell, i, j] = all[now];
+      if (event.key === "Enter" || event.key === " ") { cell.dispatchEvent(new MouseEvent("click", { bubbles: true })); event.preventDefault(); return; }
+      const near = { ArrowRight: c => c[1] === i && c[2] > j, ArrowLeft: c => c[1] === i && c[2] < j, ArrowDown: c => c[1] > i, ArrowUp: c => c[1] < i }[event.key];
+      if (!near) return;
+      event.preventDefault();
+      const far = c => Math.abs(c[1] - i) * 10000 + Math.abs(c[2] - j), to = all.filter(near).sort((a, b) => far(a) - far(b))[0];
+      if (!to) return;
+      cell.setAttribute("tabindex", -1);
+      to[0].setAttribute("tabindex", 0);
+      to[0].focus();
+    });
     // Names of the row and the column below the pointer stand out.
     picture.addEventListener("pointermove", event => {
       const room = picture.getBoundingClientRect(), i = Math.floor((event.clientY - room.top - head) / CELL), j = Math.floor((event.clientX - room.left - left) / CELL);
@@ -151,7 +170,51 @@
   };
   $("matrix-top").oninput = () => draw.matrix();
   $("matrix-order").onchange = () => draw.matrix();
-  $("matrix-top").max = Math.max(5, Math.min(100, net.nodes.length));
+  $("matrix-top").max = Math.max(5, Math.min(500, net.nodes.length));
+  /** Sorts functions so that those that exchange most data are neighbours; where clusters begin. Pairs are joined from the most data for
+      their size down (average linkage), as long as both ends are worth it; a cluster is put behind the one that it exchanges most with. */
+  function clustered(kept, pairs = net.pairs) {
+    // What every function reads of says nothing of who belongs together: sources come last.
+    const inner = kept.filter(f => f.kind !== "pseudo" && f.kind !== "others"), outer = kept.filter(f => !inner.includes(f));
+    kept.splice(0, kept.length, ...inner, ...outer);
+    const place = new Map(inner.map((f, n) => [f.i, n])), n = inner.length, between = inner.map(() => new Map());
+    for (const p of pairs) {
+      const [a, b] = [place.get(p.a), place.get(p.b)];
+      if (a === undefined || b === undefined || a === b) continue;
+      for (const [x, y] of [[a, b], [b, a]]) between[x].set(y, (between[x].get(y) || 0) + p.bytes);
+    }
+    const total = between.map(m => [...m.values()].reduce((sum, x) => sum + x, 0)), all = total.reduce((sum, x) => sum + x, 0) || 1;
+    const members = inner.map((_, i) => [i]), alive = new Set(members.keys());
+    // Data of two clusters beyond what their sizes alone let expect (modularity, Newman 2004).
+    const gain = (a, b) => (between[a].get(b) || 0) / all - total[a] * total[b] / (all * all);
+    for (let left = n; left > 1; left--) {
+      let best = null;
+      for (const a of alive) for (const b of between[a].keys()) if (a < b && alive.has(b)) { const g = gain(a, b); if (g > 1e-12 && (!best || g > best[0])) best = [g, a, b]; }
+      if (!best) break;
+      const [, a, b] = best;
+      members[a].push(...members[b]);
+      total[a] += total[b];
+      alive.delete(b);
+      for (const [c, amount] of between[b]) {
+        between[c].delete(b);
+        if (c === a) continue;
+        between[a].set(c, (between[a].get(c) || 0) + amount);
+        between[c].set(a, between[a].get(c));
+      }
+      between[a].delete(b);
+    }
+    const rest = new Set(alive), list = [], starts = [];
+    let last = null;
+    while (rest.size) {
+      const next = [...rest].sort((x, y) => (last === null ? 0 : (between[last].get(y) || 0) - (between[last].get(x) || 0)) || total[y] - total[x] || x - y)[0];
+      rest.delete(next);
+      starts.push(list.length);
+      list.push(...members[next].sort((x, y) => x - y));
+      last = next;
+    }
+    kept.splice(0, n, ...list.map(i => inner[i]));
+    return (outer.length ? starts.concat(n) : starts).slice(1);
+  }
 
   // ---- timeline
 
@@ -175,6 +238,24 @@
     $("panel").replaceChildren(...[el("h2", {}, "Selected span"), figures([["from", exact(Math.round(from))], ["to", exact(Math.round(to))], [unit, exact(Math.round(to - from))]]),
       table(`Where its ${unit} are`, list.map(([f, s]) => [f >= 0 ? functionLink(F[f]) : "(stub)", `${count(Math.round(s.part))}  (${percent(s.part, to - from)})${s.calls ? `, ${count(s.calls)}×` : ""}`]), 30)].flat(9).filter(Boolean));
     $("panel").scrollTop = 0;
+  }
+  /** Data between threads: from the call that wrote to the one that read, the wider the more. */
+  function paintArrows(g, x, timeline, lanes, { ROW, TOP, accent }) {
+    const list = raw.timeline.arrows || [];
+    if (!list.length || timeline.arrows === false || timeline.only !== null) return;
+    const most = Math.max(1, ...list.map(a => a[10]));
+    g.strokeStyle = g.fillStyle = accent;
+    for (const [thread, depth, , first, last, other, deep, , begin, end, amount] of list) {
+      if (!lanes.has(thread) || !lanes.has(other)) continue;
+      // It was written before it was read: between the two ends if the calls do not overlap, else where the overlap begins.
+      const from = Math.min(last, Math.max(first, begin)), to = Math.max(begin, Math.min(end, from));
+      const [y1, y2] = [[thread, depth], [other, deep]].map(([t, d]) => TOP + (lanes.get(t).y + d) * ROW + ROW / 2);
+      const [x1, x2] = [x(from), x(to)], bend = (y1 + y2) / 2;
+      g.lineWidth = 0.6 + 2.4 * Math.sqrt(amount / most);
+      g.beginPath(); g.moveTo(x1, y1); g.bezierCurveTo(x1, bend, x2, bend, x2, y2); g.stroke();
+      const up = y2 < y1 ? 1 : -1;
+      g.beginPath(); g.moveTo(x2, y2); g.lineTo(x2 - 3.5, y2 + up * 7); g.lineTo(x2 + 3.5, y2 + up * 7); g.fill();
+    }
   }
   /** A colour of the style sheet as the canvas wants it. */
   function colour(name) {
@@ -208,7 +289,9 @@
       const sheet = el("canvas", { tabindex: 0, role: "img", "aria-label": "Calls over the run, callers above what they call. Arrow keys move, plus and minus zoom, 0 shows all" });
       const scroll = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Timeline" }, sheet);
       const readout = el("span", { class: "quiet" });
-      Object.assign(timeline, { rows, end, lanes, sheet, scroll, from: 0, to: end, readout, hit: null });
+      // Without start-up the run begins where the program's own calls do.
+      const begin = rows.reduce((m, r) => Math.min(m, r.first), end), all = anyApart && !WITH && begin > 0.02 * end ? Math.max(0, begin - 0.02 * (end - begin)) : 0;
+      Object.assign(timeline, { rows, end, lanes, sheet, scroll, from: all, to: end, readout, hit: null });
       const unit = raw.timeline.unit === "time" ? "ticks of the trace's clock" : "steps";
       timeline.paint = () => {
         const width = Math.max(200, scroll.clientWidth), height = Math.max(scroll.clientHeight - 4, TOP + next * ROW + 10), ratio = devicePixelRatio || 1;
@@ -223,10 +306,11 @@
         g.clearRect(0, 0, width, height);
         // Marks at round numbers.
         g.font = FONT.replace("12px", "11px");
+        const places = n => Math.max(1, Math.ceil(-Math.log10(n / 1e6) - 1e-9)), moment = (n, mark) => (n < 1e6 ? exact(Math.round(n)) : `${(n / 1e6).toFixed(places(mark))} M`);
         const step = 10 ** Math.floor(Math.log10((timeline.to - timeline.from) / 4)), mark = [1, 2, 5, 10].map(m => m * step).find(m => m * scale > 90) || step * 10;
         for (let n = Math.ceil(timeline.from / mark) * mark; n <= timeline.to; n += mark) {
           g.fillStyle = line; g.fillRect(Math.round(x(n)), 0, 1, height);
-          g.fillStyle = quiet; g.fillText(count(Math.round(n)), Math.round(x(n)) + 4, 14);
+          g.fillStyle = quiet; g.fillText(moment(n, mark), Math.round(x(n)) + 4, 14);
         }
         g.fillStyle = ink;
         for (const lane of lanes.values()) if (lane.title) g.fillText(lane.title, 4, TOP + lane.titleAt * ROW + 13);
@@ -250,6 +334,7 @@
             g.globalAlpha = 1;
           }
         }
+        paintArrows(g, x, timeline, lanes, { ROW, TOP, accent });
         if (timeline.span) {
           const [from, to] = timeline.span.map(x);
           g.globalAlpha = 0.18; g.fillStyle = accent; g.fillRect(Math.min(from, to), 0, Math.abs(to - from), height); g.globalAlpha = 1;
@@ -303,11 +388,12 @@
         zoomBy(Math.exp(-event.deltaY * 0.0018), (event.clientX - room.left) / room.width);
       }, { passive: false });
       sheet.addEventListener("keydown", event => {
-        const action = { ArrowLeft: () => move(-0.1), ArrowRight: () => move(0.1), "+": () => zoomBy(1.4), "=": () => zoomBy(1.4), "-": () => zoomBy(1 / 1.4), 0: () => set(0, end), s: () => { timeline.span = [timeline.from, timeline.to]; timeline.paint(); panelSpan(timeline.from, timeline.to); } }[event.key];
+        const action = { ArrowLeft: () => move(-0.1), ArrowRight: () => move(0.1), "+": () => zoomBy(1.4), "=": () => zoomBy(1.4), "-": () => zoomBy(1 / 1.4), 0: () => set(all, end), s: () => { timeline.span = [timeline.from, timeline.to]; timeline.paint(); panelSpan(timeline.from, timeline.to); } }[event.key];
         if (action) { event.preventDefault(); action(); }
       });
-      const tools = el("div", { class: "tools" }, el("span", { class: "group" }, el("button", { type: "button", "aria-label": "Zoom in", onclick: () => zoomBy(1.6) }, "+"), el("button", { type: "button", "aria-label": "Zoom out", onclick: () => zoomBy(1 / 1.6) }, "−"), el("button", { type: "button", onclick: () => set(0, end) }, "All")),
+      const tools = el("div", { class: "tools" }, el("span", { class: "group" }, el("button", { type: "button", "aria-label": "Zoom in", onclick: () => zoomBy(1.6) }, "+"), el("button", { type: "button", "aria-label": "Zoom out", onclick: () => zoomBy(1 / 1.6) }, "−"), el("button", { type: "button", onclick: () => set(all, end) }, "All")),
         el("label", {}, el("input", { type: "checkbox", onchange: event => { timeline.selecting = event.target.checked; } }), " Select a span"),
+ (raw.timeline.arrows || []).length ? el("label", {}, el("input", { type: "checkbox", id: "thread-data", checked: true, onchange: event => { timeline.arrows = event.target.checked; timeline.paint(); } }), " Data between threads") : "",
         ids.length > 1 ? el("label", {}, "Thread ", el("select", { "aria-label": "Thread", onchange: event => { timeline.only = event.target.value === "" ? null : Number(event.target.value); timeline.paint(); } }, el("option", { value: "" }, "all"), ids.map(id => el("option", { value: id }, lanes.get(id).title)))) : "", readout,
         el("span", { class: "quiet" }, "Wheel zooms, dragging moves; shift and dragging, or the key s, sums up a span; callers are above what they call."));
       place.replaceChildren(tools, scroll, el("p", { class: "status" }, `Calls too short to see are joined with their neighbours: the function with most of each piece stands for it, the paler the less of the piece it has.`));

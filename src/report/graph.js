@@ -15,7 +15,12 @@
   /** Functions to draw: around the chosen one to the depth, else those with most weight. */
   function pick(limit, depth, least) {
     const focus = drawnFor(state.chosen);
-    if (!focus) return new Set(net.nodes.filter(f => f.weight > 0 || f.calls > 0).sort((a, b) => b.weight - a.weight || a.i - b.i).slice(0, limit).map(f => f.i));
+    if (!focus) {
+      const list = net.nodes.filter(f => f.weight > 0 || f.calls > 0).sort((a, b) => b.weight - a.weight || a.i - b.i);
+      // What was opened is shown, with the heaviest of the rest.
+      const opened = list.filter(f => !f.members && grouping.by !== "none" && grouping.open.has(keyOf(f, grouping.by))).slice(0, Math.ceil(0.7 * limit));
+      return new Set(opened.concat(list.filter(f => !opened.includes(f))).slice(0, limit).map(f => f.i));
+    }
     const seen = new Set([focus.i]);
     let ring = [focus];
     for (let d = 0; d < depth && ring.length; d++) {
@@ -90,8 +95,10 @@
     const boxes = list.map(i => {
       const f = N[i], title = shorten(f.name, 34), small = [];
       if (f.self !== null && STEPS && f.kind !== "pseudo") small.push(`${percent(f.self, STEPS)} ${UNIT}`);
-      if (f.calls && f.kind !== "pseudo") small.push(`${count(f.calls)}×`);
+      if (f.members) small.push(plural(f.members.length, "function"));
+      else if (f.calls && f.kind !== "pseudo") small.push(`${count(f.calls)}×`);
       if (f.own) small.push(`${volume(f.own)} within`);
+      if (f.hint) small.unshift(shorten(f.hint, 30));
       const line = small.join(" · ");
       return { f, title, line, w: Math.max(64, 22 + Math.max(textWidth(title, "600 " + FONT), textWidth(line, FONT.replace("12px", "10.5px")))), h: line ? 38 : 26 };
     });
@@ -124,8 +131,9 @@
     $("least").value = least > 0 ? Math.log2(least) : 0;
     $("least-out").textContent = (graph.least === null ? "≈ " : "") + volume(Math.round(least > 1 ? least : 0));
     const shownBytes = data.reduce((sum, p) => sum + bytesShown(p), 0);
-    const parts = [`${list.length} of ${GROUPS.length ? `${exact(net.nodes.length)} functions and groups` : plural(F.length, "function")}`];
-    if (CROSSING) parts.push(`${volume(shownBytes)} of ${volume(CROSSING)} between functions (${percent(shownBytes, CROSSING)})`);
+    const isCounted = n => n.kind !== "pseudo" && n.kind !== "others", sources = list.filter(i => N[i].kind === "pseudo").length;
+    const parts = [`${list.filter(i => isCounted(N[i])).length} of ${GROUPS.length || grouping.by !== "none" ? `${exact(net.nodes.filter(isCounted).length)} functions and groups` : plural(COUNTED.length, "function")}${sources ? ` and ${plural(sources, "source")} of data` : ""}`];
+    if (net.crossing) parts.push(`${volume(shownBytes)} of ${volume(net.crossing)} between ${grouping.by === "none" ? "functions" : "groups"} (${percent(shownBytes, net.crossing)})`);
     if (hidden) parts.push(`not drawn between them: ${hidden} of ${all} data edges, ${volume(hiddenBytes)}`);
     if (alone.length && touched.size) parts.push(`${plural(alone.length, "function")} without an edge left out`);
     $("graph-status").textContent = parts.join(" · ");
@@ -233,6 +241,10 @@
       const at = event.target.closest("[data-node], [data-edge]");
       if (!at) { hideTip(); return; }
       showTip(at.dataset.node !== undefined ? functionText(graph.shown[at.dataset.node].f) : edgeText(graph.edges[at.dataset.edge].e), event.clientX, event.clientY);
+    });
+    canvas.addEventListener("dblclick", event => {
+      const at = event.target.closest("[data-node]"), n = at && graph.shown[at.dataset.node].f;
+      if (n && n.key) openGroup(n.key, true);
     });
     canvas.addEventListener("pointerup", () => { canvas.classList.remove("dragged"); });
     canvas.addEventListener("pointerleave", hideTip);

@@ -27,11 +27,19 @@
     rowsView("loops", { columns, rows, all: raw.loops.all, open: panelLoop },
       raw.loops.carried ? "Of this run and this input: what did not happen is not known. Counters are carried, too, and hinder nothing. Click a loop for what its iterations have to do with one another." : "Click a loop for its figures.");
   };
+  /** Leads to a loop's first line, where the page has it. */
+  function loopLine(r) {
+    const at = /^(.+?):(\d+)/.exec(r.place);
+    if (!at || !raw.source) return "";
+    draw.source();
+    const l = source.lines.find(l => l.line === Number(at[2]) && raw.source.files[l.file].path.endsWith(at[1].split("/").pop()));
+    return l ? el("p", { class: "views" }, el("button", { class: "link", type: "button", onclick: () => showLine(l) }, "Source")) : "";
+  }
   function panelLoop(r) {
     const apart = (least, most) => (least === most ? plural(least, "iteration") : `${exact(least)} to ${exact(most)} iterations`);
     const between = kind => r.between.filter(d => d[0] === kind).sort((a, b) => b[5] - a[5]).map(([, storage, least, most, times, n]) => [el("span", {}, storage, el("div", { class: "quiet" }, `${apart(least, most)} on, ${exact(times)}×`)), bytes(n)]);
     $("panel").replaceChildren(...[
-      el("h2", {}, r.f === null ? r.name : functionLink(F[r.f], r.name)), el("div", { class: "quiet name" }, `loop ${r.place}`),
+      el("h2", {}, r.f === null ? r.name : functionLink(F[r.f], r.name)), el("div", { class: "quiet name" }, `loop ${r.place}`), loopLine(r),
       figures([["depth", r.depth], ["entries", exact(r.entries)], ["iterations", exact(r.iterations)], ["steps", `${exact(r.steps)}  (${percent(r.steps, STEPS)})`], ["pattern", r.pattern], ["distance", r.distance], ["private", r.own.join(", ")], r.irreducible && ["irreducible", "entered at several places"]]),
       table("Later iterations read what earlier ones wrote", between("read after write"), 12),
       table("They write over what earlier ones read", between("write after read"), 12),

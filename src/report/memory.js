@@ -48,7 +48,7 @@
       el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Memory over time" }, picture,
         el("p", { class: "quiet legend" }, el("span", { class: "line-key so-far" }), " distinct bytes touched so far ", el("span", { class: "line-key now" }), " distinct bytes touched in each part of the run"),
         el("h2", { class: "legend" }, "Reuse: other lines of 64 bytes touched since a line was last touched"),
-        el("table", { class: "grid reuse" }, el("thead", {}, el("tr", {}, ...["lines between", "accesses", ""].map((t, i) => el("th", { scope: "col", class: i ? "number" : "" }, t)))), el("tbody", {}, m.reuse.map(([words, times]) => el("tr", {}, el("td", {}, words), el("td", { class: "number steps", style: { "--share": (100 * times / top).toFixed(1) } }, exact(times)), el("td", { class: "number" }, percent(times, all))))))),
+        el("table", { class: "grid reuse" }, el("thead", {}, el("tr", {}, ...["lines between", "accesses", "of all"].map((t, i) => el("th", { scope: "col", class: i ? "number" : "" }, t)))), el("tbody", {}, m.reuse.map(([words, times]) => el("tr", {}, el("td", {}, words), el("td", { class: "number steps", style: { "--share": (100 * times / top).toFixed(1) } }, exact(times)), el("td", { class: "number" }, percent(times, all))))))),
       el("p", { class: "status" }, "Accesses of the program, with those that calls, returns and saved registers make. Objects has who reads and writes what."));
   };
 

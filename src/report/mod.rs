@@ -18,6 +18,7 @@ const LAYOUT: &str = include_str!("layout.js");
 const SCRIPT: &str = concat!(
     include_str!("base.js"),
     include_str!("graph.js"),
+    include_str!("groups.js"),
     include_str!("overview.js"),
     include_str!("calls.js"),
     include_str!("flame.js"),
@@ -50,6 +51,8 @@ pub use options::{Options, Replayed, ReportError};
 
 /// Deeper calls are not on the timeline.
 const DEEPEST: i32 = 63;
+/// Arrows of data between threads on the timeline.
+const ARROWS: i64 = 300;
 
 /// The page of a database.
 pub fn page(connection: &Connection, options: &Options) -> Result<String, ReportError> {
@@ -424,9 +427,32 @@ fn timeline(
         threads.push(json!([id, tid]));
         Ok(())
     })?;
-    Ok(
-        json!({ "unit": if clock { "time" } else { "steps" }, "threads": threads, "rows": &rows[..kept] }),
-    )
+    // Where the trace has steps: positions are steps.
+    let arrows =
+        if threads.len() > 1 && !clock { arrows(connection, functions)? } else { Vec::new() };
+    Ok(json!({
+        "unit": if clock { "time" } else { "steps" },
+        "threads": threads,
+        "rows": &rows[..kept],
+        "arrows": arrows,
+    }))
+}
+
+/// Data between threads: thread, depth, function (place), first and last step of the call that wrote,
+/// the same of the one that read, bytes.
+fn arrows(connection: &Connection, functions: &Functions) -> Result<Vec<Value>, ReportError> {
+    let mut found = Vec::new();
+    each(connection, report!("html_thread_data"), &[&ARROWS], |r| {
+        let end = |i: usize| -> duckdb::Result<[i64; 5]> {
+            let function = functions.at(r.get(i + 2)?).map_or(-1, |f| f as i64);
+            let (thread, depth): (i32, i32) = (r.get(i)?, r.get(i + 1)?);
+            Ok([thread.into(), depth.into(), function, r.get(i + 3)?, r.get(i + 4)?])
+        };
+        let numbers = end(0)?.into_iter().chain(end(5)?).chain([r.get::<_, i64>(10)?]);
+        found.push(numbers.collect::<Vec<_>>().into());
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// What this database lacks: views that need it (`graph`, `tree`...), and why, in words.

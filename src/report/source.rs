@@ -25,7 +25,7 @@ const WIDTH: usize = 240;
 
 /// Files with executed lines (line, function, steps, bytes read, bytes written) and text around
 /// them (line, text); and flows between lines: places of writer and reader in the order of all
-/// lines, or -1 - place of the function, or null; bytes.
+/// lines, or -1 - place of the function, or null; bytes; and their instructions.
 pub(super) fn source(
     connection: &Connection,
     functions: &Functions,
@@ -114,7 +114,31 @@ pub(super) fn source(
             files.len()
         ));
     }
-    Ok(json!({ "files": out, "flows": flows }))
+    let code = code(connection, &place, options.lines, notes)?;
+    Ok(json!({ "files": out, "flows": flows, "code": code }))
+}
+
+/// Instructions that ran: place of their line, address, text, executions.
+fn code(
+    connection: &Connection,
+    place: &HashMap<(i32, i32), usize>,
+    most: usize,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Value>, ReportError> {
+    let (mut found, mut left_out) = (Vec::new(), 0);
+    each(connection, include_str!("../../queries/report/html_code.sql"), &[], |r| {
+        let Some(at) = place.get(&(r.get(0)?, r.get(1)?)) else { return Ok(()) };
+        if found.len() == most {
+            left_out += 1;
+            return Ok(());
+        }
+        found.push(json!([at, r.get::<_, String>(2)?, text(r.get(3)?), r.get::<_, i64>(4)?]));
+        Ok(())
+    })?;
+    if left_out > 0 {
+        notes.push(format!("Left out: {left_out} instructions behind the first {most}."));
+    }
+    Ok(found)
 }
 
 /// The file that a path of the ELF means, within one of the folders: the longest tail of the path

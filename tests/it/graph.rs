@@ -19,6 +19,43 @@ fn bytes(graph: &Graph) -> i64 {
         + graph.graph.node_weights().map(|n| n.local_bytes()).sum::<i64>()
 }
 
+/// Graphviz is given what it can draw in reasonable time.
+#[test]
+fn graphs_of_many_edges_are_not_given_to_graphviz() {
+    let scratch = Scratch::new("graph-large");
+    let (db, picture) = (large(), scratch.path("large.svg"));
+    let whole = ["graph", utf8(&db), "--top", "100000", "--min-bytes", "0"];
+    let before = std::time::Instant::now();
+    let words = [&whole[..], &["-o", utf8(&picture)]].concat();
+    refused(&words, &["edges are more than Graphviz draws", "--top", "graphml"]);
+    assert!(before.elapsed().as_secs() < 30 && !picture.exists());
+    let out = scratch.path("large.dot");
+    let said = said(&addfg(&["export", utf8(&db), "--to", "dot", "-o", utf8(&out)]));
+    assert!(said.contains("more than Graphviz draws"), "{said}");
+}
+
+/// SVG and DOT of one command are one graph; GraphML has the sources of data that JSON has.
+#[test]
+fn formats_of_one_command_are_one_graph() {
+    if !have("dot") {
+        return;
+    }
+    let db = example("jpeg", "pairs");
+    let drawn =
+        |format: &str| ok(&["graph", utf8(&db), "--all", "--top", "60", "--format", format]);
+    let (svg, text) = (drawn("svg"), drawn("dot"));
+    assert!(svg.matches("class=\"edge\"").count() > 50);
+    assert_eq!(svg.matches("class=\"edge\"").count(), text.matches(" -> ").count());
+    let json: serde_json::Value = serde_json::from_str(&drawn("json")).unwrap();
+    let graphml = drawn("graphml");
+    let nodes = json["nodes"].as_array().unwrap();
+    assert_eq!(graphml.matches("<node ").count(), nodes.len());
+    for node in nodes.iter().filter(|node| node["kind"] == "pseudo") {
+        let name = node["name"].as_str().unwrap().replace('<', "&lt;").replace('>', "&gt;");
+        assert!(graphml.contains(&format!(">{name}<")), "{name}");
+    }
+}
+
 #[test]
 fn the_paper_s_figures() {
     let db = open(&small());

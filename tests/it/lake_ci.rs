@@ -295,6 +295,7 @@ fn planted_regressions_are_found_and_reported() {
     );
     reports(&scratch, lake);
     mistakes(lake);
+    histories(lake);
 }
 
 /// Rules against a reference, exit codes, and what reports hold.
@@ -420,4 +421,44 @@ fn mistakes(lake: &str) {
     let by = |by: &str, words: &[&str]| refused(&["diff", lake, "--by", by], words);
     by("versoin=1..2", &["no label `versoin`", "version (1, 2, 3)"]);
     by("version=1..4", &["no run has version=4", "1, 2, 3"]);
+    by("version=2..2", &["both sides are version=2"]);
+    refused(&["sql", lake, "@regressed", "version", "2", "2"], &["both sides are version=2"]);
+}
+
+/// Each measure of a history is the figure that the tables have, and nothing else.
+fn histories(lake: &str) {
+    let keep = ("keep", "-");
+    let own = ("keep", "keep");
+    for (measure, (one, two), sql) in [
+        ("steps", keep, "SELECT sum(steps_self) FROM function WHERE function"),
+        ("steps_total", keep, "SELECT sum(steps_total) FROM function WHERE function"),
+        ("written_bytes", keep, "SELECT sum(written_bytes) FROM function WHERE function"),
+        ("dead_bytes", keep, "SELECT sum(dead_bytes) FROM function WHERE function"),
+        ("calls", ("main", "keep"), "SELECT sum(calls) FROM call WHERE caller = 'main' AND callee"),
+        ("bytes", own, "SELECT sum(bytes) FROM edge WHERE writer = reader AND reader"),
+        (
+            "unique_bytes",
+            own,
+            "SELECT sum(unique_bytes) FROM edge WHERE writer = reader AND reader",
+        ),
+        ("buffer", own, "SELECT sum(addresses) FROM edge WHERE writer = reader AND reader"),
+    ] {
+        let found = csv_of(&["sql", lake, "@history", one, two, "size", measure]);
+        assert!(found.iter().all(|row| row[0] == measure), "{measure}: {found:?}");
+        // Each run has a row: least, mean and most are one.
+        let sum: f64 = found.iter().map(|row| row[9].parse::<f64>().unwrap()).sum();
+        let listed = csv_of(&["sql", lake, &format!("{sql} LIKE 'blend::keep(%'")]);
+        assert_eq!(sum, listed[0][0].parse::<f64>().unwrap(), "{measure}");
+        let trend = csv_of(&["trend", lake, &thing(one, two), "--measure", measure]);
+        assert_eq!(trend, found, "{measure}");
+    }
+    let all = csv_of(&["sql", lake, "@history", "keep", "-", "size"]);
+    assert!(!all.is_empty() && all.iter().all(|row| row[0] == "steps"), "{all:?}");
+    let none = addfg(&["trend", lake, "keep", "--measure", "bytes"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(said(&none).contains("are of a call or an edge"), "{}", said(&none));
+}
+
+fn thing(one: &str, two: &str) -> String {
+    if two == "-" { one.to_owned() } else { format!("{one} -> {two}") }
 }

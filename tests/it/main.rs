@@ -57,6 +57,8 @@ mod recorder;
 mod registers;
 mod replay;
 mod report;
+mod report_questions;
+mod report_start;
 mod report_views;
 mod reports;
 mod rooms;

@@ -371,6 +371,7 @@ fn report_queries_agree() {
         "export_call_edges",
         "start_up",
         "instruction_call_sites",
+        "html_thread_data",
     ];
     let never: Vec<&str> = seen
         .into_iter()

@@ -23,6 +23,59 @@ fn edges(db: &Path) -> Vec<String> {
     rows(db, &sql)
 }
 
+/// A function without a name is told by what it calls; with debuginfod it has its name.
+#[test]
+fn nameless_functions_are_told_by_callees_or_debuginfod() {
+    if !["gcc", "objcopy", "valgrind", "pkg-config"].iter().all(|tool| have(tool)) {
+        return;
+    }
+    let scratch = Scratch::new("nameless");
+    let (elf, bare) = (scratch.path("words"), scratch.path("bare"));
+    let source = repository("tests/programs/words.c");
+    run(Command::new("gcc").args(["-O1", "-g", "-Wl,--build-id", "-o", utf8(&elf), utf8(&source)]));
+    run(Command::new("objcopy").args(["-S", utf8(&elf), utf8(&bare)]));
+    let debug = scratch.path("its.debug");
+    run(Command::new("objcopy").args(["--only-keep-debug", utf8(&elf), utf8(&debug)]));
+    let record = |db: &Path, urls: &str| {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let output = Command::new(env!("CARGO_BIN_EXE_addfg"))
+            .args(["record", "-q", "--detail", "summary", "-o", utf8(db), "--", utf8(&bare)])
+            .env("ADDFG_RECORDERS", repository("recorders"))
+            .env("PATH", format!("{}:{path}", scratch.0.display()))
+            .env("DEBUGINFOD_URLS", urls)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    let (plain, named) = (scratch.path("plain.duckdb"), scratch.path("named.duckdb"));
+    let names = "SELECT name FROM function_symbol WHERE owner = 'program' AND kind = 'function' ORDER BY ALL";
+    // As debuginfod-find prints the file that it has fetched for a build id.
+    let tool = scratch.write(
+        "debuginfod-find",
+        format!(
+            "#!/bin/sh\nid=$(readelf -n '{}' | sed -n 's/.*Build ID: //p')\n[ \"$1 $2\" = \"debuginfo $id\" ] && echo '{}'\n",
+            bare.display(),
+            debug.display()
+        ),
+    );
+    run(Command::new("chmod").args(["+x", utf8(&tool)]));
+    record(&plain, "");
+    assert!(
+        rows(&plain, names).iter().all(|name| !name.contains("main")),
+        "{:?}",
+        rows(&plain, names)
+    );
+    let text = ok(&["graph", utf8(&plain), "--format", "json", "--top", "1000"]);
+    let graph: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let told = graph["nodes"].as_array().unwrap().iter().filter(|node| {
+        node["name"].as_str().unwrap().contains("bare+0x")
+            && node["text"][0].as_str().is_some_and(|text| text.starts_with("calls "))
+    });
+    assert!(told.count() > 0, "{text}");
+    record(&named, "https://debuginfod.invalid");
+    assert!(rows(&named, names).contains(&"main".to_owned()), "{:?}", rows(&named, names));
+}
+
 #[test]
 fn a_stripped_program_has_the_graph_of_its_unwind_table() {
     let tools = ["gcc", "objcopy", "valgrind"];

@@ -68,7 +68,7 @@ def main():
         (lambda: run.hot_edges(1, "all", 2), TypeError), (lambda: run.hot_edges(1, "some"), ValueError), (lambda: lake.growth(measure="byte"), ValueError), (lambda: lake.nonsense, AttributeError),
         (lambda: run.writers_of("nonsense"), KeyError), (lambda: lake.changed("version"), TypeError), (lambda: addfg.open("no.duckdb"), FileNotFoundError),
         (lambda: addfg.open(path, version=7), addfg.LakeError),
-        (lambda: lake.history("nonsense"), KeyError), (lambda: lake.changed("version", "1", "v9"), KeyError), (lambda: lake.growth(label="sise"), KeyError),
+        (lambda: lake.history("nonsense"), KeyError), (lambda: lake.history("main", "-", "size", "bytes"), KeyError), (lambda: lake.changed("version", "1", "1"), addfg.LakeError), (lambda: lake.changed("version", "1", "v9"), KeyError), (lambda: lake.growth(label="sise"), KeyError),
     ]:
         try:
             wrong()

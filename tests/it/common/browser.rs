@@ -101,6 +101,13 @@ impl Browser {
         loop {
             let answer = self.next().unwrap_or_else(|| panic!("no answer to {method}"));
             if answer["id"] == id {
+                // A page that is left while it is asked has no answer.
+                let left = answer["error"]["message"].as_str().is_some_and(|why| {
+                    why.contains("navigated or closed") || why.contains("context was destroyed")
+                });
+                if left && method == "Runtime.evaluate" {
+                    return Value::Null;
+                }
                 assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
                 return answer["result"].clone();
             }
