@@ -9,7 +9,7 @@
 
 use super::decoded::{Decoded, FlowKind};
 use super::registers;
-use crate::event::{InsnDef, Isa, RegSpan};
+use crate::event::{InsnDef, Isa};
 
 /// Names of the registers that can hold arguments, in their order.
 pub fn argument_names(isa: Isa) -> &'static [&'static str] {
@@ -76,9 +76,12 @@ pub fn enters(decoded: &mut Decoded, isa: Isa) {
     let number = number_name(isa);
     let names = argument_names(isa).iter().chain(others).chain([&number]);
     let spans: Vec<_> = names.filter_map(|name| file.lookup(name)).collect();
-    let is_of_convention = |span: RegSpan| spans.iter().any(|s| s.overlaps(span));
-    decoded.reads.retain(|r| !is_of_convention(r.span));
-    decoded.writes.retain(|w| !is_of_convention(w.span));
+    let result = match isa {
+        Isa::X86_64 | Isa::X86 => file.lookup(number),
+        _ => spans.first().copied(),
+    };
+    decoded.reads.retain(|r| !spans.iter().any(|s| s.overlaps(r.span)));
+    decoded.writes.retain(|w| !result.is_some_and(|result| result.overlaps(w.span)));
 }
 
 /// The number that the instruction before a system call gives to its register.
