@@ -121,7 +121,7 @@ impl Levels {
         let of =
             before.as_ref().map_or((number, number, false), |b| (b.number, b.task, b.restored));
         let (number, task, restored) = of;
-        let frame = before.as_ref().and_then(|b| b.frame).or(entry.frame);
+        let frame = entry.frame.or(before.as_ref().and_then(|b| b.frame));
         self.open.push(Interrupted {
             previous,
             handler: self.handler,

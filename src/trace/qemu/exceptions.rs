@@ -122,6 +122,8 @@ struct Open {
     pc: u64,
     sp: u64,
     frame: Frame,
+    /// The dump before it.
+    before: State,
 }
 
 /// The exceptions of a CPU of the M profile.
@@ -159,13 +161,14 @@ impl Exceptions {
         // One that had begun before the last one, which came before its first instruction.
         if let Some(top) = top.filter(|top| now.lr >= EXC_RETURN && now.sp > top.sp && returns) {
             self.open.pop();
-            let frame = frame(before, now);
-            self.open.push(Open { number: now.number, pc: now.pc, sp: now.sp, frame });
+            let frame = frame(top.before, now);
+            let before = top.before;
+            self.open.push(Open { number: now.number, pc: now.pc, sp: now.sp, frame, before });
             self.waiting.replace(top.frame, frame);
             return vec![back(thread, Some(top.frame.address)), entry(thread, frame, now)];
         }
         let frame = frame(before, now);
-        self.open.push(Open { number: now.number, pc: now.pc, sp: now.sp, frame });
+        self.open.push(Open { number: now.number, pc: now.pc, sp: now.sp, frame, before });
         if before.number == 0 {
             self.waiting.push(frame);
         }
@@ -203,7 +206,7 @@ impl Exceptions {
                     }
                     let number = u64::from(taken.number);
                     let (pc, sp) = if i == last { (now.pc, now.sp) } else { (0, frame.address) };
-                    self.open.push(Open { number, pc, sp, frame });
+                    self.open.push(Open { number, pc, sp, frame, before });
                     if self.open.len() > MOST_FRAMES {
                         self.open.remove(0);
                     }
@@ -215,8 +218,8 @@ impl Exceptions {
     }
 
     fn chain(&mut self, thread: u32, frame: Frame, now: State) -> Vec<Event> {
-        self.open.pop();
-        self.open.push(Open { number: now.number, pc: now.pc, sp: now.sp, frame });
+        let before = self.open.pop().map_or(now, |top| top.before);
+        self.open.push(Open { number: now.number, pc: now.pc, sp: now.sp, frame, before });
         vec![back(thread, None), entry(thread, frame, now)]
     }
 
@@ -409,6 +412,17 @@ mod tests {
             thread,
         ];
         let expected = ["Wfc0+32", "15@fc0", "back fc0", "6@fe0", "back fe0"];
+        assert_eq!(told(&states), expected);
+        // A task, whose frame is on its own stack.
+        let task = (0, 8, 0x3000, 0);
+        let states = [
+            task,
+            (15, 0x40, 0xfe0, 0xffff_fff1),
+            (15, 0x42, 0xfd8, 0),
+            (6, 0x60, 0x1000, 0xffff_fffd),
+            task,
+        ];
+        let expected = ["Wfe0+32", "15@fe0", "back fe0", "6@2fe0", "back 2fe0"];
         assert_eq!(told(&states), expected);
     }
 
