@@ -325,7 +325,7 @@ impl Folding {
         let together = (moved(false), moved(true));
         let to = joined(&known, &self.functions.moved);
         let (mut edges, sums) = merge(edges, sums, &to);
-        let (mut known, readers) = merge(known, readers, &to);
+        let (known, readers) = merge(known, readers, &to);
         let places = outsides(&known);
         edges.retain(|(a, b), _| {
             [a, b].iter().all(|p| !matches!(p, Place::Outside(_)) || places.contains(p))
