@@ -334,10 +334,12 @@ class Work:
         if os.path.exists(EQUIVALENT):
             with open(EQUIVALENT) as file:
                 rules = [line.rstrip("\n").split("\t") for line in file if line.strip() and not line.startswith("#")]
-        found, unused = {}, []
+        found, unused, kinds = {}, [], collections.defaultdict(list)
+        for id, (place, function, change) in self.mutants().items():
+            kinds[place.split(":")[0].split("/")[-1], function, change].append(id)
         for file, function, change, reason in rules:
-            ids = [id for id, (place, where, what) in self.mutants().items()
-                   if place.split(":")[0].endswith("/" + file) and function in (where, "*") and change in (what, "*")]
+            change, _, number = change.partition(" #")
+            ids = kinds[file, function, change][int(number or 1) - 1:][:1]
             found.update({id: reason for id in ids})
             if not ids:
                 unused.append(f"{file} {function} {change}")
@@ -350,7 +352,8 @@ class Work:
         by_file = collections.defaultdict(collections.Counter)
         for id, row in mutants.items():
             counts = by_file[row[0].split(":")[0]]
-            result = "equivalent" if id in equivalent else known.get(id, "untried").split()[0]
+            result = known.get(id, "untried").split()[0]
+            result = "equivalent" if id in equivalent and result != "killed" else result
             counts[result] += 1
         say("file\tkilled\tsurvived\tequivalent\tuntried")
         columns = ("killed", "survived", "equivalent", "untried")

@@ -225,7 +225,15 @@ impl Code {
                 let last = match random.below(6) {
                     _ if b + 1 == count => {
                         if f != STUB {
-                            list.extend(saved.iter().rev().map(|r| pop(*r)));
+                            for register in saved.iter().rev() {
+                                list.push(pop(*register));
+                                // What was restored is read before the block ends.
+                                if random.chance(40) {
+                                    let reads = accesses(vec![*register]);
+                                    let read = Decoded { reads, ..plain(FlowKind::Next) };
+                                    list.push((read, Vec::new()));
+                                }
+                            }
                         }
                         if f == STUB || random.chance(20) {
                             FlowKind::Jump
