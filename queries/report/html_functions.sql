@@ -26,7 +26,9 @@ called AS (
 SELECT s.function_id, s.name, s.kind, f.path AS file, i.path AS image,
        CASE WHEN s.address IS NOT NULL THEN printf('0x%x', s.address) END AS address,
        CASE WHEN s.size < 9223372036854775808 THEN CAST(s.size AS BIGINT) END AS size, p.calls, p.steps_self, p.steps_total, w.written_bytes, w.dead_bytes,
-       CASE WHEN s.owner = 'linker' OR s.kind = 'stub' OR s.function_id IN (SELECT function_id FROM start_up_function)
+       CASE WHEN s.owner = 'linker' OR s.kind = 'stub'
+              -- What valgrind puts into each program that it runs.
+              OR coalesce(i.path, '') LIKE '%/vgpreload_%' OR s.function_id IN (SELECT function_id FROM start_up_function)
               OR (s.function_id IN (SELECT function_id FROM before_main) AND s.function_id NOT IN (SELECT function_id FROM of_main)) THEN 1
             WHEN s.owner = 'runtime' THEN CASE WHEN s.image_id = 1 AND coalesce(f.path, '') LIKE '%/include/%' THEN 2 ELSE 1 END
             ELSE 0 END AS apart

@@ -462,3 +462,42 @@ fn histories(lake: &str) {
 fn thing(one: &str, two: &str) -> String {
     if two == "-" { one.to_owned() } else { format!("{one} -> {two}") }
 }
+
+/// Item 7: figures that grow by a law are named by it.
+#[test]
+fn growth_laws_are_named() {
+    let laws = [
+        ("stbi__malloc", "n^3", "N * N * N"),
+        ("allocate", "n^2", "N * N"),
+        ("checksum", "n^1.5", "round(N ** 1.5)"),
+        ("stbi__clamp", "n log n", "round(N * log2(N))"),
+        ("stbi__rewind", "n", "7 * N"),
+        ("stbi__get8", "sqrt(n)", "round(1000 * sqrt(N))"),
+        ("main", "log n", "round(1000 * log2(N))"),
+    ];
+    let scratch = Scratch::new("lake-growth");
+    let lake = scratch.path("lake");
+    for size in [16, 64, 256, 1024, 4096] {
+        let db = scratch.copy(&example("jpeg", "summary"), "sized.duckdb");
+        let cases: String = laws
+            .iter()
+            .map(|(name, _, law)| {
+                let law = law.replace('N', &format!("{size}::BIGINT"));
+                format!(" WHEN '{name}' THEN ({law})::BIGINT")
+            })
+            .collect();
+        change(
+            &db,
+            &format!(
+                "UPDATE function_profile_folded f SET steps_self = CASE s.name{cases} ELSE steps_self END
+                 FROM function_symbol s WHERE s.function_id = f.function_id"
+            ),
+        );
+        collected(&lake, &db, &format!("size={size}"));
+    }
+    let found = csv_of(&["trend", utf8(&lake), "--measure", "steps", "--limit", "0"]);
+    for (name, law, _) in laws {
+        let row = found.iter().find(|row| row[1] == name).unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(row[10], law, "{row:?}");
+    }
+}
