@@ -516,7 +516,9 @@ impl Reader {
                 [] => cpu.exceptions.step(thread, state, returns),
                 said => cpu.exceptions.told(thread, state, said),
             };
-            let entry = events.iter().find_map(|event| match event {
+            // Where one has ended first, the last step was its end, and ran.
+            let first = events.iter().find(|event| !matches!(event, Event::SystemCall(_)));
+            let entry = first.and_then(|event| match event {
                 Event::ExceptionEntry(entry) => Some(entry.number.unwrap_or(0)),
                 _ => None,
             });
