@@ -19,6 +19,7 @@ pub mod critical;
 pub mod crossing;
 pub mod dependences;
 mod error;
+mod extreme;
 pub mod memory;
 mod nest;
 pub mod objects;

@@ -6,6 +6,7 @@
 //! is a reduction. What is left orders the iterations.
 
 use super::dependences::LoopDependences;
+use super::extreme::{Circle, mnemonic};
 use crate::id::InstructionId;
 use crate::text::words;
 use petgraph::algo::kosaraju_scc;
@@ -97,29 +98,8 @@ const GATHERS: &[(&str, &str)] = &[
     ("fmin", "minimum"),
 ];
 
-/// What a conditional move keeps if it moves on "less" what was compared with what it keeps.
-const LESS: [&str; 8] =
-    ["cmovl", "cmovle", "cmovb", "cmovbe", "cmovng", "cmovnge", "cmovna", "cmovs"];
-const GREATER: [&str; 8] =
-    ["cmovg", "cmovge", "cmova", "cmovae", "cmovnl", "cmovnle", "cmovnb", "cmovns"];
-
-/// The name of an instruction without prefixes.
-fn mnemonic(text: &str) -> &str {
-    let words = text.split_whitespace();
-    words.into_iter().find(|word| !matches!(*word, "lock" | "rep" | "notrack")).unwrap_or("")
-}
-
 fn is_one(text: &str, names: &[&str]) -> bool {
     names.iter().any(|name| mnemonic(text).starts_with(name))
-}
-
-/// The last operand of an instruction, which it writes.
-fn last_operand(text: &str) -> Option<&str> {
-    let operands = text.split_once(char::is_whitespace)?.1;
-    let end = operands.rfind(')').unwrap_or(0);
-    let at = operands.rfind(',').filter(|&at| at > end || operands[at..].contains('('));
-    let last = at.map_or(operands, |at| &operands[at + 1..]);
-    Some(last.trim())
 }
 
 /// A recurrence is one of these.
@@ -164,28 +144,18 @@ impl Graph<'_> {
         is_one(&text, &MOVES) && !is_fed && (slot || !text.contains(['(', '[']))
     }
 
-    /// What a conditional move gathers: what it keeps is compared with what it moves, and less or greater
-    /// decides. Its comparisons. None: it is another choice.
-    fn extreme(
-        &self,
-        instruction: InstructionId,
-    ) -> Option<(&'static str, BTreeSet<InstructionId>)> {
-        let text = (self.text)(instruction);
-        let name = mnemonic(&text);
-        let moves_less = LESS.contains(&name);
-        if !moves_less && !GREATER.contains(&name) {
-            return None;
-        }
-        let kept = last_operand(&text)?;
-        let readers = self.found.edges.keys().filter(|(w, _)| *w == instruction);
-        let is_comparison = |r: &InstructionId| is_one(&(self.text)(*r), &["cmp"]);
-        let comparisons: BTreeSet<InstructionId> =
-            readers.map(|(_, r)| *r).filter(is_comparison).collect();
-        // AT&T: `cmp b,a` is a - b. What is kept may be either.
-        let first = comparisons.first()?;
-        let keeps_less = last_operand(&(self.text)(*first))? == kept;
-        let operation = if moves_less == keeps_less { "maximum" } else { "minimum" };
-        Some((operation, comparisons))
+    /// Whether a move of a whole vector takes, with the number that a scalar operation gives, what a load left
+    /// behind it in the vector.
+    fn is_left(&self, load: InstructionId, reader: InstructionId) -> bool {
+        let scalar = |i: &InstructionId| {
+            let text = (self.text)(*i);
+            mnemonic(&text).ends_with("ss") || mnemonic(&text).ends_with("sd")
+        };
+        let writes = |a: InstructionId, b: InstructionId| self.found.edges.contains_key(&(a, b));
+        let mut between = self.found.edges.keys().filter(|(w, _)| *w == load).map(|(_, r)| *r);
+        is_one(&(self.text)(reader), &["movap", "vmovap"])
+            && scalar(&load)
+            && between.any(|i| scalar(&i) && writes(i, reader))
     }
 
     /// What a circle of instructions is; `counters` are those found before.
@@ -206,12 +176,15 @@ impl Graph<'_> {
         }
         let mut comparisons = BTreeSet::new();
         let mut operations = BTreeSet::new();
-        for i in part {
+        let circle = Circle { found: self.found, text: self.text, part };
+        let chosen = circle.of_vectors();
+        operations.extend(chosen.map(Some));
+        for i in part.iter().filter(|_| chosen.is_none()) {
             let text = (self.text)(*i);
             if is_one(&text, &MOVES) {
                 continue;
             }
-            if let Some((operation, own)) = self.extreme(*i) {
+            if let Some((operation, own)) = circle.of_move(*i) {
                 operations.insert(Some(operation));
                 comparisons.extend(own);
                 continue;
@@ -269,7 +242,10 @@ pub fn pattern(found: &LoopDependences, text: &dyn Fn(InstructionId) -> String) 
     }
     // What is carried from one part to another, but for counters, which each iteration has itself.
     let across = |(w, r): &(InstructionId, InstructionId)| {
-        of.get(w) != of.get(r) && !counters.contains(w) && !comparisons.contains(r)
+        of.get(w) != of.get(r)
+            && !counters.contains(w)
+            && !comparisons.contains(r)
+            && !(of.get(r).is_some_and(|n| gathering.contains(n)) && graph.is_left(*w, *r))
     };
     let crosses = found.edges.iter().any(|(pair, edge)| edge.most > 0 && across(pair));
     let ordering = found.edges.iter().filter(|((w, r), edge)| {

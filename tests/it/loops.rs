@@ -101,6 +101,41 @@ fn vectors_count_and_gather_as_scalars_do() {
     }
 }
 
+/// The greatest and the least of numbers are reductions of the right name at every width, however compilers
+/// write them: conditional moves, masks of comparisons, blends, saturating differences. What is chosen by a
+/// comparison of something else is none.
+#[test]
+fn extremes_are_reductions_at_every_width() {
+    let scratch = Scratch::new("loops-extremes");
+    let mut wrong = Vec::new();
+    for compiler in ["gcc", "clang-19"].into_iter().filter(|compiler| have(compiler)) {
+        for flags in [&["-O1"][..], &["-O2"], &["-O3"], &["-O3", "-msse4.1"], &["-O3", "-mavx2"]] {
+            let flags = [flags, &["-g"]].concat();
+            let Some([elf, log]) = recording("extremes.c", compiler, &flags) else { return };
+            let db = scratch.path("extremes.duckdb");
+            load(&log, &elf, &db, &[]);
+            let found = list(&db, &[]);
+            let named = |row: &&Vec<String>| row[0].split('_').next().unwrap_or("").to_owned();
+            let mut seen = 0;
+            for row in
+                found.iter().filter(|row| ["max", "min", "other"].contains(&named(row).as_str()))
+            {
+                let fits = match named(&row).as_str() {
+                    "max" => row[10] == "reduction (maximum)",
+                    "min" => row[10] == "reduction (minimum)",
+                    _ => !row[10].starts_with("reduction"),
+                };
+                seen += 1;
+                if !fits {
+                    wrong.push(format!("{compiler} {flags:?} {}: {}", row[0], row[10]));
+                }
+            }
+            assert!(seen >= 20, "{compiler} {flags:?}: {seen}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn dependences_have_their_storage_and_distance() {
     let scratch = Scratch::new("loops-dependences");
