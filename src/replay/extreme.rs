@@ -13,6 +13,9 @@ const GREATER: [&str; 8] =
 /// Moves are followed so far.
 const FAR: usize = 12;
 
+/// Masks of masks are followed so far.
+const DEEPEST_MASK: usize = 6;
+
 const MAXIMUM: &str = "maximum";
 const MINIMUM: &str = "minimum";
 
@@ -162,7 +165,7 @@ impl Circle<'_> {
                     continue;
                 }
                 self.by_masks(i)
-            } else if self.is(i, &["pblendv"]) {
+            } else if self.is(i, &["pblendv", "blendv"]) {
                 self.by_blend(i)
             } else if self.is(i, &["padd", "psub"]) {
                 self.by_difference(i)
@@ -279,7 +282,15 @@ impl Circle<'_> {
 
     /// Of a mask: the values of which the greater one makes it true, and the other one.
     fn compared(&self, mask: &Root) -> Option<(Root, Root)> {
+        self.compared_within(mask, 0)
+    }
+
+    fn compared_within(&self, mask: &Root, depth: usize) -> Option<(Root, Root)> {
         let Root::Of(i) = mask else { return None };
+        // A circle may lead back to where it began.
+        if depth > DEEPEST_MASK {
+            return None;
+        }
         let text = (self.text)(*i);
         let list = operands(&text);
         let (second, first) = (list.first()?, list.get(1)?);
@@ -300,8 +311,8 @@ impl Circle<'_> {
         }
         if self.is(*i, &["por", "pand"]) && !self.is(*i, &["pandn"]) {
             let (a, b) = (root(first)?, root(second)?);
-            let (ga, la) = self.compared(&a)?;
-            let (gb, lb) = self.compared(&b)?;
+            let (ga, la) = self.compared_within(&a, depth + 1)?;
+            let (gb, lb) = self.compared_within(&b, depth + 1)?;
             let straight = self.same(&ga, &gb) && self.same(&la, &lb);
             let equal = |root: &Root| matches!(root, Root::Of(i) if self.is(*i, &["pcmpeq"]));
             // Of equal ones the order says nothing.

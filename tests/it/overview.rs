@@ -113,7 +113,9 @@ fn boxes_are_the_same_at_every_detail() {
             assert!(db.exists(), "{}", said(&output));
             boxes(&db, detail)
         });
-        assert!(pairs.len() > 2, "{source}: {pairs:?}");
+        // `strings.c` has no function but `main`, and the C library's have few steps.
+        let least = if source == "strings.c" { 2 } else { 3 };
+        assert!(pairs.len() >= least, "{source}: {pairs:?}");
         assert_eq!(summary, pairs, "{source}");
     }
 }
