@@ -112,8 +112,8 @@ impl Exceptions {
             if before == Some(true) {
                 self.entries.insert(here);
             }
-            if explicit && before.is_none() {
-                self.complete(&mut events, from, (run as u32, t));
+            if explicit {
+                self.complete(&mut events, from, (run as u32, t), before.is_none());
             }
             events[from..].iter().for_each(|(_, event)| self.tell(event, t, Some(here)));
             if !explicit && before.is_none() {
@@ -146,9 +146,8 @@ impl Exceptions {
             self.threads.resize_with(last + 1, State::default);
         }
         for &t in &threads {
-            if self.threads[t].told.is_none() {
-                self.complete(events, from, (run, t));
-            }
+            let first = self.threads[t].told.is_none();
+            self.complete(events, from, (run, t), first);
         }
         for (_, event) in &events[from..] {
             self.tell(event, thread(event).unwrap_or(0), None);
@@ -164,10 +163,17 @@ impl Exceptions {
 
     /// Adds to the events of a thread from `from` on, which tell of exceptions before a run, what they leave
     /// out: that the handler has ended whose last instruction says so, and what the processor keeps.
-    fn complete(&mut self, events: &mut Vec<(u32, Event)>, from: usize, (run, t): (u32, usize)) {
+    /// `first`: nothing was told since the last step.
+    fn complete(
+        &mut self,
+        events: &mut Vec<(u32, Event)>,
+        from: usize,
+        (run, t): (u32, usize),
+        first: bool,
+    ) {
         self.told = true;
         let back = |event: &Event| matches!(event, Event::ExceptionReturn { thread, .. } if *thread as usize == t);
-        let missing = !events[from..].iter().any(|(_, event)| back(event));
+        let missing = first && !events[from..].iter().any(|(_, event)| back(event));
         if missing && self.has_returned(t) {
             events.insert(from, (run, self.back(t)));
         }
