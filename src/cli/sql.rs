@@ -61,10 +61,23 @@ impl Args {
     }
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+impl Args {
+    /// `'@NAME PARAMETER ...'` in one argument is what `@NAME PARAMETER ...` is.
+    fn split_name(&mut self) {
+        let Some(query) = self.query.as_deref().filter(|query| query.starts_with('@')) else {
+            return;
+        };
+        let mut words = query.split_whitespace().map(str::to_owned).collect::<Vec<_>>().into_iter();
+        self.query = words.next();
+        drop(self.parameters.splice(..0, words));
+    }
+}
+
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     if args.list {
         return list(&args);
     }
+    args.split_name();
     let named = args.query.as_deref().is_some_and(|query| query.starts_with('@'));
     if let Some(word) = args.parameters.first().filter(|_| !named) {
         let words = args.query.iter().chain(&args.parameters).map(String::as_str);
@@ -131,8 +144,30 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         true => Lake::open(&args.database.db, &Labels::new())?.database(&sql)?,
         false => connect(&args, guard.as_deref())?,
     };
-    Typed::new(&args)?.run(&connection, &sql, args.format)?;
+    Typed::new(&args)?
+        .run(&connection, &sql, args.format)
+        .map_err(|e| no_table(&args.database.db, e))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// An error of SQL; if it lacks a table that is the name of a query, says so.
+fn no_table(db: &Path, error: anyhow::Error) -> anyhow::Error {
+    let text = error.to_string();
+    let lacks = || {
+        let (_, behind) = text.split_once(" with name ")?;
+        let name = behind.split_once(" does not exist")?.0.to_lowercase();
+        let queries = if is_lake(db) { questions::all() } else { library::all() };
+        queries.into_iter().find(|query| query.name == name)
+    };
+    match lacks() {
+        Some(query) => anyhow::anyhow!(
+            "{} is a query, no table: `addfg sql {} @{0} {}`",
+            query.name,
+            db.display(),
+            query.usage()
+        ),
+        None => error,
+    }
 }
 
 /// Has the kernel forbid this process all writing, where only reading was asked for and the kernel
@@ -322,8 +357,7 @@ fn library_query(
     if listing.write(connection, format, &mut out)? == 0 {
         say!("addfg: no rows: {}", query.none);
     }
-    if query.leaves_out(&parameters) {
-        let how = format!("@{name} 20 all");
+    if let Some(how) = query.wider(&parameters) {
         StartUp::read(connection)?
             .left_out(&how)
             .into_iter()

@@ -41,6 +41,8 @@ pub enum BuildError {
         "{first}, {other}: they are not of the same run: build a database of each; --force-elf takes them as one"
     )]
     OtherRun { first: String, other: String },
+    #[error("{0} and {1} are one file: give each trace once")]
+    Twice(String, String),
     #[error("nothing fills the tables from format {0}")]
     NoLoader(&'static str),
     #[error("{position}: {message}; --strict refuses it")]

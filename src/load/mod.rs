@@ -43,6 +43,9 @@ use crate::image::{self, Image, ImageError};
 use crate::store::{StoreError, writer};
 use crate::trace::input::Input;
 use crate::trace::{self, Found};
+use rustc_hash::FxHashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 pub use derived::{FOLDED, derived};
 pub use dictionary::Files;
@@ -62,8 +65,24 @@ pub fn load(
 ) -> Result<Report, BuildError> {
     // Refuse before any work.
     refuse_existing(options)?;
+    refuse_twice(&options.traces)?;
     let inputs = options.traces.iter().map(|path| Input::open(path));
     load_inputs(options, inputs.collect::<Result<_, _>>()?, progress)
+}
+
+/// An error if one file is given twice, under whatever names: its steps would count twice.
+fn refuse_twice(traces: &[PathBuf]) -> Result<(), BuildError> {
+    let mut known = FxHashMap::default();
+    for path in traces {
+        let Ok(found) = path.metadata() else { continue };
+        if !found.is_file() {
+            continue;
+        }
+        if let Some(first) = known.insert((found.dev(), found.ino()), path) {
+            return Err(BuildError::Twice(first.display().to_string(), path.display().to_string()));
+        }
+    }
+    Ok(())
 }
 
 /// An error if something is there that is not to be replaced.

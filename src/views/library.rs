@@ -165,10 +165,17 @@ impl Query {
         Ok(self.with(self.meaning(given, |kind, word| value(connection, kind, word))?))
     }
 
-    /// Whether what is asked for is the program only.
-    pub fn leaves_out(&self, given: &[String]) -> bool {
-        let whose = self.parameters.iter().position(|p| p.kind == Kind::Whose);
-        whose.is_some_and(|i| given.get(i).is_none_or(|word| word == "program"))
+    /// Where what is asked for is the program only: the words that ask for all.
+    pub fn wider(&self, given: &[String]) -> Option<String> {
+        let whose = self.parameters.iter().position(|p| p.kind == Kind::Whose)?;
+        if given.get(whose).is_some_and(|word| word != "program") {
+            return None;
+        }
+        let before = self.parameters[..whose].iter().enumerate();
+        let before = before
+            .map(|(i, p)| given.get(i).map(String::as_str).or(p.default).unwrap_or_default())
+            .map(|word| format!("{} ", visible(word)));
+        Some(format!("@{} {}all", self.name, before.collect::<String>()))
     }
 
     /// The query with these values for its parameters.

@@ -101,6 +101,10 @@ fn a_wrong_call_of_a_query_says_how_it_is_called() {
     refused(&["function_profil"], &["is no SQL", "there is a table function_profile"]);
     refused(&["@hot_function"], &["there is no query @hot_function; there is @hot_functions"]);
     refused(&["function_call"], &["`function_call` is no SQL", "'FROM function_call'"]);
+    refused(&["SELECT * FROM Hot_Functions"], &["is a query, no table", "@hot_functions"]);
+    // In one argument it is the same query.
+    let one = ok(&["sql", utf8(&db), "@hot_edges 3  all", "--format", "csv"]);
+    assert_eq!(one, ok(&["sql", utf8(&db), "@hot_edges", "3", "all", "--format", "csv"]));
     refused(&["@hot_edges", "--write"], &["leave out --write"]);
     refused(&["SELECT 1", "2"], &["only a query @NAME has parameters"]);
 }

@@ -38,6 +38,12 @@ fn streams_of_two_programs_are_refused() {
             assert!(said.contains(&of), "{of}: {said}");
         }
     }
+    // One recording twice, under another name, would count twice.
+    let link = scratch.path("link.stream");
+    std::fs::hard_link(&heap, &link).expect("link");
+    for again in [&heap, &link] {
+        refused(&["build", utf8(&heap), utf8(again), "-q", "-o", utf8(&db)], &["are one file"]);
+    }
     assert!(!db.exists());
     ok(&["build", utf8(&heap), utf8(&recursion), "--force-elf", "-q", "-o", utf8(&db)]);
 }
