@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes the Python environment that tests/it/python.rs uses, outside of the checkout. Without it those tests are skipped.
+# Makes the Python environment that tests/it/python.rs and readme.rs use, outside of the checkout. Without it those tests are skipped.
 set -euo pipefail
 at=${1:-$HOME/.cache/addfg/python}
-packages="duckdb pandas pyarrow networkx matplotlib nbclient ipykernel pyspark==4.0.1"
+packages="duckdb pandas pyarrow networkx matplotlib nbclient ipykernel pyspark==4.0.1 mkdocs==1.6.1"
 if [ "$(cat "$at/packages" 2>/dev/null)" != "$packages" ]; then
     python3 -m venv "$at"
     # shellcheck disable=SC2086

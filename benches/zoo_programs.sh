@@ -61,7 +61,11 @@ for i in range(3000):
     d.setdefault("k%d" % (i * 7919 % 101), []).append(i)
 print(sorted((len(v), k) for k, v in d.items())[:3], sum(x * x for x in range(2000)))
 END
-    gcc -O2 -g -static -o cpython cpython.c $(python3-config --includes) $(python3-config --embed --ldflags) $(python3-config --embed --libs)
+    # Debian's static library has modules whose libraries python3-config does not name.
+    for more in "" "-lexpat -lz"; do
+        gcc -O2 -g -static -o cpython cpython.c $(python3-config --includes) $(python3-config --embed --ldflags) $(python3-config --embed --libs) $more && return
+    done
+    return 1
 }
 compile_cpp() {
     cat > cpp.cc << 'END'

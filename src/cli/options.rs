@@ -113,12 +113,9 @@ pub fn group(text: &str) -> Result<Group, &'static str> {
 /// Threads: none do nothing, and no machine has more than some thousands.
 pub fn threads(text: &str) -> Result<usize, String> {
     const MOST: usize = 4096;
-    let number = text.parse::<usize>().map_err(|e| e.to_string())?;
-    match number {
-        1..=MOST => Ok(number),
-        _ => Err(format!(
-            "give 1 to {MOST}, or leave it out: as many as the machine's cores less one"
-        )),
+    match text.parse::<usize>() {
+        Ok(number @ 1..=MOST) => Ok(number),
+        _ => Err(format!("expected 1 to {MOST} [default: the machine's cores less one]")),
     }
 }
 

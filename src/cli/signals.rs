@@ -4,7 +4,9 @@ use super::pager;
 use super::say::say;
 use crate::files;
 use signal_hook::consts::{SIGABRT, SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::iterator::exfiltrator::origin::Origin;
 
 /// Removes what is not whole, and ends the process. Nothing else is torn down: other threads run
 /// on until then.
@@ -27,37 +29,39 @@ fn ignored(signal: i32) -> bool {
 }
 
 /// Calls `on` for each signal that asks addfg to end, in a thread of its own.
-fn each(mut on: impl FnMut(i32) + Send + 'static) {
+fn each(mut on: impl FnMut(Origin) + Send + 'static) {
     let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignored(*signal));
-    let Ok(mut signals) = Signals::new(wanted) else { return };
+    let Ok(mut signals) = SignalsInfo::<WithOrigin>::new(wanted) else { return };
     // Without the thread the signals would do nothing at all; a process has one to spare, or cannot work.
     let _ = std::thread::Builder::new().spawn(move || signals.forever().for_each(&mut on));
 }
 
 /// For all commands: what is unfinished is removed; exit code 128 and the signal.
 pub fn end_on_signals() {
-    each(|signal| {
+    each(|by| {
         say!("addfg: interrupted; files are as they were");
-        end(128 + signal)
+        end(128 + by.signal)
     });
 }
 
-/// While a program is recorded: an interrupt of the terminal is the program's, too, and other
-/// signals are handed to it, so that it ends and its recording is finished; the second of those
-/// ends addfg.
+/// While a program is recorded: an interrupt of the terminal is the program's, too, as the terminal
+/// sends it to both. Signals that a process sends to addfg are handed to the program, so that it
+/// ends and its recording is finished; the second of those ends addfg.
 pub fn hand_on(program: u32) {
     let mut handed = false;
-    each(move |signal| {
-        if signal == SIGINT {
+    let program = libc::pid_t::try_from(program).ok();
+    each(move |by| {
+        let sender = by.process.map(|process| process.pid);
+        if by.signal == SIGINT && (sender.is_none() || sender == program) {
             return;
         }
         if handed {
-            end(128 + signal);
+            end(128 + by.signal);
         }
         handed = true;
-        if let Ok(program) = libc::pid_t::try_from(program) {
+        if let Some(program) = program {
             // SAFETY: kill takes numbers.
-            unsafe { libc::kill(program, signal) };
+            unsafe { libc::kill(program, by.signal) };
         }
     });
 }

@@ -70,6 +70,32 @@ pub fn coverage(
     Ok(Coverage { runs, left_out: left_out.collect() })
 }
 
+/// Refuses a label that has one value, or two values of which no context has both: a history needs
+/// runs that differ in the label only.
+pub fn history(lake: &Lake, label: &str) -> Result<(), LakeError> {
+    known_label(lake, label)?;
+    let contexts = lake.contexts();
+    let mut found: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
+    let mut values = BTreeSet::new();
+    for run in lake.runs() {
+        if let Some(value) = run.labels.get(label) {
+            values.insert(value.as_str());
+            found.entry((&run.program, contexts.rest(run, label))).or_default().insert(value);
+        }
+    }
+    if found.values().any(|values| values.len() > 1) {
+        return Ok(());
+    }
+    let mut values = values.into_iter();
+    let (label_of, before) = (label.to_owned(), values.next().unwrap_or_default());
+    let Some(after) = values.next() else {
+        return Err(LakeError::OneValue { label: label_of, value: before.to_owned() });
+    };
+    let why = why_apart(lake, label, before, after);
+    let [before, after] = [before, after].map(str::to_owned);
+    Err(LakeError::NoContext { label: label_of, before, after, why })
+}
+
 /// Why the runs of two values have no context in common.
 fn why_apart(lake: &Lake, label: &str, before: &str, after: &str) -> String {
     let side = |wanted: &str| -> Vec<&Manifest> {

@@ -58,6 +58,8 @@ pub enum LakeError {
     NoValue { label: String, value: String, known: String },
     #[error("runs of {label}={before} and of {label}={after} cannot be compared: {why}")]
     NoContext { label: String, before: String, after: String, why: String },
+    #[error("all runs have {label}={value}: a change needs runs of two values")]
+    OneValue { label: String, value: String },
     #[error("both sides are {label}={value}: name two values of {label}")]
     SameSide { label: String, value: String },
     #[error("rule `{rule}`: {why}")]

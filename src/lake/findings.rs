@@ -4,6 +4,7 @@
 use crate::text::{shorten, visible};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::SystemTime;
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,32 +71,37 @@ fn xml(text: &str) -> String {
     out
 }
 
-/// JUnit's XML: a test case a finding.
+/// JUnit's XML: a test case per finding. It fits the schema of Ant's JUnit task, which is the
+/// strictest, and that of Jenkins; the suite's output has what neither holds nor fails.
 pub fn junit(report: &Report) -> String {
     let (tests, failures) = (report.findings.len(), report.failures());
-    let title = xml(&report.title);
+    let (title, now) =
+        (xml(&report.title), chrono::DateTime::<chrono::Utc>::from(SystemTime::now()));
     let mut out = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"addfg\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">\n  <testsuite name=\"{title}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"0\" time=\"0\">\n"
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{title}\" package=\"addfg\" id=\"0\" hostname=\"localhost\" \
+         timestamp=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"0\" time=\"0\">\n    <properties/>\n",
+        now.format("%Y-%m-%dT%H:%M:%S")
     );
+    let mut notices = String::new();
     for finding in &report.findings {
-        let head = format!(
-            "    <testcase classname=\"addfg.{}\" name=\"{}\" time=\"0\"",
-            xml(&finding.kind),
-            xml(&finding.name)
-        );
-        let message = xml(&finding.message);
-        out.push_str(&match (finding.is_failure, finding.holds) {
-            (true, _) => format!(
-                "{head}>\n      <failure message=\"{message}\" type=\"{}\">{message}</failure>\n    </testcase>\n",
-                xml(&finding.kind)
-            ),
-            (false, false) => {
-                format!("{head}>\n      <system-out>{message}</system-out>\n    </testcase>\n")
-            }
-            (false, true) => format!("{head}/>\n"),
-        });
+        let (kind, message) = (xml(&finding.kind), xml(&finding.message));
+        let name = xml(&finding.name);
+        out.push_str(&format!(
+            "    <testcase classname=\"addfg.{kind}\" name=\"{name}\" time=\"0\""
+        ));
+        match finding.is_failure {
+            true => out.push_str(&format!(
+                ">\n      <failure message=\"{message}\" type=\"{kind}\">{message}</failure>\n    </testcase>\n"
+            )),
+            false => out.push_str("/>\n"),
+        }
+        if !finding.is_failure && !finding.holds {
+            notices.push_str(&format!("{message}\n"));
+        }
     }
-    out.push_str("  </testsuite>\n</testsuites>\n");
+    out.push_str(&format!(
+        "    <system-out>{notices}</system-out>\n    <system-err/>\n  </testsuite>\n</testsuites>\n"
+    ));
     out
 }
 

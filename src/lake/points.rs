@@ -1,6 +1,7 @@
 //! Where a figure changed over a history: which commit, of all that were run.
 
 use super::compare::Wish;
+use super::coverage;
 use super::error::LakeError;
 use super::label::number;
 use super::open::Lake;
@@ -65,6 +66,7 @@ const SQL: &str = "
 /// Where figures changed by `wish.least` percent or more from one value of `wish.label` to the next, and
 /// stayed there: between the levels is a gap that is wider than either of them.
 pub fn points(lake: &Lake, wish: &Wish) -> Result<Vec<Point>, LakeError> {
+    coverage::history(lake, &wish.label)?;
     let order = order(lake, &wish.label);
     let contexts = lake.contexts();
     // Runs of each context by the place of their value.

@@ -204,10 +204,61 @@ fn chance_is_reported_as_rarely_as_stated() {
     if !compared(&lake).is_empty() {
         assert!(said(&output).contains("cannot tell these"), "{}", said(&output));
     }
+    apart(&lake, &lists[..4]);
+}
+
+/// Item 3: one run whose date does not follow from its commit parts all runs; that is said.
+fn apart(lake: &Path, lists: &[PathBuf]) {
+    let label = |i: usize, labels: Value| {
+        let mut list: Value = serde_json::from_slice(&fs::read(&lists[i]).unwrap()).unwrap();
+        list["labels"] = labels;
+        fs::write(&lists[i], list.to_string()).unwrap();
+    };
+    for (i, (commit, date)) in [("a", "1"), ("a", "1"), ("b", "2"), ("b", "2")].iter().enumerate() {
+        label(i, json!({ "commit": commit, "date": date, "repeat": i.to_string() }));
+    }
+    let diff = ["diff", utf8(lake), "--by", "commit=a..b"];
+    let trend = ["trend", utf8(lake), "--label", "commit", "--change-points"];
+    ok(&diff);
+    ok(&trend);
+    label(3, json!({ "commit": "b", "date": "3", "repeat": "3" }));
+    refused(&diff, &["cannot be compared", "date", "does not follow from commit"]);
+    refused(&trend, &["cannot be compared", "date", "does not follow from commit"]);
+    (0..4).for_each(|i| label(i, json!({ "commit": "a", "repeat": i.to_string() })));
+    refused(&trend, &["all runs have commit=a"]);
+}
+
+/// 20 repeats of one build: no command of docs/reach.md reports anything.
+#[test]
+fn unchanged_code_reports_nothing() {
+    let scratch = Scratch::new("lake-unchanged");
+    let Some(lake) = made(&scratch, &["unchanged"]) else { return };
+    let lake = utf8(&lake);
+    assert_eq!(csv_of(&["sql", lake, "SELECT count(*) FROM run"])[0][0], "20");
+    for words in [
+        &["diff", lake, "--by", "version=1..1b", "--limit", "0", "--start-up"][..],
+        &["diff", lake, "--by", "version=1..1b", "--limit", "0", "--exact"],
+        &["sql", lake, "@changed", "version", "1", "1b"],
+        &["sql", lake, "@code_changed", "version", "1", "1b"],
+        &["sql", lake, "@lines_changed", "version", "1", "1b"],
+        &["sql", lake, "@variables_changed", "version", "1", "1b"],
+        &["sql", lake, "@only_some", "version"],
+        &["trend", lake, "--label", "version", "--change-points"],
+        &["trend", lake, "--label", "repeat", "--change-points"],
+    ] {
+        assert_eq!(csv_of(words), Vec::<Vec<String>>::new(), "{words:?}");
+    }
+    ok(&["check", lake, "--max", "steps(mix) not above version=1"]);
+    ok(&["diff", lake, "--by", "version=1..1b", "--fail-on", "1"]);
 }
 
 /// The lake of examples/ci, of two sizes; None where a tool is missing.
 fn planted(scratch: &Scratch) -> Option<PathBuf> {
+    made(scratch, &[])
+}
+
+/// A lake as examples/ci/make.sh makes it.
+fn made(scratch: &Scratch, more: &[&str]) -> Option<PathBuf> {
     let clang = ["clang++", "clang++-19", "clang++-18"].into_iter().find(|name| installed(name))?;
     if !can_record() {
         return None;
@@ -215,6 +266,7 @@ fn planted(scratch: &Scratch) -> Option<PathBuf> {
     let lake = scratch.path("lake");
     let made = Command::new("sh")
         .args([utf8(&repository("examples/ci/make.sh")), utf8(&lake)])
+        .args(more)
         .env("ADDFG", env!("CARGO_BIN_EXE_addfg"))
         .env("ADDFG_RECORDERS", repository("recorders"))
         .env("CLANG", clang)
@@ -387,10 +439,18 @@ fn well_formed(xml: &str, tests: usize, failures: usize) {
     assert!(open.is_empty(), "{xml}");
     let counts = (xml.matches("<testcase ").count(), xml.matches("<failure ").count());
     assert_eq!(counts, (tests, failures), "{xml}");
-    assert!(
-        xml.contains("<testsuite name=")
-            && xml.contains(&format!("tests=\"{tests}\" failures=\"{failures}\""))
-    );
+    assert!(xml.contains(&format!("tests=\"{tests}\" failures=\"{failures}\"")));
+    // Ant's schema: these attributes, and these elements in this order.
+    let suite = xml.split("<testsuite ").nth(1).and_then(|rest| rest.split('>').next()).unwrap();
+    for name in
+        ["name", "package", "id", "hostname", "timestamp", "tests", "failures", "errors", "time"]
+    {
+        assert!(format!(" {suite}").contains(&format!(" {name}=\"")), "{name}: {suite}");
+    }
+    let at = |element: &str| xml.find(element).unwrap_or_else(|| panic!("{element}: {xml}"));
+    assert!(xml.contains("<testsuites>") && at("<properties/>") < at("<testcase "));
+    assert!(xml.rfind("<testcase ").unwrap() < at("<system-out"));
+    assert!(at("<system-out") < at("<system-err/>"));
 }
 
 /// What SARIF 2.1.0 requires of the properties that are written.

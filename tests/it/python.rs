@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A Python that can import a module; None is said.
-fn python(module: &str) -> Option<PathBuf> {
+pub fn python(module: &str) -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let path = std::env::var_os("ADDFG_PYTHON")
         .map_or_else(|| home.join(".cache/addfg/python/bin/python"), PathBuf::from);

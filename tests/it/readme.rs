@@ -1,9 +1,10 @@
-//! README.md is true: each of its commands runs, each of its pictures is one that a script makes.
+//! README.md and the tutorials are true: each of their commands runs, each of their pictures is one that a script
+//! makes, and the pages are a site without dead links.
 
 use crate::common::*;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// Commands that are not run here, by how they begin, and why.
 const NOT_RUN: [(&str, &str); 1] =
@@ -31,6 +32,70 @@ fn commands(text: &str) -> Vec<String> {
     found
 }
 
+/// What the shell says to a command; it ends with 0.
+fn run(scratch: &Scratch, command: &str) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_addfg")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let ran = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(&scratch.0)
+        .env("PATH", &path)
+        .env("ADDFG_RECORDERS", repository("recorders"))
+        .output()
+        .expect("sh runs");
+    assert_eq!(ran.status.code(), Some(0), "{command}: {}", said(&ran));
+    ran
+}
+
+/// The commands of the tutorials, in their order, and the figures that their lines begin with.
+#[test]
+fn the_tutorials_run() {
+    let arm = ["arm-none-eabi-gcc", "arm-linux-gnueabi-gcc"].iter().any(|name| installed(name));
+    for name in ["split", "buffers", "value", "firmware"] {
+        if name == "value" && !["valgrind", "pkg-config", "gcc"].iter().all(|tool| have(tool))
+            || name == "firmware" && !(have("qemu-system-arm") && arm)
+            || !have("dot")
+        {
+            continue;
+        }
+        let scratch = Scratch::new("tutorial");
+        std::os::unix::fs::symlink(repository("examples"), scratch.path("examples")).unwrap();
+        let page = repository(&format!("docs/tutorial-{name}.md"));
+        let text = std::fs::read_to_string(page).unwrap();
+        let found = commands(&text);
+        assert!(found.len() > 4, "{found:?}");
+        let said: String = found.iter().map(|command| printed(&run(&scratch, command))).collect();
+        for word in match name {
+            "split" => {
+                &["77.5 % of 236.9 k steps, 58.1 % less time", "4.9 KiB cross, in 13 calls"][..]
+            }
+            "buffers" => &["unchanged_bytes_in       112", "input[3]", "0x4c09530"],
+            "value" => &["601", "orders[1]+9", "orders.c:10"],
+            _ => &["uart_receive", "read_number"],
+        } {
+            assert!(said.contains(word), "{name}: {word}: {said}");
+        }
+    }
+}
+
+/// The pages as a site: each is in its list, and no link leads nowhere.
+#[test]
+fn the_pages_are_a_site() {
+    let Some(python) = crate::python::python("mkdocs") else { return };
+    let scratch = Scratch::new("site");
+    let made = Command::new(python)
+        .args(["-m", "mkdocs", "build", "--strict", "-d", utf8(&scratch.path("site"))])
+        .current_dir(repository(""))
+        .output()
+        .expect("python runs");
+    assert_eq!(made.status.code(), Some(0), "{}", said(&made));
+    let list = std::fs::read_to_string(repository("mkdocs.yml")).unwrap();
+    for entry in std::fs::read_dir(repository("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(!name.ends_with(".md") || list.contains(&format!(": {name}\n")), "{name}");
+    }
+}
+
 #[test]
 fn every_command_runs() {
     if !["valgrind", "pkg-config", "gcc", "bzip2", "dot"].iter().all(|tool| have(tool)) {
@@ -39,8 +104,6 @@ fn every_command_runs() {
     let scratch = Scratch::new("readme");
     scratch.write("text.txt", "to be or not to be, that is the question\n".repeat(100));
     std::os::unix::fs::symlink(repository("examples"), scratch.path("examples")).unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_addfg")).parent().unwrap();
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let text = std::fs::read_to_string(repository("README.md")).unwrap();
     let mut not_run = BTreeSet::new();
     for command in commands(&text) {
@@ -48,14 +111,7 @@ fn every_command_runs() {
             not_run.insert(*begin);
             continue;
         }
-        let ran = Command::new("sh")
-            .args(["-c", &command])
-            .current_dir(&scratch.0)
-            .env("PATH", &path)
-            .env("ADDFG_RECORDERS", repository("recorders"))
-            .output()
-            .expect("sh runs");
-        assert_eq!(ran.status.code(), Some(0), "{command}: {}", said(&ran));
+        let ran = run(&scratch, &command);
         let words: Vec<&str> = command.split_whitespace().collect();
         if let Some(at) = words.iter().position(|w| *w == "-o") {
             assert!(scratch.path(words[at + 1]).exists(), "{command} made no {}", words[at + 1]);

@@ -295,8 +295,8 @@ fn signal(group: i64, signal: i32) {
     assert_eq!(unsafe { libc::kill(i32::try_from(group).unwrap(), signal) }, 0);
 }
 
-/// An interrupt of the terminal ends a program under QEMU as one under valgrind: with its code, and a
-/// recording that has an end.
+/// An interrupt, of addfg alone or of all that the terminal has in front, ends a program under QEMU as one
+/// under valgrind: with its code, and a recording that has an end.
 #[test]
 fn an_interrupt_ends_the_recording() {
     let scratch = Scratch::new("record-interrupt");
@@ -306,15 +306,18 @@ fn an_interrupt_ends_the_recording() {
         if name == "qemu" && !have("qemu-x86_64") {
             continue;
         }
-        let db = scratch.path(&format!("{name}.duckdb"));
-        let child = begun(&scratch, &[&["-o", utf8(&db)], options].concat(), &program);
-        signal(-i64::from(child.id()), libc::SIGINT);
-        let output = child.wait_with_output().expect("it ends");
-        let text = said(&output);
-        assert_eq!(output.status.code(), Some(128 + libc::SIGINT), "{name}: {text}");
-        assert!(!text.contains("cut") && !text.contains("error"), "{name}: {text}");
-        let steps = rows(&db, "SELECT sum(steps)::BIGINT > 100000 FROM thread");
-        assert_eq!(steps, ["true"], "{name}: {text}");
+        for to in [-1, 1] {
+            let db = scratch.path(&format!("{name}{to}.duckdb"));
+            let child = begun(&scratch, &[&["-o", utf8(&db)], options].concat(), &program);
+            signal(to * i64::from(child.id()), libc::SIGINT);
+            let output = child.wait_with_output().expect("it ends");
+            let text = said(&output);
+            assert_eq!(output.status.code(), Some(128 + libc::SIGINT), "{name} {to}: {text}");
+            assert!(!text.contains("cut") && !text.contains("error"), "{name} {to}: {text}");
+            let steps = rows(&db, "SELECT sum(steps)::BIGINT > 100000 FROM thread");
+            assert_eq!(steps, ["true"], "{name} {to}: {text}");
+            assert!(!scratch.path("ended").exists(), "{name} {to}: {text}");
+        }
     }
 }
 

@@ -41,38 +41,45 @@ fn blob(page: &str) -> Value {
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
 
-/// Functions, edges, calls and lines as a program of 1,000 functions may have them.
 pub fn thousand(path: &Path) {
+    thousands(path, 1);
+}
+
+/// Functions, edges, calls and lines as a program of so many thousand functions may have them.
+fn thousands(path: &Path, n: u32) {
     std::fs::copy(small(), path).unwrap();
     let connection = Connection::open(path).unwrap();
     connection
-        .execute_batch(
+        .execute_batch(&format!(
             "DELETE FROM function_symbol; DELETE FROM function_name; DELETE FROM function_call; DELETE FROM dataflow_row;
              DELETE FROM function_edge; DELETE FROM call_edge; DELETE FROM function_profile; DELETE FROM source_file;
              DELETE FROM folded_call; DELETE FROM function_profile_folded; DELETE FROM function_edge_folded; DELETE FROM call_edge_folded;
              INSERT INTO source_file SELECT i, 'src/module_' || i || '/implementation.c' FROM range(1, 51) t(i);
              INSERT INTO function_symbol (function_id, name, symbol, kind, image_id, file_id, address, size)
              SELECT i, 'namespace::component_' || i % 50 || '::function_' || i || '(int, char const*)', 'f' || i, 'function', NULL,
-                    1 + i % 50, 4096 + i * 256, 256 FROM range(1, 1001) t(i);
+                    1 + i % 50, 4096 + i * 256, 256 FROM range(1, {functions} + 1) t(i);
              INSERT INTO function_call
-             SELECT i + 1, 1 + i * 7919 % 1000, 1 + i // 1000, CASE WHEN i > 0 THEN 1 + (i - 1) // 2 END, NULL, 1,
+             SELECT i + 1, 1 + i * 7919 % {functions}, 1 + i // 1000, CASE WHEN i > 0 THEN 1 + (i - 1) // 2 END, NULL, 1,
                     floor(log2(i + 1))::INTEGER, CASE WHEN i > 0 THEN 'call' ELSE 'root' END, 'return', 1 + i * 10,
                     CASE WHEN i = 0 THEN 1000000 ELSE i * 10 + 9 END, NULL, NULL, NULL, 10, 10, 0 FROM range(100000) t(i);
              INSERT INTO function_edge
-             SELECT 1 + i * 7919 % 1000, 1 + (i * 104729 + i // 1000) % 1000,
+             SELECT 1 + i * 7919 % {functions}, 1 + (i * 104729 + i // {functions}) % {functions},
                     ['register', 'stack', 'heap', 'global', 'constant'][1 + i % 5], 1 + 1000000000 // (1 + i), i, i, 1 + i
-             FROM range(20000) t(i);
+             FROM range({edges}) t(i);
              INSERT INTO instruction
-             SELECT i, 1, NULL, i * 4, NULL, 'nop', 4, 1 + i % 1000, 1 + i % 50, 1 + i // 50, 'next', NULL, false, false, 10
-             FROM range(1, 20001) t(i);
+             SELECT i, 1, NULL, i * 4, NULL, 'nop', 4, 1 + i % {functions}, 1 + i % 50, 1 + i // 50, 'next', NULL, false, false, 10
+             FROM range(1, {instructions} + 1) t(i);
              INSERT INTO instruction_edge
-             SELECT 1 + i % 20000, 1 + i * 31 % 20000, 1 + i % 1000, 'register', 1 + i, 1 FROM range(40000) t(i);
+             SELECT 1 + i % {instructions}, 1 + i * 31 % {instructions}, 1 + i % {functions}, 'register', 1 + i, 1 FROM range(2 * {instructions}) t(i);
              INSERT INTO call_edge
              SELECT p.function_id, c.function_id, c.kind, count(*), sum(c.steps_total)
              FROM function_call c LEFT JOIN function_call p ON p.call_id = c.parent_call_id GROUP BY ALL;
              INSERT INTO function_profile
              SELECT function_id, count(*), sum(steps_self), sum(steps_total), 0, 0 FROM function_call GROUP BY ALL;",
-        )
+            functions = 1000 * n,
+            edges = 20_000 * n,
+            instructions = 20_000 * n,
+        ))
         .unwrap();
     addfg::load::derived(&connection).unwrap();
     connection
@@ -358,6 +365,24 @@ fn a_thousand_functions_are_small_and_fast() {
     ] {
         browser.click(&format!("#tab-{view}"));
         assert_eq!(browser.text("document.querySelector('main > section:not([hidden])').id"), view);
+    }
+    browser.no_problems();
+}
+
+#[test]
+fn ten_thousand_functions_load_in_a_second() {
+    let scratch = Scratch::new("report-ten-thousand");
+    let db = shared("ten-thousand.duckdb", |path| thousands(path, 10));
+    let all = Options { functions: 10_000, ..Options::default() };
+    let Some(mut browser) = Browser::start(&scratch) else { return };
+    let file = scratch.path("page.html");
+    for (options, functions) in [(&all, 10_000), (&Options::default(), 5_001)] {
+        let page = page(&open(&db), options).unwrap();
+        println!("page with {functions} of 10,000 functions: {} bytes", page.len());
+        assert_eq!(blob(&page)["functions"].as_array().unwrap().len(), functions);
+        std::fs::write(&file, page).unwrap();
+        browser.open(&file);
+        first_paint(&mut browser, "10,000 functions", 1000.0);
     }
     browser.no_problems();
 }
