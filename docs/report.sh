@@ -19,7 +19,7 @@ number() {
 
 # shoot NAME HASH [PAGE]: fewer colours make a small file where ImageMagick is installed.
 shoot() {
-    chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1400,860 --virtual-time-budget=3000 \
+    chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1400,860 --run-all-compositor-stages-before-draw --virtual-time-budget=30000 \
         --screenshot="$part/shot.png" "file://$part/${3:-jpeg}.html#$2" >/dev/null 2>&1
     if command -v convert >/dev/null; then
         convert "$part/shot.png" -strip -dither None -colors 128 "PNG8:docs/images/report-$1.png"

@@ -14,25 +14,27 @@ use std::process::ExitCode;
 /// Loads traces and ELF files into a new database
 #[derive(clap::Args)]
 pub struct Args {
-    /// Trace files of one run; - is standard input; compressed files (gzip, bzip2, xz, zstd) are
-    /// seen by content
+    /// Trace files of one run; - is standard input
+    ///
+    /// Compressed files (gzip, bzip2, xz, zstd) are recognised by content.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
-    /// Database to make [default: the first trace's stem with .duckdb, in the working directory]
+    /// Database to make [default: the first trace's name with .duckdb, in the working directory]
     #[arg(short, long, value_name = "DB")]
     output: Option<PathBuf>,
-    /// Format of the traces [default: seen by content; `addfg formats` lists them]
+    /// Format of the traces, of `addfg formats` [default: recognised by content]
     #[arg(long, value_name = "NAME")]
     format: Option<String>,
-    /// Layout that describes the traces' lines: a file (docs/layout.md), or a name that `addfg formats
-    /// layout` lists
+    /// Layout of the traces' lines: a file, or a name of `addfg formats layout`
+    ///
+    /// docs/layout.md says how to write one.
     #[arg(long, value_name = "FILE|NAME")]
     layout: Option<PathBuf>,
-    /// Refuse a damaged trace instead of loading what can be read
-    #[arg(long)]
+    /// Refuse a damaged trace instead of loading the readable part
+    #[arg(long, hide_short_help = true)]
     strict: bool,
     /// Threads that parse [default: the machine's cores less one]
-    #[arg(long, value_name = "N", value_parser = options::threads)]
+    #[arg(long, value_name = "N", value_parser = options::threads, hide_short_help = true)]
     jobs: Option<usize>,
     #[command(flatten)]
     how: How,
@@ -41,49 +43,56 @@ pub struct Args {
 /// What builds from files and from running programs have in common.
 #[derive(clap::Args)]
 pub struct How {
-    /// Program or library that ran; FILE@ADDRESS gives its load address (hexadecimal bias)
+    /// Program or library that ran; @ADDRESS is where it was loaded
+    ///
+    /// The address is the hexadecimal bias: the load address minus the link address.
     #[arg(long, value_name = "FILE[@ADDRESS]", value_parser = options::elf, display_order = 0)]
     pub elf: Vec<ElfInput>,
-    /// How much is kept: sums by function; those by instruction, calls and dataflow between
-    /// instances; every step, access and communication between instances; and those inside one
-    #[arg(long, value_name = "DETAIL", default_value = "pairs")]
+    /// What to keep: summary, instance, pairs, full
+    ///
+    /// summary has sums by function and calling context. instance adds sums by instruction, calls, data
+    /// between calls, and the packed run. pairs adds every step, access and communication between calls.
+    /// full adds communication inside calls.
+    #[arg(long, value_name = "DETAIL", default_value = "pairs", hide_possible_values = true)]
     pub detail: Detail,
-    /// Whether registers that a function saves and restores keep their producer (transparent) or
-    /// are data like any (literal)
-    #[arg(long, value_name = "HOW", default_value = "transparent")]
+    /// Whether saved and restored registers keep their producer (transparent) or are data (literal)
+    #[arg(long, value_name = "HOW", default_value = "transparent", hide_short_help = true)]
     pub saves: Saves,
-    /// Copying functions: what they copy keeps its producer (memcpy also means glibc's variants of
-    /// it)
+    /// Copying functions: copied bytes keep their producer
+    ///
+    /// memcpy also means glibc's variants of it.
     #[arg(long, value_name = "FUNCTION,...")]
     pub through: Vec<String>,
-    /// NAME is another malloc, free or the like (pool_get=malloc): what it gives is an allocation, for
-    /// `addfg objects` and `memory`
-    #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator)]
+    /// NAME allocates like FUNCTION: pool_get=malloc, pool_put=free
+    ///
+    /// `addfg objects` and `memory` then have its allocations.
+    #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator, hide_short_help = true)]
     pub allocator: Vec<OwnAllocator>,
-    /// A device, no memory, lies there (uart=0x9000000+0x1000): what is stored there goes to it, what is
-    /// loaded comes from it; without, what the recorder and the M profile's address map tell
-    #[arg(long, value_name = "NAME=RANGE", value_parser = options::device)]
+    /// Addresses of a device: uart=0x9000000+0x1000
+    ///
+    /// Stores go to the device, loads come from it. Default: devices that the recorder reports, and the
+    /// address map of ARM's M profile.
+    #[arg(long, value_name = "NAME=RANGE", value_parser = options::device, hide_short_help = true)]
     pub device: Vec<Device>,
-    /// Keep steps and communications only while one of these functions, or what it calls, runs
-    #[arg(long, value_name = "FUNCTION,...")]
+    /// Keep steps and communications only of these functions and their callees
+    #[arg(long, value_name = "FUNCTION,...", hide_short_help = true)]
     pub pairs_in: Vec<String>,
     /// Keep only these steps, by number, and the communications that they read
-    #[arg(long, value_name = "FIRST..LAST", value_parser = options::range)]
+    #[arg(long, value_name = "FIRST..LAST", value_parser = options::range, hide_short_help = true)]
     pub range: Option<(i64, i64)>,
-    /// Store the answers of loops, memory, objects and critical, too, as `addfg prepare` does
-    #[arg(long)]
+    /// Store the answers of loops, memory, objects and critical, as `addfg prepare` does
+    #[arg(long, hide_short_help = true)]
     pub prepare: bool,
-    /// Take ELF files that do not fit the trace, too
-    #[arg(long)]
+    /// Accept ELF files that do not fit the trace
+    #[arg(long, hide_short_help = true)]
     pub force_elf: bool,
     /// Replace an existing database
     #[arg(long)]
     pub force: bool,
-    /// Memory above which the build ends, in MiB [default: three quarters of what is
-    /// available]
-    #[arg(long, value_name = "MIB")]
+    /// Memory limit of the build in MiB [default: three quarters of the available memory]
+    #[arg(long, value_name = "MIB", hide_short_help = true)]
     pub memory_limit: Option<u64>,
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -11,8 +11,7 @@ use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Prints the dynamic call graph, functions with what they cost, the tree of calls, or calls over
-/// time
+/// Prints the call graph, functions by cost, the tree of calls, or calls over time
 ///
 /// Steps are executed instructions; inclusive ones count recursion once. PLT stubs and the like
 /// belong to their callers. Where the trace has times instead of steps (XRay), ticks of its clock
@@ -44,7 +43,7 @@ pub struct Args {
     /// In the tree: leave out contexts with a smaller share of the steps, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5, requires = "tree")]
     min: f64,
-    /// Rows at most; 0: all
+    /// Maximum rows; 0: all
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: u64,
     #[arg(long, default_value = "table")]

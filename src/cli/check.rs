@@ -31,7 +31,7 @@ pub struct Args {
     /// File with a rule a line; # begins a comment
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Only runs with these labels; program is one, too
+    /// Only runs with these labels; program is also a label
     #[arg(long = "where", value_name = "NAME=VALUE,...", value_delimiter = ',', value_parser = label)]
     wanted: Vec<Label>,
     /// Labels that say which state of the program a run is of; the newest state of each combination of

@@ -15,10 +15,10 @@ pub struct Reports {
     /// Write annotations at source lines (SARIF 2.1.0) to this file
     #[arg(long, value_name = "FILE", help_heading = "Continuous integration")]
     sarif: Option<PathBuf>,
-    /// Print annotations at source lines as GitHub's runners read them (::error file=...)
+    /// Print annotations at source lines for GitHub (::error file=...)
     #[arg(long, help_heading = "Continuous integration")]
     annotate: bool,
-    /// Folder that paths of sources are relative to in reports [default: the working directory]
+    /// Base of source paths in reports [default: the working directory]
     #[arg(long, value_name = "FOLDER", help_heading = "Continuous integration")]
     source_root: Option<PathBuf>,
 }

@@ -6,7 +6,7 @@ use crate::store::open::{Trust, explained};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Collects the runs of databases in a lake: a folder of Parquet files, for questions across runs
+/// Collects runs in a lake: a folder of Parquet files, for questions across runs
 ///
 /// What is collected is the high level: functions, calls, data flow, lines, loops, variables, problems,
 /// by names that all builds share. A run is in the lake whole or not at all, and once: collecting it

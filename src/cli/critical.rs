@@ -23,7 +23,7 @@ pub struct Args {
     /// What the longest chain has most of
     #[arg(long, default_value = "steps")]
     weight: Weight,
-    /// Rows at most; 0: all
+    /// Maximum rows; 0: all
     #[arg(long, value_name = "N", default_value_t = 30)]
     limit: usize,
     #[arg(long, default_value = "table")]

@@ -7,7 +7,7 @@ use crate::views::needs::{Need, require};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Says what a set of functions exchanges with the rest of the program
+/// Shows what a set of functions exchanges with the rest of the program
 ///
 /// What must be sent in and out if they move to another core, accelerator or memory: by entry into
 /// the set and in all, how much would have to be sent if nothing or everything stayed there, with
@@ -26,7 +26,7 @@ pub struct Args {
     /// Only this part
     #[arg(long)]
     show: Option<Shown>,
-    /// Rows of a part at most; 0: all [default: 1000, or 10 where all parts are shown]
+    /// Maximum rows per part; 0: all [default: 1000, or 10 where all parts are shown]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Other formats than a table have one part [default part: figures]

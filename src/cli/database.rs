@@ -10,8 +10,8 @@ use std::rc::Rc;
 pub struct Database {
     /// Database that `addfg build` made
     pub db: PathBuf,
-    /// Go on where the database defines views that addfg did not make
-    #[arg(long)]
+    /// Accept a database with views that addfg did not make
+    #[arg(long, hide_short_help = true)]
     pub trust: bool,
 }
 

@@ -26,33 +26,33 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// Database to compare with it; with --to more of the first side
+    /// Database to compare with; with --to, more of the first side
     #[arg(required_unless_present_any = ["to", "by"])]
     others: Vec<PathBuf>,
     /// Databases of the second side
     #[arg(long, value_name = "DB", num_args = 1.., conflicts_with = "by")]
     to: Vec<PathBuf>,
-    /// Of a lake: the label whose values are the two sides
+    /// Two values of a label of a lake: the two sides
     #[arg(long, value_name = "LABEL=BEFORE..AFTER", value_parser = by, conflicts_with = "others")]
     by: Option<By>,
     #[command(flatten)]
     many: Many,
     /// Functions that count as one; names as in `addfg cut`
-    #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group, conflicts_with_all = ["to", "by"])]
+    #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group, conflicts_with_all = ["to", "by"], hide_short_help = true)]
     group: Vec<Group>,
-    /// List what is the same, too
+    /// List equal rows, too
     #[arg(long)]
     all: bool,
-    /// Rows of a kind at most; 0: all
+    /// Maximum rows of each kind; 0: all
     #[arg(long, value_name = "N", default_value_t = 40)]
     limit: usize,
-    /// Functions in the graph at most
-    #[arg(long, value_name = "N", default_value_t = 24)]
+    /// Maximum functions in the graph
+    #[arg(long, value_name = "N", default_value_t = 24, hide_short_help = true)]
     top: usize,
     #[arg(long, default_value = "table")]
     format: RowFormat,
-    /// Draw a graph in this format instead of the table [default: by the ending of -o]
-    #[arg(long, value_name = "FORMAT", value_parser = options::graph_renderers())]
+    /// Draw a graph instead of the table [default: by the ending of -o]
+    #[arg(long, value_name = "FORMAT", value_parser = options::graph_renderers(), hide_short_help = true)]
     picture: Option<&'static Renderer>,
     /// File to write the graph to
     #[arg(short, long, value_name = "FILE")]

@@ -21,28 +21,34 @@ use std::process::ExitCode;
 
 #[derive(clap::Args)]
 pub struct Many {
-    /// Several runs: least change in a context, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    /// Several runs: minimum change in a context
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, hide_short_help = true)]
     least: f64,
     /// Several runs: the figures to compare
-    #[arg(long, value_name = "MEASURE", default_value = "all")]
+    #[arg(long, value_name = "MEASURE", default_value = "all", hide_short_help = true)]
     measure: Measure,
-    /// Of a lake: only runs with these labels; program is one, too
+    /// Lake: only runs with these labels; program is also a label
     #[arg(long = "where", value_name = "NAME=VALUE,...", value_delimiter = ',', value_parser = label)]
     wanted: Vec<Label>,
-    /// Several runs: expected share of false rows among those that are listed, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, conflicts_with = "exact")]
+    /// Several runs: expected share of false rows among the listed rows
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = 5.0,
+        conflicts_with = "exact",
+        hide_short_help = true
+    )]
     rate: f64,
     /// Several runs: figures do not vary from run to run, so every difference counts
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     exact: bool,
-    /// Several runs: with start-up, end, the dynamic linker and stubs
-    #[arg(long)]
+    /// Several runs: include start-up, end, the dynamic linker and stubs
+    #[arg(long, hide_short_help = true)]
     start_up: bool,
-    /// Of a lake: compare runs that were recorded in different ways, too
-    #[arg(long)]
+    /// Lake: also compare runs with different recording options
+    #[arg(long, hide_short_help = true)]
     across_recordings: bool,
-    /// Several runs: exit code 1 where a listed figure grew by so much in a context
+    /// Several runs: exit code 1 if a listed figure grew by this share in a context
     #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Continuous integration")]
     fail_on: Option<f64>,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Writes a database as files of other programs: profilers, viewers, data tools (docs/exports.md)
+/// Writes files for other programs: profilers, viewers, data tools
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -33,7 +33,7 @@ pub struct Args {
     // Without a value it is what --sum was called.
     #[arg(long, value_name = "NAME=FUNCTION,...", num_args = 0..=1, default_missing_value = "", value_parser = named)]
     group: Vec<Named>,
-    /// Rows at most; 0: all
+    /// Maximum rows; 0: all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     limit: u64,
     #[arg(long, default_value = "table")]

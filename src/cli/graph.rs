@@ -22,58 +22,61 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// What a node is [default: function]
+    /// Kind of nodes [default: function]
     #[arg(long, value_name = "LEVEL")]
     level: Option<Level>,
-    /// Edges to show; in parts of functions (instruction, block, line, loop, inlined) also control
-    /// dependences, executed control flow (jumps), and what loops carry from one iteration to a
-    /// later one [default: data,calls and, where the trace recorded them, control]
-    #[arg(long, value_delimiter = ',')]
+    /// Edges to show, a list: data, calls, control, jumps, carried
+    ///
+    /// Below functions (instruction, block, line, loop, inlined) control dependences, executed jumps, and
+    /// data that loops carry to a later iteration can be shown. Default: data, calls, and control if the trace
+    /// recorded it.
+    #[arg(long, value_delimiter = ',', hide_possible_values = true)]
     show: Vec<Show>,
-    /// Show the inside of these functions within the graph of functions
+    /// Show the inside of these functions in the graph of functions
     #[arg(long, value_name = "FUNCTION,...")]
     expand: Vec<String>,
-    /// What the inside of an expanded function is made of
-    #[arg(long, default_value = "line", requires = "expand")]
+    /// Nodes inside an expanded function
+    #[arg(long, default_value = "line", requires = "expand", hide_short_help = true)]
     inside: Inside,
-    /// Put functions together as one node: the cores that they shall run on, say; names as in
-    /// `addfg cut`
+    /// Functions that are one node, for example of one core
+    ///
+    /// Names as in `addfg cut`.
     #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group)]
     group: Vec<Group>,
-    /// Steps to draw at --level step, by number
-    #[arg(long, value_name = "FIRST..LAST", value_parser = options::range)]
+    /// Steps to draw with --level step, by number
+    #[arg(long, value_name = "FIRST..LAST", value_parser = options::range, hide_short_help = true)]
     range: Option<(i64, i64)>,
-    /// Draw what is around this function: name, file:name or @address; with #N, what one call of it
-    /// has of that
+    /// Draw the neighbours of this function: name, file:name, @address
+    ///
+    /// #N draws the neighbours of its call N.
     #[arg(long, value_name = "FUNCTION[#INSTANCE]")]
     focus: Option<String>,
     /// Edges from the focus to the farthest node
     #[arg(long, default_value_t = 1, value_name = "N", requires = "focus")]
     depth: u32,
-    /// Nodes at most, those with the largest share of steps or bytes; the rest is one node (others)
-    /// [default: 24]
+    /// Maximum nodes, those with most steps or bytes; the rest is (others) [default: 24]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Draw the graph itself where a picture would be an overview
+    /// Draw the graph instead of the overview
     #[arg(long)]
     all: bool,
-    /// Leave out data edges with fewer bytes; 0 draws all edges [default: the smallest, so that two
-    /// a node remain]
+    /// Minimum bytes of a data edge; 0 draws all [default: about two edges per node remain]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
     min_bytes: Option<i64>,
-    /// Only data through these
-    #[arg(long, value_delimiter = ',', value_name = "VIA,...")]
+    /// Show only data through these places: register, stack, heap, global, constant, mmio, other
+    #[arg(long, value_delimiter = ',', value_name = "VIA,...", hide_possible_values = true)]
     via: Vec<Via>,
     /// PLT stubs and the like: merge into their callers, or show
-    #[arg(long, default_value = "fold")]
+    #[arg(long, default_value = "fold", hide_short_help = true)]
     stubs: Stubs,
-    /// Where data edges come from: what the build summed up (top-down), or the graph of all
-    /// executed instructions, made now and merged up (bottom-up: the same bytes and transfers, much
-    /// slower; for comparison)
-    #[arg(long, default_value = "top-down")]
+    /// How data edges are made: top-down, or bottom-up for comparison
+    ///
+    /// top-down reads the sums of the build. bottom-up makes the graph of all executed instructions and
+    /// merges it: the same bytes and transfers, much slower.
+    #[arg(long, default_value = "top-down", hide_short_help = true)]
     strategy: Strategy,
-    /// How to draw [default: by the ending of -o, else dot]
-    #[arg(long, value_parser = options::renderers())]
+    /// dot, json, graphml, svg, png, pdf, flamegraph [default: by the ending of -o, else dot]
+    #[arg(long, value_parser = options::renderers(), hide_possible_values = true)]
     format: Option<&'static Renderer>,
     /// File to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]

@@ -6,7 +6,7 @@ use crate::views::listing::Listing;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Says what is in a database: inputs, what they carry and lack, functions, problems
+/// Shows a database's inputs, what they carry and lack, functions, problems
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -18,7 +18,7 @@ pub struct Args {
     database: Database,
     /// Name, file:name or @address
     function: String,
-    /// Rows at most; 0: all
+    /// Maximum rows; 0: all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     limit: u64,
     #[arg(long, default_value = "table")]

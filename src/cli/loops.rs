@@ -33,7 +33,7 @@ pub struct Args {
     /// With loops of start-up, end and the dynamic linker
     #[arg(long)]
     start_up: bool,
-    /// Rows at most; 0: all
+    /// Maximum rows; 0: all
     #[arg(long, value_name = "N", default_value_t = 40)]
     limit: usize,
     #[arg(long, default_value = "table")]

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// Functions at most, those with the most traffic; the rest is (others)
+    /// Maximum functions, those with the most traffic; the rest is (others)
     #[arg(long, value_name = "N", default_value_t = 12)]
     top: usize,
     /// Functions that are one row and column; names as in `addfg cut`

@@ -19,8 +19,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Prints the memory profile: traffic and dead bytes by variable or allocation, footprint over the
-/// run, reuse distance
+/// Prints traffic and dead bytes of memory, footprint over the run, reuse distance
 ///
 /// `dead` bytes were overwritten or left without being read; of the bytes read, the `re-read` ones
 /// had been read before since they were written. -o FILE.svg draws accesses over address and time.
@@ -49,7 +48,7 @@ pub struct Args {
     /// With --show functions or allocations: functions that are one; names as in `addfg cut`
     #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group)]
     group: Vec<Group>,
-    /// Rows at most; 0: all [default: 1000 of allocations, 40 of traffic and functions]
+    /// Maximum rows; 0: all [default: 1000 of allocations, 40 of traffic and functions]
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     #[arg(long, default_value = "table")]

@@ -30,7 +30,7 @@ pub struct Args {
     /// `build` was told of
     #[arg(long, value_name = "NAME=FUNCTION", value_parser = options::own_allocator)]
     allocator: Vec<OwnAllocator>,
-    /// Rows at most; 0: all
+    /// Maximum rows; 0: all
     #[arg(long, value_name = "N", default_value_t = 40)]
     limit: usize,
     #[arg(long, default_value = "table")]

@@ -13,7 +13,7 @@ use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Lists the paths that functions ran, or could run, or draws their control flow with them
+/// Lists the paths that functions ran, or draws their control flow with them
 ///
 /// From path tracing (docs/csi.md). Without FUNCTION: functions with the number of their paths.
 /// With it: the paths that its frames had run, oldest first, and the one under way. A path ends at
@@ -30,7 +30,7 @@ pub struct Args {
     /// Only the path with this number
     #[arg(long, value_name = "N", requires = "function", conflicts_with = "all")]
     number: Option<u64>,
-    /// Rows at most; 0: all
+    /// Maximum rows; 0: all
     #[arg(long, value_name = "N", default_value_t = 200)]
     limit: u64,
     /// How to write the list

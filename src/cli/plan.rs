@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Says which functions are worth moving to another core or accelerator, and cuts the program into parts
+/// Finds functions worth moving to another core, or cuts the program into parts
 ///
 /// Sets are a function with all that is called through it only; what others call, too, goes along
 /// as a copy. A set gains the time of its steps, less that of the same steps elsewhere and of
@@ -24,49 +24,49 @@ pub struct Args {
     database: Database,
     /// Databases of other runs of the program: least and most of each figure
     others: Vec<PathBuf>,
-    /// Bytes a second between here and there, and what each way takes beside
+    /// Bytes per second of the link, and latency of each transfer
     #[arg(long, value_name = "RATE,LATENCY", default_value = "4GB/s,100ns", value_parser = cost::link)]
     link: cost::Link,
-    /// How many times as fast a set runs there
+    /// Speed of the other core, as a multiple of this one
     #[arg(long, value_name = "N", default_value = "10", value_parser = cost::speedup)]
     speedup: f64,
-    /// Steps a second here
+    /// Steps per second of this core
     #[arg(long, value_name = "FREQUENCY", default_value = "1GHz", value_parser = cost::clock)]
     clock: f64,
-    /// Move no more than this of the instructions that ran
+    /// Maximum share of the executed instructions to move
     #[arg(long, value_name = "PERCENT", default_value_t = 25)]
     code: u8,
-    /// Look at sets from so much of the steps on
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    /// Ignore sets below this share of steps
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, hide_short_help = true)]
     least: f64,
-    /// Functions that stay where they are: no set has them
+    /// Functions that must not move
     #[arg(long, value_name = "FUNCTION,...")]
     keep: Vec<String>,
-    /// With start-up, end and the dynamic linker, which no set has else
-    #[arg(long)]
+    /// Include start-up, end and the dynamic linker
+    #[arg(long, hide_short_help = true)]
     start_up: bool,
-    /// Price this set instead of finding some: functions as in `addfg cut`
+    /// Price this set: functions as in `addfg cut`
     #[arg(long, value_name = "FUNCTION,...")]
     set: Option<Vec<String>>,
-    /// Cut the whole program into so many parts, for as many cores or memories
+    /// Cut the whole program into N parts, for N cores or memories
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=64))]
     parts: Option<u8>,
-    /// How much more than the mean a part may have of the steps
-    #[arg(long, value_name = "PERCENT", default_value_t = 20)]
+    /// Maximum steps of a part above the mean
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, hide_short_help = true)]
     slack: u16,
-    /// Only this part
+    /// Print only this part of the answer
     #[arg(long)]
     show: Option<Told>,
-    /// Sets at most; 0: all
+    /// Maximum sets; 0: all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Functions in the picture at most, beside one of each frame
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    /// Maximum functions drawn; each frame keeps at least one
+    #[arg(long, value_name = "N", default_value_t = 16, hide_short_help = true)]
     top: usize,
-    /// Other formats than a table have one part [default part: sets, or parts with --parts]
+    /// Formats other than table print one part: by default sets, or parts with --parts
     #[arg(long, default_value = "table")]
     format: RowFormat,
-    /// File to draw the plan to, in the format of its ending
+    /// Draw the plan into this file, in the format of its ending
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -25,30 +25,34 @@ pub struct Args {
     /// Database to make [default: the program's name with .duckdb, in the working directory]
     #[arg(short, long, value_name = "DB")]
     output: Option<PathBuf>,
-    /// Keep the recording, too: `addfg build FILE` makes other databases of it (docs/stream.md)
+    /// Keep the recording: `addfg build FILE` makes other databases of it
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
-    /// Record the processes that come of the program, too (fork, exec): all in one database
+    /// Record child processes, too (fork, exec), in one database
     #[arg(long)]
     follow: bool,
-    /// Record from the first call of this function; what was before runs without being recorded
+    /// Record from the first call of this function
     #[arg(long, value_name = "FUNCTION")]
     from: Option<String>,
-    /// Record until the first call of this function, in what is recorded, has returned
+    /// Record until the first recorded call of this function returns
     #[arg(long, value_name = "FUNCTION")]
     until: Option<String>,
     /// Record what the program marks with ADDFG_BEGIN() and ADDFG_END()
-    /// (recorders/stream/addfg_mark.h)
-    #[arg(long, conflicts_with_all = ["from", "until"])]
+    ///
+    /// recorders/stream/addfg_mark.h defines them.
+    #[arg(long, conflicts_with_all = ["from", "until"], hide_short_help = true)]
     marked: bool,
-    /// Run it under QEMU with these options before the program's (qemu-arm, "qemu-aarch64 -cpu
-    /// cortex-a72"): programs of other processors, or a firmware, whose ELF files are those that the
-    /// command line names (-kernel, -bios, -device loader,file=FILE)
+    /// Run it in this emulator: qemu-arm, "qemu-aarch64 -cpu cortex-a72"
+    ///
+    /// For programs of other processors, and for firmware: "qemu-system-arm -M mps2-an385 -kernel". The ELF
+    /// files of a firmware are those of the command line (-kernel, -bios, -device loader,file=FILE).
     #[arg(long, value_name = "EMULATOR", conflicts_with_all = ["follow", "from", "until", "marked", "allocator"])]
     qemu: Option<String>,
-    /// Keep the program's arguments in the database (`input.path`), and so in pages made of it. Without
-    /// it only the program's name is kept: arguments may be passwords
-    #[arg(long)]
+    /// Keep the program's arguments in the database
+    ///
+    /// They are in `input.path`, and in pages of the database. By default only the program's name is
+    /// kept, because arguments may be passwords.
+    #[arg(long, hide_short_help = true)]
     keep_arguments: bool,
     /// Have the recorder add up data flow while the program runs, too, and write what it found into this file as text
     /// (docs/sums.md). For trying: the database is made of the recording as ever

@@ -6,7 +6,7 @@ use crate::text::file_name;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Writes an HTML page that shows the run: overview, graph, calls, loops, memory, source, tables
+/// Writes an HTML page of the run: overview, graph, calls, loops, memory, source
 ///
 /// One file that needs no network: open it in a browser. Docs: docs/report.md.
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ pub struct Args {
     /// and 20 million steps]
     #[arg(long)]
     all: bool,
-    /// Functions at most, those with the most traffic; the rest is (others)
+    /// Maximum functions, those with the most traffic; the rest is (others)
     #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
 }

@@ -22,10 +22,11 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     database: Database,
-    /// Step number; 0xADDRESS of an instruction or of a byte; FILE:LINE; a global variable. Of an
-    /// instruction or line the last execution (with --forward the first), of bytes what they hold
-    /// in the end. Of a trace of dependences an address or line, with
-    /// #N for its instance N
+    /// Where to start: step number, 0xADDRESS, FILE:LINE, or global variable
+    ///
+    /// An address is of an instruction or of a byte. For an instruction or line it is the last execution
+    /// (with --forward the first), for bytes what they hold in the end. For WET traces: address or line, with
+    /// #N for its instance N.
     #[arg(long, value_name = "SEQ|0xADDRESS|FILE:LINE|VARIABLE")]
     at: String,
     /// Where the value came from (the default)
@@ -34,26 +35,27 @@ pub struct Args {
     /// Where the value goes
     #[arg(long, conflicts_with = "backward")]
     forward: bool,
-    /// Communications from the criterion at most
+    /// Maximum communications from the start
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
-    /// Along control dependences, too: what decided that a step ran, and through the flags what
-    /// that compared
+    /// Follow control dependences, too
+    ///
+    /// These are the branches that decided whether a step ran, and through the flags what they compared.
     #[arg(long, conflicts_with = "forward")]
     control: bool,
-    /// List instructions with how often they are in the slice, instead of steps
+    /// List instructions with their counts instead of steps
     #[arg(long)]
     group: bool,
-    /// Rows at most; 0: all
+    /// Maximum rows; 0: all
     #[arg(long, value_name = "N", default_value_t = 200)]
     limit: usize,
     #[arg(long, default_value = "table")]
     format: RowFormat,
-    /// Draw a graph in this format instead of the list [default: by the ending of -o]
-    #[arg(long, value_name = "FORMAT", value_parser = options::graph_renderers())]
+    /// Draw a graph instead of the list [default: by the ending of -o]
+    #[arg(long, value_name = "FORMAT", value_parser = options::graph_renderers(), hide_short_help = true)]
     picture: Option<&'static Renderer>,
-    /// Instructions in the graph at most
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    /// Maximum instructions in the graph
+    #[arg(long, value_name = "N", default_value_t = 40, hide_short_help = true)]
     top: usize,
     /// File to write the graph to
     #[arg(short, long, value_name = "FILE")]

@@ -46,7 +46,7 @@ pub struct Args {
     /// Let the query read and write other files (COPY, ATTACH, read_csv, ...)
     #[arg(long)]
     files: bool,
-    /// Rows of a query @NAME at most; 0: all
+    /// Maximum rows of a query @NAME; 0: all
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     #[arg(long, default_value = "table")]

@@ -13,7 +13,7 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Shows how figures grow over the runs of a lake: with an input's size, from commit to commit
+/// Shows how figures grow over the runs of a lake: with the input, over commits
 ///
 /// Without THING: the largest figures, each with the exponent of its growth and the function of n that
 /// fits best (n, n log n, n^2 ...). With THING: its figures for each value of the label. With -o a picture on
@@ -30,10 +30,10 @@ pub struct Args {
     label: String,
     #[arg(long, value_name = "MEASURE", default_value = "all")]
     measure: Measure,
-    /// Only runs with these labels; program is one, too
+    /// Only runs with these labels; program is also a label
     #[arg(long = "where", value_name = "NAME=VALUE,...", value_delimiter = ',', value_parser = label)]
     wanted: Vec<Label>,
-    /// Rows at most; 0: all
+    /// Maximum rows; 0: all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u64,
     #[arg(long, default_value = "table")]

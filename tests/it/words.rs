@@ -22,6 +22,23 @@ fn pages_keep_the_rules_of_words() {
     assert_eq!(ran.status.code(), Some(0), "{}{}", printed(&ran), said(&ran));
 }
 
+/// `-h` of a command shows what is common, `--help` everything.
+#[test]
+fn short_help_is_short() {
+    let commands = printed(&addfg(&["--help"]));
+    let commands = commands.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<&str> = commands
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert!(commands.len() > 25, "{commands:?}");
+    for command in commands.iter().filter(|name| **name != "help") {
+        let short = printed(&addfg(&[command, "-h"]));
+        assert!(short.lines().count() <= 30, "{command}: {short}");
+    }
+}
+
 /// A page that breaks each rule once: the linter names its line and rule, and nothing else.
 #[test]
 fn the_linter_finds_each_rule_once() {
