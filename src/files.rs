@@ -62,9 +62,11 @@ impl Output {
     }
 
     /// Makes room for a recording. What is left of another one, whose addfg was killed, is what was
-    /// received until then: it stays, and can be built.
+    /// received until then: it stays, and can be built. Of one that was removed the lock goes, too.
     pub fn begin_recording(path: &Path, rule: Rule) -> Result<Output, FileError> {
-        Output::beside(path, Kind::File, rule)
+        let output = Output::beside(path, Kind::File, rule)?;
+        unheld(&output.target).iter().filter(|part| !part.exists()).for_each(|part| remove(part));
+        Ok(output)
     }
 
     fn beside(path: &Path, kind: Kind, rule: Rule) -> Result<Output, FileError> {
@@ -448,6 +450,22 @@ mod tests {
                 "b.9.part"
             ]
         );
+    }
+
+    /// A recording whose addfg was killed stays; the lock of one that was removed does not.
+    #[test]
+    fn what_was_received_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in
+            ["a.4000000-00c0ffee.part", "a.4000000-00c0ffee.part.lock", "a.4000001.part.lock"]
+        {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        drop(Output::begin_recording(&folder.path().join("a"), nothing).unwrap());
+        let mut left: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["a.4000000-00c0ffee.part", "a.4000000-00c0ffee.part.lock"]);
     }
 
     #[test]
