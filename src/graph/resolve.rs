@@ -1,7 +1,7 @@
 //! The function that a person means.
 
 use super::error::GraphError;
-use super::overview::is_called;
+use super::overview::{is_called, short_name};
 use crate::id::FunctionId;
 use crate::text::visible;
 use duckdb::{Connection, OptionalExt, params};
@@ -10,6 +10,7 @@ const RESOLVE: &str = include_str!("../../queries/report/resolve.sql");
 const ADDRESS: &str = include_str!("../../queries/report/resolve_address.sql");
 const NAMED: &str = include_str!("../../queries/report/resolve_last.sql");
 const LIKE: &str = include_str!("../../queries/report/resolve_like.sql");
+const INLINED: &str = include_str!("../../queries/report/resolve_inlined.sql");
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
@@ -48,17 +49,7 @@ pub fn resolve_function(connection: &Connection, text: &str) -> Result<Resolved,
     }
     match &found[..] {
         [] => {
-            let mut statement = connection.prepare(LIKE)?;
-            let like = statement
-                .query_map([name], |r| r.get::<_, String>(0))?
-                .collect::<Result<Vec<_>, _>>()?;
-            let hint = match &like[..] {
-                [] => "`addfg info` lists those that ran".to_owned(),
-                _ => format!(
-                    "there is {}",
-                    like.iter().map(|n| format!("`{}`", visible(n))).collect::<Vec<_>>().join(", ")
-                ),
-            };
+            let hint = hint(connection, name)?;
             Err(GraphError::NoFunction { name: visible(name).into_owned(), hint })
         }
         [one] => {
@@ -95,6 +86,49 @@ pub fn resolve_function(connection: &Connection, text: &str) -> Result<Resolved,
             })
         }
     }
+}
+
+/// What may be meant by a name that no function has.
+fn hint(connection: &Connection, name: &str) -> Result<String, GraphError> {
+    let quoted = |names: &[String]| {
+        names
+            .iter()
+            .map(|n| format!("`{}`", visible(&short_name(n))))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let within = inlined_into(connection, name)?;
+    if !within.is_empty() {
+        let (few, more) = within.split_at(within.len().min(3));
+        let more = if more.is_empty() { "" } else { ", ..." };
+        return Ok(format!(
+            "it was inlined into {}{more}: `addfg sql DB @inlined` lists such functions",
+            quoted(few)
+        ));
+    }
+    let mut statement = connection.prepare(LIKE)?;
+    let like = statement.query_map([name], |r| r.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    Ok(match &like[..] {
+        [] => "`addfg info` lists those that ran".to_owned(),
+        _ => format!("there is {}", quoted(&like)),
+    })
+}
+
+/// The functions that an inlined one is part of.
+fn inlined_into(connection: &Connection, name: &str) -> Result<Vec<String>, GraphError> {
+    let last = name.rsplit("::").next().unwrap_or(name);
+    // Exports to SQLite have no such table.
+    let Ok(mut statement) = connection.prepare(INLINED) else { return Ok(Vec::new()) };
+    let row = |r: &duckdb::Row| Ok((r.get(0)?, r.get(1)?));
+    let found = statement.query_map([last], row)?.collect::<Result<Vec<(String, String)>, _>>()?;
+    let mut within: Vec<String> = found
+        .into_iter()
+        .filter(|(inlined, _)| inlined == name || is_called(inlined, name))
+        .map(|(_, function)| function)
+        .collect();
+    within.sort();
+    within.dedup();
+    Ok(within)
 }
 
 fn candidates(connection: &Connection, text: &str) -> Result<Vec<Candidate>, GraphError> {

@@ -70,6 +70,10 @@ fn a_function_comes_apart_into_what_was_inlined() {
     assert_eq!(steps, [parts.values().sum::<i64>().to_string()]);
     let listed = ok(&["sql", utf8(&db), "@inlined", "0", "--format", "csv"]);
     assert!(listed.contains("square,sum,1,"), "{listed}");
+    // Who asks for one hears where it is.
+    for command in [["instances", utf8(&db), "square"], ["cut", utf8(&db), "square"]] {
+        refused(&command, &["no function is named `square`", "it was inlined into `main`, `sum`"]);
+    }
     let dot =
         ok(&["graph", utf8(&db), "--expand", "sum", "--inside", "inlined", "--top", "100000"]);
     assert!(dot.contains("called at inlined.c:6"), "{dot}");
