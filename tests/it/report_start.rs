@@ -257,6 +257,36 @@ fn the_matrix_has_a_keyboard() {
     browser.no_problems();
 }
 
+/// From 500 to 2560 pixels: nothing is wider than the window, every tab can be reached, and the view has most
+/// of the room.
+#[test]
+fn it_fits_small_and_large_windows() {
+    let scratch = Scratch::new("report-widths");
+    let Some(mut browser) = Browser::start(&scratch) else { return };
+    show(&mut browser, &scratch, &example("jpeg", "pairs"));
+    for width in [500, 800, 1400, 2560] {
+        browser.resize(width, if width < 900 { 800 } else { 1200 });
+        for view in [
+            "overview", "graph", "tree", "flame", "matrix", "timeline", "objects", "source",
+            "tables",
+        ] {
+            // A click brings a tab into the window, as a finger does.
+            browser.run(&format!("document.querySelector('#tab-{view}').scrollIntoView()"));
+            browser.click(&format!("#tab-{view}"));
+            let seen = "document.querySelector('main > section:not([hidden])')";
+            assert_eq!(browser.text(&format!("{seen}.id")), view, "{width}");
+            let over = browser.number("document.documentElement.scrollWidth - innerWidth");
+            assert!(over <= 0.0, "{view} is {over} pixels wider than {width}");
+            let room = format!(
+                "(r => r.width * r.height / innerWidth / innerHeight)({seen}.getBoundingClientRect())"
+            );
+            let share = browser.number(&room);
+            assert!(share > 0.5, "{view} has {share} of a window of {width}");
+        }
+    }
+    browser.no_problems();
+}
+
 /// Where npm's packages are there (`.ci/axe.sh --install`): no serious finding in any view, in both themes.
 #[test]
 fn axe_has_no_serious_findings() {

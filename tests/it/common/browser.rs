@@ -137,6 +137,13 @@ impl Browser {
         self.wait(&format!("location.protocol === 'file:' && {DRAWN}"));
     }
 
+    /// The window is so large from now on.
+    pub fn resize(&mut self, width: u32, height: u32) {
+        let size =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
     pub fn reload(&mut self) {
         self.run("window.before = true");
         self.call("Page.reload", json!({}));
