@@ -1,4 +1,4 @@
--- What this database is and what went into it.
+-- Properties of the database, and its inputs.
 CREATE TABLE meta (key VARCHAR NOT NULL, value VARCHAR);
 CREATE TABLE input (
     input_id INTEGER NOT NULL, role VARCHAR NOT NULL, path VARCHAR, format VARCHAR, size UBIGINT, hash VARCHAR, options VARCHAR,

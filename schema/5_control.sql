@@ -1,5 +1,5 @@
--- Static control flow, where a format has it (DCFG, path tracing) or where it is found in the executed instructions; and the runs of
--- its loops, where the order of blocks is known.
+-- Static control flow: of the format (DCFG, path tracing), or found in the executed instructions. Also the runs of its loops, if the
+-- order of blocks is known.
 CREATE TABLE basic_block (
     basic_block_id INTEGER NOT NULL, kind VARCHAR NOT NULL, number UBIGINT, process_id INTEGER, image_id INTEGER,
     function_id INTEGER, address UBIGINT, size UBIGINT, instructions BIGINT, last_address UBIGINT, file_id INTEGER, line INTEGER,

@@ -1,5 +1,5 @@
--- Dependences between instances of instructions that have numbers instead of a place in time, and the values that they computed, as
--- the WET format has them.
+-- Dependences between instances of instructions, and the values that they computed, as the WET format has them. An instance has a
+-- number instead of a place in time.
 CREATE TABLE dependence (
     kind VARCHAR, port INTEGER, write_instruction_id INTEGER, write_instance BIGINT NOT NULL, read_instruction_id INTEGER NOT NULL,
     read_instance BIGINT NOT NULL);

@@ -1,5 +1,5 @@
--- Acyclic paths of functions, numbered after Ball and Larus, as CSI's path tracing has them: the control flow of instrumented functions,
--- and the frames of stopped programs with the paths that they had run.
+-- Acyclic paths of functions, numbered after Ball and Larus, as CSI's path tracing has them. There is the control flow of instrumented
+-- functions, and there are the frames of stopped programs with the paths that they had run.
 CREATE TABLE path_function (
     function_id INTEGER NOT NULL, paths UBIGINT, increments BOOLEAN, position VARCHAR NOT NULL);
 CREATE TABLE path_block (

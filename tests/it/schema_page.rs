@@ -12,7 +12,7 @@ const WRITE: &str = "ADDFG_WRITE_EMPTY=1 cargo test --release --test it schema";
 
 /// The parts of the page, one for each file of `schema/`.
 const LEVELS: [&str; SCHEMA.len()] = [
-    "What the database is",
+    "The database",
     "Low level",
     "Middle level",
     "High level",
@@ -55,22 +55,29 @@ const HEAD: &str = "\
 <!-- Made by tests/it/schema_page.rs from schema/*.sql; a change is made there. -->
 # The database
 
-What is asked most often has a name: `addfg sql DB --list` shows the queries, `addfg sql DB @hot_functions` runs one
-([views.md](views.md#sql)). For all else, these are the tables and views. Where a view says what a table stores, ask the view:
-`flat_profile` for `function_profile`, `function_dataflow` for `function_edge`, `call_graph` for `call_edge`, `dataflow` for
-`dataflow_row`, `communication` for `communication_row`, `opcode_line` and `data_access` for the blocks. They have the names
-or the columns that one expects, and cost nothing. `function_profile` itself has only ids, as all that is written in a build;
-`flat_profile` is the same with names.
+This page is for users who write SQL. Common questions have names: `addfg sql DB --list` shows the queries, and
+`addfg sql DB @hot_functions` runs one ([views.md](views.md#sql)). For all others, these are the tables and views.
 
-- A column `..._id` is the id of another table; ids are dense from 1. NULL: there is none, or the trace does not tell.
-- `seq` numbers the steps (executed instructions) of the whole run from 1; `..._seq` is such a number. A call has the steps
-  `call_seq` to `return_seq`, those of what it calls included.
+Some tables hold ids only. Ask the view that has names:
+
+| table | view |
+|---|---|
+| `function_profile` | `flat_profile` |
+| `function_edge` | `function_dataflow` |
+| `call_edge` | `call_graph` |
+| `dataflow_row` | `dataflow` |
+| `communication_row` | `communication` |
+| `block_run`, `block_step`, `block_access` | `opcode_line`, `data_access` |
+
+- A column `..._id` is the id of another table. Ids are dense from 1. NULL means none, or unknown.
+- `seq` numbers the steps (executed instructions) of the whole run from 1; `..._seq` is such a number. A call has the
+  steps `call_seq` to `return_seq`, including those of its callees.
 - Addresses are numbers: `printf('0x%x', address)` shows one in hex, and `address = '0x4010'` compares.
 - Bytes that no step wrote come from pseudo-functions: `kind = 'pseudo'` in `function_symbol`, names such as `<input>`.
-- `--detail` says what is kept. `summary`: functions, instructions, calls and dataflow by function. `instance`: single calls and the
-  dataflow between them, dataflow by instruction. `pairs`: steps, accesses, communications. `full`: those inside a
-  call, too. What is not kept is an empty table.
-- A range of steps: `FROM steps(1000, 1020)`, `FROM accesses(1000, 1020)`; both read only the part of the run that they show.
+- `--detail` decides which tables have rows. `summary`: functions, instructions, calls and dataflow by function.
+  `instance`: single calls, the dataflow between them, dataflow by instruction. `pairs`: steps, accesses,
+  communications. `full`: also communications inside a call. The other tables are empty.
+- `FROM steps(1000, 1020)` and `FROM accesses(1000, 1020)` read only this part of the run.
 
 ## How they join
 ";
@@ -123,7 +130,7 @@ const SAYS: [(&str, &str); 21] = [
     ("write_seq", "Step of the write, NULL: no step wrote the bytes"),
     ("read_seq", "Step of the read"),
     ("address", "Memory: address of the first byte; register space: byte offset"),
-    ("value", "What was read or written, where the trace has it"),
+    ("value", "Value that was read or written, if the trace has values"),
     ("time", "Clock, NULL if the trace has none"),
     ("space", "memory or register"),
     ("function", "Name of the function"),
@@ -203,9 +210,28 @@ fn defined(schema: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
+/// Text in lines of 117 characters at most.
+fn wrapped(text: &str) -> String {
+    let (mut out, mut width) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        let fits = width == 0 || width + 1 + length <= 117;
+        out.push_str(if width == 0 {
+            ""
+        } else if fits {
+            " "
+        } else {
+            "\n"
+        });
+        out.push_str(word);
+        width = if width > 0 && fits { width + 1 + length } else { length };
+    }
+    out
+}
+
 fn part(connection: &Connection, all: &Columns, level: &str, schema: &str, page: &mut String) {
     let about = schema.lines().map_while(|line| line.strip_prefix("-- "));
-    writeln!(page, "\n## {level}\n{}", about.collect::<Vec<_>>().join("\n")).unwrap();
+    writeln!(page, "\n## {level}\n{}", wrapped(&about.collect::<Vec<_>>().join(" "))).unwrap();
     for (kind, name) in defined(schema) {
         if kind == "MACRO" {
             continue;
@@ -213,7 +239,8 @@ fn part(connection: &Connection, all: &Columns, level: &str, schema: &str, page:
         let sql = "SELECT comment, sql, '' FROM duckdb_tables() WHERE table_name = $1
                    UNION ALL SELECT comment, sql, '' FROM duckdb_views() WHERE view_name = $1";
         let [about, sql, _] = texts(connection, sql, name).remove(0);
-        writeln!(page, "\n### {name}\n{}: {about}.\n", kind.to_lowercase()).unwrap();
+        let about = wrapped(&format!("{}: {about}.", kind.to_lowercase()));
+        writeln!(page, "\n### {name}\n{about}\n").unwrap();
         writeln!(page, "| column | type | unit | |\n|---|---|---|---|").unwrap();
         for column in &all[name] {
             let says = comment(all, column, &sql).replace('|', "\\|").replace('<', "&lt;");

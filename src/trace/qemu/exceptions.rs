@@ -246,13 +246,11 @@ fn frame(before: State, now: State) -> Frame {
 fn frame_of_unstarted(before: State, now: State) -> Frame {
     let inner = frame(before, now);
     let above = inner.address.wrapping_add(inner.bytes);
-    let bytes = match before.sp.wrapping_sub(above) {
-        distance @ 0..=SLACK if distance >= EXTENDED => EXTENDED,
-        _ => BASIC,
-    };
-    let is_above = before.sp.wrapping_sub(above) <= SLACK;
-    let address = if is_above { above } else { before.sp.wrapping_sub(BASIC) & !7 };
-    Frame { address, bytes }
+    match before.sp.wrapping_sub(above) {
+        EXTENDED..=SLACK => Frame { address: above, bytes: EXTENDED },
+        0..=SLACK => Frame { address: above, bytes: BASIC },
+        _ => Frame { address: before.sp.wrapping_sub(BASIC) & !7, bytes: BASIC },
+    }
 }
 
 fn entry(thread: u32, frame: Frame, now: State) -> Event {
