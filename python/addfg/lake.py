@@ -18,7 +18,7 @@ REPEAT = "repeat"
 
 
 class LakeError(Exception):
-    """A folder that is no lake, or one of a newer addfg."""
+    """A folder that is not a lake, or one of a newer addfg."""
 
 
 def _json(path):
@@ -75,7 +75,7 @@ class Files:
     def __init__(self, path, wanted):
         self.root = Path(path)
         if not (self.root / "_schema.json").is_file():
-            raise LakeError(f"{path} is no lake; addfg collect DB -o {path} makes one")
+            raise LakeError(f"{path} is not a lake; addfg collect DB -o {path} makes one")
         self.schema = _json(self.root / "_schema.json")
         if self.schema["lake"] != VERSION:
             raise LakeError(f"{path} has lake version {self.schema['lake']}, this package reads {VERSION}")

@@ -53,7 +53,7 @@ class Query:
 
     def _value(self, parameter, value, function):
         if parameter.name == "measure" and value not in MEASURES:
-            raise ValueError(f"{value!r} is no measure: {', '.join(MEASURES)}")
+            raise ValueError(f"{value!r} is not a measure: {', '.join(MEASURES)}")
         match parameter.kind:
             case "count":
                 return int(value) or ALL

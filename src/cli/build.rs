@@ -138,7 +138,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let output = args.output.clone().unwrap_or_else(|| default_output(&args.traces[0]));
     anyhow::ensure!(
         output.as_os_str() != "-",
-        "a database is no stream: name a file with -o, or leave it out"
+        "a database is not a stream: name a file with -o, or leave it out"
     );
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let (quiet, prepares) = (args.how.quiet, args.how.prepare);

@@ -70,7 +70,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let lake = if is_lake(&args.path) {
         Lake::open(&args.path, &labels(&args.wanted)?)?
     } else {
-        anyhow::ensure!(args.wanted.is_empty(), "--where chooses runs of a lake; {path} is none");
+        anyhow::ensure!(
+            args.wanted.is_empty(),
+            "--where chooses runs of a lake; {path} is not a lake"
+        );
         let trust = if args.trust { Trust::Anything } else { Trust::Schema };
         collect::begin(scratch.path())?;
         let options = Options { labels: Vec::new(), program: None, trust };

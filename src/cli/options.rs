@@ -160,7 +160,7 @@ pub fn own_allocator(text: &str) -> Result<OwnAllocator, String> {
     let (name, what) =
         text.rsplit_once('=').ok_or("write it as NAME=FUNCTION, as in pool_get=malloc")?;
     let like = allocator(what).ok_or_else(|| {
-        format!("`{what}` is no allocation function such as malloc, calloc, realloc, free")
+        format!("`{what}` is not an allocation function such as malloc, calloc, realloc, free")
     })?;
     Ok(OwnAllocator { name: name.to_owned(), like })
 }
@@ -186,8 +186,9 @@ pub fn elf(text: &str) -> Result<ElfInput, String> {
     let path = PathBuf::from(text);
     match text.rsplit_once('@') {
         Some((file, address)) if !path.exists() => {
-            let bias = u64::from_str_radix(address.trim_start_matches("0x"), 16)
-                .map_err(|_| format!("`{address}` is no address"))?;
+            let bias = u64::from_str_radix(address.trim_start_matches("0x"), 16).map_err(|_| {
+                format!("invalid address `{address}`: expected hexadecimal, like 0x401000")
+            })?;
             Ok(ElfInput { path: file.into(), bias: Some(bias) })
         }
         _ => Ok(ElfInput { path, bias: None }),

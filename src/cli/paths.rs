@@ -84,7 +84,7 @@ fn list_all(args: &Args, function: &PathFunction, shown: &str) -> anyhow::Result
     let limit = if args.limit == 0 { u64::MAX } else { args.limit };
     let Some(numbering) = &function.numbering else {
         anyhow::bail!(
-            "the numbers of {shown} are no numbering of its paths: `addfg info` says what is wrong with them"
+            "the numbers of {shown} do not number its paths: `addfg info` says what is wrong with them"
         );
     };
     let total = numbering.paths();

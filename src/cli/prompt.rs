@@ -125,7 +125,7 @@ pub fn run(
             (".tables", None) => answer("@tables"),
             (".columns", Some(table)) => answer(&format!("@columns {table}")),
             (word, _) if word.starts_with('.') => {
-                Err(anyhow::anyhow!("`{word}` is no command: .help lists them"))
+                Err(anyhow::anyhow!("`{word}` is not a command: .help lists them"))
             }
             _ => answer(text),
         };

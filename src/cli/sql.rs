@@ -137,7 +137,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     }
     let sql = text(&args)?;
     if let Some(meant) = meant(&args.database.db, sql.trim().trim_end_matches(';')) {
-        anyhow::bail!("`{}` is no SQL: {meant}", visible(sql.trim()));
+        anyhow::bail!("`{}` is not SQL: {meant}", visible(sql.trim()));
     }
     let guard = guard(&args, None);
     let connection = match is_lake(&args.database.db) && !args.write && !args.files {

@@ -26,7 +26,7 @@ pub fn text(asked: &Asked) -> anyhow::Result<String> {
     let name = asked.log.display().to_string();
     let input = Input::open(asked.log)?;
     let Found::Steps(format) = detect(&input, asked.format)? else {
-        anyhow::bail!("{name}: its records are no steps; `addfg build` says what it cannot read");
+        anyhow::bail!("{name}: its records are not steps; `addfg build` says what it cannot read");
     };
     let head = input.head().to_vec();
     let lines: Vec<&[u8]> = head.split_inclusive(|b| *b == b'\n').take(asked.lines).collect();

@@ -8,7 +8,7 @@ pub enum GraphError {
     Duckdb(#[from] duckdb::Error),
     #[error("no function is named `{name}`; {hint}")]
     NoFunction { name: String, hint: String },
-    #[error("`{text}` is no address; write it in hexadecimal, as in @0x401136")]
+    #[error("`{text}` is not an address; write it in hexadecimal, as in @0x401136")]
     NoAddress { text: String },
     #[error(
         "`{name}` may be any of: {candidates}; name one of them in full, as FILE:NAME or as @ADDRESS"

@@ -147,7 +147,7 @@ impl ElfFile {
                 )),
             },
             header::ET_CORE => Err(not_elf(path, "a core dump; give the program that made it")),
-            other => Err(not_elf(path, format!("ELF type {other} is no program or library"))),
+            other => Err(not_elf(path, format!("ELF type {other} is not a program or library"))),
         }
     }
 

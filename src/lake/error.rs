@@ -12,9 +12,11 @@ pub enum LakeError {
     Write { path: String, source: std::io::Error },
     #[error("cannot read {path}")]
     Read { path: String, source: std::io::Error },
-    #[error("{path} is no lake: `addfg collect DB -o {path}` makes one")]
+    #[error("{path} is not a lake: `addfg collect DB -o {path}` makes one")]
     NoLake { path: String },
-    #[error("{path} is there and no lake: -o names a new folder, or one that `addfg collect` made")]
+    #[error(
+        "{path} exists but is not a lake: -o names a new folder, or one that `addfg collect` made"
+    )]
     Occupied { path: String },
     #[error(
         "{path} does not say what the lake's tables are: {what}; put it back from a copy, or collect the databases into a new folder"
@@ -29,14 +31,14 @@ pub enum LakeError {
     )]
     Older { path: String, found: u64, known: u64 },
     #[error(
-        "{path} is no list of a run as addfg writes it: {what}; remove it, and collect the run again"
+        "{path} is not a list of a run as addfg writes it: {what}; remove it, and collect the run again"
     )]
     Manifest { path: String, what: String },
-    #[error("`{text}` is no label: write NAME=VALUE, the name in letters, digits and _ ")]
+    #[error("`{text}` is not a label: write NAME=VALUE, the name in letters, digits and _ ")]
     Label { text: String },
     #[error("the label {name} is given twice")]
     LabelTwice { name: String },
-    #[error("`{text}` is no name of a program: letters, digits, and . _ + - behind the first")]
+    #[error("`{text}` is not a name of a program: letters, digits, and . _ + - behind the first")]
     Program { text: String },
     #[error("no run of the lake has {wanted}; its labels: {known}")]
     NoRuns { wanted: String, known: String },

@@ -91,7 +91,7 @@ impl Manifest {
             Some(found @ 1..) => {
                 return Err(LakeError::Older { path, found, known: LAKE_VERSION });
             }
-            _ => return Err(wrong("`lake` is no version of 1 or more")),
+            _ => return Err(wrong("`lake` is not a version of 1 or more")),
         }
         let text = |key: &str| {
             let text = value[key].as_str().map(str::to_owned);
@@ -102,7 +102,7 @@ impl Manifest {
         let texts = |key: &str| {
             let mut found = Labels::new();
             for (name, value) in object(key)? {
-                let value = value.as_str().ok_or_else(|| wrong("a label is no text"))?;
+                let value = value.as_str().ok_or_else(|| wrong("a label is not a text"))?;
                 found.insert(name.clone(), value.to_owned());
             }
             Ok::<_, LakeError>(found)
@@ -114,10 +114,10 @@ impl Manifest {
         }
         let program = text("program")?;
         if !is_program(&program) {
-            return Err(wrong("`program` is no name of a program"));
+            return Err(wrong("`program` is not a name of a program"));
         }
         let run =
-            RunName::parse(&text("run")?).ok_or_else(|| wrong("`run` is no name of a run"))?;
+            RunName::parse(&text("run")?).ok_or_else(|| wrong("`run` is not a name of a run"))?;
         Ok(Manifest {
             program,
             run,

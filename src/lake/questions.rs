@@ -82,7 +82,7 @@ pub fn ask(
     if let Some(wrong) = measure {
         let known: Vec<_> = Measure::ALL.iter().map(|m| m.name()).collect();
         let usage = format!("@{} {}", question.name, question.usage());
-        let text = format!("`{}` is no measure: {}", visible(wrong), known.join(", "));
+        let text = format!("`{}` is not a measure: {}", visible(wrong), known.join(", "));
         return Err(ViewError::Parameters { usage, text }.into());
     }
     let listing = question.with(question.values(&meant(lake, question, given)?)?);

@@ -125,7 +125,7 @@ impl Bound {
 
 /// Why a text is no rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{rule}` is no rule: {why}; write it as 'bytes(a -> b) <= 4 KiB'")]
+#[error("`{rule}` is not a rule: {why}; write it as 'bytes(a -> b) <= 4 KiB'")]
 pub struct RuleError {
     pub rule: String,
     pub why: String,
@@ -168,9 +168,9 @@ fn amount(text: &str) -> Result<i64, String> {
     let known = UNITS.iter().find(|(name, _)| *name == unit);
     let (_, factor) = known.ok_or_else(|| {
         let names: Vec<_> = UNITS.iter().map(|u| u.0).filter(|n| !n.is_empty()).collect();
-        format!("`{unit}` is no unit ({})", names.join(", "))
+        format!("`{unit}` is not a unit ({})", names.join(", "))
     })?;
-    let wrong = || format!("`{text}` is no whole number");
+    let wrong = || format!("`{text}` is not a whole number");
     let (whole, part) = digits.split_once('.').unwrap_or((&digits, ""));
     let number = format!("{whole}{part}").parse::<i64>().map_err(|_| wrong())?;
     let places = u32::try_from(part.len()).ok().and_then(|n| 10_i64.checked_pow(n));
@@ -290,7 +290,7 @@ fn parse(text: &str) -> Result<(Figure, Subject, Bound), String> {
     let (word, rest) = text.split_once('(').ok_or("`(` is missing")?;
     let figure = Figure::parse(word.trim()).ok_or_else(|| {
         let names: Vec<_> = Figure::ALL.iter().map(|f| f.name()).collect();
-        format!("`{}` is no figure ({})", word.trim(), names.join(", "))
+        format!("`{}` is not a figure ({})", word.trim(), names.join(", "))
     })?;
     let mut reader = Reader(rest);
     let subject = reader.subject()?;
@@ -387,21 +387,21 @@ mod tests {
     fn what_is_wrong_with_a_rule_is_said() {
         for (text, why) in [
             ("bytes a->b <= 1", "`(` is missing"),
-            ("byte(a->b) <= 1", "`byte` is no figure (bytes, unique_bytes, buffer"),
+            ("byte(a->b) <= 1", "`byte` is not a figure (bytes, unique_bytes, buffer"),
             ("bytes(a) <= 1", "bytes takes an edge (writer -> reader)"),
             ("steps(a->b) <= 1", "steps takes a function"),
             ("dead_bytes() <= 1", "dead_bytes takes a function"),
             ("bytes(a->) <= 1", "a name is missing"),
             ("bytes(a->\"b) <= 1", "a quote is not closed"),
             ("bytes(a->b) 1", "goes one of < <="),
-            ("bytes(a->b) <= 4 KB", "`KB` is no unit (B, k, M,"),
-            ("bytes(a->b) <= 0.3", "`0.3` is no whole number"),
-            ("bytes(a->b) <= -1", "`-1` is no unit"),
+            ("bytes(a->b) <= 4 KB", "`KB` is not a unit (B, k, M,"),
+            ("bytes(a->b) <= 0.3", "`0.3` is not a whole number"),
+            ("bytes(a->b) <= -1", "`-1` is not a unit"),
             ("bytes(a->b) <= 9_000_000 TiB", "too large"),
             ("buffer(glob:*->b) <= 1", "do not add up"),
             ("steps(f) not above", "goes a value of a label"),
             ("steps(f) not above main + 5 x%", "goes a value of a label"),
-            ("steps(f) not above main + 5 lightyears", "`lightyears` is no unit"),
+            ("steps(f) not above main + 5 lightyears", "`lightyears` is not a unit"),
             ("calls(a->b, heap) <= 1", "calls takes a function or an edge"),
         ] {
             let said = Rule::parse(text).unwrap_err().to_string();

@@ -25,7 +25,7 @@ pub enum BuildError {
     MixedElf(String),
     #[error("the log is of an instruction set that the ELF file is not for ({0})")]
     WrongIsa(String),
-    #[error("{0} and {1}: traces of different instruction sets are no traces of one run")]
+    #[error("{0} and {1} have different instruction sets: they are not traces of the same run")]
     MixedIsa(String, String),
     #[error("which instruction set is this trace of? Give the program with --elf")]
     NoIsa,

@@ -146,7 +146,7 @@ impl Maps {
             Some(i) => self.waiting.swap_remove(i),
             // A trace may name what never ends, or waits.
             None if Path::new(path).metadata().is_ok_and(|m| !m.is_file()) => {
-                return Err(unreadable(map, format!("{path} is no file")));
+                return Err(unreadable(map, format!("{path} is not a file")));
             }
             None => Image::open(Path::new(path)).map_err(|e| unreadable(map, e.to_string()))?,
         };

@@ -83,7 +83,7 @@ fn only_recordings(path: &Path) -> Option<&'static str> {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
     let recording = read.is_ok() && (head.is_empty() || stream::Stream.sniff(&head));
-    (!recording).then_some("is no recording; --force replaces only those")
+    (!recording).then_some("is not a recording; --force replaces only those")
 }
 
 /// Bytes by which a recording is known.

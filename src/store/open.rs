@@ -54,7 +54,7 @@ pub fn only_databases(path: &Path) -> Option<&'static str> {
     };
     let empty = path.metadata().is_ok_and(|found| found.len() == 0);
     (!empty && (!is_duckdb(path) || ours().is_none()))
-        .then_some("is no database of addfg that can be read; --force replaces only those")
+        .then_some("is not a database of addfg that can be read; --force replaces only those")
 }
 
 /// The rule of what a picture, a page or an export replaces: all but databases.

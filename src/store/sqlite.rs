@@ -34,7 +34,7 @@ pub enum SqliteError {
     Arrow(#[from] duckdb::arrow::error::ArrowError),
     #[error("a file for the schema")]
     Io(#[from] std::io::Error),
-    #[error("column {column} of table {table} has a value that is no {type_name}: {value}")]
+    #[error("column {column} of table {table} has a value that is not a {type_name}: {value}")]
     Value { table: String, column: String, type_name: String, value: String },
 }
 

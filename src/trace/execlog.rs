@@ -152,7 +152,7 @@ impl Reader {
             }
             .unwrap_or_else(|| {
                 problems.add(sink, MALFORMED_PART, Place::Line(line.number), || {
-                    format!("`{}` is no access and no register", excerpt(item))
+                    format!("`{}` is neither an access nor a register", excerpt(item))
                 });
                 after
             });

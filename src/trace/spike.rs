@@ -343,7 +343,7 @@ impl Reader {
             };
             if !good {
                 self.problems.add(sink, MALFORMED_PART, Place::Line(line.number), || {
-                    format!("`{}` is no register and no access", excerpt(word))
+                    format!("`{}` is neither a register nor an access", excerpt(word))
                 });
             }
         }

@@ -206,7 +206,7 @@ impl Query {
             let word = word.ok_or_else(|| wrong(format!("<{}> is missing", parameter.name)))?;
             let value = value(parameter.kind, word)?;
             values.push(value.ok_or_else(|| {
-                wrong(format!("`{}` is no {}", visible(word), parameter.kind.name()))
+                wrong(format!("expected {}, found `{}`", parameter.kind.name(), visible(word)))
             })?);
         }
         Ok(values)

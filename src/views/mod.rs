@@ -45,7 +45,7 @@ pub enum ViewError {
     Replay(#[from] crate::replay::ReplayError),
     #[error("{path}: {error}")]
     Io { path: String, error: std::io::Error },
-    #[error("`{text}` is no step, address, FILE:LINE or variable of this run: {hint}")]
+    #[error("`{text}` is not a step, address, FILE:LINE or variable of this run: {hint}")]
     NoCriterion { text: String, hint: String },
     #[error(
         "this database has no {what}: its trace ({format}) tells of none; valgrind --vex-guest-chase=no --tool=lackey --trace-mem=yes or QEMU record them"

@@ -32,7 +32,7 @@ fn text(db: &Path, format: &str) -> String {
 }
 
 fn number(value: &Value) -> i64 {
-    value.as_i64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_i64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 /// Python with a module; None and a word where it is not there.
@@ -516,7 +516,7 @@ fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) {
         other => panic!("{at}: type {other}"),
     };
     match &schema["type"] {
-        Value::String(kind) => assert!(is(kind), "{at}: {value} is no {kind}"),
+        Value::String(kind) => assert!(is(kind), "{at}: {value} is not a {kind}"),
         Value::Array(kinds) => assert!(
             kinds.iter().any(|k| is(k.as_str().unwrap())),
             "{at}: {value} is none of {kinds:?}"

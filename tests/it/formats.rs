@@ -300,7 +300,7 @@ fn fixtures_of_table_formats_are_recognised_by_no_other() {
 #[test]
 fn other_text_is_no_trace() {
     for text in [
-        "Dear reader,\nthis is no trace.\n",
+        "Dear reader,\nthis is not a trace.\n",
         "time,pc,value\n1,2,3\n4,5,6\n",
         "{\"MAJOR_VERSION\": 1}\n",
         "core   0: >>>>  main\ncore   0: 0x80000000 (0x00000297\n",
@@ -375,7 +375,7 @@ fn nothing_that_parses_is_an_error_with_a_place() {
     for format in STEP_FORMATS {
         let fixture = fixtures().into_iter().find(|(f, ..)| f.name() == format.name());
         let name = fixture.map_or(String::new(), |f| f.1);
-        let (_, result) = read(*format, &name, b"Dear reader,\nthis is no trace.\n");
+        let (_, result) = read(*format, &name, b"Dear reader,\nthis is not a trace.\n");
         assert!(
             matches!(result, Err(TraceError::Malformed { .. })),
             "{}: {result:?}",

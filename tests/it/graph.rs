@@ -230,7 +230,7 @@ fn a_function_by_name() {
     assert_eq!(id("B#3"), Err("`B` was called 2 times: there is no instance 3".into()));
     assert_eq!(
         id("@main"),
-        Err("`@main` is no address; write it in hexadecimal, as in @0x401136".into())
+        Err("`@main` is not an address; write it in hexadecimal, as in @0x401136".into())
     );
     assert!(id("' OR 1=1 --").is_err());
 }

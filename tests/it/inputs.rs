@@ -40,7 +40,7 @@ fn refused_inputs_leave_nothing() {
         ),
         (
             "text.log",
-            b"Dear reader,\nthis is no trace.\n",
+            b"Dear reader,\nthis is not a trace.\n",
             &["text.log", "Dear reader", "addfg formats"],
         ),
         ("banner.log", b"==1== Lackey\n==1== done\n", &["banner.log"]),

@@ -300,7 +300,7 @@ fn found(firmware: &Firmware, db: &Path) -> Found {
         if known.get(call.name.as_str()) == Some(&call.name.as_str())
             && (call.kind != "tail" || call.tail_of == 0)
         {
-            count(&mut wrong, "handler is no signal", format!("{} {}", call.name, call.kind), 1);
+            count(&mut wrong, "handler is not a signal", format!("{} {}", call.name, call.kind), 1);
         }
         if counted.contains(call.name.as_str()) {
             let of = if call.kind == "tail" { call.tail_of } else { call.parent };

@@ -55,11 +55,11 @@ fn what_is_no_lake_or_no_run_is_refused() {
     let folder = scratch.path("full");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("precious"), "").unwrap();
-    refused(&["collect", utf8(&fir), "-o", utf8(&folder)], &["is there and no lake"]);
-    refused(&["trend", utf8(&folder)], &["is no lake: `addfg collect DB"]);
-    refused(&["collect", utf8(&fir), "-o", utf8(&lake), "--label", "a b=1"], &["is no label"]);
+    refused(&["collect", utf8(&fir), "-o", utf8(&folder)], &["exists but is not a lake"]);
+    refused(&["trend", utf8(&folder)], &["is not a lake: `addfg collect DB"]);
+    refused(&["collect", utf8(&fir), "-o", utf8(&lake), "--label", "a b=1"], &["is not a label"]);
     refused(&["collect", utf8(&fir), "-o", utf8(&lake), "--label", "a=1,a=2"], &["given twice"]);
-    refused(&["collect", utf8(&fir), "-o", utf8(&lake), "--program", "../x"], &["is no name"]);
+    refused(&["collect", utf8(&fir), "-o", utf8(&lake), "--program", "../x"], &["is not a name"]);
     assert!(!lake.exists());
     let newer = scratch.path("newer.duckdb");
     fs::copy(&fir, &newer).unwrap();
@@ -72,7 +72,7 @@ fn what_is_no_lake_or_no_run_is_refused() {
         &["no run of the lake has size=2", "size (1)"],
     );
     refused(&["sql", utf8(&lake), "@nonsense"], &["no query @nonsense", "growth"]);
-    refused(&["sql", utf8(&lake), "@growth", "size", "x"], &["`x` is no measure: all, steps"]);
+    refused(&["sql", utf8(&lake), "@growth", "size", "x"], &["`x` is not a measure: all, steps"]);
     refused(&["sql", utf8(&lake), "SELECT * FROM '/etc/passwd'"], &["does not exist"]);
     fs::write(lake.join("_schema.json"), "{\"lake\": 3}").unwrap();
     refused(&["collect", utf8(&fir), "-o", utf8(&lake)], &["lake version 3", "newer addfg"]);
@@ -256,7 +256,7 @@ fn rules_hold_or_say_by_how_much_they_do_not() {
         &["check", utf8(&fir), "--max", "steps(fri) < 1"],
         &["`fri`", "near it are `filter`, `fir`"],
     );
-    refused(&["check", utf8(&fir), "--max", "steps(fir) < 1 lightyear"], &["is no unit"]);
+    refused(&["check", utf8(&fir), "--max", "steps(fir) < 1 lightyear"], &["is not a unit"]);
     refused(&["check", utf8(&fir)], &["there is no rule"]);
     let rules = scratch.path("rules");
     fs::write(&rules, format!("# a budget\n{holds}\n\nsteps() <= 1k # all\n")).unwrap();

@@ -90,17 +90,17 @@ fn a_wrong_call_of_a_query_says_how_it_is_called() {
         &["<function> is missing", "addfg sql DB @calls_of <function> [rows=20]"],
     );
     refused(&["@calls_of", "stbi__jpeg_decode"], &["stbi__jpeg_decode_block"]);
-    refused(&["@steps", "x"], &["`x` is no step"]);
+    refused(&["@steps", "x"], &["expected step, found `x`"]);
     refused(&["@hot_edges", "5", "all", "6"], &["`6` is one too many"]);
-    refused(&["@hot_edges", "5", "mine"], &["`mine` is no program or all"]);
+    refused(&["@hot_edges", "5", "mine"], &["expected program or all, found `mine`"]);
     // Without its @ a query is no SQL: what was meant is said.
-    refused(&["hot_functions"], &["`hot_functions` is no SQL", "@hot_functions"]);
+    refused(&["hot_functions"], &["`hot_functions` is not SQL", "@hot_functions"]);
     refused(&["calls_of", "main"], &["only a query @NAME", "@calls_of main` asks the query"]);
-    refused(&["hot_functions 3"], &["is no SQL", "@hot_functions 3` asks the query"]);
-    refused(&["hotfunctions"], &["is no SQL", "there is a query @hot_functions"]);
-    refused(&["function_profil"], &["is no SQL", "there is a table function_profile"]);
+    refused(&["hot_functions 3"], &["is not SQL", "@hot_functions 3` asks the query"]);
+    refused(&["hotfunctions"], &["is not SQL", "there is a query @hot_functions"]);
+    refused(&["function_profil"], &["is not SQL", "there is a table function_profile"]);
     refused(&["@hot_function"], &["there is no query @hot_function; there is @hot_functions"]);
-    refused(&["function_call"], &["`function_call` is no SQL", "'FROM function_call'"]);
+    refused(&["function_call"], &["`function_call` is not SQL", "'FROM function_call'"]);
     refused(&["SELECT * FROM Hot_Functions"], &["is a query, no table", "@hot_functions"]);
     // In one argument it is the same query.
     let one = ok(&["sql", utf8(&db), "@hot_edges 3  all", "--format", "csv"]);

@@ -47,7 +47,7 @@ fn tool(name: &str, arguments: &[&str]) -> String {
 }
 
 fn hexadecimal(text: &str) -> u64 {
-    u64::from_str_radix(text, 16).unwrap_or_else(|_| panic!("{text} is no address"))
+    u64::from_str_radix(text, 16).unwrap_or_else(|_| panic!("{text} is not an address"))
 }
 
 fn classes(elf: &Path) -> HashMap<u64, Class> {

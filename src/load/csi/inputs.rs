@@ -185,7 +185,7 @@ impl Inputs {
     fn dump(&mut self, text: &[u8], places: &Places, load: &mut Load) -> Result<(), BuildError> {
         let (found, damaged) = frames::parse(text);
         for offset in damaged {
-            let message = "a line that begins like a frame and is none".into();
+            let message = "a line that begins like a frame but is not a frame".into();
             let at = places.at(offset);
             load.problem(problem(Severity::Error, "malformed-line", message, at, DAMAGED))?;
         }

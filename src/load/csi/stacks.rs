@@ -142,7 +142,7 @@ impl Stacks<'_, '_, '_> {
         })?;
         if frame.slots.is_some() && history.is_none() {
             let slot = frame.next_slot.map_or("?".into(), |n| n.to_string());
-            let message = format!("slot {slot} is none of the path array");
+            let message = format!("slot {slot} is not in the path array");
             let at = at.position.clone();
             self.load.problem(problem(Severity::Error, "path-slot", message, at, DAMAGED))?;
         }

@@ -106,7 +106,7 @@ mod tests {
         }
         assert!(schema.len() > 50);
         for table in BY_SQL {
-            assert!(schema.remove(table).is_some(), "{table} is none of the schema");
+            assert!(schema.remove(table).is_some(), "{table} is not in the schema");
         }
         let rows: BTreeMap<String, Vec<String>> = all()
             .map(|t| (t.table.into(), t.columns.iter().map(ToString::to_string).collect()))

@@ -84,7 +84,11 @@ impl Parser {
 
     fn malformed(&mut self, offset: u64, text: &str, wanted: &str) {
         let shown: String = text.chars().take(60).collect();
-        self.damage(offset, "malformed-line", format!("`{}` is no {wanted}", shown.escape_debug()));
+        self.damage(
+            offset,
+            "malformed-line",
+            format!("`{}` is not a {wanted}", shown.escape_debug()),
+        );
     }
 
     /// The end of a function.

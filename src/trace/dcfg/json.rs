@@ -99,7 +99,7 @@ impl<'a> Table<'a> {
         let rows = match value {
             None | Some(Value::Null) => return Ok(None),
             Some(Value::Array(rows)) => rows,
-            Some(_) => return Err("is no table".into()),
+            Some(_) => return Err("is not a table".into()),
         };
         let Some(header) = rows.first() else { return Ok(None) };
         let Value::Array(header) = header else { return Err("has no header row".into()) };

@@ -128,7 +128,7 @@ pub(super) struct Reader<'n, 'a> {
 /// that is none.
 fn graph(document: &Value, notes: &mut Notes) -> Result<Graph, String> {
     if !document.is_object() {
-        return Err("the document is no object".into());
+        return Err("the document is not an object".into());
     }
     let mut reader = Reader {
         notes,

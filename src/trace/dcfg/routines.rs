@@ -24,7 +24,7 @@ impl Reader<'_, '_> {
                 self.notes.lost(
                     "dcfg-unknown-id",
                     &place,
-                    format!("its entry, node {id}, is no block"),
+                    format!("its entry, node {id}, is not a block"),
                 );
                 continue;
             };
@@ -35,7 +35,7 @@ impl Reader<'_, '_> {
                     self.notes.lost(
                         "dcfg-unknown-id",
                         &place,
-                        format!("{what} {node} is no block"),
+                        format!("{what} {node} is not a block"),
                     );
                 }
                 found
@@ -73,7 +73,7 @@ impl Reader<'_, '_> {
                     self.notes.warn(
                         "dcfg-routine-node",
                         &place,
-                        format!("node {} is no block of this image", node.id),
+                        format!("node {} is not a block of this image", node.id),
                     );
                 }
             }
@@ -102,7 +102,7 @@ impl Reader<'_, '_> {
         for row in t.rows() {
             let Some(id) = self.id(row.integer(0), place, "a loop's head") else { continue };
             let Some(&header) = process.node_by_id.get(&id) else {
-                self.notes.lost("dcfg-unknown-id", place, format!("loop head {id} is no block"));
+                self.notes.lost("dcfg-unknown-id", place, format!("loop head {id} is not a block"));
                 continue;
             };
             if found.iter().any(|(l, _)| l.header == header) {
@@ -117,7 +117,7 @@ impl Reader<'_, '_> {
                         _ => self.notes.warn(
                             "dcfg-loop",
                             place,
-                            format!("{what} {id} is no node of the routine"),
+                            format!("{what} {id} is not a node of the routine"),
                         ),
                     }
                 }

@@ -21,7 +21,7 @@ pub enum SequenceError {
     NoCode(u64),
     #[error("character `{0}` in a sequence")]
     Character(char),
-    #[error("a repeat without its end, or its number of times is none")]
+    #[error("a repeat without its end, or its number of times is not a number")]
     Repeat,
     #[error("a repeat of more than {LONGEST_REPEAT} characters")]
     LongRepeat,

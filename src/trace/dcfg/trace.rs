@@ -259,7 +259,7 @@ impl Reader<'_> {
         mut cell: impl FnMut(&mut Self, usize) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         if self.json.peek()? != ValueType::Array {
-            self.warn("dcfg-table", format!("the table with {} is none", names[0]));
+            self.warn("dcfg-table", format!("the table with {} is not a table", names[0]));
             return Ok(self.json.skip_value()?);
         }
         self.json.begin_array()?;
@@ -351,7 +351,7 @@ impl Reader<'_> {
                 let value = self.json.next_string()?;
                 self.dictionary.insert(key, value);
             } else {
-                self.warn("dcfg-dictionary", format!("the value of `{key}` is no string"));
+                self.warn("dcfg-dictionary", format!("the value of `{key}` is not a string"));
                 self.json.skip_value()?;
             }
         }
@@ -464,14 +464,14 @@ impl Reader<'_> {
                 row[column] = match reader.integer()? {
                     Some(n) => n,
                     None => {
-                        reader.warn("dcfg-cell", format!("{} is no integer", names[column]));
+                        reader.warn("dcfg-cell", format!("{} is not an integer", names[column]));
                         0
                     }
                 };
                 return Ok(());
             }
             if reader.json.peek()? != ValueType::String {
-                reader.warn("dcfg-cell", "EDGE_ID_SEQUENCE is no string".into());
+                reader.warn("dcfg-cell", "EDGE_ID_SEQUENCE is not a string".into());
                 return Ok(reader.json.skip_value()?);
             }
             if let Some(count) = row[..2].iter().find(|count| **count > MOST) {

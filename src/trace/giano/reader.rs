@@ -155,7 +155,10 @@ impl Reader {
                             let isa = self.isa;
                             let kind = UNKNOWN_REGISTER;
                             self.problems.add(sink, kind, Place::Line(line.number), || {
-                                format!("`{}` is no register of {isa:?}; left out", excerpt(name))
+                                format!(
+                                    "`{}` is not a register of {isa:?}; left out",
+                                    excerpt(name)
+                                )
                             });
                             continue;
                         }

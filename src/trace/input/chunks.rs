@@ -213,6 +213,6 @@ fn endless_line(name: &str, offset: u64) -> TraceError {
         name: name.to_string(),
         position: format!("byte {offset}"),
         message: format!("a line of more than {} MiB", LONGEST_LINE >> 20),
-        remedy: "this is no text log; --format NAME forces a format".into(),
+        remedy: "this is not a text log; --format NAME forces a format".into(),
     }
 }

@@ -354,9 +354,9 @@ fn words(value: Option<&Value>) -> Result<Vec<String>, String> {
         Some(Value::String(one)) => Ok(vec![one.clone()]),
         Some(Value::Array(list)) => list
             .iter()
-            .map(|v| v.as_str().map(str::to_owned).ok_or_else(|| format!("`{v}` is no text")))
+            .map(|v| v.as_str().map(str::to_owned).ok_or_else(|| format!("`{v}` is not a text")))
             .collect(),
-        Some(other) => Err(format!("`{other}` is no text and no list of texts")),
+        Some(other) => Err(format!("`{other}` is neither a text nor a list of texts")),
     }
 }
 

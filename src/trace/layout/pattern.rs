@@ -91,7 +91,7 @@ impl Fields {
             text.split_once(':').map_or((text, None), |(name, base)| (name, Some(base)));
         let name = if name.is_empty() { FIELDS[Field::Ignored as usize] } else { name };
         if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-            return Err(format!("`{{{text}}}` is no field"));
+            return Err(format!("`{{{text}}}` is not a field"));
         }
         let base = match base {
             None => None,

@@ -390,7 +390,7 @@ impl<'l> Reader<'l> {
     fn unknown(&mut self, name: &[u8], line: &Line, sink: &mut dyn Sink) {
         let isa = self.isa;
         self.problems.add(sink, UNKNOWN_REGISTER, Place::Line(line.number), || {
-            format!("`{}` is no register of {isa:?}; left out", excerpt(name))
+            format!("`{}` is not a register of {isa:?}; left out", excerpt(name))
         });
     }
 

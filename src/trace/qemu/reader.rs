@@ -318,7 +318,7 @@ impl Reader {
         if !more && !quiet {
             self.problems.add_once(sink, FOREIGN, Place::Byte(offset), || {
                 let text = excerpt(line);
-                format!("lines that are none of QEMU's log were left out, the first: `{text}`")
+                format!("lines that are not of QEMU's log were left out, the first: `{text}`")
             });
         }
     }
@@ -375,7 +375,7 @@ impl Reader {
             self.step(offset, sink)?;
         } else {
             self.problems.add(sink, DAMAGED_DUMP, Place::Byte(offset), || {
-                "a register's value is no number".into()
+                "a register's value is not a number".into()
             });
         }
         Ok(dump.len())

@@ -89,7 +89,7 @@ pub(super) fn say(listener: &mut impl Listener, code: &'static str, message: Str
 /// A line that is none of the format.
 pub(super) fn refuse(listener: &mut impl Listener, line: &str, at: At) {
     let shown: String = line.chars().take(60).collect();
-    let message = format!("a line that is none of the format: `{}`", shown.escape_debug());
+    let message = format!("a line that is not of the format: `{}`", shown.escape_debug());
     say(listener, "malformed-line", message, at);
 }
 

@@ -154,7 +154,7 @@ impl Problem {
             Problem::RecordCut { bytes, .. } => (
                 error,
                 "xray-record-cut",
-                format!("the {bytes} bytes at the end are no whole record"),
+                format!("the {bytes} bytes at the end are not a whole record"),
                 rest,
             ),
             Problem::TypedCut { .. } => (

@@ -47,7 +47,7 @@ impl CostModel {
 /// A number with a unit: `4GB` with `B`, `100ns` with `s`, `1.5GHz` with `Hz`. Above 0 or 0.
 pub fn quantity(text: &str, unit: &str) -> Result<f64, String> {
     let text = text.trim();
-    let wrong = || format!("`{text}` is no number with {unit}, as in 4G{unit} or 100n{unit}");
+    let wrong = || format!("`{text}` is not a number with {unit}, as in 4G{unit} or 100n{unit}");
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..digits].parse().map_err(|_| wrong())?;
     let prefix = text[digits..].trim().strip_suffix(unit).ok_or_else(wrong)?;

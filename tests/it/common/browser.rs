@@ -162,11 +162,11 @@ impl Browser {
     }
 
     pub fn number(&mut self, script: &str) -> f64 {
-        self.value(script).as_f64().unwrap_or_else(|| panic!("{script} is no number"))
+        self.value(script).as_f64().unwrap_or_else(|| panic!("{script} is not a number"))
     }
 
     pub fn text(&mut self, script: &str) -> String {
-        self.value(script).as_str().unwrap_or_else(|| panic!("{script} is no text")).to_owned()
+        self.value(script).as_str().unwrap_or_else(|| panic!("{script} is not a text")).to_owned()
     }
 
     /// Waits until a script says true.

@@ -256,7 +256,7 @@ const CALLS_ALLOWED: [(&str, &str, &str); 2] = [
     (
         "__mempcpy_",
         "__memcpy_",
-        "mempcpy jumps into the middle of memcpy, which is no call for callgrind",
+        "mempcpy jumps into the middle of memcpy, which is not a call for callgrind",
     ),
     ("frame_dummy", "register_tm_clones", "callgrind knows neither by name"),
 ];

@@ -151,7 +151,7 @@ const ALLOWED: &[(&str, Of, u16, &str)] = &[
         "And Or Xor Test Cmp Bt Shld Shrd Psll Psrl Psra Pshld Pshrd Prol Pror Kshift Extrq Insertq",
         Of::Immediate,
         0,
-        "an immediate that masks or counts bits is no selection of bytes",
+        "an immediate that masks or counts bits is not a selection of bytes",
     ),
     ("Fpclass", Of::Immediate, 0, "of no class"),
     (
