@@ -136,7 +136,8 @@ fn readelf(path: &Path, arm: bool) -> Option<Vec<Row>> {
     let mut rows = Vec::new();
     let mut unit = 0;
     for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
+        // binutils 2.44 has a column more where there is something to say: `[VARIANT_PCS]`.
+        let words: Vec<&str> = line.split_whitespace().filter(|w| !w.starts_with('[')).collect();
         let [number, value, size, kind, bind, _, section, name, ..] = words[..] else { continue };
         if !number.ends_with(':') || number == "Num:" || section == "UND" {
             continue;
