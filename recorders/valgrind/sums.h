@@ -145,12 +145,15 @@ static void sums_event(UInt kind, const UChar *payload, UInt length)
     case ADDFG_THREAD:
     case ADDFG_SYSCALL:
     case ADDFG_SYSCALL_END:
+    case ADDFG_KERNEL_READ:
+    case ADDFG_KERNEL_WRITE:
     case ADDFG_DESCRIPTOR:
     case ADDFG_SIGNAL:
     case ADDFG_PROCESS:
         if (!summing) return;
         say_begin();
         say4(kind);
+        say8(steps_done);
         say_bytes(payload, length);
         return say_end(SAY_EVENT);
     }

@@ -137,7 +137,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             false => plan.name.clone(),
         };
         let only = sums::Only {
-            database: Database { options, name },
+            database: Database { options, name, unique: !args.no_unique },
             text: args.sums.as_deref(),
             quiet,
             live: args.live,

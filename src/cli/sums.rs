@@ -129,7 +129,12 @@ pub fn write(path: &Path, sums: &LiveSums) -> anyhow::Result<()> {
     let mut text = String::new();
     for ((writer, reader, via), row) in &sums.flows {
         let FlowSums { bytes, unique_bytes, transfers, addresses } = row;
-        let numbers = [bytes, unique_bytes, transfers, addresses].map(u64::to_string);
+        let unknown = |number: &u64| match sums.no_unique {
+            true => String::new(),
+            false => number.to_string(),
+        };
+        let numbers =
+            [bytes.to_string(), unknown(unique_bytes), transfers.to_string(), unknown(addresses)];
         writeln!(text, "flow\t{writer}\t{reader}\t{via}\t{}", numbers.join("\t"))?;
     }
     for (name, row) in &sums.functions {

@@ -58,6 +58,8 @@ pub struct End<'a> {
     pub low: bool,
     /// Whether it is known which bytes were written for nothing.
     pub dead: bool,
+    /// Whether unique bytes and addresses were counted.
+    pub unique: bool,
 }
 
 /// All of the traces tell of all that anybody stores.
@@ -236,8 +238,8 @@ impl End<'_> {
             reader_function_id: reader,
             via: Some(via),
             bytes: Some(sums[0]),
-            unique_bytes: Some(sums[1]),
-            addresses: Some(sums[2]),
+            unique_bytes: self.unique.then_some(sums[1]),
+            addresses: self.unique.then_some(sums[2]),
             transfers: Some(sums[3]),
         });
         fill(self.connection, rows)?;
@@ -248,7 +250,8 @@ impl End<'_> {
     fn folded(&self, all: Vec<Edge>, places: &Places) -> Result<(), StoreError> {
         let s = self.summary;
         let stubs: FxHashSet<FunctionId> = s.stubs.iter().copied().collect();
-        folded::function_edges(self.connection, &stubs, all, edges(&s.stub_flows, places))?;
+        let merged = edges(&s.stub_flows, places);
+        folded::function_edges(self.connection, (&stubs, self.unique), all, merged)?;
         folded::call_edges(self.connection, &stubs, &s.call_edges, &s.stub_calls)
     }
 

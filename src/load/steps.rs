@@ -140,6 +140,7 @@ pub fn build(
         threads: with_threads,
         low: options.detail >= Detail::Instance,
         dead: true,
+        unique: true,
     };
     let functions = end.write(code.names, &traces, &intake.diagnostics)?;
     witnesses.iter().try_for_each(Witness::check)?;

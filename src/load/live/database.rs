@@ -1,7 +1,8 @@
 //! A database of detail `summary` from sums alone: what a build makes of the recording of the same run, but for bytes that
-//! were written for nothing, regions and system calls, which the sums do not tell.
+//! were written for nothing and regions, which the sums do not tell.
 
 use super::super::dictionary::TraceFile;
+use super::super::events::EventRows;
 use super::super::finish::End;
 use super::super::front::ProcessPart;
 use super::super::{BuildError, Options, Report, suspicions};
@@ -16,6 +17,7 @@ use crate::analysis::{CallEdge, CallKind, Summary};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
 use crate::event::Carries;
 use crate::id::{FunctionId, StackId, ThreadId};
+use crate::store::StoreError;
 use crate::store::writer::Writer;
 use rustc_hash::FxHashMap;
 
@@ -37,7 +39,7 @@ fn carries() -> Carries {
     }
 }
 
-/// Writes the database. `name`: what the run is called there.
+/// Writes the database. `name`: what the run is called there; `unique`: unique bytes and addresses were counted.
 ///
 /// # Errors
 /// It cannot be written.
@@ -46,8 +48,10 @@ pub fn write(
     name: &str,
     planner: &Planner,
     rows: &Rows,
+    unique: bool,
 ) -> Result<Report, BuildError> {
     let mut writer = Writer::create(&options.output, options.force)?;
+    system_calls(planner, rows, &writer)?;
     let connection = writer.join()?;
     let summary = summary(planner, rows);
     let mut diagnostics = Diagnostics::default();
@@ -77,6 +81,7 @@ pub fn write(
         threads: true,
         low: false,
         dead: false,
+        unique,
     };
     let (path, format) = (name.to_owned(), "sums");
     let trace = TraceFile { path, format, size: None, hash: None, carries: carries() };
@@ -84,6 +89,22 @@ pub fn write(
     writer.commit(connection)?;
     let (steps, calls) = (summary.steps, u64::from(summary.calls));
     Ok(Report { format, steps, calls, functions, diagnostics })
+}
+
+/// Writes what the program asked of the kernel.
+fn system_calls(planner: &Planner, rows: &Rows, writer: &Writer) -> Result<(), BuildError> {
+    let sender = writer.sender().ok_or(StoreError::Stopped)?;
+    // A failed send means that the writer has ended: its error is taken when it is joined.
+    let send = |batch| drop(sender.send(batch));
+    let mut events = EventRows::new(send, false);
+    for (steps, event) in &planner.system_calls {
+        let mut event = event.clone();
+        let index = |number: u32| rows.threads.iter().position(|(known, _)| *known == number);
+        event.renumber(|number| index(number).unwrap_or(0) as u32);
+        events.add(&event, *steps);
+    }
+    events.finish();
+    Ok(())
 }
 
 /// What is not exact, and what the code shows of how it was recorded.
@@ -95,6 +116,16 @@ fn problems(planner: &Planner, rows: &Rows, to: &mut Diagnostics) {
             message: format!("the sums are not exact: {problem}"),
             position: String::new(),
             remedy: "record without --no-steps",
+        });
+    }
+    if planner.calls_left_out > 0 {
+        let message = format!("{} system calls have no rows", planner.calls_left_out);
+        to.add(Diagnostic {
+            severity: Severity::Warning,
+            code: "system-calls-left-out",
+            message,
+            position: String::new(),
+            remedy: "record without --no-steps for all of them",
         });
     }
     let (insns, counts) = (&planner.insns, &rows.counts);
@@ -116,7 +147,8 @@ fn summary(planner: &Planner, rows: &Rows) -> Summary {
         }),
     };
     let places = Places::new(planner);
-    let flow = |&([writer, reader, place], [bytes, unique, transfers, addresses]): &(_, _)| {
+    let flow = |&(ends, sums): &([u32; 3], [u64; 4])| {
+        let ([writer, reader, place], [bytes, unique, transfers, addresses]) = (ends, sums);
         let sums = PairSums { bytes, unique, transfers, addresses };
         let (writer, reader) = (end(writer)?, end(reader)?);
         Some(FunctionFlow { writer, reader, place: places.code(place)?, sums })

@@ -19,7 +19,7 @@ pub enum Kind {
     Problem,
     /// All has been said.
     End,
-    /// An event as a stream has it.
+    /// An event as a stream has it, with the steps before it.
     Event,
     /// Answered with the number of what the kernel's accesses are named by.
     Source,

@@ -25,6 +25,8 @@ pub struct Database {
     pub options: Options,
     /// What the run is called there.
     pub name: String,
+    /// Unique bytes and addresses are counted.
+    pub unique: bool,
 }
 
 impl Database {
@@ -44,7 +46,7 @@ impl Database {
     fn write(&self, to: &Path, planner: &Planner, rows: &Rows) -> Result<Report, BuildError> {
         let mut options = self.options.clone();
         options.output = to.to_owned();
-        database::write(&options, &self.name, planner, rows)
+        database::write(&options, &self.name, planner, rows, self.unique)
     }
 }
 
@@ -71,7 +73,7 @@ pub struct Wanted {
 pub fn serve(isa: Isa, mut stream: UnixStream, mut wanted: Wanted) -> io::Result<LiveSums> {
     let (mut planner, mut answer) = (Planner::new(isa), Answer::default());
     let (mut rows, mut payload, mut snapshots) = (Rows::default(), Vec::new(), 0);
-    while let Some(kind) = message::read(&mut stream, &mut payload)? {
+    while let Some(kind) = living(message::read(&mut stream, &mut payload))?.flatten() {
         let numbers = Numbers(&payload);
         match kind {
             Kind::Map => planner.map(numbers, &mut answer)?,
@@ -91,13 +93,24 @@ pub fn serve(isa: Isa, mut stream: UnixStream, mut wanted: Wanted) -> io::Result
             }
         }
         if matches!(kind, Kind::Map | Kind::Code | Kind::Source) {
-            wanted.asked.answer(&mut answer, &mut stream)?;
+            living(wanted.asked.answer(&mut answer, &mut stream))?;
         }
     }
     let mut sums = rows.named(&planner);
+    sums.no_unique = wanted.database.as_ref().is_some_and(|database| !database.unique);
     let database = wanted.database.filter(|_| sums.is_whole);
     sums.report = database.map(|to| to.write(&to.options.output, &planner, &rows));
     Ok(sums)
+}
+
+/// None: the recorder was killed, which is no error of ours.
+fn living<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset};
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if matches!(error.kind(), BrokenPipe | ConnectionReset) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The sums as they are have come: for whom was asked for them, or for a marker of the program.

@@ -10,7 +10,7 @@ use crate::analysis::block::{Last, Prepared};
 use crate::analysis::operation::{Operation, OperationKind};
 use crate::analysis::segment::{Order, Purpose, Segment, Static};
 use crate::analysis::sums::Actors;
-use crate::event::{BlockDef, BlockStep, ImageMap, InsnDef, Isa, MemShape, RegSpan};
+use crate::event::{BlockDef, BlockStep, Event, ImageMap, InsnDef, Isa, MemShape, RegSpan};
 use crate::id::FunctionId;
 use crate::image::{AddressSpace, Image, Loaded};
 use crate::isa::resolve::{resolve, undecoded};
@@ -22,6 +22,9 @@ use std::io;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// System calls that are kept: memory is not to grow with the run.
+const MOST_CALLS: usize = 1 << 20;
 
 /// No register, no slot.
 const NONE: u32 = u32::MAX;
@@ -64,6 +67,9 @@ pub struct Planner {
     pub places: Vec<PlaceName>,
     given_up: FxHashSet<String>,
     pub kernel: KernelSources,
+    /// System calls with the steps before them, as far as they are kept.
+    pub system_calls: Vec<(u64, Event)>,
+    pub calls_left_out: u64,
     /// What the kernel's accesses were named by.
     pub sources: Vec<String>,
 }
@@ -86,6 +92,8 @@ impl Planner {
             places: Vec::new(),
             given_up: FxHashSet::default(),
             kernel: KernelSources::new(isa),
+            system_calls: Vec::new(),
+            calls_left_out: 0,
             sources: Vec::new(),
         }
     }
@@ -204,8 +212,14 @@ impl Planner {
     // ---- the kernel ----
 
     pub fn event(&mut self, mut of: Numbers) -> io::Result<()> {
-        let kind = of.four()? as u8;
-        self.kernel.event(kind, of.0).then_some(()).ok_or_else(super::message::bad)
+        let (kind, steps) = (of.four()? as u8, of.eight()?);
+        let calls = &mut self.system_calls;
+        let tell = |event| match event {
+            Event::SystemCall(_) if calls.len() < MOST_CALLS => calls.push((steps, event)),
+            Event::SystemCall(_) => self.calls_left_out += 1,
+            _ => {}
+        };
+        self.kernel.event(kind, of.0, tell).then_some(()).ok_or_else(super::message::bad)
     }
 
     pub fn source(&mut self, mut of: Numbers, answer: &mut Answer) -> io::Result<()> {

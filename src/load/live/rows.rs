@@ -67,6 +67,8 @@ pub struct LiveSums {
     pub problems: Vec<String>,
     /// All rows have come.
     pub is_whole: bool,
+    /// Unique bytes and addresses were left out.
+    pub no_unique: bool,
     /// The database that was made of them, if one was wanted.
     pub report: Option<Result<Report, BuildError>>,
 }

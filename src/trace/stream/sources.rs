@@ -15,13 +15,14 @@ impl KernelSources {
         KernelSources { events: Events::new(isa, Common::default()), process: Process::default() }
     }
 
-    /// An event of a stream. False: it is not as the format has it.
-    pub fn event(&mut self, kind: u8, payload: &[u8]) -> bool {
+    /// An event of a stream; `tell` gets what it completes. False: it is not as the format has it.
+    pub fn event(&mut self, kind: u8, payload: &[u8], mut tell: impl FnMut(Event)) -> bool {
         let process = &mut self.process;
         let tell = &mut |event| {
-            if let Event::Process(of) = event {
-                *process = *of;
+            if let Event::Process(of) = &event {
+                *process = (**of).clone();
             }
+            tell(event);
         };
         self.events.take(kind, Bytes(payload), tell).is_ok()
     }
