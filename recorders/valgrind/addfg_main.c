@@ -75,6 +75,8 @@ static void sums_signal(ThreadId tid, Bool begins);
 static void sums_fault(void);
 static void sums_forked(void);
 static void sums_shared(void);
+static void sums_asked(void);
+static void sums_marked(ThreadId tid);
 static void sums_first_stack(Addr stack);
 
 #include "check.h"
@@ -87,6 +89,7 @@ static void sums_first_stack(Addr stack);
 #include "sums_memory.h"
 #include "sums_flows.h"
 #include "sums_calls.h"
+#include "sums_readers.h"
 #include "sums_saves.h"
 #include "sums_code.h"
 #include "sums_translate.h"
@@ -489,6 +492,8 @@ static Bool option(const HChar *arg)
     if (VG_INT_CLO(arg, "--stream-fd", given_fd)) return True;
     if (VG_INT_CLO(arg, "--sums-fd", sums_fd)) return True;
     if (VG_BOOL_CLO(arg, "--stepless", stepless)) return True;
+    if (VG_BOOL_CLO(arg, "--unique", counts_unique)) return True;
+    if (VG_BOOL_CLO(arg, "--snapshots", at_markers)) return True;
     if (VG_STR_CLO(arg, "--stream-each", each_name)) return True;
     if (VG_STR_CLO(arg, "--said", said_name)) return True;
     if (VG_BOOL_CLO(arg, "--check", checking)) return True;
@@ -504,6 +509,8 @@ static void usage(void)
     VG_(printf)("    --stream-each=PATH  with --trace-children=yes: a stream for each process, PATH.1 and so on\n");
     VG_(printf)("    --sums-fd=N      a socket to who takes sums of data flow (docs/sums.md)\n");
     VG_(printf)("    --stepless=yes   with it: the stream has no steps\n");
+    VG_(printf)("    --unique=no      with it: unique bytes and addresses are not counted\n");
+    VG_(printf)("    --snapshots=yes  with it: the sums are sent at each marker of the program, too\n");
     VG_(printf)("    --said=FILE      valgrind's messages are added to it [standard error]\n");
     VG_(printf)("    --allocator=NAME=FUNCTION  NAME is another malloc, free or the like\n");
     VG_(printf)("    --check=yes      says where memory changed without the stream saying so; slow\n");

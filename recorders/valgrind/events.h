@@ -190,6 +190,7 @@ static void start_client_code(ThreadId tid, ULong dispatched)
     }
     speak(tid);
     sums_runs(tid);
+    sums_asked();
     if (!first_block || !recording || !in_part) return;
     first_block = False;
     sums_first_stack(VG_(get_SP)(tid));

@@ -120,7 +120,10 @@ static Bool client_request(ThreadId tid, UWord *args, UWord *result)
     if (!VG_IS_TOOL_USERREQ('A', 'F', args[0])) return False;
     *result = 0;
     Bool begins = args[0] == ADDFG_REQUEST_BEGIN, ends = args[0] == ADDFG_REQUEST_END;
-    if (args[0] == ADDFG_REQUEST_MARK) EVENT(ADDFG_MARKER, args[1]);
+    if (args[0] == ADDFG_REQUEST_MARK) {
+        EVENT(ADDFG_MARKER, args[1]);
+        sums_marked(tid);
+    }
     if (!marked || !(begins || ends) || in_part == begins) return True;
     if (begins) begin_part();
     else end_part();

@@ -3,22 +3,36 @@
  * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
  */
 
+/* A snapshot of the sums at each marker of the program. */
+static Bool at_markers = False;
+
 /* States of threads that do not run, by Valgrind's numbers, and the one that runs. */
 static void **sums_thread;
 static UInt sums_thread_room;
 static ThreadId sums_running;
+static Bool is_alive_elsewhere(UInt call)
+{
+    for (ThreadId tid = 1; tid < sums_thread_room; tid++) {
+        const __typeof__(T) *other = sums_thread[tid];
+        if (other && tid != sums_running && is_in(other->frames, other->depth, call)) return True;
+    }
+    return False;
+}
 
 static void sums_clear_thread(void)
 {
     VG_(memset)(&T, 0, sizeof T);
     T.mixed = VG_(calloc)("addfg.mixed", GRANULES, sizeof(Mixed));
     T.seen = steps_done;
+    T.serial = sums_serials++;
+    T.key = READ_KEY;
 }
 
 static void sums_runs(ThreadId tid)
 {
     if (!summing || tid == sums_running) return;
     settle_steps();
+    if (sums_running) share_segments();
     if (tid >= sums_thread_room) {
         UInt room = tid + 64;
         sums_thread = VG_(realloc)("addfg.threads", sums_thread, room * sizeof *sums_thread);
@@ -34,6 +48,27 @@ static void sums_runs(ThreadId tid)
     T.seen = steps_done;
 }
 
+/* Threads in the order in which they began to run: the stream's numbers, and their steps when they had ended. */
+typedef struct {
+    UInt number;
+    ULong steps;
+} Worker;
+
+static Worker *workers;
+static UInt worker_room;
+
+static void note_worker(ThreadId tid)
+{
+    if (T.serial >= worker_room) {
+        UInt room = T.serial * 2 + 64;
+        workers = VG_(realloc)("addfg.workers", workers, room * sizeof *workers);
+        VG_(memset)(workers + worker_room, 0, (room - worker_room) * sizeof *workers);
+        worker_room = room;
+    }
+    workers[T.serial].number = thread(tid);
+    workers[T.serial].steps = T.steps;
+}
+
 /* Another thread gets a number that one had before. */
 static void sums_new_thread(ThreadId tid)
 {
@@ -41,6 +76,7 @@ static void sums_new_thread(ThreadId tid)
     ThreadId now = sums_running;
     sums_runs(tid);
     end_all_instances();
+    note_worker(tid);
     VG_(free)(T.mixed);
     VG_(free)(T.frames);
     VG_(free)(T.live);
@@ -109,11 +145,15 @@ static void sums_event(UInt kind, const UChar *payload, UInt length)
     case ADDFG_THREAD:
     case ADDFG_SYSCALL:
     case ADDFG_SYSCALL_END:
+    case ADDFG_KERNEL_READ:
+    case ADDFG_KERNEL_WRITE:
     case ADDFG_DESCRIPTOR:
     case ADDFG_SIGNAL:
+    case ADDFG_PROCESS:
         if (!summing) return;
         say_begin();
         say4(kind);
+        say8(steps_done);
         say_bytes(payload, length);
         return say_end(SAY_EVENT);
     }
@@ -156,7 +196,8 @@ static void sums_begin(void)
     if (sums_fd < 0) return;
 #if defined(VGA_amd64)
     sums_fd = VG_(safe_fd)(sums_fd);
-    summing = reserve(CELLS_AT, 2 * TOP_ADDRESS + 4096) && reserve(SAVES_AT, 4 * TOP_ADDRESS + 4096);
+    summing = reserve(CELLS_AT, 2 * TOP_ADDRESS + 4096) && reserve(SAVES_AT, 4 * TOP_ADDRESS + 4096)
+        && reserve(READERS_AT, TOP_ADDRESS + 4096) && reserve(PAIRS_AT, TOP_ADDRESS / 2 + 4096);
     if (!summing) VG_(umsg)("addfg: there is no room for the sums\n");
     sums_clear_thread();
 #else
@@ -164,17 +205,84 @@ static void sums_begin(void)
 #endif
 }
 
-static void sums_end(void)
+/* Of each thread that has run, as if it ran now. */
+static void each_thread(void (*what)(ThreadId tid))
 {
-    if (!summing) return;
     for (ThreadId tid = 1; tid < sums_thread_room || tid == sums_running; tid++) {
         if (tid != sums_running && !sums_thread[tid]) continue;
         sums_runs(tid);
-        end_all_instances();
+        what(tid);
     }
+}
+
+static void add_live(ThreadId tid)
+{
+    settle_steps();
+    note_worker(tid);
+    add_live_instances(1);
+}
+
+static void take_live(ThreadId tid) { add_live_instances(~0ULL); }
+
+static void end_live(ThreadId tid)
+{
+    end_all_instances();
+    note_worker(tid);
+}
+
+static void say_all_rows(void)
+{
+    share_segments();
     count_all();
     say_rows();
+    say_begin();
+    say4(6);
+    for (UInt i = 0; i < sums_serials && i < worker_room; i++) {
+        if (!workers[i].steps) continue;
+        say4(workers[i].number);
+        say8(workers[i].steps);
+    }
+    say_end(SAY_ROWS);
+    say_begin();
+    say4(7);
+    say8(steps_done);
+    say8(calls_made);
+    say8(first_stack);
+    say_end(SAY_ROWS);
     say_problems();
+}
+
+/* The sums as they are go to addfg; the program goes on. `why`: 0, it was asked for. */
+static void sums_snapshot(UInt why)
+{
+    ThreadId now = sums_running;
+    if (!summing || !now) return;
+    each_thread(add_live);
+    say_all_rows();
+    each_thread(take_live);
+    sums_runs(now);
+    say_begin();
+    say4(why);
+    say_end(SAY_SNAPSHOT);
+}
+
+static void sums_asked(void)
+{
+    if (summing && was_asked()) sums_snapshot(0);
+}
+
+static void sums_marked(ThreadId tid)
+{
+    if (!summing || !at_markers) return;
+    sums_runs(tid);
+    sums_snapshot(1);
+}
+
+static void sums_end(void)
+{
+    if (!summing) return;
+    each_thread(end_live);
+    say_all_rows();
     say_begin();
     say_end(SAY_END);
 }

@@ -31,6 +31,10 @@ static UInt function_room;
 static ULong steps_done;
 static UInt calls_made;
 
+/* Live instances of all threads, by the end of their numbers: most that are not alive have none there. */
+#define ALIVE 4096
+static UInt alive[ALIVE];
+
 static Function *function_of(UInt number)
 {
     if (number >= function_room) {
@@ -140,12 +144,14 @@ static void set_top(void)
     const Frame *top = T.frames + T.depth - 1;
     T.own = top->function | (Tag)top->call << 32;
     T.arrived = top->function;
+    T.key = (ULong)top->call << 32 | READ_KEY;
 }
 
 /* What was done since it was looked at last the instance on top did. */
 static void settle_steps(void)
 {
     if (T.depth) T.frames[T.depth - 1].steps_self += steps_done - T.seen;
+    T.steps += steps_done - T.seen;
     T.seen = steps_done;
 }
 
@@ -159,12 +165,14 @@ static void begin_instance(UInt function, UInt kind, Bool stub, Addr returns, Ad
     function_of(function);
     Frame new = { function, ++calls_made, kind, 0, returns, slot, 0, 0, 0, (*live_of(function))++ == 0, 0 };
     new.context = enter_context(parent, function, stub);
+    alive[new.call % ALIVE]++;
     T.frames[T.depth++] = new;
 }
 
 static void end_instance(void)
 {
     Frame *f = T.frames + --T.depth;
+    alive[f->call % ALIVE]--;
     if (f->saves) saves_end(f->saves);
     Function *of = functions + f->function;
     ULong total = f->steps_self + f->steps_below;
@@ -210,4 +218,23 @@ static void end_all_instances(void)
 {
     settle_steps();
     while (T.depth) end_instance();
+}
+
+/* What the running thread's live instances have done is added, or taken away again: they go on. */
+static void add_live_instances(ULong sign)
+{
+    ULong below = 0;
+    for (UInt depth = T.depth; depth > 0; depth--) {
+        const Frame *f = T.frames + depth - 1;
+        Function *of = functions + f->function;
+        ULong total = f->steps_self + f->steps_below + below;
+        of->calls += sign;
+        of->steps_self += sign * f->steps_self;
+        if (f->outermost) of->steps_total += sign * total;
+        contexts.row[f->context - 1].steps += sign * f->steps_self;
+        Counted *edge = counted(&call_edges, depth > 1 ? f[-1].function : 0, f->function, f->kind, True);
+        edge->calls += sign;
+        edge->steps += sign * total;
+        below = total;
+    }
 }

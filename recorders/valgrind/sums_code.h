@@ -16,13 +16,17 @@ typedef struct {
     /* The segment's run from which on it holds. */
     ULong since;
     Taken taken;
-    const Segment *segment;
+    Segment *segment;
     UInt size;
     /* The register that is stored or loaded, unchanged; size 0: none. */
     UInt offset, register_size;
     Bool stack_relative;
     /* What the segment reads of the register that is loaded, at each run. */
     UInt fed_bytes, fed_transfers;
+    /* Which of its bytes; times that the load was a restore, and how many of them were looked at by `share_segments`. */
+    ULong fed, restores, restores_seen;
+    /* Runs of its store that are in the sums as reads of the instance's own register. */
+    ULong owned;
     /* Runs of a store that were not the instance's own register. */
     ULong other;
 } Site;
@@ -36,13 +40,20 @@ typedef struct {
 struct Segment_ {
     ULong count;
     UInt function, first_step, steps, stored;
-    UInt static_bytes, static_transfers;
+    UInt static_bytes, static_transfers, static_unique;
     Bool stub;
+    /* From the function to itself in registers; bytes that it surely hands to itself. */
+    Flow *own;
+    UInt inside;
+    struct { UShort offset, size; } *in;
+    /* Runs that are in the sums; that `share_segments` has looked at, and the threads in which it knows of them. */
+    ULong counted, shared, threads;
     UInt reads;
     RegisterRead *read;
     /* The granules that are read, and the low halves of their tags when they were met last. */
     UInt granules;
     UShort *granule;
+    UChar *bytes;
     UInt *met;
     ULong since;
     Taken taken;
@@ -72,7 +83,13 @@ static void reads_over(Segment *s, ULong before)
     if (before > s->since) count_taken(&s->taken, before - s->since);
 }
 
-static VG_REGPARM(1) void registers_changed(Segment *s)
+static Flow *own_flow(Segment *s)
+{
+    if (!s->own) s->own = flow(s->function, s->function, 0);
+    return s->own;
+}
+
+static void registers_changed(Segment *s)
 {
     ULong now = s->count;
     if (s->since != NEVER) reads_over(s, now);
@@ -92,6 +109,18 @@ static VG_REGPARM(1) void registers_changed(Segment *s)
     count_taken(&s->taken, 1);
     s->since = NEVER;
     s->met[0] = ~0u;
+}
+
+/* The registers that a segment reads are others than last time, or the instance has not read all of them. */
+static VG_REGPARM(1) void registers_met(Segment *s)
+{
+    UInt differs = 0;
+    for (UInt i = 0; i < s->granules; i++) differs |= s->met[i] ^ (UInt)T.tag[s->granule[i]];
+    if (differs) registers_changed(s);
+    for (UInt i = 0; i < s->granules && counts_unique; i++) {
+        UInt g = s->granule[i];
+        if ((T.reader[g] ^ T.key) & (READER_BITS | s->bytes[i])) read_granule(g, s->bytes[i], s->function, own_flow(s), &s->taken);
+    }
 }
 
 /* `seen`: what the granule's tag is behind the write. */
@@ -161,6 +190,39 @@ static Bool take_cells(Site *s, Addr a, const Place *place)
     return all;
 }
 
+/* Who wrote a byte, as a flow to a reader; `place`: where it lies. */
+static Flow *flow_of_byte(Addr a, UInt reader, const Place *place)
+{
+    UInt writer = *cell_of(a) & CELL_FUNCTION;
+    if (writer == CELL_LINKED) writer = writer_of(linked[*save_of(a)].function);
+    else if (writer) writer = writer_of(writer);
+    else writer = !(place->id & REGION) ? OF_PLACE : first_stack && a >= first_stack ? STACK_START : UNINITIALISED;
+    return flow(writer, reader, place->id);
+}
+
+/* An instance reads memory: what it has not read since it was written counts. `one`: the only flow; NULL: look at each byte. */
+static void first_reads(Addr a, UInt size, UInt reader, Flow *one)
+{
+    if (!counts_unique) return;
+    for (Addr at = a & ~7ULL; at < a + size; at += 8) {
+        if (at == a && size >= 8 && !((*reader_at(a) ^ T.key) & (READER_BITS | 0xff))) continue;
+        UInt new = note_reader(reader_at(at), at, bytes_in(at, a, a + size), READER(T.key));
+        if (!new) continue;
+        if (one) {
+            one->unique += bits_in(new);
+            share_memory(one, at, new);
+            continue;
+        }
+        for (UInt i = 0; i < 8; i++) {
+            if (!(new >> i & 1)) continue;
+            Place place = place_of(at + i);
+            Flow *f = flow_of_byte(at + i, reader, &place);
+            f->unique++;
+            share_memory(f, at, 1u << i);
+        }
+    }
+}
+
 /* Bytes that lie at several places, or whose regions differ. `by_place`: a write is one transfer in each place, as the
  * kernel counts. */
 static void read_apart(UInt reader, Addr a, ULong size, Bool by_place)
@@ -190,13 +252,20 @@ static void read_apart(UInt reader, Addr a, ULong size, Bool by_place)
         Flow *f = flow(writer, reader, place.id);
         f->bytes++;
         f->transfers += new;
+        if (!by_place || !counts_unique) continue;
+        /* Each time that the kernel reads is a reader of its own. */
+        f->unique++;
+        share_memory(f, a + i, 1u << ((a + i) & 7));
     }
+    if (!by_place) first_reads(a, size, reader, NULL);
 }
 
 static void count_restore(Site *s, UInt number)
 {
+    s->restores++;
     if (!s->fed_transfers && !s->fed_bytes) return;
     Flow *own = flow(s->segment->function, s->segment->function, 0);
+    for (ULong fed = s->fed; fed; fed &= fed - 1) own->unique--;
     own->bytes -= s->fed_bytes;
     own->transfers -= s->fed_transfers;
     UInt writer = FUNCTION_OF(saves[number].tag[0]);
@@ -204,6 +273,15 @@ static void count_restore(Site *s, UInt number)
     Flow *f = flow(writer ? writer : INITIAL, s->segment->function, 0);
     f->bytes += s->fed_bytes;
     f->transfers += s->fed_transfers;
+}
+
+/* A load gives a register its old writers back. */
+static void restore(Site *s, UInt number)
+{
+    count_restore(s, number);
+    give_back(number);
+    for (UInt i = 0; counts_unique && i < 64 && s->fed >> i; i++)
+        if (s->fed >> i & 1) read_registers(s->offset + i, 1, s->segment->function, NULL);
 }
 
 /* This run is not what will be counted: whatever comes next is looked at. */
@@ -214,27 +292,57 @@ static void look_again(Site *s)
     s->reach = 0;
 }
 
-static VG_REGPARM(2) void load_changed(Site *s, Addr a)
+/* False: it was a restore, or all of it has been counted. */
+static Bool load_changed(Site *s, Addr a)
 {
     ULong now = s->segment->count;
     if (s->since != NEVER && now > s->since) count_taken(&s->taken, now - s->since);
     s->taken.count = 0;
     look_again(s);
-    if (!in_reach(a, s->size)) return problem(TOO_HIGH);
+    if (!in_reach(a, s->size)) {
+        problem(TOO_HIGH);
+        return False;
+    }
     UInt number = s->register_size ? restored(a, s->size, s->offset) : 0;
     if (number) {
-        count_restore(s, number);
-        return give_back(number);
+        restore(s, number);
+        return False;
     }
     expose_range(a, s->size);
     Place place = place_of(a);
     if (s->stack_relative && place.id & REGION) region_is_stack[place.id & ~REGION] = True;
-    if (place.high - a < s->size) return read_apart(s->segment->function, a, s->size, False);
-    if (!take_cells(s, a, &place) || s->size > 32) return count_taken(&s->taken, 1);
+    if (place.high - a < s->size) {
+        read_apart(s->segment->function, a, s->size, False);
+        return False;
+    }
+    if (!take_cells(s, a, &place) || s->size > 32) {
+        count_taken(&s->taken, 1);
+        return True;
+    }
     s->since = now;
     s->low = place.low;
     s->reach = place.high - place.low - s->size;
     VG_(memcpy)(s->cells, cell_of(a), 2 * s->size);
+    return True;
+}
+
+static inline Bool same_cells(const Site *s, Addr a)
+{
+    const Cell *now = cell_of(a), *met = (const Cell *)s->cells;
+    if (s->size == 1) return *now == *met;
+    if (s->size < 4 || s->size & 3) return !VG_(memcmp)(met, now, 2 * s->size);
+    for (UInt i = 0; i < s->size; i += 4)
+        if (*(const ULong *)(now + i) != *(const ULong *)(met + i)) return False;
+    return True;
+}
+
+/* A load finds something else than last time, or what its instance has not read. */
+static VG_REGPARM(2) void load_met(Site *s, Addr a)
+{
+    Bool same = s->since != NEVER && a - s->low <= s->reach && same_cells(s, a);
+    if (!same && !load_changed(s, a)) return;
+    Bool one = s->since != NEVER && s->taken.count == 1;
+    first_reads(a, s->size, s->segment->function, one ? s->taken.of[0].flow : NULL);
 }
 
 /* A load that is not made each time. */
@@ -242,10 +350,7 @@ static VG_REGPARM(2) void load_once(Site *s, Addr a)
 {
     if (!in_reach(a, s->size)) return problem(TOO_HIGH);
     UInt number = s->register_size ? restored(a, s->size, s->offset) : 0;
-    if (number) {
-        count_restore(s, number);
-        return give_back(number);
-    }
+    if (number) return restore(s, number);
     expose_range(a, s->size);
     read_apart(s->segment->function, a, s->size, False);
 }
@@ -260,9 +365,18 @@ static VG_REGPARM(3) void store_once(Addr a, UWord size, UWord function)
 
 static VG_REGPARM(2) void store_split(Addr a, UWord size) { split_store(a, size); }
 
-/* Behind an ordinary store of a register that is not wholly the instance's own. */
+static Bool is_own(const Site *s)
+{
+    UInt first = s->offset / 8, last = (s->offset + s->register_size - 1) / 8;
+    for (UInt g = first; g <= last; g++)
+        if (T.tag[g] != (g == first ? T.own : T.own | TAG_BEHIND)) return False;
+    return True;
+}
+
+/* Behind an ordinary store of a register that is not wholly the instance's own, or that it has not read. */
 static VG_REGPARM(2) void store_register(Site *s, Addr a)
 {
+    if (is_own(s)) return read_registers(s->offset, s->register_size, s->segment->function, own_flow(s->segment));
     s->other++;
     if (is_foreign(s->offset, s->register_size) && in_frame(a, s->size, s->stack_relative))
         return make_save(a, s->size, s->offset);
@@ -277,6 +391,7 @@ static VG_REGPARM(2) void store_register(Site *s, Addr a)
     s->taken.of[0].flow = f;
     f->bytes += s->register_size;
     f->transfers++;
+    if (counts_unique) read_registers(s->offset, s->register_size, s->segment->function, f);
 }
 
 static void forget_place(Addr low, Addr high)
@@ -354,31 +469,63 @@ static VG_REGPARM(1) void left_there(Segment *s)
     steps_done += s->steps;
 }
 
+/* ---- what segments hand to themselves ---- */
+
+/* The running thread shares what segments that have run since hand to themselves in its registers. */
+static void share_segments(void)
+{
+    ULong thread = T.serial < 64 ? 1ULL << T.serial : 0;
+    for (UInt i = 0; i < segment_count && counts_unique; i++) {
+        Segment *s = segments[i];
+        ULong ran = s->count - s->shared;
+        if (!ran) continue;
+        s->shared = s->count;
+        for (UInt k = 0; k < s->inside && !(s->threads & thread); k++) share_inside(own_flow(s), s->in[k].offset, s->in[k].size);
+        s->threads |= thread;
+        for (UInt k = 0; k < s->sites; k++) {
+            Site *site = s->site + k;
+            ULong restores = site->restores - site->restores_seen;
+            site->restores_seen = site->restores;
+            if (restores >= ran) continue;
+            for (UInt b = 0; b < 64 && site->fed >> b; b++)
+                if (site->fed >> b & 1) share_inside(own_flow(s), site->offset + b, 1);
+        }
+    }
+}
+
 /* ---- the end ---- */
 
+/* Adds to the sums what has been counted up to now. */
 static void count_all(void)
 {
     for (UInt i = 0; i < segment_count; i++) {
         Segment *s = segments[i];
-        ULong end = s->count + 1;
-        if (s->since != NEVER) reads_over(s, end);
-        s->since = NEVER;
-        if (s->count && s->static_transfers) {
-            Flow *own = flow(s->function, s->function, 0);
-            own->bytes += s->count * s->static_bytes;
-            own->transfers += s->count * s->static_transfers;
+        ULong end = s->count + 1, runs = s->count - s->counted;
+        s->counted = s->count;
+        if (s->since != NEVER) {
+            reads_over(s, end);
+            s->since = end;
         }
-        function_of(s->function)->written += s->count * s->stored;
+        if (runs && s->static_transfers) {
+            Flow *own = own_flow(s);
+            own->bytes += runs * s->static_bytes;
+            own->transfers += runs * s->static_transfers;
+            own->unique += runs * s->static_unique;
+        }
+        function_of(s->function)->written += runs * s->stored;
         for (UInt k = 0; k < s->sites; k++) {
             Site *site = s->site + k;
             if (site->register_size && site->other != NEVER) {
-                Flow *own = flow(s->function, s->function, 0);
-                own->bytes += (s->count - site->other) * site->register_size;
-                own->transfers += s->count - site->other;
+                Flow *own = own_flow(s);
+                ULong owned = s->count - site->other;
+                own->bytes += (owned - site->owned) * site->register_size;
+                own->transfers += owned - site->owned;
+                site->owned = owned;
                 continue;
             }
-            if (site->since != NEVER && end > site->since) count_taken(&site->taken, end - site->since);
-            site->since = NEVER;
+            if (site->since == NEVER) continue;
+            if (end > site->since) count_taken(&site->taken, end - site->since);
+            site->since = end;
         }
     }
 }
@@ -389,14 +536,16 @@ static void say_rows(void)
     say4(1);
     for (UInt i = 0; i < flow_room; i++) {
         const Flow *f = flows[i];
-        if (!f || !(f->bytes | f->transfers)) continue;
+        if (!f || !f->bytes) continue;
         UInt place = f->place;
         if (place & REGION && region_is_stack[place & ~REGION]) place |= STACK;
         say4(f->writer == STACK_START && !(place & STACK) ? UNINITIALISED : f->writer);
         say4(f->reader);
         say4(place);
         say8(f->bytes);
+        say8(f->unique);
         say8(f->transfers);
+        say8(f->addresses);
     }
     say_end(SAY_ROWS);
     say_begin();
@@ -415,6 +564,7 @@ static void say_rows(void)
     say4(3);
     for (UInt i = 0; i < call_edges.count; i++) {
         const Counted *c = call_edges.row + i;
+        if (!c->calls) continue;
         say4(c->a);
         say4(c->b);
         say4(c->c);
@@ -431,5 +581,9 @@ static void say_rows(void)
         say8(c->calls);
         say8(c->steps);
     }
+    say_end(SAY_ROWS);
+    say_begin();
+    say4(5);
+    for (UInt i = 0; i < segment_count; i++) say8(segments[i]->count);
     say_end(SAY_ROWS);
 }

@@ -11,9 +11,16 @@ enum { INITIAL = SOURCE, UNINITIALISED, STACK_START, OF_PLACE = SOURCE + 4, KERN
 static inline UInt writer_of(UInt function) { return is_kernel(function) ? KERNEL + (KERNEL_CELL - function) : function; }
 
 typedef struct {
-    UInt writer, reader, place;
-    ULong bytes, transfers;
+    UInt writer, reader, place, pair;
+    ULong bytes, transfers, unique, addresses;
+    /* Registers that it shares: those of the thread with this number, and 1; the others' (sums_readers.h). */
+    UInt serial;
+    UChar *registers;
+    struct Registers_ *of_threads;
 } Flow;
+
+/* The number of a pair of functions (sums_readers.h). */
+static UInt pair_of(UInt writer, UInt reader, UInt place);
 
 static Flow **flows;
 static UInt flow_count, flow_room;
@@ -44,6 +51,7 @@ static Flow *flow(UInt writer, UInt reader, UInt place)
         f->writer = writer;
         f->reader = reader;
         f->place = place;
+        f->pair = pair_of(writer, reader, writer == OF_PLACE ? place : 0);
         flows[i] = f;
         flow_count++;
     }
@@ -115,9 +123,15 @@ typedef struct Code_ Code;
 /* What blocks use of the running thread; another one's is put here when that runs. */
 static struct {
     Tag tag[GRANULES];
+    /* Who has read it since (sums_readers.h). */
+    ULong reader[GRANULES];
     Mixed *mixed;
     /* The tag of what is written now. */
     Tag own;
+    /* The instance in the high half; the low one is such that what it has not read differs. */
+    ULong key;
+    /* Number of the thread, of which no two have the same. */
+    UInt serial;
     /* The function that control is in; 0: what control did is to be found out where it arrives. */
     ULong arrived;
     /* The step before, if it was a call or a return, and the slot of its return address. */
@@ -129,9 +143,14 @@ static struct {
     UInt depth, room;
     /* By function: live instances. */
     UInt *live, live_room;
-    /* Steps of all threads when it was looked at last. */
-    ULong seen;
+    /* Steps of all threads when it was looked at last; its own. */
+    ULong seen, steps;
 } T;
+
+/* In `reader`: the low half of the key; live saves may have this version; bits that are no readers. */
+#define READ_KEY 0xffff
+#define READ_SAVED 0x1000000u
+#define KEPT 0xff000000u
 
 static ULong writes_apart;
 

@@ -41,6 +41,13 @@ static inline Bool is_kernel(UInt function) { return function > KERNEL_CELL - ke
 static inline Cell *cell_of(Addr a) { return (Cell *)(CELLS_AT + 2 * a); }
 static inline UInt *save_of(Addr a) { return (UInt *)(SAVES_AT + 4 * a); }
 
+#define READERS_AT 0x380000000000ULL
+#define PAIRS_AT 0x390000000000ULL
+
+/* Of the eight bytes that an address lies in: who has read them, and the pair that shared them last (sums_readers.h). */
+static inline ULong *reader_at(Addr a) { return (ULong *)(READERS_AT + (a & ~7ULL)); }
+static inline UInt *pair_at(Addr a) { return (UInt *)(PAIRS_AT + (a & ~7ULL) / 2); }
+
 static Bool reserve(Addr at, ULong bytes)
 {
     SysRes r = VG_(do_syscall)(__NR_mmap, at, bytes, VKI_PROT_READ | VKI_PROT_WRITE,
@@ -50,12 +57,8 @@ static Bool reserve(Addr at, ULong bytes)
 
 static Bool in_reach(Addr a, ULong bytes) { return a < TOP_ADDRESS && bytes <= TOP_ADDRESS - a; }
 
-/* Nobody has written these bytes. */
-static void cells_clear(Addr a, ULong bytes)
+static void zeros(Addr from, Addr to)
 {
-    if (!bytes) return;
-    if (!in_reach(a, bytes)) return problem(TOO_HIGH);
-    Addr from = CELLS_AT + 2 * a, to = from + 2 * bytes;
     Addr first = VG_PGROUNDUP(from), last = VG_PGROUNDDN(to);
     if (first + 16 * 4096 > last) {
         VG_(memset)((void *)from, 0, to - from);
@@ -64,6 +67,26 @@ static void cells_clear(Addr a, ULong bytes)
     VG_(memset)((void *)from, 0, first - from);
     reserve(first, last - first);
     VG_(memset)((void *)last, 0, to - last);
+}
+
+/* Nobody has read these bytes since they were written. */
+static void readers_clear(Addr a, ULong bytes)
+{
+    Addr end = a + bytes;
+    for (; a < end && (a & 7 || end - a < 8); a++) *reader_at(a) &= ~(0x10001ULL << (a & 7));
+    if (a >= end) return;
+    Addr whole = end & ~7ULL;
+    zeros(READERS_AT + a, READERS_AT + whole);
+    if (whole < end) readers_clear(whole, end - whole);
+}
+
+/* Nobody has written these bytes. */
+static void cells_clear(Addr a, ULong bytes)
+{
+    if (!bytes) return;
+    if (!in_reach(a, bytes)) return problem(TOO_HIGH);
+    zeros(CELLS_AT + 2 * a, CELLS_AT + 2 * (a + bytes));
+    readers_clear(a, bytes);
 }
 
 static UInt new_linked(Addr low, Addr high, UInt function, Bool begins)
@@ -116,12 +139,14 @@ static void cells_write(Addr a, ULong bytes, Cell function)
     Cell *cell = cell_of(a);
     for (ULong i = 0; i < bytes; i++) cell[i] = function;
     cell[0] |= CELL_FIRST;
+    readers_clear(a, bytes);
 }
 
 static void cells_move(Addr from, Addr to, ULong bytes)
 {
     if (!in_reach(from, bytes) || !in_reach(to, bytes)) return problem(TOO_HIGH);
     VG_(memmove)(cell_of(to), cell_of(from), 2 * bytes);
+    readers_clear(to, bytes);
     for (ULong i = 0; i < bytes; i++)
         if ((*cell_of(to + i) & CELL_FUNCTION) == CELL_LINKED) *save_of(to + i) = *save_of(from + i);
     cells_clear(from, bytes);

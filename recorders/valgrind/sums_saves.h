@@ -8,11 +8,15 @@
 
 typedef struct {
     Addr at;
-    UInt size, offset, call, function, next;
+    UInt size, offset, call, function, next, serial;
     Bool live;
     /* Of the granules that its bytes lie in. */
     Tag tag[SAVED_GRANULES];
     Mixed *mixed;
+    /* Who has read it: the last one, and others. */
+    ULong reader[SAVED_GRANULES];
+    struct { UInt granule; Reader by; } *others;
+    UInt other_count;
 } Save;
 
 /* The first is none. */
@@ -34,6 +38,8 @@ static UInt new_save(void)
         saves = VG_(realloc)("addfg.saves", saves, save_room * sizeof *saves);
     }
     saves[save_count].mixed = NULL;
+    saves[save_count].others = NULL;
+    saves[save_count].other_count = 0;
     return save_count++;
 }
 
@@ -46,6 +52,129 @@ static void save_is_store(UInt number)
         if (*cell_of(s->at + i) & CELL_SAVE && *save_of(s->at + i) == number) *cell_of(s->at + i) &= ~CELL_SAVE;
 }
 
+/* ---- who has read what is saved ---- */
+
+static void forget_others(Save *s)
+{
+    if (s->others) VG_(free)(s->others);
+    s->others = NULL;
+    s->other_count = 0;
+}
+
+static void other_reader(Save *s, UInt g, UInt call, UInt bytes)
+{
+    for (UInt i = 0; i < s->other_count; i++) {
+        if (s->others[i].granule != g || s->others[i].by.call != call) continue;
+        s->others[i].by.bytes |= bytes;
+        return;
+    }
+    s->others = VG_(realloc)("addfg.others", s->others, (s->other_count + 1) * sizeof *s->others);
+    s->others[s->other_count].granule = g;
+    s->others[s->other_count].by.call = call;
+    s->others[s->other_count++].by.bytes = bytes;
+}
+
+/* What readers of a granule there are is what is saved. */
+static void keep_readers(Save *s, UInt g)
+{
+    UInt others = OTHERS(T.reader[g]);
+    s->reader[g - s->offset / 8] = T.reader[g] & ~0xffff0000ULL;
+    T.reader[g] |= READ_SAVED;
+    const Readers *of = others ? readers_at(register_at(g), False) : NULL;
+    for (UInt i = of ? of->first : 0; i; i = readers[i].next)
+        if (readers[i].bytes & others) other_reader(s, g, readers[i].call, readers[i].bytes & others);
+}
+
+static UInt read_by(const Save *s, UInt g, UInt call)
+{
+    ULong e = s->reader[g - s->offset / 8];
+    UInt bytes = READER(e) == call ? MINE(e) : 0;
+    for (UInt i = 0; i < s->other_count; i++)
+        if (s->others[i].granule == g && s->others[i].by.call == call) bytes |= s->others[i].by.bytes;
+    return bytes;
+}
+
+static void note_in_save(Save *s, UInt g, UInt bytes, UInt call)
+{
+    ULong *e = s->reader + (g - s->offset / 8);
+    if (READER(*e) == call) *e |= bytes;
+    else if (MINE(*e)) other_reader(s, g, call, bytes);
+    else *e = (ULong)call << 32 | bytes;
+}
+
+static void give_reader(UInt g, UInt call, UInt bytes)
+{
+    ULong *e = T.reader + g, at = register_at(g);
+    if (!bytes) return;
+    if (READER(*e) == call) *e |= bytes;
+    else if (!MINE(*e)) *e = (ULong)call << 32 | (*e & (KEPT | 0xff0000)) | bytes | (bytes_of_reader(at, call) & OTHERS(*e));
+    else if (is_alive(call)) {
+        add_reader(at, call, bytes, OTHERS(*e));
+        *e |= (ULong)bytes << 16;
+    }
+}
+
+/* Bytes of a granule have the readers again that they had. */
+static void give_readers(const Save *s, UInt g, UInt bytes)
+{
+    ULong saved = s->reader[g - s->offset / 8];
+    if (bytes == 0xff && !s->other_count) {
+        T.reader[g] = saved | READ_SAVED;
+        return;
+    }
+    T.reader[g] &= ~(bytes * 0x10001ULL);
+    give_reader(g, READER(saved), MINE(saved) & bytes);
+    for (UInt i = 0; i < s->other_count; i++)
+        if (s->others[i].granule == g) give_reader(g, s->others[i].by.call, s->others[i].by.bytes & bytes);
+    T.reader[g] |= READ_SAVED;
+}
+
+/* Whether a save of a granule is of this version. */
+static Bool is_version(const Save *s, UInt g, Tag tag, const OneByte *mixed)
+{
+    UInt i = g - s->offset / 8;
+    if (!s->live || g < s->offset / 8 || g > (s->offset + s->size - 1) / 8) return False;
+    if ((s->tag[i] ^ tag) & ~(Tag)TAG_BEHIND) return False;
+    return !IS_MIXED(tag) || !VG_(memcmp)(s->mixed[i], mixed, sizeof(Mixed));
+}
+
+/* An instance reads a version: those of the saves from one on that have it know. */
+static void read_in_saves(UInt first, UInt g, UInt bytes, UInt call, Tag tag, const OneByte *mixed)
+{
+    for (UInt i = first; i; i = saves[i].next)
+        if (is_version(saves + i, g, tag, mixed)) note_in_save(saves + i, g, bytes, call);
+}
+
+static void read_otherwise(UInt g, UInt bytes, UInt call, UInt first)
+{
+    read_in_saves(first, g, bytes, call, T.tag[g], T.mixed[g]);
+}
+
+/* What an exposed save has read its instance had not read before: it counts. */
+static void count_first_reads(Save *s)
+{
+    UInt first = s->offset / 8, last = (s->offset + s->size - 1) / 8, depth = 0;
+    Bool here = s->serial == T.serial;
+    while (here && depth < T.depth && T.frames[depth].call < s->call) depth++;
+    for (UInt g = first; g <= last && g - first < SAVED_GRANULES; g++) {
+        UInt bytes = bytes_in(g * 8, s->offset, s->offset + s->size), new = bytes & ~read_by(s, g, s->call);
+        Tag tag = s->tag[g - first];
+        const OneByte *mixed = IS_MIXED(tag) ? s->mixed[g - first] : NULL;
+        for (UInt i = 0; i < 8; i++) {
+            if (!(bytes >> i & 1)) continue;
+            UInt writer = FUNCTION_OF(mixed ? mixed[i].tag : tag);
+            Flow *f = flow(writer ? writer : INITIAL, s->function, 0);
+            f->unique += new >> i & 1;
+            share_register_of(f, s->serial, g, 1u << i);
+        }
+        if (!here) continue;
+        if (T.reader[g] & READ_SAVED && is_version(s, g, T.tag[g], T.mixed[g])) note_reader(T.reader + g, register_at(g), bytes, s->call);
+        for (UInt d = depth; d < T.depth; d++) read_in_saves(T.frames[d].saves, g, bytes, s->call, tag, mixed);
+    }
+}
+
+/* ---- their ends ---- */
+
 static void saves_end(UInt first)
 {
     while (first) {
@@ -53,6 +182,7 @@ static void saves_end(UInt first)
         if (saves[first].live) save_is_store(first);
         if (saves[first].mixed) VG_(free)(saves[first].mixed);
         saves[first].mixed = NULL;
+        forget_others(saves + first);
         saves[first].next = save_free;
         save_free = first;
         first = next;
@@ -72,6 +202,7 @@ static void expose(UInt number)
         f->bytes += p.of[i].bytes;
         f->transfers++;
     }
+    count_first_reads(saves + number);
     save_is_store(number);
 }
 
@@ -90,6 +221,7 @@ static void read_now(UInt offset, UInt size, UInt reader)
     Taken t = { 0 };
     take_parts(&t, &p, reader);
     count_taken(&t, 1);
+    read_registers(offset, size, reader, NULL);
 }
 
 static Bool is_foreign(UInt offset, UInt size)
@@ -131,8 +263,11 @@ static void make_save(Addr a, UInt size, UInt offset)
     s->call = top->call;
     s->function = top->function;
     s->live = True;
+    s->serial = T.serial;
+    forget_others(s);
     for (UInt g = first; g <= last && g - first < SAVED_GRANULES; g++) {
         s->tag[g - first] = T.tag[g];
+        keep_readers(s, g);
         if (!IS_MIXED(T.tag[g])) continue;
         if (!s->mixed) s->mixed = VG_(calloc)("addfg.mixed", SAVED_GRANULES, sizeof(Mixed));
         VG_(memcpy)(s->mixed[g - first], T.mixed[g], sizeof(Mixed));
@@ -164,6 +299,9 @@ static void give_back(UInt number)
     for (UInt b = s->offset; b < end;) {
         UInt g = b / 8, next = (g + 1) * 8 < end ? (g + 1) * 8 : end;
         Tag tag = s->tag[g - first];
+        /* It may be there still: who has read it since is known there. */
+        Bool same = T.reader[g] & READ_SAVED && is_version(s, g, T.tag[g], T.mixed[g]);
+        if (!same) give_readers(s, g, bytes_in(g * 8, b, next));
         if (next - b == 8 && !IS_MIXED(tag)) {
             T.tag[g] = tag;
         } else {

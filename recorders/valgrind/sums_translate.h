@@ -30,7 +30,11 @@ typedef struct {
 
 typedef struct {
     UInt kind, more, step, mem, size, stack_relative, offset, register_size, fed_bytes, fed_transfers;
+    /* Bytes that the segment reads: of what a write leaves, of what a load fills. */
+    UInt low_bytes, high_bytes;
 } Told;
+
+static ULong bytes_of(const Told *t) { return t->low_bytes | (ULong)t->high_bytes << 32; }
 
 /* What addfg told of a segment, as long as its block is translated. */
 typedef struct {
@@ -273,10 +277,24 @@ static void note_granules(Segment *s, UInt offset, UInt size)
     for (UInt g = offset / 8; g <= (offset + size - 1) / 8 && g < GRANULES; g++) {
         UInt i = 0;
         while (i < s->granules && s->granule[i] != g) i++;
-        if (i < s->granules) continue;
-        s->granule = VG_(realloc)("addfg.segment", s->granule, (s->granules + 1) * sizeof *s->granule);
-        s->granule[s->granules++] = g;
+        if (i == s->granules) {
+            s->granule = VG_(realloc)("addfg.segment", s->granule, (i + 1) * sizeof *s->granule);
+            s->bytes = VG_(realloc)("addfg.segment", s->bytes, i + 1);
+            s->granule[s->granules++] = g;
+            s->bytes[i] = 0;
+        }
+        s->bytes[i] |= bytes_in(g * 8, offset, offset + size);
     }
+}
+
+/* The write of which some bytes are read in its segment, and others not, is one. */
+static void join_writes(Told *before, const Told *t)
+{
+    ULong bytes = bytes_of(before);
+    if (before->register_size < 64) bytes |= bytes_of(t) << before->register_size;
+    before->low_bytes = bytes;
+    before->high_bytes = bytes >> 32;
+    before->register_size += t->register_size;
 }
 
 static Segment *new_segment(void)
@@ -290,7 +308,14 @@ static Segment *new_segment(void)
     s->steps = hear4();
     s->static_bytes = hear4();
     s->static_transfers = hear4();
+    s->static_unique = hear4();
     s->stored = hear4();
+    s->inside = hear4();
+    s->in = VG_(calloc)("addfg.segment", s->inside + 1, sizeof *s->in);
+    for (UInt i = 0; i < s->inside; i++) {
+        s->in[i].offset = hear4();
+        s->in[i].size = hear4();
+    }
     s->since = NEVER;
     if (s->function >= KERNEL_CELL - 256) problem(TOO_MANY_FUNCTIONS);
     return s;
@@ -307,10 +332,16 @@ static void hear_segment(Plan *p)
     for (UInt i = 0; i < told; i++) {
         Told *t = p->told + p->count++, *before = t - 1;
         for (UInt k = 0; k < sizeof *t / sizeof(UInt); k++) ((UInt *)t)[k] = hear4();
+        if (t->kind == 1) {
+            ULong seen = t->more & 2 ? ~0ULL >> (64 - (t->register_size < 64 ? t->register_size : 64)) : 0;
+            t->low_bytes = seen;
+            t->high_bytes = seen >> 32;
+            t->more &= 1;
+        }
         /* One write of which some bytes were read already. */
         if (t->kind == 1 && p->count > 1 && before->kind == 1 && before->step == t->step && before->mem == t->mem
             && before->offset + before->register_size == t->offset) {
-            before->register_size += t->register_size;
+            join_writes(before, t);
             p->count--;
             continue;
         }
@@ -352,6 +383,82 @@ static void forget_plans(Sums *z)
     z->plans = 0;
 }
 
+/* ---- who has read what ---- */
+
+/* Not 0: the instance has not read all of these bytes of a granule. */
+static IRExpr *unread_granule(Sums *z, UInt g, UInt bytes)
+{
+    return binop(z, Iop_And64, binop(z, Iop_Xor64, load64(z, T.reader + g), load64(z, &T.key)), number(READER_BITS | bytes));
+}
+
+static IRExpr *load_at(Sums *z, IRExpr *address) { return atom(z, IRExpr_Load(Iend_LE, Ity_I64, address)); }
+
+/* The bytes of an access of less than eight, of the eight that it begins in and those behind. */
+static IRExpr *bytes_here(Sums *z, IRExpr *low, UInt size)
+{
+    IRExpr *by = IRExpr_RdTmp(sums_assign(z, Ity_I8, IRExpr_Unop(Iop_64to8, low)));
+    return binop(z, Iop_Shl64, number((1u << size) - 1), by);
+}
+
+/* Not 0: the instance has not read all that is read there, or it lies so that this is not known here. */
+static IRExpr *unread_memory(Sums *z, IRExpr *address, UInt size)
+{
+    IRExpr *low = binop(z, Iop_And64, address, number(7)), *key = load64(z, &T.key), *unread = NULL;
+    IRExpr *at = binop(z, Iop_Add64, address, number(READERS_AT));
+    if (size < 8) {
+        IRExpr *e = binop(z, Iop_Xor64, load_at(z, binop(z, Iop_Sub64, at, low)), key);
+        return binop(z, Iop_And64, e, binop(z, Iop_Or64, bytes_here(z, low, size), number(READER_BITS)));
+    }
+    for (UInt k = 0; k < size; k += 8) {
+        IRExpr *e = load_at(z, k ? binop(z, Iop_Add64, at, number(k)) : at);
+        unread = or_to(z, unread, binop(z, Iop_And64, binop(z, Iop_Xor64, e, key), number(READER_BITS | 0xff)));
+    }
+    return or_to(z, unread, low);
+}
+
+/* What is stored nobody has read. */
+static void store_unread(Sums *z, IRExpr *address, UInt size)
+{
+    if (!counts_unique) return;
+    IRExpr *low = binop(z, Iop_And64, address, number(7)), *across = low;
+    IRExpr *at = binop(z, Iop_Add64, address, number(READERS_AT));
+    if (size < 8) {
+        IRExpr *bytes = bytes_here(z, low, size), *to = binop(z, Iop_Sub64, at, low);
+        IRExpr *both = binop(z, Iop_Or64, bytes, binop(z, Iop_Shl64, bytes, IRExpr_Const(IRConst_U8(16))));
+        IRExpr *kept = binop(z, Iop_And64, load_at(z, to), binop(z, Iop_Xor64, both, number(~0ULL)));
+        addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, to, kept));
+        if (size == 1) return;
+        across = binop(z, Iop_Shr64, bytes, IRExpr_Const(IRConst_U8(8)));
+    } else {
+        IRExpr *kept = atom(z, IRExpr_Unop(Iop_CmpwNEZ64, low));
+        for (UInt k = 0; k < size; k += 8) {
+            IRExpr *to = k ? binop(z, Iop_Add64, at, number(k)) : at;
+            addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, to, binop(z, Iop_And64, load_at(z, to), kept)));
+        }
+    }
+    call_if(z, across, "forget_readers", &forget_readers, 2, mkIRExprVec_2(address, number(size)));
+}
+
+/* A write of a part of a granule; `seen`: bytes of it that the instance has read already. */
+static void write_unread(Sums *z, UInt g, UInt bytes, UInt seen)
+{
+    if (!counts_unique) return;
+    IRExpr *e = binop(z, Iop_And64, load64(z, T.reader + g), number(~(bytes * 0x10001ULL | READ_SAVED)));
+    if (seen) e = binop(z, Iop_Or64, e, number(seen));
+    store64(z, T.reader + g, e);
+    if (!seen) return;
+    IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, e, load64(z, &T.key)), IRExpr_Const(IRConst_U8(32)));
+    call_if(z, other, "seen_other", &seen_other, 2, mkIRExprVec_2(number(g), number(seen)));
+}
+
+static void write_whole(Sums *z, UInt g, UInt seen)
+{
+    if (!counts_unique) return;
+    IRExpr *e = number(0);
+    if (seen) e = binop(z, Iop_Or64, binop(z, Iop_And64, load64(z, &T.key), number(READER_BITS)), number(seen));
+    store64(z, T.reader + g, e);
+}
+
 /* ---- the code of a segment ---- */
 
 static void arrive_here(Sums *z, const Segment *s, Addr address)
@@ -376,26 +483,31 @@ static void begin_segment(Sums *z)
         IRExpr *changed = half(z, IRExpr_Binop(Iop_Xor32, load32(z, &T.tag[s->granule[i]]), load32(z, &s->met[i])));
         differs = differs ? half(z, IRExpr_Binop(Iop_Or32, differs, changed)) : changed;
     }
-    call_if(z, atom(z, IRExpr_Unop(Iop_32Uto64, differs)), "registers_changed", &registers_changed, 1, mkIRExprVec_1(number((ULong)(Addr)s)));
+    IRExpr *either = atom(z, IRExpr_Unop(Iop_32Uto64, differs));
+    for (UInt i = 0; i < s->granules && counts_unique; i++) either = or_to(z, either, unread_granule(z, s->granule[i], s->bytes[i]));
+    call_if(z, either, "registers_met", &registers_met, 1, mkIRExprVec_1(number((ULong)(Addr)s)));
 }
 
 /* Bytes of a register are the instance's. `like`: a byte of the same eight that the same write has written, and 1; 0: none. */
-static void write_register(Sums *z, IRExpr *own, UInt offset, UInt size, UInt like)
+static void write_register(Sums *z, IRExpr *own, const Told *t, UInt like)
 {
-    UInt end = offset + size;
+    UInt offset = t->offset, end = offset + t->register_size;
     Bool first = True;
     for (UInt b = offset; b < end;) {
         UInt g = b / 8, next = (g + 1) * 8 < end ? (g + 1) * 8 : end;
+        UInt seen = b - offset < 64 ? (UInt)(bytes_of(t) >> (b - offset)) << (b & 7) & bytes_in(g * 8, b, next) : 0;
         if (next - b == 8) {
+            write_whole(z, g, seen);
             store64(z, &T.tag[g], first ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND)));
         } else {
             /* Mostly it is so already, of the same instance. */
             UInt flags = (first ? like << LIKE_SHIFT : FROM_BEFORE) | (next < end ? INTO_NEXT : 0);
-            Tag *seen = VG_(calloc)("addfg.seen", 1, sizeof *seen);
-            IRExpr *differs = binop(z, Iop_Xor64, load64(z, &T.tag[g]), load64(z, seen));
+            Tag *met = VG_(calloc)("addfg.met", 1, sizeof *met);
+            IRExpr *differs = binop(z, Iop_Xor64, load64(z, &T.tag[g]), load64(z, met));
             IRExpr *other = binop(z, Iop_Shr64, binop(z, Iop_Xor64, load64(z, &T.tag[g]), own), IRExpr_Const(IRConst_U8(32)));
             call_if(z, binop(z, Iop_Or64, differs, other), "write_other", &write_other, 3,
-                    mkIRExprVec_3(number(b | (ULong)flags), number(next - b), number((ULong)(Addr)seen)));
+                    mkIRExprVec_3(number(b | (ULong)flags), number(next - b), number((ULong)(Addr)met)));
+            write_unread(z, g, bytes_in(g * 8, b, next), seen);
         }
         first = False;
         b = next;
@@ -421,7 +533,7 @@ static void end_segment(Sums *z)
             UInt last = w->offset + w->register_size - 1;
             if (w->kind == 1 && w->step == t->step && w->mem == t->mem && last / 8 == t->offset / 8) like = last + 1;
         }
-        write_register(z, own, t->offset, t->register_size, like);
+        write_register(z, own, t, like);
     }
 }
 
@@ -520,6 +632,7 @@ static Site *new_site(Segment *s, const Told *t)
     site->stack_relative = t->stack_relative;
     site->fed_bytes = t->fed_bytes;
     site->fed_transfers = t->fed_transfers;
+    site->fed = t->kind == 2 ? bytes_of(t) : 0;
     site->other = t->kind == 3 ? 0 : NEVER;
     if (t->offset != ~0u) {
         site->offset = t->offset;
@@ -544,7 +657,7 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
     /* What it loads the register has, unless that is restored. */
     for (UInt i = 0; i < p->count; i++) {
         const Told *w = p->told + i;
-        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, load64(z, &T.own), w->offset, w->register_size, 0);
+        if (w->kind == 1 && w->more && w->step == t->step) write_register(z, load64(z, &T.own), w, 0);
     }
     IRExpr **args = mkIRExprVec_2(number((ULong)(Addr)site), address);
     if (guard) {
@@ -554,7 +667,7 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
         return;
     }
     Bool simple = t->size <= 32 && !(t->size & (t->size - 1));
-    if (!simple) return call_if(z, NULL, "load_changed", &load_changed, 2, args);
+    if (!simple) return call_if(z, NULL, "load_met", &load_met, 2, args);
     IRExpr *cells = cells_of(z, address), *differs = NULL;
     for (UInt at = 0; at < 2 * t->size; at += 8) {
         IRType type = cells_type(2 * t->size);
@@ -565,7 +678,8 @@ static void sums_load(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *
     IRExpr *from = binop(z, Iop_Sub64, address, load64(z, &site->low));
     IRTemp outside = sums_assign(z, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, load64(z, &site->reach), from));
     IRExpr *either = or_to(z, differs, atom(z, IRExpr_Unop(Iop_1Uto64, IRExpr_RdTmp(outside))));
-    call_if(z, either, "load_changed", &load_changed, 2, args);
+    if (counts_unique) either = or_to(z, either, unread_memory(z, address, t->size));
+    call_if(z, either, "load_met", &load_met, 2, args);
 }
 
 static void plain_store(Sums *z, Segment *s, IRExpr *address, UInt size, IRExpr *guard)
@@ -593,6 +707,7 @@ static void plain_store(Sums *z, Segment *s, IRExpr *address, UInt size, IRExpr 
         IRConst *value = size == 1 ? IRConst_U16(all) : size == 2 ? IRConst_U32(all) : IRConst_U64(all);
         addStmtToIRSB(z->out, IRStmt_Store(Iend_LE, offset_by(z, cells, at), IRExpr_Const(value)));
     }
+    store_unread(z, address, size);
 }
 
 static void sums_store(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr *guard)
@@ -605,6 +720,8 @@ static void sums_store(Sums *z, Plan *p, const Told *t, IRExpr *address, IRExpr 
     for (UInt g = t->offset / 8; g <= (t->offset + t->register_size - 1) / 8; g++) {
         IRExpr *wanted = g == t->offset / 8 ? own : binop(z, Iop_Or64, own, number(TAG_BEHIND));
         differs = or_to(z, differs, binop(z, Iop_Xor64, load64(z, &T.tag[g]), wanted));
+        UInt bytes = bytes_in(g * 8, t->offset, t->offset + t->register_size);
+        if (counts_unique) differs = or_to(z, differs, unread_granule(z, g, bytes));
     }
     call_if(z, differs, "store_register", &store_register, 2, mkIRExprVec_2(number((ULong)(Addr)site), address));
 }

@@ -4,7 +4,7 @@
  * Copyright the addfg authors. GPL-2.0-or-later, as it is linked with Valgrind's core.
  */
 
-enum { SAY_MAP = 1, SAY_UNMAP, SAY_CODE, SAY_ROWS, SAY_PROBLEM, SAY_END, SAY_EVENT, SAY_SOURCE };
+enum { SAY_MAP = 1, SAY_UNMAP, SAY_CODE, SAY_ROWS, SAY_PROBLEM, SAY_END, SAY_EVENT, SAY_SOURCE, SAY_SNAPSHOT };
 
 /* Data flow is summed; addfg's end of the socket. */
 static Bool summing = False;
@@ -68,6 +68,29 @@ static Bool hear_bytes(UChar *to, UInt length)
     return True;
 }
 
+/* addfg asks for the sums as they are: this stands before or behind an answer. */
+#define ASKED (~0u)
+static Bool asked_for = False;
+
+static Bool is_asked(UInt at, UInt end)
+{
+    UInt word = 0;
+    if (at + 4 <= end) VG_(memcpy)(&word, heard + at, 4);
+    return word == ASKED;
+}
+
+#define DONT_WAIT 0x40
+
+/* Whether addfg has asked since. */
+static Bool was_asked(void)
+{
+    UInt word = 0;
+    SysRes r = VG_(do_syscall)(__NR_recvfrom, sums_fd, (RegWord)(Addr)&word, 4, DONT_WAIT, 0, 0, 0, 0);
+    Bool now = asked_for || (!sr_isError(r) && sr_Res(r) == 4 && word == ASKED);
+    asked_for = False;
+    return now;
+}
+
 /* The answer to what was said last. */
 static Bool hear(void)
 {
@@ -82,11 +105,17 @@ static Bool hear(void)
         return False;
     }
     UInt had = n > 0 ? n : 0;
+    while (is_asked(0, had)) {
+        asked_for = True;
+        had -= 4;
+        VG_(memmove)(heard, heard + 4, had);
+    }
     if (had < 4 && !hear_bytes(heard + had, 4 - had)) return False;
     if (had < 4) had = 4;
     VG_(memcpy)(&length, heard, 4);
     if (length + 4 > heard_room) heard = VG_(realloc)("addfg.heard", heard, heard_room = length * 2 + 4);
     if (had < length + 4 && !hear_bytes(heard + had, length + 4 - had)) return False;
+    for (UInt at = length + 4; is_asked(at, had); at += 4) asked_for = True;
     heard_at = 4;
     heard_length = length + 4;
     return True;

@@ -143,6 +143,18 @@ impl StepContexts {
         self.contexts.get_mut(context).figures.steps_self += steps_self;
     }
 
+    /// Those of these rows: callers come before what they call.
+    pub fn of(rows: impl Iterator<Item = (Option<StackId>, FunctionId, StackSteps)>) -> Self {
+        let mut contexts = Contexts::default();
+        for (parent, function, figures) in rows {
+            let above = parent.and_then(|p| contexts.list.get(p.index()));
+            let depth = above.map_or(0, |above: &Context<StackSteps>| above.depth + 1);
+            let parent = parent.filter(|_| above.is_some());
+            contexts.list.push(Context { parent, function, depth, figures, last: [None; LAST] });
+        }
+        StepContexts { contexts, left_out: 0 }
+    }
+
     pub fn contexts(&self) -> &Contexts<StackSteps> {
         &self.contexts
     }

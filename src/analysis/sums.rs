@@ -395,6 +395,8 @@ impl Sums {
     /// The edge between two functions at a place.
     fn function_edge(&mut self, writer: Packed, reader: Packed, place: PlaceCode) -> EdgeIndex {
         let new = self.function_edges.len() as u32;
+        // What no step wrote in a section is that section's: two files at one address are two pairs.
+        let apart = writer.is_initial() && !place.is_region() && place != PlaceCode::REGISTER;
         let pair = *self.pairs.entry((writer, reader)).or_insert(new);
         let next = match self.function_edges.get_mut(pair as usize) {
             Some(first) if first.place == place => return EdgeIndex { edge: pair, pair },
@@ -404,7 +406,7 @@ impl Sums {
                 while at != LAST {
                     let edge = &self.function_edges[at as usize];
                     if edge.place == place {
-                        return EdgeIndex { edge: at, pair };
+                        return EdgeIndex { edge: at, pair: if apart { at } else { pair } };
                     }
                     at = edge.next;
                 }
@@ -415,7 +417,7 @@ impl Sums {
         };
         let sums = PairSums::default();
         self.function_edges.push(FunctionEdge { writer, reader, place, next, sums });
-        EdgeIndex { edge: new, pair }
+        EdgeIndex { edge: new, pair: if apart { new } else { pair } }
     }
 
     /// The pair of two functions that share something at a place.

@@ -36,6 +36,7 @@ mod prompt;
 mod record;
 mod report;
 mod say;
+mod screen;
 mod signals;
 mod slice;
 mod sql;

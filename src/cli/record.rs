@@ -5,7 +5,8 @@ use super::say::say;
 use super::signals;
 use super::sums;
 use crate::diagnostics::Severity;
-use crate::load::{self, ElfInput};
+use crate::load::live::Database;
+use crate::load::{self, Detail, ElfInput};
 use crate::record::recorder::Recorder;
 use crate::record::{self, Finished, Kept, Part, Plan, Processes, Recording, Sums};
 use anyhow::Context;
@@ -54,15 +55,28 @@ pub struct Args {
     /// kept, because arguments may be passwords.
     #[arg(long, hide_short_help = true)]
     keep_arguments: bool,
-    /// Have the recorder add up data flow while the program runs, too, and write what it found into this file as text
-    /// (docs/sums.md). For trying: the database is made of the recording as ever
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["follow", "from", "until", "marked", "qemu"])]
+    /// Add up data flow while the program runs, and write the sums into this file as text
+    ///
+    /// docs/sums.md describes its lines. Without --no-steps the database is made of the recording as usual.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["follow", "from", "until", "marked", "qemu"], hide_short_help = true)]
     sums: Option<PathBuf>,
-    /// With --sums: record no steps, make no database. Memory does not grow with the length of the run
-    #[arg(long, requires = "sums", conflicts_with_all = ["check_sums", "keep", "output", "prepare"])]
+    /// Add up data flow while the program runs, and record no steps
+    ///
+    /// The database has detail summary. Memory does not grow with the length of the run. `kill -USR1` of addfg writes a
+    /// snapshot: of app.duckdb it is app.1.duckdb, app.2.duckdb and so on.
+    #[arg(long, conflicts_with_all = ["check_sums", "keep", "detail", "follow", "from", "until", "marked", "qemu"])]
     no_steps: bool,
-    /// With --sums: hold each row of it against what the database has of the same run; exit code 1 if any differs
-    #[arg(long, requires = "sums")]
+    /// With --no-steps: leave out unique bytes and addresses, a third to a half of the time
+    #[arg(long, requires = "no_steps", hide_short_help = true)]
+    no_unique: bool,
+    /// With --no-steps: write a snapshot at each ADDFG_MARK() of the program
+    #[arg(long, requires = "no_steps", hide_short_help = true)]
+    at_markers: bool,
+    /// With --no-steps: show the hottest functions and edges every second, on a terminal
+    #[arg(long, requires = "no_steps")]
+    live: bool,
+    /// With --sums: compare each row with the database of the same run; exit code 1 if one differs
+    #[arg(long, requires = "sums", hide_short_help = true)]
     check_sums: bool,
     #[command(flatten)]
     how: How,
@@ -91,9 +105,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if options.elfs.is_empty() {
         options.elfs.extend(images.into_iter().map(|path| ElfInput { path, bias: None }));
     }
-    if !args.no_steps {
-        load::refuse_existing(&options)?;
-    }
+    load::refuse_existing(&options)?;
     for left in record::abandoned(&output) {
         say!(
             "addfg: {0}: recorded by an addfg that was killed; `addfg build {0} -o DB` makes a database of it, else remove it",
@@ -117,13 +129,26 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             None => Some(Kept::meanwhile(&output)?),
         },
         sums: match args.sums {
+            _ if args.no_steps => Sums::Only,
             None => Sums::No,
-            Some(_) if args.no_steps => Sums::Only,
             Some(_) => Sums::Beside,
         },
+        no_unique: args.no_unique,
+        at_markers: args.at_markers,
     };
-    if let (true, Some(path)) = (args.no_steps, &args.sums) {
-        return sums::only(&recorder, &plan, path, quiet);
+    if args.no_steps {
+        options.detail = Detail::Summary;
+        let name = match plan.keep_arguments {
+            true => words(&plan.command),
+            false => plan.name.clone(),
+        };
+        let only = sums::Only {
+            database: Database { options, name, unique: !args.no_unique },
+            text: args.sums.as_deref(),
+            quiet,
+            live: args.live,
+        };
+        return sums::only(&recorder, &plan, only);
     }
     let (recording, input) = Recording::start(&recorder, plan)?;
     signals::hand_on(recording.program());
@@ -162,6 +187,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let code = record::exit_code(status);
     let lost = report.diagnostics.worst() == Some(Severity::Error);
     Ok(if (lost || differs) && code == 0 { ExitCode::from(1) } else { ExitCode::from(code) })
+}
+
+/// A command line, for a person.
+fn words(command: &[OsString]) -> String {
+    command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 /// Steps, steps a second, bytes of the recording.

@@ -3,10 +3,10 @@
 use super::pager;
 use super::say::say;
 use crate::files;
-use signal_hook::consts::{SIGABRT, SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-use signal_hook::iterator::SignalsInfo;
+use signal_hook::consts::{SIGABRT, SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::exfiltrator::origin::Origin;
+use signal_hook::iterator::{Signals, SignalsInfo};
 
 /// Removes what is not whole, and ends the process. Nothing else is torn down: other threads run
 /// on until then.
@@ -64,6 +64,13 @@ pub fn hand_on(program: u32) {
             unsafe { libc::kill(program, by.signal) };
         }
     });
+}
+
+/// Calls `on` for each SIGUSR1, in a thread of its own.
+pub fn on_user_signal(mut on: impl FnMut() + Send + 'static) {
+    let Ok(mut signals) = Signals::new([SIGUSR1]) else { return };
+    // Without the thread the signal does nothing.
+    let _ = std::thread::Builder::new().spawn(move || signals.forever().for_each(|_| on()));
 }
 
 /// Limits that writing meets are errors of writing; reading what is no longer there ends addfg with

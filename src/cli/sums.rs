@@ -1,28 +1,87 @@
 //! `record --sums`: what the recorder itself has added up, written and compared.
 
 use super::say::say;
+use super::screen::Screen;
 use super::signals;
-use crate::load::live::{FlowSums, FunctionSums, LiveSums};
+use crate::load::live::{Asked, Database, FlowSums, FunctionSums, LiveSums, Purpose, Told, Wanted};
 use crate::query;
 use crate::record::recorder::Recorder;
 use crate::record::{self, Finished, Plan, Recording};
 use crate::store::open;
 use anyhow::Context;
 use std::fmt::Write;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is wanted of sums without a recording.
+pub struct Only<'a> {
+    /// A database; None: text only.
+    pub database: Database,
+    /// The file for the sums as text.
+    pub text: Option<&'a Path>,
+    pub quiet: bool,
+    /// The hottest functions and edges are shown every second.
+    pub live: bool,
+}
 
 /// Runs a program of which only the sums are wanted.
-pub fn only(recorder: &Recorder, plan: &Plan, to: &Path, quiet: bool) -> anyhow::Result<ExitCode> {
-    let recording = Recording::start_sums(recorder, plan)?;
+pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<ExitCode> {
+    let Only { database, text, quiet, live } = only;
+    let output = database.options.output.clone();
+    let asked = Arc::<Asked>::default();
+    let mut screen = Screen::default();
+    let told = move |told: Told| match told {
+        Told::Look(sums) => screen.show(sums),
+        Told::Snapshot(to, Ok(report)) => {
+            say!("addfg: {}: a snapshot, {} steps", to.display(), report.steps);
+        }
+        Told::Snapshot(to, Err(error)) => say!("addfg: {}: no snapshot: {error}", to.display()),
+    };
+    let wanted = Wanted { database: Some(database), asked: asked.clone(), told: Box::new(told) };
+    let recording = Recording::start_sums(recorder, plan, wanted)?;
     signals::hand_on(recording.program());
+    let for_signal = asked.clone();
+    signals::on_user_signal(move || for_signal.ask(Purpose::Database));
+    if live && std::io::stderr().is_terminal() {
+        look_each_second(asked);
+    }
     let Finished { status, said, sums } = recording.finish(quiet)?;
     said.iter().for_each(|line| say!("{line}"));
     let sums = sums.context("the recorder takes no sums")?.context("what the recorder adds up")?;
-    write(to, &sums)?;
+    if let Some(text) = text {
+        write(text, &sums)?;
+    }
     let exact = say_inexact(&sums);
+    if let Some(report) = sums.report {
+        let report = report?;
+        if !quiet {
+            say!(
+                "addfg: {}: {} steps, {} calls of {} functions; see them: addfg graph {0} -o {}",
+                output.display(),
+                report.steps,
+                report.calls,
+                report.functions,
+                output.with_extension("svg").display()
+            );
+        }
+    }
     let code = record::exit_code(status);
     Ok(ExitCode::from(if exact || code != 0 { code } else { 1 }))
+}
+
+/// Asks for the sums each second, until the process ends.
+fn look_each_second(asked: Arc<Asked>) {
+    let look = move || {
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+            asked.ask(Purpose::Look);
+        }
+    };
+    // Without the thread nothing is shown.
+    let _ = std::thread::Builder::new().spawn(look);
 }
 
 /// Says what of the sums is not exact; gives whether all is.
@@ -69,8 +128,14 @@ pub fn check(database: &Path, sums: &LiveSums) -> anyhow::Result<bool> {
 pub fn write(path: &Path, sums: &LiveSums) -> anyhow::Result<()> {
     let mut text = String::new();
     for ((writer, reader, via), row) in &sums.flows {
-        let FlowSums { bytes, transfers } = row;
-        writeln!(text, "flow\t{writer}\t{reader}\t{via}\t{bytes}\t{transfers}")?;
+        let FlowSums { bytes, unique_bytes, transfers, addresses } = row;
+        let unknown = |number: &u64| match sums.no_unique {
+            true => String::new(),
+            false => number.to_string(),
+        };
+        let numbers =
+            [bytes.to_string(), unknown(unique_bytes), transfers.to_string(), unknown(addresses)];
+        writeln!(text, "flow\t{writer}\t{reader}\t{via}\t{}", numbers.join("\t"))?;
     }
     for (name, row) in &sums.functions {
         let FunctionSums { calls, steps_self, steps_total, written_bytes } = row;

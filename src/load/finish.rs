@@ -1,14 +1,14 @@
 //! What is written when a trace of steps has ended: dictionaries and sums.
 
-use super::code::Functions;
 use super::contexts;
 use super::derived::{self, Budget};
 use super::dictionary::{self, Files, Loading, SectionRow, TraceFile};
 use super::folded::{self, Edge};
-use super::front::{Front, ProcessPart};
+use super::front::ProcessPart;
 use super::inlined::InlinedSites;
 use super::instructions::{self, Listed};
 use super::limit::Limit;
+use super::names::FunctionNames;
 use super::places::{self, Places};
 use super::sums::Sums;
 use super::{BuildError, Options};
@@ -39,8 +39,13 @@ pub struct End<'a> {
     pub sections: &'a [SectionRow],
     /// When each image was mapped, by its index, if the trace told.
     pub mapped: &'a FxHashMap<usize, Loading>,
-    /// What the records told of processes, images and threads.
-    pub front: &'a Front,
+    /// Processes, and the numbers that the trace has for threads.
+    pub processes: &'a [ProcessPart],
+    pub logged_threads: &'a [u32],
+    /// By image: the process that has it; None: several.
+    pub image_processes: &'a [Option<usize>],
+    /// By instruction: the image that it is of.
+    pub insn_images: &'a [Option<usize>],
     pub insns: &'a [Insn],
     pub defs: &'a [BlockDef],
     /// Executions of each block.
@@ -51,6 +56,10 @@ pub struct End<'a> {
     pub threads: bool,
     /// The run is kept.
     pub low: bool,
+    /// Whether it is known which bytes were written for nothing.
+    pub dead: bool,
+    /// Whether unique bytes and addresses were counted.
+    pub unique: bool,
 }
 
 /// All of the traces tell of all that anybody stores.
@@ -62,7 +71,7 @@ impl End<'_> {
     /// Fills all that is left. Gives the number of functions that ran.
     pub fn write(
         &self,
-        code: Functions,
+        mut names: FunctionNames,
         traces: &[TraceFile],
         diagnostics: &Diagnostics,
     ) -> Result<usize, BuildError> {
@@ -86,12 +95,11 @@ impl End<'_> {
         self.machine()?;
         let mut files = Files::default();
         self.instructions(&mut files)?;
-        let mut names = code.names;
         let functions = names.len();
         let places = Places::new(self.space, self.sections, s, &mut names, all_stores(traces));
         let owners = names.write(self.space, self.connection, &mut files)?;
         let loads = |image: usize| {
-            let process = self.front.maps.processes.get(image).copied().flatten();
+            let process = self.image_processes.get(image).copied().flatten();
             (process.map(ProcessId::at), self.mapped.get(&image).copied())
         };
         dictionary::images(self.connection, self.space, loads, self.sections, &mut files)?;
@@ -115,13 +123,13 @@ impl End<'_> {
     /// Processes, threads, registers, regions of memory.
     fn machine(&self) -> Result<(), StoreError> {
         let s = self.summary;
-        let processes = self.front.processes.iter().enumerate().map(|(i, p)| Process {
+        let processes = self.processes.iter().enumerate().map(|(i, p)| Process {
             process_id: ProcessId::at(i),
             pid: p.named.pid,
             name: p.named.name.as_deref(),
         });
         fill(self.connection, processes)?;
-        let logged = if self.threads { self.front.threads() } else { &[] };
+        let logged = if self.threads { self.logged_threads } else { &[] };
         let threads = s.threads.iter().map(|t| Thread {
             thread_id: t.id,
             process_id: self.process_of(|p| p.first_thread, t.id.index()),
@@ -147,7 +155,7 @@ impl End<'_> {
 
     /// The process that has the thread or instruction at this index.
     fn process_of(&self, first: impl Fn(&ProcessPart) -> usize, index: usize) -> ProcessId {
-        let after = self.front.processes.partition_point(|p| first(p) <= index);
+        let after = self.processes.partition_point(|p| first(p) <= index);
         ProcessId::at(after.saturating_sub(1))
     }
 
@@ -163,7 +171,7 @@ impl End<'_> {
             self.insns.iter().enumerate().zip(executions).map(|((i, insn), executions)| {
                 let (def, decoded) = (&insn.def, &insn.decoded);
                 // What lay there when it ran, which need not be what lies there at the end.
-                let image = self.front.images.get(i).copied().flatten();
+                let image = self.insn_images.get(i).copied().flatten();
                 let loaded = image.map(|image| &self.space.images()[image]);
                 let line = loaded.and_then(|at| at.image.line(def.address.wrapping_sub(at.bias)));
                 if let Some(at) = loaded {
@@ -230,8 +238,8 @@ impl End<'_> {
             reader_function_id: reader,
             via: Some(via),
             bytes: Some(sums[0]),
-            unique_bytes: Some(sums[1]),
-            addresses: Some(sums[2]),
+            unique_bytes: self.unique.then_some(sums[1]),
+            addresses: self.unique.then_some(sums[2]),
             transfers: Some(sums[3]),
         });
         fill(self.connection, rows)?;
@@ -242,7 +250,8 @@ impl End<'_> {
     fn folded(&self, all: Vec<Edge>, places: &Places) -> Result<(), StoreError> {
         let s = self.summary;
         let stubs: FxHashSet<FunctionId> = s.stubs.iter().copied().collect();
-        folded::function_edges(self.connection, &stubs, all, edges(&s.stub_flows, places))?;
+        let merged = edges(&s.stub_flows, places);
+        folded::function_edges(self.connection, (&stubs, self.unique), all, merged)?;
         folded::call_edges(self.connection, &stubs, &s.call_edges, &s.stub_calls)
     }
 
@@ -279,7 +288,7 @@ impl End<'_> {
             profile.steps_self = Some(of.steps_self);
             profile.steps_total = Some(of.steps_total);
             profile.written_bytes = Some(of.written_bytes);
-            profile.dead_bytes = Some(of.dead_bytes);
+            profile.dead_bytes = self.dead.then_some(of.dead_bytes);
         }
         sums.write(self.connection)
     }

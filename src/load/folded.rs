@@ -15,10 +15,10 @@ pub type EdgeKey = (FunctionId, FunctionId, &'static str);
 pub type Edge = (EdgeKey, [u64; 4]);
 
 /// Fills `function_edge_folded`: `all` are the edges of all functions, `merged` what has to do with
-/// `stubs`, as that of what they are merged into.
+/// `stubs`, as that of what they are merged into. `unique`: unique bytes and addresses were counted.
 pub fn function_edges(
     connection: &Connection,
-    stubs: &FxHashSet<FunctionId>,
+    (stubs, unique): (&FxHashSet<FunctionId>, bool),
     all: Vec<Edge>,
     merged: Vec<Edge>,
 ) -> Result<(), StoreError> {
@@ -41,8 +41,8 @@ pub fn function_edges(
         via: Some(via),
         bytes: Some(sums[0]),
         // No sums of what the parts had.
-        unique_bytes: whole.then_some(sums[1]),
-        addresses: whole.then_some(sums[2]),
+        unique_bytes: (whole && unique).then_some(sums[1]),
+        addresses: (whole && unique).then_some(sums[2]),
         transfers: Some(sums[3]),
     });
     fill_named(connection, "function_edge_folded", rows)

@@ -32,7 +32,7 @@ enum Known {
 }
 
 /// Rows of `function_symbol`, numbered from 1 as they are asked for.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct FunctionNames {
     rows: Vec<Known>,
     /// Apart from `others`, because it is asked most.

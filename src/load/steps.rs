@@ -128,7 +128,10 @@ pub fn build(
         space: &space,
         sections: &front.maps.sections,
         mapped: &mapped,
-        front: &front,
+        processes: &front.processes,
+        logged_threads: front.threads(),
+        image_processes: &front.maps.processes,
+        insn_images: &front.images,
         insns: &insns,
         defs: &defs,
         counts: &counts,
@@ -136,8 +139,10 @@ pub fn build(
         isa,
         threads: with_threads,
         low: options.detail >= Detail::Instance,
+        dead: true,
+        unique: true,
     };
-    let functions = end.write(code, &traces, &intake.diagnostics)?;
+    let functions = end.write(code.names, &traces, &intake.diagnostics)?;
     witnesses.iter().try_for_each(Witness::check)?;
     writer.commit(connection)?;
     Ok(Report {

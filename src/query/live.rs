@@ -39,7 +39,8 @@ impl Compared {
     }
 }
 
-const FLOWS: &str = "SELECT [writer, reader, via], [bytes, transfers] FROM function_dataflow";
+const FLOWS: &str = "SELECT [writer, reader, via], [bytes, unique_bytes, transfers, addresses]
+    FROM function_dataflow";
 const PROFILES: &str =
     "SELECT [f.name], [p.calls, p.steps_self, p.steps_total, coalesce(p.written_bytes, 0)]
     FROM function_profile p JOIN function_symbol f USING (function_id)";
@@ -58,7 +59,10 @@ const STACKS: &str = "WITH RECURSIVE chain AS (
 pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<Compared>> {
     let number = |n: u64| n.cast_signed();
     let flows = sums.flows.iter().map(|((writer, reader, via), row)| {
-        (vec![writer.clone(), reader.clone(), via.clone()], vec![row.bytes, row.transfers])
+        (
+            vec![writer.clone(), reader.clone(), via.clone()],
+            vec![row.bytes, row.unique_bytes, row.transfers, row.addresses],
+        )
     });
     let profiles = sums.functions.iter().map(|(name, row)| {
         let numbers = vec![row.calls, row.steps_self, row.steps_total, row.written_bytes];
@@ -83,7 +87,12 @@ pub fn compare(connection: &Connection, sums: &LiveSums) -> duckdb::Result<Vec<C
         ),
         ("call_edge", &["calls", "steps"], CALLS, live(&mut calls.into_iter())),
         ("stack_profile", &["calls", "steps_self"], STACKS, live(&mut stacks.into_iter())),
-        ("function_dataflow", &["bytes", "transfers"], FLOWS, live(&mut flows.into_iter())),
+        (
+            "function_dataflow",
+            &["bytes", "unique_bytes", "transfers", "addresses"],
+            FLOWS,
+            live(&mut flows.into_iter()),
+        ),
     ];
     tables
         .into_iter()

@@ -14,7 +14,7 @@ pub mod recorder;
 mod said;
 
 use crate::event::Isa;
-use crate::load::live::{self, LiveSums};
+use crate::load::live::{self, LiveSums, Wanted};
 use crate::trace::TraceError;
 use crate::trace::input::Input;
 use emulator::Emulator;
@@ -32,7 +32,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 /// Which processes are recorded.
@@ -100,6 +100,10 @@ pub struct Plan {
     pub keep: Option<Kept>,
     /// What the recorder adds up itself.
     pub sums: Sums,
+    /// It does not count unique bytes and addresses.
+    pub no_unique: bool,
+    /// It sends the sums at each marker of the program, too.
+    pub at_markers: bool,
 }
 
 /// A program that is being recorded.
@@ -134,7 +138,8 @@ impl Recording {
             Processes::All => Some(family::adopt().and_then(|()| Folder::new()).map_err(start)?),
         };
         let said = matches!(recorder, Recorder::Valgrind { .. }).then(Said::new).flatten();
-        let spawned = recorder.spawn_with(&plan, writer, folder.as_ref(), said.as_ref());
+        let ends = (folder.as_ref(), said.as_ref());
+        let spawned = recorder.spawn_with(&plan, writer, ends, unasked());
         let (child, sums) = spawned.map_err(start)?;
         let mut recording = Recording { child, ended: None, keeper: None, said, sums };
         let stream: Box<dyn Read + Send> = match folder {
@@ -171,11 +176,15 @@ impl Recording {
     }
 
     /// Starts a program that is to be summed only: what else the recorder tells is read and forgotten.
-    pub fn start_sums(recorder: &Recorder, plan: &Plan) -> Result<Recording, RecordError> {
+    pub fn start_sums(
+        recorder: &Recorder,
+        plan: &Plan,
+        wanted: Wanted,
+    ) -> Result<Recording, RecordError> {
         let start = |error| RecordError::Start { program: plan.name.clone(), error };
         let (mut stream, writer) = io::pipe().map_err(start)?;
         let said = Said::new();
-        let spawned = recorder.spawn_with(plan, writer, None, said.as_ref());
+        let spawned = recorder.spawn_with(plan, writer, (None, said.as_ref()), wanted);
         let (child, sums) = spawned.map_err(start)?;
         let forget = move || {
             // It ends with the program; an error is its end, too.
@@ -216,6 +225,11 @@ struct Ends<'a> {
     sums: Option<&'a UnixStream>,
 }
 
+/// The sums are given at the end only.
+fn unasked() -> Wanted {
+    Wanted { database: None, asked: Arc::default(), told: Box::new(|_| ()) }
+}
+
 /// The thread that takes the sums.
 type Taker = JoinHandle<io::Result<LiveSums>>;
 
@@ -225,16 +239,18 @@ impl Recorder {
         &self,
         plan: &Plan,
         stream: PipeWriter,
-        each: Option<&Folder>,
-        said: Option<&Said>,
+        (each, said): (Option<&Folder>, Option<&Said>),
+        wanted: Wanted,
     ) -> io::Result<(Child, Option<Taker>)> {
         let pair = (plan.sums != Sums::No).then(UnixStream::pair).transpose()?;
         let (own, other) = pair.unzip();
         let child = self.spawn(plan, stream, Ends { each, said, sums: other.as_ref() })?;
         // The recorder has it now: when that ends, so does what is read here.
         drop(other);
-        let serve = |stream| std::thread::Builder::new().spawn(|| live::serve(Isa::X86_64, stream));
-        Ok((child, own.map(serve).transpose()?))
+        let Some(own) = own else { return Ok((child, None)) };
+        wanted.asked.listens(own.try_clone()?);
+        let serve = || live::serve(Isa::X86_64, own, wanted);
+        Ok((child, Some(std::thread::Builder::new().spawn(serve)?)))
     }
 
     /// Runs a command under the recorder, which writes its stream into the pipe.
@@ -253,6 +269,8 @@ impl Recorder {
                     .args(said.map(|said| format!("--said={}", said.path())))
                     .args(asked.map(|asked| format!("--sums-fd={asked}")))
                     .args((plan.sums == Sums::Only).then_some("--stepless=yes"))
+                    .args(plan.no_unique.then_some("--unique=no"))
+                    .args(plan.at_markers.then_some("--snapshots=yes"))
                     .args(plan.part.options())
                     .args(plan.allocators.iter().map(|text| format!("--allocator={text}")));
                 if let Some(folder) = each {

@@ -2,8 +2,9 @@
 //! function_profile, call_edge, stack_profile and function_dataflow.
 
 use crate::common::{Scratch, command, have, ok, repository, said, utf8};
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output};
+use std::time::Duration;
 
 /// A program of tests/programs; None, said why, where it cannot be recorded here.
 fn program(scratch: &Scratch, name: &str) -> Option<PathBuf> {
@@ -127,4 +128,188 @@ fn sums_are_written_as_text() {
         assert!(text.lines().any(|line| of_main(&line)), "{kind}");
     }
     assert!(!text.contains("problem\t"), "{text:.200}");
+}
+
+// ---- databases of the sums alone ----
+
+/// Records without steps into a database; gives it.
+fn summed(scratch: &Scratch, name: &str, more: &[&str], run: &[&str]) -> PathBuf {
+    let db = scratch.path(name);
+    let to = ["record", "-q", "--no-steps", "-o", utf8(&db)];
+    let output = command(&[&to, more, &["--"], run].concat()).output().expect("addfg runs");
+    assert!(output.status.success(), "{}", said(&output));
+    db
+}
+
+/// Rows of a query, as text.
+fn rows(db: &Path, sql: &str) -> Vec<String> {
+    let text = ok(&["sql", utf8(db), sql, "--format", "csv"]);
+    text.lines().skip(1).map(str::to_owned).collect()
+}
+
+/// What both databases are to have the same rows of. Functions, images and contexts have other numbers. The linker looks for
+/// the letters of a path that has the number of the process: how many differ is another number in each run.
+const SAME: &[&str] = &[
+    "SELECT writer, reader, via, bytes, unique_bytes, transfers, addresses FROM function_dataflow
+     WHERE reader NOT LIKE 'strcspn%' ORDER BY ALL",
+    "SELECT f.name, p.* EXCLUDE (function_id, dead_bytes) FROM function_profile p JOIN function_symbol f USING (function_id)
+     ORDER BY ALL",
+    "SELECT coalesce(f.name, ''), g.name, e.kind, e.calls, e.steps FROM call_edge_folded e
+     LEFT JOIN function_symbol f ON f.function_id = e.caller_function_id
+     JOIN function_symbol g ON g.function_id = e.callee_function_id ORDER BY ALL",
+    "SELECT f.name, s.depth, s.nested, p.calls, p.steps_self, p.steps_total FROM call_stack s JOIN stack_profile p USING (stack_id)
+     JOIN function_symbol f USING (function_id) ORDER BY ALL",
+    "SELECT f.name, s.steps, s.entirely FROM start_up s JOIN function_symbol f USING (function_id) ORDER BY ALL",
+    "SELECT i.address, i.text, f.name, i.line, i.class, i.executions FROM instruction i JOIN function_symbol f USING (function_id)
+     ORDER BY ALL",
+    "SELECT name, symbol, kind, address, size, owner FROM function_symbol ORDER BY ALL",
+    "SELECT path, bias, stripped FROM image ORDER BY ALL",
+    "SELECT i.path, s.name, s.address, s.size, s.writable, s.executable FROM section s JOIN image i USING (image_id) ORDER BY ALL",
+    "SELECT c.name, f.name, c.line FROM inlined_call c JOIN function_symbol f USING (function_id) ORDER BY ALL",
+    "SELECT thread_id, process_id, tid, steps FROM thread ORDER BY ALL",
+    "SELECT process_id, name FROM process",
+    "SELECT * FROM system_call ORDER BY ALL",
+    "SELECT * FROM system_call_access ORDER BY ALL",
+    "SELECT key, value FROM meta WHERE key NOT IN ('longest_block') ORDER BY ALL",
+    "SELECT name, address, size FROM register ORDER BY ALL",
+    "SELECT name, type_name, address, size FROM variable ORDER BY ALL",
+];
+
+fn same_databases(name: &str) {
+    let scratch = Scratch::new("sums-database");
+    let Some(program) = program(&scratch, name) else { return };
+    let stream = scratch.path("stream.duckdb");
+    let to = ["record", "-q", "--detail", "summary", "-o", utf8(&stream), "--", utf8(&program)];
+    command(&to).output().expect("addfg runs");
+    let sums = summed(&scratch, "sums.duckdb", &[], &[utf8(&program)]);
+    for sql in SAME {
+        let [stream, sums] = [&stream, &sums].map(|db| rows(db, sql));
+        assert!(!stream.is_empty() || sql.contains("inlined"), "{name}: no rows: {sql}");
+        let differs: Vec<_> = stream.iter().zip(&sums).filter(|(a, b)| a != b).take(5).collect();
+        assert_eq!((stream.len(), &differs[..]), (sums.len(), &[][..]), "{name}: {sql}");
+    }
+}
+
+#[test]
+fn a_database_of_sums_is_that_of_the_recording() {
+    same_databases("recursion.c");
+    same_databases("unload.c");
+    same_databases("two_threads.c");
+}
+
+/// What sums do not tell is NULL, and never 0.
+#[test]
+fn what_sums_lack_is_null() {
+    let scratch = Scratch::new("sums-null");
+    let Some(program) = program(&scratch, "recursion.c") else { return };
+    let run = [utf8(&program)];
+    let sums = summed(&scratch, "all.duckdb", &[], &run);
+    assert_eq!(rows(&sums, "SELECT count(dead_bytes) FROM function_profile"), ["0"]);
+    let sums = summed(&scratch, "less.duckdb", &["--no-unique"], &run);
+    let counts =
+        "SELECT count(bytes) > 0, count(unique_bytes), count(addresses) FROM function_dataflow";
+    assert_eq!(rows(&sums, counts), ["true,0,0"]);
+}
+
+/// Commands that need no steps work; the others say what is missing.
+#[test]
+fn commands_work_on_databases_of_sums() {
+    let scratch = Scratch::new("sums-commands");
+    let Some(program) = program(&scratch, "recursion.c") else { return };
+    let sums = summed(&scratch, "sums.duckdb", &[], &[utf8(&program)]);
+    let (db, svg, page) = (utf8(&sums), scratch.path("g.dot"), scratch.path("page.html"));
+    ok(&["graph", db, "-o", utf8(&svg)]);
+    ok(&["report", db, "-o", utf8(&page)]);
+    ok(&["plan", db]);
+    ok(&["info", db]);
+    assert!(ok(&["sql", db, "@hot_functions"]).contains("main"));
+    ok(&["diff", db, db]);
+    let output = command(&["loops", db]).output().expect("addfg runs");
+    assert!(!output.status.success() && said(&output).contains("detail"), "{}", said(&output));
+}
+
+// ---- snapshots ----
+
+fn steps(db: &Path) -> u64 {
+    rows(db, "SELECT sum(steps_self) FROM function_profile")[0].parse().expect("a number")
+}
+
+/// What ran between two snapshots is their difference.
+#[test]
+fn a_marker_takes_a_snapshot() {
+    let scratch = Scratch::new("sums-marker");
+    let Some(program) = program(&scratch, "phases.c") else { return };
+    let end = summed(&scratch, "run.duckdb", &["--at-markers"], &[utf8(&program)]);
+    let mark = scratch.path("run.1.duckdb");
+    let calls = |db: &Path| {
+        rows(db, "SELECT f.name, p.calls FROM function_profile p JOIN function_symbol f USING (function_id)
+        WHERE f.name IN ('fill', 'add', 'main') ORDER BY 1")
+    };
+    assert_eq!(calls(&mark), ["fill,1", "main,1"]);
+    assert_eq!(calls(&end), ["add,1", "fill,1", "main,1"]);
+    let flow = "SELECT bytes, unique_bytes, transfers, addresses FROM function_dataflow WHERE writer = 'fill' AND reader = 'add'";
+    assert!(rows(&mark, flow).is_empty());
+    assert_eq!(rows(&end, flow), ["256,256,64,256"]);
+    assert!(steps(&mark) < steps(&end));
+    assert!(ok(&["diff", utf8(&mark), utf8(&end)]).contains("add"));
+    // That it was looked at changes nothing.
+    let plain = summed(&scratch, "plain.duckdb", &[], &[utf8(&program)]);
+    for sql in SAME {
+        assert_eq!(rows(&end, sql), rows(&plain, sql), "{sql}");
+    }
+}
+
+fn child_of(process: u32) -> Option<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let children = |task: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(task.ok()?.path().join("children")).ok()
+    };
+    tasks
+        .filter_map(children)
+        .flat_map(|text| {
+            text.split_whitespace().filter_map(|n| n.parse().ok()).collect::<Vec<u32>>()
+        })
+        .next()
+}
+
+fn kill(process: u32, signal: &str) {
+    let pid = process.to_string();
+    assert!(Command::new("kill").args([signal, &pid]).status().expect("kill").success());
+}
+
+/// Waits until something is there.
+fn wait_for(addfg: &mut Child, what: impl Fn() -> bool) {
+    for _ in 0..1200 {
+        if what() {
+            return;
+        }
+        assert!(addfg.try_wait().expect("a process").is_none(), "addfg ended");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("waited for two minutes");
+}
+
+/// A run that is killed leaves its snapshots.
+#[test]
+fn a_signal_takes_a_snapshot() {
+    let scratch = Scratch::new("sums-signal");
+    let Some(program) = program(&scratch, "phases.c") else { return };
+    let db = scratch.path("run.duckdb");
+    let to =
+        ["record", "--no-steps", "-o", utf8(&db), "--at-markers", "--", utf8(&program), "wait"];
+    let mut addfg = command(&to).stderr(std::process::Stdio::piped()).spawn().expect("addfg runs");
+    // The marker says that it runs.
+    wait_for(&mut addfg, || scratch.path("run.1.duckdb").exists());
+    kill(addfg.id(), "-USR1");
+    wait_for(&mut addfg, || scratch.path("run.2.duckdb").exists());
+    // In the middle of one, too.
+    kill(addfg.id(), "-USR1");
+    kill(child_of(addfg.id()).expect("valgrind"), "-KILL");
+    let output = addfg.wait_with_output().expect("addfg ends");
+    assert_eq!(output.status.code(), Some(137));
+    assert!(said(&output).contains("run.2.duckdb: a snapshot"), "{}", said(&output));
+    assert!(said(&output).contains("has not sent all of its sums"), "{}", said(&output));
+    assert!(!db.exists());
+    let [first, second] = ["run.1.duckdb", "run.2.duckdb"].map(|name| steps(&scratch.path(name)));
+    assert!(first < second, "{first} {second}");
 }

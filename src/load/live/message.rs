@@ -19,16 +19,18 @@ pub enum Kind {
     Problem,
     /// All has been said.
     End,
-    /// An event as a stream has it.
+    /// An event as a stream has it, with the steps before it.
     Event,
     /// Answered with the number of what the kernel's accesses are named by.
     Source,
+    /// The sums as they are have been said; the program goes on.
+    Snapshot,
 }
 
 impl Kind {
     fn of(number: u32) -> Option<Kind> {
-        use Kind::{Code, End, Event, Map, Problem, Rows, Source, Unmap};
-        let all = [Map, Unmap, Code, Rows, Problem, End, Event, Source];
+        use Kind::{Code, End, Event, Map, Problem, Rows, Snapshot, Source, Unmap};
+        let all = [Map, Unmap, Code, Rows, Problem, End, Event, Source, Snapshot];
         all.get(number.checked_sub(1)? as usize).copied()
     }
 }

@@ -1,25 +1,79 @@
 //! The other side of a recorder that sums data flow while the program runs (docs/sums.md): tells it what the code does that
-//! it translates, and takes the sums at the end.
+//! it translates, and takes the sums at the end and whenever they are asked for.
 
+mod asked;
+mod database;
 mod message;
 mod planner;
 mod rows;
 
+use super::{BuildError, Options, Report};
 use crate::event::Isa;
+pub use asked::{Asked, Purpose};
 use message::{Answer, Kind, Numbers};
 use planner::Planner;
+use rows::Rows;
 pub use rows::{CallSums, ContextSums, FlowSums, FunctionSums, LiveSums};
-use std::io::{self, Read, Write};
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A database that is made of the sums alone.
+#[derive(Clone)]
+pub struct Database {
+    pub options: Options,
+    /// What the run is called there.
+    pub name: String,
+    /// Unique bytes and addresses are counted.
+    pub unique: bool,
+}
+
+impl Database {
+    /// The database of a snapshot, counted from 1: `app.duckdb` has `app.1.duckdb`.
+    pub fn snapshot(&self, number: u32) -> PathBuf {
+        let output = &self.options.output;
+        let name = Path::new(output.file_stem().unwrap_or_default());
+        let mut name = name.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        if let Some(extension) = output.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        output.with_file_name(name)
+    }
+
+    fn write(&self, to: &Path, planner: &Planner, rows: &Rows) -> Result<Report, BuildError> {
+        let mut options = self.options.clone();
+        options.output = to.to_owned();
+        database::write(&options, &self.name, planner, rows, self.unique)
+    }
+}
+
+/// What is told while the program runs.
+pub enum Told<'a> {
+    /// The sums as they are.
+    Look(&'a LiveSums),
+    /// A snapshot was written there, or could not be.
+    Snapshot(&'a Path, Result<Report, BuildError>),
+}
+
+/// What becomes of the sums.
+pub struct Wanted {
+    /// None: they are given only.
+    pub database: Option<Database>,
+    pub asked: Arc<Asked>,
+    pub told: Box<dyn FnMut(Told) + Send>,
+}
 
 /// Answers a recorder until it has said all, or is gone. Gives the sums, if it sent them.
 ///
 /// # Errors
 /// It is not understood, or cannot be answered.
-pub fn serve(isa: Isa, stream: impl Read + Write) -> io::Result<LiveSums> {
-    let (mut stream, mut payload) = (stream, Vec::new());
+pub fn serve(isa: Isa, mut stream: UnixStream, mut wanted: Wanted) -> io::Result<LiveSums> {
     let (mut planner, mut answer) = (Planner::new(isa), Answer::default());
-    let mut rows = rows::Rows::default();
-    while let Some(kind) = message::read(&mut stream, &mut payload)? {
+    let (mut rows, mut payload, mut snapshots) = (Rows::default(), Vec::new(), 0);
+    while let Some(kind) = living(message::read(&mut stream, &mut payload))?.flatten() {
         let numbers = Numbers(&payload);
         match kind {
             Kind::Map => planner.map(numbers, &mut answer)?,
@@ -29,14 +83,53 @@ pub fn serve(isa: Isa, stream: impl Read + Write) -> io::Result<LiveSums> {
             Kind::Source => planner.source(numbers, &mut answer)?,
             Kind::Rows => rows.add(numbers)?,
             Kind::Problem => rows.problems.push(String::from_utf8_lossy(&payload).into_owned()),
-            Kind::End => rows.is_whole = true,
+            Kind::Snapshot => {
+                let rows = std::mem::take(&mut rows);
+                snapshot(&mut wanted, &planner, &rows, numbers, &mut snapshots)?;
+            }
+            Kind::End => {
+                rows.is_whole = true;
+                break;
+            }
         }
         if matches!(kind, Kind::Map | Kind::Code | Kind::Source) {
-            answer.send(&mut stream)?;
-        }
-        if kind == Kind::End {
-            break;
+            living(wanted.asked.answer(&mut answer, &mut stream))?;
         }
     }
-    Ok(rows.named(&planner))
+    let mut sums = rows.named(&planner);
+    sums.no_unique = wanted.database.as_ref().is_some_and(|database| !database.unique);
+    let database = wanted.database.filter(|_| sums.is_whole);
+    sums.report = database.map(|to| to.write(&to.options.output, &planner, &rows));
+    Ok(sums)
+}
+
+/// None: the recorder was killed, which is no error of ours.
+fn living<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset};
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if matches!(error.kind(), BrokenPipe | ConnectionReset) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The sums as they are have come: for whom was asked for them, or for a marker of the program.
+fn snapshot(
+    wanted: &mut Wanted,
+    planner: &Planner,
+    rows: &Rows,
+    mut why: Numbers,
+    snapshots: &mut u32,
+) -> io::Result<()> {
+    let purpose = if why.four()? == 0 { wanted.asked.next() } else { Some(Purpose::Database) };
+    match (purpose, &wanted.database) {
+        (Some(Purpose::Look), _) => (wanted.told)(Told::Look(&rows.named(planner))),
+        (Some(Purpose::Database), Some(database)) => {
+            *snapshots += 1;
+            let to = database.snapshot(*snapshots);
+            (wanted.told)(Told::Snapshot(&to, database.write(&to, planner, rows)));
+        }
+        _ => {}
+    }
+    Ok(())
 }

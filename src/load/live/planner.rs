@@ -7,10 +7,10 @@ use super::message::{Answer, Numbers};
 use crate::analysis::CodeMap;
 use crate::analysis::access::{Insn, SaveRule};
 use crate::analysis::block::{Last, Prepared};
-use crate::analysis::operation::OperationKind;
-use crate::analysis::segment::{Order, Purpose, Segment};
+use crate::analysis::operation::{Operation, OperationKind};
+use crate::analysis::segment::{Order, Purpose, Segment, Static};
 use crate::analysis::sums::Actors;
-use crate::event::{BlockDef, BlockStep, ImageMap, InsnDef, Isa, MemShape, RegSpan};
+use crate::event::{BlockDef, BlockStep, Event, ImageMap, InsnDef, Isa, MemShape, RegSpan};
 use crate::id::FunctionId;
 use crate::image::{AddressSpace, Image, Loaded};
 use crate::isa::resolve::{resolve, undecoded};
@@ -23,29 +23,53 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// System calls that are kept: memory is not to grow with the run.
+const MOST_CALLS: usize = 1 << 20;
+
 /// No register, no slot.
 const NONE: u32 = u32::MAX;
+
+/// Whether a load fills the register that is read further on in the segment.
+fn feeds(op: &Operation, read: &Static) -> bool {
+    matches!(op.kind, OperationKind::Load { .. })
+        && read.write_step == op.step
+        && op.register.is_some_and(|r| r.overlaps(read.register))
+}
+
+/// A bit for each byte of a register, from `first` on.
+fn bits_of(span: RegSpan, first: u16) -> u64 {
+    let bit = |b: u16| b.checked_sub(first).and_then(|b| 1u64.checked_shl(b.into())).unwrap_or(0);
+    (span.offset..span.offset + span.size).fold(0, |all, b| all | bit(b))
+}
 
 /// A section or a file that lies somewhere.
 pub struct PlaceName {
     pub via: &'static str,
-    name: String,
+    pub name: String,
     /// None: a file that is no image.
-    image: Option<usize>,
+    pub image: Option<usize>,
 }
 
 /// The code and the memory of the program that runs.
 pub struct Planner {
-    isa: Isa,
-    space: Space,
+    pub isa: Isa,
+    pub space: Space,
     pub functions: Functions,
     decoder: Box<dyn Decoder>,
     opened: FxHashMap<String, Option<Arc<Image>>>,
-    insns: Vec<Insn>,
+    pub insns: Vec<Insn>,
+    /// By instruction: the image that it is of.
+    pub insn_images: Vec<Option<usize>>,
+    /// The segments that were told, in this order.
+    pub segments: Vec<BlockDef>,
+    pub sections: Vec<dictionary::SectionRow>,
     known: FxHashMap<(u64, Vec<u8>), u32>,
     pub places: Vec<PlaceName>,
     given_up: FxHashSet<String>,
-    kernel: KernelSources,
+    pub kernel: KernelSources,
+    /// System calls with the steps before them, as far as they are kept.
+    pub system_calls: Vec<(u64, Event)>,
+    pub calls_left_out: u64,
     /// What the kernel's accesses were named by.
     pub sources: Vec<String>,
 }
@@ -61,10 +85,15 @@ impl Planner {
             decoder: isa::decoder(isa, false),
             opened: FxHashMap::default(),
             insns: Vec::new(),
+            insn_images: Vec::new(),
+            segments: Vec::new(),
+            sections: Vec::new(),
             known: FxHashMap::default(),
             places: Vec::new(),
             given_up: FxHashSet::default(),
             kernel: KernelSources::new(isa),
+            system_calls: Vec::new(),
+            calls_left_out: 0,
             sources: Vec::new(),
         }
     }
@@ -109,8 +138,18 @@ impl Planner {
             self.given_up.insert(path.to_owned());
         } else if !map.executable && map.bytes > 0 {
             let file = path.rsplit('/').next().unwrap_or(path);
-            let id = self.name("global", format!("<mmap: {file}>"), None);
-            return vec![(map.address, map.address.saturating_add(map.bytes - 1), id)];
+            let (name, last) =
+                (format!("<mmap: {file}>"), map.address.saturating_add(map.bytes - 1));
+            let id = self.name("global", name.clone(), None);
+            self.sections.push(dictionary::SectionRow {
+                image: None,
+                name,
+                first: map.address,
+                last,
+                via: "global",
+                executable: false,
+            });
+            return vec![(map.address, last, id)];
         }
         Vec::new()
     }
@@ -154,11 +193,12 @@ impl Planner {
             None => self.space.borrow_mut().map(loaded),
         }
         let rows = dictionary::image_sections(&self.space.borrow(), at);
-        let place = |row: dictionary::SectionRow| {
-            let id = self.name(row.via, row.name, Some(at));
-            (row.first, row.last, id)
-        };
-        Some(rows.into_iter().map(place).collect())
+        let mut placed = Vec::new();
+        for row in rows {
+            placed.push((row.first, row.last, self.name(row.via, row.name.clone(), Some(at))));
+            self.sections.push(row);
+        }
+        Some(placed)
     }
 
     pub fn unmap(&mut self, mut of: Numbers) -> io::Result<()> {
@@ -172,8 +212,14 @@ impl Planner {
     // ---- the kernel ----
 
     pub fn event(&mut self, mut of: Numbers) -> io::Result<()> {
-        let kind = of.four()? as u8;
-        self.kernel.event(kind, of.0).then_some(()).ok_or_else(super::message::bad)
+        let (kind, steps) = (of.four()? as u8, of.eight()?);
+        let calls = &mut self.system_calls;
+        let tell = |event| match event {
+            Event::SystemCall(_) if calls.len() < MOST_CALLS => calls.push((steps, event)),
+            Event::SystemCall(_) => self.calls_left_out += 1,
+            _ => {}
+        };
+        self.kernel.event(kind, of.0, tell).then_some(()).ok_or_else(super::message::bad)
     }
 
     pub fn source(&mut self, mut of: Numbers, answer: &mut Answer) -> io::Result<()> {
@@ -226,6 +272,11 @@ impl Planner {
         self.tell_last(&last, answer);
         answer.four(segments.len() as u32);
         segments.iter().for_each(|segment| self.tell(segment, answer));
+        for segment in segments.iter() {
+            let first = segment.first_step as usize;
+            let steps = def.steps[first..first + segment.steps as usize].to_vec();
+            self.segments.push(BlockDef { steps, ..BlockDef::default() });
+        }
         Ok(())
     }
 
@@ -263,6 +314,7 @@ impl Planner {
         let space = self.space.borrow();
         let code = |a: u64| space.bytes(a).map(|b| b[..b.len().min(16)].to_vec());
         let (resolved, decoded) = resolve(&def, self.isa, &mut *self.decoder, &code, false);
+        self.insn_images.push(space.image_at(address));
         drop(space);
         let decoded = decoded.filter(|d| d.size == def.size);
         let (def, decoded) = match decoded {
@@ -298,13 +350,17 @@ impl Planner {
         for number in [u64::from(segment.first_step), segment.steps.into(), segment.static_bytes] {
             answer.four(number as u32);
         }
-        answer.four(segment.static_transfers as u32);
-        answer.four(segment.stored_bytes as u32);
+        for number in [segment.static_transfers, segment.static_unique, segment.stored_bytes] {
+            answer.four(number as u32);
+        }
+        self.tell_inside(segment, answer);
         answer.four(segment.operations.len() as u32);
         for op in &segment.operations {
             let (kind, more) = match op.kind {
                 OperationKind::Read { extent } => (0, extent as u32),
-                OperationKind::Write { loaded, .. } => (1, loaded.into()),
+                OperationKind::Write { loaded, seen } => {
+                    (1, u32::from(loaded) | u32::from(seen) << 1)
+                }
                 OperationKind::Load { control } => (2, control.into()),
                 OperationKind::Store { .. } => (3, 0),
             };
@@ -316,18 +372,29 @@ impl Planner {
             }
             register.into_iter().for_each(|number| answer.four(number));
             // What the segment makes of a register that the load may give its old writers again.
-            let fed = segment.statics.iter().filter(|s| {
-                kind == 2
-                    && s.write_step == op.step
-                    && op.register.is_some_and(|r| r.overlaps(s.register))
-            });
-            let (mut bytes, mut transfers) = (0, 0);
-            fed.for_each(|s| {
+            let (mut bytes, mut transfers, mut which) = (0, 0, 0);
+            for s in segment.statics.iter().filter(|s| feeds(op, s)) {
                 bytes += u32::from(s.register.size);
                 transfers += u32::from(s.first);
-            });
+                which |= op.register.map_or(0, |r| bits_of(s.register, r.offset));
+            }
             answer.four(bytes);
             answer.four(transfers);
+            answer.eight(which);
+        }
+    }
+
+    /// The register bytes that the segment hands to itself for certain.
+    fn tell_inside(&self, segment: &Segment, answer: &mut Answer) {
+        let by_load = |s: &&Static| segment.operations.iter().any(|op| feeds(op, s));
+        let mut spans: Vec<RegSpan> =
+            segment.statics.iter().filter(|s| !by_load(s)).map(|s| s.register).collect();
+        spans.sort_unstable_by_key(|span| (span.offset, span.size));
+        spans.dedup();
+        answer.four(spans.len() as u32);
+        for span in spans {
+            answer.four(span.offset.into());
+            answer.four(span.size.into());
         }
     }
 

@@ -3,28 +3,31 @@
 use super::message::{Numbers, bad};
 use super::planner::Planner;
 use crate::id::FunctionId;
+use crate::load::{BuildError, Report};
 use std::collections::BTreeMap;
 use std::io;
 
 /// Where bytes lie that no section has.
-const REGION: u32 = 1 << 30;
+pub const REGION: u32 = 1 << 30;
 /// A region that is a stack.
-const STACK: u32 = 1 << 31;
+pub const STACK: u32 = 1 << 31;
 /// A writer that is no function: what wrote bytes that no step wrote.
 const SOURCE: u32 = 1 << 31;
 const INITIAL: u32 = SOURCE;
 const UNINITIALISED: u32 = SOURCE | 1;
-const STACK_START: u32 = SOURCE | 2;
+pub const STACK_START: u32 = SOURCE | 2;
 /// The section's own bytes.
 const OF_PLACE: u32 = SOURCE | 4;
 /// From here on those that the kernel's accesses are named by.
-const KERNEL: u32 = SOURCE | 0x100;
+pub const KERNEL: u32 = SOURCE | 0x100;
 
 /// Data flow between two functions at a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowSums {
     pub bytes: u64,
+    pub unique_bytes: u64,
     pub transfers: u64,
+    pub addresses: u64,
 }
 
 /// A function.
@@ -64,15 +67,29 @@ pub struct LiveSums {
     pub problems: Vec<String>,
     /// All rows have come.
     pub is_whole: bool,
+    /// Unique bytes and addresses were left out.
+    pub no_unique: bool,
+    /// The database that was made of them, if one was wanted.
+    pub report: Option<Result<Report, BuildError>>,
 }
 
 /// Rows as they were sent.
 #[derive(Default)]
 pub struct Rows {
-    flows: Vec<([u32; 3], [u64; 2])>,
-    functions: Vec<(u32, [u64; 4])>,
-    calls: Vec<([u32; 3], [u64; 2])>,
-    contexts: Vec<([u32; 2], [u64; 2])>,
+    /// Writer, reader and place; bytes, unique bytes, transfers and addresses.
+    pub flows: Vec<([u32; 3], [u64; 4])>,
+    /// Calls, steps without and with callees, written bytes.
+    pub functions: Vec<(u32, [u64; 4])>,
+    /// Caller, callee and kind; calls and steps.
+    pub calls: Vec<([u32; 3], [u64; 2])>,
+    /// Caller's context, 0: none, and function; calls and steps.
+    pub contexts: Vec<([u32; 2], [u64; 2])>,
+    /// Runs of each segment.
+    pub counts: Vec<u64>,
+    /// The system's number of each thread, and its steps.
+    pub threads: Vec<(u32, u64)>,
+    /// Steps, calls and the first stack pointer, 0: none.
+    pub run: [u64; 3],
     pub problems: Vec<String>,
     pub is_whole: bool,
 }
@@ -104,6 +121,9 @@ impl Rows {
                 2 => self.functions.push((of.four()?, numbers(&mut of)?)),
                 3 => self.calls.push((keys(&mut of)?, numbers(&mut of)?)),
                 4 => self.contexts.push((keys(&mut of)?, numbers(&mut of)?)),
+                5 => self.counts.push(of.eight()?),
+                6 => self.threads.push((of.four()?, of.eight()?)),
+                7 => self.run = numbers(&mut of)?,
                 _ => return Err(bad()),
             }
         }
@@ -111,27 +131,32 @@ impl Rows {
     }
 
     /// The rows with names, those of the same names added up.
-    pub fn named(self, planner: &Planner) -> LiveSums {
-        let mut sums =
-            LiveSums { problems: self.problems, is_whole: self.is_whole, ..LiveSums::default() };
+    pub fn named(&self, planner: &Planner) -> LiveSums {
+        let mut sums = LiveSums {
+            problems: self.problems.clone(),
+            is_whole: self.is_whole,
+            ..LiveSums::default()
+        };
         let name = |number: u32| match number.checked_sub(KERNEL) {
             Some(at) => planner.sources.get(at as usize).cloned().unwrap_or_default(),
             None => FunctionId::new(number).map_or_else(String::new, |id| planner.function(id).0),
         };
-        for ([writer, reader, place], [bytes, transfers]) in self.flows {
+        for &([writer, reader, place], [bytes, unique_bytes, transfers, addresses]) in &self.flows {
             let key = (source(planner, writer, place, &name), name(reader), via(planner, place));
             let row = sums.flows.entry(key).or_default();
             row.bytes += bytes;
+            row.unique_bytes += unique_bytes;
             row.transfers += transfers;
+            row.addresses += addresses;
         }
-        for (function, [calls, steps_self, steps_total, written_bytes]) in self.functions {
+        for &(function, [calls, steps_self, steps_total, written_bytes]) in &self.functions {
             let row = sums.functions.entry(name(function)).or_default();
             row.calls += calls;
             row.steps_self += steps_self;
             row.steps_total += steps_total;
             row.written_bytes += written_bytes;
         }
-        for ([caller, callee, kind], [calls, steps]) in self.calls {
+        for &([caller, callee, kind], [calls, steps]) in &self.calls {
             let kind = ["call", "tail", "signal", "root", "stub", "gap"].get(kind as usize);
             let key = (name(caller), name(callee), kind.copied().unwrap_or_default().to_owned());
             let row = sums.calls.entry(key).or_default();
@@ -139,7 +164,7 @@ impl Rows {
             row.steps += steps;
         }
         let mut chains: Vec<String> = Vec::new();
-        for ([parent, function], [calls, steps_self]) in self.contexts {
+        for &([parent, function], [calls, steps_self]) in &self.contexts {
             let above = (parent as usize).checked_sub(1).and_then(|at| chains.get(at));
             let chain = match above {
                 Some(above) => format!("{above};{}", name(function)),

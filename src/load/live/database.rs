@@ -1,0 +1,236 @@
+//! A database of detail `summary` from sums alone: what a build makes of the recording of the same run, but for bytes that
+//! were written for nothing and regions, which the sums do not tell.
+
+use super::super::dictionary::TraceFile;
+use super::super::events::EventRows;
+use super::super::finish::End;
+use super::super::front::ProcessPart;
+use super::super::{BuildError, Options, Report, suspicions};
+use super::planner::Planner;
+use super::rows::{KERNEL, REGION, Rows, STACK, STACK_START};
+use crate::analysis::contexts::{StackSteps, StepContexts};
+use crate::analysis::origin::{Origin, Source, Sources, StackSide};
+use crate::analysis::place::{Place, PlaceCode};
+use crate::analysis::summary::{FunctionFlow, ThreadSteps};
+use crate::analysis::sums::{FunctionSums, PairSums};
+use crate::analysis::{CallEdge, CallKind, Summary};
+use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
+use crate::event::Carries;
+use crate::id::{FunctionId, StackId, ThreadId};
+use crate::store::StoreError;
+use crate::store::writer::Writer;
+use rustc_hash::FxHashMap;
+
+/// Numbers of the regions that are no stacks, and of those that are.
+const HEAP: u32 = 0;
+const STACKS: u32 = 1;
+
+/// What a recorder of sums tells.
+fn carries() -> Carries {
+    Carries {
+        steps: true,
+        opcodes: true,
+        accesses: true,
+        threads: true,
+        kernel_stores: true,
+        mappings: true,
+        all_stores: true,
+        ..Carries::default()
+    }
+}
+
+/// Writes the database. `name`: what the run is called there; `unique`: unique bytes and addresses were counted.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(
+    options: &Options,
+    name: &str,
+    planner: &Planner,
+    rows: &Rows,
+    unique: bool,
+) -> Result<Report, BuildError> {
+    let mut writer = Writer::create(&options.output, options.force)?;
+    system_calls(planner, rows, &writer)?;
+    let connection = writer.join()?;
+    let summary = summary(planner, rows);
+    let mut diagnostics = Diagnostics::default();
+    problems(planner, rows, &mut diagnostics);
+    let space = planner.space.borrow();
+    let named = planner.kernel.process().clone();
+    let process = ProcessPart { named, first_thread: 0, first_instruction: 0 };
+    let logged: Vec<u32> = rows.threads.iter().map(|(number, _)| *number).collect();
+    let processes: Vec<Option<usize>> = space.images().iter().map(|_| Some(0)).collect();
+    let mut counts = rows.counts.clone();
+    counts.resize(planner.segments.len(), 0);
+    let end = End {
+        connection: &connection,
+        options,
+        space: &space,
+        sections: &planner.sections,
+        mapped: &FxHashMap::default(),
+        processes: &[process],
+        logged_threads: &logged,
+        image_processes: &processes,
+        insn_images: &planner.insn_images,
+        insns: &planner.insns,
+        defs: &planner.segments,
+        counts: &counts,
+        summary: &summary,
+        isa: planner.isa,
+        threads: true,
+        low: false,
+        dead: false,
+        unique,
+    };
+    let (path, format) = (name.to_owned(), "sums");
+    let trace = TraceFile { path, format, size: None, hash: None, carries: carries() };
+    let functions = end.write(planner.functions.names.clone(), &[trace], &diagnostics)?;
+    writer.commit(connection)?;
+    let (steps, calls) = (summary.steps, u64::from(summary.calls));
+    Ok(Report { format, steps, calls, functions, diagnostics })
+}
+
+/// Writes what the program asked of the kernel.
+fn system_calls(planner: &Planner, rows: &Rows, writer: &Writer) -> Result<(), BuildError> {
+    let sender = writer.sender().ok_or(StoreError::Stopped)?;
+    // A failed send means that the writer has ended: its error is taken when it is joined.
+    let send = |batch| drop(sender.send(batch));
+    let mut events = EventRows::new(send, false);
+    for (steps, event) in &planner.system_calls {
+        let mut event = event.clone();
+        let index = |number: u32| rows.threads.iter().position(|(known, _)| *known == number);
+        event.renumber(|number| index(number).unwrap_or(0) as u32);
+        events.add(&event, *steps);
+    }
+    events.finish();
+    Ok(())
+}
+
+/// What is not exact, and what the code shows of how it was recorded.
+fn problems(planner: &Planner, rows: &Rows, to: &mut Diagnostics) {
+    for problem in &rows.problems {
+        to.add(Diagnostic {
+            severity: Severity::Error,
+            code: "sums-not-exact",
+            message: format!("the sums are not exact: {problem}"),
+            position: String::new(),
+            remedy: "record without --no-steps",
+        });
+    }
+    if planner.calls_left_out > 0 {
+        let message = format!("{} system calls have no rows", planner.calls_left_out);
+        to.add(Diagnostic {
+            severity: Severity::Warning,
+            code: "system-calls-left-out",
+            message,
+            position: String::new(),
+            remedy: "record without --no-steps for all of them",
+        });
+    }
+    let (insns, counts) = (&planner.insns, &rows.counts);
+    suspicions::renamed(insns, &planner.segments, counts).into_iter().for_each(|d| to.add(d));
+    let names = &planner.functions.names;
+    let nameless = suspicions::nameless(insns, &planner.segments, counts, names);
+    nameless.into_iter().for_each(|d| to.add(d));
+}
+
+fn summary(planner: &Planner, rows: &Rows) -> Summary {
+    let mut sources = Sources::default();
+    let numbers: Vec<_> = planner.sources.iter().map(|name| sources.number(Some(name))).collect();
+    let end = |number: u32| match number.checked_sub(KERNEL) {
+        Some(at) => numbers.get(at as usize).map(|source| Origin::Source(Source::Named(*source))),
+        None => Some(match FunctionId::new(number).filter(|id| is_function(planner, *id)) {
+            Some(function) => Origin::Step(function),
+            None if number == STACK_START => Origin::Source(Source::Initial(StackSide::Above)),
+            None => Origin::Source(Source::Initial(StackSide::Below)),
+        }),
+    };
+    let places = Places::new(planner);
+    let flow = |&(ends, sums): &([u32; 3], [u64; 4])| {
+        let ([writer, reader, place], [bytes, unique, transfers, addresses]) = (ends, sums);
+        let sums = PairSums { bytes, unique, transfers, addresses };
+        let (writer, reader) = (end(writer)?, end(reader)?);
+        Some(FunctionFlow { writer, reader, place: places.code(place)?, sums })
+    };
+    let mut functions = vec![FunctionSums::default(); planner.functions.names.len()];
+    for &(number, [calls, steps_self, steps_total, written_bytes]) in &rows.functions {
+        let id = FunctionId::new(number);
+        if let Some(sums) = id.and_then(|id| functions.get_mut(id.index())) {
+            *sums = FunctionSums { calls, steps_self, steps_total, written_bytes, dead_bytes: 0 };
+        }
+    }
+    let [steps, calls, first_sp] = rows.run;
+    let threads = rows.threads.iter().enumerate();
+    Summary {
+        functions,
+        function_flows: rows.flows.iter().filter_map(flow).collect(),
+        instruction_flows: Vec::new(),
+        call_edges: call_edges(rows),
+        stub_flows: Vec::new(),
+        stub_calls: Vec::new(),
+        stubs: Vec::new(),
+        merged_calls: 0,
+        contexts: contexts(rows),
+        regions: Vec::new(),
+        region_is_stack: vec![false, true],
+        flow_places: Vec::new(),
+        sources,
+        first_sp: Some(first_sp).filter(|sp| *sp != 0),
+        steps,
+        threads: threads
+            .map(|(i, (_, steps))| ThreadSteps { id: ThreadId::at(i), steps: *steps })
+            .collect(),
+        calls: u32::try_from(calls).unwrap_or(u32::MAX),
+        intervals: 0,
+        signals: 0,
+        switches: 0,
+        pages: 0,
+    }
+}
+
+fn is_function(planner: &Planner, id: FunctionId) -> bool {
+    id.index() < planner.functions.names.len()
+}
+
+fn call_edges(rows: &Rows) -> Vec<CallEdge> {
+    use CallKind::{Call, Gap, Root, Signal, Stub, Tail};
+    let kinds = [Call, Tail, Signal, Root, Stub, Gap];
+    let edge = |&([caller, callee, kind], [calls, steps]): &([u32; 3], [u64; 2])| {
+        let (callee, kind) = (FunctionId::new(callee)?, *kinds.get(kind as usize)?);
+        Some(((FunctionId::new(caller), callee, kind), calls, steps))
+    };
+    CallEdge::list(rows.calls.iter().filter_map(edge))
+}
+
+fn contexts(rows: &Rows) -> StepContexts {
+    StepContexts::of(rows.contexts.iter().filter_map(|&([parent, function], figures)| {
+        let [calls, steps_self] = figures;
+        let figures = StackSteps { calls, steps_self };
+        Some((StackId::new(parent), FunctionId::new(function)?, figures))
+    }))
+}
+
+/// Places by the numbers that the recorder has for them.
+struct Places(Vec<Option<PlaceCode>>);
+
+impl Places {
+    fn new(planner: &Planner) -> Places {
+        let first = |place: &super::planner::PlaceName| {
+            let is = |row: &super::super::dictionary::SectionRow| {
+                (row.via, &row.name, row.image) == (place.via, &place.name, place.image)
+            };
+            planner.sections.iter().position(is).map(|i| PlaceCode::of(Place::Section(i as u32)))
+        };
+        Places(planner.places.iter().map(first).collect())
+    }
+
+    fn code(&self, number: u32) -> Option<PlaceCode> {
+        match number {
+            0 => Some(PlaceCode::REGISTER),
+            _ if number & STACK != 0 => Some(PlaceCode::of(Place::Region(STACKS))),
+            _ if number & REGION != 0 => Some(PlaceCode::of(Place::Region(HEAP))),
+            _ => self.0.get(number as usize - 1).copied().flatten(),
+        }
+    }
+}
