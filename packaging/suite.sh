@@ -54,6 +54,7 @@ done
 mkdir "$root/dev/shm" "$root/dev/pts" && mount -t tmpfs tmpfs "$root/dev/shm"
 mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts" && ln -s pts/ptmx "$root/dev/ptmx"
 ln -s /proc/self/fd "$root/dev/fd"
+for name in stdin:0 stdout:1 stderr:2; do ln -s "/proc/self/fd/${name#*:}" "$root/dev/${name%:*}"; done
 for file in "$HOME/.npmrc" "$HOME/.config/pip" /etc/pip.conf; do
     [ -e "$file" ] || continue
     case $file in "$HOME"/*) at=$root/home/${file#"$HOME"/} ;; *) at=$root$file ;; esac
