@@ -2,8 +2,8 @@
 # sums.sh [REPETITIONS]: what it costs to sum data flow while a program runs, beside callgrind, as a Markdown table on standard output.
 #
 # User and system seconds of the program under valgrind, medians of REPETITIONS (3) that run in turn: without a tool, callgrind (no cache
-# simulation), addfg's recorder with sums alone, with sums and the stream, with the stream alone. addfg's own process, which takes the
-# sums, is not counted: it decodes each block once. Peak memory in MiB of the program under callgrind and with sums alone.
+# simulation), addfg's recorder with sums alone without unique bytes and addresses, with all sums, with sums and the stream, with the
+# stream alone. addfg's own process, which takes the sums, is not counted: it decodes each block once. Peak memory in MiB of the program under callgrind and with sums alone.
 #
 # Needs bash, gcc, libstb-dev, valgrind, pkg-config and time; bzip2, python3, sqlite3 each for its row. ADDFG names a program already built.
 set -euo pipefail
@@ -53,23 +53,24 @@ ours() { PATH="$work/timed:$PATH" "$ADDFG" record -q "$@" > /dev/null 2>&1 < /de
 row() { # NAME COMMAND...
     local name=$1 kind
     shift
-    for kind in none callgrind sums both stream; do : > "$kind"; done
+    for kind in none callgrind less sums both stream; do : > "$kind"; done
     for _ in $(seq "$repetitions"); do
         plain --tool=none "$@"; cpu >> none
         plain --tool=callgrind --callgrind-out-file=/dev/null "$@"; cpu >> callgrind; callgrind_memory=$(memory)
-        ours --sums rows --no-steps -- "$@"; cpu >> sums; sums_memory=$(memory)
+        ours --force -o run.duckdb --no-steps --no-unique -- "$@"; cpu >> less
+        ours --force -o run.duckdb --no-steps -- "$@"; cpu >> sums; sums_memory=$(memory)
         ours --force -o run.duckdb --detail summary --sums rows -- "$@"; cpu >> both
         ours --force -o run.duckdb --detail summary -- "$@"; cpu >> stream
     done
     local line="| $name" base
     base=$(median < callgrind)
     line+=" | $(median < none) | $base"
-    for kind in sums both stream; do line+=$(median < "$kind" | awk -v base="$base" '{ printf " | %.2f (%.2f)", $1, $1 / base }'); done
+    for kind in less sums both stream; do line+=$(median < "$kind" | awk -v base="$base" '{ printf " | %.2f (%.2f)", $1, $1 / base }'); done
     echo "$line | $callgrind_memory | $sums_memory |"
 }
 
-echo "| | no tool | callgrind | sums | sums and stream | stream | MiB callgrind | MiB sums |"
-echo "|---|---|---|---|---|---|---|---|"
+echo "| | no tool | callgrind | sums, no unique bytes | sums | sums and stream | stream | MiB callgrind | MiB sums |"
+echo "|---|---|---|---|---|---|---|---|---|"
 row JPEG ./jpeg image.jpg 5
 ! command -v bzip2 > /dev/null || row bzip2 bzip2 -kc text
 ! command -v python3 > /dev/null || row CPython "$(python3 -c 'import sys; print(sys.executable)')" script.py

@@ -39,6 +39,7 @@ static void sums_runs(ThreadId tid)
         for (; sums_thread_room < room; sums_thread_room++) sums_thread[sums_thread_room] = NULL;
     }
     if (sums_running) {
+        if (T.jumped != steps_done) T.jumped = 0;
         if (!sums_thread[sums_running]) sums_thread[sums_running] = VG_(malloc)("addfg.thread", sizeof T);
         VG_(memcpy)(sums_thread[sums_running], &T, sizeof T);
     }
@@ -46,6 +47,7 @@ static void sums_runs(ThreadId tid)
     if (!sums_thread[tid]) return sums_clear_thread();
     VG_(memcpy)(&T, sums_thread[tid], sizeof T);
     T.seen = steps_done;
+    if (T.jumped) T.jumped = steps_done;
 }
 
 /* Threads in the order in which they began to run: the stream's numbers, and their steps when they had ended. */
@@ -134,6 +136,8 @@ static void sums_signal(ThreadId tid, Bool begins)
     sums_runs(tid);
     if (!T.arrived && T.before) return;
     T.arrived = 0;
+    /* An indirect jump may go anywhere: the handler is where it went. */
+    if (begins && T.jumped && T.jumped == steps_done) return;
     T.before = begins ? &interrupted : &resumed;
     if (begins) T.interrupted_at = VG_(get_IP)(tid);
 }

@@ -451,11 +451,13 @@ static VG_REGPARM(2) void arrive(const Segment *s, Addr address)
         depth = frame_of_return(address, T.slot);
         if (depth < 0) depth = frame_of_resumed(address);
     }
-    if (before && before->kind == FLOW_RESUMED) depth = frame_of_resumed(address);
+    Bool resumed_here = before && before->kind == FLOW_RESUMED;
+    if (resumed_here) depth = frame_of_resumed(address);
     if (depth >= 0) end_down_to(depth);
-    if (before && before->kind == FLOW_INTERRUPTED) {
+    /* What no handler has interrupted, as far as is known, begins as one. */
+    if ((before && before->kind == FLOW_INTERRUPTED) || (resumed_here && depth < 0)) {
         begin_instance(s->function, KIND_SIGNAL, s->stub, 0, 0);
-        T.frames[T.depth - 1].resumes = T.interrupted_at;
+        T.frames[T.depth - 1].resumes = resumed_here ? 0 : T.interrupted_at;
         return set_top();
     }
     be_in(s->function, s->stub);

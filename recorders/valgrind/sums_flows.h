@@ -143,6 +143,8 @@ static struct {
     UInt depth, room;
     /* By function: live instances. */
     UInt *live, live_room;
+    /* Steps of all threads when its last block that ended with an indirect jump had run; 0: others have run since. */
+    ULong jumped;
     /* Steps of all threads when it was looked at last; its own. */
     ULong seen, steps;
 } T;

@@ -557,6 +557,7 @@ static void end_code(Sums *z)
         store64(z, &T.arrived, number(0));
         store64(z, &T.before, number((ULong)(Addr)code));
     }
+    if ((code->kind == FLOW_JUMP && !code->has_target) || code->kind == FLOW_UNKNOWN) store64(z, &T.jumped, load64(z, &steps_done));
     forget_plans(z);
     z->begun = False;
     z->at_straight++;

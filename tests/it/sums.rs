@@ -78,6 +78,8 @@ fn threads_agree() {
 #[test]
 fn handlers_of_signals_agree() {
     agrees("signal.c", &[]);
+    // Some come behind an indirect jump, which may go anywhere.
+    agrees("timer.c", &[]);
 }
 
 #[test]
@@ -168,7 +170,7 @@ const SAME: &[&str] = &[
     "SELECT c.name, f.name, c.line FROM inlined_call c JOIN function_symbol f USING (function_id) ORDER BY ALL",
     "SELECT thread_id, process_id, tid, steps FROM thread ORDER BY ALL",
     "SELECT process_id, name FROM process",
-    "SELECT * FROM system_call ORDER BY ALL",
+    "SELECT * EXCLUDE (result) FROM system_call ORDER BY ALL",
     "SELECT * FROM system_call_access ORDER BY ALL",
     "SELECT key, value FROM meta WHERE key NOT IN ('longest_block') ORDER BY ALL",
     "SELECT name, address, size FROM register ORDER BY ALL",
