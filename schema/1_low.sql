@@ -36,8 +36,9 @@ CREATE TABLE block_access (
 CREATE TABLE block_run (
     start_seq BIGINT NOT NULL, thread_id INTEGER NOT NULL, block_id INTEGER NOT NULL, address UBIGINT[], value UBIGINT[],
     time UBIGINT[], sp UBIGINT, linked BOOLEAN);
--- The run at detail instance, which has no rows of block_run.
+-- The run packed, where not all of it has rows in block_run: chunks of 2^18 steps, and what a pass over them has to know of the code.
 CREATE TABLE run_chunk (first_seq BIGINT NOT NULL, last_seq BIGINT NOT NULL, data BLOB NOT NULL);
+CREATE TABLE run_code (data BLOB NOT NULL);
 -- What a trace tells of beside steps, each at the step behind which it stands.
 CREATE TABLE thread_event (
     seq BIGINT, thread_id INTEGER NOT NULL, kind VARCHAR NOT NULL, parent_thread_id INTEGER, name VARCHAR);
@@ -198,10 +199,12 @@ COMMENT ON COLUMN block_run.value IS 'Values where the trace has them: of memory
 COMMENT ON COLUMN block_run.time IS 'Clock of each step, NULL if the trace has none';
 COMMENT ON COLUMN block_run.sp IS 'Stack pointer after the last step, if the trace has registers';
 COMMENT ON COLUMN block_run.linked IS 'The link register then holds the address after the last step';
-COMMENT ON TABLE run_chunk IS 'The run in packed pieces, at detail instance; at pairs and full block_run has it. Commands read it, SQL cannot';
+COMMENT ON TABLE run_chunk IS 'The run in packed pieces, where block_run does not have all of it. Commands read it; `addfg rows` makes rows of it for SQL';
 COMMENT ON COLUMN run_chunk.first_seq IS 'First step';
 COMMENT ON COLUMN run_chunk.last_seq IS 'Last step, inclusive';
-COMMENT ON COLUMN run_chunk.data IS 'Runs of blocks as src/store/chunk.rs packs them';
+COMMENT ON COLUMN run_chunk.data IS 'Runs of blocks, and the events between them, as src/store/chunk.rs packs them';
+COMMENT ON TABLE run_code IS 'The code of a packed run; at most one row';
+COMMENT ON COLUMN run_code.data IS 'Instructions, blocks and sections as src/store/run_code.rs packs them';
 COMMENT ON TABLE thread_event IS 'Threads that begin and end, where the trace tells';
 COMMENT ON COLUMN thread_event.seq IS 'Last step before it, NULL: before the first';
 COMMENT ON COLUMN thread_event.thread_id IS 'The thread';

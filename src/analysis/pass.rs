@@ -165,6 +165,16 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         (self.searched, self.first_thread) = (0, first_thread);
     }
 
+    /// The first stack pointer of the process, if it is known.
+    pub fn first_stack_pointer(&self) -> Option<u64> {
+        self.machine.data.first_sp
+    }
+
+    /// Says what [`Pass::find_first_sp`] found in a pass before.
+    pub fn set_first_stack_pointer(&mut self, address: Option<u64>) {
+        self.machine.data.first_sp = address;
+    }
+
     /// Sequence number of the next step.
     pub fn next_seq(&self) -> u64 {
         self.seq

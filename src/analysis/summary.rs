@@ -191,11 +191,6 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         }
     }
 
-    /// Values of register writes that each run of block `b` has.
-    pub fn register_values(&self, b: u32) -> usize {
-        self.blocks[b as usize].register_values
-    }
-
     /// Executions of each block.
     pub fn block_counts(&self) -> Vec<u64> {
         let mut counts: Vec<u64> = self.blocks.iter().map(|b| b.count()).collect();

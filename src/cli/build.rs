@@ -36,6 +36,10 @@ pub struct Args {
     /// Threads that parse [default: the machine's cores less one]
     #[arg(long, value_name = "N", value_parser = options::threads, hide_short_help = true)]
     jobs: Option<usize>,
+    /// Keep no steps where they are not kept as rows: the database is smaller, and commands that need
+    /// them refuse
+    #[arg(long)]
+    no_steps: bool,
     #[command(flatten)]
     how: How,
 }
@@ -148,6 +152,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         format,
         layout,
         strict: args.strict,
+        steps: !args.no_steps,
         jobs: args.jobs.unwrap_or(cores.saturating_sub(1)).max(1),
         ..args.how.options(output.clone())
     };

@@ -3,10 +3,12 @@ use super::output::write_output;
 use super::say::say;
 use crate::graph::{Stubs, resolve_function};
 use crate::id::FunctionId;
+use crate::load::Detail;
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::views::calls::{self, Clock, TreeRow};
 use crate::views::listing;
 use crate::views::needs::{Need, require};
+use crate::views::rows;
 use duckdb::types::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -62,6 +64,7 @@ enum Unit {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
+    rows::ensure(&db, Detail::Instance)?;
     require(&db, if args.functions { Need::Functions } else { Need::Calls })?;
     let limit = listing::limit(args.limit);
     let function = || -> anyhow::Result<Option<FunctionId>> {

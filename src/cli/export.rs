@@ -2,8 +2,10 @@ use super::database::Database;
 use super::options;
 use super::say::say;
 use crate::export::{self, Export, Made, Options, Overwrite};
+use crate::load::Detail;
 use crate::render::layout;
 use crate::store::open::Reach;
+use crate::views::rows;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,6 +45,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { tables: args.tables, arrows: (args.arrows > 0).then_some(args.arrows) };
     let part = crate::files::part(&output);
     let db = args.database.open_to_write(Reach::Folder(&part))?;
+    match export.name {
+        "speedscope" | "chrome" => rows::ensure(&db, Detail::Instance)?,
+        "dcfg" => rows::ensure(&db, Detail::Pairs)?,
+        _ => {}
+    }
     if !args.quiet {
         args.database.say_problems(&db)?;
     }

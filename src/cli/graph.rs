@@ -6,8 +6,9 @@ use crate::graph::{
     self, Facts, Focus, Inside, Level, Selection, Show, Strategy, Stubs, Via, resolve_function,
 };
 use crate::id::FunctionId;
+use crate::load::Detail;
 use crate::render::{Made, Renderer};
-use crate::views::grouped;
+use crate::views::{grouped, rows};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -83,6 +84,22 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
+/// What is not of whole functions is made of rows.
+fn ensure_rows(db: &duckdb::Connection, args: &Args) -> anyhow::Result<()> {
+    let of_functions = matches!(args.level(), Level::Function | Level::File | Level::Image);
+    let of_call = args.focus.as_ref().is_some_and(|focus| focus.contains('#'));
+    if !args.group.is_empty() {
+        rows::ensure_communications(db)?;
+    } else if !of_functions
+        || of_call
+        || !args.expand.is_empty()
+        || args.strategy == Strategy::BottomUp
+    {
+        rows::ensure(db, Detail::Instance)?;
+    }
+    Ok(())
+}
+
 impl Args {
     fn level(&self) -> Level {
         self.level.unwrap_or(Level::Function)
@@ -104,6 +121,7 @@ impl Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let renderer = pictures::renderer(args.format, args.output.as_deref())?;
     let db = args.database.open()?;
+    ensure_rows(&db, &args)?;
     if let Made::Stacks = renderer.made {
         return flame_graph(&args, renderer, &db);
     }

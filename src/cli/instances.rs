@@ -1,9 +1,11 @@
 use super::database::Database;
 use super::say::say;
 use crate::graph::resolve_function;
+use crate::load::Detail;
 use crate::render::rows::RowFormat;
 use crate::views::instances::instances;
 use crate::views::listing;
+use crate::views::rows;
 use std::process::ExitCode;
 
 /// Lists and compares the calls of a function
@@ -27,6 +29,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
+    rows::ensure(&db, Detail::Instance)?;
     let found = resolve_function(&db, &args.function)?;
     let list = instances(&db, found.function_id, listing::limit(args.limit))?;
     let mut out = std::io::BufWriter::new(super::output::stdout());

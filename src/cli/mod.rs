@@ -35,6 +35,7 @@ mod prepare;
 mod prompt;
 mod record;
 mod report;
+mod rows;
 mod say;
 mod screen;
 mod signals;
@@ -76,6 +77,7 @@ enum Command {
     Objects(objects::Args),
     Critical(critical::Args),
     Prepare(prepare::Args),
+    Rows(rows::Args),
     Paths(paths::Args),
     Diff(diff::Args),
     Collect(collect::Args),
@@ -101,6 +103,7 @@ pub fn main() -> anyhow::Result<ExitCode> {
     if command.is_read() {
         pager::begin();
     }
+    rows::show_progress();
     let ended = run(command);
     pager::end();
     ended
@@ -141,6 +144,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Objects(args) => objects::run(args),
         Command::Critical(args) => critical::run(args),
         Command::Prepare(args) => prepare::run(args),
+        Command::Rows(args) => rows::run(args),
         Command::Paths(args) => paths::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Collect(args) => collect::run(args),

@@ -1,11 +1,12 @@
 use super::database::Database;
 use super::pictures;
 use super::say::say;
+use crate::load::Detail;
 use crate::render::rows::RowFormat;
 use crate::store::open::Trust;
 use crate::views::needs::{Need, require};
 use crate::views::plan::{self, CostModel, Plan, Run, Told, Wish, cost};
-use crate::views::{ViewError, cut};
+use crate::views::{ViewError, cut, rows};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
@@ -80,6 +81,9 @@ fn read(db: &duckdb::Connection) -> Result<Run, ViewError> {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
+    if args.show == Some(Told::Loops) {
+        rows::ensure(&db, Detail::Instance)?;
+    }
     let run = read(&db)?;
     let set = |words: &[String]| match words {
         [] => Ok(BTreeSet::new()),

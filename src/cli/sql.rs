@@ -215,6 +215,9 @@ impl Typed<'_> {
     fn run(&self, connection: &Connection, text: &str, format: RowFormat) -> anyhow::Result<()> {
         let parser = &self.parser;
         let pieces = parser.pieces(text)?;
+        if !is_lake(&self.args.database.db) {
+            crate::views::rows::ensure_named(connection, text)?;
+        }
         pieces.iter().try_for_each(|piece| parser.affordable(piece))?;
         if self.args.write {
             return rows(connection, text, format);

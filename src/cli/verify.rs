@@ -21,6 +21,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
+    crate::views::rows::ensure(&db, crate::load::Detail::Pairs)?;
     let mut out = super::output::stdout();
     if let Some(reason) = query::not_applicable(&db)? {
         writeln!(out, "not applicable: {reason}")?;

@@ -5,6 +5,7 @@ use super::names::FunctionNames;
 use crate::analysis::CodeMap;
 use crate::id::FunctionId;
 use crate::image::{AddressSpace, FunctionKind, FunctionRef};
+use crate::store::run_code::FunctionTraits;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -40,6 +41,14 @@ impl Functions {
     pub fn new(space: Space, kernel_helpers: bool, [through, kept]: [Named; 2]) -> Self {
         let names = FunctionNames::default();
         Functions { names, space, kernel_helpers, through, kept, traits: Vec::new() }
+    }
+}
+
+impl Functions {
+    /// What was asked of each function, by id.
+    pub fn traits(&self) -> Vec<FunctionTraits> {
+        let known = |of: &Trait| FunctionTraits { stub: of.stub, through: of.through };
+        self.traits.iter().map(known).collect()
     }
 }
 

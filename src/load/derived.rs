@@ -74,6 +74,14 @@ pub fn derived_of_pass(connection: &Connection, budget: Budget) -> Result<(), St
     Ok(connection.execute_batch("RESET disabled_optimizers; SET threads = 1;")?)
 }
 
+/// The same and sums of flows, where the tables are of a database that is not being built.
+pub fn of_rows(connection: &Connection) -> Result<(), StoreError> {
+    whole_flows_by(connection, PARTS_AT_ONCE)?;
+    let (table, sql) = PROFILE;
+    execute(connection, table, &format!("INSERT INTO {table} {sql}"))?;
+    largest(connection)
+}
+
 /// Adds up the flows of which the pass has given out parts.
 pub fn whole_flows(connection: &Connection, budget: Budget) -> Result<(), StoreError> {
     set(connection, budget)?;

@@ -2,6 +2,7 @@
 
 use crate::image::ImageError;
 use crate::store::StoreError;
+use crate::store::chunk::ChunkError;
 use crate::trace::TraceError;
 
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +57,16 @@ pub enum BuildError {
         "the reader stopped before the end of its input; this is a defect of addfg: please report it with the trace"
     )]
     ReaderStopped,
+    #[error("run_code is damaged, copy the database again, or build it again: {source}")]
+    Code { source: ChunkError },
+    #[error(
+        "run_chunk at step {first} is damaged, copy the database again, or build it again: {source}"
+    )]
+    Chunk { first: u64, source: ChunkError },
+    #[error(
+        "the packed run has bytes of `{0}`, which is not in function_symbol: build the database again"
+    )]
+    NoPseudo(String),
     #[error("interrupted; {0} is as it was")]
     Interrupted(String),
 }

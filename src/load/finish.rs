@@ -14,6 +14,7 @@ use super::sums::Sums;
 use super::{BuildError, Options};
 use crate::analysis::access::{self, AccessPlace, Insn};
 use crate::analysis::origin::Origin;
+use crate::analysis::place::SectionRange;
 use crate::analysis::summary::{FunctionFlow, InstructionFlow};
 use crate::analysis::{self, CallEdge, Summary};
 use crate::diagnostics::Diagnostics;
@@ -22,7 +23,8 @@ use crate::id::{BlockId, FunctionId, ImageId, InstructionId, ProcessId};
 use crate::image::AddressSpace;
 use crate::isa;
 use crate::store::StoreError;
-use crate::store::table::{Table, fill};
+use crate::store::run_code::{FunctionTraits, RunCode, SectionName};
+use crate::store::table::{Destination, Table, fill};
 use crate::store::tables;
 use crate::store::tables::{
     BlockAccess, BlockAccesses, BlockStep, BlockSteps, FunctionEdge, InstructionEdge, Process,
@@ -60,6 +62,20 @@ pub struct End<'a> {
     pub dead: bool,
     /// Whether unique bytes and addresses were counted.
     pub unique: bool,
+    /// What is beside it in chunks, if it is kept so.
+    pub packed: Option<Packed>,
+}
+
+/// What a pass over the chunks is to be told, beside the code.
+pub struct Packed {
+    /// Sections that were there from the start.
+    pub first_sections: usize,
+    /// Sections of each mapping and device.
+    pub placed: Vec<Vec<SectionRange>>,
+    /// By process.
+    pub first_stack_pointers: Vec<Option<u64>>,
+    /// By function.
+    pub functions: Vec<FunctionTraits>,
 }
 
 /// All of the traces tell of all that anybody stores.
@@ -96,7 +112,9 @@ impl End<'_> {
         let mut files = Files::default();
         self.instructions(&mut files)?;
         let functions = names.len();
-        let places = Places::new(self.space, self.sections, s, &mut names, all_stores(traces));
+        let section_names = places::section_names(self.space, self.sections);
+        let unwritten = places::unwritten(all_stores(traces));
+        let places = Places::new(&section_names, s, unwritten, |name| names.pseudo(name));
         let owners = names.write(self.space, self.connection, &mut files)?;
         let loads = |image: usize| {
             let process = self.image_processes.get(image).copied().flatten();
@@ -107,12 +125,16 @@ impl End<'_> {
         if self.low {
             self.blocks()?;
         }
+        if let Some(packed) = &self.packed {
+            self.run_code(packed, &section_names)?;
+        }
         let edges = self.function_edges(&places)?;
-        self.folded(edges, &places)?;
-        self.instruction_edges(&places)?;
+        folded_edges(self.connection.into(), (s, self.unique), edges, &places)?;
+        let function = |insn: InstructionId| self.insns[insn.index()].function;
+        instruction_edges(self.connection.into(), s, &places, function)?;
         self.sums()?;
         contexts::write(self.connection, s.contexts.contexts(), &owners)?;
-        self.places(&places)?;
+        places_of(self.connection.into(), s, &places)?;
         let limit = Limit::new(self.options.memory_limit).bytes();
         let budget = Budget::of_pass((s.calls.into(), s.merged_calls), limit);
         derived::whole_flows(self.connection, budget)?;
@@ -246,35 +268,24 @@ impl End<'_> {
         Ok(edges)
     }
 
-    /// The same and calls with stubs merged into their callers.
-    fn folded(&self, all: Vec<Edge>, places: &Places) -> Result<(), StoreError> {
-        let s = self.summary;
-        let stubs: FxHashSet<FunctionId> = s.stubs.iter().copied().collect();
-        let merged = edges(&s.stub_flows, places);
-        folded::function_edges(self.connection, (&stubs, self.unique), all, merged)?;
-        folded::call_edges(self.connection, &stubs, &s.call_edges, &s.stub_calls)
-    }
-
-    fn instruction_edges(&self, places: &Places) -> Result<(), StoreError> {
-        let edge = |flow: &InstructionFlow| {
-            let &InstructionFlow { writer, reader, place, bytes, transfers } = flow;
-            let (insn, function) = match writer {
-                Origin::Step(writer) => (Some(writer), self.insns[writer.index()].function),
-                Origin::Source(source) => (None, places.pseudo(place, source)?),
-            };
-            Some(((insn, reader, function, places.via(place)), [bytes, transfers]))
+    /// What the pass is to know to go through the chunks of the run again.
+    fn run_code(&self, packed: &Packed, names: &[SectionName]) -> Result<(), StoreError> {
+        let first = dictionary::ranges(&self.sections[..packed.first_sections], 0);
+        let first_threads = self.processes.iter().skip(1).map(|p| p.first_thread as u32);
+        let code = RunCode {
+            isa: self.isa,
+            sections: first,
+            placed: packed.placed.clone(),
+            names: names.to_vec(),
+            first_stack_pointers: packed.first_stack_pointers.clone(),
+            first_threads: first_threads.collect(),
+            functions: packed.functions.clone(),
+            insns: self.insns.to_vec(),
+            blocks: self.defs.to_vec(),
         };
-        let edges = added(self.summary.instruction_flows.iter().filter_map(edge).collect());
-        let rows =
-            edges.into_iter().map(|((writer, reader, function, via), sums)| InstructionEdge {
-                writer_instruction_id: writer,
-                reader_instruction_id: reader,
-                writer_function_id: function,
-                via: Some(via),
-                bytes: Some(sums[0]),
-                transfers: sums[1],
-            });
-        fill(self.connection, rows)
+        let path = "run_code".to_owned();
+        let data = code.pack().map_err(|source| StoreError::Io { path, source })?;
+        fill(self.connection, [tables::RunCode { data: &data }])
     }
 
     fn sums(&self) -> Result<(), StoreError> {
@@ -292,19 +303,64 @@ impl End<'_> {
         }
         sums.write(self.connection)
     }
+}
 
-    fn places(&self, places: &Places) -> Result<(), StoreError> {
-        let rows = (1u32..).zip(&self.summary.flow_places).map(|(place_id, at)| tables::Place {
-            place_id,
-            via: places.via(at.place),
-            function_id: at.source.and_then(|source| places.pseudo(at.place, source)),
-        });
-        fill(self.connection, rows)
-    }
+/// Fills the tables of edges between functions and of calls with stubs merged into their callers;
+/// `all` are the edges of all functions; `unique`: unique bytes and addresses were counted.
+pub(super) fn folded_edges(
+    into: Destination,
+    (summary, unique): (&Summary, bool),
+    all: Vec<Edge>,
+    places: &Places,
+) -> Result<(), StoreError> {
+    let stubs: FxHashSet<FunctionId> = summary.stubs.iter().copied().collect();
+    folded::function_edges(into, (&stubs, unique), all, edges(&summary.stub_flows, places))?;
+    folded::call_edges(into, &stubs, &summary.call_edges, &summary.stub_calls)
+}
+
+/// Fills `instruction_edge`; `function` gives that of an instruction.
+pub(super) fn instruction_edges(
+    into: Destination,
+    summary: &Summary,
+    places: &Places,
+    function: impl Fn(InstructionId) -> FunctionId,
+) -> Result<(), StoreError> {
+    let edge = |flow: &InstructionFlow| {
+        let &InstructionFlow { writer, reader, place, bytes, transfers } = flow;
+        let (insn, function) = match writer {
+            Origin::Step(writer) => (Some(writer), function(writer)),
+            Origin::Source(source) => (None, places.pseudo(place, source)?),
+        };
+        Some(((insn, reader, function, places.via(place)), [bytes, transfers]))
+    };
+    let edges = added(summary.instruction_flows.iter().filter_map(edge).collect());
+    let rows = edges.into_iter().map(|((writer, reader, function, via), sums)| InstructionEdge {
+        writer_instruction_id: writer,
+        reader_instruction_id: reader,
+        writer_function_id: function,
+        via: Some(via),
+        bytes: Some(sums[0]),
+        transfers: sums[1],
+    });
+    fill(into, rows)
+}
+
+/// Fills `place`.
+pub(super) fn places_of(
+    into: Destination,
+    summary: &Summary,
+    places: &Places,
+) -> Result<(), StoreError> {
+    let rows = (1u32..).zip(&summary.flow_places).map(|(place_id, at)| tables::Place {
+        place_id,
+        via: places.via(at.place),
+        function_id: at.source.and_then(|source| places.pseudo(at.place, source)),
+    });
+    fill(into, rows)
 }
 
 /// Dataflow between functions by via.
-fn edges(flows: &[FunctionFlow], places: &Places) -> Vec<Edge> {
+pub(super) fn edges(flows: &[FunctionFlow], places: &Places) -> Vec<Edge> {
     let edge = |flow: &FunctionFlow| {
         let &FunctionFlow { writer, reader, place, sums } = flow;
         let writer = places.function(writer, place)?;

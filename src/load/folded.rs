@@ -4,9 +4,8 @@
 use crate::analysis::{CallEdge, CallKind};
 use crate::id::FunctionId;
 use crate::store::StoreError;
-use crate::store::table::fill_named;
+use crate::store::table::{Destination, fill_named};
 use crate::store::tables::{self, FunctionEdge};
-use duckdb::Connection;
 use rustc_hash::FxHashSet;
 
 /// Writer, reader and via.
@@ -17,7 +16,7 @@ pub type Edge = (EdgeKey, [u64; 4]);
 /// Fills `function_edge_folded`: `all` are the edges of all functions, `merged` what has to do with
 /// `stubs`, as that of what they are merged into. `unique`: unique bytes and addresses were counted.
 pub fn function_edges(
-    connection: &Connection,
+    into: Destination,
     (stubs, unique): (&FxHashSet<FunctionId>, bool),
     all: Vec<Edge>,
     merged: Vec<Edge>,
@@ -45,13 +44,13 @@ pub fn function_edges(
         addresses: (whole && unique).then_some(sums[2]),
         transfers: Some(sums[3]),
     });
-    fill_named(connection, "function_edge_folded", rows)
+    fill_named(into, "function_edge_folded", rows)
 }
 
 /// Fills `call_edge_folded`: `all` are the calls of all functions, `merged` those by `stubs` as
 /// their callers', and of stubs that nothing called.
 pub fn call_edges(
-    connection: &Connection,
+    into: Destination,
     stubs: &FxHashSet<FunctionId>,
     all: &[CallEdge],
     merged: &[CallEdge],
@@ -79,5 +78,5 @@ pub fn call_edges(
         calls: edge.calls,
         steps: Some(edge.steps),
     });
-    fill_named(connection, "call_edge_folded", rows)
+    fill_named(into, "call_edge_folded", rows)
 }

@@ -10,7 +10,8 @@ use super::fit::Fits;
 use super::maps::{self, Maps};
 use super::one_run::Parts;
 use super::pass::{BuildPass, Send};
-use super::runs::KeptRuns;
+use super::runs::{PackedRuns, RunRows};
+use crate::analysis::place::SectionRange;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{Carries, Device, Event, Isa, Process, RunBatch, StepBatch};
 use crate::image::Image;
@@ -23,30 +24,62 @@ use rustc_hash::FxHashMap;
 /// The pass, and what keeps the runs that it is given.
 pub struct Target<'a> {
     pub pass: BuildPass<'a>,
-    /// None: the run is not kept.
-    pub runs: Option<KeptRuns<'a>>,
+    /// None: the run has no rows.
+    pub rows: Option<RunRows<'a>>,
+    /// None: the run is not packed.
+    pub packed: Option<PackedRuns>,
     pub events: EventRows<Send<'a>>,
     /// When each image was mapped, by its index, if the trace told.
     pub mapped: FxHashMap<usize, Loading>,
+    /// Sections of each mapping and device so far.
+    pub placed: Vec<Vec<SectionRange>>,
+    /// Of the processes before.
+    pub first_stack_pointers: Vec<Option<u64>>,
 }
 
-impl Target<'_> {
-    fn push(&mut self, batch: &RunBatch) {
+impl<'a> Target<'a> {
+    pub fn new(
+        pass: BuildPass<'a>,
+        (rows, packed): (Option<RunRows<'a>>, Option<PackedRuns>),
+        events: EventRows<Send<'a>>,
+    ) -> Self {
+        Target {
+            pass,
+            rows,
+            packed,
+            events,
+            mapped: FxHashMap::default(),
+            placed: Vec::new(),
+            first_stack_pointers: Vec::new(),
+        }
+    }
+
+    fn place_when_mapped(&mut self, sections: Vec<SectionRange>) {
+        self.placed.push(sections.clone());
+        self.pass.place_when_mapped(sections);
+    }
+
+    fn push(&mut self, batch: RunBatch) {
         let seq = self.pass.next_seq();
-        self.pass.push(batch);
-        if let Some(runs) = &mut self.runs {
+        self.pass.push(&batch);
+        if let Some(rows) = &mut self.rows {
             let pass = &self.pass;
             let with_registers = !batch.register_values.is_empty() || !batch.values.is_empty();
-            let kept = self.pass.kept_runs();
-            runs.add(batch, seq, kept, |block| {
-                let prepared = &pass.blocks[block as usize];
-                Shape {
-                    steps: prepared.steps as usize,
-                    accesses: prepared.mem as usize,
-                    register_values: if with_registers { pass.register_values(block) } else { 0 },
-                }
+            rows.add(&batch, seq, pass.kept_runs(), |block| {
+                let shape = shape(pass, block as usize);
+                let register_values = if with_registers { shape.register_values } else { 0 };
+                Shape { register_values, ..shape }
             });
         }
+        self.events(&batch, seq);
+        if let Some(packed) = &mut self.packed {
+            let pass = &self.pass;
+            packed.add(batch, |from| (from..pass.blocks.len()).map(|b| shape(pass, b)).collect());
+        }
+    }
+
+    /// Tells of the events of a batch that begins with the step `seq`.
+    fn events(&mut self, batch: &RunBatch, seq: u64) {
         let steps = |block: &u32| u64::from(self.pass.blocks[*block as usize].steps);
         let (mut before, mut done) = (seq - 1, 0);
         for (run, event) in &batch.events {
@@ -71,6 +104,16 @@ impl Target<'_> {
                 _ => {}
             }
         }
+    }
+}
+
+/// What a run of a block has, with values.
+fn shape(pass: &BuildPass, block: usize) -> Shape {
+    let prepared = &pass.blocks[block];
+    Shape {
+        steps: prepared.steps as usize,
+        accesses: prepared.mem as usize,
+        register_values: prepared.register_values,
     }
 }
 
@@ -216,7 +259,7 @@ impl Front {
                         self.define_before(*at, &mut batch, &mut target.pass);
                     }
                     let sections = self.maps.map(map, &mut target.pass);
-                    target.pass.place_when_mapped(sections);
+                    target.place_when_mapped(sections);
                 }
                 Event::ImageUnmap { address, bytes } if self.maps.holds(*address, *bytes) => {
                     self.define_before(*at, &mut batch, &mut target.pass);
@@ -224,7 +267,7 @@ impl Front {
                 }
                 Event::Device(device) => {
                     let sections = self.maps.device(device);
-                    target.pass.place_when_mapped(sections);
+                    target.place_when_mapped(sections);
                 }
                 Event::ProcessStart => self.next_process(target),
                 Event::Process(named) => {
@@ -253,7 +296,7 @@ impl Front {
         self.exceptions.find(&mut batch, &target.pass);
         self.devices.cut(&mut batch, &mut target.pass);
         match &mut self.held {
-            None => target.push(&batch),
+            None => target.push(batch),
             Some(held) => {
                 let over = target.pass.find_first_sp(&batch);
                 held.push(batch);
@@ -267,6 +310,7 @@ impl Front {
     /// Another process begins: a batch that says so has no runs of the one before.
     fn next_process(&mut self, target: &mut Target) {
         self.release(target);
+        target.first_stack_pointers.push(target.pass.first_stack_pointer());
         self.held = Some(Vec::new());
         self.maps.next_process();
         self.threads.index.clear();
@@ -347,7 +391,7 @@ impl Front {
     /// Gives the pass what is held back; to be called when the last input has ended.
     pub fn release(&mut self, target: &mut Target) {
         for batch in self.held.take().into_iter().flatten() {
-            target.push(&batch);
+            target.push(batch);
         }
     }
 

@@ -24,6 +24,7 @@ mod maps;
 mod names;
 mod one_run;
 mod options;
+pub mod packed;
 mod pass;
 mod places;
 mod placing;

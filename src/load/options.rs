@@ -12,7 +12,7 @@ words! {
     pub enum Detail {
         /// Sums by function.
         Summary = "summary",
-        /// And by instruction; calls, intervals, dataflow between instances; the run, packed.
+        /// And by instruction; calls, intervals, dataflow between instances.
         Instance = "instance",
         /// And the low level as rows, and the communications that cross call instances.
         Pairs = "pairs",
@@ -62,6 +62,8 @@ pub struct Options {
     /// Where devices are, beside those that the trace tells of.
     pub devices: Vec<Device>,
     pub part: Part,
+    /// Whether the run is kept packed where not all of it is kept as rows.
+    pub steps: bool,
     pub strict: bool,
     pub force: bool,
     /// Whether ELF files are taken that do not fit the trace.
@@ -90,6 +92,7 @@ impl Options {
             allocators: Vec::new(),
             devices: Vec::new(),
             part: Part::default(),
+            steps: true,
             strict: false,
             force: false,
             force_elf: false,

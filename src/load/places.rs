@@ -1,13 +1,13 @@
 //! What places are when the trace has ended: their `via`, and who wrote what no step wrote.
 
 use super::dictionary::SectionRow;
-use super::names::FunctionNames;
 use crate::analysis::Summary;
 use crate::analysis::origin::{Origin, Source, StackSide};
 use crate::analysis::place::{Place, PlaceCode};
 use crate::analysis::summary::FunctionFlow;
 use crate::id::FunctionId;
 use crate::image::AddressSpace;
+use crate::store::run_code::SectionName;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A place and who wrote there, or read, if it was no step.
@@ -18,27 +18,33 @@ pub fn unwritten(all_stores: bool) -> &'static str {
     if all_stores { "<uninitialised>" } else { "<input>" }
 }
 
+/// What each section stands for, in the order of their numbers.
+pub fn section_names(space: &AddressSpace, sections: &[SectionRow]) -> Vec<SectionName> {
+    let pseudo = |section: &SectionRow| match section.image {
+        None => section.name.clone(),
+        Some(_) if space.images().len() == 1 => format!("<image {}>", section.name),
+        Some(image) => format!("<{} {}>", space.image_name(image), section.name),
+    };
+    sections.iter().map(|s| SectionName { pseudo: pseudo(s), via: s.via }).collect()
+}
+
 pub struct Places<'a> {
-    space: &'a AddressSpace,
-    sections: &'a [SectionRow],
+    sections: &'a [SectionName],
     summary: &'a Summary,
     pseudo: BTreeMap<Outside, FunctionId>,
-    unwritten: &'static str,
+    unwritten: &'a str,
 }
 
 impl<'a> Places<'a> {
-    /// Adds the pseudo-functions of bytes that were read, or that were read by none of the
-    /// functions, to these.
+    /// `pseudo` gives the pseudo-function of a name: of bytes that were read, or that were read by
+    /// none of the functions.
     pub fn new(
-        space: &'a AddressSpace,
-        sections: &'a [SectionRow],
+        sections: &'a [SectionName],
         summary: &'a Summary,
-        names: &mut FunctionNames,
-        all_stores: bool,
+        unwritten: &'a str,
+        mut pseudo: impl FnMut(String) -> FunctionId,
     ) -> Self {
-        let pseudo = BTreeMap::new();
-        let mut places =
-            Places { space, sections, summary, pseudo, unwritten: unwritten(all_stores) };
+        let mut places = Places { sections, summary, pseudo: BTreeMap::new(), unwritten };
         let ends = |f: &FunctionFlow| [(f.place, f.writer), (f.place, f.reader)];
         let of_functions = summary.function_flows.iter().flat_map(ends);
         let of_functions = of_functions.filter_map(|(place, end)| match end {
@@ -49,7 +55,7 @@ impl<'a> Places<'a> {
         let wanted: BTreeSet<Outside> = of_functions.chain(of_places).collect();
         for (place, source) in wanted {
             let name = places.name(place, source);
-            places.pseudo.insert((place, source), names.pseudo(name));
+            places.pseudo.insert((place, source), pseudo(name));
         }
         places
     }
@@ -62,16 +68,7 @@ impl<'a> Places<'a> {
         };
         match place.place() {
             Place::Register => "<initial registers>".into(),
-            Place::Section(s) => {
-                let section = &self.sections[s as usize];
-                match section.image {
-                    None => section.name.clone(),
-                    Some(_) if self.space.images().len() == 1 => {
-                        format!("<image {}>", section.name)
-                    }
-                    Some(image) => format!("<{} {}>", self.space.image_name(image), section.name),
-                }
-            }
+            Place::Section(s) => self.sections[s as usize].pseudo.clone(),
             Place::Region(r) if !self.summary.region_is_stack[r as usize] => self.unwritten.into(),
             Place::Region(_) => match side {
                 StackSide::Above => "<stack start>".into(),

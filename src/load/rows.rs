@@ -3,7 +3,9 @@
 use super::calls;
 use crate::analysis::origin::Origin;
 use crate::analysis::{self, Call, Communication, Flow, Interval, Output};
-use crate::id::Seq;
+use crate::event::BlockDef;
+use crate::id::{FunctionId, Seq};
+use crate::store::run_code::RunCode;
 use crate::store::table::{Batch, Stream};
 use crate::store::tables::{
     CommunicationKind, CommunicationKinds, CommunicationRow, CommunicationRows, ControlFlows,
@@ -12,6 +14,7 @@ use crate::store::tables::{
 };
 use crate::store::writer::FLOW_PART;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 /// Pushes a row and sends the batch that it filled.
@@ -45,11 +48,102 @@ impl Kind {
     }
 }
 
+/// Ends of the communications that are wanted.
+#[derive(Clone, Debug)]
+pub struct Ends {
+    pub writers: BTreeSet<FunctionId>,
+    pub readers: BTreeSet<FunctionId>,
+    /// With one end in its set; else with both, or read from what no step wrote.
+    pub either: bool,
+}
+
+/// Steps, in order.
+#[derive(Default)]
+struct Spans(Vec<(u64, u64)>);
+
+impl Spans {
+    fn push(&mut self, first: u64, last: u64) {
+        match self.0.last_mut() {
+            Some(before) if before.1 + 1 == first => before.1 = last,
+            _ => self.0.push((first, last)),
+        }
+    }
+
+    fn has(&self, seq: u64) -> bool {
+        let after = self.0.partition_point(|(first, _)| *first <= seq);
+        after > 0 && seq <= self.0[after - 1].1
+    }
+}
+
+/// The steps of a block that are of a set of functions: first and last.
+type Inside = Vec<(u32, u32)>;
+
+/// What of the rows is between the ends.
+pub struct EndFilter {
+    ends: Ends,
+    /// By block: of the writers, of the readers.
+    blocks: Vec<[Inside; 2]>,
+    writes: Spans,
+    reads: Spans,
+}
+
+impl Ends {
+    /// The ends in the code of a run.
+    pub fn of_code(self, code: &RunCode) -> EndFilter {
+        let inside = |block: &BlockDef, set: &BTreeSet<FunctionId>| {
+            let mut found = Inside::new();
+            for (step, of) in (0..).zip(&block.steps) {
+                if !set.contains(&code.insns[of.insn as usize].function) {
+                    continue;
+                }
+                match found.last_mut() {
+                    Some((_, last)) if *last + 1 == step => *last = step,
+                    _ => found.push((step, step)),
+                }
+            }
+            found
+        };
+        let of = |block| [inside(block, &self.writers), inside(block, &self.readers)];
+        let blocks = code.blocks.iter().map(of).collect();
+        EndFilter { ends: self, blocks, writes: Spans::default(), reads: Spans::default() }
+    }
+}
+
+impl EndFilter {
+    /// Runs of blocks, each with its first step, are going to be pushed: gives which have an end.
+    fn runs(&mut self, runs: &[(u64, u32)]) -> Vec<bool> {
+        let EndFilter { blocks, writes, reads, .. } = self;
+        let mut has = |&(start, block): &(u64, u32)| {
+            let inside = &blocks[block as usize];
+            for (spans, inside) in [&mut *writes, &mut *reads].into_iter().zip(inside) {
+                for &(first, last) in inside {
+                    spans.push(start + u64::from(first), start + u64::from(last));
+                }
+            }
+            inside.iter().any(|inside| !inside.is_empty())
+        };
+        runs.iter().map(&mut has).collect()
+    }
+
+    fn communication(&self, read: u64, write: Option<u64>) -> bool {
+        let reads = self.reads.has(read);
+        let writes = || write.map_or(!self.ends.either, |seq| self.writes.has(seq));
+        if self.ends.either { reads || writes() } else { reads && writes() }
+    }
+
+    fn flow(&self, reader: FunctionId, writer: Option<FunctionId>) -> bool {
+        let reads = self.ends.readers.contains(&reader);
+        let writes = writer.map_or(!self.ends.either, |f| self.ends.writers.contains(&f));
+        if self.ends.either { reads || writes } else { reads && writes }
+    }
+}
+
 /// Takes what the pass finds and gives full batches of rows to `send`.
 pub struct PassRows<F> {
     send: F,
     /// Communications whose read is none of these steps are left out.
     steps: RangeInclusive<u64>,
+    only: Option<EndFilter>,
     communications: Stream<CommunicationRows>,
     kinds: Stream<CommunicationKinds>,
     kind_ids: FxHashMap<Kind, u32>,
@@ -69,6 +163,7 @@ impl<F: FnMut(Batch)> PassRows<F> {
         PassRows {
             send,
             steps,
+            only: None,
             communications: Stream::default(),
             kinds: Stream::default(),
             kind_ids: FxHashMap::default(),
@@ -80,6 +175,17 @@ impl<F: FnMut(Batch)> PassRows<F> {
             parts: Stream::named(FLOW_PART),
             folded: Stream::default(),
         }
+    }
+
+    /// Keeps what is between some ends only.
+    pub fn only(self, only: Option<EndFilter>) -> Self {
+        PassRows { only, ..self }
+    }
+
+    /// Runs of blocks, each with its first step, are going to be pushed. Gives which of them have
+    /// an end that is wanted; None: all are.
+    pub fn runs(&mut self, runs: &[(u64, u32)]) -> Option<Vec<bool>> {
+        self.only.as_mut().map(|only| only.runs(runs))
     }
 
     /// The number of a kind, which gets a row when it is new.
@@ -129,6 +235,11 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
             Origin::Step(write) => Some(write),
             Origin::Source(_) => None,
         };
+        if let Some(only) = &self.only
+            && !only.communication(read_seq, write.map(|w| w.seq.get()))
+        {
+            return;
+        }
         let kind = Kind {
             read: row.read.ordinal,
             write: write.map(|w| w.ordinal),
@@ -186,6 +297,9 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
         else {
             return;
         };
+        if self.only.as_ref().is_some_and(|only| !only.flow(reader_function, function)) {
+            return;
+        }
         let flow = DataflowRow {
             writer_call_id: writer,
             reader_call_id: reader,

@@ -1,14 +1,16 @@
-//! The runs that the pass was given: rows of `block_run`, or at detail `instance` packed into
-//! `run_chunk`.
+//! The runs that the pass was given: rows of `block_run`, or packed into `run_chunk` with the events
+//! between them.
 
 use super::pass::Send;
-use crate::event::RunBatch;
+use crate::event::{Event, RunBatch};
 use crate::id::{BlockId, ThreadId};
 use crate::store::StoreError;
-use crate::store::chunk::{Packer, Run, Shape};
+use crate::store::chunk::{Chunk, Packer, Run, Shape};
 use crate::store::table::{Batch, Stream};
 use crate::store::tables::{BlockRun, BlockRuns, RunChunk, RunChunks};
 use std::ops::RangeInclusive;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
 
 /// Goes through the runs of a batch that begins with the step `seq`: `take` gets each with its first
 /// step and its place in the batch.
@@ -88,8 +90,10 @@ impl RunRows<'_> {
 const TOGETHER: usize = 16;
 
 /// Rows of `run_chunk`, for the writer's thread.
-pub struct ChunkRows<'a> {
-    send: Send<'a>,
+struct ChunkRows {
+    send: mpsc::SyncSender<Batch>,
+    /// Of the blocks so far.
+    shapes: Vec<Shape>,
     packer: Packer,
     stream: Stream<RunChunks>,
     waiting: usize,
@@ -97,13 +101,30 @@ pub struct ChunkRows<'a> {
     failed: Option<std::io::Error>,
 }
 
-impl ChunkRows<'_> {
-    fn push(&mut self, run: &Run) {
-        let full = self.packer.push(run);
-        self.keep(full);
+impl ChunkRows {
+    /// Adds the runs of a batch, and the events between them.
+    fn add(&mut self, batch: &RunBatch) {
+        let mut events = batch.events.iter().peekable();
+        let shapes = std::mem::take(&mut self.shapes);
+        let with_registers = !batch.register_values.is_empty() || !batch.values.is_empty();
+        let shape = |block: u32| {
+            let shape = shapes.get(block as usize).copied().unwrap_or_default();
+            let register_values = if with_registers { shape.register_values } else { 0 };
+            Shape { register_values, ..shape }
+        };
+        // The packer counts steps itself.
+        each_run(batch, 1, shape, |_, i, run| {
+            while let Some((_, event)) = events.next_if(|(at, _)| *at as usize <= i) {
+                self.packer.event(event);
+            }
+            let full = self.packer.push(&run);
+            self.keep(full);
+        });
+        self.shapes = shapes;
+        events.for_each(|(_, event): &(u32, Event)| self.packer.event(event));
     }
 
-    fn keep(&mut self, chunk: std::io::Result<Option<crate::store::chunk::Chunk>>) {
+    fn keep(&mut self, chunk: std::io::Result<Option<Chunk>>) {
         match chunk {
             Ok(None) => {}
             Err(error) => self.failed = Some(error),
@@ -119,68 +140,101 @@ impl ChunkRows<'_> {
     }
 
     fn send_rows(&mut self, full: Option<Batch>, rest: bool) {
-        full.into_iter().for_each(&mut self.send);
-        if rest {
+        let rest = if rest { self.stream.rest() } else { None };
+        if rest.is_some() {
             self.waiting = 0;
-            self.stream.rest().into_iter().for_each(&mut self.send);
+        }
+        for batch in full.into_iter().chain(rest) {
+            // The writer has ended if it takes no more: its error is taken when it is joined.
+            let _ = self.send.send(batch);
         }
     }
+
+    fn finish(mut self) -> Result<(), StoreError> {
+        let last = self.packer.finish();
+        self.keep(last);
+        self.send_rows(None, true);
+        let path = "run_chunk".to_owned();
+        self.failed.map_or(Ok(()), |source| Err(StoreError::Io { path, source }))
+    }
 }
 
-/// What keeps the runs.
-pub enum KeptRuns<'a> {
-    Rows(RunRows<'a>),
-    Chunks(Box<ChunkRows<'a>>),
+/// Batches that wait to be packed, at most.
+const AHEAD: usize = 2;
+
+/// The thread that packs runs.
+pub struct PackedRuns {
+    sender: mpsc::SyncSender<(RunBatch, Vec<Shape>)>,
+    thread: JoinHandle<Result<(), StoreError>>,
+    /// Blocks whose shapes it has.
+    known: usize,
 }
 
-impl<'a> KeptRuns<'a> {
-    /// Keeps the runs that have some of the `wanted` steps, as rows.
-    pub fn rows(send: Send<'a>, wanted: RangeInclusive<u64>) -> Self {
-        KeptRuns::Rows(RunRows { send, stream: Stream::default(), wanted, steps: 0 })
+impl PackedRuns {
+    /// Packs all runs in a thread of its own.
+    ///
+    /// # Errors
+    /// Where the system gives no thread.
+    pub fn begin(send: mpsc::SyncSender<Batch>) -> Result<Self, StoreError> {
+        let (sender, batches) = mpsc::sync_channel::<(RunBatch, Vec<Shape>)>(AHEAD);
+        let work = move || {
+            let mut rows = ChunkRows {
+                send,
+                shapes: Vec::new(),
+                packer: Packer::new(1),
+                stream: Stream::default(),
+                waiting: 0,
+                failed: None,
+            };
+            for (batch, shapes) in batches {
+                rows.shapes.extend(shapes);
+                rows.add(&batch);
+            }
+            rows.finish()
+        };
+        let thread = std::thread::Builder::new().name("packer".into()).spawn(work);
+        let thread = thread.map_err(|source| StoreError::Thread { source })?;
+        Ok(PackedRuns { sender, thread, known: 0 })
     }
 
-    /// Keeps all runs, packed.
-    pub fn chunks(send: Send<'a>) -> Self {
-        KeptRuns::Chunks(Box::new(ChunkRows {
-            send,
-            packer: Packer::new(1),
-            stream: Stream::default(),
-            waiting: 0,
-            failed: None,
-        }))
+    /// Adds a batch; `shapes` gives those of all blocks from a number on.
+    pub fn add(&mut self, batch: RunBatch, shapes: impl FnOnce(usize) -> Vec<Shape>) {
+        let new = shapes(self.known);
+        self.known += new.len();
+        // It has failed if it takes no more, and tells so at the end.
+        let _ = self.sender.send((batch, new));
+    }
+
+    /// Waits until all is packed and sent.
+    ///
+    /// # Errors
+    /// Where a chunk could not be packed.
+    pub fn finish(self) -> Result<(), StoreError> {
+        drop(self.sender);
+        self.thread.join().map_err(|_| StoreError::Stopped)?
+    }
+}
+
+impl<'a> RunRows<'a> {
+    /// Keeps the runs that have some of the `wanted` steps.
+    pub fn new(send: Send<'a>, wanted: RangeInclusive<u64>) -> Self {
+        RunRows { send, stream: Stream::default(), wanted, steps: 0 }
     }
 
     /// Adds the runs of a batch that begins with the step `seq`: those of which `kept` says so, all
     /// where it is empty.
     pub fn add(&mut self, batch: &RunBatch, seq: u64, kept: &[bool], shape: impl Fn(u32) -> Shape) {
-        each_run(batch, seq, shape, |start_seq, i, run| match self {
-            KeptRuns::Rows(rows) if kept.get(i) != Some(&false) => rows.push(start_seq, &run),
-            KeptRuns::Rows(_) => {}
-            KeptRuns::Chunks(chunks) => chunks.push(&run),
+        each_run(batch, seq, shape, |start_seq, i, run| {
+            if kept.get(i) != Some(&false) {
+                self.push(start_seq, &run);
+            }
         });
     }
 
-    /// Hands out what is left, and gives the steps that were kept as rows.
-    ///
-    /// # Errors
-    /// Where a chunk could not be packed.
-    pub fn finish(self) -> Result<u64, StoreError> {
-        match self {
-            KeptRuns::Rows(mut rows) => {
-                rows.stream.rest().into_iter().for_each(&mut rows.send);
-                Ok(rows.steps)
-            }
-            KeptRuns::Chunks(mut chunks) => {
-                let last = chunks.packer.finish();
-                chunks.keep(last);
-                chunks.send_rows(None, true);
-                let path = "run_chunk".to_owned();
-                match chunks.failed {
-                    Some(source) => Err(StoreError::Io { path, source }),
-                    None => Ok(0),
-                }
-            }
-        }
+    /// Hands out what is left, and gives the steps that were kept.
+    pub fn finish(mut self) -> u64 {
+        self.stream.rest().into_iter().for_each(&mut self.send);
+        self.steps
     }
 }
 

@@ -4,7 +4,7 @@
 use super::code::{Functions, Named, Space};
 use super::dictionary::{self, SectionRow, TraceFile};
 use super::events::EventRows;
-use super::finish::End;
+use super::finish::{End, Packed};
 use super::front::{Front, Target};
 use super::intake::{Intake, Progress, Records};
 use super::limit;
@@ -12,7 +12,7 @@ use super::pass::Send;
 use super::placing;
 use super::reader::{Reader, Reading};
 use super::rows::PassRows;
-use super::runs::KeptRuns;
+use super::runs::{PackedRuns, RunRows};
 use super::suspicions;
 use super::{BuildError, Detail, Options, Report};
 use crate::analysis::access::SaveRule;
@@ -22,13 +22,11 @@ use crate::diagnostics::Counted;
 use crate::event::{Isa, Keeps};
 use crate::image::{AddressSpace, Image};
 use crate::isa;
-use crate::registers::Registers;
 use crate::store::StoreError;
 use crate::store::table::Batch;
 use crate::store::writer::Writer;
 use crate::trace::StepFormat;
 use crate::trace::input::{Input, Witness};
-use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc;
@@ -60,7 +58,8 @@ pub fn build(
     let rows = writer.sender().ok_or(StoreError::Stopped)?;
     let mut front = Front::new(isa, space.clone(), placed.waiting, options.devices.clone());
     let functions = Functions::new(space.clone(), isa == Isa::Arm, named);
-    let mut target = target(options, functions, &front.maps.sections, isa, rows);
+    let first_sections = front.maps.sections.len();
+    let mut target = target(options, functions, &front.maps.sections, isa, rows)?;
     for records in placed.early {
         take(records, &mut front, &mut target, &mut intake);
     }
@@ -75,12 +74,15 @@ pub fn build(
         intake.diagnostics.add_counted(diagnostic, count);
     }
     traces.iter_mut().zip(&intake.carries).for_each(|(trace, carries)| trace.carries = *carries);
-    let Target { mut pass, runs, events, mapped } = target;
+    let Target { mut pass, rows, packed, events, mapped, placed, mut first_stack_pointers } =
+        target;
+    first_stack_pointers.push(pass.first_stack_pointer());
+    let low = rows.is_some() || packed.is_some();
     let summary = pass.finish();
     let counts = pass.block_counts();
     pass.output().finish();
-    let kept = runs.map(KeptRuns::finish).transpose()?;
-    if let Some(kept) = kept.filter(|_| options.part.option().is_some()) {
+    packed.map_or(Ok(()), PackedRuns::finish)?;
+    if let Some(kept) = rows.map(RunRows::finish).filter(|_| options.part.option().is_some()) {
         intake.diagnostics.add(suspicions::part(kept, summary.steps));
     }
     let left_out = summary.contexts.left_out();
@@ -122,6 +124,13 @@ pub fn build(
     let connection = writer.join()?;
     limit::give_back();
     let with_threads = intake.carries.iter().any(|c| c.threads);
+    let functions = code.traits();
+    let packed = packs(options).then_some(Packed {
+        first_sections,
+        placed,
+        first_stack_pointers,
+        functions,
+    });
     let end = End {
         connection: &connection,
         options,
@@ -138,9 +147,10 @@ pub fn build(
         summary: &summary,
         isa,
         threads: with_threads,
-        low: options.detail >= Detail::Instance,
+        low,
         dead: true,
         unique: true,
+        packed,
     };
     let functions = end.write(code.names, &traces, &intake.diagnostics)?;
     witnesses.iter().try_for_each(Witness::check)?;
@@ -173,12 +183,7 @@ fn target<'a>(
     sections: &[SectionRow],
     isa: Isa,
     rows: mpsc::SyncSender<Batch>,
-) -> Target<'a> {
-    let registers = isa::registers(isa);
-    let slot = match registers.link {
-        Some(_) => FrameSlot::StackPointer,
-        None => FrameSlot::ReturnSlot,
-    };
+) -> Result<Target<'a>, StoreError> {
     let pass_options = analysis::Options {
         saves: if options.literal_saves { SaveRule::Literal } else { SaveRule::Transparent },
         details: match options.detail {
@@ -196,26 +201,36 @@ fn target<'a>(
         })
     };
     let steps = options.part.steps.clone().unwrap_or(0..=u64::MAX);
-    let runs = match options.detail {
-        Detail::Summary => None,
-        Detail::Instance => Some(KeptRuns::chunks(send(rows.clone()))),
-        Detail::Pairs | Detail::Full => Some(KeptRuns::rows(send(rows.clone()), steps.clone())),
-    };
-    let events = EventRows::new(send(rows.clone()), runs.is_some());
+    let packed = packs(options).then(|| PackedRuns::begin(rows.clone())).transpose()?;
+    let kept = options.detail >= Detail::Pairs;
+    let kept = kept.then(|| RunRows::new(send(rows.clone()), steps.clone()));
+    let events = EventRows::new(send(rows.clone()), options.detail >= Detail::Instance);
     let mut pass = Pass::new(
         functions,
         PassRows::new(send(rows), steps),
         pass_options,
         dictionary::ranges(sections, 0),
-        processor(registers, slot),
+        processor(isa),
     );
     if !options.part.inside.is_empty() {
         pass.kept().only_inside();
     }
-    Target { pass, runs, events, mapped: FxHashMap::default() }
+    Ok(Target::new(pass, (kept, packed), events))
 }
 
-fn processor(registers: &Registers, slot: FrameSlot) -> Processor {
+/// Whether the run is kept in chunks: where not all of it has rows.
+fn packs(options: &Options) -> bool {
+    let all = options.detail >= Detail::Pairs && options.part.option().is_none();
+    options.steps && !all
+}
+
+/// What the pass has to know of a processor.
+pub(super) fn processor(isa: Isa) -> Processor {
+    let registers = isa::registers(isa);
+    let slot = match registers.link {
+        Some(_) => FrameSlot::StackPointer,
+        None => FrameSlot::ReturnSlot,
+    };
     let spans = |keeps: Keeps| {
         let words = (0..).zip(keeps.registers());
         words.filter_map(|(word, name)| Some((word, registers.lookup(name)?))).collect()

@@ -4,6 +4,7 @@
 use super::chunks::Chunks;
 use super::error::{ReplayError, dense, size, slot};
 use crate::id::{BlockId, FunctionId, InstructionId, ProcessId, ThreadId};
+use crate::load::packed;
 use duckdb::Connection;
 
 /// An access of a block, the same at each of its runs.
@@ -126,8 +127,13 @@ pub struct Code {
 }
 
 impl Code {
-    /// Reads the dictionaries. An error where the database has no steps.
+    /// Reads the dictionaries.
+    ///
+    /// # Errors
+    /// Where the database has no steps, or cannot be read.
     pub fn open(connection: &Connection) -> Result<Code, ReplayError> {
+        // What the steps are of: calls, intervals, what the kernel did.
+        packed::ensure_calls(connection)?;
         // Runs come in the order in which they were stored, which is that of the run.
         connection.execute_batch("SET preserve_insertion_order = true")?;
         type Bounds = (Option<i64>, Option<i64>, i64, bool);
@@ -249,6 +255,18 @@ impl Code {
     /// The run is packed in chunks.
     pub(super) fn is_packed(&self) -> bool {
         self.packed
+    }
+
+    /// Whether the packed run has values. A trace that has some has them from the start.
+    pub(super) fn chunks_have_values(&self, connection: &Connection) -> Result<bool, ReplayError> {
+        let mut found = false;
+        if self.packed {
+            self.chunks.each(connection, (self.first - 1, self.first), |runs| {
+                found |= !runs.value.is_empty();
+                Ok(())
+            })?;
+        }
+        Ok(found)
     }
 
     /// Fetches values with the run, too.

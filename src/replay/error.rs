@@ -5,6 +5,8 @@ use crate::store::chunk::ChunkError;
 pub enum ReplayError {
     #[error("database: {0}")]
     Duckdb(#[from] duckdb::Error),
+    #[error(transparent)]
+    Rows(#[from] crate::load::BuildError),
     #[error("this database keeps no steps: {why}")]
     NoSteps { why: String },
     #[error("database: column {column} of {table} is not of the type that this addfg writes")]

@@ -1,16 +1,21 @@
 //! Chunks of the run: 2^18 steps each, packed so that each can be unpacked alone (`run_chunk`).
 //!
 //! A chunk is one zstd frame with a checksum. It holds a version, a head, and a section of bytes for
-//! each column; all numbers are LEB128. Predictions begin anew in each chunk. The next block is
+//! each column; all numbers are LEB128. Events stand before the run that follows them. Predictions begin anew in each chunk. The next block is
 //! predicted by the two blocks before it, else by the one. The addresses of each access of a block
 //! are a list of their own, predicted in the one of four ways that makes the list smallest.
 
+use super::numbers::{Section, put, unzigzag, zigzag};
+use super::run_events;
+use crate::event::Event;
 use std::io::Read;
+
+pub use super::numbers::ChunkError;
 
 /// Steps from which on a chunk is full.
 pub const STEPS: u64 = 1 << 18;
 /// Changes whenever a chunk reads differently.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// zstd's: a higher one saves a tenth and takes several times as long.
 const LEVEL: i32 = 3;
 /// No chunk unpacks to more. One has some megabytes; with values and a clock some tens of them.
@@ -68,17 +73,8 @@ pub struct Runs {
     pub time: Vec<u64>,
     pub sp: Vec<Option<u64>>,
     pub linked: Vec<Option<bool>>,
-}
-
-/// Why a chunk cannot be unpacked.
-#[derive(Debug, thiserror::Error)]
-pub enum ChunkError {
-    #[error("damaged chunk of the run: {0}")]
-    Damaged(&'static str),
-    #[error("chunk of the run: version {0} is not known; a later addfg made it")]
-    Version(u64),
-    #[error("chunk of the run: {0}")]
-    Packed(#[from] std::io::Error),
+    /// Each with the run before which it stands; the number of runs behind the last one.
+    pub events: Vec<(usize, Event)>,
 }
 
 /// The columns, each a section of bytes.
@@ -94,27 +90,11 @@ enum Column {
     Times,
     /// Stack pointers and whether the link register holds the next address.
     Ends,
+    /// For each event: the runs since the event before it, and the event.
+    Events,
 }
 
-const COLUMNS: usize = Column::Ends as usize + 1;
-
-fn put(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Small numbers of either sign, and differences that wrap, are few bytes.
-fn zigzag(difference: u64) -> u64 {
-    let signed = difference as i64;
-    ((signed << 1) ^ (signed >> 63)) as u64
-}
-
-fn unzigzag(packed: u64) -> u64 {
-    (packed >> 1) ^ (packed & 1).wrapping_neg()
-}
+const COLUMNS: usize = Column::Events as usize + 1;
 
 /// Predicts the next block of the chunk. Blocks are places in the chunk's list, from 1; 0 is none.
 struct Successors {
@@ -199,25 +179,64 @@ impl Place {
     }
 }
 
-/// A place with its list in each prediction.
-#[derive(Default)]
-struct Lists {
-    place: Place,
-    by: [Vec<u8>; GUESSES.len()],
+/// An address with what predicts it: how far the access before it in the run moved, and where the
+/// one before is.
+#[derive(Clone, Copy)]
+struct Seen {
+    address: u64,
+    together: u64,
+    near: u64,
 }
 
-impl Lists {
-    /// The smallest, as zstd will see it: bytes that are not 0 cost more than those that are.
+/// Addresses by which a prediction is chosen.
+const SAMPLE: usize = 256;
+
+/// The addresses of one access of a block.
+#[derive(Default)]
+struct List {
+    seen: Vec<Seen>,
+    /// How far the last one moved.
+    moved: u64,
+}
+
+impl List {
+    /// Gives how far it moved.
+    fn push(&mut self, address: u64, together: u64, near: u64) -> u64 {
+        self.moved = address.wrapping_sub(self.seen.last().map_or(0, |last| last.address));
+        self.seen.push(Seen { address, together, near });
+        self.moved
+    }
+
+    /// What is to be packed of an address.
+    fn packed(&self, i: usize, how: Guess) -> u64 {
+        let address = |back: usize| i.checked_sub(back).map_or(0, |i| self.seen[i].address);
+        let (last, before) = (address(1), address(2));
+        let place = Place { last, moved: last.wrapping_sub(before) };
+        let Seen { address, together, near } = self.seen[i];
+        zigzag(address.wrapping_sub(place.guess(how, together, near)))
+    }
+
+    /// The prediction with the smallest list, as zstd will see it: bytes that are not 0 cost more
+    /// than those that are.
     fn best(&self) -> usize {
-        let cost = |list: &Vec<u8>| list.len() + 3 * list.iter().filter(|b| **b != 0).count();
-        (0..GUESSES.len()).min_by_key(|&i| cost(&self.by[i])).unwrap_or(0)
+        let apart = self.seen.len().div_ceil(SAMPLE).max(1);
+        let cost = |how: Guess| -> u32 {
+            let some = (0..self.seen.len()).step_by(apart);
+            // A number has seven bits in a byte; most bytes of one that is not 0 are not.
+            some.map(|i| 1 + 4 * (64 - self.packed(i, how).leading_zeros()).div_ceil(7)).sum()
+        };
+        (0..GUESSES.len()).min_by_key(|&i| cost(GUESSES[i])).unwrap_or(0)
+    }
+
+    fn put(&self, how: Guess, out: &mut Vec<u8>) {
+        (0..self.seen.len()).for_each(|i| put(out, self.packed(i, how)));
     }
 }
 
 /// A block of a chunk that is being packed.
 struct Packed {
     id: u32,
-    lists: Vec<Lists>,
+    lists: Vec<List>,
     value: Vec<u64>,
 }
 
@@ -236,6 +255,8 @@ pub struct Packer {
     sp: u64,
     /// The last address of the run before.
     near: u64,
+    /// Runs before the last event.
+    event_at: u64,
     columns: [Vec<u8>; COLUMNS],
 }
 
@@ -253,12 +274,21 @@ impl Packer {
             time: 0,
             sp: 0,
             near: 0,
+            event_at: 0,
             columns: Default::default(),
         }
     }
 
-    /// Adds the run that follows. Gives the chunk that it fills.
+    /// Adds an event that stands behind the last run.
+    pub fn event(&mut self, event: &Event) {
+        self.number(Column::Events, self.runs - self.event_at);
+        self.event_at = self.runs;
+        run_events::put_event(&mut self.columns[Column::Events as usize], event);
+    }
+
+    /// Adds the run that follows. Gives the chunk before it, if that is full.
     pub fn push(&mut self, run: &Run) -> std::io::Result<Option<Chunk>> {
+        let full = if self.next - self.first < STEPS { None } else { self.finish()? };
         let place = self.place(run.block, run.shape);
         self.token(place);
         self.thread(run.thread);
@@ -271,7 +301,7 @@ impl Packer {
         self.end_of_run(run.sp, run.linked);
         self.runs += 1;
         self.next += run.shape.steps as u64;
-        if self.next - self.first < STEPS { Ok(None) } else { self.finish() }
+        Ok(full)
     }
 
     fn end_of_run(&mut self, sp: Option<u64>, linked: Option<bool>) {
@@ -306,14 +336,17 @@ impl Packer {
         Ok(Some(Chunk { first: next.first, last: next.next - 1, data }))
     }
 
-    /// The best list of each access.
+    /// The list of each access.
     fn lists(&mut self) {
         let mut column = std::mem::take(&mut self.columns[Column::Lists as usize]);
-        for lists in self.blocks.iter().flat_map(|b| &b.lists) {
-            let best = lists.best();
+        let mut packed = Vec::new();
+        for list in self.blocks.iter().flat_map(|b| &b.lists) {
+            let best = list.best();
+            packed.clear();
+            list.put(GUESSES[best], &mut packed);
             column.push(best as u8);
-            put(&mut column, lists.by[best].len() as u64);
-            self.columns[Column::Addresses as usize].extend_from_slice(&lists.by[best]);
+            put(&mut column, packed.len() as u64);
+            self.columns[Column::Addresses as usize].extend_from_slice(&packed);
         }
         self.columns[Column::Lists as usize] = column;
     }
@@ -333,7 +366,7 @@ impl Packer {
             self.number(Column::Blocks, zigzag(u64::from(id).wrapping_sub(before.into())));
             self.number(Column::Blocks, shape.steps as u64);
             self.number(Column::Blocks, shape.accesses as u64);
-            let lists = std::iter::repeat_with(Lists::default).take(shape.accesses).collect();
+            let lists = std::iter::repeat_with(List::default).take(shape.accesses).collect();
             self.blocks.push(Packed { id, lists, value: Vec::new() });
             self.places[index] = self.blocks.len() as u32;
         }
@@ -370,19 +403,22 @@ impl Packer {
     fn addresses(&mut self, place: u32, address: &[u64]) {
         let mut together = 0;
         let lists = &mut self.blocks[place as usize - 1].lists;
-        for (lists, &address) in lists.iter_mut().zip(address) {
-            for (how, list) in GUESSES.into_iter().zip(&mut lists.by) {
-                let guess = lists.place.guess(how, together, self.near);
-                put(list, zigzag(address.wrapping_sub(guess)));
-            }
-            together = lists.place.go_to(address);
+        for (list, &address) in lists.iter_mut().zip(address) {
+            together = list.push(address, together, self.near);
             self.near = address;
         }
     }
 
     fn values(&mut self, place: u32, value: &[Option<u64>]) {
-        let block = &mut self.blocks[place as usize - 1];
         let column = &mut self.columns[Column::Values as usize];
+        if column.is_empty() {
+            // The column of a chunk without values stays empty.
+            if value.is_empty() {
+                return;
+            }
+            column.resize(self.runs as usize, 0);
+        }
+        let block = &mut self.blocks[place as usize - 1];
         put(column, value.len() as u64);
         block.value.resize(value.len().max(block.value.len()), 0);
         for (last, value) in block.value.iter_mut().zip(value) {
@@ -391,43 +427,6 @@ impl Packer {
                 put(column, zigzag(value.wrapping_sub(std::mem::replace(last, value))));
             }
         }
-    }
-}
-
-/// Reads the numbers of a section.
-struct Section<'a>(&'a [u8]);
-
-impl Section<'_> {
-    fn byte(&mut self) -> Result<u8, ChunkError> {
-        let (&first, rest) =
-            self.0.split_first().ok_or(ChunkError::Damaged("a column ends early"))?;
-        self.0 = rest;
-        Ok(first)
-    }
-
-    fn number(&mut self) -> Result<u64, ChunkError> {
-        // Most are of one byte.
-        let first = self.byte()?;
-        if first < 0x80 {
-            return Ok(first.into());
-        }
-        let mut number = u64::from(first & 0x7f);
-        for shift in (7..64).step_by(7) {
-            let byte = self.byte()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(ChunkError::Damaged("a number is too long"))
-    }
-
-    fn count(&mut self) -> Result<usize, ChunkError> {
-        usize::try_from(self.number()?).map_err(|_| ChunkError::Damaged("a count is too large"))
-    }
-
-    fn id(&mut self) -> Result<u32, ChunkError> {
-        u32::try_from(self.number()?).map_err(|_| ChunkError::Damaged("an id is too large"))
     }
 }
 
@@ -472,6 +471,7 @@ struct Unpacker<'a> {
     time: u64,
     sp: u64,
     near: u64,
+    has_values: bool,
     out: Runs,
 }
 
@@ -486,6 +486,7 @@ impl<'a> Unpacker<'a> {
             time: 0,
             sp: 0,
             near: 0,
+            has_values: !columns[Column::Values as usize].is_empty(),
             out: Runs::default(),
         };
         let mut id = 0;
@@ -525,7 +526,21 @@ impl<'a> Unpacker<'a> {
         for _ in 0..runs {
             self.run()?;
         }
+        self.events(runs)?;
         Ok(self.out)
+    }
+
+    fn events(&mut self, runs: usize) -> Result<(), ChunkError> {
+        let mut at = 0usize;
+        while !self.column(Column::Events).0.is_empty() {
+            at = at.saturating_add(self.column(Column::Events).count()?);
+            if at > runs {
+                return Err(ChunkError::Damaged("an event behind the last run"));
+            }
+            let event = run_events::event(self.column(Column::Events))?;
+            self.out.events.push((at, event));
+        }
+        Ok(())
     }
 
     fn column(&mut self, column: Column) -> &mut Section<'a> {
@@ -604,6 +619,10 @@ impl<'a> Unpacker<'a> {
     }
 
     fn values(&mut self, place: usize) -> Result<(), ChunkError> {
+        if !self.has_values {
+            self.out.value_at.push(0);
+            return Ok(());
+        }
         let (block, column) = (&mut self.blocks[place], &mut self.columns[Column::Values as usize]);
         // Each value takes a byte at least.
         for i in 0..column.count()? {
@@ -638,6 +657,11 @@ impl Runs {
     /// Addresses of a run.
     pub fn addresses(&self, run: usize) -> &[u64] {
         &self.address[self.address_at[run]..self.address_at[run + 1]]
+    }
+
+    /// Steps of a run whose trace has a clock.
+    pub fn times(&self, run: usize) -> &[u64] {
+        &self.time[self.time_at[run]..self.time_at[run + 1]]
     }
 
     /// Values of a run.

@@ -154,3 +154,90 @@ fn a_cut_chunk_and_one_of_another_version_are_errors() {
     claims.extend([0; COLUMNS]);
     assert!(unpack(&zstd::bulk::compress(&claims, 1).unwrap()).is_err());
 }
+
+/// One event of each kind.
+fn events() -> Vec<Event> {
+    use crate::event::*;
+    let name = |text: &str| Some(Box::from(text));
+    let access = |source: Option<Box<str>>| KernelAccess {
+        is_write: source.is_none(),
+        address: u64::MAX,
+        bytes: 3,
+        source,
+    };
+    vec![
+        Event::ProcessStart,
+        Event::Process(Box::new(Process { pid: Some(77), name: name("a \u{fc}") })),
+        Event::Gap,
+        Event::ThreadStart(ThreadStart { thread: 3, parent: Some(1), name: None }),
+        Event::ThreadEnd { thread: 3 },
+        Event::SystemCall(Box::new(SystemCall {
+            thread: 1,
+            number: Some(-4),
+            name: name("read"),
+            result: Some(u64::MAX),
+            accesses: vec![access(None), access(name("<read: x>"))],
+        })),
+        Event::ImageMap(Box::new(ImageMap {
+            address: 1 << 40,
+            bytes: 4096,
+            offset: 512,
+            executable: true,
+            path: name("/lib/x.so"),
+        })),
+        Event::ImageUnmap { address: 5, bytes: 6 },
+        Event::Device(Box::new(Device { address: 1, bytes: 2, name: "uart".into() })),
+        Event::MemoryMove { from: 1, to: 2, bytes: 3 },
+        Event::MemoryCopy { from: 4, to: 5, bytes: 6 },
+        Event::MemoryFresh { address: 7, bytes: 8 },
+        Event::Fork { pid: 9 },
+        Event::Inherit { pid: 9, ranges: vec![(1, 2), (u64::MAX, 1)].into() },
+        Event::SignalDelivered { thread: 2, number: 11 },
+        Event::SignalEnded { thread: 2 },
+        Event::ExceptionEntry(ExceptionEntry {
+            thread: 1,
+            number: Some(15),
+            resume: Some(0x800_0000),
+            frame: Some(0x2000_0000),
+            keeps: Keeps::LongFrame,
+        }),
+        Event::ExceptionReturn { thread: 1, frame: None },
+        Event::Allocation(Allocation { thread: 1, address: 16, bytes: 32 }),
+        Event::Free { thread: 1, address: 16 },
+        Event::Reallocation { thread: 1, address: 16 },
+        Event::Marker { thread: 1, text: "begin".into() },
+    ]
+}
+
+/// Events stand where they stood: before the first run, between runs, behind the last one of a full
+/// chunk and of the run.
+#[test]
+fn events_come_out_in_their_places() {
+    let run = Run {
+        thread: 0,
+        block: 0,
+        shape: Shape { steps: STEPS as usize, accesses: 0, register_values: 0 },
+        address: &[],
+        value: &[],
+        time: &[],
+        sp: None,
+        linked: None,
+    };
+    let (mut packer, mut chunks, events) = (Packer::new(1), Vec::new(), events());
+    for place in 0..4 {
+        for event in events.iter().skip(place).step_by(4) {
+            packer.event(event);
+        }
+        if place < 3 {
+            chunks.extend(packer.push(&run).unwrap());
+        }
+    }
+    chunks.extend(packer.finish().unwrap());
+    let found: Vec<_> = chunks.iter().map(|chunk| unpack(&chunk.data).unwrap().events).collect();
+    let expected = |at: usize, place: usize| {
+        events.iter().skip(place).step_by(4).map(move |e| (at, e.clone()))
+    };
+    assert_eq!(found[0], expected(0, 0).chain(expected(1, 1)).collect::<Vec<_>>());
+    assert_eq!(found[1], expected(1, 2).collect::<Vec<_>>());
+    assert_eq!(found[2], expected(1, 3).collect::<Vec<_>>());
+}

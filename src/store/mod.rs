@@ -4,8 +4,11 @@ pub mod catalog;
 pub mod chunk;
 pub mod guard;
 mod ids;
+mod numbers;
 pub mod open;
 pub mod row;
+pub mod run_code;
+mod run_events;
 pub mod sqlite;
 pub mod statement;
 pub mod table;
@@ -13,7 +16,7 @@ pub mod tables;
 pub mod writer;
 
 /// Version of the tables; a database with another one is refused.
-pub const SCHEMA_VERSION: u32 = 10;
+pub const SCHEMA_VERSION: u32 = 11;
 
 /// Makes what `queries/report/instance_data.sql` reads of call instances, for those of TEMP TABLE
 /// `near`: in statements of their own, because joins that run at once share the memory.

@@ -14,19 +14,49 @@ use std::sync::Arc;
 /// they in memory.
 pub const BATCH: usize = 30_720;
 
+/// Where rows go: the tables of the database, or temporary ones of the connection.
+#[derive(Clone, Copy)]
+pub struct Destination<'c> {
+    connection: &'c Connection,
+    catalog: Option<&'static str>,
+}
+
+impl<'c> Destination<'c> {
+    /// Temporary tables of the connection.
+    pub fn temporary(connection: &'c Connection) -> Self {
+        Destination { connection, catalog: Some("temp") }
+    }
+
+    fn appender(self, table: &str, columns: &[&str]) -> duckdb::Result<Appender<'c>> {
+        let Destination { connection, catalog } = self;
+        match catalog {
+            None => connection.appender_with_columns(table, columns),
+            Some(catalog) => {
+                connection.appender_with_columns_to_catalog_and_db(table, catalog, "main", columns)
+            }
+        }
+    }
+}
+
+impl<'c> From<&'c Connection> for Destination<'c> {
+    fn from(connection: &'c Connection) -> Self {
+        Destination { connection, catalog: None }
+    }
+}
+
 /// Appends batches of columns to one table. Columns that have been NULL throughout are not given to
 /// DuckDB: it fills them itself at a fraction of the cost.
 struct Sink<'c> {
-    connection: &'c Connection,
+    into: Destination<'c>,
     description: Description,
     given: Vec<bool>,
     appender: Option<Appender<'c>>,
 }
 
 impl<'c> Sink<'c> {
-    fn new(connection: &'c Connection, description: Description) -> Self {
+    fn new(into: Destination<'c>, description: Description) -> Self {
         let given = description.columns.iter().map(|c| !c.nullable).collect();
-        Sink { connection, description, given, appender: None }
+        Sink { into, description, given, appender: None }
     }
 
     /// Gives how many values DuckDB was given.
@@ -43,8 +73,7 @@ impl<'c> Sink<'c> {
                 let names = self.description.columns.iter().zip(&self.given);
                 let names: Vec<&str> =
                     names.filter_map(|(c, given)| given.then_some(c.name)).collect();
-                self.appender
-                    .insert(self.connection.appender_with_columns(self.description.table, &names)?)
+                self.appender.insert(self.into.appender(self.description.table, &names)?)
             }
         };
         let columns: Vec<ArrayRef> = columns
@@ -76,8 +105,8 @@ pub struct Table<'c, C> {
 }
 
 impl<'c, C: Columns> Table<'c, C> {
-    pub fn new(connection: &'c Connection) -> Self {
-        Table { sink: Sink::new(connection, C::DESCRIPTION), columns: C::default() }
+    pub fn new(into: impl Into<Destination<'c>>) -> Self {
+        Table { sink: Sink::new(into.into(), C::DESCRIPTION), columns: C::default() }
     }
 
     #[inline]
@@ -97,22 +126,22 @@ impl<'c, C: Columns> Table<'c, C> {
 }
 
 /// Fills a table with these rows.
-pub fn fill<R: Row>(
-    connection: &Connection,
+pub fn fill<'c, R: Row>(
+    into: impl Into<Destination<'c>>,
     rows: impl IntoIterator<Item = R>,
 ) -> Result<(), StoreError> {
-    fill_named(connection, R::Columns::DESCRIPTION.table, rows)
+    fill_named(into, R::Columns::DESCRIPTION.table, rows)
 }
 
 /// Fills a table of another name with the same columns.
-pub fn fill_named<R: Row>(
-    connection: &Connection,
+pub fn fill_named<'c, R: Row>(
+    into: impl Into<Destination<'c>>,
     table: &'static str,
     rows: impl IntoIterator<Item = R>,
 ) -> Result<(), StoreError> {
     let description = Description { table, ..R::Columns::DESCRIPTION };
     let mut table =
-        Table { sink: Sink::new(connection, description), columns: R::Columns::default() };
+        Table { sink: Sink::new(into.into(), description), columns: R::Columns::default() };
     rows.into_iter().try_for_each(|row| table.push(row))?;
     table.finish()
 }
@@ -166,13 +195,13 @@ impl<C: Columns> Stream<C> {
 
 /// The tables of a database, as batches for them come.
 pub struct Tables<'c> {
-    connection: &'c Connection,
+    into: Destination<'c>,
     sinks: Vec<Sink<'c>>,
 }
 
 impl<'c> Tables<'c> {
-    pub fn new(connection: &'c Connection) -> Self {
-        Tables { connection, sinks: Vec::new() }
+    pub fn new(into: impl Into<Destination<'c>>) -> Self {
+        Tables { into: into.into(), sinks: Vec::new() }
     }
 
     /// Gives how many values were appended.
@@ -180,7 +209,7 @@ impl<'c> Tables<'c> {
         let columns = batch.columns?;
         let known = self.sinks.iter().position(|s| s.description.table == batch.description.table);
         let at = known.unwrap_or_else(|| {
-            self.sinks.push(Sink::new(self.connection, batch.description));
+            self.sinks.push(Sink::new(self.into, batch.description));
             self.sinks.len() - 1
         });
         self.sinks[at].append(columns)

@@ -99,6 +99,11 @@ pub fn cut(
     set: &BTreeSet<FunctionId>,
     callees: Callees,
 ) -> Result<Cut, ViewError> {
+    match callees {
+        Callees::Outside => super::rows::ensure_crossing(connection, set)?,
+        // What they are is known when the calls are.
+        Callees::Inside => super::rows::ensure_communications(connection)?,
+    }
     let detail: String =
         connection.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
     if !matches!(detail.as_str(), "pairs" | "full") {
@@ -110,7 +115,7 @@ pub fn cut(
     let steps: Option<i64> =
         connection
             .query_row("SELECT sum(steps_self)::BIGINT FROM function_profile", [], |r| r.get(0))?;
-    let stored = "SELECT count(*) > 0 FROM (FROM block_run LIMIT 1)";
+    let stored = "SELECT EXISTS (FROM block_run) OR EXISTS (FROM run_chunk)";
     if !connection.query_row(stored, [], |r| r.get::<_, bool>(0))? {
         let why = crate::store::open::why_no_steps(connection)?;
         return Err(ReplayError::NoSteps { why }.into());

@@ -8,6 +8,7 @@ use super::listing::Listing;
 use super::{ViewError, cut, report};
 use crate::graph::{Facts, GraphError, resolve_function};
 use crate::id::FunctionId;
+use crate::load::Detail;
 use crate::text::{list, visible};
 use duckdb::types::Value;
 use duckdb::{Connection, params};
@@ -79,6 +80,7 @@ pub fn has_dependences(connection: &Connection) -> duckdb::Result<bool> {
 
 /// Sums by pair of instructions, the largest first.
 pub fn sums(connection: &Connection, ends: &Ends, limit: i64) -> Result<Listing, ViewError> {
+    super::rows::ensure(connection, Detail::Instance)?;
     if Facts::find(connection)?.only_functions {
         return Err(ViewError::OnlyFunctions);
     }
@@ -118,6 +120,7 @@ pub fn communications(
     ends: &Ends,
     limit: i64,
 ) -> Result<Found, ViewError> {
+    super::rows::ensure_between(connection, &ends.writers, &ends.readers)?;
     let detail: String =
         connection.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
     if !matches!(detail.as_str(), "pairs" | "full") {

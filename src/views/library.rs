@@ -214,6 +214,7 @@ impl Query {
 
     /// Refuses a database whose detail leaves out what it reads.
     fn check(&self, connection: &Connection) -> Result<(), ViewError> {
+        super::rows::ensure(connection, self.needs)?;
         let sql = "SELECT max(value) FILTER (key = 'detail'), count(*) FILTER (key = 'low_level') > 0 FROM meta";
         let (detail, exported): (Option<String>, bool) =
             connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;

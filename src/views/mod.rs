@@ -19,6 +19,7 @@ pub mod objects;
 pub mod paths;
 pub mod plan;
 pub mod prepare;
+pub mod rows;
 pub mod sites;
 pub mod slice;
 pub mod start_up;
@@ -43,6 +44,14 @@ pub enum ViewError {
     Store(#[from] crate::store::StoreError),
     #[error(transparent)]
     Replay(#[from] crate::replay::ReplayError),
+    #[error(transparent)]
+    Rows(#[from] crate::load::BuildError),
+    #[error(
+        "`{name}` has no rows here: the run of {steps} steps is packed, and too long to make them for one statement. \
+         `addfg rows DB --range FIRST..LAST` or `--functions F,G` makes those of a part, `addfg rows DB` all; \
+         commands like flows, cut and slice need none"
+    )]
+    NoRows { name: String, steps: i64 },
     #[error("{path}: {error}")]
     Io { path: String, error: std::io::Error },
     #[error("`{text}` is not a step, address, FILE:LINE or variable of this run: {hint}")]
@@ -60,11 +69,11 @@ pub enum ViewError {
     )]
     NoDependences,
     #[error(
-        "this database keeps no single communications (detail {detail}): --sum sums them, or build it with --detail pairs"
+        "this database keeps no single communications (detail {detail}) and no steps to find them: --sum sums them, or build it without --no-steps"
     )]
     NoCommunications { detail: String },
     #[error(
-        "this database sums data by function (detail summary), not by instruction: build it with --detail instance or more"
+        "this database sums data by function (detail summary), not by instruction, and keeps no steps: build it without --no-steps"
     )]
     OnlyFunctions,
     #[error(
@@ -95,7 +104,7 @@ pub enum ViewError {
     #[error("{names}: none of these ran; `addfg info` lists what did")]
     NeverEntered { names: String },
     #[error(
-        "this database keeps no single communications (detail {detail}): build it with --detail pairs; `addfg graph --group` sums what it keeps"
+        "this database keeps no single communications (detail {detail}) and no steps to find them: build it without --no-steps; `addfg graph --group` sums what it keeps"
     )]
     CutDetail { detail: String },
     #[error(
@@ -112,7 +121,9 @@ pub enum ViewError {
     NoQuery { name: String, known: String },
     #[error("{text}: `addfg sql DB {usage}`")]
     Parameters { usage: String, text: String },
-    #[error("@{query} asks for calls: build the database with --detail {needs} (it has {detail})")]
+    #[error(
+        "@{query} asks for calls: build the database with --detail {needs} (it has {detail}), or without --no-steps"
+    )]
     QueryNeeds { query: &'static str, detail: String, needs: &'static str },
     #[error("@{query} needs the steps, which this database does not keep: {why}")]
     QuerySteps { query: &'static str, why: String },

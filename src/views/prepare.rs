@@ -4,6 +4,7 @@ use super::critical::CALLS;
 use super::loops::LoopRow;
 use super::objects::{ObjectUse, knows_dead};
 use super::{ViewError, loops, objects};
+use crate::load::{Detail, packed};
 use crate::query::is_prepared;
 use crate::replay::critical::{CriticalPath, Weight, critical_path};
 use crate::replay::memory::{Profile, profile};
@@ -51,20 +52,24 @@ pub fn prepare(connection: &Connection) -> Result<(), ViewError> {
     } else {
         connection.execute_batch("BEGIN TRANSACTION")?;
     }
+    super::rows::ensure(connection, Detail::Instance)?;
     let answers = find(connection)?;
+    packed::remove_temporary(connection)?;
     store(connection, &answers)?;
     Ok(connection.execute_batch("COMMIT; CHECKPOINT;")?)
 }
 
 fn find(connection: &Connection) -> Result<Answers, ViewError> {
+    if packed::are_temporary(connection)? {
+        // Rows that no other connection sees.
+        let (memory, critical) = of_whole_run(connection)?;
+        let loops = loops::find(connection)?;
+        let objects = objects::find(connection, &[])?.0;
+        return Ok(Answers { objects, memory, loops, critical });
+    }
     let beside = connection.try_clone()?;
     std::thread::scope(|scope| {
-        let others = scope.spawn(move || -> Result<_, ViewError> {
-            let (code, places) = (Code::open(&beside)?, places(&beside)?);
-            let path = |&weight: &Weight| Ok((weight, critical_path(&code, &beside, weight)?));
-            let critical = Weight::ALL.iter().map(path).collect::<Result<_, ViewError>>()?;
-            Ok((profile(&code, &beside, &places)?, critical))
-        });
+        let others = scope.spawn(move || of_whole_run(&beside));
         let loops = loops::find(connection)?;
         let objects = objects::find(connection, &[])?.0;
         let (memory, critical) = match others.join() {
@@ -73,6 +78,15 @@ fn find(connection: &Connection) -> Result<Answers, ViewError> {
         };
         Ok(Answers { objects, memory, loops, critical })
     })
+}
+
+type Critical = Vec<(Weight, CriticalPath)>;
+
+fn of_whole_run(connection: &Connection) -> Result<(Profile, Critical), ViewError> {
+    let (code, places) = (Code::open(connection)?, places(connection)?);
+    let path = |&weight: &Weight| Ok((weight, critical_path(&code, connection, weight)?));
+    let critical = Weight::ALL.iter().map(path).collect::<Result<_, ViewError>>()?;
+    Ok((profile(&code, connection, &places)?, critical))
 }
 
 fn store(connection: &Connection, answers: &Answers) -> Result<(), StoreError> {

@@ -505,5 +505,5 @@ fn what_is_missing_is_said() {
         "its trace (lackey) tells of none; `addfg record` tells of allocations, QEMU of registers: qemu-x86_64 -singlestep -d nochain,cpu,in_asm",
     );
     says("pairs", &["--each"], "--each and --allocator go with --show allocations");
-    says("summary", &["--show", "allocations"], "--detail instance");
+    says("sums", &["--show", "allocations"], "--no-steps");
 }

@@ -251,7 +251,7 @@ fn odd_sets_have_clear_answers() {
     refused(&["cut", db, "no_such_*"], &["no_such_*"]);
     refused(&["cut", db, ","], &["the set has no function"]);
     refused(&["cut", db, "main#1"], &["not single calls"]);
-    refused(&["cut", utf8(&example("jpeg", "summary")), "main"], &["--detail pairs"]);
+    refused(&["cut", utf8(&example("jpeg", "sums")), "main"], &["--no-steps"]);
     let whole = addfg(&["cut", db, "main", "--callees"]);
     assert!(
         said(&whole).contains("nothing of the run calls") || printed(&whole).contains("1 entries")

@@ -30,6 +30,7 @@ pub fn record_kernel(folder: &Path, seed: u64, steps: usize, threads: usize) {
 
 pub fn options(folder: &Path, detail: Detail, literal_saves: bool) -> Options {
     Options {
+        steps: true,
         traces: vec![folder.join("log")],
         elfs: vec![ElfInput { path: folder.join("elf"), bias: None }],
         output: folder.join("db"),

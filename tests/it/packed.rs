@@ -1,13 +1,32 @@
-//! At detail `instance` the run is packed (`run_chunk`), and what goes through it answers as it does
-//! at `pairs`, where the run has rows.
+//! Below detail `pairs` the run is packed (`run_chunk`), and all commands answer as they do where it has
+//! rows.
 
 use crate::common::*;
 use std::path::{Path, PathBuf};
 
 /// Commands that go through the run, with their arguments behind the database.
-fn asked(middle: i64) -> Vec<Vec<String>> {
+fn asked(middle: i64, most: [&str; 2]) -> Vec<Vec<String>> {
     let at = middle.to_string();
     let words = [
+        "instances {F} --format csv",
+        "calls --format csv",
+        "calls --tree --format csv",
+        "flows {G} {F} --limit 0 --format csv",
+        "flows {G} {F} --sum --limit 0 --format csv",
+        "cut {F} --format csv",
+        "cut {F} --callees --format csv",
+        "cut {F},{G} --show entries --format csv",
+        "cut {F},{G} --show objects --format csv",
+        "graph --level instance --format json",
+        "graph --level instruction --format json",
+        "graph --level line --format json",
+        "graph --level context --format json",
+        "graph --level step --range 100..140 --format json",
+        "graph --group A={F},{G} --format json",
+        "plan --show loops --format csv",
+        "sql @transfers {G} {F} --format csv",
+        "sql @steps 100 50 --format csv",
+        "verify",
         "loops --format csv",
         "loops --dependences --format csv",
         "critical --format csv",
@@ -19,7 +38,11 @@ fn asked(middle: i64) -> Vec<Vec<String>> {
         "graph --level block --show calls,jumps,data --format json",
         "graph --level loop --format json",
     ];
-    words.iter().map(|line| line.split(' ').map(|word| word.replace("{}", &at)).collect()).collect()
+    let word = |word: &str| {
+        // The names of functions may have blanks.
+        word.replace("{}", &at).replace("{F}", most[0]).replace("{G}", most[1])
+    };
+    words.iter().map(|line| line.split(' ').map(word).collect()).collect()
 }
 
 /// What a command says: output, or the error of one that cannot be asked of this run.
@@ -32,17 +55,55 @@ fn answer(db: &Path, words: &[String]) -> (Option<i32>, String, String) {
 
 /// Compares the answers of two databases of one run.
 fn compare(packed: &Path, rows_of: &Path) {
-    let kept = "SELECT (SELECT count(*) FROM block_run), (SELECT count(*) FROM run_chunk) > 0";
-    assert_eq!(rows(packed, kept), ["0,true"], "{}", packed.display());
-    assert!(rows(rows_of, kept)[0].ends_with(",false"));
+    let kept = |db: &Path| {
+        let sql = "SELECT (SELECT count(*) FROM block_run), (SELECT count(*) FROM run_chunk) > 0";
+        let row = |r: &duckdb::Row| Ok((r.get::<_, i64>(0)?, r.get::<_, bool>(1)?));
+        open(db).query_row(sql, [], row).unwrap()
+    };
+    assert_eq!(kept(packed), (0, true), "{}", packed.display());
+    assert!(!kept(rows_of).1 && kept(rows_of).0 > 0);
     let steps: i64 = rows(rows_of, "SELECT count(*) FROM opcode_line")[0].parse().unwrap();
+    // The two that exchange most.
+    let sql = "SELECT reader || chr(10) || writer FROM function_dataflow
+               WHERE reader NOT LIKE '<%' AND writer NOT LIKE '<%' AND reader <> writer
+               GROUP BY ALL ORDER BY sum(bytes) DESC, 1 LIMIT 1";
+    let most: String = open(rows_of).query_row(sql, [], |r| r.get(0)).unwrap();
+    let (reader, writer) = most.split_once('\n').unwrap();
     let mut answered = 0;
-    for words in asked(steps / 2) {
+    for words in asked(steps / 2, [reader, writer]) {
         let (a, b) = (answer(packed, &words), answer(rows_of, &words));
         assert!(a.0 == b.0 && a.1 == b.1, "{words:?}\n{}\n{}\n{}\n{}", a.2, b.2, a.1, b.1);
         answered += usize::from(a.0 == Some(0) && a.1.lines().count() > 1);
     }
-    assert!(answered >= 6, "{answered} answers");
+    assert!(answered >= 18, "{answered} answers");
+    same_rows(packed, rows_of);
+}
+
+/// Each table and view has the same rows, once they are made of the packed run.
+fn same_rows(packed: &Path, rows_of: &Path) {
+    let (a, b) = (open(packed), open(rows_of));
+    addfg::views::rows::ensure(&a, addfg::load::Detail::Pairs).unwrap();
+    let sql = "SELECT table_name FROM duckdb_tables() WHERE NOT temporary
+               UNION SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1";
+    let mut statement = b.prepare(sql).unwrap();
+    let names = statement.query_map([], |r| r.get::<_, String>(0)).unwrap();
+    let mut compared = 0;
+    for name in names.map(Result::unwrap) {
+        // The packed run itself; and numbers of kinds in the order in which they were met.
+        let own = ["run_chunk", "run_code", "meta", "communication_row", "communication_kind"];
+        if own.contains(&name.as_str()) {
+            continue;
+        }
+        let sum =
+            format!("SELECT count(*), coalesce(sum(hash(t::VARCHAR)), 0)::VARCHAR FROM {name} t");
+        let [x, y] = [&a, &b].map(|db| {
+            let row = |r: &duckdb::Row| Ok((r.get::<_, i64>(0)?, r.get::<_, String>(1)?));
+            db.query_row(&sum, [], row).unwrap_or_else(|e| panic!("{name}: {e}"))
+        });
+        assert_eq!(x, y, "{name} of {} and {}", packed.display(), rows_of.display());
+        compared += usize::from(x.0 > 0);
+    }
+    assert!(compared > 30, "{compared} tables and views");
 }
 
 /// What the page holds of memory and objects.
@@ -60,7 +121,9 @@ fn the_page_has_the_same_memory() {
 #[test]
 fn the_examples_answer_packed_as_they_do_with_rows() {
     for name in ["fir", "jpeg"] {
-        compare(&example(name, "instance"), &example(name, "pairs"));
+        for detail in ["summary", "instance"] {
+            compare(&example(name, detail), &example(name, "pairs"));
+        }
     }
 }
 
@@ -106,6 +169,7 @@ fn what_logs_tell_of_each_step_is_kept() {
                 all
             };
             assert_eq!(moments(&packed), moments(&rows_of), "{log}");
+            same_rows(&made("summary").unwrap(), &rows_of);
             compared += 1;
         }
     }
@@ -119,10 +183,23 @@ fn recorded_programs_answer_packed_as_they_do_with_rows() {
         return skipped("recorded programs, packed: needs valgrind and gcc");
     }
     let scratch = Scratch::new("packed-recorded");
-    for (source, flags) in [("threads.c", &["-pthread"][..]), ("remap.c", &[]), ("signal.c", &[])] {
-        let program = scratch.path(source.trim_end_matches(".c"));
+    let programs = [
+        ("threads.c", "gcc", &["-pthread"][..]),
+        ("remap.c", "gcc", &[]),
+        ("signal.c", "gcc", &[]),
+        ("exceptions.cc", "g++", &[]),
+        ("mix.rs", "rustc", &[]),
+    ];
+    for (source, compiler, flags) in programs {
+        if !have(compiler) {
+            skipped(&format!("{source}, packed: needs {compiler}"));
+            continue;
+        }
+
+        let program = scratch.path(source.split('.').next().unwrap());
         let path = repository(&format!("tests/programs/{source}"));
-        make("gcc", &path, &[&["-g", "-O1"], flags].concat(), &program);
+        let optimised: &[&str] = if compiler == "rustc" { &["-g", "-O"] } else { &["-g", "-O1"] };
+        make(compiler, &path, &[optimised, flags].concat(), &program);
         let (stream, first) = (scratch.path("run.stream"), scratch.path("first.duckdb"));
         let record =
             ["record", "--force", "-q", "--detail", "instance", "--keep", utf8(&stream), "-o"];
@@ -133,7 +210,7 @@ fn recorded_programs_answer_packed_as_they_do_with_rows() {
             build(&db, &[&stream], &["--detail", detail]);
             db
         };
-        compare(&made("instance"), &made("pairs"));
+        compare(&made("summary"), &made("pairs"));
     }
 }
 
@@ -144,4 +221,76 @@ fn a_damaged_chunk_is_an_error() {
     let db = scratch.copy(&example("fir", "instance"), "fir.duckdb");
     change(&db, "UPDATE run_chunk SET data = data[1:20]");
     refused(&["loops", utf8(&db)], &["run_chunk at step 1"]);
+}
+
+/// Rows that are made in the database are those that a build makes, and a part of them loses none of
+/// the answers.
+#[test]
+fn rows_are_made_in_the_database() {
+    let scratch = Scratch::new("packed-rows");
+    let (db, pairs) =
+        (scratch.copy(&example("jpeg", "summary"), "jpeg.duckdb"), example("jpeg", "pairs"));
+    let ask = "SELECT count(*), sum(bytes), sum(hash(read_seq)) FROM communication";
+    let flows =
+        ["flows", utf8(&db), "stbi__jpeg_huff_decode", "stbi__jpeg_decode_block", "--limit", "0"];
+    let whole = ok(&[&["flows", utf8(&pairs)], &flows[2..]].concat());
+    assert!(whole.lines().count() > 100);
+    assert_eq!(ok(&flows), whole);
+    ok(&["rows", utf8(&db), "-q", "--range", "1000..2000"]);
+    let reads = "SELECT count(*) FROM communication WHERE read_seq BETWEEN 1000 AND 2000";
+    let here = "SELECT count(*), min(read_seq) >= 1000, max(read_seq) <= 2000 FROM communication";
+    assert_eq!(rows(&db, here)[0], format!("{},true,true", rows(&pairs, reads)[0]));
+    // Of what is not kept as rows the packed run tells.
+    assert_eq!(ok(&flows), whole);
+    ok(&["rows", utf8(&db), "-q", "--functions", "stbi__jpeg_decode_block"]);
+    assert_eq!(ok(&flows), whole);
+    ok(&["rows", utf8(&db), "-q"]);
+    assert_eq!(rows(&db, ask), rows(&pairs, ask));
+    for middle in ["function_call", "control_flow", "dataflow", "opcode_line", "data_access"] {
+        let sql = format!("SELECT count(*), sum(hash(t::VARCHAR))::VARCHAR FROM {middle} t");
+        assert_eq!(rows(&db, &sql), rows(&pairs, &sql), "{middle}");
+    }
+    assert!(ok(&["verify", utf8(&db)]).contains("equal"));
+    refused(&["rows", utf8(&example("fir", "sums"))], &["--no-steps"]);
+    refused(&["rows", utf8(&example("fir", "pairs"))], &["no packed run"]);
+}
+
+/// Without steps nothing is packed, and what needs them says so.
+#[test]
+fn a_build_without_steps_says_so() {
+    let db = example("fir", "sums");
+    let sql = "SELECT (SELECT count(*) FROM run_chunk) + (SELECT count(*) FROM run_code) + (SELECT count(*) FROM block_step)";
+    assert_eq!(rows(&db, sql), ["0"]);
+    for words in ["loops", "slice --at 5", "flows main main", "cut main", "instances main"] {
+        let mut arguments: Vec<&str> = words.split(' ').collect();
+        arguments.insert(1, utf8(&db));
+        refused(&arguments, &[]);
+    }
+}
+
+/// Random programs, with the kernel's work and several threads, and all rules of saved registers.
+#[test]
+fn random_programs_have_the_same_rows() {
+    use addfg::load::{Detail, load};
+    let scratch = Scratch::new("packed-random");
+    for seed in 0..6 {
+        let (steps, threads) = (400 + 700 * (seed as usize % 3), 1 + seed as usize % 3);
+        let folder = scratch.path(&seed.to_string());
+        std::fs::create_dir(&folder).unwrap();
+        match seed % 2 {
+            0 => crate::guard::record_kernel(&folder, seed, steps, threads),
+            _ => drop(crate::guard::record(&folder, seed, steps, threads)),
+        }
+        let made = |detail: Detail| {
+            let options = crate::guard::options(&folder, detail, seed % 3 == 2);
+            let output = folder.join(detail.name());
+            load(&addfg::load::Options { output: output.clone(), ..options }, &mut |_| false)
+                .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            output
+        };
+        let rows_of = made(Detail::Pairs);
+        for detail in [Detail::Summary, Detail::Instance] {
+            same_rows(&made(detail), &rows_of);
+        }
+    }
 }

@@ -92,8 +92,8 @@ fn loops_are_priced_by_their_instructions() {
         assert_eq!((&row[4], &row[5]), (&of[3], &of[4]), "{row:?}");
         assert!(row[7].parse::<u64>().unwrap() > 0, "{row:?}");
     }
-    let summary = example("fir", "summary");
-    refused(&["plan", utf8(&summary), "--show", "loops"], &["--detail instance"]);
+    let sums = example("fir", "sums");
+    refused(&["plan", utf8(&sums), "--show", "loops"], &["--no-steps"]);
 }
 
 #[test]

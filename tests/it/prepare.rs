@@ -90,6 +90,6 @@ fn a_build_prepares_on_request() {
     load(&log, &elf, &db, &["--prepare"]);
     assert_eq!(rows(&db, "SELECT count(*) FROM meta WHERE key = 'prepared'"), ["1"]);
     assert_eq!(asked(&db), asked(&example("fir", "pairs")));
-    let told = refused(&["prepare", utf8(&example("fir", "summary"))], &["--detail instance"]);
+    let told = refused(&["prepare", utf8(&example("fir", "sums"))], &["--no-steps"]);
     assert!(!told.is_empty());
 }

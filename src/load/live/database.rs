@@ -80,6 +80,7 @@ pub fn write(
         isa: planner.isa,
         threads: true,
         low: false,
+        packed: None,
         dead: false,
         unique,
     };

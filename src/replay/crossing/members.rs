@@ -1,5 +1,6 @@
 //! Which call instances a set of functions has, and how it is entered.
 
+use super::super::chunks::Chunks;
 use super::super::error::{ReplayError, slot};
 use super::super::window::column;
 use crate::id::{CallId, FunctionId, ThreadId};
@@ -95,16 +96,30 @@ fn id<T>(of: fn(i32) -> Option<T>, column: i32, what: &'static str) -> Result<T,
 fn switches(connection: &Connection) -> Result<Vec<(i64, ThreadId)>, ReplayError> {
     const RUN: &str = "block_run";
     let mut switches: Vec<(i64, ThreadId)> = Vec::new();
+    let mut add = |start: i64, thread: ThreadId| {
+        if switches.last().is_none_or(|last| last.1 != thread) {
+            switches.push((start, thread));
+        }
+    };
+    // The packed run, if it is there, is of all steps.
+    let mut packed = false;
+    Chunks::default().each(connection, (i64::MIN, i64::MAX), |runs| {
+        packed = true;
+        for (&start, &thread) in runs.start.iter().zip(&runs.thread) {
+            add(i64::try_from(start).unwrap_or(i64::MAX), ThreadId::at(thread as usize));
+        }
+        Ok(())
+    })?;
+    if packed {
+        return Ok(switches);
+    }
     let sql = include_str!("../../../queries/report/cut_switches.sql");
     let mut statement = connection.prepare(sql)?;
     for batch in statement.query_arrow([])? {
         let start = column::<Int64Array>(&batch, 0, RUN, "start_seq")?;
         let thread = column::<Int32Array>(&batch, 1, RUN, "thread_id")?;
         for i in 0..batch.num_rows() {
-            let thread = id(ThreadId::from_column, thread.value(i), "thread")?;
-            if switches.last().is_none_or(|last| last.1 != thread) {
-                switches.push((start.value(i), thread));
-            }
+            add(start.value(i), id(ThreadId::from_column, thread.value(i), "thread")?);
         }
     }
     switches.sort_by_key(|switch| switch.0);

@@ -4,10 +4,11 @@
 use super::super::error::ReplayError;
 use super::super::window::column;
 use super::Members;
+use crate::load::packed::are_temporary;
 use duckdb::arrow::array::{Array, Int32Array, Int64Array, UInt64Array};
 use duckdb::arrow::record_batch::RecordBatch;
 use duckdb::{Connection, params};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 
 /// Steps whose communications are fetched at a time: so few that the memory for them is used again.
 const WINDOW: i64 = 1 << 21;
@@ -22,7 +23,7 @@ pub(super) struct Row {
 }
 
 /// The stored communications, as they are fetched.
-pub struct Stored(Receiver<Vec<RecordBatch>>);
+pub struct Stored(Box<dyn Iterator<Item = Vec<RecordBatch>>>);
 
 /// Windows that wait to be looked at, at most.
 const AHEAD: usize = 2;
@@ -35,11 +36,20 @@ pub fn beside<T, E: From<ReplayError>>(
     connection: &Connection,
     work: impl FnOnce(Stored) -> Result<T, E>,
 ) -> Result<T, E> {
+    if are_temporary(connection).map_err(ReplayError::from)? {
+        // Rows that no other connection sees.
+        let mut all = Vec::new();
+        fetch(connection, |batches| {
+            all.push(batches);
+            true
+        })?;
+        return work(Stored(Box::new(all.into_iter())));
+    }
     let beside = connection.try_clone().map_err(ReplayError::from)?;
     let (sender, receiver) = sync_channel(AHEAD);
     std::thread::scope(|scope| {
-        let fetching = scope.spawn(move || fetch(&beside, &sender));
-        let done = work(Stored(receiver))?;
+        let fetching = scope.spawn(move || fetch(&beside, |batches| sender.send(batches).is_ok()));
+        let done = work(Stored(Box::new(receiver.into_iter())))?;
         // It has been told that nobody wants more, or has no more.
         fetching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(done)
@@ -65,9 +75,10 @@ impl Stored {
     }
 }
 
+/// `take` says whether more are wanted.
 fn fetch(
     connection: &Connection,
-    sender: &SyncSender<Vec<RecordBatch>>,
+    mut take: impl FnMut(Vec<RecordBatch>) -> bool,
 ) -> Result<(), ReplayError> {
     let bounds = "SELECT min(read_seq), max(read_seq) FROM communication_row";
     let (first, last): (Option<i64>, Option<i64>) =
@@ -78,7 +89,7 @@ fn fetch(
         let batches = window(connection, (from, to))?;
         if !batches.is_empty() {
             // Whoever looks at them has failed where they are not wanted.
-            if sender.send(batches).is_err() {
+            if !take(batches) {
                 break;
             }
             from = to.saturating_add(1);

@@ -61,12 +61,13 @@ impl Values<'_> {
         let sql = include_str!("../../../queries/report/cut_values.sql");
         let (has_values, copies): (bool, bool) =
             connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
-        if !has_values {
+        let code = Code::open(connection)?.with_values();
+        if !has_values && !code.chunks_have_values(connection)? {
             return Ok(None);
         }
         Ok(Some(Values {
             connection,
-            code: Code::open(connection)?.with_values(),
+            code,
             trusts_writes: !copies,
             waiting: Vec::new(),
             sides: [Side::default(), Side::default()],

@@ -159,6 +159,10 @@ tables! {
         data: &'a [u8] => BLOB,
     }
 
+    RunCode<'a>, RunCodes = "run_code" {
+        data: &'a [u8] => BLOB,
+    }
+
     ThreadEvent<'a>, ThreadEvents = "thread_event" {
         seq: Option<Seq> => BIGINT,
         thread_id: ThreadId => INTEGER,

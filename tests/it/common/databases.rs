@@ -42,11 +42,16 @@ pub fn shared(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     path
 }
 
-/// The database of an example. It is shared: a test that changes it copies it.
+/// The database of an example; `detail` may also be `sums`: without the packed run. It is shared: a
+/// test that changes it copies it.
 pub fn example(name: &str, detail: &str) -> PathBuf {
     shared(&format!("{name}-{detail}.duckdb"), |db| {
         let [log, elf] = example_files(name);
-        load(&log, &elf, db, &["--detail", detail]);
+        let options = match detail {
+            "sums" => &["--detail", "summary", "--no-steps"][..],
+            detail => &["--detail", detail],
+        };
+        load(&log, &elf, db, options);
     })
 }
 

@@ -23,8 +23,8 @@ fn the_memory_profile_against_sql() {
         assert_eq!(found, rows(&db, sql)[0], "{name}");
     }
     // Reuse distances, naively: distinct other lines between two accesses to a line.
-    let db = example("fir", "summary");
-    refused(&["memory", utf8(&db)], &["--detail instance"]);
+    let db = example("fir", "sums");
+    refused(&["memory", utf8(&db)], &["--no-steps"]);
     let db = example("fir", "pairs");
     let lines = rows(
         &db,

@@ -1,0 +1,588 @@
+//! Rows of a run that a database keeps packed: the pass goes through the chunks again, and gives the
+//! rows that a build of more detail would have stored.
+
+use super::derived;
+use super::error::BuildError;
+use super::events::EventRows;
+use super::finish;
+use super::limit::Limit;
+use super::options::Detail;
+use super::pass::Send;
+use super::places::Places;
+use super::rows::{Ends, PassRows};
+use super::runs::RunRows;
+use super::steps;
+use crate::analysis::access::SaveRule;
+use crate::analysis::pass::Pass;
+use crate::analysis::{self, CodeMap, Details, Summary, superblock};
+use crate::event::{Event, RunBatch, RunEnd};
+use crate::id::{FunctionId, InstructionId};
+use crate::store::StoreError;
+use crate::store::chunk::{ChunkError, Runs, Shape, unpack};
+use crate::store::run_code::{FunctionTraits, RunCode};
+use crate::store::table::{Batch, Destination, Tables};
+use crate::store::writer::FLOW_PART;
+use duckdb::Connection;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{OnceLock, mpsc};
+use std::time::Duration;
+
+/// Which rows are wanted.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// As of a build.
+    pub detail: Detail,
+    /// With steps and accesses, from detail `pairs` on.
+    pub low: bool,
+    /// Of the low level and communications, these only.
+    pub ends: Option<Ends>,
+    /// Communications that these steps read, and these steps.
+    pub steps: RangeInclusive<u64>,
+    /// Only while an instance of one of these runs; empty: always.
+    pub inside: BTreeSet<FunctionId>,
+}
+
+impl Wanted {
+    /// All rows of a detail.
+    pub fn all(detail: Detail) -> Wanted {
+        Wanted {
+            detail,
+            low: detail >= Detail::Pairs,
+            ends: None,
+            steps: 0..=u64::MAX,
+            inside: BTreeSet::new(),
+        }
+    }
+}
+
+impl Wanted {
+    /// What is left out of the detail, as a key; empty: nothing.
+    fn less_than_all(&self) -> String {
+        match (&self.ends, self.low || self.detail < Detail::Pairs) {
+            (None, true) => String::new(),
+            (ends, low) => format!("{ends:?} {low}"),
+        }
+    }
+}
+
+/// The temporary table that says what the temporary rows are.
+const MADE_OF: &str = "made_of";
+
+/// Tables whose rows a build of detail `instance` adds to those of `summary`.
+const OF_INSTANCES: [&str; 21] = [
+    "thread_event",
+    "system_call",
+    "system_call_access",
+    "mapping",
+    "allocation",
+    "signal_event",
+    "marker",
+    "function_call",
+    "control_flow",
+    "saved_register",
+    "dataflow_row",
+    "folded_call",
+    "instruction_edge",
+    "function_edge_folded",
+    "call_edge_folded",
+    "function_profile_folded",
+    "place",
+    "top_call",
+    "top_dataflow",
+    "top_call_edge",
+    FLOW_PART,
+];
+/// And `pairs` to those.
+const OF_PAIRS: [&str; 3] = ["communication_row", "communication_kind", "block_run"];
+
+/// Tables with rows of steps and calls, and the least detail that fills them.
+pub fn tables() -> impl Iterator<Item = (&'static str, Detail)> {
+    let of = |detail| move |table: &&'static str| (*table, detail);
+    OF_INSTANCES.iter().map(of(Detail::Instance)).chain(OF_PAIRS.iter().map(of(Detail::Pairs)))
+}
+
+/// What is told how far a pass over a packed run is: steps so far, and those of the run.
+type Tell = Box<dyn Fn(u64, u64) + std::marker::Send + Sync>;
+static TELL: OnceLock<Tell> = OnceLock::new();
+
+/// Says whom to tell how far a pass over a packed run is. The first call holds.
+pub fn on_progress(tell: impl Fn(u64, u64) + std::marker::Send + Sync + 'static) {
+    let _ = TELL.set(Box::new(tell));
+}
+
+fn tell(done: u64, steps: u64) {
+    if let Some(tell) = TELL.get() {
+        tell(done, steps);
+    }
+}
+
+/// Whether rows were made for this connection only.
+pub fn are_temporary(connection: &Connection) -> duckdb::Result<bool> {
+    let sql =
+        "SELECT count(*) > 0 FROM duckdb_tables() WHERE temporary AND table_name = 'control_flow'";
+    connection.query_row(sql, [], |r| r.get(0))
+}
+
+/// Removes them.
+pub fn remove_temporary(connection: &Connection) -> duckdb::Result<()> {
+    let names = OF_INSTANCES.iter().chain(&OF_PAIRS).chain(&["meta", MADE_OF]);
+    let drops: String =
+        names.map(|name| format!("DROP TABLE IF EXISTS temp.main.{name};")).collect();
+    connection.execute_batch(&drops)
+}
+
+/// Whether a database keeps its run packed.
+pub fn is_packed(connection: &Connection) -> duckdb::Result<bool> {
+    // An export to SQLite has no such table.
+    let sql = "SELECT count(*) > 0 FROM duckdb_tables() WHERE table_name = 'run_code'";
+    let there: bool = connection.query_row(sql, [], |r| r.get(0))?;
+    let sql = "SELECT count(*) > 0 FROM run_code";
+    Ok(there && connection.query_row(sql, [], |r| r.get(0))?)
+}
+
+/// Whether the tables do not have the rows that are wanted, and the run is packed, so that they can
+/// be made.
+pub fn lacks(connection: &Connection, wanted: &Wanted) -> duckdb::Result<bool> {
+    let sql = "SELECT max(value) FILTER (key = 'detail'),
+                      count(*) FILTER (key IN ('pairs_in', 'range') AND value IS NOT NULL) > 0 FROM meta";
+    let (kept, part): (Option<String>, bool) =
+        connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let kept = kept.as_deref().and_then(Detail::parse);
+    let mut has = kept >= Some(wanted.detail) && !(part && wanted.detail >= Detail::Pairs);
+    if has && are_temporary(connection)? {
+        let sql = format!("SELECT of FROM {MADE_OF}");
+        let of: String = connection.query_row(&sql, [], |r| r.get(0))?;
+        has = of.is_empty() || of == wanted.less_than_all();
+    }
+    Ok(!has && is_packed(connection)?)
+}
+
+/// Sees to it that the tables have the rows that are wanted, if the run is packed.
+pub fn ensure(connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
+    if lacks(connection, wanted).map_err(StoreError::from)? {
+        temporary(connection, wanted)?;
+    }
+    Ok(())
+}
+
+/// The same of calls, intervals, saved registers and events: rows of any kind that were made before
+/// have these.
+pub fn ensure_calls(connection: &Connection) -> Result<(), BuildError> {
+    if are_temporary(connection).map_err(StoreError::from)? {
+        return Ok(());
+    }
+    ensure(connection, &Wanted::all(Detail::Instance))
+}
+
+/// Makes temporary tables with the rows that are wanted. To this connection they stand for the
+/// tables of the database that have their names.
+pub fn temporary(connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
+    let tables = OF_INSTANCES.iter().filter(|table| **table != FLOW_PART);
+    let pairs = OF_PAIRS.iter().filter(|_| wanted.detail >= Detail::Pairs);
+    let mut sql = String::new();
+    for table in tables.chain(pairs) {
+        sql.push_str(&format!("CREATE OR REPLACE TEMP TABLE {table} AS FROM {table} LIMIT 0;"));
+    }
+    sql.push_str(&format!(
+        "CREATE OR REPLACE TEMP TABLE {FLOW_PART} AS FROM dataflow_row LIMIT 0;
+         CREATE OR REPLACE TEMP TABLE meta AS
+         SELECT key, CASE WHEN key = 'detail' THEN '{}' ELSE value END AS value FROM meta
+         WHERE key NOT IN ('pairs_in', 'range');
+         CREATE OR REPLACE TEMP TABLE {MADE_OF} AS SELECT '{}' AS of;",
+        wanted.detail.name(),
+        wanted.less_than_all()
+    ));
+    connection.execute_batch(&sql).map_err(StoreError::from)?;
+    fill(connection, Destination::temporary(connection), wanted)?;
+    let sql = format!("DROP TABLE temp.main.{FLOW_PART};");
+    Ok(connection.execute_batch(&sql).map_err(StoreError::from)?)
+}
+
+/// The same rows in the tables of the database itself, which is open to be written.
+pub fn stored(connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
+    let quoted = |names: &BTreeSet<FunctionId>| {
+        let list: Vec<String> = names.iter().map(|id| id.get().to_string()).collect();
+        list.join(", ")
+    };
+    let mut sql = format!("BEGIN; CREATE TABLE {FLOW_PART} AS FROM dataflow_row LIMIT 0;");
+    for table in OF_INSTANCES.iter().chain(&OF_PAIRS) {
+        sql.push_str(&format!("DELETE FROM {table};"));
+    }
+    sql.push_str(&format!(
+        "DELETE FROM meta WHERE key IN ('pairs_in', 'range');
+         UPDATE meta SET value = '{}' WHERE key = 'detail';",
+        // Of less than all levels, commands go on to read the packed run.
+        if wanted.low { wanted.detail } else { wanted.detail.min(Detail::Instance) }.name()
+    ));
+    if !wanted.inside.is_empty() {
+        sql.push_str(&format!(
+            "INSERT INTO meta SELECT 'pairs_in', string_agg(name, ',' ORDER BY function_id)
+             FROM function_symbol WHERE function_id IN ({});",
+            quoted(&wanted.inside)
+        ));
+    }
+    if wanted.steps != (0..=u64::MAX) {
+        let (first, last) = (wanted.steps.start(), wanted.steps.end());
+        sql.push_str(&format!("INSERT INTO meta VALUES ('range', '{first}..{last}');"));
+    }
+    let done = connection
+        .execute_batch(&sql)
+        .map_err(|e| StoreError::from(e).into())
+        .and_then(|()| fill(connection, connection.into(), wanted));
+    let end = if done.is_ok() { "COMMIT; CHECKPOINT;" } else { "ROLLBACK;" };
+    let ended = connection.execute_batch(&format!(
+        "{} {end}",
+        if done.is_ok() { format!("DROP TABLE {FLOW_PART};") } else { String::new() }
+    ));
+    done.and(ended.map_err(|e| StoreError::from(e).into()))
+}
+
+/// Functions as the code has them.
+struct Known {
+    functions: Vec<FunctionTraits>,
+    /// Of each instruction, in the order in which the pass is told of them.
+    of_instructions: std::vec::IntoIter<FunctionId>,
+    inside: BTreeSet<FunctionId>,
+}
+
+impl CodeMap for Known {
+    fn function_at(&mut self, _: u64) -> FunctionId {
+        // It is asked once for each instruction.
+        self.of_instructions.next().unwrap_or(FunctionId::FIRST)
+    }
+    fn is_stub(&self, function: FunctionId) -> bool {
+        self.functions[function.index()].stub
+    }
+    fn is_through(&self, function: FunctionId) -> bool {
+        self.functions[function.index()].through
+    }
+    fn is_kept(&self, function: FunctionId) -> bool {
+        self.inside.contains(&function)
+    }
+}
+
+/// What the database says of the run.
+struct Run {
+    code: RunCode,
+    literal: bool,
+    unwritten: String,
+    threads: usize,
+    steps: u64,
+}
+
+impl Run {
+    fn read(connection: &Connection) -> Result<Run, BuildError> {
+        let read = || -> duckdb::Result<_> {
+            let data: Vec<u8> =
+                connection.query_row("SELECT data FROM run_code", [], |r| r.get(0))?;
+            let sql = "SELECT coalesce(max(value) FILTER (key = 'saves'), '') = 'literal',
+                              coalesce(max(value) FILTER (key = 'unwritten'), '<input>'),
+                              (SELECT count(*) FROM thread), (SELECT coalesce(max(last_seq), 0) FROM run_chunk)
+                       FROM meta";
+            connection
+                .query_row(sql, [], |r| Ok((data, r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?)))
+        };
+        let (data, literal, unwritten, threads, steps) = read().map_err(StoreError::from)?;
+        let code = RunCode::unpack(&data).map_err(|source| BuildError::Code { source })?;
+        Ok(Run { code, literal, unwritten, threads, steps })
+    }
+}
+
+fn fill(connection: &Connection, into: Destination, wanted: &Wanted) -> Result<(), BuildError> {
+    let Run { code, literal, unwritten, threads, steps } = Run::read(connection)?;
+    let functions: Vec<FunctionId> = code.insns.iter().map(|insn| insn.function).collect();
+    let (names, done) = (code.names.clone(), AtomicU64::new(0));
+    let beside = connection.try_clone().map_err(StoreError::from)?;
+    let (sender, receiver) = mpsc::sync_channel::<Batch>(4);
+    let summary = std::thread::scope(|scope| -> Result<Summary, BuildError> {
+        let done = &done;
+        let pass = scope.spawn(move || {
+            let of = Again { code, literal, threads, wanted };
+            of.run(&beside, &sender, done)
+        });
+        let appended = append(into, &receiver, &mut || tell(done.load(Ordering::Relaxed), steps));
+        tell(steps, steps);
+        // So that a pass that still sends ends.
+        drop(receiver);
+        let summary = pass.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        appended.and(summary)
+    })?;
+    let ids = pseudo_functions(connection)?;
+    let mut missing = None;
+    let places = Places::new(&names, &summary, &unwritten, |name| {
+        ids.get(&name).copied().unwrap_or_else(|| {
+            missing.get_or_insert(name);
+            FunctionId::FIRST
+        })
+    });
+    if let Some(name) = missing {
+        return Err(BuildError::NoPseudo(name));
+    }
+    let function = |insn: InstructionId| functions[insn.index()];
+    finish::instruction_edges(into, &summary, &places, function)?;
+    let edges = finish::edges(&summary.function_flows, &places);
+    finish::folded_edges(into, (&summary, true), edges, &places)?;
+    finish::places_of(into, &summary, &places)?;
+    Ok(derived::of_rows(connection)?)
+}
+
+fn pseudo_functions(connection: &Connection) -> Result<FxHashMap<String, FunctionId>, StoreError> {
+    let sql = "SELECT name, function_id FROM function_symbol WHERE kind = 'pseudo'";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    Ok(rows.collect::<duckdb::Result<_>>()?)
+}
+
+/// Appends what the pass sends until it ends.
+fn append(
+    into: Destination,
+    batches: &mpsc::Receiver<Batch>,
+    tell: &mut dyn FnMut(),
+) -> Result<(), BuildError> {
+    let mut tables = Tables::new(into);
+    loop {
+        match batches.recv_timeout(Duration::from_millis(200)) {
+            Ok(batch) => {
+                tables.append(batch)?;
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        tell();
+    }
+}
+
+/// The pass over the chunks.
+struct Again<'a> {
+    code: RunCode,
+    literal: bool,
+    /// How many threads the run has.
+    threads: usize,
+    wanted: &'a Wanted,
+}
+
+impl Again<'_> {
+    fn run(
+        self,
+        connection: &Connection,
+        rows: &mpsc::SyncSender<Batch>,
+        done: &AtomicU64,
+    ) -> Result<Summary, BuildError> {
+        let Again { mut code, literal, threads, wanted } = self;
+        let send = || -> Send {
+            Box::new(|batch| {
+                // The writer has failed if it takes no more: it tells why.
+                let _ = rows.send(batch);
+            })
+        };
+        let options = analysis::Options {
+            saves: if literal { SaveRule::Literal } else { SaveRule::Transparent },
+            details: match wanted.detail {
+                Detail::Summary => Details::Sums,
+                Detail::Instance => Details::Instances,
+                Detail::Pairs => Details::Crossing,
+                Detail::Full => Details::Local,
+            },
+            superblock_after: superblock::HOT,
+        };
+        let ends = wanted.ends.clone().map(|ends| ends.of_code(&code));
+        let known = Known {
+            functions: std::mem::take(&mut code.functions),
+            of_instructions: code.insns.iter().map(|i| i.function).collect::<Vec<_>>().into_iter(),
+            inside: wanted.inside.clone(),
+        };
+        let mut pass = Pass::new(
+            known,
+            PassRows::new(send(), wanted.steps.clone()).only(ends),
+            options,
+            std::mem::take(&mut code.sections),
+            steps::processor(code.isa),
+        );
+        if !wanted.inside.is_empty() {
+            pass.kept().only_inside();
+        }
+        for insn in code.insns.drain(..) {
+            pass.add_insn(insn.def, insn.decoded);
+        }
+        code.blocks.drain(..).for_each(|block| pass.add_block(block));
+        let mut replayed = Replayed {
+            events: EventRows::new(send(), true),
+            runs: wanted.low.then(|| RunRows::new(send(), wanted.steps.clone())),
+            placed: code.placed.into_iter(),
+            first_stack_pointers: code.first_stack_pointers.into_iter(),
+            first_threads: code.first_threads.into_iter(),
+            threads,
+            pass,
+        };
+        replayed.begin_process();
+        let limit = Limit::new(0);
+        for first in firsts(connection)? {
+            let data: Vec<u8> = connection
+                .query_row("SELECT data FROM run_chunk WHERE first_seq = ?", [first], |r| r.get(0))
+                .map_err(StoreError::from)?;
+            let chunk = |source| BuildError::Chunk { first, source };
+            if replayed.pass.next_seq() != first {
+                return Err(chunk(ChunkError::Damaged("the chunk before it is missing")));
+            }
+            replayed.chunk(unpack(&data).map_err(chunk)?).map_err(chunk)?;
+            done.store(first, Ordering::Relaxed);
+            limit.check(|| format!("{} steps", replayed.pass.next_seq() - 1))?;
+        }
+        Ok(replayed.finish())
+    }
+}
+
+fn firsts(connection: &Connection) -> Result<Vec<u64>, StoreError> {
+    let mut statement = connection.prepare("SELECT first_seq FROM run_chunk ORDER BY first_seq")?;
+    let firsts = statement.query_map([], |r| r.get(0))?;
+    Ok(firsts.collect::<duckdb::Result<_>>()?)
+}
+
+/// What the pass is told of a run that is gone through again.
+struct Replayed<'a> {
+    pass: Pass<Known, PassRows<Send<'a>>>,
+    events: EventRows<Send<'a>>,
+    runs: Option<RunRows<'a>>,
+    placed: std::vec::IntoIter<Vec<crate::analysis::place::SectionRange>>,
+    first_stack_pointers: std::vec::IntoIter<Option<u64>>,
+    first_threads: std::vec::IntoIter<u32>,
+    threads: usize,
+}
+
+impl Replayed<'_> {
+    fn begin_process(&mut self) {
+        let found = self.first_stack_pointers.next().flatten();
+        self.pass.set_first_stack_pointer(found);
+    }
+
+    /// A chunk, cut where processes begin.
+    fn chunk(&mut self, mut runs: Runs) -> Result<(), ChunkError> {
+        let mut events = std::mem::take(&mut runs.events).into_iter().peekable();
+        let (all, mut from) = (runs.start.len(), 0);
+        loop {
+            let (mut here, mut to) = (Vec::new(), all);
+            while let Some((at, event)) = events.peek() {
+                if *event == Event::ProcessStart {
+                    if *at > from || !here.is_empty() {
+                        to = *at;
+                        break;
+                    }
+                    self.pass.next_process(self.first_threads.next().unwrap_or(0));
+                    self.begin_process();
+                }
+                here.extend(events.next().map(|(at, event)| ((at - from) as u32, event)));
+            }
+            let batch = self.batch(&runs, from..to, here)?;
+            self.push(&batch);
+            from = to;
+            if from == all && events.peek().is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Some runs of a chunk as the pass takes them.
+    fn batch(
+        &self,
+        runs: &Runs,
+        range: std::ops::Range<usize>,
+        events: Vec<(u32, Event)>,
+    ) -> Result<RunBatch, ChunkError> {
+        // The pass makes the threads of these; of other events, a thread may have no steps.
+        let begins = |event: &Event| match event {
+            Event::ExceptionEntry(entry) => (entry.thread as usize) < self.threads,
+            _ => true,
+        };
+        let mut known = events.iter().all(|(_, event)| begins(event));
+        known &= runs.thread[range.clone()].iter().all(|t| (*t as usize) < self.threads);
+        if !known {
+            return Err(ChunkError::Damaged("a thread that the run does not have"));
+        }
+        let mut batch = RunBatch {
+            block: runs.block[range.clone()].to_vec(),
+            thread: runs.thread[range.clone()].to_vec(),
+            addresses: runs.address[runs.address_at[range.start]..runs.address_at[range.end]]
+                .to_vec(),
+            time: runs.time[runs.time_at[range.start]..runs.time_at[range.end]].to_vec(),
+            events,
+            ..RunBatch::default()
+        };
+        for run in range.clone() {
+            let block = self.pass.blocks.get(runs.block[run] as usize);
+            let block = block.ok_or(ChunkError::Damaged("a block that the code does not have"))?;
+            let (memory, steps) = (block.mem as usize, block.steps as usize);
+            let next = runs.start.get(run + 1).copied();
+            let steps_fit = next.is_none_or(|next| next - runs.start[run] == steps as u64);
+            let times = runs.times(run).len();
+            if runs.addresses(run).len() != memory || !steps_fit || (times > 0 && times != steps) {
+                return Err(ChunkError::Damaged("a run that its block does not fit"));
+            }
+            let values = runs.values(run);
+            let all = memory + block.register_values;
+            if !runs.value.is_empty() {
+                let of = |i: usize| values.get(i).copied().flatten();
+                batch.values.extend((0..memory).map(of));
+                batch.register_values.extend((memory..all).map(of));
+            }
+            let (sp, linked) = (runs.sp[run], runs.linked[run]);
+            batch.end.push(RunEnd { sp, linked: linked == Some(true), destination: None });
+        }
+        if range.clone().all(|run| runs.sp[run].is_none() && runs.linked[run].is_none()) {
+            batch.end.clear();
+        }
+        Ok(batch)
+    }
+
+    fn push(&mut self, batch: &RunBatch) {
+        for (_, event) in &batch.events {
+            if matches!(event, Event::ImageMap(_) | Event::Device(_)) {
+                let sections = self.placed.next().unwrap_or_default();
+                self.pass.place_when_mapped(sections);
+            }
+        }
+        let seq = self.pass.next_seq();
+        let Pass { blocks, .. } = &self.pass;
+        let steps = |block: u32| u64::from(blocks[block as usize].steps);
+        let mut at = seq;
+        let starts: Vec<(u64, u32)> = batch
+            .block
+            .iter()
+            .map(|&block| {
+                let start = at;
+                at += steps(block);
+                (start, block)
+            })
+            .collect();
+        let wanted = self.pass.output().runs(&starts);
+        self.pass.push(batch);
+        if let Some(runs) = &mut self.runs {
+            let inside = self.pass.kept_runs();
+            let kept = wanted.unwrap_or_else(|| inside.to_vec());
+            let with_registers = !batch.register_values.is_empty() || !batch.values.is_empty();
+            let pass = &self.pass;
+            runs.add(batch, seq, &kept, |block| {
+                let prepared = &pass.blocks[block as usize];
+                Shape {
+                    steps: prepared.steps as usize,
+                    accesses: prepared.mem as usize,
+                    register_values: if with_registers { prepared.register_values } else { 0 },
+                }
+            });
+        }
+        for (run, event) in &batch.events {
+            let before = starts.get(*run as usize).map_or(at, |(start, _)| *start);
+            self.events.add(event, before - 1);
+        }
+    }
+
+    fn finish(mut self) -> Summary {
+        let summary = self.pass.finish();
+        self.pass.output().finish();
+        self.runs.map(RunRows::finish);
+        self.events.finish();
+        summary
+    }
+}

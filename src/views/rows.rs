@@ -1,0 +1,121 @@
+//! Rows that a view reads, where the database keeps the run packed: they are made of it for as long
+//! as the connection lasts.
+
+use super::ViewError;
+use crate::id::FunctionId;
+use crate::load::Detail;
+use crate::load::packed::{self, Wanted};
+use crate::load::rows::Ends;
+use crate::store::SCHEMA;
+use duckdb::Connection;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Sees to it that the tables have all rows of a detail, if the run is packed. Else they are as they
+/// were: what reads them says what is missing.
+pub fn ensure(connection: &Connection, detail: Detail) -> Result<(), ViewError> {
+    Ok(packed::ensure(connection, &Wanted::all(detail))?)
+}
+
+/// The same without steps and accesses.
+pub fn ensure_communications(connection: &Connection) -> Result<(), ViewError> {
+    let wanted = Wanted { low: false, ..Wanted::all(Detail::Pairs) };
+    Ok(packed::ensure(connection, &wanted)?)
+}
+
+/// The same of communications from some functions to others, with the steps that they are of.
+pub fn ensure_between(
+    connection: &Connection,
+    writers: &BTreeSet<FunctionId>,
+    readers: &BTreeSet<FunctionId>,
+) -> Result<(), ViewError> {
+    // Only what a function reads of its own stays inside a call.
+    let detail = if writers.is_disjoint(readers) { Detail::Pairs } else { Detail::Full };
+    let (writers, readers) = (writers.clone(), readers.clone());
+    let ends = Some(Ends { writers, readers, either: false });
+    Ok(packed::ensure(connection, &Wanted { ends, ..Wanted::all(detail) })?)
+}
+
+/// The same of communications that cross the border of a set of functions.
+pub fn ensure_crossing(
+    connection: &Connection,
+    set: &BTreeSet<FunctionId>,
+) -> Result<(), ViewError> {
+    let ends = Some(Ends { writers: set.clone(), readers: set.clone(), either: true });
+    let wanted = Wanted { ends, low: false, ..Wanted::all(Detail::Pairs) };
+    Ok(packed::ensure(connection, &wanted)?)
+}
+
+/// Steps of a run up to which a statement that a person types has all rows that it names.
+const MOST_STEPS: i64 = 20_000_000;
+/// The same where it names no steps, accesses and communications.
+const MOST_STEPS_OF_CALLS: i64 = 400_000_000;
+
+/// Sees to it that the tables which a statement names have their rows, if the run is packed.
+///
+/// # Errors
+/// Where the run is too long to make them for one statement: it names the ways to have them.
+pub fn ensure_named(connection: &Connection, statement: &str) -> Result<(), ViewError> {
+    let Some((detail, name)) = named(statement) else { return Ok(()) };
+    if !packed::lacks(connection, &Wanted::all(detail))? {
+        return Ok(());
+    }
+    let sql = "SELECT coalesce(max(last_seq), 0) FROM run_chunk";
+    let steps: i64 = connection.query_row(sql, [], |r| r.get(0))?;
+    let most = if detail >= Detail::Pairs { MOST_STEPS } else { MOST_STEPS_OF_CALLS };
+    if steps > most {
+        // What `addfg rows` made of a part is there to be asked.
+        let table = if detail >= Detail::Pairs { "communication_row" } else { "function_call" };
+        let made = format!("SELECT count(*) > 0 FROM (FROM {table} LIMIT 1)");
+        if connection.query_row(&made, [], |r| r.get::<_, bool>(0))? {
+            return Ok(());
+        }
+        return Err(ViewError::NoRows { name, steps });
+    }
+    ensure(connection, detail)
+}
+
+/// The words of a text that may be names.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    text.split(is_end).filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+/// The detail that a statement needs for what it names, and one of these names.
+fn named(statement: &str) -> Option<(Detail, String)> {
+    let mut needs: BTreeMap<String, Detail> = BTreeMap::new();
+    let tables = packed::tables();
+    needs.extend(tables.map(|(table, detail)| (table.to_owned(), detail)));
+    // Views and macros need what they read. Each reads only what stands before it.
+    for text in SCHEMA {
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("--")).collect();
+        for definition in lines.join("\n").split(';') {
+            let definition = definition.trim();
+            let made = ["CREATE VIEW ", "CREATE MACRO "];
+            let Some(rest) = made.iter().find_map(|make| definition.strip_prefix(make)) else {
+                continue;
+            };
+            let mut all = words(rest);
+            let Some(name) = all.next() else { continue };
+            if let Some(most) = all.filter_map(|word| needs.get(&word).copied()).max() {
+                needs.insert(name, most);
+            }
+        }
+    }
+    let found = words(statement).filter_map(|word| Some((*needs.get(&word)?, word)));
+    found.max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_need_what_their_views_read() {
+        let detail = |sql: &str| named(sql).map(|(detail, _)| detail);
+        assert_eq!(detail("SELECT count(*) FROM communication"), Some(Detail::Pairs));
+        assert_eq!(detail("FROM steps(1, 2)"), Some(Detail::Pairs));
+        assert_eq!(detail("FROM Function_Call"), Some(Detail::Instance));
+        assert_eq!(detail("FROM dataflow JOIN data_access USING (x)"), Some(Detail::Pairs));
+        assert_eq!(detail("FROM function_dataflow"), None);
+    }
+}
