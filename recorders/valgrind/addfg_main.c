@@ -589,6 +589,7 @@ static void pre_options(void)
     VG_(track_start_client_code)(start_client_code);
     VG_(track_pre_thread_ll_create)(pre_thread_create);
     VG_(track_pre_thread_ll_exit)(pre_thread_exit);
+    VG_(track_new_mem_stack_signal)(check_frame);
     VG_(track_pre_deliver_signal)(pre_deliver_signal);
     VG_(track_post_deliver_signal)(post_deliver_signal);
     VG_(track_new_mem_startup)(new_mem);

@@ -55,6 +55,10 @@ static void check_forget(Addr address, SizeT size)
 
 static void check_mapped(Addr address, SizeT size) { if (checking && size) check_forget(address, size); }
 
+/* A frame of a signal: what valgrind keeps in it for itself is no write of the kernel. What the handler is given is
+ * delivered when the frame is made. */
+static void check_frame(Addr address, SizeT size, ThreadId tid) { check_mapped(address, size); }
+
 static void check_moved(Addr from, Addr to, SizeT size)
 {
     if (!checking || !size) return;
