@@ -135,7 +135,7 @@ COMMENT ON COLUMN variable.file_id IS 'File that declares it';
 COMMENT ON COLUMN variable.line IS 'Line of the declaration';
 COMMENT ON COLUMN variable.address IS 'Run-time address';
 COMMENT ON COLUMN variable.size IS 'Bytes';
-COMMENT ON TABLE variable_field IS 'Parts of variables that are structures or arrays of them, as DWARF has them; one in an array within is a row for each element';
+COMMENT ON TABLE variable_field IS 'Fields of variables that are structures, or arrays of structures, by DWARF; a field in an inner array is a row for each element';
 COMMENT ON COLUMN variable_field.variable_id IS 'The variable';
 COMMENT ON COLUMN variable_field.name IS 'position.x, of an array [].position.x; what shares bytes (unions, bit fields) with | between';
 COMMENT ON COLUMN variable_field.start IS 'Bytes before it, in the variable or in its element';

@@ -120,7 +120,7 @@ COMMENT ON COLUMN stack_profile.stack_id IS 'Context';
 COMMENT ON COLUMN stack_profile.calls IS 'Calls with this chain of functions';
 COMMENT ON COLUMN stack_profile.steps_self IS 'Steps of these calls without those of what they call';
 COMMENT ON COLUMN stack_profile.steps_total IS 'Steps with those of what they call';
-COMMENT ON TABLE start_up IS 'Steps outside of the program itself: start-up and end, where no function of the program has called, and the dynamic linker; of traces with steps';
+COMMENT ON TABLE start_up IS 'Steps outside of the program: start-up and end that no function of the program called, and the dynamic linker; of traces with steps';
 COMMENT ON COLUMN start_up.function_id IS 'Function';
 COMMENT ON COLUMN start_up.steps IS 'Steps of it there';
 COMMENT ON COLUMN start_up.entirely IS 'It has no others';

@@ -77,7 +77,7 @@ COMMENT ON TABLE loop_block IS 'Basic blocks of each loop, those of inner loops 
 COMMENT ON COLUMN loop_block.loop_id IS 'The loop';
 COMMENT ON COLUMN loop_block.basic_block_id IS 'The basic block';
 COMMENT ON COLUMN loop_block.is_back_edge_source IS 'An edge goes back from it to the header';
-COMMENT ON TABLE loop_instance IS 'Runs of loops: from an entry to the next step of the same call instance outside of the loop, or the end of the instance';
+COMMENT ON TABLE loop_instance IS 'Runs of loops: from an entry to the next step of the call instance outside of the loop, or to its end';
 COMMENT ON COLUMN loop_instance.loop_instance_id IS 'Dense from 1 in order of first step';
 COMMENT ON COLUMN loop_instance.loop_id IS 'The loop';
 COMMENT ON COLUMN loop_instance.instance IS 'Number among the runs of the loop, from 1';

@@ -6,6 +6,7 @@
 
 use super::{Function, FunctionKind, Image};
 use crate::text::{file_name, words};
+use std::collections::BTreeSet;
 
 words! {
     /// Whose code a function is.
@@ -308,7 +309,7 @@ fn is_std_rust(symbol: &str, shown: &str) -> bool {
 }
 
 /// What an image says of the code in it that has no source file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Linked {
     of_file: Option<Owner>,
     /// It is started by a C library.
@@ -319,6 +320,18 @@ pub(super) struct Linked {
     entry: Option<u64>,
     /// Of a program with glibc in it: where its code begins, where that of the libraries, and where both end.
     parts: Option<(u64, u64, u64)>,
+    /// Then, object files of the libraries by their names in the symbol table, which no object of the program has:
+    /// linkers put code for start and end, and cold code, of all objects before the others'.
+    objects: BTreeSet<String>,
+}
+
+/// Names of object files that have code in the second part and none in the first.
+fn objects(image: &Image, (start, libraries, end): (u64, u64, u64)) -> BTreeSet<String> {
+    let of = |part: std::ops::Range<u64>| -> BTreeSet<String> {
+        let within = image.functions.iter().filter(|f| part.contains(&f.address));
+        within.filter_map(|f| f.file.clone()).filter(|name| !name.contains('/')).collect()
+    };
+    &of(libraries..end) - &of(start..libraries)
 }
 
 /// Where the code of a program with glibc in it begins, behind `_start`, which is the first object's, and
@@ -360,16 +373,18 @@ impl Linked {
         let libc = has(LINKED_LIBC);
         let interpreted = image.sections.iter().any(|s| s.name == ".interp");
         let hosted = libc || interpreted || has(&["frame_dummy", "deregister_tm_clones"]);
+        let parts = parts(image);
         Linked {
             of_file: Owner::of_file(&image.path.to_string_lossy()),
             hosted,
             libc,
             entry: Some(image.entry).filter(|entry| *entry != 0 && (libc || interpreted)),
-            parts: parts(image),
+            parts,
+            objects: parts.map_or_else(BTreeSet::new, |parts| objects(image, parts)),
         }
     }
 
-    pub(super) fn owner(self, f: &Function) -> Owner {
+    pub(super) fn owner(&self, f: &Function) -> Owner {
         if let Some(owner) = self.of_file {
             return owner;
         }
@@ -401,8 +416,11 @@ impl Linked {
             Some((_, libraries, end)) if (libraries..end).contains(&f.address) => {
                 return Owner::Runtime;
             }
-            Some((start, libraries, _)) => (start..libraries).contains(&f.address),
-            None => false,
+            Some((start, libraries, _)) if (start..libraries).contains(&f.address) => true,
+            Some(_) if f.file.as_ref().is_some_and(|name| self.objects.contains(name)) => {
+                return Owner::Runtime;
+            }
+            _ => false,
         };
         let of_libc = |bare: &str| !is_own && (reserved(bare) || C_LIBRARY.contains(&bare));
         let named = f.names.iter().any(|name| {
@@ -459,9 +477,15 @@ mod tests {
 
     #[test]
     fn a_bare_name_decides_nothing() {
-        let dynamic =
-            Linked { of_file: None, hosted: true, libc: false, entry: Some(4096), parts: None };
-        let linked = Linked { libc: true, ..dynamic };
+        let dynamic = Linked {
+            of_file: None,
+            hosted: true,
+            libc: false,
+            entry: Some(4096),
+            parts: None,
+            objects: BTreeSet::new(),
+        };
+        let linked = Linked { libc: true, ..dynamic.clone() };
         let unlucky = [
             "init",
             "init_table",
@@ -477,7 +501,7 @@ mod tests {
             "_ZN6std_v24sortEPi",
         ];
         for name in unlucky {
-            for image in [dynamic, linked] {
+            for image in [&dynamic, &linked] {
                 assert_eq!(image.owner(&function(name, None)), Owner::Program, "{name}");
             }
         }
@@ -487,13 +511,23 @@ mod tests {
             assert_eq!(linked.owner(&own), Owner::Program, "{name}");
         }
         // Nor where it lies before the libraries of its image; what lies behind is theirs.
-        let placed = Linked { parts: Some((8, 64, 128)), ..linked };
+        let objects = BTreeSet::from(["unwind-dw2-fde-dip.o".to_owned()]);
+        let placed = Linked { parts: Some((8, 64, 128)), objects, ..linked.clone() };
         for name in
             ["read", "send", "start_thread", "main_loop", "_dl_x", "__libc_x", "_IO_x", "_Table"]
         {
             assert_eq!(placed.owner(&function(name, None)), Owner::Program, "{name}");
             let behind = Function { address: 64, ..function(name, None) };
             assert_eq!(placed.owner(&behind), Owner::Runtime, "{name}");
+        }
+        // Code for the end, and cold code, is before both; its object file tells whose it is.
+        for (file, owner) in [
+            (Some("unwind-dw2-fde-dip.o"), Owner::Runtime),
+            (Some("tree.c"), Owner::Program),
+            (None, Owner::Program),
+        ] {
+            let early = Function { address: 4, ..function("btree_destroy", file) };
+            assert_eq!(placed.owner(&early), owner, "{file:?}");
         }
         for name in ["read", "write", "send", "malloc", "memcpy"] {
             assert_eq!(dynamic.owner(&function(name, None)), Owner::Program, "{name}");
@@ -502,7 +536,14 @@ mod tests {
 
     #[test]
     fn a_run_time_system_in_the_file_of_the_program_is_known() {
-        let linked = Linked { of_file: None, hosted: true, libc: true, entry: None, parts: None };
+        let linked = Linked {
+            of_file: None,
+            hosted: true,
+            libc: true,
+            entry: None,
+            parts: None,
+            objects: BTreeSet::new(),
+        };
         for name in [
             "__memcpy_avx_unaligned_erms",
             "_int_free",
