@@ -64,7 +64,7 @@ COMMENT ON TABLE executed_path IS 'Paths that frames had run, oldest first';
 COMMENT ON COLUMN executed_path.executed_path_id IS 'Dense from 1';
 COMMENT ON COLUMN executed_path.frame_id IS 'Frame';
 COMMENT ON COLUMN executed_path.ordinal IS 'Order in the frame, from 1';
-COMMENT ON COLUMN executed_path.state IS 'finished; open (under way at the line of the frame); behind: the frame stands after the end of the path before it';
+COMMENT ON COLUMN executed_path.state IS '`finished`; `open` (under way at the line of the frame); `behind`: the frame stands after the end of the path before it';
 COMMENT ON COLUMN executed_path.alternatives IS 'How many paths fit what is known; of more than one all are here, with one ordinal';
 COMMENT ON COLUMN executed_path.number IS 'Path number; of one under way what was counted of it';
 COMMENT ON COLUMN executed_path.begin_edge_id IS 'The path begins after this edge, NULL: at the entry';

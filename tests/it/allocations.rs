@@ -379,7 +379,7 @@ fn allocations_of_a_programs_own_functions() {
     moments("aarch64", &db, &expected, &found);
     for (wrong, says) in [
         ("pool_get", "NAME=FUNCTION"),
-        ("pool_get=main", "no allocation function"),
+        ("pool_get=main", "not an allocation function"),
         ("nothing=malloc", "nothing"),
     ] {
         refused(&["memory", name, "--show", "allocations", "--allocator", wrong], &[says]);

@@ -37,9 +37,9 @@ fn force_replaces_databases_of_addfg_only() {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let before = fs::read(&other).unwrap();
     for (output, words) in [
-        (&kept, "no database of addfg"),
-        (&other, "no database of addfg"),
-        (&own_log, "no database of addfg"),
+        (&kept, "not a database of addfg"),
+        (&other, "not a database of addfg"),
+        (&own_log, "not a database of addfg"),
         (&pipe, "device or a pipe"),
         (&scratch.0, "is a folder"),
         (&PathBuf::from("/dev/null"), "device or a pipe"),

@@ -90,7 +90,7 @@ fn a_dash_and_a_pipe_are_streams() {
         }
     }
     assert_eq!(std::fs::read_dir(&scratch.0).unwrap().count(), 0, "files were made");
-    refused(&["build", "-", "-o", "-"], &["no stream"]);
+    refused(&["build", "-", "-o", "-"], &["not a stream"]);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn sql_without_a_query_is_a_prompt() {
     let typed = "SELECT 6 * 7 AS\nanswer;\n@hot_functions 1\n.columns call_graph\nSELECT nonsense;\n.nonsense\nquit\n";
     let shown = at_terminal(&scratch, &format!("sql {}", utf8(&db)), "", typed);
     for words in
-        ["42", "steps_self", "callee", "nonsense\" was not found", "no command", "Tab completes"]
+        ["42", "steps_self", "callee", "nonsense\" was not found", "not a command", "Tab completes"]
     {
         assert!(shown.contains(words), "{words}: {shown}");
     }
