@@ -97,7 +97,7 @@ static Bool hear(void)
     UInt length;
     heard_at = heard_length = 0;
     if (!summing) return False;
-    if (!heard) heard = VG_(malloc)("addfg.heard", heard_room = 1 << 16);
+    if (!heard) heard = VG_(malloc)("addfg.heard", (heard_room = 1 << 16) + 4);
     /* Mostly all of it comes at once: its length, then it. */
     Int n = VG_(read)(sums_fd, heard, heard_room);
     if (n <= 0 && n != -VKI_EINTR) {
@@ -105,17 +105,21 @@ static Bool hear(void)
         return False;
     }
     UInt had = n > 0 ? n : 0;
-    while (is_asked(0, had)) {
+    for (;;) {
+        if (had < 4 && !hear_bytes(heard + had, 4 - had)) return False;
+        if (had < 4) had = 4;
+        if (!is_asked(0, had)) break;
         asked_for = True;
         had -= 4;
         VG_(memmove)(heard, heard + 4, had);
     }
-    if (had < 4 && !hear_bytes(heard + had, 4 - had)) return False;
-    if (had < 4) had = 4;
     VG_(memcpy)(&length, heard, 4);
-    if (length + 4 > heard_room) heard = VG_(realloc)("addfg.heard", heard, heard_room = length * 2 + 4);
+    if (length + 4 > heard_room) heard = VG_(realloc)("addfg.heard", heard, (heard_room = length * 2 + 4) + 4);
     if (had < length + 4 && !hear_bytes(heard + had, length + 4 - had)) return False;
-    for (UInt at = length + 4; is_asked(at, had); at += 4) asked_for = True;
+    /* What is behind the answer asks. */
+    UInt more = had > length + 4 ? had - length - 4 : 0;
+    if (more % 4 && !hear_bytes(heard + had, 4 - more % 4)) return False;
+    asked_for |= more > 0;
     heard_at = 4;
     heard_length = length + 4;
     return True;

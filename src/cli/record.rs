@@ -17,6 +17,25 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+/// Options that mean nothing, or something else, where sums are all that is recorded.
+const NEEDS_STEPS: [&str; 15] = [
+    "check_sums",
+    "keep",
+    "follow",
+    "from",
+    "until",
+    "marked",
+    "qemu",
+    "elf",
+    "detail",
+    "saves",
+    "through",
+    "device",
+    "pairs_in",
+    "range",
+    "prepare",
+];
+
 /// Runs a program under addfg's recorder and builds its database meanwhile
 ///
 /// The program has this terminal: its input, output, signals and exit code are its own. Whatever
@@ -58,7 +77,7 @@ pub struct Args {
     /// Record no steps: the database has detail `summary`, and is made of what the recorder adds up while the program
     /// runs. Memory does not grow with the length of the run. `kill -USR1` of addfg writes a snapshot (DB is app.duckdb:
     /// app.1.duckdb, app.2.duckdb and so on)
-    #[arg(long, conflicts_with_all = ["check_sums", "keep", "detail", "follow", "from", "until", "marked", "qemu"])]
+    #[arg(long, conflicts_with_all = NEEDS_STEPS)]
     no_steps: bool,
     /// With --no-steps: leave out unique bytes and addresses, which are a third to a half of the time
     #[arg(long, requires = "no_steps")]
