@@ -70,7 +70,7 @@ static Bool hear_bytes(UChar *to, UInt length)
 
 /* addfg asks for the sums as they are: this stands before or behind an answer. */
 #define ASKED (~0u)
-static Bool asked_for = False;
+static UInt asked_for;
 
 static Bool is_asked(UInt at, UInt end)
 {
@@ -81,14 +81,15 @@ static Bool is_asked(UInt at, UInt end)
 
 #define DONT_WAIT 0x40
 
-/* Whether addfg has asked since. */
+/* Whether addfg has asked, once for each time. */
 static Bool was_asked(void)
 {
     UInt word = 0;
     SysRes r = VG_(do_syscall)(__NR_recvfrom, sums_fd, (RegWord)(Addr)&word, 4, DONT_WAIT, 0, 0, 0, 0);
-    Bool now = asked_for || (!sr_isError(r) && sr_Res(r) == 4 && word == ASKED);
-    asked_for = False;
-    return now;
+    if (!sr_isError(r) && sr_Res(r) == 4 && word == ASKED) asked_for++;
+    if (!asked_for) return False;
+    asked_for--;
+    return True;
 }
 
 /* The answer to what was said last. */
@@ -109,7 +110,7 @@ static Bool hear(void)
         if (had < 4 && !hear_bytes(heard + had, 4 - had)) return False;
         if (had < 4) had = 4;
         if (!is_asked(0, had)) break;
-        asked_for = True;
+        asked_for++;
         had -= 4;
         VG_(memmove)(heard, heard + 4, had);
     }
@@ -119,7 +120,7 @@ static Bool hear(void)
     /* What is behind the answer asks. */
     UInt more = had > length + 4 ? had - length - 4 : 0;
     if (more % 4 && !hear_bytes(heard + had, 4 - more % 4)) return False;
-    asked_for |= more > 0;
+    asked_for += (more + 3) / 4;
     heard_at = 4;
     heard_length = length + 4;
     return True;

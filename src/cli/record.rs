@@ -100,6 +100,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (quiet, prepares) = (args.how.quiet, args.how.prepare);
+    let asked = args.no_steps.then(sums::asked_by_signal);
     let first = args.command.first().map(OsString::as_os_str);
     let recorder = match &args.qemu {
         Some(emulator) => Recorder::qemu(emulator, first)?,
@@ -149,7 +150,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         no_unique: args.no_unique,
         at_markers: args.at_markers,
     };
-    if args.no_steps {
+    if let Some(asked) = asked {
         options.detail = Detail::Summary;
         let name = match plan.keep_arguments {
             true => words(&plan.command),
@@ -160,6 +161,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             text: args.sums.as_deref(),
             quiet,
             live: args.live,
+            asked,
         };
         return sums::only(&recorder, &plan, only);
     }
