@@ -272,7 +272,7 @@ static void sums_snapshot(UInt why)
 
 static void sums_asked(void)
 {
-    if (summing && was_asked()) sums_snapshot(0);
+    while (summing && was_asked()) sums_snapshot(0);
 }
 
 static void sums_marked(ThreadId tid)

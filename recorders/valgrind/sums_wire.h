@@ -70,7 +70,7 @@ static Bool hear_bytes(UChar *to, UInt length)
 
 /* addfg asks for the sums as they are: this stands before or behind an answer. */
 #define ASKED (~0u)
-static Bool asked_for = False;
+static UInt asked_for;
 
 static Bool is_asked(UInt at, UInt end)
 {
@@ -81,14 +81,15 @@ static Bool is_asked(UInt at, UInt end)
 
 #define DONT_WAIT 0x40
 
-/* Whether addfg has asked since. */
+/* Whether addfg has asked, once for each time. */
 static Bool was_asked(void)
 {
     UInt word = 0;
     SysRes r = VG_(do_syscall)(__NR_recvfrom, sums_fd, (RegWord)(Addr)&word, 4, DONT_WAIT, 0, 0, 0, 0);
-    Bool now = asked_for || (!sr_isError(r) && sr_Res(r) == 4 && word == ASKED);
-    asked_for = False;
-    return now;
+    if (!sr_isError(r) && sr_Res(r) == 4 && word == ASKED) asked_for++;
+    if (!asked_for) return False;
+    asked_for--;
+    return True;
 }
 
 /* The answer to what was said last. */
@@ -97,7 +98,7 @@ static Bool hear(void)
     UInt length;
     heard_at = heard_length = 0;
     if (!summing) return False;
-    if (!heard) heard = VG_(malloc)("addfg.heard", heard_room = 1 << 16);
+    if (!heard) heard = VG_(malloc)("addfg.heard", (heard_room = 1 << 16) + 4);
     /* Mostly all of it comes at once: its length, then it. */
     Int n = VG_(read)(sums_fd, heard, heard_room);
     if (n <= 0 && n != -VKI_EINTR) {
@@ -105,17 +106,21 @@ static Bool hear(void)
         return False;
     }
     UInt had = n > 0 ? n : 0;
-    while (is_asked(0, had)) {
-        asked_for = True;
+    for (;;) {
+        if (had < 4 && !hear_bytes(heard + had, 4 - had)) return False;
+        if (had < 4) had = 4;
+        if (!is_asked(0, had)) break;
+        asked_for++;
         had -= 4;
         VG_(memmove)(heard, heard + 4, had);
     }
-    if (had < 4 && !hear_bytes(heard + had, 4 - had)) return False;
-    if (had < 4) had = 4;
     VG_(memcpy)(&length, heard, 4);
-    if (length + 4 > heard_room) heard = VG_(realloc)("addfg.heard", heard, heard_room = length * 2 + 4);
+    if (length + 4 > heard_room) heard = VG_(realloc)("addfg.heard", heard, (heard_room = length * 2 + 4) + 4);
     if (had < length + 4 && !hear_bytes(heard + had, length + 4 - had)) return False;
-    for (UInt at = length + 4; is_asked(at, had); at += 4) asked_for = True;
+    /* What is behind the answer asks. */
+    UInt more = had > length + 4 ? had - length - 4 : 0;
+    if (more % 4 && !hear_bytes(heard + had, 4 - more % 4)) return False;
+    asked_for += (more + 3) / 4;
     heard_at = 4;
     heard_length = length + 4;
     return True;

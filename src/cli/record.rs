@@ -17,6 +17,25 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+/// Options that mean nothing, or something else, where sums are all that is recorded.
+const NEEDS_STEPS: [&str; 15] = [
+    "check_sums",
+    "keep",
+    "follow",
+    "from",
+    "until",
+    "marked",
+    "qemu",
+    "elf",
+    "detail",
+    "saves",
+    "through",
+    "device",
+    "pairs_in",
+    "range",
+    "prepare",
+];
+
 /// Runs a program under addfg's recorder and builds its database meanwhile
 ///
 /// The program has this terminal: its input, output, signals and exit code are its own. Whatever
@@ -64,7 +83,7 @@ pub struct Args {
     ///
     /// The database has detail summary. Memory does not grow with the length of the run. `kill -USR1` of addfg writes a
     /// snapshot: of app.duckdb it is app.1.duckdb, app.2.duckdb and so on.
-    #[arg(long, conflicts_with_all = ["check_sums", "keep", "detail", "follow", "from", "until", "marked", "qemu"])]
+    #[arg(long, conflicts_with_all = NEEDS_STEPS)]
     no_steps: bool,
     /// With --no-steps: leave out unique bytes and addresses, a third to a half of the time
     #[arg(long, requires = "no_steps", hide_short_help = true)]
@@ -87,6 +106,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (quiet, prepares) = (args.how.quiet, args.how.prepare);
+    let asked = args.no_steps.then(sums::asked_by_signal);
     let first = args.command.first().map(OsString::as_os_str);
     let recorder = match &args.qemu {
         Some(emulator) => Recorder::qemu(emulator, first)?,
@@ -136,7 +156,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         no_unique: args.no_unique,
         at_markers: args.at_markers,
     };
-    if args.no_steps {
+    if let Some(asked) = asked {
         options.detail = Detail::Summary;
         let name = match plan.keep_arguments {
             true => words(&plan.command),
@@ -147,6 +167,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             text: args.sums.as_deref(),
             quiet,
             live: args.live,
+            asked,
         };
         return sums::only(&recorder, &plan, only);
     }

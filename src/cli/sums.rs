@@ -25,13 +25,21 @@ pub struct Only<'a> {
     pub quiet: bool,
     /// The hottest functions and edges are shown every second.
     pub live: bool,
+    pub asked: Arc<Asked>,
+}
+
+/// From now on SIGUSR1 asks for a snapshot; it does nothing while nothing runs.
+pub fn asked_by_signal() -> Arc<Asked> {
+    let asked = Arc::<Asked>::default();
+    let for_signal = asked.clone();
+    signals::on_user_signal(move || for_signal.ask(Purpose::Database));
+    asked
 }
 
 /// Runs a program of which only the sums are wanted.
 pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<ExitCode> {
-    let Only { database, text, quiet, live } = only;
+    let Only { database, text, quiet, live, asked } = only;
     let output = database.options.output.clone();
-    let asked = Arc::<Asked>::default();
     let mut screen = Screen::default();
     let told = move |told: Told| match told {
         Told::Look(sums) => screen.show(sums),
@@ -43,8 +51,6 @@ pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<Exit
     let wanted = Wanted { database: Some(database), asked: asked.clone(), told: Box::new(told) };
     let recording = Recording::start_sums(recorder, plan, wanted)?;
     signals::hand_on(recording.program());
-    let for_signal = asked.clone();
-    signals::on_user_signal(move || for_signal.ask(Purpose::Database));
     if live && std::io::stderr().is_terminal() {
         look_each_second(asked);
     }

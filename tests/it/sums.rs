@@ -230,6 +230,19 @@ fn commands_work_on_databases_of_sums() {
     assert!(!output.status.success() && said(&output).contains("detail"), "{}", said(&output));
 }
 
+/// An option that would have no effect is refused.
+#[test]
+fn what_needs_steps_is_refused_without() {
+    for option in
+        [&["--saves", "literal"][..], &["--detail", "pairs"], &["--follow"], &["--prepare"]]
+    {
+        let all = [&["record", "--no-steps"], option, &["--", "true"]].concat();
+        let output = command(&all).output().expect("addfg runs");
+        let refused = said(&output).contains("cannot be used with") && !output.status.success();
+        assert!(refused, "{option:?}: {}", said(&output));
+    }
+}
+
 // ---- snapshots ----
 
 fn steps(db: &Path) -> u64 {
