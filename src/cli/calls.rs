@@ -64,7 +64,9 @@ enum Unit {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    rows::ensure(&db, Detail::Instance)?;
+    if args.timeline {
+        rows::ensure(&db, Detail::Instance)?;
+    }
     require(&db, if args.functions { Need::Functions } else { Need::Calls })?;
     let limit = listing::limit(args.limit);
     let function = || -> anyhow::Result<Option<FunctionId>> {

@@ -3,6 +3,7 @@
 
 use crate::common::*;
 use duckdb::Connection;
+use std::path::Path;
 
 /// Rows of a query over the databases `part` and `whole`.
 fn count(connection: &Connection, sql: &str) -> i64 {
@@ -59,8 +60,16 @@ fn compare(name: &str, detail: &str, more: &[&str], inside: &str) {
     assert_eq!(different(&connection, kept, &runs), 0, "{more:?}: runs");
     let text = ok(&["info", utf8(&part)]);
     assert!(text.contains("are kept of"), "{text}");
-    refused(&["cut", utf8(&part), "main"], &["without --pairs-in and --range"]);
+    // What rows are not of, the packed run has.
+    let answer = |db: &Path| printed(&addfg(&["cut", utf8(db), "main", "--format", "csv"]));
+    assert_eq!(answer(&part), answer(&whole));
     let text = ok(&["verify", utf8(&part)]);
+    assert!(text.contains("equal") && !text.contains("DIFFERENT"), "{text}");
+    let bare = scratch.path("bare.duckdb");
+    let options = ["--elf", utf8(&elf), "--detail", detail, "--no-steps"];
+    build(&bare, &[&log], &[&options[..], more].concat());
+    refused(&["cut", utf8(&bare), "main"], &["without --pairs-in and --range"]);
+    let text = ok(&["verify", utf8(&bare)]);
     assert!(text.contains("only a part of the steps is kept"), "{text}");
 }
 

@@ -43,7 +43,7 @@ pub fn loops(connection: &Connection, model: &CostModel) -> Result<Vec<LoopSet>,
         connection.query_row("SELECT EXISTS (FROM instruction_edge)", [], |r| r.get(0))?;
     if !edges {
         return Err(ViewError::PlanLacks {
-            what: "dataflow between instructions (--detail instance)",
+            what: "dataflow between instructions (--detail instance, or any without --no-steps)",
         });
     }
     let code = Code::open(connection)?;
