@@ -1,4 +1,5 @@
 -- Why a database has no steps, and what to do about it.
+-- duckdb-only: exports to SQLite have no run_code
 -- reads: meta, input, basic_block, control_flow, instruction, run_code
 -- why
 SELECT CASE WHEN EXISTS (SELECT 1 FROM meta WHERE key = 'low_level')
