@@ -308,7 +308,8 @@ pub struct Sums {
     function_of: Vec<FunctionId>,
     /// By function.
     pub functions: Vec<FunctionSums>,
-    pairs: FxHashMap<(Packed, Packed), PairIndex>,
+    /// By writer, reader and, where places are pairs of their own, place.
+    pairs: FxHashMap<(Packed, Packed, Option<PlaceCode>), PairIndex>,
     /// The first one is nobody's.
     function_edges: Vec<FunctionEdge>,
     touched: Touched,
@@ -397,7 +398,8 @@ impl Sums {
         let new = self.function_edges.len() as u32;
         // What no step wrote in a section is that section's: two files at one address are two pairs.
         let apart = writer.is_initial() && !place.is_region() && place != PlaceCode::REGISTER;
-        let pair = *self.pairs.entry((writer, reader)).or_insert(new);
+        let key = (writer, reader, apart.then_some(place));
+        let pair = *self.pairs.entry(key).or_insert(new);
         let next = match self.function_edges.get_mut(pair as usize) {
             Some(first) if first.place == place => return EdgeIndex { edge: pair, pair },
             Some(first) => {
@@ -406,7 +408,7 @@ impl Sums {
                 while at != LAST {
                     let edge = &self.function_edges[at as usize];
                     if edge.place == place {
-                        return EdgeIndex { edge: at, pair: if apart { at } else { pair } };
+                        return EdgeIndex { edge: at, pair };
                     }
                     at = edge.next;
                 }
@@ -417,7 +419,7 @@ impl Sums {
         };
         let sums = PairSums::default();
         self.function_edges.push(FunctionEdge { writer, reader, place, next, sums });
-        EdgeIndex { edge: new, pair: if apart { new } else { pair } }
+        EdgeIndex { edge: new, pair }
     }
 
     /// The pair of two functions that share something at a place.

@@ -40,7 +40,7 @@ pub struct Args {
     /// File with the query
     #[arg(short, long, conflicts_with = "query")]
     file: Option<PathBuf>,
-    /// Allow changes to the database
+    /// Allow changes to the database, whose tables are then as stored: `addfg rows` makes rows of a packed run
     #[arg(long)]
     write: bool,
     /// Let the query read and write other files (COPY, ATTACH, read_csv, ...)
@@ -215,7 +215,8 @@ impl Typed<'_> {
     fn run(&self, connection: &Connection, text: &str, format: RowFormat) -> anyhow::Result<()> {
         let parser = &self.parser;
         let pieces = parser.pieces(text)?;
-        if !is_lake(&self.args.database.db) {
+        // A change is one of the file's own tables, not of rows that go with the connection.
+        if !is_lake(&self.args.database.db) && !self.args.write {
             crate::views::rows::ensure_named(connection, text)?;
         }
         pieces.iter().try_for_each(|piece| parser.affordable(piece))?;

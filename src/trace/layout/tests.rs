@@ -82,7 +82,7 @@ fn what_is_wrong_with_a_layout_is_said_with_its_line() {
             1,
             "values",
         ),
-        ("pattern = [\"{pc}\", 3]", 1, "no text"),
+        ("pattern = [\"{pc}\", 3]", 1, "not a text"),
         ("pattern = \"{pc}\"\nvalues = \"now\"", 2, "before or after"),
     ] {
         let (at, message) = Description::parse(text).err().unwrap_or_else(|| panic!("{text}"));
