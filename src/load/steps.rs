@@ -83,7 +83,7 @@ pub fn build(
     pass.output().finish();
     packed.map_or(Ok(()), PackedRuns::finish)?;
     if let Some(kept) = rows.map(RunRows::finish).filter(|_| options.part.option().is_some()) {
-        intake.diagnostics.add(suspicions::part(kept, summary.steps));
+        intake.diagnostics.add(suspicions::part(kept, summary.steps, packs(options)));
     }
     let left_out = summary.contexts.left_out();
     if left_out > 0 && options.detail == Detail::Summary {

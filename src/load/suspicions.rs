@@ -11,13 +11,19 @@ use crate::id::FunctionId;
 use crate::registers::RegAccess;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Only a part of the low level is there, as was asked for: views that read it are of that part.
-pub fn part(kept: u64, steps: u64) -> Diagnostic {
+/// Only a part of the steps has rows, as was asked for. `packed`: the whole run is there, too, and commands answer of it.
+pub fn part(kept: u64, steps: u64, packed: bool) -> Diagnostic {
+    let rest = match packed {
+        true => "commands answer of the whole run, which is packed",
+        false => {
+            "objects, memory, critical and loops count within these; calls, sums and dataflow between instances are of all"
+        }
+    };
     Diagnostic {
         severity: Severity::Warning,
         code: "part-kept",
         message: format!(
-            "steps, accesses and communications are kept of {kept} of {steps} steps, and objects, memory, critical and loops count within these; calls, sums and dataflow between instances are of all"
+            "steps, accesses and communications are kept of {kept} of {steps} steps, and {rest}"
         ),
         position: String::new(),
         remedy: "build without --pairs-in and --range for all of them",

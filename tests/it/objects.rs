@@ -195,7 +195,8 @@ fn traffic_of_allocations_is_that_of_the_source() {
     heap_of(&db, "prepared");
 }
 
-/// Two parts of a run know all its allocations, and have the traffic of the whole between them.
+/// Two parts of a run know all its allocations, and have the traffic of the whole between them; with the packed run
+/// each has that of the whole.
 fn parts(stream: &Path, program: &Path, whole: &Path) {
     let steps: u64 = rows(whole, "SELECT max(seq) FROM opcode_line")[0].parse().unwrap();
     let traffic = |db: &Path| {
@@ -216,6 +217,8 @@ fn parts(stream: &Path, program: &Path, whole: &Path) {
     let middle: u64 = rows(whole, sql)[0].parse().unwrap();
     for range in [format!("1..{middle}"), format!("{}..{steps}", middle + 1)] {
         load(stream, program, &part, &["--range", &range]);
+        assert_eq!(traffic(&part), all);
+        load(stream, program, &part, &["--range", &range, "--no-steps"]);
         for (site, [read, written]) in traffic(&part) {
             let sum = both.entry(site).or_default();
             *sum = [sum[0] + read, sum[1] + written];
