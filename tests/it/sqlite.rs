@@ -141,7 +141,7 @@ fn hostile(scratch: &Scratch) -> (PathBuf, PathBuf) {
              (50, 1, 'free', 8192, NULL);
          INSERT INTO mapping VALUES (50, 1, 'move', 4096, 4096, NULL, 8192, NULL);
          INSERT INTO variable_field VALUES (1, '[].position.x', 4, 8, 16), (1, 'a|b', 0, 4, NULL);
-         INSERT INTO inlined_call VALUES (1, 'outer', 1, NULL, NULL, NULL), (2, 'inner', 1, 1, 1, 7);
+         INSERT INTO inlined_call VALUES (1, 'twice_outer', 1, NULL, NULL, NULL), (2, 'inner', 1, 1, 1, 7);
          INSERT INTO inlined_instruction SELECT min(instruction_id), 2 FROM instruction";
     duckdb::Connection::open(&db).and_then(|db| db.execute_batch(calls)).expect("events");
     to_sqlite(&db, &sqlite);

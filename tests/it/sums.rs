@@ -196,7 +196,6 @@ fn same_databases(name: &str) {
 fn a_database_of_sums_is_that_of_the_recording() {
     same_databases("recursion.c");
     same_databases("unload.c");
-    same_databases("two_threads.c");
 }
 
 /// What sums do not tell is NULL, and never 0.
