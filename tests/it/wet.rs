@@ -226,7 +226,8 @@ fn each_kind_of_damage_is_named_with_its_place() {
     let (exit, error, _) = build_in(&scratch, &[&path], &["--format", "wet"]);
     assert!(exit == 2 && error.contains("addfg formats wet"), "{error}");
     let whole = fixture("good-comprehensive.wet");
-    let (exit, error, _) = build_in(&scratch, &[&whole, &whole], &[]);
+    let second = scratch.copy(&whole, "second.wet");
+    let (exit, error, _) = build_in(&scratch, &[&whole, &second], &[]);
     assert!(exit == 2 && error.contains("build a database of each"), "{error}");
 }
 
