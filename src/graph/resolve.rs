@@ -117,8 +117,7 @@ fn hint(connection: &Connection, name: &str) -> Result<String, GraphError> {
 /// The functions that an inlined one is part of.
 fn inlined_into(connection: &Connection, name: &str) -> Result<Vec<String>, GraphError> {
     let last = name.rsplit("::").next().unwrap_or(name);
-    // Exports to SQLite have no such table.
-    let Ok(mut statement) = connection.prepare(INLINED) else { return Ok(Vec::new()) };
+    let mut statement = connection.prepare(INLINED)?;
     let row = |r: &duckdb::Row| Ok((r.get(0)?, r.get(1)?));
     let found = statement.query_map([last], row)?.collect::<Result<Vec<(String, String)>, _>>()?;
     let mut within: Vec<String> = found

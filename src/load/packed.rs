@@ -56,9 +56,7 @@ impl Wanted {
             inside: BTreeSet::new(),
         }
     }
-}
 
-impl Wanted {
     /// What is left out of the detail, as a key; empty: nothing.
     fn less_than_all(&self) -> String {
         match (&self.ends, self.low || self.detail < Detail::Pairs) {

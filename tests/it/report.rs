@@ -41,6 +41,7 @@ fn blob(page: &str) -> Value {
     serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
 
+/// A program of 1,000 functions.
 pub fn thousand(path: &Path) {
     thousands(path, 1);
 }

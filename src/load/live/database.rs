@@ -19,24 +19,17 @@ use crate::event::Carries;
 use crate::id::{FunctionId, StackId, ThreadId};
 use crate::store::StoreError;
 use crate::store::writer::Writer;
+use crate::trace::Format;
+use crate::trace::stream::Stream;
 use rustc_hash::FxHashMap;
 
 /// Numbers of the regions that are no stacks, and of those that are.
 const HEAP: u32 = 0;
 const STACKS: u32 = 1;
 
-/// What a recorder of sums tells.
+/// What a recorder of sums tells: what a stream does, and all stores.
 fn carries() -> Carries {
-    Carries {
-        steps: true,
-        opcodes: true,
-        accesses: true,
-        threads: true,
-        kernel_stores: true,
-        mappings: true,
-        all_stores: true,
-        ..Carries::default()
-    }
+    Carries { all_stores: true, ..Stream.carries() }
 }
 
 /// Writes the database. `name`: what the run is called there; `unique`: unique bytes and addresses were counted.
