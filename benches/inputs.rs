@@ -1,10 +1,12 @@
 //! What the benchmarks work on.
 
-use addfg::diagnostics::Diagnostic;
-use addfg::event::{Carries, Isa, RunBatch, StepBatch};
-use addfg::load::{Detail, ElfInput, Options, Part, load as build};
-use addfg::trace::input::Input;
-use addfg::trace::{Context, Found, Listener, STEP_FORMATS, Sink, StepFormat, TraceError, detect};
+use addfg::internals::diagnostics::Diagnostic;
+use addfg::internals::event::{Carries, Isa, RunBatch, StepBatch};
+use addfg::internals::load::{Detail, ElfInput, Options, load as build};
+use addfg::internals::trace::input::Input;
+use addfg::internals::trace::{
+    Context, Found, Listener, STEP_FORMATS, Sink, StepFormat, TraceError, detect,
+};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -35,20 +37,9 @@ pub static DATABASE: LazyLock<PathBuf> = LazyLock::new(|| {
     let options = Options {
         traces: vec![repository("examples/jpeg/jpeg.log.xz")],
         elfs: vec![ElfInput { path: repository("examples/jpeg/jpeg"), bias: None }],
-        output: output.clone(),
-        format: None,
-        layout: None,
         detail: Detail::Pairs,
-        literal_saves: false,
-        part: Part::default(),
-        through: Vec::new(),
-        strict: false,
         force: true,
-        force_elf: false,
-        memory_limit: 0,
-        jobs: 1,
-        mutation: None,
-        superblock_after: None,
+        ..Options::new(output.clone())
     };
     build(&options, &mut |_| false).expect("the shipped recording builds");
     output

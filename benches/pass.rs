@@ -1,18 +1,18 @@
 //! From batches to rows: addresses of accesses from register values, and the streaming pass.
 
 use crate::inputs::{JPEG, Keep, Null, Recording, repository};
-use addfg::analysis::access::SaveRule;
-use addfg::analysis::pass::{FrameSlot, Pass, Processor};
-use addfg::analysis::{
+use addfg::internals::analysis::access::SaveRule;
+use addfg::internals::analysis::pass::{FrameSlot, Pass, Processor};
+use addfg::internals::analysis::{
     Call, CodeMap, Communication, Details, Flow, Interval, Options, Output, SavedRegister,
 };
-use addfg::event::{Isa, RunBatch};
-use addfg::id::FunctionId;
-use addfg::image::{AddressSpace, FunctionRef, Image, Loaded};
-use addfg::isa::elaborate::Elaborator;
-use addfg::isa::resolve::resolve;
-use addfg::isa::{self, Decoded};
-use addfg::trace::Sink;
+use addfg::internals::event::{Isa, RunBatch};
+use addfg::internals::id::FunctionId;
+use addfg::internals::image::{AddressSpace, FunctionRef, Image, Loaded};
+use addfg::internals::isa::elaborate::Elaborator;
+use addfg::internals::isa::resolve::resolve;
+use addfg::internals::isa::{self, Decoded};
+use addfg::internals::trace::Sink;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use std::collections::HashMap;
@@ -60,7 +60,7 @@ impl Output for Count {
     fn flow(&mut self, _: Flow) {
         self.0 += 1;
     }
-    fn folded_call(&mut self, _: addfg::analysis::FoldedCall) {}
+    fn folded_call(&mut self, _: addfg::internals::analysis::FoldedCall) {}
 }
 
 /// The pass over the JPEG recording, with the rows that each --detail asks for.
@@ -79,7 +79,7 @@ fn streaming(bencher: Bencher, detail: &str) {
     let mut insns = Vec::new();
     for def in log.runs.iter_mut().flat_map(|b| std::mem::take(&mut b.new_insns)) {
         let size = def.size;
-        let (def, decoded) = resolve(&def, isa, &mut *decoder, &code);
+        let (def, decoded) = resolve(&def, isa, &mut *decoder, &code, false);
         insns.push((def, decoded.unwrap_or_else(|| Decoded::unknown(size))));
     }
     let blocks: Vec<_> =
@@ -91,8 +91,7 @@ fn streaming(bencher: Bencher, detail: &str) {
             "pairs" => Details::Crossing,
             _ => Details::Local,
         },
-        mutation: None,
-        superblock_after: addfg::analysis::superblock::HOT,
+        superblock_after: addfg::internals::analysis::superblock::HOT,
     };
     bencher.counter(BytesCount::new(recording.bytes)).counter(ItemsCount::new(null.steps)).bench(
         || {
@@ -102,7 +101,13 @@ fn streaming(bencher: Bencher, detail: &str) {
                 Count::default(),
                 options,
                 Vec::new(),
-                Processor { register_bytes: isa::registers(isa).size, slot: FrameSlot::ReturnSlot },
+                Processor {
+                    register_bytes: isa::registers(isa).size,
+                    slot: FrameSlot::ReturnSlot,
+                    link: None,
+                    frame: Vec::new(),
+                    long: Vec::new(),
+                },
             );
             for (def, decoded) in &insns {
                 pass.add_insn(def.clone(), decoded.clone());

@@ -2,12 +2,12 @@
 //! does that).
 
 use crate::inputs::DATABASE;
-use addfg::graph::{Level, Selection, Strategy, Stubs, load};
-use addfg::replay::critical::Weight;
-use addfg::replay::slice::Bounds;
-use addfg::store::open::open;
-use addfg::views;
-use addfg::views::slice::{Along, Direction};
+use addfg::internals::graph::{Level, Selection, Strategy, Stubs, load};
+use addfg::internals::replay::critical::Weight;
+use addfg::internals::replay::slice::Bounds;
+use addfg::internals::store::open::open;
+use addfg::internals::views;
+use addfg::internals::views::slice::{Along, Direction};
 use divan::Bencher;
 use duckdb::Connection;
 

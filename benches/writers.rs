@@ -1,16 +1,16 @@
 //! From rows to a database, and from a graph to a file.
 
 use crate::inputs::{DATABASE, SCRATCH};
-use addfg::analysis::origin::Origin;
-use addfg::analysis::{Communication, Output};
-use addfg::graph::{Selection, load};
-use addfg::id::{AccessRef, BlockId, Seq, ThreadId};
-use addfg::load::rows::PassRows;
-use addfg::render::{Made, RENDERERS, renderer};
-use addfg::store::open::open;
-use addfg::store::table::{Batch, Stream};
-use addfg::store::tables::{BlockRun, BlockRuns};
-use addfg::store::writer::Writer;
+use addfg::internals::analysis::origin::Origin;
+use addfg::internals::analysis::{Communication, Output};
+use addfg::internals::graph::{Selection, load};
+use addfg::internals::id::{AccessRef, BlockId, Seq, ThreadId};
+use addfg::internals::load::rows::PassRows;
+use addfg::internals::render::{Made, RENDERERS, renderer};
+use addfg::internals::store::open::open;
+use addfg::internals::store::table::{Batch, Stream};
+use addfg::internals::store::tables::{BlockRun, BlockRuns};
+use addfg::internals::store::writer::Writer;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 

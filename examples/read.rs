@@ -2,11 +2,11 @@
 //! thread, keeps nothing, and prints steps, bytes, the processor's seconds and what that makes per
 //! second. Formats that do not tell their instruction set need the ELF file.
 
-use addfg::diagnostics::Diagnostic;
-use addfg::event::{Carries, Isa, RunBatch, StepBatch};
-use addfg::image::Image;
-use addfg::trace::input::Input;
-use addfg::trace::{Context, Found, Listener, Sink, TraceError, detect};
+use addfg::internals::diagnostics::Diagnostic;
+use addfg::internals::event::{Carries, Isa, RunBatch, StepBatch};
+use addfg::internals::image::Image;
+use addfg::internals::trace::input::Input;
+use addfg::internals::trace::{Context, Found, Listener, Sink, TraceError, detect};
 use std::path::Path;
 
 /// Counts.

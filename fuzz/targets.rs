@@ -2,22 +2,22 @@
 //! expressions, SQL arguments, the packed low level, whole builds, databases of strangers.
 
 use crate::common::{example, repository};
-use addfg::diagnostics::Diagnostic;
-use addfg::event::{Carries, Isa, RunBatch, StepBatch};
-use addfg::image::{Image, unwind};
-use addfg::isa;
-use addfg::render::rows::RowFormat;
-use addfg::replay::slice::{Bounds, Criterion, backward};
-use addfg::replay::writers::communications;
-use addfg::replay::{Code, Places, places};
-use addfg::store::open::{Opening, Trust, open_as};
-use addfg::trace::input::Input;
-use addfg::trace::layout::shipped;
-use addfg::trace::stream::{HEADER, PIECE_HEADER, piece_length};
-use addfg::trace::{
+use addfg::internals::diagnostics::Diagnostic;
+use addfg::internals::event::{Carries, Isa, RunBatch, StepBatch};
+use addfg::internals::image::{Image, unwind};
+use addfg::internals::isa;
+use addfg::internals::render::rows::RowFormat;
+use addfg::internals::replay::slice::{Bounds, Criterion, backward};
+use addfg::internals::replay::writers::communications;
+use addfg::internals::replay::{Code, Places, places};
+use addfg::internals::store::open::{Opening, Trust, open_as};
+use addfg::internals::trace::input::Input;
+use addfg::internals::trace::layout::shipped;
+use addfg::internals::trace::stream::{HEADER, PIECE_HEADER, piece_length};
+use addfg::internals::trace::{
     Context, Listener, STEP_FORMATS, Sink, StepFormat, TraceError, csi, dcfg, formats, wet, xray,
 };
-use addfg::views::listing::Listing;
+use addfg::internals::views::listing::Listing;
 use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};

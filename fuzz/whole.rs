@@ -6,7 +6,7 @@ use super::mutate::edge;
 use super::targets::{Corpus, files, summed};
 use crate::common::program::{MEMORY, Program, Random};
 use crate::common::{Scratch, repository, stream};
-use addfg::load::{Detail, ElfInput, Options, load};
+use addfg::internals::load::{Detail, ElfInput, Options, load};
 
 /// What a build may take more than the process has.
 const MORE: u64 = 192 << 20;

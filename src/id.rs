@@ -6,15 +6,14 @@
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 
-/// Ids that do not fit a column of 32 bits with a sign are not given out.
-pub const MOST: u32 = i32::MAX as u32;
-
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(NonZeroU32);
 
+        // Each kind of id has them all, used or not.
+        #[allow(dead_code)]
         impl $name {
             pub const FIRST: $name = $name(NonZeroU32::MIN);
 

@@ -32,8 +32,8 @@
 //! A database of the recording in `examples/fir`, and who gives bytes to whom:
 //!
 //! ```
-//! use addfg::graph::{self, Selection};
-//! use addfg::load::{self, Detail, ElfInput, Options};
+//! use addfg::internals::graph::{self, Selection};
+//! use addfg::internals::load::{self, Detail, ElfInput, Options};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = std::env::temp_dir().join(format!("addfg-tour-{}", std::process::id()));
@@ -48,7 +48,7 @@
 //! let report = load::load(&options, &mut |_progressed| false)?;
 //! assert_eq!(report.steps, 401);
 //!
-//! let connection = addfg::store::open::open(&output, false)?;
+//! let connection = addfg::internals::store::open::open(&output, false)?;
 //! let graph = graph::load(&connection, &Selection::default())?;
 //! let flows: Vec<String> = graph
 //!     .edges()
@@ -66,26 +66,29 @@
 //! # }
 //! ```
 
-pub mod analysis;
-pub mod cli;
-pub mod diagnostics;
-pub mod event;
-pub mod export;
-pub mod files;
-pub mod graph;
-pub mod id;
-pub mod image;
-pub mod isa;
-pub mod lake;
-pub mod load;
-pub mod paths;
-pub mod query;
-pub mod record;
-pub mod registers;
-pub mod render;
-pub mod replay;
-pub mod report;
-pub mod store;
-pub mod text;
-pub mod trace;
-pub mod views;
+mod analysis;
+mod cli;
+mod diagnostics;
+mod event;
+mod export;
+mod files;
+mod graph;
+mod id;
+mod image;
+mod isa;
+mod lake;
+mod load;
+mod paths;
+mod query;
+mod record;
+mod registers;
+mod render;
+mod replay;
+mod report;
+mod store;
+mod text;
+mod trace;
+mod views;
+
+#[doc(hidden)]
+pub mod internals;

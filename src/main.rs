@@ -1,13 +1,13 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match addfg::cli::main() {
+    match addfg::internals::cli::main() {
         Ok(code) => code,
         Err(error) => {
-            if addfg::cli::is_closed_pipe(&error) {
+            if addfg::internals::cli::is_closed_pipe(&error) {
                 return ExitCode::SUCCESS;
             }
-            addfg::cli::say_error(&error);
+            addfg::internals::cli::say_error(&error);
             ExitCode::from(2)
         }
     }

@@ -62,7 +62,8 @@ use sums::Actors;
 
 pub use kept::Kept;
 pub use memory::Region;
-pub use origin::{Source, StackSide};
+#[cfg(test)]
+pub use origin::Source;
 pub use stack::{Call, CallKind, Ending, Interval};
 pub use stubs::FoldedCall;
 pub use summary::Summary;

@@ -31,9 +31,7 @@ mod rows;
 mod selection;
 mod steps;
 
-pub use contexts::{
-    Context, Contexts, Recursion, context_list, contexts, stored as stored_contexts,
-};
+pub use contexts::{Context, Recursion, context_list, contexts, stored as stored_contexts};
 pub use error::GraphError;
 pub use facts::Facts;
 pub use level::{Inside, Level};
@@ -41,9 +39,9 @@ pub use load::{load, load_with};
 pub use loops::loop_lines;
 pub use merged::prepare_merged;
 pub use model::{Change, Edge, EdgeKind, Flow, Graph, Node, NodeId, NodeKind, Via};
-pub use names::{FunctionName, FunctionNames};
+pub use names::FunctionNames;
 pub use overview::{
     BoxRole, Folding, Overview, OverviewBox, OverviewLine, distinct_name, is_called, short_name,
 };
-pub use resolve::{Resolved, resolve_function};
+pub use resolve::resolve_function;
 pub use selection::{Focus, Selection, Show, Strategy, Stubs};

@@ -30,7 +30,7 @@ pub use functions::demangle;
 pub use owner::Owner;
 pub use room::bound;
 pub use space::{AddressSpace, FunctionRef, Loaded};
-pub use xray::{Sled, SledKind};
+pub use xray::SledKind;
 
 /// What a function is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -21,11 +21,14 @@ pub mod resolve;
 mod system_call;
 pub mod x86;
 
-pub use crate::registers::{Register, Registers, registers};
-pub use decoded::{
-    ControlFlow, Decoded, Decoder, FlowKind, MemOperand, Moved, RegAccess, Unmodelled,
-};
-pub use expr::{Expr, Operator};
+#[cfg(test)]
+pub use crate::registers::Registers;
+pub use crate::registers::registers;
+#[cfg(test)]
+pub use decoded::RegAccess;
+pub use decoded::{ControlFlow, Decoded, Decoder, FlowKind, MemOperand, Moved};
+#[cfg(test)]
+pub use expr::Expr;
 
 /// The decoder of `isa`, little-endian code unless `big_endian`.
 pub fn decoder(isa: Isa, big_endian: bool) -> Box<dyn Decoder> {

@@ -327,14 +327,6 @@ impl Rule {
         let (figure, subject, bound) = parse(text).map_err(wrong)?;
         Ok(Rule { text: text.trim().to_owned(), figure, subject, bound })
     }
-
-    /// Whether it counts bytes.
-    pub fn is_bytes(&self) -> bool {
-        !matches!(
-            self.figure,
-            Figure::Calls | Figure::Steps | Figure::StepsTotal | Figure::Transfers
-        )
-    }
 }
 
 impl fmt::Display for Rule {

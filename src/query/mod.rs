@@ -8,9 +8,8 @@ mod problems;
 mod tables;
 mod verify;
 
-pub use compare::Verdict;
 pub use problems::problems;
-pub use verify::{Progress, WINDOW, inclusive, not_applicable, stored, verify};
+pub use verify::{WINDOW, inclusive, not_applicable, verify};
 
 use duckdb::{Connection, Row, ToSql};
 

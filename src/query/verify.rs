@@ -7,7 +7,7 @@
 //! have read, so that each window alone gives exactly its rows. Memory is that of a window; what
 //! grows with the program or its calls lies in temporary tables, which DuckDB spills.
 
-use super::compare::{Digest, Verdict, compare, digest};
+use super::compare::{Verdict, compare};
 use super::derive::{CALLS, COMPACT, DATA, EVENTS, SAVES, Walk, run_all};
 use super::tables;
 use duckdb::Connection;
@@ -248,12 +248,3 @@ const ORDER: [&str; 11] = [
     "function_edge_folded",
     "call_edge_folded",
 ];
-
-/// Rows and the sum of their hashes of each table that is compared, as the build stored them:
-/// databases whose steps are the same and of which one was verified need no more than that.
-#[doc(hidden)]
-pub fn stored(connection: &Connection) -> duckdb::Result<Vec<Digest>> {
-    connection.execute_batch(&format!("SET VARIABLE lo = 0; SET VARIABLE hi = {}", i64::MAX))?;
-    let tables = tables::of_windows().into_iter().chain(tables::of_calls());
-    tables.chain([tables::communication()]).map(|t| digest(connection, t.stored)).collect()
-}

@@ -5,7 +5,7 @@ mod file;
 pub mod risc;
 pub mod x86;
 
-pub use file::{RegAccess, Register, Registers};
+pub use file::{RegAccess, Registers};
 
 use crate::event::Isa;
 

@@ -36,12 +36,10 @@ mod window;
 pub mod writers;
 pub mod written;
 
-pub use cell::{Bytes, Cell, Space};
 pub use code::Code;
 pub use error::ReplayError;
 pub(crate) use error::slot;
-pub use outside::{Change, Outside};
-pub use places::{Places, Variable, places};
+pub use places::{Places, places};
 pub use resolve::Step;
 pub use usage::{Traffic, Volume};
 pub use window::Piece;

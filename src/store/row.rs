@@ -514,6 +514,7 @@ macro_rules! tables {
         )+
 
         /// The tables of this file.
+        #[cfg(test)]
         pub(super) const TABLES: &[$crate::store::row::Description] =
             &[$(<$columns as $crate::store::row::Columns>::DESCRIPTION),+];
     };

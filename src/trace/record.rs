@@ -329,31 +329,6 @@ impl Steps {
         Ok(())
     }
 
-    /// Adds what a further line says of the last row's instruction (a micro-operation); false if
-    /// that was another one's.
-    pub fn join(&mut self, record: &Record, lists: &mut Lists) -> bool {
-        let batch = &mut self.batch;
-        let same = batch.thread.last() == Some(&record.cpu) && self.last == record.pc;
-        let (true, Some(access_end), Some(register_end)) =
-            (same, batch.access_end.last_mut(), batch.register_end.last_mut())
-        else {
-            return false;
-        };
-        batch.accesses.append(&mut lists.accesses);
-        *access_end = batch.accesses.len() as u32;
-        let listing = Listing { file: self.file, all: self.all_values };
-        let thread = self.threads.entry(record.cpu).or_default();
-        if self.registers_before {
-            thread.waiting.append(&mut lists.after);
-        } else {
-            for (span, value) in lists.after.drain(..) {
-                listing.list(&mut thread.values, span, value, &mut batch.registers);
-            }
-            *register_end = batch.registers.len() as u32;
-        }
-        true
-    }
-
     fn instruction(&mut self, record: &Record, flags: &mut Vec<(RegSpan, RegUse)>) -> u32 {
         let list = match self.flags.get(&flags[..]) {
             Some(&list) => list,

@@ -2,7 +2,7 @@
 
 use crate::common::program::{Program, Random};
 use crate::common::*;
-use addfg::graph::{self, EdgeKind, Graph, Level, Selection, Strategy};
+use addfg::internals::graph::{self, EdgeKind, Graph, Level, Selection, Strategy};
 use std::collections::BTreeMap;
 use std::path::Path;
 

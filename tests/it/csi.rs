@@ -2,9 +2,9 @@
 //! all commands on such databases.
 
 use crate::common::*;
-use addfg::paths::{BlockKind, End, Function, Numbering, Path as BlockPath};
-use addfg::trace::csi::metadata::{Described, parse};
-use addfg::trace::formats;
+use addfg::internals::paths::{BlockKind, End, Function, Numbering, Path as BlockPath};
+use addfg::internals::trace::csi::metadata::{Described, parse};
+use addfg::internals::trace::formats;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -482,7 +482,7 @@ fn random_function(
     back: &[(usize, usize)],
     moved: &[u64],
 ) -> (Function, Vec<u64>) {
-    use addfg::paths::{Block, Edge};
+    use addfg::internals::paths::{Block, Edge};
     let last = blocks - 1;
     let kind = |b: usize| {
         if b == 0 {
@@ -588,7 +588,7 @@ proptest! {
                 let counted = numbering.counted(&function, &way).unwrap();
                 let line = function.blocks[path.blocks[stop]].lines[0].unwrap();
                 let found = numbering.positions(&function, line, counted, None);
-                prop_assert_eq!(found, vec![addfg::paths::Position::Open(way)]);
+                prop_assert_eq!(found, vec![addfg::internals::paths::Position::Open(way)]);
             }
         }
     }

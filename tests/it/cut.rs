@@ -2,9 +2,9 @@
 
 use crate::common::program::{Program, Random};
 use crate::common::*;
-use addfg::render::rows::RowFormat;
-use addfg::replay::crossing::Callees;
-use addfg::views::cut::{Shown, choose, cut};
+use addfg::internals::render::rows::RowFormat;
+use addfg::internals::replay::crossing::Callees;
+use addfg::internals::views::cut::{Shown, choose, cut};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -86,7 +86,7 @@ fn each(connection: &duckdb::Connection, sql: &str, mut take: impl FnMut(&duckdb
 }
 
 fn open(db: &Path) -> duckdb::Connection {
-    addfg::store::open::open(db, false).unwrap()
+    addfg::internals::store::open::open(db, false).unwrap()
 }
 
 /// A part of what `cut` says, as CSV.

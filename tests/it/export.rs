@@ -5,8 +5,8 @@
 //! gprof2dot, networkx, pandas and pyarrow.
 
 use crate::common::*;
-use addfg::export::{EXPORTS, Made};
-use addfg::store::open::{Opening, Reach, open_as};
+use addfg::internals::export::{EXPORTS, Made};
+use addfg::internals::store::open::{Opening, Reach, open_as};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -131,7 +131,7 @@ fn callgrind_has_the_totals_of_the_database() {
     for db in databases() {
         let file = export(&scratch, &db, "callgrind");
         let found = callgrind(&std::fs::read_to_string(&file).unwrap());
-        let shown = |v: &Value| addfg::text::visible(v.as_str().unwrap()).into_owned();
+        let shown = |v: &Value| addfg::internals::text::visible(v.as_str().unwrap()).into_owned();
         let own: BTreeMap<String, i64> = query(
             &db,
             "SELECT name, steps_self FROM function_profile JOIN function_symbol USING (function_id) WHERE steps_self > 0",
@@ -267,7 +267,7 @@ fn steps_of_functions(db: &Path) -> BTreeMap<String, i64> {
         "SELECT name, steps_self FROM function_profile_folded JOIN function_symbol USING (function_id) WHERE steps_self > 0",
     )
     .iter()
-    .map(|r| (addfg::text::visible(r[0].as_str().unwrap()).replace(';', ":"), number(&r[1])))
+    .map(|r| (addfg::internals::text::visible(r[0].as_str().unwrap()).replace(';', ":"), number(&r[1])))
     .collect()
 }
 
@@ -296,8 +296,8 @@ fn speedscope_calls_nest_and_cost_what_they_do() {
                 assert!(at >= now, "time goes back at {at}");
                 if let Some(&top) = stack.last() {
                     let name: &str = frames[top];
-                    *own.entry(addfg::text::visible(name).replace(';', ":")).or_default() +=
-                        at - now;
+                    *own.entry(addfg::internals::text::visible(name).replace(';', ":"))
+                        .or_default() += at - now;
                 }
                 now = at;
                 match event["type"].as_str() {
@@ -485,7 +485,7 @@ print(json.dumps({'edges': [[int(a[1:]), int(b[1:]), d.get('via', ''), d.get('by
                 .as_array()
                 .unwrap()
                 .iter()
-                .map(|n| addfg::text::visible(n["name"].as_str().unwrap()).into_owned())
+                .map(|n| addfg::internals::text::visible(n["name"].as_str().unwrap()).into_owned())
                 .collect();
             names.sort();
             assert_eq!(read["names"], serde_json::json!(names));

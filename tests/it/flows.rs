@@ -2,8 +2,10 @@
 //! the reads.
 
 use crate::common::*;
-use addfg::render::rows::RowFormat;
-use addfg::views::flows::{End, Ends, communications, dependences, has_dependences, sums};
+use addfg::internals::render::rows::RowFormat;
+use addfg::internals::views::flows::{
+    End, Ends, communications, dependences, has_dependences, sums,
+};
 use duckdb::Connection;
 use std::path::Path;
 
@@ -24,7 +26,7 @@ fn listed(
     } else {
         match communications(connection, &ends, i64::MAX) {
             Ok(found) => found.listing,
-            Err(addfg::views::ViewError::NoneInside { .. }) => return None,
+            Err(addfg::internals::views::ViewError::NoneInside { .. }) => return None,
             Err(error) => panic!("{error}"),
         }
     };
@@ -35,7 +37,7 @@ fn listed(
 
 /// The rows of a set are those of its pairs; gives how many there are singly and summed.
 fn agree(db: &Path, from: &[&str], to: &[&str]) -> [usize; 2] {
-    let connection = addfg::store::open::open(db, false).unwrap();
+    let connection = addfg::internals::store::open::open(db, false).unwrap();
     let groups = [(
         "the writers".to_owned(),
         from.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(),

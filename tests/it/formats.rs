@@ -3,14 +3,14 @@
 //! `tests/formats/<format>/{good,truncated,damaged}*.log`; record.sh makes those of tools.
 
 use crate::common::{beside_formats, elsewhere};
-use addfg::diagnostics::Diagnostic;
-use addfg::event::{
+use addfg::internals::diagnostics::Diagnostic;
+use addfg::internals::event::{
     BlockDef, Carries, Condition, InsnDef, Isa, LoggedAccess, RegSpan, RegUse, RunBatch, StepBatch,
 };
-use addfg::isa::registers;
-use addfg::trace::input::Input;
-use addfg::trace::layout::shipped;
-use addfg::trace::{
+use addfg::internals::isa::registers;
+use addfg::internals::trace::input::Input;
+use addfg::internals::trace::layout::shipped;
+use addfg::internals::trace::{
     Context, Listener, STEP_FORMATS, Sink, StepFormat, TABLE_FORMATS, TraceError, detect, formats,
 };
 use proptest::prelude::*;

@@ -3,12 +3,12 @@
 //! they are converted.
 
 use crate::common::*;
-use addfg::diagnostics::Diagnostic;
-use addfg::event::{Carries, InsnDef, Isa, RegSpan, RunBatch, StepBatch};
-use addfg::isa::registers;
-use addfg::trace::input::Input;
-use addfg::trace::qemu::Qemu;
-use addfg::trace::{Context, Listener, Sink, StepFormat, TraceError};
+use addfg::internals::diagnostics::Diagnostic;
+use addfg::internals::event::{Carries, InsnDef, Isa, RegSpan, RunBatch, StepBatch};
+use addfg::internals::isa::registers;
+use addfg::internals::trace::input::Input;
+use addfg::internals::trace::qemu::Qemu;
+use addfg::internals::trace::{Context, Listener, Sink, StepFormat, TraceError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;

@@ -2,11 +2,11 @@
 
 use crate::common::fixture_db::HOSTILE;
 use crate::common::*;
-use addfg::graph::{
+use addfg::internals::graph::{
     EdgeKind, Focus, Graph, Level, NodeId, Selection, Stubs, load, resolve_function,
 };
-use addfg::id::FunctionId;
-use addfg::render::{dot, json};
+use addfg::internals::id::FunctionId;
+use addfg::internals::render::{dot, json};
 use std::process::Command;
 
 fn all() -> Selection {

@@ -2,7 +2,7 @@
 
 use crate::common::program::{Program, Random};
 use crate::common::*;
-use addfg::graph::{EdgeKind, NodeKind, Selection, Show, Stubs, load, resolve_function};
+use addfg::internals::graph::{EdgeKind, NodeKind, Selection, Show, Stubs, load, resolve_function};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -29,7 +29,7 @@ type Figures = BTreeMap<(String, String, bool), (i64, i64)>;
 
 /// A line over each call, as `docs/views.md` says what an entry is.
 fn counted(db: &Path, groups: &[(&str, &[&str])], stubs: Stubs) -> Figures {
-    let connection = addfg::store::open::open(db, false).unwrap();
+    let connection = addfg::internals::store::open::open(db, false).unwrap();
     let name_of = |function: &str| {
         let group = groups.iter().find(|(_, members)| members.contains(&function));
         group.map_or(function, |(name, _)| *name).to_owned()
@@ -82,7 +82,7 @@ fn counted(db: &Path, groups: &[(&str, &[&str])], stubs: Stubs) -> Figures {
 
 /// What the graph says of edges at groups. Memory is put together where it has one via only.
 fn agree(db: &Path, groups: &[(&str, &[&str])], stubs: Stubs) -> usize {
-    let connection = addfg::store::open::open(db, false).unwrap();
+    let connection = addfg::internals::store::open::open(db, false).unwrap();
     let ids = |names: &[&str]| {
         let id = |name: &&str| resolve_function(&connection, name).unwrap().function_id;
         names.iter().map(id).collect::<Vec<_>>()
@@ -112,7 +112,7 @@ fn agree(db: &Path, groups: &[(&str, &[&str])], stubs: Stubs) -> usize {
             }
             let key = (a.name.clone(), b.name.clone(), is_register);
             let (cells, unique) = expected[&key];
-            let all = |figure: fn(&addfg::graph::Flow) -> Option<i64>| -> i64 {
+            let all = |figure: fn(&addfg::internals::graph::Flow) -> Option<i64>| -> i64 {
                 of.iter().map(|flow| figure(flow).unwrap()).sum()
             };
             assert_eq!(all(|f| f.addresses), cells, "{key:?}");

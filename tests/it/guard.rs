@@ -3,7 +3,7 @@
 
 use crate::common::program::{Program, Random, Step};
 use crate::common::stream;
-use addfg::load::{Detail, ElfInput, Options, load as build};
+use addfg::internals::load::{Detail, ElfInput, Options, load as build};
 use std::path::Path;
 
 /// Writes the log of a random run and its ELF file.
@@ -38,7 +38,7 @@ pub fn options(folder: &Path, detail: Detail, literal_saves: bool) -> Options {
         layout: None,
         detail,
         literal_saves,
-        part: addfg::load::Part::default(),
+        part: addfg::internals::load::Part::default(),
         through: Vec::new(),
         allocators: Vec::new(),
         devices: Vec::new(),
@@ -55,9 +55,9 @@ pub fn options(folder: &Path, detail: Detail, literal_saves: bool) -> Options {
 /// The tables that the SQL finds different, gone through in windows of so many steps, with a few
 /// rows.
 pub fn differences(db: &Path, window: i64) -> Vec<String> {
-    let connection = addfg::store::open::open(db, false).unwrap();
-    assert_eq!(addfg::query::not_applicable(&connection).unwrap(), None);
-    let verdicts = addfg::query::verify(&connection, window, &mut |_| {}).unwrap();
+    let connection = addfg::internals::store::open::open(db, false).unwrap();
+    assert_eq!(addfg::internals::query::not_applicable(&connection).unwrap(), None);
+    let verdicts = addfg::internals::query::verify(&connection, window, &mut |_| {}).unwrap();
     assert!(verdicts.len() >= 8);
     verdicts
         .into_iter()
@@ -109,7 +109,7 @@ fn guard() {
 
 /// Of all that the pass gives.
 fn fingerprint(db: &Path) -> String {
-    let connection = addfg::store::open::open(db, false).unwrap();
+    let connection = addfg::internals::store::open::open(db, false).unwrap();
     let digest = |table: &&str| {
         let sql =
             format!("SELECT count(*) || ':' || coalesce(sum(hash(t))::VARCHAR, '') FROM {table} t");

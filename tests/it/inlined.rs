@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use crate::record::record;
-use addfg::graph::{Level, NodeKind, Selection, load};
+use addfg::internals::graph::{Level, NodeKind, Selection, load};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;

@@ -2,7 +2,7 @@
 
 use crate::common::program::Random;
 use crate::common::*;
-use addfg::lake::{self, Labels, Lake, questions};
+use addfg::internals::lake::{self, Labels, Lake, questions};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ fn answers(path: &Path) -> Vec<(String, String)> {
         let given: Vec<String> = needed.map(|p| word(p.name).to_owned()).collect();
         let (connection, listing) = questions::ask(&lake, &question, &given).unwrap();
         let mut out = Vec::new();
-        let format = addfg::render::rows::RowFormat::Csv;
+        let format = addfg::internals::render::rows::RowFormat::Csv;
         let written = listing.write(&connection, format, &mut out);
         written.unwrap_or_else(|e| panic!("@{}: {e}", question.name));
         found.push((question.name.to_owned(), String::from_utf8(out).unwrap()));

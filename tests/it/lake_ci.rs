@@ -2,8 +2,8 @@
 //! planted regressions are found, and reports are what their readers take.
 
 use crate::common::*;
-use addfg::lake::compare::{self, Changed, Wish};
-use addfg::lake::{Labels, Lake};
+use addfg::internals::lake::compare::{self, Changed, Wish};
+use addfg::internals::lake::{Labels, Lake};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

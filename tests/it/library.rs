@@ -1,7 +1,7 @@
 //! Queries that have a name: all are listed, and run on what they say that they need.
 
 use crate::common::*;
-use addfg::views::library::{self, Kind, Query};
+use addfg::internals::views::library::{self, Kind, Query};
 
 /// Words for the parameters that have no default, of the JPEG example.
 fn words(query: &Query) -> Vec<&'static str> {
@@ -27,9 +27,9 @@ fn all_queries_run_or_say_what_they_need() {
         let connection = open(&db);
         for query in library::all() {
             let given: Vec<String> = words(&query).iter().map(|w| (*w).to_owned()).collect();
-            let kept = detail != "sums" || query.needs == addfg::load::Detail::Summary;
+            let kept = detail != "sums" || query.needs == addfg::internals::load::Detail::Summary;
             let mut out = Vec::new();
-            let format = addfg::render::rows::RowFormat::Csv;
+            let format = addfg::internals::render::rows::RowFormat::Csv;
             match query.listing(&connection, &given) {
                 Ok(listing) => {
                     assert!(kept, "@{} runs with detail {detail}", query.name);

@@ -1,7 +1,7 @@
 //! What ends a build before its end leaves nothing, in every format and wherever it is.
 
 use crate::common::*;
-use addfg::load::{BuildError, ElfInput, Options, load};
+use addfg::internals::load::{BuildError, ElfInput, Options, load};
 use std::path::{Path, PathBuf};
 
 fn fixture(path: &str) -> PathBuf {

@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use crate::record::record;
-use addfg::graph::{BoxRole, Facts, Folding, Overview, OverviewLine};
+use addfg::internals::graph::{BoxRole, Facts, Folding, Overview, OverviewLine};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -2,8 +2,8 @@
 
 use crate::common::*;
 use crate::record::record;
-use addfg::graph::{BoxRole, Facts, Folding, OverviewBox, OverviewLine};
-use addfg::render::overview::dot;
+use addfg::internals::graph::{BoxRole, Facts, Folding, OverviewBox, OverviewLine};
+use addfg::internals::render::overview::dot;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every step is in one box, or said not to be.

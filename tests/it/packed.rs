@@ -82,7 +82,7 @@ fn compare(packed: &Path, rows_of: &Path) {
 /// Each table and view has the same rows, once they are made of the packed run.
 fn same_rows(packed: &Path, rows_of: &Path) {
     let (a, b) = (open(packed), open(rows_of));
-    addfg::views::rows::ensure(&a, addfg::load::Detail::Pairs).unwrap();
+    addfg::internals::views::rows::ensure(&a, addfg::internals::load::Detail::Pairs).unwrap();
     let sql = "SELECT table_name FROM duckdb_tables() WHERE NOT temporary
                UNION SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1";
     let mut statement = b.prepare(sql).unwrap();
@@ -110,7 +110,8 @@ fn same_rows(packed: &Path, rows_of: &Path) {
 #[test]
 fn the_page_has_the_same_memory() {
     let [packed, rows_of] = ["instance", "pairs"].map(|detail| {
-        let page = addfg::report::data(&open(&example("jpeg", detail)), &Default::default());
+        let page =
+            addfg::internals::report::data(&open(&example("jpeg", detail)), &Default::default());
         let page = page.unwrap();
         [page["memory"].clone(), page["objects"].clone(), page["loops"].clone()]
     });
@@ -150,7 +151,8 @@ fn what_logs_tell_of_each_step_is_kept() {
         if let (Some(packed), Some(rows_of)) = (made("instance"), made("pairs")) {
             let moments = |db: &Path| {
                 let connection = open(db);
-                let code = addfg::replay::code::Code::open(&connection).unwrap().with_values();
+                let code =
+                    addfg::internals::replay::code::Code::open(&connection).unwrap().with_values();
                 let mut all = Vec::new();
                 let range = (0, i64::MAX);
                 code.forwards(&connection, range, |piece| {
@@ -271,7 +273,7 @@ fn a_build_without_steps_says_so() {
 /// Random programs, with the kernel's work and several threads, and all rules of saved registers.
 #[test]
 fn random_programs_have_the_same_rows() {
-    use addfg::load::{Detail, load};
+    use addfg::internals::load::{Detail, load};
     let scratch = Scratch::new("packed-random");
     for seed in 0..6 {
         let (steps, threads) = (400 + 700 * (seed as usize % 3), 1 + seed as usize % 3);
@@ -284,8 +286,11 @@ fn random_programs_have_the_same_rows() {
         let made = |detail: Detail| {
             let options = crate::guard::options(&folder, detail, seed % 3 == 2);
             let output = folder.join(detail.name());
-            load(&addfg::load::Options { output: output.clone(), ..options }, &mut |_| false)
-                .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            load(
+                &addfg::internals::load::Options { output: output.clone(), ..options },
+                &mut |_| false,
+            )
+            .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             output
         };
         let rows_of = made(Detail::Pairs);

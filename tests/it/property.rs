@@ -3,7 +3,7 @@
 use crate::common::program::naive;
 use crate::common::{Scratch, contexts_agree, example, rows, top_agrees};
 use crate::guard::{differences, options, record, record_kernel};
-use addfg::load::{Detail, load as build};
+use addfg::internals::load::{Detail, load as build};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn check(seed: u64, steps: usize, threads: usize) {
         assert!(found.is_empty(), "{case}: {}", found.join("\n"));
         assert_eq!(sums(&db), summaries[usize::from(literal)], "{case}");
     }
-    let connection = addfg::store::open::open(&db, false).unwrap();
+    let connection = addfg::internals::store::open::open(&db, false).unwrap();
     [3, 30].into_iter().for_each(|top| top_agrees(&connection, top));
     contexts_agree(&connection);
     let sql = "SELECT w.name, r.name, sum(e.bytes)::BIGINT FROM function_edge e

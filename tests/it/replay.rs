@@ -46,7 +46,7 @@ fn build(scratch: &Scratch, name: &str, log: &str) -> PathBuf {
 }
 
 fn open(db: &Path) -> duckdb::Connection {
-    addfg::store::open::open(db, false).unwrap()
+    addfg::internals::store::open::open(db, false).unwrap()
 }
 
 /// Steps of a slice.

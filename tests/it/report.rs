@@ -3,7 +3,7 @@
 
 use crate::common::browser::Browser;
 use crate::common::*;
-use addfg::report::{Options, data, page};
+use addfg::internals::report::{Options, data, page};
 use duckdb::Connection;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ fn thousands(path: &Path, n: u32) {
             instructions = 20_000 * n,
         ))
         .unwrap();
-    addfg::load::derived(&connection).unwrap();
+    addfg::internals::load::derived(&connection).unwrap();
     connection
         .execute_batch(
             "DELETE FROM function_edge_folded; INSERT INTO function_edge_folded FROM function_edge",

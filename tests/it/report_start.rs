@@ -4,7 +4,7 @@
 use crate::common::browser::Browser;
 use crate::common::*;
 use crate::report::{show, thousand};
-use addfg::report::{Options, page};
+use addfg::internals::report::{Options, page};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -128,7 +128,7 @@ fn every_view_begins_with_the_programs_own_code() {
 #[test]
 fn arrows_lead_from_thread_to_thread() {
     let Some(db) = program() else { return };
-    let found = addfg::report::data(&open(&db), &Options::default()).unwrap();
+    let found = addfg::internals::report::data(&open(&db), &Options::default()).unwrap();
     let arrows = found["timeline"]["arrows"].as_array().unwrap();
     let name = |place: &serde_json::Value| {
         found["functions"][usize::try_from(place.as_i64().unwrap()).unwrap()][1].clone()

@@ -4,7 +4,7 @@
 use crate::common::browser::Browser;
 use crate::common::*;
 use crate::report::{hostile, number, show, sum, thousand};
-use addfg::report::{Options, Replayed, data, page};
+use addfg::internals::report::{Options, Replayed, data, page};
 use serde_json::Value;
 
 /// Columns of loops and objects in the page's rows.

@@ -136,7 +136,7 @@ fn sums_are_exact_in_parquet() {
 /// the communications one by one.
 #[test]
 fn unique_bytes_of_a_group_are_those_of_its_entries() {
-    use addfg::graph::{EdgeKind, NodeKind, Selection, load, resolve_function};
+    use addfg::internals::graph::{EdgeKind, NodeKind, Selection, load, resolve_function};
     let db = example("jpeg", "pairs");
     let connection = open(&db);
     let members: Vec<String> = rows(
@@ -229,6 +229,6 @@ fn the_picture_names_loops_as_the_list_does() {
 /// Standard output is not waited for when it is a pipe.
 #[test]
 fn a_database_is_asked_by_its_bytes_only_where_it_is_a_file() {
-    assert!(!addfg::store::open::is_duckdb(Path::new("/dev/stdin")));
-    assert!(!addfg::store::sqlite::is_sqlite(Path::new("/dev/stdin")));
+    assert!(!addfg::internals::store::open::is_duckdb(Path::new("/dev/stdin")));
+    assert!(!addfg::internals::store::sqlite::is_sqlite(Path::new("/dev/stdin")));
 }

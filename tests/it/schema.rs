@@ -1,8 +1,8 @@
 //! The empty database that builds begin with is what the statements of `schema/` make.
 
 use crate::common::*;
-use addfg::store::catalog::lines;
-use addfg::store::{EMPTY, writer};
+use addfg::internals::store::catalog::lines;
+use addfg::internals::store::{EMPTY, writer};
 use duckdb::{AccessMode, Config, Connection};
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! docs/schema.md is made of the catalog of an empty database and of the statements of `schema/`.
 
 use crate::common::*;
-use addfg::store::{SCHEMA, writer};
+use addfg::internals::store::{SCHEMA, writer};
 use duckdb::{AccessMode, Config, Connection};
 use std::collections::BTreeMap;
 use std::fmt::Write;

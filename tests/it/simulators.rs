@@ -2,10 +2,10 @@
 //! by a script that knows nothing of addfg, every line of Arm's collection of dialects.
 
 use crate::common::*;
-use addfg::diagnostics::Diagnostic;
-use addfg::event::{Carries, Isa, RunBatch, StepBatch};
-use addfg::trace::input::Input;
-use addfg::trace::{Context, Listener, STEP_FORMATS, Sink, TraceError};
+use addfg::internals::diagnostics::Diagnostic;
+use addfg::internals::event::{Carries, Isa, RunBatch, StepBatch};
+use addfg::internals::trace::input::Input;
+use addfg::internals::trace::{Context, Listener, STEP_FORMATS, Sink, TraceError};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -2,7 +2,7 @@
 //! view command opens it.
 
 use crate::common::*;
-use addfg::store::open::Trust;
+use addfg::internals::store::open::Trust;
 use duckdb::types::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -163,7 +163,7 @@ fn every_table_comes_back_as_it_was() {
         for table in tables {
             let table = table.trim_matches('\'');
             let sql = format!("SELECT * FROM {table}");
-            if addfg::store::sqlite::LEFT_OUT.contains(&table) {
+            if addfg::internals::store::sqlite::LEFT_OUT.contains(&table) {
                 assert_eq!(duck_rows(&after, &format!("SELECT count(*) FROM {table}"), &[]), ["0"]);
                 continue;
             }
@@ -176,7 +176,7 @@ fn every_table_comes_back_as_it_was() {
             assert_eq!(left, duck_rows(&after, &sql, &[]), "{table} read back");
         }
         let mut views = 0;
-        for view in addfg::store::sqlite::views() {
+        for view in addfg::internals::store::sqlite::views() {
             let name = view.split_whitespace().next().expect("name");
             let sql = format!("SELECT * FROM {name}");
             let (mut a, mut b) = (duck_rows(&before, &sql, &[]), lite_rows(&stock, &sql, &[]));
@@ -306,7 +306,10 @@ fn report_queries_agree() {
         let engine = open(&db);
         let other = rusqlite::Connection::open(&sqlite).expect("SQLite");
         other
-            .execute("DELETE FROM meta WHERE key = ?", [addfg::store::sqlite::LEFT_OUT_KEY])
+            .execute(
+                "DELETE FROM meta WHERE key = ?",
+                [addfg::internals::store::sqlite::LEFT_OUT_KEY],
+            )
             .expect("meta");
         engine.execute_batch(NEEDS).expect("temporary tables");
         other.execute_batch(NEEDS).expect("temporary tables");
@@ -386,7 +389,7 @@ fn differences_of_two_databases_agree() {
     let (one, two) = (example("fir", "pairs"), example("jpeg", "pairs"));
     let (one_lite, two_lite) = (example_sqlite("fir"), example_sqlite("jpeg"));
     let sql = std::fs::read_to_string(repository("queries/report/diff.sql")).unwrap();
-    let engine = addfg::store::open::open_both(&one, &two, Trust::Schema).unwrap();
+    let engine = addfg::internals::store::open::open_both(&one, &two, Trust::Schema).unwrap();
     let other = rusqlite::Connection::open(&one_lite).unwrap();
     other.execute_batch(&format!("ATTACH '{}' AS other", two_lite.display())).unwrap();
     let (mut a, mut b) = (duck_rows(&engine, &sql, &[]), lite_rows(&other, &sql, &[]));
@@ -489,7 +492,7 @@ fn what_is_no_export_is_refused() {
             "CREATE TABLE meta (key, value); INSERT INTO meta VALUES ('schema_version', '{version}');"
         )
     };
-    let version = of(addfg::store::SCHEMA_VERSION);
+    let version = of(addfg::internals::store::SCHEMA_VERSION);
     let text = |sql: &str| format!("{version} {sql}");
     let cases = [
         (make("other", "CREATE TABLE t (x)"), "none of addfg"),

@@ -6,11 +6,11 @@ use crate::common::{
     Scratch, addfg, example, have, ok, repository, rows, said, shared, stream, utf8,
 };
 use crate::verify;
-use addfg::diagnostics::Diagnostic;
-use addfg::event::{BlockDef, Carries, InsnDef, Isa, RunBatch, StepBatch};
-use addfg::trace::input::Input;
-use addfg::trace::stream::Stream;
-use addfg::trace::{Context, Listener, Sink, StepFormat, TraceError, detect};
+use addfg::internals::diagnostics::Diagnostic;
+use addfg::internals::event::{BlockDef, Carries, InsnDef, Isa, RunBatch, StepBatch};
+use addfg::internals::trace::input::Input;
+use addfg::internals::trace::stream::Stream;
+use addfg::internals::trace::{Context, Listener, Sink, StepFormat, TraceError, detect};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -7,8 +7,10 @@ use std::path::Path;
 /// Every table that can be derived is as it was stored.
 pub fn equal(name: &str, db: &Path) {
     let connection = open(db);
-    assert_eq!(addfg::query::not_applicable(&connection).unwrap(), None, "{name}");
-    let verdicts = addfg::query::verify(&connection, addfg::query::WINDOW, &mut |_| {}).unwrap();
+    assert_eq!(addfg::internals::query::not_applicable(&connection).unwrap(), None, "{name}");
+    let verdicts =
+        addfg::internals::query::verify(&connection, addfg::internals::query::WINDOW, &mut |_| {})
+            .unwrap();
     assert_eq!(verdicts.len(), 11, "{name}");
     for v in verdicts {
         assert!(v.holds(), "{name}: {}: {:#?}", v.table, v.examples);

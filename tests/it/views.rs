@@ -1,10 +1,10 @@
 //! Views: each against a second way to the same figures.
 
 use crate::common::{self, *};
-use addfg::graph::{Graph, Level, NodeId, Selection, Show, Stubs, load};
-use addfg::id::FunctionId;
-use addfg::replay::writers::{Communication, communications};
-use addfg::replay::{
+use addfg::internals::graph::{Graph, Level, NodeId, Selection, Show, Stubs, load};
+use addfg::internals::id::FunctionId;
+use addfg::internals::replay::writers::{Communication, communications};
+use addfg::internals::replay::{
     Code,
     critical::{Weight, critical_path},
 };
@@ -31,7 +31,7 @@ fn whole(level: Level) -> Selection {
 
 /// (bytes, transfers) on edges and within nodes.
 fn sums(graph: &Graph) -> (i64, i64) {
-    use addfg::graph::EdgeKind;
+    use addfg::internals::graph::EdgeKind;
     let edges = graph
         .edges()
         .into_iter()
@@ -65,7 +65,7 @@ fn what_adds_up_adds_up_over_all_levels() {
             let graph = load(&connection, &whole(level)).unwrap();
             assert_eq!(by_function(&graph), by_function(&function), "{name}: {}", level.name());
         }
-        let filter = addfg::graph::resolve_function(
+        let filter = addfg::internals::graph::resolve_function(
             &connection,
             if name == "fir" { "fir" } else { "stbi__idct_block" },
         )
@@ -81,13 +81,13 @@ fn what_adds_up_adds_up_over_all_levels() {
 
 /// Bytes and transfers by (writer, reader, via), functions by name.
 fn by_function(graph: &Graph) -> BTreeMap<(String, String, String), (i64, i64)> {
-    use addfg::graph::EdgeKind;
+    use addfg::internals::graph::EdgeKind;
     let name = |i| {
-        let node: &addfg::graph::Node = &graph.graph[i];
+        let node: &addfg::internals::graph::Node = &graph.graph[i];
         node.function.clone().unwrap_or(node.name.clone())
     };
     let mut sums: BTreeMap<_, (i64, i64)> = BTreeMap::new();
-    let mut add = |a: String, b: String, f: &addfg::graph::Flow| {
+    let mut add = |a: String, b: String, f: &addfg::internals::graph::Flow| {
         let sum = sums.entry((a, b, f.via.name().to_owned())).or_default();
         *sum = (sum.0 + f.bytes, sum.1 + f.transfers.unwrap());
     };
@@ -373,7 +373,7 @@ fn cells_between_groups_are_counted_once() {
     let groups: Vec<(String, Vec<FunctionId>)> = plain
         .graph
         .node_weights()
-        .filter(|n| n.kind != addfg::graph::NodeKind::Pseudo)
+        .filter(|n| n.kind != addfg::internals::graph::NodeKind::Pseudo)
         .filter_map(|n| match n.id {
             NodeId::Function(id) => Some((n.name.clone(), vec![id])),
             _ => None,
@@ -382,12 +382,13 @@ fn cells_between_groups_are_counted_once() {
     let grouped = load(&connection, &Selection { groups, ..all }).unwrap();
     let cells = |graph: &Graph| -> BTreeMap<(String, String), Vec<(String, Option<i64>)>> {
         let name = |i: petgraph::graph::NodeIndex| graph.graph[i].name.clone();
-        let pseudo =
-            |i: petgraph::graph::NodeIndex| graph.graph[i].kind == addfg::graph::NodeKind::Pseudo;
+        let pseudo = |i: petgraph::graph::NodeIndex| {
+            graph.graph[i].kind == addfg::internals::graph::NodeKind::Pseudo
+        };
         let edges = graph.edges().into_iter().filter(|e| !pseudo(e.0));
         edges
             .filter_map(|(a, b, e)| match &e.kind {
-                addfg::graph::EdgeKind::Data(flows) => Some((
+                addfg::internals::graph::EdgeKind::Data(flows) => Some((
                     (name(a), name(b)),
                     flows.iter().map(|f| (f.via.name().to_owned(), f.addresses)).collect(),
                 )),

@@ -2,7 +2,7 @@
 //! all commands on such a database.
 
 use crate::common::*;
-use addfg::trace::formats;
+use addfg::internals::trace::formats;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 

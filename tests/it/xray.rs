@@ -435,11 +435,11 @@ fn damaged(
 const SIZE: usize = 16 + 4 * 16 + 4 * 8;
 
 /// Events of a log and codes of what is wrong with it, read without a database.
-fn events(log: &[u8]) -> (Vec<addfg::trace::xray::Event>, Vec<&'static str>) {
-    let mut index = addfg::trace::xray::Index::new(&[log]);
+fn events(log: &[u8]) -> (Vec<addfg::internals::trace::xray::Event>, Vec<&'static str>) {
+    let mut index = addfg::internals::trace::xray::Index::new(&[log]);
     let mut problems = std::mem::take(&mut index.problems);
     let mut all = Vec::new();
-    addfg::trace::xray::merge(
+    addfg::internals::trace::xray::merge(
         &[log],
         &index.blocks,
         &index.threads,
@@ -514,10 +514,10 @@ fn rate() {
         fields.get(11).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0) / 100.0
     };
     let (begin, from) = (std::time::Instant::now(), cpu());
-    let mut index = addfg::trace::xray::Index::new(&[&log]);
+    let mut index = addfg::internals::trace::xray::Index::new(&[&log]);
     let mut problems = std::mem::take(&mut index.problems);
     let mut count = 0u64;
-    addfg::trace::xray::merge(
+    addfg::internals::trace::xray::merge(
         &[&log],
         &index.blocks,
         &index.threads,
@@ -775,9 +775,11 @@ fn fixtures_are_recognised_and_give_what_their_snapshots_say() {
             panic!("wrote {}: run again", path.display());
         }
         assert!(std::fs::read(&path).unwrap() == bytes, "{name} is not as written here");
-        let input = addfg::trace::input::Input::open(&path).unwrap();
-        let yes: Vec<_> =
-            addfg::trace::formats().filter(|f| f.sniff(input.head())).map(|f| f.name()).collect();
+        let input = addfg::internals::trace::input::Input::open(&path).unwrap();
+        let yes: Vec<_> = addfg::internals::trace::formats()
+            .filter(|f| f.sniff(input.head()))
+            .map(|f| f.name())
+            .collect();
         assert_eq!(yes, ["xray"], "{name}");
         let mut text = String::new();
         for (i, line) in bytes.chunks(16).enumerate() {

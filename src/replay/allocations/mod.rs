@@ -17,7 +17,7 @@ mod told;
 
 pub use finder::allocations;
 pub(in crate::replay) use finder::{Finder, Holder, Lifetime};
-pub use found::{Allocation, Allocations, Site, Sum};
+pub use found::{Allocations, Site};
 pub use functions::{Allocator, allocator};
 pub(in crate::replay) use knowledge::are_known;
 pub use named::named;

@@ -24,7 +24,6 @@ pub struct Entry {
     pub function: FunctionId,
     /// None: nothing of the run called it.
     pub caller: Option<FunctionId>,
-    pub thread: ThreadId,
     /// First and last step, inclusive.
     pub first: i64,
     pub last: i64,
@@ -227,7 +226,6 @@ impl Members {
                     call: CallId::at(i),
                     function: call.function,
                     caller: None,
-                    thread: call.thread,
                     first: call.first,
                     last: call.last,
                     steps: 0,
@@ -274,7 +272,6 @@ impl Members {
                     call: CallId::at(i),
                     function: call.function,
                     caller,
-                    thread: call.thread,
                     first: call.first,
                     last: call.last,
                     steps: 0,

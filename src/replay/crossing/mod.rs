@@ -15,7 +15,7 @@ mod values;
 
 pub use exchange::{Crossing, Direction, Exchange, Object, Partner, Sum};
 pub use members::{Callees, Entry, Members};
-pub use nodes::{Between, NodeNumber, Nodes, Piece, between};
+pub use nodes::{NodeNumber, Nodes, Piece, between};
 pub use rows::{Stored, beside};
 
 use super::bytes::ByteMap;

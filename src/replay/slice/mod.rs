@@ -12,4 +12,4 @@ mod storage;
 
 pub use backward::backward;
 pub use forward::forward;
-pub use found::{Bounds, Criterion, Slice, SliceEdge, SliceInstruction, SliceStep, Source, Why};
+pub use found::{Bounds, Criterion, Slice, SliceEdge, Source};

@@ -4,15 +4,6 @@ use crate::id::InstructionId;
 use crate::store::row::tables;
 
 tables! {
-    Dependence<'a>, Dependences = "dependence" {
-        kind: Option<&'a str> => VARCHAR,
-        port: Option<u32> => INTEGER,
-        write_instruction_id: Option<InstructionId> => INTEGER,
-        write_instance: u64 => BIGINT,
-        read_instruction_id: InstructionId => INTEGER,
-        read_instance: u64 => BIGINT,
-    }
-
     UsePort<'a>, UsePorts = "use_port" {
         instruction_id: InstructionId => INTEGER,
         port: u32 => INTEGER,

@@ -12,7 +12,7 @@ mod locator;
 mod stream;
 mod witness;
 
-pub use chunks::{Chunk, Chunks, LONGEST_LINE};
+pub use chunks::{Chunk, Chunks};
 pub use locator::{Locator, Place};
 pub use stream::HEAD;
 pub use witness::Witness;

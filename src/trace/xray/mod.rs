@@ -20,7 +20,7 @@ use crate::event::Carries;
 pub use fdr::data;
 pub use index::Index;
 pub use merge::merge;
-pub use problem::{Place, Problem, Problems};
+pub use problem::Problems;
 pub use record::{Block, Event, Header, Kind, Layout};
 
 pub struct Xray;

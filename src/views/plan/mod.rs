@@ -11,8 +11,6 @@ mod picture;
 mod run;
 mod sets;
 
-pub use candidate::Candidate;
 pub use cost::CostModel;
-pub use parts::{Crossed, Part, Parts};
-pub use run::{Function, Run};
-pub use sets::{Plan, Share, Told, Wish, plan};
+pub use run::Run;
+pub use sets::{Plan, Told, Wish, plan};

@@ -1,7 +1,7 @@
 //! Databases are asked in this process.
 
-use addfg::render::rows::RowFormat;
-use addfg::views::listing::Listing;
+use addfg::internals::render::rows::RowFormat;
+use addfg::internals::views::listing::Listing;
 use duckdb::Connection;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -28,7 +28,8 @@ pub fn shared_folder() -> &'static Path {
 }
 
 pub fn open(db: &Path) -> Connection {
-    addfg::store::open::open(db, false).unwrap_or_else(|e| panic!("{}: {e}", db.display()))
+    addfg::internals::store::open::open(db, false)
+        .unwrap_or_else(|e| panic!("{}: {e}", db.display()))
 }
 
 /// A database as it was when it was opened: path, inode, bytes, nanoseconds of its last change.

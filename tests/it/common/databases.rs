@@ -89,7 +89,8 @@ pub fn top_agrees(connection: &duckdb::Connection, top: usize) {
             query(include_str!(concat!("../../../queries/report/", $name, ".sql")))
         };
     }
-    addfg::graph::prepare_merged(connection, addfg::graph::Stubs::Fold).unwrap();
+    addfg::internals::graph::prepare_merged(connection, addfg::internals::graph::Stubs::Fold)
+        .unwrap();
     connection
         .execute_batch(&format!(
             "CREATE OR REPLACE TEMP TABLE largest AS {};
@@ -97,7 +98,7 @@ pub fn top_agrees(connection: &duckdb::Connection, top: usize) {
                  UNION ALL SELECT -function_id, 0 FROM function_symbol WHERE kind = 'pseudo';
              {}",
             report!("instance_top"),
-            addfg::store::NEAR_FLOWS,
+            addfg::internals::store::NEAR_FLOWS,
         ))
         .unwrap();
     let kept =
@@ -131,7 +132,7 @@ pub fn top_agrees(connection: &duckdb::Connection, top: usize) {
 /// The calling contexts that the build stored are those of all call instances: written down here by
 /// their chains, as plainly as can be.
 pub fn contexts_agree(connection: &duckdb::Connection) {
-    use addfg::graph::{Stubs, prepare_merged, stored_contexts};
+    use addfg::internals::graph::{Stubs, prepare_merged, stored_contexts};
     use std::collections::{BTreeMap, HashMap};
     prepare_merged(connection, Stubs::Fold).unwrap();
     let sql = include_str!("../../../queries/report/call_rows.sql");

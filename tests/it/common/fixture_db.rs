@@ -9,7 +9,7 @@ pub const HOSTILE: &str = "E\"x\\\n<img src=a>->&amp;\u{1b}[31m\\N";
 
 fn create(path: &Path) -> Connection {
     let connection = Connection::open(path).expect("database");
-    for schema in addfg::store::SCHEMA {
+    for schema in addfg::internals::store::SCHEMA {
         connection.execute_batch(schema).expect("schema");
     }
     connection
@@ -18,7 +18,7 @@ fn create(path: &Path) -> Connection {
              INSERT INTO input (input_id, role, path, format, carries_calls, carries_accesses, carries_registers, carries_values, carries_time,
                  carries_threads, carries_kernel_stores)
              VALUES (1, 'trace', 'fixture', 'lackey', false, true, true, false, false, false, false)",
-            addfg::store::SCHEMA_VERSION
+            addfg::internals::store::SCHEMA_VERSION
         ))
         .expect("meta");
     connection
@@ -38,7 +38,7 @@ fn derive(connection: &Connection) {
              SELECT function_id, count(*), sum(steps_self), sum(steps_total), 0, 0 FROM function_call GROUP BY ALL;",
         )
         .expect("function level");
-    addfg::load::derived(connection).expect("what is derived");
+    addfg::internals::load::derived(connection).expect("what is derived");
 }
 
 /// The program of the paper's figures 9 and 10: A calls B twice, B calls D, E and (through a stub)
@@ -112,5 +112,5 @@ pub fn large(path: &Path) {
              FROM range(20000) t(i);",
         )
         .expect("rows");
-    addfg::load::derived(&connection).expect("what is derived");
+    addfg::internals::load::derived(&connection).expect("what is derived");
 }

@@ -96,7 +96,7 @@ fn pprof_has_the_folded_stacks() {
             let names: Vec<String> = ids
                 .iter()
                 .rev()
-                .map(|id| addfg::text::visible(locations[id]).replace(';', ":"))
+                .map(|id| addfg::internals::text::visible(locations[id]).replace(';', ":"))
                 .collect();
             calls += values[0];
             if values[1] > 0 {

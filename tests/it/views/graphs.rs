@@ -1,6 +1,6 @@
 //! Dominators, loops and control dependences of random graphs, against their definitions.
 
-use addfg::replay::structure::{control_dependences, immediate_dominators, loops};
+use addfg::internals::replay::structure::{control_dependences, immediate_dominators, loops};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -66,7 +66,7 @@ fn gnuplot_draws_the_memory_profile() {
     let scratch = Scratch::new("gnuplot");
     let db = example("fir", "pairs");
     let folder = scratch.path("plot");
-    addfg::views::memory::gnuplot(&open(&db), &folder).unwrap();
+    addfg::internals::views::memory::gnuplot(&open(&db), &folder).unwrap();
     if !have("gnuplot") {
         return;
     }

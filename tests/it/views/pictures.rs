@@ -1,11 +1,11 @@
 //! Pictures: hostile text, every level, and a graph that is large.
 
 use crate::common::*;
-use addfg::graph::{Graph, Level, NodeId};
+use addfg::internals::graph::{Graph, Level, NodeId};
 
 #[test]
 fn hostile_text_in_every_place_of_a_picture() {
-    use addfg::graph::{Change, Edge, EdgeKind, Flow, Node, NodeKind, Via};
+    use addfg::internals::graph::{Change, Edge, EdgeKind, Flow, Node, NodeKind, Via};
     let long = "x".repeat(10_000);
     let hostile = [
         "\"quoted\"",
@@ -60,11 +60,13 @@ fn hostile_text_in_every_place_of_a_picture() {
         }
     }
     let json: serde_json::Value =
-        serde_json::from_str(&addfg::render::json::render(&graph)).unwrap();
+        serde_json::from_str(&addfg::internals::render::json::render(&graph)).unwrap();
     assert_eq!(json["nodes"].as_array().unwrap().len(), hostile.len());
-    for text in [addfg::render::dot::render(&graph), addfg::render::dot::render_for_layout(&graph)]
-    {
-        match addfg::render::layout::draw(&text, "svg") {
+    for text in [
+        addfg::internals::render::dot::render(&graph),
+        addfg::internals::render::dot::render_for_layout(&graph),
+    ] {
+        match addfg::internals::render::layout::draw(&text, "svg") {
             Ok(svg) => {
                 let svg = String::from_utf8(svg).unwrap();
                 assert_eq!(svg.matches("class=\"node\"").count(), hostile.len());
@@ -74,7 +76,7 @@ fn hostile_text_in_every_place_of_a_picture() {
                         && !svg.contains('\u{202e}')
                 );
             }
-            Err(addfg::render::layout::LayoutError::Missing) => {
+            Err(addfg::internals::render::layout::LayoutError::Missing) => {
                 assert!(!have("dot"))
             }
             Err(error) => panic!("{error}"),

@@ -324,7 +324,7 @@ fn instrumentation_maps_are_as_llvm_xray_extracts_them() {
         ["nt.elf", "elf64-example.bin", "elf64-pie.bin"].iter().filter_map(|f| xray(f)).collect();
     files.extend(compiled(&scratch));
     for file in files {
-        let image = addfg::image::Image::open(&file).unwrap();
+        let image = addfg::internals::image::Image::open(&file).unwrap();
         let yaml = llvm(&["extract", "--symbolize=false", file.to_str().unwrap()]);
         let Some(yaml) = yaml else {
             println!(
@@ -351,7 +351,7 @@ fn instrumentation_maps_are_as_llvm_xray_extracts_them() {
             .xray_sleds()
             .iter()
             .map(|s| {
-                use addfg::image::SledKind::*;
+                use addfg::internals::image::SledKind::*;
                 let kind = match s.kind {
                     Enter => "function-enter",
                     Exit => "function-exit",
@@ -439,7 +439,7 @@ fn compiled(scratch: &Scratch) -> Vec<PathBuf> {
 fn functions_of_object_files_have_their_names() {
     let scratch = Scratch::new("xray-objects");
     for file in compiled(&scratch) {
-        let image = addfg::image::Image::open(&file).unwrap();
+        let image = addfg::internals::image::Image::open(&file).unwrap();
         assert!(image.relocatable());
         let name = |address: u64| {
             image.functions.iter().find(|f| f.address == address).map(|f| f.name.as_str())
