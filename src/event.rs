@@ -311,13 +311,19 @@ impl Event {
 
 /// Instruction sets that addfg decodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Isa {
+    /// x86 in 64-bit mode
     X86_64,
+    /// x86 in 32-bit mode
     X86,
-    /// A32 and T32; which of the two is a property of the instruction ([`InsnDef::thumb`]).
+    /// A32 and T32; which of the two is a property of the instruction.
     Arm,
+    /// A64
     Aarch64,
+    /// RV32
     Riscv32,
+    /// RV64
     Riscv64,
 }
 

@@ -1,72 +1,54 @@
 //! Aggregated dynamic data flow graphs from execution traces: which function's data each function
 //! consumed, how many bytes, through what, in which call.
 //!
-//! # The rooms
+//! The program `addfg` is this crate's; as a library it does four things:
 //!
-//! They follow the data; each may use those before it, none those after it.
+//! - [`Trace`] reads a recorded run, in any format that addfg knows or in one of yours ([`Format`]);
+//! - [`Trace::flows`] adds it up, without a database: [`Flows`];
+//! - [`Trace::build`] makes a [`Database`], which answers SQL and the queries that have a name;
+//! - [`Database::graph`] gives a level of it as a [`Graph`].
 //!
-//! | room | what it does |
-//! |---|---|
-//! | [`id`], [`diagnostics`], [`text`], [`files`], [`event`] | ids, problems met, text for people, files that are whole or not there, the words that readers speak |
-//! | [`registers`] | the registers of each instruction set, and their names |
-//! | [`trace`] | parses logs, one file a format: bytes to records, and nothing more |
-//! | [`image`] | what ELF and DWARF know: functions, sections, variables, lines |
-//! | [`isa`] | what an instruction touches: registers, memory, control |
-//! | [`analysis`] | the streaming pass: calls, saved registers, last writers, sums |
-//! | [`store`] | the database: tables, one row struct each; SQLite |
-//! | [`load`] | `addfg build`: from records to rows |
-//! | [`record`] | `addfg record`: runs a program under the recorder |
-//! | [`query`] | the SQL that defines the derived tables, and `addfg verify` |
-//! | [`replay`] | the run once more, from the database: slices, loops, memory, the critical path |
-//! | [`graph`] | a level of the database as a graph, so small that a person can read it |
-//! | [`render`] | graphs as DOT, JSON, GraphML; rows as tables; pictures |
-//! | [`views`] | what is more than a level of the graph: listings, slices, timelines |
-//! | [`export`], [`report`] | files of other programs; the HTML page |
-//! | [`lake`] | many runs in one folder of Parquet files, and questions across them |
-//! | [`cli`] | the commands: one file each, its arguments and what it runs |
+//! What is computed is in `docs/semantics.md`, the tables in `docs/schema.md`, and how the crate is
+//! made in `ARCHITECTURE.md`. The examples are programs that you can begin with:
+//! `examples/flows.rs` (who gives bytes to whom), `examples/format.rs` (a format of your own),
+//! `examples/question.rs` (a database and a query).
 //!
-//! `docs/semantics.md` says what is computed, `ARCHITECTURE.md` why it is built like this.
+//! No type of another crate is part of this interface. Structs and enums may get more fields and
+//! variants, and say so (`#[non_exhaustive]`).
 //!
 //! # Example
 //!
 //! A database of the recording in `examples/fir`, and who gives bytes to whom:
 //!
 //! ```
-//! use addfg::internals::graph::{self, Selection};
-//! use addfg::internals::load::{self, Detail, ElfInput, Options};
+//! use addfg::{Database, EdgeKind, Selection, Trace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = std::env::temp_dir().join(format!("addfg-tour-{}", std::process::id()));
 //! std::fs::create_dir_all(&folder)?;
-//! let output = folder.join("fir.duckdb");
-//! let options = Options {
-//!     traces: vec!["examples/fir/fir.log.xz".into()],
-//!     elfs: vec![ElfInput { path: "examples/fir/fir".into(), bias: None }],
-//!     detail: Detail::Instance,
-//!     ..Options::new(output.clone())
-//! };
-//! let report = load::load(&options, &mut |_progressed| false)?;
-//! assert_eq!(report.steps, 401);
+//! let file = folder.join("fir.duckdb");
+//! let built = Trace::new("examples/fir/fir.log.xz").elf("examples/fir/fir").build(&file)?;
+//! assert_eq!(built.steps, 401);
 //!
-//! let connection = addfg::internals::store::open::open(&output, false)?;
-//! let graph = graph::load(&connection, &Selection::default())?;
-//! let flows: Vec<String> = graph
-//!     .edges()
-//!     .into_iter()
-//!     .filter(|(_, _, edge)| edge.bytes() > 0)
-//!     .map(|(from, to, edge)| {
-//!         let name = |node: petgraph::graph::NodeIndex| &graph.graph[node].name;
-//!         format!("{} -> {}: {} bytes", name(from), name(to), edge.bytes())
-//!     })
-//!     .collect();
+//! let graph = Database::open(&file)?.graph(&Selection::default())?;
+//! let names: Vec<&str> = graph.nodes().map(|node| node.name).collect();
+//! let mut flows = Vec::new();
+//! for edge in graph.edges() {
+//!     if let EdgeKind::Data { via, bytes, .. } = edge.kind {
+//!         flows.push(format!("{} -> {}: {bytes} bytes ({via:?})", names[edge.from], names[edge.to]));
+//!     }
+//! }
 //! assert!(flows.iter().any(|flow| flow.starts_with("produce -> fir: ")), "{flows:#?}");
-//! # drop(connection);
 //! # std::fs::remove_dir_all(folder)?;
 //! # Ok(())
 //! # }
 //! ```
 
+// The rooms' own documentation is for who reads the source.
+#![allow(rustdoc::private_intra_doc_links)]
+
 mod analysis;
+mod api;
 mod cli;
 mod diagnostics;
 mod event;
@@ -92,3 +74,5 @@ mod views;
 
 #[doc(hidden)]
 pub mod internals;
+
+pub use api::*;

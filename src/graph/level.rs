@@ -4,9 +4,11 @@ use crate::text::words;
 
 words! {
     /// What a node of the graph is.
+    #[non_exhaustive]
     pub enum Level {
         /// Executed instruction, once for each time: part of the run.
         Step = "step",
+        /// Instruction of the code, for all its executions
         Instruction = "instruction",
         /// Basic block of the executed control flow.
         Block = "block",
@@ -20,10 +22,13 @@ words! {
         Instance = "instance",
         /// Chain of functions from the root.
         Context = "context",
+        /// Function, for all its calls
         Function = "function",
         /// Source file; functions without one are grouped by image.
         File = "file",
+        /// ELF file
         Image = "image",
+        /// Thread of a process
         Thread = "thread",
     }
 }

@@ -144,13 +144,21 @@ words! {
 words! {
     /// What data goes through.
     #[derive(PartialOrd, Ord, Hash)]
+    #[non_exhaustive]
     pub enum Via {
+        /// Processor registers
         Register = "register",
+        /// A thread's stack
         Stack = "stack",
+        /// Memory that is of no section and no stack
         Heap = "heap",
+        /// Sections that can be written
         Global = "global",
+        /// Sections that can only be read
         Constant = "constant",
+        /// Registers of devices
         Mmio = "mmio",
+        /// What the trace does not tell more of
         Other = "other",
     }
 }

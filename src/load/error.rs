@@ -36,6 +36,8 @@ pub enum BuildError {
     NoLowLevel(&'static str),
     #[error("format {0} has no steps in one order of which a part could be kept")]
     NoPart(&'static str),
+    #[error("format {0} has no steps that could be added up without a database: build one")]
+    NoSteps(&'static str),
     #[error("{0} and {1} are not traces of the same run: build a database of each")]
     MixedFormats(String, String),
     #[error(

@@ -32,6 +32,7 @@ mod reader;
 pub mod rows;
 mod runs;
 mod steps;
+mod summed;
 pub mod sums;
 mod suspicions;
 pub mod symbols;
@@ -43,7 +44,7 @@ use crate::files::{self, Kind};
 use crate::image::{self, Image, ImageError};
 use crate::store::{StoreError, writer};
 use crate::trace::input::Input;
-use crate::trace::{self, Found};
+use crate::trace::{self, Found, StepFormat};
 use rustc_hash::FxHashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -53,6 +54,7 @@ pub use dictionary::Files;
 pub use error::BuildError;
 pub use names::FunctionNames;
 pub use options::{Detail, ElfInput, Options, Part, Progressed, Report};
+pub use summed::{Summed, SummedFunction};
 pub use tables::{Load, TableLoader};
 
 /// What fills the tables from the records of each of [`trace::TABLE_FORMATS`].
@@ -98,6 +100,40 @@ pub fn load_inputs(
     inputs: Vec<Input>,
     progress: &mut dyn FnMut(Progressed) -> bool,
 ) -> Result<Report, BuildError> {
+    match sorted(options, inputs)? {
+        (images, Sorted::Steps(stepped)) => steps::build(options, images, stepped, progress),
+        (images, Sorted::Tables(inputs, loader)) => {
+            if options.part.option().is_some() {
+                return Err(BuildError::NoPart(loader.name()));
+            }
+            tables::build(options, images, inputs, loader, progress)
+        }
+    }
+}
+
+/// The sums of these traces, without a database.
+pub fn sum(
+    options: &Options,
+    inputs: Vec<Input>,
+    progress: &mut dyn FnMut(Progressed) -> bool,
+) -> Result<Summed, BuildError> {
+    match sorted(options, inputs)? {
+        (images, Sorted::Steps(stepped)) => summed::sum(options, images, stepped, progress),
+        (_, Sorted::Tables(_, loader)) => Err(BuildError::NoSteps(loader.name())),
+    }
+}
+
+/// ELF files with the biases that are known.
+type Images = Vec<(Image, Option<u64>)>;
+
+/// Inputs of one format.
+enum Sorted {
+    Steps(Vec<(Input, &'static dyn StepFormat)>),
+    Tables(Vec<Input>, &'static dyn TableLoader),
+}
+
+/// Opens the ELF files, and finds the format of the inputs.
+fn sorted(options: &Options, inputs: Vec<Input>) -> Result<(Images, Sorted), BuildError> {
     let limit = limit::Limit::new(options.memory_limit);
     image::bound(move || limit.left());
     let mut images = Vec::new();
@@ -113,9 +149,13 @@ pub fn load_inputs(
     }
     let (mut stepped, mut tabled) = (Vec::new(), Vec::new());
     for input in inputs {
-        match trace::detect(&input, options.format.as_deref())? {
-            Found::Steps(format) => stepped.push((input, format)),
-            Found::Tables(format) => tabled.push((input, format)),
+        let own = options.formats.iter().find(|format| format.sniff(input.head()));
+        match own {
+            Some(format) => stepped.push((input, *format)),
+            None => match trace::detect(&input, options.format.as_deref())? {
+                Found::Steps(format) => stepped.push((input, format)),
+                Found::Tables(format) => tabled.push((input, format)),
+            },
         }
     }
     // One run is recorded by one tool.
@@ -129,7 +169,7 @@ pub fn load_inputs(
             let message = "a relocatable object file (.o) has no addresses yet; link it".into();
             return Err(ImageError::NotElf { path: object.path.clone(), message }.into());
         }
-        return steps::build(options, images, stepped, progress);
+        return Ok((images, Sorted::Steps(stepped)));
     };
     let steps = stepped.iter().map(|(input, f)| (input, f.name()));
     let tables = tabled.iter().map(|(input, f)| (input, f.name()));
@@ -139,11 +179,8 @@ pub fn load_inputs(
     let Some(loader) = TABLE_LOADERS.iter().find(|l| l.name() == format.name()) else {
         return Err(BuildError::NoLoader(format.name()));
     };
-    if options.part.option().is_some() {
-        return Err(BuildError::NoPart(format.name()));
-    }
     let inputs = tabled.into_iter().map(|(input, _)| input).collect();
-    tables::build(options, images, inputs, *loader, progress)
+    Ok((images, Sorted::Tables(inputs, *loader)))
 }
 
 /// Two inputs of different formats.

@@ -127,6 +127,18 @@ impl FunctionNames {
         (symbol.shown.into_owned(), symbol.address)
     }
 
+    /// What a function is shown as, its source file, and whether it is nobody's code.
+    pub fn described(
+        &self,
+        space: &AddressSpace,
+        function: FunctionId,
+    ) -> (String, Option<String>, bool) {
+        let Some(known) = self.rows.get(function.index()) else { return Default::default() };
+        let symbol = row(space, known, &mut FxHashSet::default());
+        let is_pseudo = matches!(known, Known::Pseudo(_));
+        (symbol.shown.into_owned(), symbol.file.map(str::to_owned), is_pseudo)
+    }
+
     /// Fills `function_symbol` and `function_name`: these functions, then the other symbols. Gives
     /// whose code each is.
     pub fn write(

@@ -3,12 +3,14 @@
 use crate::diagnostics::Diagnostics;
 use crate::event::Device;
 use crate::text::words;
+use crate::trace::StepFormat;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 words! {
     /// How much a database keeps.
     #[derive(PartialOrd, Ord)]
+    #[non_exhaustive]
     pub enum Detail {
         /// Sums by function.
         Summary = "summary",
@@ -46,12 +48,14 @@ impl Part {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     pub traces: Vec<PathBuf>,
     pub elfs: Vec<ElfInput>,
     pub output: PathBuf,
     pub format: Option<String>,
+    /// Formats beside addfg's own, which are asked before these.
+    pub formats: Vec<&'static dyn StepFormat>,
     pub layout: Option<String>,
     pub detail: Detail,
     pub literal_saves: bool,
@@ -85,6 +89,7 @@ impl Options {
             elfs: Vec::new(),
             output,
             format: None,
+            formats: Vec::new(),
             layout: None,
             detail: Detail::Pairs,
             literal_saves: false,
@@ -115,6 +120,7 @@ pub struct Report {
 
 /// How far a build is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progressed {
     /// Bytes that were read of the traces.
     pub bytes: u64,

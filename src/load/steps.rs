@@ -2,31 +2,34 @@
 //! with batches of columns between them.
 
 use super::code::{Functions, Named, Space};
-use super::dictionary::{self, SectionRow, TraceFile};
+use super::dictionary::{self, Loading, SectionRow, TraceFile};
 use super::events::EventRows;
 use super::finish::{End, Packed};
 use super::front::{Front, Target};
 use super::intake::{Intake, Progress, Records};
 use super::limit;
-use super::pass::Send;
+use super::pass::{BuildPass, Send};
 use super::placing;
 use super::reader::{Reader, Reading};
 use super::rows::PassRows;
 use super::runs::{PackedRuns, RunRows};
 use super::suspicions;
 use super::{BuildError, Detail, Options, Report};
+use crate::analysis::access::Insn;
 use crate::analysis::access::SaveRule;
 use crate::analysis::pass::{FrameSlot, Pass, Processor};
-use crate::analysis::{self, Details, superblock};
-use crate::diagnostics::Counted;
-use crate::event::{Isa, Keeps};
+use crate::analysis::place::SectionRange;
+use crate::analysis::{self, Details, Summary, superblock};
+use crate::diagnostics::{Counted, Diagnostics};
+use crate::event::{BlockDef, Isa, Keeps};
 use crate::image::{AddressSpace, Image};
 use crate::isa;
 use crate::store::StoreError;
 use crate::store::table::Batch;
 use crate::store::writer::Writer;
-use crate::trace::StepFormat;
 use crate::trace::input::{Input, Witness};
+use crate::trace::{ProcessClaim, StepFormat};
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc;
@@ -35,9 +38,94 @@ use std::sync::mpsc;
 pub fn build(
     options: &Options,
     images: Vec<(Image, Option<u64>)>,
-    mut inputs: Vec<(Input, &'static dyn StepFormat)>,
+    inputs: Vec<(Input, &'static dyn StepFormat)>,
     progress: Progress,
 ) -> Result<Report, BuildError> {
+    let mut writer = None;
+    // Only when it is known that there is something to write.
+    let passed = pass(options, images, inputs, progress, || {
+        let made = writer.insert(Writer::create(&options.output, options.force)?);
+        Ok(made.sender().ok_or(StoreError::Stopped)?)
+    })?;
+    let mut writer = writer.ok_or(StoreError::Stopped)?;
+    // With the pass all senders went, so that the writer ends.
+    let connection = writer.join()?;
+    limit::give_back();
+    let Passed { isa, space, front, code, insns, defs, counts, summary, .. } = &passed;
+    let packed = packs(options).then(|| Packed {
+        first_sections: passed.first_sections,
+        placed: passed.placed.clone(),
+        first_stack_pointers: passed.first_stack_pointers.clone(),
+        functions: code.traits(),
+    });
+    let end = End {
+        connection: &connection,
+        options,
+        space: &space.borrow(),
+        sections: &front.maps.sections,
+        mapped: &passed.mapped,
+        processes: &front.processes,
+        logged_threads: front.threads(),
+        image_processes: &front.maps.processes,
+        insn_images: &front.images,
+        insns,
+        defs,
+        counts,
+        summary,
+        isa: *isa,
+        threads: passed.threads,
+        low: passed.low,
+        dead: true,
+        unique: true,
+        packed,
+    };
+    let functions = end.write(code.names.clone(), &passed.traces, &passed.diagnostics)?;
+    passed.witnesses.iter().try_for_each(Witness::check)?;
+    writer.commit(connection)?;
+    Ok(Report {
+        format: passed.traces.first().map_or("", |t| t.format),
+        steps: summary.steps,
+        calls: u64::from(summary.calls),
+        functions,
+        diagnostics: passed.diagnostics.clone(),
+    })
+}
+
+/// What a pass over whole traces has found.
+pub(super) struct Passed {
+    pub isa: Isa,
+    pub space: Space,
+    pub front: Front,
+    pub traces: Vec<TraceFile>,
+    pub diagnostics: Diagnostics,
+    pub code: Functions,
+    pub insns: Vec<Insn>,
+    pub defs: Vec<BlockDef>,
+    /// Executions of each block.
+    pub counts: Vec<u64>,
+    pub summary: Summary,
+    /// See [`Packed`].
+    first_sections: usize,
+    placed: Vec<Vec<SectionRange>>,
+    first_stack_pointers: Vec<Option<u64>>,
+    /// When each image was mapped, by its index, if the trace told.
+    mapped: FxHashMap<usize, Loading>,
+    /// The log tells threads apart.
+    threads: bool,
+    /// The run is kept.
+    low: bool,
+    pub witnesses: Vec<Witness>,
+}
+
+/// Goes over the traces once. Rows go to what `rows` gives, which is asked for when the traces have
+/// been found to be of these programs; nobody needs to take them.
+pub(super) fn pass(
+    options: &Options,
+    images: Vec<(Image, Option<u64>)>,
+    mut inputs: Vec<(Input, &'static dyn StepFormat)>,
+    progress: Progress,
+    rows: impl FnOnce() -> Result<mpsc::SyncSender<Batch>, BuildError>,
+) -> Result<Passed, BuildError> {
     let witnesses: Vec<_> = inputs.iter_mut().filter_map(|(i, _)| i.witness()).collect();
     let isa = images.first().map(|(image, _)| image.isa);
     let total = inputs.iter().map(|(i, _)| i.size()).sum::<Option<u64>>().unwrap_or(0);
@@ -54,8 +142,7 @@ pub fn build(
     if !intake.carries().mappings {
         named.iter().try_for_each(Named::check)?;
     }
-    let mut writer = Writer::create(&options.output, options.force)?;
-    let rows = writer.sender().ok_or(StoreError::Stopped)?;
+    let rows = rows()?;
     let mut front = Front::new(isa, space.clone(), placed.waiting, options.devices.clone());
     let functions = Functions::new(space.clone(), isa == Isa::Arm, named);
     let first_sections = front.maps.sections.len();
@@ -90,78 +177,76 @@ pub fn build(
         intake.diagnostics.add(suspicions::contexts(left_out));
     }
     events.finish();
-    if intake.conditional_exits.len() == traces.len() {
-        let exits = intake.conditional_exits.iter().sum();
-        let chased = suspicions::chased(exits, &pass.insns, &pass.defs, &counts);
-        chased.into_iter().for_each(|d| intake.diagnostics.add(d));
-    }
-    let renamed = suspicions::renamed(&pass.insns, &pass.defs, &counts);
-    renamed.into_iter().for_each(|d| intake.diagnostics.add(d));
-    if !intake.carries.iter().any(|carries| carries.threads) {
-        let interleaved = suspicions::interleaved(&pass.interleaving);
-        interleaved.into_iter().for_each(|d| intake.diagnostics.add(d));
-    }
-    // With it all senders go, so that the writer ends.
+    suspect_runs(&pass, &counts, &mut intake, &traces);
     let (code, insns, defs) = pass.into_code();
     code.through.check()?;
     code.kept.check()?;
-    let space = space.borrow();
-    if !options.force_elf {
-        fits(&code, &space, insns.iter().map(|i| i.def.address))?;
-        let names: Vec<&str> = traces.iter().map(|trace| trace.path.as_str()).collect();
-        front.parts.check(&names, &intake.processes, &insns, &space)?;
-        front.parts.fits().check(&space)?;
-    }
-    if !front.elaborated {
-        for Counted { first, count } in suspicions::unmodelled(&insns, &defs, &counts) {
-            intake.diagnostics.add_counted(first, count);
-        }
-    }
-    let nameless = suspicions::nameless(&insns, &defs, &counts, &code.names);
-    nameless.into_iter().for_each(|d| intake.diagnostics.add(d));
-    let inclusive = suspicions::inclusive(&summary, |f| code.names.of_symbol(&space, f));
-    inclusive.into_iter().for_each(|c| intake.diagnostics.add_counted(c.first, c.count));
-    let connection = writer.join()?;
-    limit::give_back();
-    let with_threads = intake.carries.iter().any(|c| c.threads);
-    let functions = code.traits();
-    let packed = packs(options).then_some(Packed {
+    let passed = Passed {
+        isa,
+        space,
+        front,
+        diagnostics: intake.diagnostics,
+        code,
+        insns,
+        defs,
+        counts,
+        summary,
         first_sections,
         placed,
         first_stack_pointers,
-        functions,
-    });
-    let end = End {
-        connection: &connection,
-        options,
-        space: &space,
-        sections: &front.maps.sections,
-        mapped: &mapped,
-        processes: &front.processes,
-        logged_threads: front.threads(),
-        image_processes: &front.maps.processes,
-        insn_images: &front.images,
-        insns: &insns,
-        defs: &defs,
-        counts: &counts,
-        summary: &summary,
-        isa,
-        threads: with_threads,
+        mapped,
+        threads: intake.carries.iter().any(|c| c.threads),
         low,
-        dead: true,
-        unique: true,
-        packed,
+        witnesses,
+        traces,
     };
-    let functions = end.write(code.names, &traces, &intake.diagnostics)?;
-    witnesses.iter().try_for_each(Witness::check)?;
-    writer.commit(connection)?;
-    Ok(Report {
-        format: traces.first().map_or("", |t| t.format),
-        steps: summary.steps,
-        calls: u64::from(summary.calls),
-        functions,
-        diagnostics: intake.diagnostics,
-    })
+    passed.checked(options, &intake.processes)
+}
+
+/// Says what is suspicious in how often blocks ran.
+fn suspect_runs(pass: &BuildPass, counts: &[u64], intake: &mut Intake, traces: &[TraceFile]) {
+    let (insns, defs) = (&pass.insns, &pass.defs);
+    let mut found = Vec::new();
+    if intake.conditional_exits.len() == traces.len() {
+        let exits = intake.conditional_exits.iter().sum();
+        found.extend(suspicions::chased(exits, insns, defs, counts));
+    }
+    found.extend(suspicions::renamed(insns, defs, counts));
+    if !intake.carries.iter().any(|carries| carries.threads) {
+        found.extend(suspicions::interleaved(&pass.interleaving));
+    }
+    found.into_iter().for_each(|diagnostic| intake.diagnostics.add(diagnostic));
+}
+
+impl Passed {
+    /// An error if the traces are not of one run of these programs; says what is suspicious in the
+    /// code.
+    fn checked(
+        mut self,
+        options: &Options,
+        processes: &[(usize, ProcessClaim)],
+    ) -> Result<Passed, BuildError> {
+        let Passed { space, front, code, insns, defs, counts, summary, .. } = &self;
+        let space = space.borrow();
+        if !options.force_elf {
+            fits(code, &space, insns.iter().map(|i| i.def.address))?;
+            let names: Vec<&str> = self.traces.iter().map(|trace| trace.path.as_str()).collect();
+            front.parts.check(&names, processes, insns, &space)?;
+            front.parts.fits().check(&space)?;
+        }
+        let mut found = Vec::new();
+        if !front.elaborated {
+            found.extend(suspicions::unmodelled(insns, defs, counts));
+        }
+        let nameless = suspicions::nameless(insns, defs, counts, &code.names);
+        found.extend(nameless.map(|first| Counted { first, count: 1 }));
+        found.extend(suspicions::inclusive(summary, |f| code.names.of_symbol(&space, f)));
+        drop(space);
+        for Counted { first, count } in found {
+            self.diagnostics.add_counted(first, count);
+        }
+        Ok(self)
+    }
 }
 
 fn take<'a>(records: Records, front: &mut Front, target: &mut Target<'a>, intake: &mut Intake) {

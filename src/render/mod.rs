@@ -12,7 +12,7 @@ pub mod layout;
 pub mod overview;
 pub mod rows;
 pub mod svg;
-mod value;
+pub mod value;
 
 /// How a format is made.
 #[derive(Clone, Copy, Debug)]

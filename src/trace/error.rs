@@ -18,6 +18,9 @@ pub enum TraceError {
     Changed { name: String, before: u64, after: u64 },
     #[error("{name}:{position}: {message}; {remedy}")]
     Malformed { name: String, position: String, message: String, remedy: String },
+    /// A format that is not addfg's own cannot read it.
+    #[error("{name}: {message}")]
+    Own { name: String, message: String },
     /// The receiving side ended; its own error says why.
     #[error("the build was stopped")]
     Stopped,

@@ -281,6 +281,11 @@ impl Steps {
         Steps { all_values, ..self }
     }
 
+    /// Whether rows list register values as they are before the instruction.
+    pub fn registers_before(&self) -> bool {
+        self.registers_before
+    }
+
     /// Whether there is room for a CPU.
     pub fn admits(&self, cpu: u32) -> bool {
         self.threads.len() < CPUS || self.threads.contains_key(&cpu)

@@ -165,6 +165,18 @@ impl Query {
         Ok(self.with(self.meaning(given, |kind, word| value(connection, kind, word))?))
     }
 
+    /// The statement and the values of its parameters, which these words mean, of a database that
+    /// keeps what it asks for.
+    pub fn asked(
+        &self,
+        connection: &Connection,
+        given: &[String],
+    ) -> Result<(&'static str, Vec<Value>), ViewError> {
+        self.check(connection)?;
+        let values = self.meaning(given, |kind, word| value(connection, kind, word))?;
+        Ok((self.sql.trim_end().trim_end_matches(';'), values))
+    }
+
     /// Where what is asked for is the program only: the words that ask for all.
     pub fn wider(&self, given: &[String]) -> Option<String> {
         let whose = self.parameters.iter().position(|p| p.kind == Kind::Whose)?;

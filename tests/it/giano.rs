@@ -96,6 +96,7 @@ impl Run {
             Isa::Aarch64 => "aarch64",
             Isa::Riscv32 => "riscv32",
             Isa::Riscv64 => "riscv64",
+            other => unreachable!("{other:?}"),
         }
     }
 

@@ -30,25 +30,15 @@ pub fn record_kernel(folder: &Path, seed: u64, steps: usize, threads: usize) {
 
 pub fn options(folder: &Path, detail: Detail, literal_saves: bool) -> Options {
     Options {
-        steps: true,
         traces: vec![folder.join("log")],
         elfs: vec![ElfInput { path: folder.join("elf"), bias: None }],
-        output: folder.join("db"),
-        format: None,
-        layout: None,
         detail,
         literal_saves,
-        part: addfg::internals::load::Part::default(),
-        through: Vec::new(),
-        allocators: Vec::new(),
-        devices: Vec::new(),
         strict: true,
         force: true,
-        force_elf: false,
-        memory_limit: 0,
-        jobs: 1,
         // A random program is short.
         superblock_after: Some(1),
+        ..Options::new(folder.join("db"))
     }
 }
 

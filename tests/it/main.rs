@@ -3,6 +3,7 @@
 mod common;
 
 mod allocations;
+mod api;
 mod arm;
 mod bottom_up;
 mod chased;

@@ -23,7 +23,9 @@ const ROOMS: &[&[&str]] = &[
     &["views"],
     &["export", "report"],
     &["lake"],
+    &["api"],
     &["cli"],
+    &["internals"],
 ];
 
 /// A module, its file's text without comments, strings and tests, and what it re-exports.
