@@ -69,11 +69,13 @@ impl Database {
             return Err(Error::new(format!("{} statements: ask one query", pieces.len())));
         };
         crate::views::rows::ensure_named(&self.connection, sql).map_err(Error::of)?;
-        let gives = parser.check(&self.connection, statement).map_err(Error::of)?;
-        if gives != Gives::Rows {
-            return Err(Error::new("the statement gives no rows: ask a query"));
+        let values: Vec<_> = values.iter().map(Value::stored).collect();
+        let gives = parser.check_with(&self.connection, statement, &values).map_err(Error::of)?;
+        // Rows that were made of a packed run are not to be changed, either.
+        if gives != Gives::Rows || parser.changes(&self.connection, statement, &values) {
+            return Err(Error::new("the statement changes something: the database is only read"));
         }
-        self.rows(statement, values.iter().map(Value::stored)).map_err(Error::of)
+        self.rows(statement, values).map_err(Error::of)
     }
 
     /// Asks one of the queries that have a name (`addfg sql DB --list`), with words for its

@@ -6,7 +6,6 @@ use std::fmt;
 ///
 /// What went wrong below (a file that cannot be read, a statement that DuckDB refuses) is its
 /// [`source`](std::error::Error::source).
-#[derive(Debug)]
 pub struct Error(Box<dyn std::error::Error + Send + Sync>);
 
 impl Error {
@@ -23,6 +22,19 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// As `main` shows it: the sentence, and what went wrong below.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
     }
 }
 

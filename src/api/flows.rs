@@ -1,13 +1,12 @@
 //! Sums of a run.
 
-use super::trace::{Problem, problems};
+use super::problem::{Problem, problems};
 use crate::graph::Via;
 use crate::load::{Summed, SummedFunction};
 
 /// The sums of a run: which functions ran, who called whom, and whose data each of them read.
 ///
-/// They are those of a database at detail `summary`, by the rules of `docs/semantics.md`; PLT stubs
-/// are merged into their callers.
+/// They are those of a database at detail `summary`, by the rules of `docs/semantics.md`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Flows {
@@ -31,6 +30,8 @@ pub struct Function {
     pub name: String,
     /// Source or object file, where that is known.
     pub file: Option<String>,
+    /// It is a PLT stub, a veneer or an IFUNC resolver.
+    pub is_stub: bool,
     /// It stands for who wrote or read outside of the program's code.
     pub is_pseudo: bool,
     /// How often it was called.
@@ -53,11 +54,10 @@ pub struct Flow {
     pub via: Via,
     /// Bytes read, each read counted.
     pub bytes: u64,
-    /// Distinct pairs of a byte and its write, for each call that read; None where stubs were
-    /// merged.
-    pub unique_bytes: Option<u64>,
-    /// Distinct bytes of memory and registers; None where stubs were merged.
-    pub addresses: Option<u64>,
+    /// Distinct pairs of a byte and its write, for each call that read.
+    pub unique_bytes: u64,
+    /// Distinct bytes of memory and registers.
+    pub addresses: u64,
     /// Distinct pairs of a write and a read.
     pub transfers: u64,
 }
@@ -81,18 +81,19 @@ impl Flows {
         let function = |f: SummedFunction| Function {
             name: f.name,
             file: f.file,
+            is_stub: f.is_stub,
             is_pseudo: f.is_pseudo,
             calls: f.calls,
             steps_self: f.steps_self,
             steps_total: f.steps_total,
         };
-        let flows = summed.flows.iter().map(|&(((writer, reader, via), sums), whole)| Flow {
+        let flows = summed.flows.iter().map(|&((writer, reader, via), sums)| Flow {
             writer: writer.index(),
             reader: reader.index(),
             via: Via::of(via),
             bytes: sums[0],
-            unique_bytes: whole.then_some(sums[1]),
-            addresses: whole.then_some(sums[2]),
+            unique_bytes: sums[1],
+            addresses: sums[2],
             transfers: sums[3],
         });
         let calls = summed.calls.iter().map(|edge| Call {

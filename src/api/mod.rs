@@ -7,6 +7,7 @@ mod error;
 mod flows;
 mod format;
 mod graph;
+mod problem;
 mod trace;
 
 pub use crate::graph::{Level, Via};
@@ -16,4 +17,5 @@ pub use error::Error;
 pub use flows::{Call, Flow, Flows, Function};
 pub use format::{Format, Header, InstructionSet, Step, Steps};
 pub use graph::{Edge, EdgeKind, Graph, Node, Selection};
-pub use trace::{Access, Built, Executed, Problem, Trace};
+pub use problem::Problem;
+pub use trace::{Access, Built, Executed, Trace};

@@ -1,8 +1,9 @@
 //! A recorded run, and what can be made of it.
 
 use super::format::Own;
+use super::problem::{Problem, problems};
 use super::{Error, Flows, Format};
-use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
+use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::event::{BlockDef, Carries, Condition, InsnDef, Isa, RunBatch, StepBatch};
 use crate::image::Image;
 use crate::load::{self, Detail, ElfInput, Options, Progressed};
@@ -42,24 +43,6 @@ pub struct Built {
     pub problems: Vec<Problem>,
 }
 
-/// Something that was lost, assumed or not understood, the first of its kind.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Problem {
-    /// A stable word for the kind: `truncated`, `unread-line`.
-    pub code: &'static str,
-    /// Data was lost.
-    pub is_loss: bool,
-    /// What it is.
-    pub message: String,
-    /// `file:line`, or empty.
-    pub position: String,
-    /// What to do about it.
-    pub remedy: &'static str,
-    /// How many there were.
-    pub count: u64,
-}
-
 /// An executed instruction, as [`Trace::read`] gives it.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -92,18 +75,6 @@ pub struct Access {
     pub is_write: bool,
     /// What was loaded or stored, where the trace has it.
     pub value: Option<u64>,
-}
-
-pub(super) fn problems(diagnostics: &Diagnostics) -> Vec<Problem> {
-    let problem = |of: &Diagnostic, count| Problem {
-        code: of.code,
-        is_loss: of.severity == Severity::Error,
-        message: of.message.clone(),
-        position: of.position.clone(),
-        remedy: of.remedy,
-        count,
-    };
-    diagnostics.rows().map(|row| problem(&row.first, row.count)).collect()
 }
 
 impl<'a> Trace<'a> {

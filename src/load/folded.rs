@@ -13,14 +13,14 @@ pub type EdgeKey = (FunctionId, FunctionId, &'static str);
 /// Bytes, unique bytes, addresses and transfers of an edge.
 pub type Edge = (EdgeKey, [u64; 4]);
 
-/// Edges with stubs merged: `all` are the edges of all functions, `merged` what has to do with
-/// `stubs`, as that of what they are merged into. Each with whether it is one of `all` as it was:
-/// others have no sums of unique bytes and addresses.
-pub fn merge_edges(
-    stubs: &FxHashSet<FunctionId>,
+/// Fills `function_edge_folded`: `all` are the edges of all functions, `merged` what has to do with
+/// `stubs`, as that of what they are merged into. `unique`: unique bytes and addresses were counted.
+pub fn function_edges(
+    into: Destination,
+    (stubs, unique): (&FxHashSet<FunctionId>, bool),
     all: Vec<Edge>,
     merged: Vec<Edge>,
-) -> Vec<(Edge, bool)> {
+) -> Result<(), StoreError> {
     let own = all.into_iter().filter(|(key, _)| !stubs.contains(&key.0) && !stubs.contains(&key.1));
     let mut edges: Vec<_> = own.map(|edge| (edge, true)).collect();
     edges.extend(merged.into_iter().map(|edge| (edge, false)));
@@ -34,18 +34,6 @@ pub fn merge_edges(
         }
         same
     });
-    edges
-}
-
-/// Fills `function_edge_folded` ([`merge_edges`]). `unique`: unique bytes and addresses were
-/// counted.
-pub fn function_edges(
-    into: Destination,
-    (stubs, unique): (&FxHashSet<FunctionId>, bool),
-    all: Vec<Edge>,
-    merged: Vec<Edge>,
-) -> Result<(), StoreError> {
-    let edges = merge_edges(stubs, all, merged);
     let rows = edges.into_iter().map(|(((writer, reader, via), sums), whole)| FunctionEdge {
         writer_function_id: writer,
         reader_function_id: reader,
@@ -59,13 +47,14 @@ pub fn function_edges(
     fill_named(into, "function_edge_folded", rows)
 }
 
-/// Calls with stubs merged: `all` are the calls of all functions, `merged` those by `stubs` as their
-/// callers', and of stubs that nothing called.
-pub fn merge_calls(
+/// Fills `call_edge_folded`: `all` are the calls of all functions, `merged` those by `stubs` as
+/// their callers', and of stubs that nothing called.
+pub fn call_edges(
+    into: Destination,
     stubs: &FxHashSet<FunctionId>,
     all: &[CallEdge],
     merged: &[CallEdge],
-) -> Vec<CallEdge> {
+) -> Result<(), StoreError> {
     let is_own = |edge: &&CallEdge| {
         !stubs.contains(&edge.callee) && edge.caller.is_none_or(|caller| !stubs.contains(&caller))
     };
@@ -82,17 +71,6 @@ pub fn merge_calls(
         }
         same
     });
-    edges
-}
-
-/// Fills `call_edge_folded` ([`merge_calls`]).
-pub fn call_edges(
-    into: Destination,
-    stubs: &FxHashSet<FunctionId>,
-    all: &[CallEdge],
-    merged: &[CallEdge],
-) -> Result<(), StoreError> {
-    let edges = merge_calls(stubs, all, merged);
     let rows = edges.into_iter().map(|edge| tables::CallEdge {
         caller_function_id: edge.caller,
         callee_function_id: edge.callee,

@@ -123,9 +123,6 @@ pub fn sum(
     }
 }
 
-/// ELF files with the biases that are known.
-type Images = Vec<(Image, Option<u64>)>;
-
 /// Inputs of one format.
 enum Sorted {
     Steps(Vec<(Input, &'static dyn StepFormat)>),
@@ -133,7 +130,10 @@ enum Sorted {
 }
 
 /// Opens the ELF files, and finds the format of the inputs.
-fn sorted(options: &Options, inputs: Vec<Input>) -> Result<(Images, Sorted), BuildError> {
+fn sorted(
+    options: &Options,
+    inputs: Vec<Input>,
+) -> Result<(Vec<(Image, Option<u64>)>, Sorted), BuildError> {
     let limit = limit::Limit::new(options.memory_limit);
     image::bound(move || limit.left());
     let mut images = Vec::new();

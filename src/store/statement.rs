@@ -6,7 +6,8 @@
 //! parser says what a statement is: a text that fits between `COPY (` and `) TO` is a query and
 //! nothing else. What a query calls is what its plan says, for views and macros hide it.
 
-use duckdb::{Connection, ffi};
+use duckdb::types::Value;
+use duckdb::{Connection, ffi, params_from_iter};
 use std::ffi::{CStr, CString};
 use std::path::Path;
 use std::ptr;
@@ -187,16 +188,41 @@ impl Parser {
 
     /// Whether a statement only reads, so that it may be run as it is; gives what comes of it.
     pub fn check(&self, connection: &Connection, text: &str) -> Result<Gives, StatementError> {
+        self.check_with(connection, text, &[])
+    }
+
+    /// The same of a statement with values for its `?`.
+    pub fn check_with(
+        &self,
+        connection: &Connection,
+        text: &str,
+        values: &[Value],
+    ) -> Result<Gives, StatementError> {
         match self.class(text) {
             Class::Harmless => Ok(Gives::Rows),
             Class::Output => Ok(Gives::Nothing),
-            Class::Planned(planned) => check_plan(connection, &planned).map(|()| Gives::Rows),
+            Class::Planned(planned) => {
+                check_plan(connection, &planned, values).map(|()| Gives::Rows)
+            }
             Class::Other => {
                 let word = first_word(trimmed(text)).0;
                 let named = if word.is_empty() { "the statement".to_owned() } else { word };
                 Err(StatementError::Refused(named))
             }
         }
+    }
+
+    /// Whether a statement that may be run makes, fills or removes tables of its own connection.
+    pub fn changes(&self, connection: &Connection, text: &str, values: &[Value]) -> bool {
+        const WORDS: [&str; 3] = ["CREATE", "DROP", "ALTER"];
+        // What else does so may stand behind WITH.
+        const STEPS: [&str; 5] = ["delete", "insert", "update", "merge_into", "batch_insert"];
+        if WORDS.contains(&first_word(trimmed(text)).0.as_str()) {
+            return true;
+        }
+        let Class::Planned(planned) = self.class(text) else { return false };
+        let plan = plan(connection, &planned, values).unwrap_or_default().to_lowercase();
+        STEPS.iter().any(|step| plan.contains(&format!("\"name\": \"{step}")))
     }
 
     /// Whether a statement that may do all asks for no more threads than a machine has: DuckDB would begin
@@ -452,12 +478,15 @@ fn is_of(database: &Path, path: &Path) -> bool {
     })
 }
 
+/// The plan of a statement, as JSON.
+fn plan(connection: &Connection, text: &str, values: &[Value]) -> duckdb::Result<String> {
+    let mut statement = connection.prepare(&format!("EXPLAIN (FORMAT json) {text}"))?;
+    statement.query_row(params_from_iter(values), |row| row.get(1))
+}
+
 /// Whether nothing in the plan of a statement does more than read. To plan is not to run.
-fn check_plan(connection: &Connection, text: &str) -> Result<(), StatementError> {
-    let plan = connection
-        .prepare(&format!("EXPLAIN (FORMAT json) {text}"))
-        .and_then(|mut statement| statement.query_row([], |row| row.get::<_, String>(1)));
-    let plan = match plan {
+fn check_plan(connection: &Connection, text: &str, values: &[Value]) -> Result<(), StatementError> {
+    let plan = match plan(connection, text, values) {
         Ok(plan) => plan,
         // The same error in the words of the statement itself, which is bound and not run.
         Err(error) => {

@@ -23,8 +23,7 @@ const ROOMS: &[&[&str]] = &[
     &["views"],
     &["export", "report"],
     &["lake"],
-    &["api"],
-    &["cli"],
+    &["api", "cli"],
     &["internals"],
 ];
 
