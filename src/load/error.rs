@@ -67,6 +67,14 @@ pub enum BuildError {
         "the packed run has bytes of `{0}`, which is not in function_symbol: build the database again"
     )]
     NoPseudo(String),
+    #[error("give one log: a stream has the steps of one")]
+    OneInput,
+    #[error("{0}: format {1} has no steps to convert; `addfg build` loads it")]
+    NoSteps(String, &'static str),
+    #[error("{0} is already a stream: copy it, or pack it with zstd")]
+    IsStream(String),
+    #[error("cannot write the output: {0}")]
+    Output(std::io::Error),
     #[error("interrupted; {0} is as it was")]
     Interrupted(String),
 }

@@ -3,6 +3,7 @@
 mod calls;
 mod code;
 mod contexts;
+mod convert;
 mod csi;
 mod dcfg;
 mod derived;
@@ -48,6 +49,7 @@ use rustc_hash::FxHashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+pub use convert::{To, convert};
 pub use derived::{FOLDED, derived};
 pub use dictionary::Files;
 pub use error::BuildError;
