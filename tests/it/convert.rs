@@ -2,6 +2,11 @@
 //! of every step format; a Giano-style log has the same calls and flows.
 
 use crate::common::*;
+use addfg::diagnostics::Diagnostic;
+use addfg::event::{Carries, Isa, RunBatch, StepBatch};
+use addfg::trace::input::Input;
+use addfg::trace::stream::{HEADER, PIECE_HEADER, Stream, piece_length};
+use addfg::trace::{Context, Listener, Sink, StepFormat, TraceError};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -189,4 +194,84 @@ fn what_cannot_be_converted_is_refused() {
     let tables = repository("tests/formats/wet/good-comprehensive.wet");
     refused(&["convert", utf8(&tables), "-o", utf8(&other)], &["no steps"]);
     assert!(!other.exists());
+}
+
+/// How many runs are read, and the problems.
+#[derive(Default)]
+struct Gather {
+    runs: usize,
+    problems: Vec<&'static str>,
+}
+
+impl Listener for Gather {
+    fn diagnostic(&mut self, problem: Diagnostic) {
+        self.problems.push(problem.code);
+    }
+    fn progress(&mut self, _: u64) {}
+}
+
+impl Sink for Gather {
+    fn begin(&mut self, _: Carries, _: Option<Isa>) -> Result<(), TraceError> {
+        Ok(())
+    }
+    fn steps(&mut self, _: &mut StepBatch) -> Result<(), TraceError> {
+        unreachable!("a stream has runs")
+    }
+    fn runs(&mut self, batch: &mut RunBatch) -> Result<(), TraceError> {
+        self.runs += batch.block.len();
+        *batch = RunBatch::default();
+        Ok(())
+    }
+}
+
+fn read(bytes: &[u8]) -> (bool, Gather) {
+    let mut gather = Gather::default();
+    let context = Context { isa: None, layout: None, jobs: 1 };
+    let input = Input::from_bytes("stream", bytes);
+    let good = input.and_then(|input| Stream.read(input, &context, &mut gather)).is_ok();
+    (good, gather)
+}
+
+/// Makes the checksums of all pieces right.
+fn summed(bytes: &mut [u8]) {
+    let mut at = HEADER;
+    while let Some(header) = bytes.get(at..at + PIECE_HEADER) {
+        let length = piece_length(header.try_into().expect("a header"));
+        let end = at.saturating_add(usize::try_from(length).unwrap_or(usize::MAX)).min(bytes.len());
+        let sum = crc32fast::hash(&bytes[at + 8..end]);
+        bytes[at + 4..at + 8].copy_from_slice(&sum.to_le_bytes());
+        at = end;
+    }
+}
+
+/// A converted stream that is cut says so; one of which any byte is another one ends without a panic.
+#[test]
+fn a_cut_or_damaged_stream_is_said() {
+    for name in ["good-converted", "good-converted-traps"] {
+        let path = repository(&format!("tests/formats/stream/{name}.stream"));
+        let whole = std::fs::read(path).expect("fixture");
+        let (good, expected) = read(&whole);
+        assert!(
+            good && expected.runs > 3 && expected.problems.is_empty(),
+            "{:?}",
+            expected.problems
+        );
+        for cut in 0..whole.len() {
+            let (good, gather) = read(&whole[..cut]);
+            assert!(!good || !gather.problems.is_empty(), "{name} cut at {cut}");
+        }
+        let mut damaged = 0;
+        for at in HEADER..whole.len() {
+            for bits in [0x01, 0x80, 0xff] {
+                let mut bytes = whole.clone();
+                bytes[at] ^= bits;
+                let (good, gather) = read(&bytes);
+                assert!(!good || !gather.problems.is_empty(), "{name}: {at} is another one");
+                summed(&mut bytes);
+                let (good, gather) = read(&bytes);
+                damaged += usize::from(!good || !gather.problems.is_empty());
+            }
+        }
+        assert!(damaged > 0);
+    }
 }

@@ -152,7 +152,8 @@ impl Calls {
         let name = call_name(self.isa, call.number);
         let (accesses, known) = match (name, failed) {
             (_, true) => (Vec::new(), true),
-            (None, false) => (Vec::new(), false),
+            // ARM's own: of caches and of the thread's pointer.
+            (None, false) => (Vec::new(), self.isa == Isa::Arm && call.number >> 4 == 0xf000),
             (Some(name), false) => self.accesses(name, call, result, stores),
         };
         let mut payload = Payload::default();
@@ -254,7 +255,7 @@ impl Calls {
                 ranges.push((is_write, address, bytes, false));
             }
         }
-        (ranges, left == 0 || !is_write)
+        (ranges, left == 0)
     }
 
     /// A call of the host.

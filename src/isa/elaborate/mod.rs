@@ -308,7 +308,7 @@ impl Elaborator {
         self.runs.event(Event::SystemCall(Box::new(call)), self.rows - 1);
         if let Some(name) = unknown {
             self.problems.add(UNKNOWN_STORES, format_args!("address {address:#x}"), || {
-                format!("what the system call {name} wrote is not known")
+                format!("what the system call {name} read and wrote is not known")
             });
         }
     }

@@ -306,7 +306,11 @@ impl Reader<'_> {
             Said::Claim(claim) => self.sink.claim(claim),
             Said::Problem(severity, text) => self.sink.diagnostic(Diagnostic {
                 severity,
-                code: "converted",
+                code: match severity {
+                    Severity::Info => "converted",
+                    Severity::Warning => "converted-warning",
+                    Severity::Error => "converted-error",
+                },
                 message: format!("the log that this was converted from: {text}"),
                 position: String::new(),
                 remedy: "`addfg convert` said what to do",

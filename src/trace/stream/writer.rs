@@ -11,9 +11,9 @@ use crate::trace::reader::{Claim, ProcessClaim};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
-/// Bytes of records and runs of a piece, about.
-const PIECE: usize = 1 << 20;
-const RUNS: usize = 1 << 16;
+/// Bytes of a piece at most, about. A batch that is smaller is a piece, so that who reads it has the same
+/// batches.
+const PIECE: usize = 16 << 20;
 
 /// ELF's `e_machine` and the bits of an address.
 fn machine(isa: Isa) -> (u16, u8) {
@@ -49,7 +49,6 @@ pub struct Writer<W: Write> {
     /// Steps of the pieces before, and of this one.
     done: u64,
     steps: u64,
-    waiting: usize,
     runs: u64,
     /// Events and names of registers for which there is no place.
     pub lost: u64,
@@ -77,7 +76,6 @@ impl<W: Write> Writer<W> {
             thread: 0,
             done: 0,
             steps: 0,
-            waiting: 0,
             runs: 0,
             lost: 0,
         })
@@ -153,13 +151,13 @@ impl<W: Write> Writer<W> {
             };
             self.columns.write(block, &values, &mut self.lists);
             self.steps += shape.steps as u64;
-            (self.waiting, self.runs) = (self.waiting + 1, self.runs + 1);
-            if self.records.len() + self.lists.len() >= PIECE || self.waiting >= RUNS {
+            self.runs += 1;
+            if self.records.len() + self.lists.len() >= PIECE {
                 self.flush()?;
             }
         }
         events.for_each(|(_, event)| self.event(event));
-        Ok(())
+        if batch.block.is_empty() { Ok(()) } else { self.flush() }
     }
 
     fn run(&mut self, path: u32, addresses: &[u64]) {
@@ -303,7 +301,7 @@ impl<W: Write> Writer<W> {
             put_piece(&mut self.out, PieceKind::Records, [self.done, self.steps], &self.records)?;
             self.records.clear();
         }
-        (self.done, self.steps, self.waiting) = (self.done + self.steps, 0, 0);
+        (self.done, self.steps) = (self.done + self.steps, 0);
         // Each piece can be read by itself.
         self.before = None;
         self.columns.forget();
