@@ -98,7 +98,7 @@ fn logs_without_registers_have_calls_only() {
         let calls = "SELECT caller, callee, calls FROM call_graph WHERE kind = 'call' ORDER BY ALL";
         let found = rows(&db, calls);
         let full = data(&format!("qemu/execlog-7.2-{isa}.log.xz"));
-        let (_, _, db) = build_in(&scratch, &[&full], &["--elf", utf8(&elf), "--force"]);
+        let (_, _, db) = build_in(&scratch, &[&full], &["--elf", utf8(&elf)]);
         assert_eq!(found, rows(&db, calls), "{isa}");
         assert!(found.len() > 3, "{found:?}");
     }
