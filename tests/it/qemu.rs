@@ -68,7 +68,7 @@ fn execlog_equals_register_logs() {
         ("thumb", &["dexec-7.2-thumb", "execlog-7.2-thumb"]),
         ("rv64", &["execlog-7.2-rv64", "execlog-9.x-regs-rv64.synth"]),
     ] {
-        let elf = data(&format!("demo/demo-{isa}.elf"));
+        let elf = repository(&format!("tests/data/demo/demo-{isa}.elf"));
         let edges = |log| load(&data(&format!("qemu/{log}.log.xz")), &elf, &scratch);
         let found: Vec<_> = logs.iter().map(edges).collect();
         assert!(!found[0].is_empty());
@@ -86,6 +86,7 @@ fn execlog_equals_register_logs() {
 /// Without the registers there is nothing to know of the accesses by: calls are there, the rest is said.
 #[test]
 fn logs_without_registers_have_calls_only() {
+    let data = |name: &str| repository("tests/data").join(name);
     let scratch = Scratch::new("qemu-short");
     for isa in ["rv64", "x86_64"] {
         let log = repository(&format!("tests/data/qemu/dexec-short-7.2-{isa}.log.xz"));
