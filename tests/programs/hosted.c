@@ -69,8 +69,13 @@ static word take(char *to, word bytes) { return call(READ, 0, (word)to, bytes); 
 
 static void give(const char *from, word bytes)
 {
+#if defined(__x86_64__)
+    /* Of immediate numbers that are stored a log does not have the values. */
+    call(WRITE, 1, (word)from, bytes);
+#else
     volatile word vector[4] = {(word)from, 2, (word)(from + 2), bytes - 2};
     call(WRITEV, 1, (word)vector, 2);
+#endif
 }
 #endif
 
