@@ -21,7 +21,7 @@ PAGES = """
 README.md ARCHITECTURE.md CONTRIBUTING.md
 docs/views.md docs/record.md docs/semantics.md docs/questions.md docs/exports.md
 docs/csi.md docs/dcfg.md docs/xray.md docs/wet.md docs/giano.md docs/symbols.md docs/stream.md docs/layout.md
-docs/simulators.md docs/sums.md docs/reliability.md docs/reach.md docs/report.md docs/index.md docs/speed.md docs/schema.md
+docs/simulators.md docs/convert.md docs/sums.md docs/reliability.md docs/reach.md docs/report.md docs/index.md docs/speed.md docs/schema.md
 docs/tutorial-split.md docs/tutorial-buffers.md docs/tutorial-value.md docs/tutorial-firmware.md
 """.split()
 

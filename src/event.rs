@@ -362,6 +362,9 @@ pub struct Carries {
     pub dependences: bool,
     /// Paths that functions ran.
     pub paths: bool,
+    /// Its runs say of each instruction whether it was executed, and have all its accesses: they were
+    /// converted from a log that was elaborated.
+    pub decided: bool,
 }
 
 /// Bytes of a thread's register file: `offset` is the register's address in the `register` space

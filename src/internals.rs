@@ -71,7 +71,7 @@ pub mod lake {
     }
 }
 pub mod load {
-    pub use crate::load::{BuildError, Detail, ElfInput, Options, Part, derived, load};
+    pub use crate::load::{BuildError, Detail, ElfInput, Options, derived, load};
     pub mod rows {
         pub use crate::load::rows::PassRows;
     }

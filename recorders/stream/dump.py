@@ -17,8 +17,9 @@ M = (1 << 64) - 1
 KINDS = {1: "thread", 2: "thread_start", 3: "thread_end", 4: "map", 5: "unmap", 6: "syscall", 7: "kernel_read",
          8: "kernel_write", 9: "syscall_end", 10: "descriptor", 11: "signal", 12: "signal_end", 13: "marker",
          14: "stack", 15: "process", 16: "protect", 17: "move", 18: "exec", 19: "gap", 20: "allocate", 21: "free", 22: "reallocate",
-         23: "share", 24: "fresh", 25: "file_write", 26: "fork", 27: "inherit"}
-TEXT = {4: 4, 10: 1, 15: 1, 18: 0}  # numbers before the text
+         23: "share", 24: "fresh", 25: "file_write", 26: "fork", 27: "inherit",
+         30: "called", 31: "exception", 32: "exception_return", 33: "copy", 34: "problem", 35: "values"}
+TEXT = {4: 4, 10: 1, 15: 1, 18: 0, 34: 1}  # numbers before the text
 
 def dump(data, out, events=True):
     assert data[:8] == b"addfg\r\n\x1a", "no stream"
@@ -57,6 +58,16 @@ def dump(data, out, events=True):
                         if f >> 1 in (1, 2): value, i = varint(b, i); value = signed(value)
                         accesses.append((insn, f & 1, f >> 1, size, field, value))
                     blocks.append((insns, accesses))
+                elif tag == 3:  # a note for an instruction: of no use here
+                    _, i = varint(b, i); n, i = varint(b, i); i += n
+                    f, i = varint(b, i); n, i = varint(b, i); i += n
+                    if f & 4:
+                        count, i = varint(b, i)
+                        for _ in range(count): n, i = varint(b, i); i += n + 1
+                elif tag == 4:  # a note for a block: which instructions had no effect
+                    block, i = varint(b, i); _, i = varint(b, i); n, i = varint(b, i)
+                    for _ in range(n): _, i = varint(b, i)
+                    n, i = varint(b, i); i += n
                 else:
                     block, i = varint(b, i); n, i = varint(b, i); k, i = varint(b, i)
                     insns, accesses = blocks[block]

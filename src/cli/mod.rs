@@ -8,6 +8,7 @@ mod calls;
 mod check;
 mod ci;
 mod collect;
+mod convert;
 mod critical;
 mod cut;
 mod database;
@@ -62,6 +63,7 @@ struct Cli {
 enum Command {
     Build(build::Args),
     Record(record::Args),
+    Convert(convert::Args),
     Info(info::Args),
     Sql(sql::Args),
     Graph(graph::Args),
@@ -129,6 +131,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Build(args) => build::run(args),
         Command::Record(args) => record::run(args),
+        Command::Convert(args) => convert::run(args),
         Command::Info(args) => info::run(args),
         Command::Sql(args) => sql::run(args),
         Command::Graph(args) => graph::run(args),

@@ -22,6 +22,8 @@ const MOST_PAGES: usize = 1 << 12;
 pub struct Devices {
     /// Those that were given, until the trace begins.
     given: Vec<Device>,
+    /// First and last address of each of them.
+    named: Vec<(u64, u64)>,
     /// By first address: the last, and the name of what the device gives and takes.
     ranges: BTreeMap<u64, (u64, Arc<str>)>,
     /// Pages of the M profile's address map that were looked at; None: another profile.
@@ -56,7 +58,10 @@ impl Devices {
     /// `m_profile`: the processor is of ARM's M profile, whose address map says where devices are.
     pub fn new(m_profile: bool, given: Vec<Device>) -> Devices {
         let pages = m_profile.then(FxHashSet::default);
-        let mut devices = Devices { pages, ..Devices::default() };
+        let range =
+            |of: &Device| (of.address, of.address.saturating_add(of.bytes.saturating_sub(1)));
+        let named = given.iter().map(range).collect();
+        let mut devices = Devices { pages, named, ..Devices::default() };
         devices.given = given.into_iter().filter(|device| devices.add(device)).collect();
         devices
     }
@@ -76,6 +81,13 @@ impl Devices {
             }
         }
         new
+    }
+
+    /// A trace tells of a device: whether that is new. A device that was given keeps its name.
+    pub fn report(&mut self, device: &Device) -> bool {
+        let given =
+            self.named.iter().any(|(first, last)| (*first..=*last).contains(&device.address));
+        !given && self.add(device)
     }
 
     /// From here on a device lies there: whether that is new.

@@ -37,7 +37,7 @@ pub enum BuildError {
     #[error("format {0} has no steps in one order of which a part could be kept")]
     NoPart(&'static str),
     #[error("format {0} has no steps that could be added up without a database: build one")]
-    NoSteps(&'static str),
+    NoSums(&'static str),
     #[error("{0} and {1} are not traces of the same run: build a database of each")]
     MixedFormats(String, String),
     #[error(
@@ -69,6 +69,14 @@ pub enum BuildError {
         "the packed run has bytes of `{0}`, which is not in function_symbol: build the database again"
     )]
     NoPseudo(String),
+    #[error("give one log: a stream has the steps of one")]
+    OneInput,
+    #[error("{0}: format {1} has no steps to convert; `addfg build` loads it")]
+    NoSteps(String, &'static str),
+    #[error("{0} is already a stream: copy it, or pack it with zstd")]
+    IsStream(String),
+    #[error("cannot write the output: {0}")]
+    Output(std::io::Error),
     #[error("interrupted; {0} is as it was")]
     Interrupted(String),
 }

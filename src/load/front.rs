@@ -175,6 +175,8 @@ pub struct Front {
     elaborator: Option<Elaborator>,
     /// A trace had steps, of which the elaborator tells what is not known.
     pub elaborated: bool,
+    /// The runs of the input that is read are those of a log that was elaborated.
+    pub decided: bool,
     /// Where the ids of the current input's dictionaries begin among the pass's.
     insn_base: u32,
     /// The pass's numbers of the current input's blocks; whether they are others than the input's.
@@ -212,6 +214,7 @@ impl Front {
             decoder: isa::decoder(isa, big_endian),
             elaborator: None,
             elaborated: false,
+            decided: false,
             insn_base: 0,
             blocks: Vec::new(),
             renumbered: false,
@@ -241,7 +244,7 @@ impl Front {
         // First, so that code of an image has its functions.
         let mut events = std::mem::take(&mut batch.events);
         events.retain(|(_, event)| match event {
-            Event::Device(device) => self.devices.add(device),
+            Event::Device(device) => self.devices.report(device),
             _ => true,
         });
         for device in self.devices.begun(&batch).into_iter().rev() {
@@ -370,9 +373,9 @@ impl Front {
                 // A log with all accesses does not say that the count of a repeated instruction
                 // was zero: then it has none.
                 let repeats = pass.insns[step.insn as usize].decoded.flow.repeats;
-                step.executed &= !repeats || step.mem > 0 || self.elaborator.is_some();
+                step.executed &= !repeats || step.mem > 0 || self.is_decided();
             }
-            if self.elaborator.is_none() {
+            if !self.is_decided() {
                 self.fits.block(&def, |insn| {
                     let decoded = &pass.insns[insn as usize].decoded;
                     let known =
@@ -386,6 +389,11 @@ impl Front {
             self.blocks.push(number);
             pass.add_block(def);
         }
+    }
+
+    /// Whether the elaborator, now or when the trace was converted, has decided what was executed.
+    fn is_decided(&self) -> bool {
+        self.elaborator.is_some() || self.decided
     }
 
     /// Gives the pass what is held back; to be called when the last input has ended.

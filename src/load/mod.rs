@@ -3,6 +3,7 @@
 mod calls;
 mod code;
 mod contexts;
+mod convert;
 mod csi;
 mod dcfg;
 mod derived;
@@ -49,6 +50,7 @@ use rustc_hash::FxHashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+pub use convert::{To, convert};
 pub use derived::{FOLDED, derived};
 pub use dictionary::Files;
 pub use error::BuildError;
@@ -119,7 +121,7 @@ pub fn sum(
 ) -> Result<Summed, BuildError> {
     match sorted(options, inputs)? {
         (images, Sorted::Steps(stepped)) => summed::sum(options, images, stepped, progress),
-        (_, Sorted::Tables(_, loader)) => Err(BuildError::NoSteps(loader.name())),
+        (_, Sorted::Tables(_, loader)) => Err(BuildError::NoSums(loader.name())),
     }
 }
 

@@ -251,6 +251,8 @@ impl Passed {
 
 fn take<'a>(records: Records, front: &mut Front, target: &mut Target<'a>, intake: &mut Intake) {
     front.kernel |= intake.carries().kernel;
+    front.decided = intake.carries().decided;
+    front.elaborated |= front.decided;
     match records {
         Records::Steps(mut batch) => front.steps(&mut batch, intake.carries(), target),
         Records::Runs(batch) => {

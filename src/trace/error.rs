@@ -10,6 +10,8 @@ pub enum TraceError {
         "{name}: not a trace in any format that addfg knows ({seen}); `addfg formats` lists them, --format NAME forces one"
     )]
     UnknownFormat { name: String, seen: String },
+    #[error("{name}: looks like a log of {about}; add --layout {layout}")]
+    NeedsLayout { name: String, layout: &'static str, about: &'static str },
     #[error("{name}: empty file; nothing was recorded")]
     Empty { name: String },
     #[error(

@@ -12,7 +12,7 @@ use super::problems::{FOREIGN_LINES, Kind, Problems, TOO_MANY_ACCESSES, excerpt,
 use super::reader::{Context, Format, Sink, StepFormat};
 use super::record::{self, Names, Record, Steps, TOO_MANY_CPUS, pieces};
 use crate::diagnostics::Severity;
-use crate::event::{Carries, Condition, Isa, LoggedAccess};
+use crate::event::{Carries, Condition, Isa, LoggedAccess, RegSpan};
 
 /// CPUs at most; what is more is one that is not admitted.
 const MOST_CPUS: usize = 1 << 12;
@@ -325,6 +325,7 @@ impl Reader {
         let Some(step) = self.steps.open(cpu) else { return };
         let Some(class) = parsed.class else { return };
         step.committed = true;
+        let vector = parsed.value.and_then(vector);
         let digits = parsed.value.and_then(|value| value.strip_prefix(b"0x"));
         let ends_with = |word: &[u8]| class.ends_with(word);
         let is_write = ends_with(b"MemWrite");
@@ -337,10 +338,13 @@ impl Reader {
                 });
             }
         }
-        let Some(digits) = digits.filter(|_| !is_write) else { return };
+        let Some(digits) = vector.as_deref().or(digits).filter(|_| !is_write) else { return };
         let name = written(parsed.text, self.isa);
         let span = name.and_then(|name| self.names.span(0, name).ok().flatten());
-        if !span.is_some_and(|span| pieces(span, digits, &mut step.lists.after)) {
+        // A container may have room for longer vectors than the register is.
+        let longest = |span: RegSpan| digits.len().saturating_sub(2 * usize::from(span.size));
+        let from = |span| if vector.is_some() { longest(span) } else { 0 };
+        if !span.is_some_and(|span| pieces(span, &digits[from(span)..], &mut step.lists.after)) {
             self.problems.add(sink, UNPLACED, Place::Line(line.number), || {
                 format!(
                     "a value was written to no register of the program: `{}`",
@@ -369,6 +373,14 @@ fn is_other(line: &[u8]) -> bool {
                 && !rest[..name].contains(&b' ')
                 && memchr::memmem::find(rest, b" : ").is_none()
         })
+}
+
+/// The digits of `[04000000_05000000]`, whose bytes are in the order of memory, as a number.
+fn vector(value: &[u8]) -> Option<Vec<u8>> {
+    let inner = value.strip_prefix(b"[")?.strip_suffix(b"]")?;
+    let digits: Vec<u8> = inner.iter().copied().filter(|b| *b != b'_').collect();
+    let good = digits.iter().all(u8::is_ascii_hexdigit) && digits.len().is_multiple_of(2);
+    good.then(|| digits.rchunks(2).flatten().copied().collect())
 }
 
 /// The register that an instruction writes: the first one of its text, or the link register.
@@ -465,6 +477,17 @@ mod tests {
         ] {
             assert!(Parsed::parse(bad.as_bytes()).is_none(), "{bad}");
         }
+    }
+
+    #[test]
+    fn vectors_are_in_the_order_of_memory() {
+        assert_eq!(vector(b"[04000000_0500000a]").as_deref(), Some(&b"0a00000500000004"[..]));
+        assert_eq!(vector(b"[0400000"), None);
+        let log = "1: system.cpu: T0 : 0x10434 @main    : mov v3, v1.16b  : SimdMisc :  D=[01000000_02000000_03000000_04000000_00000000]\n\
+                   2: system.cpu: T0 : 0x10438 @main+4  : nop   : IntAlu :\n";
+        let c = Collect::read(&Gem5, log.as_bytes(), Some(Isa::Aarch64)).unwrap();
+        let values: Vec<u64> = c.steps[0].registers.iter().map(|(_, value)| *value).collect();
+        assert_eq!((values, c.codes()), (vec![0x2_0000_0001, 0x4_0000_0003], vec![]));
     }
 
     #[test]

@@ -64,6 +64,12 @@ impl Format for Lackey {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
             parse_line(line.strip_suffix(b"\r").unwrap_or(line)).is_some()
         };
+        // A log of superblocks is refused by its own words.
+        if text.first().is_some_and(|line| is_superblock(line))
+            && text.iter().all(|line| is_superblock(line))
+        {
+            return true;
+        }
         let before = text.iter().take_while(|line| !good(line)).count();
         let rest = text.len() - before;
         let records = text[before..].iter().take(RECORDS).take_while(|line| good(line)).count();
@@ -82,6 +88,7 @@ impl StepFormat for Lackey {
         if let Some(process) = process(input.head()) {
             sink.claim(Claim::Process(process));
         }
+        let superblocks = input.head().split(|&b| b == b'\n').any(is_superblock);
         let mut merge = Merge::default();
         let parsers = Parsers { jobs: context.jobs, target: CHUNK };
         each_parsed(input, parsers, sink, Parsed::parse, |parsed, sink| {
@@ -95,10 +102,23 @@ impl StepFormat for Lackey {
         merge.close();
         if merge.steps == 0 && merge.out.block.is_empty() {
             let remedy = format!("record with `{}`", self.record());
-            return Err(problems.malformed(1, "no instruction in it", remedy));
+            let what = if superblocks { SUPERBLOCKS } else { "no instruction in it" };
+            return Err(problems.malformed(1, what, remedy));
         }
         sink.runs(&mut merge.out)
     }
+}
+
+const SUPERBLOCKS: &str =
+    "a log of superblocks (--trace-superblocks=yes), which lists no instruction and no access";
+
+/// `SB 004010e3`: valgrind enters a block of code.
+fn is_superblock(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    line.strip_prefix(b"SB ").is_some_and(|rest| {
+        let (_, digits) = hex_front(rest);
+        digits > 0 && digits == rest.len()
+    })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

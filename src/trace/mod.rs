@@ -75,10 +75,19 @@ pub fn detect(input: &input::Input, forced: Option<&str>) -> Result<Found, Trace
     }
     let seen = match forced {
         Some(name) => format!("no format is named {name}"),
-        None => format!(
-            "it begins with `{}`",
-            input.head()[..input.head().len().min(40)].escape_ascii()
-        ),
+        None => match layout::shipped::fitting(input.head()) {
+            Some(layout) => {
+                return Err(TraceError::NeedsLayout {
+                    name: input.name().to_owned(),
+                    layout: layout.name,
+                    about: layout.about,
+                });
+            }
+            None => format!(
+                "it begins with `{}`",
+                input.head()[..input.head().len().min(40)].escape_ascii()
+            ),
+        },
     };
     Err(TraceError::UnknownFormat { name: input.name().to_owned(), seen })
 }

@@ -51,6 +51,18 @@ pub fn isa_named(name: &str) -> Option<Isa> {
     })
 }
 
+/// The name by which [`isa_named`] knows it.
+pub fn isa_name(isa: Isa) -> &'static str {
+    match isa {
+        Isa::X86_64 => "x86_64",
+        Isa::X86 => "x86",
+        Isa::Arm => "arm",
+        Isa::Aarch64 => "aarch64",
+        Isa::Riscv32 => "riscv32",
+        Isa::Riscv64 => "riscv64",
+    }
+}
+
 pub const ISA_NAMES: &str = "x86_64, x86, arm, aarch64, riscv32, riscv64";
 
 /// Bytes of an instruction in memory order, and how many.

@@ -32,6 +32,7 @@ library!(
     "globals",
     "variables",
     "dead_writes",
+    "range_traffic",
     "calls_of",
     "transfers",
     "system_calls",

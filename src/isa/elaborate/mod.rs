@@ -13,10 +13,11 @@ use super::resolve::CodeBytes;
 use super::{decoder, registers};
 use crate::diagnostics::Counted;
 use crate::event::{
-    BlockStep, Carries, Condition, Isa, LoggedAccess, RegSpan, RunBatch, RunEnd, StepBatch,
+    BlockStep, Carries, Condition, Event, Isa, LoggedAccess, RegSpan, RunBatch, RunEnd, StepBatch,
 };
 use crate::id::InstructionId;
 use crate::registers::Registers;
+use calls::{Calls, OpenCall, Stores, UNKNOWN_STORES};
 use dictionary::{Dictionary, KnownInstruction};
 use problems::{NOT_TOLD_APART, ProblemCounts, UNDEFINED, UNKNOWN_CONDITION};
 use processors::Processors;
@@ -26,6 +27,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use step::StepAccesses;
 
+mod calls;
 mod dictionary;
 mod problems;
 mod processors;
@@ -47,6 +49,8 @@ pub struct Elaborator {
     current: usize,
     /// Where the log does not say whose each step is.
     processors: Option<Processors>,
+    /// Where the log has registers.
+    calls: Option<Calls>,
     runs: Runs,
     rows: u64,
     position: u64,
@@ -81,6 +85,11 @@ struct ThreadState {
     id: u32,
     registers: RegisterValues,
     pending: Option<Pending>,
+    /// Its last step.
+    last: Option<usize>,
+    /// The call that its last step made.
+    call: Option<Box<OpenCall>>,
+    stores: Stores,
 }
 
 /// The last step of a thread, which waits for the values after it.
@@ -123,6 +132,7 @@ impl Elaborator {
             current: 0,
             processors: (carries.registers_before && !carries.threads)
                 .then(|| Processors::new(isa)),
+            calls: carries.registers.then(|| Calls::new(isa)),
             runs: Runs::default(),
             rows: 0,
             position: 0,
@@ -200,7 +210,14 @@ impl Elaborator {
         self.current = *self.thread_index.entry(id).or_insert(next);
         if self.current == next {
             let registers = RegisterValues::new(self.machine.file.size);
-            self.threads.push(ThreadState { id, registers, pending: None });
+            self.threads.push(ThreadState {
+                id,
+                registers,
+                pending: None,
+                last: None,
+                call: None,
+                stores: Stores::default(),
+            });
         }
         self.current
     }
@@ -211,8 +228,10 @@ impl Elaborator {
         if self.carries.registers && self.carries.registers_before {
             self.change_as_one(&row);
             self.complete(row.thread);
+            self.end_call(&row);
             self.begin(&row, out);
         } else {
+            self.end_call(&row);
             self.begin(&row, out);
             self.change(&row);
             self.complete(row.thread);
@@ -271,6 +290,29 @@ impl Elaborator {
         }
     }
 
+    /// Tells what the call was that the last step of the row's thread made, if the row is behind it.
+    #[inline]
+    fn end_call(&mut self, row: &Row) {
+        if let Some(call) = self.threads[row.thread].call.take() {
+            self.returned(row, &call);
+        }
+    }
+
+    #[cold]
+    fn returned(&mut self, row: &Row, call: &OpenCall) {
+        let Some(calls) = &mut self.calls else { return };
+        let ThreadState { registers, stores, id, .. } = &self.threads[row.thread];
+        let address = self.dictionary.at(row.instruction).def.address;
+        let Some((mut call, unknown)) = calls.end(call, address, registers, stores) else { return };
+        call.thread = *id;
+        self.runs.event(Event::SystemCall(Box::new(call)), self.rows - 1);
+        if let Some(name) = unknown {
+            self.problems.add(UNKNOWN_STORES, format_args!("address {address:#x}"), || {
+                format!("what the system call {name} read and wrote is not known")
+            });
+        }
+    }
+
     /// The output's id of the row's instruction.
     #[inline]
     fn define(&mut self, instruction: usize, out: &mut RunBatch) -> InstructionId {
@@ -317,6 +359,23 @@ impl Elaborator {
             if executed {
                 step.unmodelled(self.carries.accesses);
             }
+        }
+        if self.calls.is_some() {
+            let thread = &mut self.threads[row.thread];
+            for (i, shape) in run.def.mem.iter().enumerate().skip(mem).filter(|(_, s)| s.is_write) {
+                if let (Some(&address), Some(&Some(value))) =
+                    (run.addresses.get(i), run.values.get(i))
+                {
+                    thread.stores.add(address, shape.size, value);
+                }
+            }
+            let leaves = matches!(known.decoded.flow.kind, FlowKind::Syscall | FlowKind::Trap);
+            if let Some(calls) = self.calls.as_ref().filter(|_| leaves && executed) {
+                let before = thread.last.map(|last| &self.dictionary.at(last).def.bytes[..]);
+                let call = calls.begin(known, before.unwrap_or_default(), &thread.registers);
+                thread.call = call.map(Box::new);
+            }
+            thread.last = Some(row.instruction);
         }
         // At most as many accesses as fit 16 bits are taken.
         let accesses = (run.def.mem.len() - mem) as u16;

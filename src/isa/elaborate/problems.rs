@@ -19,7 +19,7 @@ impl ProblemKind {
     }
 
     /// Something was taken for likely.
-    const fn assumed(code: &'static str, remedy: &'static str) -> ProblemKind {
+    pub const fn assumed(code: &'static str, remedy: &'static str) -> ProblemKind {
         ProblemKind { severity: Severity::Warning, code, remedy }
     }
 }

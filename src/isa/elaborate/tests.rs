@@ -21,6 +21,7 @@ const BEFORE: Carries = Carries {
     mappings: false,
     dependences: false,
     paths: false,
+    decided: false,
 };
 
 /// A step: thread, instruction, changed registers, accesses.

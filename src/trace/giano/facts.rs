@@ -50,7 +50,7 @@ impl Facts {
             for item in Items(parsed.rest).flatten() {
                 match item {
                     Item::Access(_) => facts.accesses = true,
-                    Item::Skipped => {}
+                    Item::Skipped | Item::Executed => {}
                     Item::Register { name, value, usage } => {
                         facts.registers = true;
                         facts.flagged |= usage.is_some();

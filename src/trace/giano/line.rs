@@ -56,6 +56,7 @@ pub enum Item<'a> {
     Register { name: &'a [u8], value: &'a [u8], usage: Option<RegUse> },
     Access(LoggedAccess),
     Skipped,
+    Executed,
 }
 
 /// The items behind the disassembly; gives `None` for what is none and ends there.
@@ -99,6 +100,9 @@ impl<'a> Items<'a> {
         rest.first().is_none_or(|b| b.is_ascii_whitespace() || *b == b'[').then_some(())?;
         if inner == b"skipped" {
             return Some(Item::Skipped);
+        }
+        if inner == b"executed" {
+            return Some(Item::Executed);
         }
         let inner = inner.strip_prefix(b"M:")?;
         let (kind, rest) = word(inner);

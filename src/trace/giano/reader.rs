@@ -141,6 +141,7 @@ impl Reader {
             let Some(item) = items.next() else { break };
             match item? {
                 Item::Skipped => said.condition = Condition::Failed,
+                Item::Executed => said.condition = Condition::Held,
                 Item::Access(access) if self.carries.accesses => self.lists.accesses.push(access),
                 Item::Access(_) => {
                     self.problems.add(sink, ACCESSES_IGNORED, Place::Line(line.number), || {

@@ -8,6 +8,7 @@
 
 mod dump;
 pub mod exceptions;
+mod executed;
 mod listing;
 mod prevented;
 mod reader;
@@ -46,7 +47,8 @@ impl Format for Qemu {
          Memory accesses are computed from the operands and the register values. Values of vector and floating-point registers are\n\
          not in the log (integer registers are); nor is what system calls stored. With exec among the words of -d the log says which\n\
          CPU or thread each dump is of; without it several threads cannot be told apart, which is found and said. ARM's kernel\n\
-         helpers (from 0xffff0f00) are one function, <kernel helper>, with their documented effects."
+         helpers (from 0xffff0f00) are one function, <kernel helper>, with their documented effects. A log of -d exec alone has only\n\
+         the addresses of the instructions: calls, but no dataflow through memory that operands do not name."
     }
     fn sniff(&self, head: &[u8]) -> bool {
         let mut dumps = 0;
@@ -59,17 +61,16 @@ impl Format for Qemu {
         // value.
         let first = head.split(|&b| b == b'\n').next().unwrap_or_default();
         let dumped = dump_isa(first).is_some() && first.trim_ascii().len() > 12;
-        dumps > 0 && (listings > 0 || head.starts_with(b"Trace ") || dumped)
+        let with_registers = listings > 0 || head.starts_with(b"Trace ") || dumped;
+        dumps > 0 && with_registers || dumps == 0 && listings == 0 && executed::sniff(head)
     }
 }
 
 impl StepFormat for Qemu {
-    fn read(
-        &self,
-        input: Input,
-        _context: &Context,
-        sink: &mut dyn Sink,
-    ) -> Result<(), TraceError> {
+    fn read(&self, input: Input, context: &Context, sink: &mut dyn Sink) -> Result<(), TraceError> {
+        if executed::sniff(input.head()) {
+            return executed::read(input, context, sink);
+        }
         read(input, CHUNK, sink)
     }
 }

@@ -151,13 +151,13 @@ impl Cpu {
 /// `Trace N: 0xHOST [CS_BASE/PC/FLAGS/CFLAGS] symbol`: whose dump comes next. CPUs that run at the
 /// same time may both have said so before the first dump.
 #[derive(Clone, Copy)]
-struct Announced {
-    index: u32,
-    pc: Option<u64>,
+pub struct Announced {
+    pub index: u32,
+    pub pc: Option<u64>,
 }
 
 impl Announced {
-    fn parse(line: &[u8]) -> Option<Announced> {
+    pub fn parse(line: &[u8]) -> Option<Announced> {
         let rest = line.strip_prefix(b"Trace ")?;
         let (index, length) = decimal_front(rest);
         let index = u32::try_from(index).ok().filter(|_| (1..=10).contains(&length))?;

@@ -23,8 +23,40 @@ pub enum Bad {
     Process(u64),
     #[error("a run of path {0}, which is not defined")]
     Path(u64),
+    #[error("values that are not those of the runs before them")]
+    Values,
+    #[error("an unknown word in an event")]
+    Word,
     #[error("a run whose path is to be known from the one before, and is not")]
     Unpredicted,
+}
+
+/// Adds a number: LEB128.
+pub fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// A difference as a number whose lowest bit is the sign.
+pub fn zigzag(difference: u64) -> u64 {
+    let signed = difference.cast_signed();
+    ((signed << 1) ^ (signed >> 63)).cast_unsigned()
+}
+
+pub fn put_text(out: &mut Vec<u8>, text: &str) {
+    put(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Adds 0 for nothing, else 1 and what there is.
+pub fn put_option<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Vec<u8>, T)) {
+    out.push(value.is_some().into());
+    if let Some(value) = value {
+        put(out, value);
+    }
 }
 
 /// Bytes that are read from the front.
@@ -79,6 +111,18 @@ impl<'a> Bytes<'a> {
     pub fn number32(&mut self) -> Result<u32, Bad> {
         let number = self.number()?;
         u32::try_from(number).map_err(|_| Bad::Wide(number))
+    }
+
+    /// 0 for nothing, else 1 and what there is.
+    pub fn option<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Bad>,
+    ) -> Result<Option<T>, Bad> {
+        match self.byte()? {
+            0 => Ok(None),
+            1 => read(self).map(Some),
+            _ => Err(Bad::Word),
+        }
     }
 
     /// Its length, then its bytes; what is not UTF-8 is replaced.

@@ -5,15 +5,18 @@
 use super::bytes::{Bad, Bytes};
 use super::descriptors::{self, Descriptors, Names, of_itself};
 use super::shared::{Placed, Shared};
+use super::told;
+use crate::diagnostics::Severity;
 use crate::event::{
     Allocation, Device, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart,
 };
 use crate::trace::exception_log::ExceptionLog;
 use crate::trace::qemu::exceptions::Frames;
+use crate::trace::reader::{Claim, ProcessClaim};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Kinds of events by their numbers in docs/stream.md.
-mod kind {
+pub mod kind {
     pub const THREAD: u8 = 1;
     pub const THREAD_START: u8 = 2;
     pub const THREAD_END: u8 = 3;
@@ -41,6 +44,11 @@ mod kind {
     pub const INHERIT: u8 = 27;
     pub const EMULATOR: u8 = 28;
     pub const DEVICE: u8 = 29;
+    // 30 to 33: `told`.
+    pub const PROBLEM: u8 = 34;
+    pub const VALUES: u8 = 35;
+    pub const CONDITIONAL_EXITS: u8 = 36;
+    pub const PROCESS_CLAIM: u8 = 37;
 }
 
 /// Bits of a mapping's protection.
@@ -110,6 +118,16 @@ pub struct Events {
     makes_memory: bool,
     pub shared: Shared,
     pub unknown: Unknown,
+    /// What is for the listener.
+    pub said: Vec<Said>,
+    /// The stream was converted from a log, whose threads may have the number 0.
+    pub converted: bool,
+}
+
+/// Something for the listener.
+pub enum Said {
+    Problem(Severity, Box<str>),
+    Claim(Claim),
 }
 
 impl Events {
@@ -131,6 +149,8 @@ impl Events {
             makes_memory: false,
             shared: common.shared,
             unknown: common.unknown,
+            said: Vec::new(),
+            converted: false,
         }
     }
 
@@ -162,7 +182,7 @@ impl Events {
         let event = match kind {
             kind::THREAD => {
                 self.thread = match payload.number32()? {
-                    0 => return Err(Bad::Thread(0)),
+                    0 if !self.converted => return Err(Bad::Thread(0)),
                     thread => thread,
                 };
                 return Ok(());
@@ -250,10 +270,38 @@ impl Events {
             kind::DEVICE => {
                 let (address, bytes) = (payload.number()?, payload.number()?);
                 let name = payload.text()?;
+                let name = if is_nameless(&name) { format!("{address:#x}").into() } else { name };
                 Event::Device(Box::new(Device { address, bytes, name }))
             }
             kind::REALLOCATE => Event::Reallocation { thread, address: payload.number()? },
-            _ => return Ok(()),
+            kind::PROBLEM => {
+                let severity = match payload.number()? {
+                    0 => Severity::Info,
+                    1 => Severity::Warning,
+                    _ => Severity::Error,
+                };
+                self.said.push(Said::Problem(severity, payload.text()?));
+                return Ok(());
+            }
+            kind::CONDITIONAL_EXITS => {
+                self.said.push(Said::Claim(Claim::ConditionalExits(payload.number()?)));
+                return Ok(());
+            }
+            kind::PROCESS_CLAIM => {
+                let (pid, parent) = (payload.number()?, payload.number()?);
+                let program = Some(payload.text()?).filter(|program| !program.is_empty());
+                let claim = ProcessClaim {
+                    pid: pid.checked_sub(1),
+                    program,
+                    parent: parent.checked_sub(1),
+                };
+                self.said.push(Said::Claim(Claim::Process(claim)));
+                return Ok(());
+            }
+            _ => match told::read(kind, &mut payload)? {
+                Some(event) => event,
+                None => return Ok(()),
+            },
         };
         tell(event);
         Ok(())
@@ -468,6 +516,12 @@ const MOST_READ: u64 = 1 << 32;
 const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
 
+/// Whether QEMU has no name for a device: then it gives a number that is another one in each run.
+fn is_nameless(name: &str) -> bool {
+    let digits = name.strip_prefix("anon");
+    digits.is_some_and(|digits| digits.len() >= 8 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 /// A mapping, and whether it can be written to.
 fn map(payload: &mut Bytes) -> Result<(ImageMap, bool), Bad> {
     let (address, bytes) = (payload.number()?, payload.number()?);
@@ -479,7 +533,8 @@ fn map(payload: &mut Bytes) -> Result<(ImageMap, bool), Bad> {
     Ok((map, protection & WRITE != 0))
 }
 
-fn name(isa: Isa, number: u64) -> Option<&'static str> {
+/// The name of a system call of Linux.
+pub fn name(isa: Isa, number: u64) -> Option<&'static str> {
     let number = usize::try_from(number).ok()?;
     match isa {
         Isa::X86_64 => syscalls::x86_64::Sysno::new(number).map(|n| n.name()),

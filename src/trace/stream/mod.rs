@@ -6,21 +6,29 @@
 //! address.
 
 mod bytes;
+mod columns;
 mod descriptors;
 mod events;
+mod notes;
 mod paths;
 mod piece;
 mod shared;
 mod sources;
+mod told;
+mod writer;
 
+pub use events::name as call_name;
+pub use notes::name as register_name;
 pub use piece::{HEADER, PIECE_HEADER, piece_length};
 pub use sources::KernelSources;
+pub use writer::Writer;
 
 use super::input::{Input, Locator};
 use super::{Context, Format, Sink, StepFormat, TraceError};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{Carries, Event, Isa, RunBatch};
 use bytes::Bad;
+use events::Said;
 use paths::Decoder;
 use piece::{Header, Piece, PieceKind, Pieces, Trouble};
 
@@ -68,9 +76,11 @@ impl StepFormat for Stream {
         let (header, pieces) = Pieces::open(input)?;
         let isa = isa(&header, &name)?;
         let (all_stores, kernel) = (header.tells_all, header.whole_machine);
-        let carries = Carries { all_stores, kernel, ..self.carries() };
+        let converted = header.carries.is_some();
+        let carries = header.carries.unwrap_or_else(|| self.carries());
+        let carries = Carries { all_stores, kernel, ..carries };
         sink.begin(carries, Some(isa))?;
-        let decoder = Decoder::new(isa);
+        let decoder = Decoder::new(isa, converted);
         let mut reader = Reader { locator, sink, decoder, consumed: 0, several: false, lost: None };
         reader.pieces(pieces)?;
         if reader.decoder.steps() > 0 {
@@ -226,7 +236,9 @@ impl Reader<'_> {
                 PieceKind::Records if skipping => {}
                 PieceKind::Records | PieceKind::Definitions => {
                     batch.position = piece.offset;
-                    if let Err(bad) = self.decode(&piece, batch) {
+                    let decoded = self.decode(&piece, batch);
+                    self.decoder.said().into_iter().for_each(|said| self.say(said));
+                    if let Err(bad) = decoded {
                         self.problem("damaged-piece", bad.to_string(), piece.offset);
                         return Ok(Left::Ended);
                     }
@@ -245,7 +257,8 @@ impl Reader<'_> {
     fn next_process(&mut self, header: &Header, batch: &mut RunBatch) -> Result<(), TraceError> {
         self.sink.runs(batch)?;
         let isa = isa(header, "the recording")?;
-        self.decoder = std::mem::replace(&mut self.decoder, Decoder::new(isa)).next(isa);
+        let (converted, new) = (header.carries.is_some(), Decoder::new(isa, false));
+        self.decoder = std::mem::replace(&mut self.decoder, new).next(isa, converted);
         batch.events.push((0, Event::ProcessStart));
         Ok(())
     }
@@ -284,6 +297,24 @@ impl Reader<'_> {
         match piece.kind {
             PieceKind::Definitions => self.decoder.definitions(&piece.payload),
             _ => self.decoder.records(&piece.payload, piece.resets, batch),
+        }
+    }
+
+    /// Hands on what the stream says beside the run.
+    fn say(&mut self, said: Said) {
+        match said {
+            Said::Claim(claim) => self.sink.claim(claim),
+            Said::Problem(severity, text) => self.sink.diagnostic(Diagnostic {
+                severity,
+                code: match severity {
+                    Severity::Info => "converted",
+                    Severity::Warning => "converted-warning",
+                    Severity::Error => "converted-error",
+                },
+                message: format!("the log that this was converted from: {text}"),
+                position: String::new(),
+                remedy: "`addfg convert` said what to do",
+            }),
         }
     }
 

@@ -1,9 +1,12 @@
 //! From definitions and records to blocks and runs.
 
 use super::bytes::{Bad, Bytes};
-use super::events::{Common, Events, Unknown};
+use super::columns::{Columns, Shape};
+use super::events::{Common, Events, Said, Unknown, kind};
+use super::notes::{self, BlockNote, CodeNote};
 use crate::event::{BlockDef, BlockStep, InsnDef, Isa, MemShape, RunBatch};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Steps of a block, and accesses of a step, at most.
 const MOST: u64 = 1 << 16;
@@ -44,6 +47,8 @@ struct Access {
 struct Block {
     instructions: Vec<Instruction>,
     accesses: Vec<Access>,
+    /// Of a converted stream.
+    note: BlockNote,
 }
 
 struct Instruction {
@@ -51,6 +56,8 @@ struct Instruction {
     code: Box<[u8]>,
     /// It stands right behind the one before.
     follows: bool,
+    /// Of a converted stream.
+    note: Option<Arc<CodeNote>>,
 }
 
 /// A path as its runs need it.
@@ -85,7 +92,14 @@ pub struct Decoder {
     /// Instructions and straight blocks of the processes before.
     instructions_before: u32,
     straight_before: u32,
-    instructions: FxHashMap<(u64, Box<[u8]>), u32>,
+    instructions: FxHashMap<(u64, Box<[u8]>, Option<Arc<CodeNote>>), u32>,
+    /// What is said of instructions, from here on.
+    notes: FxHashMap<(u64, Box<[u8]>), Arc<CodeNote>>,
+    isa: Isa,
+    /// The stream was converted from a log: runs whose values are to come, and what these are told by.
+    converted: bool,
+    runs: Vec<(u32, Shape)>,
+    columns: Columns,
     straight: FxHashMap<BlockDef, u32>,
     /// Straight blocks of paths whose accesses were not all made, or not at one place, by how they
     /// were.
@@ -93,11 +107,19 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    pub fn new(isa: Isa) -> Decoder {
+    /// `converted`: from a log.
+    pub fn new(isa: Isa, converted: bool) -> Decoder {
+        let mut events = Events::new(isa, Common::default());
+        events.converted = converted;
         Decoder {
+            isa,
+            converted,
+            notes: FxHashMap::default(),
+            runs: Vec::new(),
+            columns: Columns::default(),
             arm: isa == Isa::Arm,
             aarch64: isa == Isa::Aarch64,
-            events: Events::new(isa, Common::default()),
+            events,
             blocks: Vec::new(),
             paths: Vec::new(),
             last: Vec::new(),
@@ -112,14 +134,21 @@ impl Decoder {
     }
 
     /// For the stream of the next process: definitions of its own, numbers that go on.
-    pub fn next(self, isa: Isa) -> Decoder {
+    pub fn next(self, isa: Isa, converted: bool) -> Decoder {
+        let mut events = Events::new(isa, self.events.into_common());
+        events.converted = converted;
         Decoder {
             instructions_before: self.instructions_before + self.instructions.len() as u32,
             straight_before: self.straight_before + self.straight.len() as u32,
             steps: self.steps,
-            events: Events::new(isa, self.events.into_common()),
-            ..Decoder::new(isa)
+            events,
+            ..Decoder::new(isa, converted)
         }
+    }
+
+    /// What is for the listener.
+    pub fn said(&mut self) -> Vec<Said> {
+        std::mem::take(&mut self.events.said)
     }
 
     /// The program that this one was going to be.
@@ -140,8 +169,25 @@ impl Decoder {
         let mut bytes = Bytes(payload);
         while !bytes.0.is_empty() {
             match bytes.byte()? {
-                1 => self.blocks.push(block(&mut bytes)?),
+                1 => {
+                    let mut block = block(&mut bytes)?;
+                    if !self.notes.is_empty() {
+                        for of in &mut block.instructions {
+                            of.note = self.notes.get(&(of.address, of.code.clone())).cloned();
+                        }
+                    }
+                    self.blocks.push(block);
+                }
                 2 => self.path(&mut bytes)?,
+                notes::OF_CODE if self.converted => {
+                    let (address, code, note) = CodeNote::read(&mut bytes, self.isa)?;
+                    self.notes.insert((address, code.into()), note.into());
+                }
+                notes::OF_BLOCK if self.converted => {
+                    let (number, note) = BlockNote::read(&mut bytes)?;
+                    let block = usize::try_from(number).ok().and_then(|n| self.blocks.get_mut(n));
+                    block.ok_or(Bad::Reference)?.note = note;
+                }
                 _ => return Err(Bad::Definition),
             }
         }
@@ -188,16 +234,20 @@ impl Decoder {
         let arm = self.arm;
         let mut clears = false;
         let mut parts: Vec<BlockDef> = Vec::new();
-        let mut accesses = block.accesses.iter().zip(made).peekable();
+        let note = &block.note;
+        let operand = |i: usize| note.operands.get(i).copied().unwrap_or(MemShape::NO_OPERAND);
+        let shapes = block.accesses.iter().enumerate();
+        let mut accesses = shapes.map(|(i, access)| (access, operand(i))).zip(made).peekable();
         for (i, instruction) in block.instructions[..path.steps].iter().enumerate() {
             if !instruction.follows || i == 0 {
                 parts.push(BlockDef::default());
             }
             let Some(part) = parts.last_mut() else { continue };
             let mut mem = 0;
-            while let Some((access, made)) = accesses.next_if(|(a, _)| a.instruction as usize == i)
+            while let Some(((access, operand), made)) =
+                accesses.next_if(|((a, _), _)| a.instruction as usize == i)
             {
-                let (shape, before) = (access.shape, part.mem.len());
+                let (shape, before) = (MemShape { operand, ..access.shape }, part.mem.len());
                 match *made {
                     Made::Not => {}
                     Made::Whole => part.mem.push(shape),
@@ -209,21 +259,25 @@ impl Decoder {
                 mem += (part.mem.len() - before) as u16;
             }
             let next = self.instructions_before + dictionary.len() as u32;
-            let key = (instruction.address, instruction.code.clone());
+            let key = (instruction.address, instruction.code.clone(), instruction.note.clone());
             let insn = *dictionary.entry(key).or_insert_with(|| {
                 let thumb = arm && instruction.address & 1 == 1;
+                let note = instruction.note.as_deref().cloned().unwrap_or_default();
+                let size = instruction.code.len() as u8;
                 out.new_insns.push(InsnDef {
                     address: instruction.address - u64::from(thumb),
-                    bytes: instruction.code.to_vec(),
-                    size: instruction.code.len() as u8,
+                    bytes: if note.no_code { Vec::new() } else { instruction.code.to_vec() },
+                    size: if note.no_size { 0 } else { size },
                     thumb,
-                    ..InsnDef::default()
+                    text: note.text,
+                    log_registers: note.registers,
                 });
                 next
             });
             let word = instruction.code.first_chunk().map(|code| u32::from_le_bytes(*code));
             clears |= mem == 0 && word.is_some_and(|word| word & !0x1f == DC_ZVA);
-            part.steps.push(BlockStep { insn, executed: true, mem });
+            let executed = !note.failed.contains(&(i as u32));
+            part.steps.push(BlockStep { insn, executed, mem });
         }
         self.events.unknown.clears |= self.aarch64 && clears;
         let ids = parts.into_iter().map(|part| {
@@ -243,7 +297,9 @@ impl Decoder {
             self.before = None;
             self.last.fill(0);
             self.paths.iter_mut().for_each(|p| p.next = [None; 2]);
+            self.columns.forget();
         }
+        self.runs.clear();
         while !bytes.0.is_empty() {
             let id = match bytes.number()? {
                 1 => {
@@ -314,6 +370,12 @@ impl Decoder {
             out.block.extend_from_slice(&path.straight);
         }
         out.thread.resize(out.thread.len() + out.block.len() - before, self.events.thread());
+        if self.converted {
+            let path = &self.paths[id as usize];
+            let register_values = self.blocks[path.block].note.register_values as usize;
+            let (steps, accesses) = (path.steps, path.sources.len());
+            self.runs.push((id, Shape { steps, accesses, register_values }));
+        }
         Ok(())
     }
 
@@ -385,14 +447,23 @@ impl Decoder {
     fn event(&mut self, bytes: &mut Bytes, out: &mut RunBatch) -> Result<(), Bad> {
         let kind = bytes.byte()?;
         let length = bytes.number()?;
-        let payload = Bytes(bytes.take(length)?);
+        let mut payload = Bytes(bytes.take(length)?);
+        if kind == kind::VALUES && self.converted {
+            // Values are those of straight runs.
+            if self.runs.len() != out.block.len() {
+                return Err(Bad::Values);
+            }
+            let runs = std::mem::take(&mut self.runs);
+            return self.columns.read(&mut payload, &runs, out);
+        }
         let at = out.block.len() as u32;
         self.events.take(kind, payload, &mut |event| out.events.push((at, event)))
     }
 }
 
 fn block(bytes: &mut Bytes) -> Result<Block, Bad> {
-    let mut block = Block { instructions: Vec::new(), accesses: Vec::new() };
+    let mut block =
+        Block { instructions: Vec::new(), accesses: Vec::new(), note: BlockNote::default() };
     let mut address = 0u64;
     for i in 0..bytes.up_to(MOST, |_| Bad::Definition)? {
         let size = bytes.byte()?;
@@ -403,7 +474,8 @@ fn block(bytes: &mut Bytes) -> Result<Block, Bad> {
         }
         address = address.wrapping_add(jump);
         let code = bytes.take(u64::from(size))?.into();
-        block.instructions.push(Instruction { address, code, follows: i > 0 && jump == 0 });
+        let follows = i > 0 && jump == 0;
+        block.instructions.push(Instruction { address, code, follows, note: None });
         address = address.wrapping_add(u64::from(size));
     }
     let count = block.instructions.len() as u64;

@@ -1,10 +1,14 @@
 //! The pieces of a stream: each with its kind, its length and a checksum.
 
+use crate::event::Carries;
 use crate::trace::TraceError;
 use crate::trace::input::{Chunks, Input};
+use std::io::{self, Write};
 
 pub const MAGIC: [u8; 8] = *b"addfg\r\n\x1a";
 const VERSION: u16 = 1;
+/// Of streams that were converted from a log.
+const CONVERTED: u16 = 2;
 /// Bit of the header's flags.
 const TELLS_ALL: u8 = 1;
 const WHOLE_MACHINE: u8 = 2;
@@ -32,6 +36,69 @@ pub struct Header {
     pub tells_all: bool,
     /// The code that system calls enter is recorded, too.
     pub whole_machine: bool,
+    /// What the log has that this was converted from.
+    pub carries: Option<Carries>,
+}
+
+type Flag = fn(&mut Carries) -> &mut bool;
+
+/// The bits by which a converted stream says what its log has.
+const CARRIES: [Flag; 12] = [
+    |c| &mut c.opcodes,
+    |c| &mut c.accesses,
+    |c| &mut c.registers,
+    |c| &mut c.registers_before,
+    |c| &mut c.written_values,
+    |c| &mut c.values,
+    |c| &mut c.time,
+    |c| &mut c.threads,
+    |c| &mut c.thumb,
+    |c| &mut c.kernel_stores,
+    |c| &mut c.mappings,
+    |c| &mut c.decided,
+];
+
+/// Writes what a stream begins with.
+pub fn put_header(out: &mut impl Write, header: &Header) -> io::Result<()> {
+    let version = if header.carries.is_some() { CONVERTED } else { VERSION };
+    let mut carries = header.carries.unwrap_or_default();
+    let bits = CARRIES
+        .iter()
+        .enumerate()
+        .map(|(bit, of)| u16::from(*of(&mut carries)) << bit)
+        .sum::<u16>();
+    let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+    let flags = flag(header.tells_all, TELLS_ALL) | flag(header.whole_machine, WHOLE_MACHINE);
+    out.write_all(&MAGIC)?;
+    out.write_all(&version.to_le_bytes())?;
+    out.write_all(&header.machine.to_le_bytes())?;
+    out.write_all(&[header.bits, flags])?;
+    out.write_all(&bits.to_le_bytes())
+}
+
+/// Writes a piece from which reading can begin; `steps`: before it, and in it.
+pub fn put_piece(
+    out: &mut impl Write,
+    kind: PieceKind,
+    steps: [u64; 2],
+    payload: &[u8],
+) -> io::Result<()> {
+    let kind = match kind {
+        PieceKind::Definitions => 1,
+        PieceKind::Records => 2,
+        PieceKind::End | PieceKind::Header(_) => 3,
+    };
+    let length = u32::try_from(payload.len()).map_err(io::Error::other)?;
+    let mut head = vec![kind, 1, 0, 0];
+    head.extend(length.to_le_bytes());
+    steps.iter().for_each(|steps| head.extend(steps.to_le_bytes()));
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&head);
+    sum.update(payload);
+    out.write_all(&PIECE_MAGIC)?;
+    out.write_all(&sum.finalize().to_le_bytes())?;
+    out.write_all(&head)?;
+    out.write_all(payload)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,14 +286,21 @@ impl Pieces {
 fn header(head: &[u8; HEADER]) -> Result<Header, String> {
     let number = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
     let version = number(8);
-    if version != VERSION {
-        return Err(format!("version {version} of the format; this addfg reads version {VERSION}"));
+    if ![VERSION, CONVERTED].contains(&version) {
+        return Err(format!(
+            "version {version} of the format; this addfg reads version {CONVERTED}"
+        ));
+    }
+    let mut carries = Carries { steps: true, ..Carries::default() };
+    for (bit, of) in CARRIES.iter().enumerate() {
+        *of(&mut carries) = number(14) >> bit & 1 == 1;
     }
     Ok(Header {
         machine: number(10),
         bits: head[12],
         tells_all: head[13] & TELLS_ALL != 0,
         whole_machine: head[13] & WHOLE_MACHINE != 0,
+        carries: (version == CONVERTED).then_some(carries),
     })
 }
 

@@ -1,0 +1,416 @@
+//! System calls and semihosting of a log with registers: what the kernel or the host read and wrote, by the
+//! number, the arguments and the result. A call counts if the next instruction is the next step of its
+//! thread: else what it enters is in the log.
+//!
+//! Sources: syscall(2); Arm, "Semihosting for AArch32 and AArch64", 5; RISC-V Semihosting, 2.
+
+use super::dictionary::KnownInstruction;
+use super::problems::ProblemKind;
+use super::register_values::RegisterValues;
+use crate::event::{Event, Isa, KernelAccess, RegSpan, SystemCall};
+use crate::isa::decoded::FlowKind;
+use crate::isa::registers;
+use crate::isa::system_call::{argument_names, number_name};
+use crate::trace::stream::{KernelSources, call_name};
+
+/// Stores that are remembered: what a call is given in memory was mostly written right before it.
+const STORES: usize = 64;
+/// Buffers of a call at most.
+const MOST_BUFFERS: u64 = 1 << 10;
+/// `slli zero,zero,0x1f`, which makes an `ebreak` a call of the host.
+const BEFORE_EBREAK: [u8; 4] = [0x13, 0x10, 0xf0, 0x01];
+
+pub const UNKNOWN_STORES: ProblemKind = ProblemKind::assumed(
+    "kernel-stores",
+    "record with `addfg record`, or with `--qemu`, which tell what the kernel writes",
+);
+
+/// The last stores of a thread whose values are known.
+#[derive(Default)]
+pub struct Stores {
+    ring: Vec<(u64, u32, u64)>,
+    next: usize,
+}
+
+impl Stores {
+    #[inline]
+    pub fn add(&mut self, address: u64, size: u32, value: u64) {
+        let store = (address, size, value);
+        if self.ring.len() < STORES {
+            self.ring.push(store);
+        } else {
+            self.ring[self.next] = store;
+        }
+        self.next = (self.next + 1) % STORES;
+    }
+
+    /// The bytes at an address as a number.
+    fn load(&self, address: u64, bytes: u64) -> Option<u64> {
+        (0..bytes).try_fold(0, |sum, i| {
+            let byte = self.byte(address.wrapping_add(i))?;
+            Some(sum | u64::from(byte) << (8 * i))
+        })
+    }
+
+    fn byte(&self, address: u64) -> Option<u8> {
+        let (old, new) = self.ring.split_at(self.next.min(self.ring.len()));
+        let latest = new.iter().chain(old).rev();
+        let mut holds =
+            latest.filter(|(at, size, _)| address.wrapping_sub(*at) < (*size).min(8).into());
+        let (at, _, value) = holds.next()?;
+        Some((value >> (8 * (address - at))) as u8)
+    }
+}
+
+/// A call that has not returned.
+pub struct OpenCall {
+    next: u64,
+    host: bool,
+    number: u64,
+    arguments: [Option<u64>; 6],
+}
+
+/// What finds calls.
+pub struct Calls {
+    isa: Isa,
+    number: Option<RegSpan>,
+    arguments: Vec<RegSpan>,
+    result: Option<RegSpan>,
+    sources: KernelSources,
+}
+
+impl Calls {
+    pub fn new(isa: Isa) -> Calls {
+        let file = registers(isa);
+        let number = file.lookup(number_name(isa));
+        let arguments: Vec<RegSpan> =
+            argument_names(isa).iter().take(6).filter_map(|name| file.lookup(name)).collect();
+        let x86 = matches!(isa, Isa::X86 | Isa::X86_64);
+        let result = if x86 { number } else { arguments.first().copied() };
+        Calls { isa, number, arguments, result, sources: KernelSources::new(isa) }
+    }
+
+    fn word(&self) -> u64 {
+        if matches!(self.isa, Isa::X86_64 | Isa::Aarch64 | Isa::Riscv64) { 8 } else { 4 }
+    }
+
+    /// The call that an executed instruction makes; `before`: the code of the thread's step before.
+    pub fn begin(
+        &self,
+        known: &KnownInstruction,
+        before: &[u8],
+        values: &RegisterValues,
+    ) -> Option<OpenCall> {
+        let kind = known.decoded.flow.kind;
+        if !matches!(kind, FlowKind::Syscall | FlowKind::Trap) {
+            return None;
+        }
+        let host = self.is_of_host(&known.def.bytes, known.def.thumb, before);
+        if !host && kind == FlowKind::Trap {
+            return None;
+        }
+        let mut arguments = [None; 6];
+        for (argument, span) in arguments.iter_mut().zip(&self.arguments) {
+            *argument = values.get(*span);
+        }
+        let number =
+            if host { arguments[0] } else { self.number.and_then(|span| values.get(span)) };
+        Some(OpenCall { next: known.next, host, number: number?, arguments })
+    }
+
+    fn is_of_host(&self, code: &[u8], thumb: bool, before: &[u8]) -> bool {
+        match self.isa {
+            Isa::Arm if thumb => matches!(code, [0xab, 0xdf] | [0xab, 0xbe]),
+            Isa::Arm => code == [0x56, 0x34, 0x12, 0xef],
+            Isa::Aarch64 => code == [0, 0, 0x5e, 0xd4],
+            Isa::Riscv32 | Isa::Riscv64 => {
+                before == BEFORE_EBREAK && matches!(code, [0x73, 0, 0x10, 0] | [2, 0x90])
+            }
+            _ => false,
+        }
+    }
+
+    /// What a call was, if its thread goes on behind it, at `address`, with these registers; and its name
+    /// if it stores what is not known.
+    pub fn end(
+        &mut self,
+        call: &OpenCall,
+        address: u64,
+        values: &RegisterValues,
+        stores: &Stores,
+    ) -> Option<(SystemCall, Option<String>)> {
+        if address != call.next {
+            return None;
+        }
+        let result = self.result.and_then(|span| values.get(span))?;
+        if call.host {
+            return self.host(call, result, stores).map(|call| (call, None));
+        }
+        let signed =
+            if self.word() == 4 { i64::from(result as u32 as i32) } else { result.cast_signed() };
+        let failed = (-4095..0).contains(&signed);
+        let name = call_name(self.isa, call.number);
+        let (accesses, known) = match (name, failed) {
+            (_, true) => (Vec::new(), true),
+            // ARM's own: of caches and of the thread's pointer.
+            (None, false) => (Vec::new(), self.isa == Isa::Arm && call.number >> 4 == 0xf000),
+            (Some(name), false) => self.accesses(name, call, result, stores),
+        };
+        let mut payload = Payload::default();
+        let arguments = call.arguments.iter().map_while(|argument| *argument);
+        let arguments: Vec<u64> = arguments.collect();
+        payload.numbers([call.number, arguments.len() as u64]);
+        payload.numbers(arguments);
+        let mut found = None;
+        let mut tell = |event| {
+            if let Event::SystemCall(call) = event {
+                found = Some(*call);
+            }
+        };
+        self.sources.event(1, &[1], &mut tell);
+        self.sources.event(6, &payload.0, &mut tell);
+        for (is_write, address, bytes, structure) in accesses {
+            let payload = Payload::of([address, bytes, u64::from(structure)]);
+            self.sources.event(if is_write { 8 } else { 7 }, &payload.0, &mut tell);
+        }
+        let error = signed.unsigned_abs();
+        let payload = Payload::of([u64::from(failed), if failed { error } else { result }]);
+        self.sources.event(9, &payload.0, &mut tell);
+        let unknown = (!known).then(|| name.map_or_else(|| call.number.to_string(), str::to_owned));
+        found.map(|call| (call, unknown))
+    }
+
+    /// Ranges that the kernel read or wrote (true), and whether they are structures; and whether these are
+    /// all that it wrote.
+    fn accesses(
+        &self,
+        name: &str,
+        call: &OpenCall,
+        result: u64,
+        stores: &Stores,
+    ) -> (Vec<(bool, u64, u64, bool)>, bool) {
+        let argument = |n: usize| call.arguments.get(n).copied().flatten();
+        let range = |is_write: bool, at: usize, bytes: u64, structure: bool| {
+            let address = argument(at).filter(|address| *address != 0 && bytes > 0);
+            address
+                .map(|address| (is_write, address, bytes, structure))
+                .into_iter()
+                .collect::<Vec<_>>()
+        };
+        let word = self.word();
+        let stat = match self.isa {
+            Isa::X86_64 => 144,
+            Isa::X86 => 96,
+            Isa::Arm => 104,
+            _ => 128,
+        };
+        let list = match name {
+            "read" | "pread64" | "recv" | "recvfrom" | "getdents" | "getdents64" => {
+                range(true, 1, result, false)
+            }
+            "write" | "pwrite64" | "send" | "sendto" => range(false, 1, result, false),
+            "readv" | "preadv" => return self.vector(true, call, result, stores),
+            "writev" | "pwritev" => return self.vector(false, call, result, stores),
+            "getrandom" => range(true, 0, result, false),
+            "getcwd" => range(true, 0, result, true),
+            "readlink" => range(true, 1, result, true),
+            "readlinkat" => range(true, 2, result, true),
+            "fstat" | "stat" | "lstat" | "fstat64" | "stat64" | "lstat64" => {
+                range(true, 1, stat, true)
+            }
+            "newfstatat" | "fstatat64" => range(true, 2, stat, true),
+            "statx" => range(true, 4, 256, true),
+            "clock_gettime" | "clock_getres" => range(true, 1, 2 * word, true),
+            "clock_gettime64" => range(true, 1, 16, true),
+            "gettimeofday" => range(true, 0, 2 * word, true),
+            "uname" => range(true, 0, 390, true),
+            "pipe" | "pipe2" => range(true, 0, 8, true),
+            "prlimit64" => range(true, 3, 16, true),
+            "getrlimit" | "ugetrlimit" => range(true, 1, 2 * word, true),
+            // TCGETS.
+            "ioctl" if argument(1) == Some(0x5401) => range(true, 2, 36, true),
+            other => return (Vec::new(), STORE_NOTHING.contains(&other)),
+        };
+        (list, true)
+    }
+
+    /// The buffers of `readv` and `writev`, as far as the stores tell them.
+    fn vector(
+        &self,
+        is_write: bool,
+        call: &OpenCall,
+        mut left: u64,
+        stores: &Stores,
+    ) -> (Vec<(bool, u64, u64, bool)>, bool) {
+        let word = self.word();
+        let [_, Some(list), Some(count), ..] = call.arguments else { return (Vec::new(), false) };
+        let mut ranges = Vec::new();
+        for i in 0..count.min(MOST_BUFFERS) {
+            let at = list.wrapping_add(2 * word * i);
+            let buffer = stores.load(at, word).zip(stores.load(at.wrapping_add(word), word));
+            let Some((address, bytes)) = buffer else { break };
+            let bytes = bytes.min(left);
+            left -= bytes;
+            if bytes > 0 {
+                ranges.push((is_write, address, bytes, false));
+            }
+        }
+        (ranges, left == 0)
+    }
+
+    /// A call of the host.
+    fn host(&self, call: &OpenCall, result: u64, stores: &Stores) -> Option<SystemCall> {
+        let word = self.word();
+        let block = call.arguments[1]?;
+        let field = |n: u64| stores.load(block.wrapping_add(n * word), word);
+        let handle =
+            || field(0).map_or_else(|| "unknown handle".to_owned(), |n| format!("handle {n}"));
+        let (name, access) = match call.number {
+            3 => ("writec", Some((false, block, 1, "<write: console>".to_owned()))),
+            // What was not moved is the result.
+            5 | 6 => {
+                let name = if call.number == 5 { "write" } else { "read" };
+                let range = field(1).zip(field(2));
+                let range = range.map(|(at, bytes)| (at, bytes.saturating_sub(result)));
+                let of =
+                    |(at, bytes)| (call.number == 6, at, bytes, format!("<{name}: {}>", handle()));
+                (name, range.map(of))
+            }
+            // The line of arguments.
+            0x15 => {
+                let range = field(0).zip(field(1));
+                (
+                    "command line",
+                    range.map(|(at, bytes)| (true, at, bytes, "<command line>".into())),
+                )
+            }
+            0x16 => {
+                ("heap", stores.load(block, word).map(|at| (true, at, 4 * word, "<heap>".into())))
+            }
+            1..=0x31 => ("semihosting", None),
+            _ => return None,
+        };
+        let accesses = access.filter(|(_, _, bytes, _)| (1..1 << 32).contains(bytes));
+        let accesses = accesses.map(|(is_write, address, bytes, source)| KernelAccess {
+            is_write,
+            address,
+            bytes,
+            source: Some(source.into()),
+        });
+        Some(SystemCall {
+            number: i64::try_from(call.number).ok(),
+            name: Some(name.into()),
+            result: Some(result),
+            accesses: accesses.into_iter().collect(),
+            ..SystemCall::default()
+        })
+    }
+}
+
+/// Numbers as a stream has them.
+#[derive(Default)]
+struct Payload(Vec<u8>);
+
+impl Payload {
+    fn of(numbers: impl IntoIterator<Item = u64>) -> Payload {
+        let mut payload = Payload::default();
+        payload.numbers(numbers);
+        payload
+    }
+
+    fn numbers(&mut self, numbers: impl IntoIterator<Item = u64>) {
+        for mut number in numbers {
+            while number >= 0x80 {
+                self.0.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            self.0.push(number as u8);
+        }
+    }
+}
+
+/// Calls that write to no memory of the program.
+const STORE_NOTHING: [&str; 62] = [
+    "access",
+    "alarm",
+    "arch_prctl",
+    "brk",
+    "chdir",
+    "chmod",
+    "close",
+    "creat",
+    "dup",
+    "dup2",
+    "dup3",
+    "execve",
+    "exit",
+    "exit_group",
+    "faccessat",
+    "fadvise64",
+    "fchdir",
+    "fchmod",
+    "fcntl",
+    "fcntl64",
+    "fdatasync",
+    "flock",
+    "fsync",
+    "ftruncate",
+    "futex",
+    "getegid",
+    "geteuid",
+    "getgid",
+    "getpgrp",
+    "getpid",
+    "getppid",
+    "gettid",
+    "getuid",
+    "getuid32",
+    "kill",
+    "lseek",
+    "madvise",
+    "mkdir",
+    "mkdirat",
+    "mmap",
+    "mmap2",
+    "mprotect",
+    "msync",
+    "munmap",
+    "open",
+    "openat",
+    "rename",
+    "renameat2",
+    "rseq",
+    "sched_yield",
+    "set_robust_list",
+    "set_thread_area",
+    "set_tid_address",
+    "set_tls",
+    "tgkill",
+    "tkill",
+    "truncate",
+    "umask",
+    "unlink",
+    "unlinkat",
+    "cacheflush",
+    "sync",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_stores_are_remembered() {
+        let mut stores = Stores::default();
+        stores.add(0x100, 8, 0x1122_3344_5566_7788);
+        stores.add(0x104, 2, 0xaabb);
+        assert_eq!(stores.load(0x100, 8), Some(0x1122_aabb_5566_7788));
+        assert_eq!(stores.load(0xff, 2), None);
+        (0..STORES as u64 - 1).for_each(|i| stores.add(0x1000 + 8 * i, 8, i));
+        assert_eq!(stores.load(0x104, 2), Some(0xaabb));
+        assert_eq!(stores.load(0x100, 4), None);
+        assert_eq!(stores.load(0x1000 + 8 * 5, 8), Some(5));
+        stores.add(0x1000 + 8 * 5, 8, 99);
+        assert_eq!(stores.load(0x1000 + 8 * 5, 8), Some(99));
+    }
+}

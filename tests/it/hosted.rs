@@ -1,0 +1,121 @@
+//! System calls and semihosting of logs with registers: what the kernel or the host read and wrote.
+
+use crate::common::*;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const FLAGS: [&str; 10] = [
+    "-O1",
+    "-fno-inline",
+    "-ffreestanding",
+    "-nostdlib",
+    "-static",
+    "-fno-pie",
+    "-no-pie",
+    "-fno-stack-protector",
+    "-Wl,-e,entry",
+    "-Wl,--build-id=none",
+];
+
+/// A log of QEMU's user mode with all registers, of a program that is given `text`; what it printed.
+fn log(
+    compiler: &str,
+    emulator: &str,
+    options: &[&str],
+    text: &str,
+    log: &Path,
+    elf: &Path,
+) -> Option<String> {
+    if !have(compiler) || !have(emulator) {
+        return None;
+    }
+    let built = Command::new(compiler)
+        .args(FLAGS)
+        .args(options)
+        .arg(repository("tests/programs/hosted.c"))
+        .arg("-o")
+        .arg(elf)
+        .output()
+        .expect("a compiler");
+    assert!(built.status.success(), "{compiler}: {}", said(&built));
+    let scratch = log.with_extension("in");
+    std::fs::write(&scratch, text).expect("writes");
+    let output = Command::new(emulator)
+        .args(["-singlestep", "-d", "nochain,cpu,in_asm", "-D", utf8(log), utf8(elf)])
+        .stdin(Stdio::from(std::fs::File::open(scratch).expect("opens")))
+        .output()
+        .expect("QEMU runs");
+    Some(printed(&output))
+}
+
+const SOURCES: &str = "SELECT writer, reader, bytes FROM function_dataflow
+    WHERE writer LIKE '<read%' OR reader LIKE '<write%' ORDER BY ALL";
+
+#[test]
+fn system_calls_of_a_log_have_their_data() {
+    let scratch = Scratch::new("hosted-linux");
+    for (compiler, emulator, options) in [
+        ("gcc", "qemu-x86_64", &["-mgeneral-regs-only"][..]),
+        ("arm-linux-gnueabi-gcc", "qemu-arm", &["-marm"]),
+        ("arm-linux-gnueabi-gcc", "qemu-arm", &["-mthumb", "-march=armv7-a", "-mfloat-abi=softfp"]),
+        ("aarch64-linux-gnu-gcc", "qemu-aarch64", &["-mgeneral-regs-only"]),
+        ("riscv64-linux-gnu-gcc", "qemu-riscv64", &[]),
+    ] {
+        let (trace, elf) = (scratch.path("run.log"), scratch.path("run"));
+        let Some(printed) = log(compiler, emulator, options, "HELLO", &trace, &elf) else {
+            continue;
+        };
+        assert_eq!(printed, "hello", "{emulator} {options:?}");
+        let db = scratch.path("run.duckdb");
+        let output =
+            command(&["build", utf8(&trace), "--elf", utf8(&elf), "-o", utf8(&db), "--force"])
+                .output()
+                .expect("addfg runs");
+        assert!(output.status.success(), "{emulator} {options:?}: {}", said(&output));
+        let flow = ["<read: stdin>,change,5", "change,<write: stdout>,5"];
+        assert_eq!(rows(&db, SOURCES), flow, "{emulator} {options:?}: {}", said(&output));
+        let calls = "SELECT name, result FROM system_call ORDER BY 1";
+        let writes = if emulator == "qemu-x86_64" { "write,5" } else { "writev,5" };
+        assert_eq!(rows(&db, calls), ["read,5", writes], "{emulator} {options:?}");
+    }
+}
+
+#[test]
+fn semihosting_of_a_log_has_its_data() {
+    let scratch = Scratch::new("hosted-semihosting");
+    for (compiler, emulator, options) in [
+        ("arm-linux-gnueabi-gcc", "qemu-arm", &["-marm", "-DHOST"][..]),
+        ("aarch64-linux-gnu-gcc", "qemu-aarch64", &["-DHOST"]),
+        ("riscv64-linux-gnu-gcc", "qemu-riscv64", &["-DHOST"]),
+    ] {
+        let (trace, elf) = (scratch.path("run.log"), scratch.path("run"));
+        let Some(printed) = log(compiler, emulator, options, "HELLO", &trace, &elf) else {
+            continue;
+        };
+        assert_eq!(printed, "hello", "{emulator}");
+        let db = scratch.path("run.duckdb");
+        let output =
+            command(&["build", utf8(&trace), "--elf", utf8(&elf), "-o", utf8(&db), "--force"])
+                .output()
+                .expect("addfg runs");
+        assert!(output.status.success(), "{emulator}: {}", said(&output));
+        let flow = "SELECT regexp_replace(writer, '[0-9]+', 'N'), regexp_replace(reader, '[0-9]+', 'N'), bytes
+            FROM function_dataflow WHERE writer LIKE '<read%' OR reader LIKE '<write%' ORDER BY ALL";
+        let expected = ["<read: handle N>,change,5", "change,<write: handle N>,5"];
+        assert_eq!(rows(&db, flow), expected, "{emulator}: {}", said(&output));
+    }
+}
+
+/// A call into code that the log has is none of a system outside of it.
+#[test]
+fn a_handler_in_the_log_is_no_system_outside() {
+    let scratch = Scratch::new("hosted-handler");
+    for (log, elf) in
+        [("spike/both.log.xz", "spike/filter.elf"), ("qemu-system/a.log.xz", "qemu-system/a.elf")]
+    {
+        let (Some(log), Some(elf)) = (elsewhere(log), elsewhere(elf)) else { continue };
+        let db = scratch.path("run.duckdb");
+        ok(&["build", utf8(&log), "--elf", utf8(&elf), "-o", utf8(&db), "--force"]);
+        assert_eq!(rows(&db, "SELECT count(*) FROM system_call"), ["0"], "{}", log.display());
+    }
+}
