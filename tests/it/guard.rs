@@ -49,6 +49,7 @@ pub fn options(folder: &Path, detail: Detail, literal_saves: bool) -> Options {
         jobs: 1,
         // A random program is short.
         superblock_after: Some(1),
+        chunk_steps: Some(100),
     }
 }
 
