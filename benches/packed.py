@@ -81,7 +81,7 @@ def main():
     print(f"\n`addfg rows`: {cpu:.1f} s of CPU, {wall:.1f} s, {os.path.getsize(paths['packed']) / 1e6:.1f} MB\n")
     tables = rows(addfg, paths["pairs"], """SELECT table_name FROM duckdb_tables() UNION SELECT view_name FROM duckdb_views()
                                             WHERE NOT internal ORDER BY 1""")
-    own = {"run_chunk", "run_code", "meta", "communication_row", "communication_kind"}
+    own = {"run_chunk", "run_state", "run_code", "meta", "communication_row", "communication_kind"}
     compared = 0
     for (table,) in tables:
         if table in own:

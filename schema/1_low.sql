@@ -38,6 +38,7 @@ CREATE TABLE block_run (
     time UBIGINT[], sp UBIGINT, linked BOOLEAN);
 -- The run packed, where not all of it has rows in block_run: chunks of 2^18 steps, and what a pass over them has to know of the code.
 CREATE TABLE run_chunk (first_seq BIGINT NOT NULL, last_seq BIGINT NOT NULL, data BLOB NOT NULL);
+CREATE TABLE run_state (first_seq BIGINT NOT NULL, state BLOB NOT NULL, ended BLOB NOT NULL, meets BLOB NOT NULL);
 CREATE TABLE run_code (data BLOB NOT NULL);
 -- What a trace tells of beside steps, each at the step behind which it stands.
 CREATE TABLE thread_event (
@@ -203,6 +204,11 @@ COMMENT ON TABLE run_chunk IS 'The run in packed pieces, where block_run does no
 COMMENT ON COLUMN run_chunk.first_seq IS 'First step';
 COMMENT ON COLUMN run_chunk.last_seq IS 'Last step, inclusive';
 COMMENT ON COLUMN run_chunk.data IS 'Runs of blocks, and the events between them, as src/store/chunk.rs packs them';
+COMMENT ON TABLE run_state IS 'What a chunk of the run needs of what was before it, so that a question goes through the chunks that it is about. `addfg prepare` makes it, or the first question about a part of a long run';
+COMMENT ON COLUMN run_state.first_seq IS 'First step of the chunk';
+COMMENT ON COLUMN run_state.state IS 'State of the pass, as src/store/run_state.rs packs it; empty: only a pass from the start has it';
+COMMENT ON COLUMN run_state.ended IS 'Calls, intervals and saves that end in the chunk and began before it';
+COMMENT ON COLUMN run_state.meets IS 'Functions that run in the chunk and those whose earlier writes it may read, and what it allocates';
 COMMENT ON TABLE run_code IS 'The code of a packed run; at most one row';
 COMMENT ON COLUMN run_code.data IS 'Instructions, blocks and sections as src/store/run_code.rs packs them';
 COMMENT ON TABLE thread_event IS 'Threads that begin and end, where the trace tells';

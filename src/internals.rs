@@ -72,8 +72,17 @@ pub mod lake {
 }
 pub mod load {
     pub use crate::load::{BuildError, Detail, ElfInput, Options, derived, load};
+    pub mod packed {
+        pub use crate::load::packed::Wanted;
+    }
+    pub mod parts {
+        pub use crate::load::parts::Parts;
+    }
     pub mod rows {
         pub use crate::load::rows::PassRows;
+    }
+    pub mod states {
+        pub use crate::load::states::{are_made, make};
     }
 }
 pub mod paths {

@@ -88,6 +88,31 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// Of a block that has not run yet.
+    pub fn later() -> Prepared {
+        Prepared {
+            steps: 0,
+            mem: 0,
+            register_values: 0,
+            first_address: 0,
+            segments: Vec::new(),
+            careful: Vec::new(),
+            hazard_mask: 0,
+            always_careful: false,
+            last: Last {
+                address: 0,
+                next: 0,
+                kind: FlowKind::Unknown,
+                target: None,
+                conditional: false,
+                repeats: false,
+                executed: false,
+                insn: InstructionId::FIRST,
+                slot: None,
+            },
+        }
+    }
+
     /// `insns`: the dictionary of instructions.
     pub fn new(def: &BlockDef, insns: &[Insn], purpose: Purpose) -> Prepared {
         let mut list = Vec::new();

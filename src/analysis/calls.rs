@@ -19,6 +19,28 @@ struct Page {
 pub struct CallSet(Vec<Page>);
 
 impl CallSet {
+    /// The first so many instances but some of them.
+    pub fn but(count: usize, some: impl Iterator<Item = CallId>) -> CallSet {
+        let page = |at: usize| {
+            let n = (count - at * PAGE).min(PAGE);
+            let mut page = Page { words: None, count: n };
+            if n < PAGE {
+                let words = page.words.insert(Box::new([0; PAGE / 64]));
+                (0..n).for_each(|i| words[i / 64] |= 1 << (i % 64));
+            }
+            page
+        };
+        let mut set = CallSet((0..count.div_ceil(PAGE)).map(page).collect());
+        for call in some {
+            let Some(page) = set.0.get_mut(call.index() / PAGE) else { continue };
+            let at = call.index() % PAGE;
+            let words = page.words.get_or_insert_with(|| Box::new([u64::MAX; PAGE / 64]));
+            page.count -= (words[at / 64] >> (at % 64) & 1) as usize;
+            words[at / 64] &= !(1 << (at % 64));
+        }
+        set
+    }
+
     /// Adds an instance that is not in it.
     pub fn insert(&mut self, call: CallId) {
         let (page, at) = (call.index() / PAGE, call.index() % PAGE);
@@ -47,6 +69,14 @@ impl CallSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn has_all_but_some() {
+        let out = [0, 5, PAGE + 1, 2 * PAGE - 1, 2 * PAGE + 3];
+        let set = CallSet::but(2 * PAGE + 10, out.iter().map(|&i| CallId::at(i)));
+        let is_in = |i: usize| i < 2 * PAGE + 10 && !out.contains(&i);
+        assert!((0..3 * PAGE).all(|i| set.contains(CallId::at(i)) == is_in(i)));
+    }
 
     /// Whatever is in it, and in which order it came: pages without any, with some, with all.
     #[test]

@@ -34,6 +34,11 @@ impl Forks {
         self.last = last;
     }
 
+    /// No process is to begin.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// What a process begins with; None if nobody has said that it makes it.
     pub fn take(&mut self, pid: u64) -> Option<Vec<Version>> {
         let pages = self.waiting.remove(&pid)?;

@@ -93,6 +93,16 @@ impl Levels {
         self.open.is_empty()
     }
 
+    /// Nothing was ever interrupted that matters on.
+    pub fn is_plain(&self) -> bool {
+        self.open.is_empty()
+            && self.handler == Handler::None
+            && self.ended.is_none()
+            && self.resumed.is_none()
+            && self.waiting.is_empty()
+            && self.taken_for.is_none()
+    }
+
     /// The next step is to be seen to by [`Machine::change_level`].
     #[inline]
     pub fn is_changed(&self) -> bool {

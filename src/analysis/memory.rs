@@ -159,6 +159,77 @@ impl Memory {
         memory
     }
 
+    /// Memory of sections that have some addresses left: first and last, number.
+    pub fn resumed(sections: Vec<SectionRange>, owned: &[(u64, u64, u32)]) -> Memory {
+        let mut memory = Memory::new(Vec::new());
+        let known = owned.iter().filter(|(.., number)| (*number as usize) < sections.len());
+        memory.by_address = known.copied().collect();
+        memory.sections = sections;
+        memory
+    }
+
+    /// What sections have, in order: first and last address, number.
+    pub fn owned(&self) -> &[(u64, u64, u32)] {
+        &self.by_address
+    }
+
+    /// What is known of some words, adjacent bytes of one write joined; nothing of their readers.
+    /// `pages`: those that have some, with a bit for each; None: all.
+    pub fn known(&self, pages: Option<Vec<(u64, [u64; WORDS / 64])>>) -> Vec<Version> {
+        let mut known: Vec<Version> = Vec::new();
+        let mut add = |address: u64, n: u64, cell: &Cell| {
+            let cell = cell.unread();
+            match known.last_mut() {
+                _ if !cell.is_written() => {}
+                Some((from, len, of)) if *of == cell && *from + *len == address => *len += n,
+                _ => known.push((address, n, cell)),
+            }
+        };
+        let pages = pages.unwrap_or_else(|| {
+            let mut all: Vec<u64> = self.pages.iter().map(|page| page.number).collect();
+            for (at, stretch) in self.filled.within(0, u64::MAX / PAGE) {
+                all.extend(at..=stretch.last);
+            }
+            all.sort_unstable();
+            all.into_iter().map(|at| (at, [u64::MAX; WORDS / 64])).collect()
+        });
+        for (number, words) in pages {
+            let page = self.index.get(&number).map(|&page| &self.pages[page as usize]);
+            let filled = if page.is_none() { self.filled.at(number) } else { None };
+            if page.is_none() && filled.is_none() {
+                continue;
+            }
+            for word in (0..WORDS).filter(|word| words[word / 64] >> (word % 64) & 1 != 0) {
+                let address = number * PAGE + word as u64 * WORD;
+                let cell = match (page, &filled) {
+                    (Some(page), _) => &page.cells[word],
+                    (None, Some((_, stretch))) => &stretch.cell,
+                    (None, None) => continue,
+                };
+                if cell.is_split() {
+                    let bytes = 0..WORD;
+                    bytes.for_each(|i| add(address + i, 1, &self.pools.byte(cell, i)));
+                } else {
+                    add(address, WORD, cell);
+                }
+            }
+        }
+        known
+    }
+
+    /// Bytes have a version, of whatever there was.
+    pub fn put(&mut self, address: u64, len: u64, cell: Cell) {
+        let (mut at, mut left) = (address, len);
+        while left > 0 {
+            let n = left.min(PAGE - at % PAGE);
+            let page = self.page(at);
+            let words = &mut self.pages[page as usize].cells[..];
+            self.pools.write(words, at - at % PAGE, at % PAGE, n, cell, |_, _| {});
+            at = at.wrapping_add(n);
+            left -= n;
+        }
+    }
+
     /// More sections, disjoint, with the numbers that follow: their addresses are theirs from now
     /// on.
     pub fn add_sections(&mut self, sections: Vec<SectionRange>) {

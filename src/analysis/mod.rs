@@ -24,6 +24,7 @@ mod kept;
 mod kernel;
 mod levels;
 mod memory;
+pub mod needed;
 pub mod operation;
 mod operations;
 pub mod origin;
@@ -38,10 +39,11 @@ mod random;
 mod reads;
 mod recent;
 mod restores;
-mod saves;
+pub mod saves;
 pub mod segment;
 pub mod shadow;
 pub mod stack;
+pub mod state;
 pub mod stubs;
 pub mod summary;
 pub mod sums;
@@ -60,10 +62,10 @@ use origin::Origin;
 use segment::{Order, Purpose};
 use sums::Actors;
 
+use activation::Activation;
 pub use kept::Kept;
 pub use memory::Region;
-#[cfg(test)]
-pub use origin::Source;
+pub use origin::{Source, StackSide};
 pub use stack::{Call, CallKind, Ending, Interval};
 pub use stubs::FoldedCall;
 pub use summary::Summary;
@@ -169,9 +171,22 @@ pub struct Flow {
     pub transfers: u64,
 }
 
+/// A communication that is known late: its read is that of a save, which something exposed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    pub row: Communication,
+    pub reader: FunctionId,
+    /// None: no step wrote it.
+    pub writer: Option<FunctionId>,
+    /// It is inside one call instance.
+    pub is_local: bool,
+}
+
 /// Takes the rows that the pass makes.
 pub trait Output {
     fn communication(&mut self, row: Communication);
+    /// One that is known late, whether communications are asked for or not.
+    fn late(&mut self, _row: Late) {}
     /// `bytes_in`: bytes read that it did not write itself, where the trace has data.
     fn call(&mut self, row: Call, bytes_in: Option<u64>);
     fn interval(&mut self, row: Interval);

@@ -118,6 +118,12 @@ impl Packed {
         Packed(number)
     }
 
+    /// What [`Packed::raw`] makes it of.
+    #[inline]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
     #[inline]
     pub fn named(source: SourceId) -> Packed {
         Packed(Packed::NAMED + source.0)

@@ -59,6 +59,11 @@ impl Switches {
         self.mask
     }
 
+    /// Nothing outlived its handler.
+    pub fn is_empty(&self) -> bool {
+        self.left.is_empty() && self.mask == 0 && !self.leaves
+    }
+
     /// Number of an exception.
     pub fn next_number(&mut self) -> u64 {
         self.numbers += 1;

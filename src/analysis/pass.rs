@@ -175,6 +175,15 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.machine.data.first_sp = address;
     }
 
+    /// Size of a thread's register file.
+    pub(super) fn register_bytes(&self) -> usize {
+        self.processor.register_bytes
+    }
+
+    pub(super) fn set_next_seq(&mut self, seq: u64) {
+        self.seq = seq;
+    }
+
     /// Sequence number of the next step.
     pub fn next_seq(&self) -> u64 {
         self.seq
@@ -209,6 +218,24 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.machine.data.stubs.look(&block);
         self.blocks.push(block);
         self.defs.push(def);
+    }
+
+    /// The same for a block that may never run: [`Pass::need`] comes before its first run.
+    pub fn add_block_later(&mut self, def: BlockDef) {
+        self.blocks.push(Prepared::later());
+        self.defs.push(def);
+    }
+
+    /// A block that was added so is going to run.
+    #[inline]
+    pub fn need(&mut self, block: u32) {
+        let is_later = self.blocks.get(block as usize).is_some_and(|block| block.steps == 0);
+        if is_later {
+            let block = block as usize;
+            let prepared = self.prepare(&self.defs[block]);
+            self.machine.data.stubs.look(&prepared);
+            self.blocks[block] = prepared;
+        }
     }
 
     fn prepare(&self, def: &BlockDef) -> Prepared {

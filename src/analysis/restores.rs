@@ -11,7 +11,7 @@ use super::place::PlaceCode;
 use super::saves::{Load, Met, Piece, Save, Store, holds, note_piece_reader};
 use super::shadow::{AccessId, Cell, Registers, access};
 use super::sums::EdgeHint;
-use super::{Communication, Output, SavedRegister};
+use super::{Communication, Late, Output, SavedRegister};
 use crate::event::RegSpan;
 use crate::id::{AccessRef, CallId, Seq};
 
@@ -218,6 +218,12 @@ impl<O: Output> Data<O> {
             }
         }
         let (all, own) = (self.gives_local(), Packed::step(store.call));
+        let reader = owner.calls.frames()[depth].function;
+        for (cell, row) in rows.iter().filter(|_| self.options.gives_instances()) {
+            let writer = self.sums.function(cell.actor(StackSide::Below)).writer();
+            let is_local = cell.writer(StackSide::Below) == own;
+            self.output.late(Late { row: *row, reader, writer, is_local });
+        }
         let asked = |cell: &Cell| all || cell.writer(StackSide::Below) != own;
         if self.options.gives_communications() && store.kept {
             let rows = rows.into_iter().filter(|(cell, _)| asked(cell));

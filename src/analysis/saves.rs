@@ -39,7 +39,7 @@ impl Piece {
 }
 
 /// A store that may be a save.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store {
     pub call: CallId,
     pub register: RegSpan,

@@ -490,6 +490,11 @@ impl Registers {
         }
     }
 
+    /// Bytes of the register file, in whole words.
+    pub fn bytes(&self) -> usize {
+        self.pending.len()
+    }
+
     #[inline]
     pub fn shadow(&mut self) -> (&mut Pools, &mut [Cell]) {
         (&mut self.pools, &mut self.cells)

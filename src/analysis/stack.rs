@@ -143,6 +143,19 @@ impl Numbers {
         self.intervals
     }
 
+    /// Numbers that so many were given of before; `instances` of some functions.
+    pub fn resumed(calls: u32, intervals: u32, instances: &[(FunctionId, u32)]) -> Numbers {
+        let most = instances.iter().map(|(f, _)| f.index() + 1).max().unwrap_or(0);
+        let mut numbers = Numbers { calls, intervals, instances: vec![0; most] };
+        instances.iter().for_each(|(f, n)| numbers.instances[f.index()] = *n);
+        numbers
+    }
+
+    /// Instances of a function so far.
+    pub fn instances(&self, function: FunctionId) -> u32 {
+        self.instances.get(function.index()).copied().unwrap_or(0)
+    }
+
     fn call(&mut self, function: FunctionId) -> (CallId, u32) {
         self.calls += 1;
         if self.instances.len() <= function.index() {
@@ -241,6 +254,52 @@ impl<T: Token + Default, P: Default> Stack<T, P> {
             last: Point::default(),
             spare: Vec::new(),
         }
+    }
+
+    /// A stack that goes on: its live instances, the outermost first, the interval that is open, and
+    /// the last step. Of where these began nothing is known any more.
+    pub fn resumed(
+        thread: ThreadId,
+        frames: Vec<(CallId, FunctionId, T, P)>,
+        interval: Option<IntervalId>,
+        last: Point,
+    ) -> Self {
+        let mut stack = Stack::new(thread);
+        for (call, function, token, payload) in frames {
+            if stack.live.len() <= function.index() {
+                stack.live.resize(function.index() + 1, 0);
+            }
+            let live = &mut stack.live[function.index()];
+            *live += 1;
+            let outermost = *live == 1;
+            stack.frames.push(Frame {
+                call,
+                function,
+                token,
+                payload,
+                instance: 0,
+                tail_of: None,
+                kind: CallKind::Call,
+                site: None,
+                begin: Point::default(),
+                steps_self: 0,
+                steps_below: 0,
+                outermost,
+            });
+        }
+        stack.interval = interval.map(|interval| (interval, Point::default()));
+        stack.last = last;
+        stack
+    }
+
+    /// The interval of the instance on top.
+    pub fn open_interval(&self) -> Option<IntervalId> {
+        self.interval.map(|(interval, _)| interval)
+    }
+
+    /// The last step.
+    pub fn last(&self) -> Point {
+        self.last
     }
 
     pub fn thread(&self) -> ThreadId {

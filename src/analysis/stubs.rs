@@ -52,6 +52,11 @@ pub struct Stubs {
 }
 
 impl Stubs {
+    /// No instance is alive.
+    pub fn forget(&mut self) {
+        self.into.clear();
+    }
+
     /// A function has an instruction.
     pub fn add(&mut self, function: FunctionId, is_stub: bool) {
         if self.kinds.len() <= function.index() {

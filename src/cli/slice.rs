@@ -4,12 +4,10 @@ use super::output::write_output;
 use super::pictures;
 use super::say::say;
 use crate::id::InstructionId;
-use crate::load::Detail;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::replay::slice::Bounds;
 use crate::text::visible;
-use crate::views::rows;
 use crate::views::slice::{self, Along, Direction, Shown};
 use duckdb::types::Value;
 use std::path::PathBuf;
@@ -79,8 +77,7 @@ impl Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let db = args.database.open()?;
-    rows::ensure(&db, Detail::Instance)?;
+    let db = args.database.open_for_parts()?;
     if slice::has_dependences(&db)? {
         return dependences(&db, &args);
     }

@@ -59,8 +59,18 @@ impl<F: FnMut(Batch)> EventRows<F> {
         }
     }
 
+    /// System calls so far, and the process.
+    pub fn counted(&self) -> (u32, ProcessId) {
+        (self.calls, self.process)
+    }
+
+    /// What is added from here on comes behind so many system calls, in this process.
+    pub fn go_on(&mut self, (calls, process): (u32, ProcessId)) {
+        (self.calls, self.process) = (calls, process);
+    }
+
     /// Hands out what is left.
-    pub fn finish(mut self) {
+    pub fn hand_out(&mut self) {
         let rest = [
             self.threads.rest(),
             self.system_calls.rest(),
@@ -71,6 +81,11 @@ impl<F: FnMut(Batch)> EventRows<F> {
             self.markers.rest(),
         ];
         rest.into_iter().flatten().for_each(&mut self.send);
+    }
+
+    /// Hands out what is left.
+    pub fn finish(mut self) {
+        self.hand_out();
     }
 }
 

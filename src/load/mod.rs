@@ -1,5 +1,6 @@
 //! `addfg build`: from traces and ELF files to a database.
 
+mod again;
 mod calls;
 mod code;
 mod contexts;
@@ -26,12 +27,14 @@ mod names;
 mod one_run;
 mod options;
 pub mod packed;
+pub mod parts;
 mod pass;
 mod places;
 mod placing;
 mod reader;
 pub mod rows;
 mod runs;
+pub mod states;
 mod steps;
 mod summed;
 pub mod sums;

@@ -79,6 +79,9 @@ pub struct Options {
     /// usual, for tests.
     #[doc(hidden)]
     pub superblock_after: Option<u32>,
+    /// Steps from which on a chunk of the packed run is full, if not as many as usual, for tests.
+    #[doc(hidden)]
+    pub chunk_steps: Option<u64>,
 }
 
 impl Options {
@@ -104,6 +107,7 @@ impl Options {
             memory_limit: 0,
             jobs: 1,
             superblock_after: None,
+            chunk_steps: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Rows of a run that a database keeps packed: the pass goes through the chunks again, and gives the
 //! rows that a build of more detail would have stored.
 
+use super::again::Replayed;
 use super::derived;
 use super::error::BuildError;
 use super::events::EventRows;
@@ -11,15 +12,14 @@ use super::pass::Send;
 use super::places::Places;
 use super::rows::{Ends, PassRows};
 use super::runs::RunRows;
-use super::steps;
 use crate::analysis::access::SaveRule;
 use crate::analysis::pass::Pass;
-use crate::analysis::{self, CodeMap, Details, Summary, superblock};
-use crate::event::{Event, RunBatch, RunEnd};
+use crate::analysis::{self, CodeMap, Details, Output, Summary, superblock};
+use crate::event::RunBatch;
 use crate::id::{FunctionId, InstructionId};
 use crate::store::StoreError;
 use crate::store::chunk::{ChunkError, Runs, Shape, unpack};
-use crate::store::run_code::{FunctionTraits, RunCode};
+use crate::store::run_code::RunCode;
 use crate::store::table::{Batch, Destination, Tables};
 use crate::store::writer::FLOW_PART;
 use duckdb::Connection;
@@ -67,7 +67,9 @@ impl Wanted {
 }
 
 /// The temporary table that says what the temporary rows are.
-const MADE_OF: &str = "made_of";
+pub(super) const MADE_OF: &str = "made_of";
+/// What it says of rows of some chunks only.
+pub(super) const PART: &str = "part";
 
 /// Tables whose rows a build of detail `instance` adds to those of `summary`.
 const OF_INSTANCES: [&str; 21] = [
@@ -111,7 +113,7 @@ pub fn on_progress(tell: impl Fn(u64, u64) + std::marker::Send + Sync + 'static)
     let _ = TELL.set(Box::new(tell));
 }
 
-fn tell(done: u64, steps: u64) {
+pub(super) fn tell(done: u64, steps: u64) {
     if let Some(tell) = TELL.get() {
         tell(done, steps);
     }
@@ -122,6 +124,12 @@ pub fn are_temporary(connection: &Connection) -> duckdb::Result<bool> {
     let sql =
         "SELECT count(*) > 0 FROM duckdb_tables() WHERE temporary AND table_name = 'control_flow'";
     connection.query_row(sql, [], |r| r.get(0))
+}
+
+/// Whether they are of some chunks only.
+pub(super) fn is_part(connection: &Connection) -> duckdb::Result<bool> {
+    let sql = format!("SELECT count(*) > 0 FROM {MADE_OF} WHERE of = '{PART}'");
+    connection.query_row(&sql, [], |r| r.get(0))
 }
 
 /// Removes them.
@@ -169,7 +177,7 @@ pub fn ensure(connection: &Connection, wanted: &Wanted) -> Result<(), BuildError
 /// The same of calls, intervals, saved registers and events: rows of any kind that were made before
 /// have these.
 pub fn ensure_calls(connection: &Connection) -> Result<(), BuildError> {
-    if are_temporary(connection).map_err(StoreError::from)? {
+    if are_temporary(connection)? && !is_part(connection)? {
         return Ok(());
     }
     ensure(connection, &Wanted::all(Detail::Instance))
@@ -178,8 +186,20 @@ pub fn ensure_calls(connection: &Connection) -> Result<(), BuildError> {
 /// Makes temporary tables with the rows that are wanted. To this connection they stand for the
 /// tables of the database that have their names.
 pub fn temporary(connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
+    begin_temporary(connection, wanted.detail, &wanted.less_than_all())?;
+    fill(connection, Destination::temporary(connection), wanted)?;
+    let sql = format!("DROP TABLE temp.main.{FLOW_PART};");
+    Ok(connection.execute_batch(&sql).map_err(StoreError::from)?)
+}
+
+/// Empty temporary tables.
+pub(super) fn begin_temporary(
+    connection: &Connection,
+    detail: Detail,
+    of: &str,
+) -> duckdb::Result<()> {
     let tables = OF_INSTANCES.iter().filter(|table| **table != FLOW_PART);
-    let pairs = OF_PAIRS.iter().filter(|_| wanted.detail >= Detail::Pairs);
+    let pairs = OF_PAIRS.iter().filter(|_| detail >= Detail::Pairs);
     let mut sql = String::new();
     for table in tables.chain(pairs) {
         sql.push_str(&format!("CREATE OR REPLACE TEMP TABLE {table} AS FROM {table} LIMIT 0;"));
@@ -189,14 +209,10 @@ pub fn temporary(connection: &Connection, wanted: &Wanted) -> Result<(), BuildEr
          CREATE OR REPLACE TEMP TABLE meta AS
          SELECT key, CASE WHEN key = 'detail' THEN '{}' ELSE value END AS value FROM meta
          WHERE key NOT IN ('pairs_in', 'range');
-         CREATE OR REPLACE TEMP TABLE {MADE_OF} AS SELECT '{}' AS of;",
-        wanted.detail.name(),
-        wanted.less_than_all()
+         CREATE OR REPLACE TEMP TABLE {MADE_OF} AS SELECT '{of}' AS of;",
+        detail.name(),
     ));
-    connection.execute_batch(&sql).map_err(StoreError::from)?;
-    fill(connection, Destination::temporary(connection), wanted)?;
-    let sql = format!("DROP TABLE temp.main.{FLOW_PART};");
-    Ok(connection.execute_batch(&sql).map_err(StoreError::from)?)
+    connection.execute_batch(&sql)
 }
 
 /// The same rows in the tables of the database itself, which is open to be written.
@@ -238,41 +254,17 @@ pub fn stored(connection: &Connection, wanted: &Wanted) -> Result<(), BuildError
     done.and(ended.map_err(|e| StoreError::from(e).into()))
 }
 
-/// Functions as the code has them.
-struct Known {
-    functions: Vec<FunctionTraits>,
-    /// Of each instruction, in the order in which the pass is told of them.
-    of_instructions: std::vec::IntoIter<FunctionId>,
-    inside: BTreeSet<FunctionId>,
-}
-
-impl CodeMap for Known {
-    fn function_at(&mut self, _: u64) -> FunctionId {
-        // It is asked once for each instruction.
-        self.of_instructions.next().unwrap_or(FunctionId::FIRST)
-    }
-    fn is_stub(&self, function: FunctionId) -> bool {
-        self.functions[function.index()].stub
-    }
-    fn is_through(&self, function: FunctionId) -> bool {
-        self.functions[function.index()].through
-    }
-    fn is_kept(&self, function: FunctionId) -> bool {
-        self.inside.contains(&function)
-    }
-}
-
 /// What the database says of the run.
-struct Run {
-    code: RunCode,
-    literal: bool,
+pub(super) struct Run {
+    pub code: RunCode,
+    pub literal: bool,
     unwritten: String,
-    threads: usize,
-    steps: u64,
+    pub threads: usize,
+    pub steps: u64,
 }
 
 impl Run {
-    fn read(connection: &Connection) -> Result<Run, BuildError> {
+    pub fn read(connection: &Connection) -> Result<Run, BuildError> {
         let read = || -> duckdb::Result<_> {
             let data: Vec<u8> =
                 connection.query_row("SELECT data FROM run_code", [], |r| r.get(0))?;
@@ -369,218 +361,139 @@ impl Again<'_> {
         rows: &mpsc::SyncSender<Batch>,
         done: &AtomicU64,
     ) -> Result<Summary, BuildError> {
-        let Again { mut code, literal, threads, wanted } = self;
+        let Again { code, literal, threads, wanted } = self;
         let send = || -> Send {
             Box::new(|batch| {
                 // The writer has failed if it takes no more: it tells why.
                 let _ = rows.send(batch);
             })
         };
-        let options = analysis::Options {
-            saves: if literal { SaveRule::Literal } else { SaveRule::Transparent },
-            details: match wanted.detail {
-                Detail::Summary => Details::Sums,
-                Detail::Instance => Details::Instances,
-                Detail::Pairs => Details::Crossing,
-                Detail::Full => Details::Local,
-            },
-            superblock_after: superblock::HOT,
-        };
         let ends = wanted.ends.clone().map(|ends| ends.of_code(&code));
-        let known = Known {
-            functions: std::mem::take(&mut code.functions),
-            of_instructions: code.insns.iter().map(|i| i.function).collect::<Vec<_>>().into_iter(),
-            inside: wanted.inside.clone(),
-        };
-        let mut pass = Pass::new(
-            known,
-            PassRows::new(send(), wanted.steps.clone()).only(ends),
-            options,
-            std::mem::take(&mut code.sections),
-            steps::processor(code.isa),
-        );
-        if !wanted.inside.is_empty() {
-            pass.kept().only_inside();
-        }
-        for insn in code.insns.drain(..) {
-            pass.add_insn(insn.def, insn.decoded);
-        }
-        code.blocks.drain(..).for_each(|block| pass.add_block(block));
-        let mut replayed = Replayed {
+        let output = PassRows::new(send(), wanted.steps.clone()).only(ends);
+        let options = options(literal, wanted.detail);
+        let mut replayed = Replayed::new(code, threads, options, &wanted.inside, output, false);
+        let mut rows = LowRows {
             events: EventRows::new(send(), true),
             runs: wanted.low.then(|| RunRows::new(send(), wanted.steps.clone())),
-            placed: code.placed.into_iter(),
-            first_stack_pointers: code.first_stack_pointers.into_iter(),
-            first_threads: code.first_threads.into_iter(),
-            threads,
-            pass,
         };
-        replayed.begin_process();
         let limit = Limit::new(0);
-        for first in firsts(connection)? {
-            let data: Vec<u8> = connection
-                .query_row("SELECT data FROM run_chunk WHERE first_seq = ?", [first], |r| r.get(0))
-                .map_err(StoreError::from)?;
+        each_chunk(connection, |first, runs| {
             let chunk = |source| BuildError::Chunk { first, source };
             if replayed.pass.next_seq() != first {
                 return Err(chunk(ChunkError::Damaged("the chunk before it is missing")));
             }
-            replayed.chunk(unpack(&data).map_err(chunk)?).map_err(chunk)?;
+            let mut push = |pass: &mut Pass<_, _>, batch: &RunBatch| rows.push(pass, batch);
+            replayed.chunk(runs, &mut push).map_err(chunk)?;
             done.store(first, Ordering::Relaxed);
-            limit.check(|| format!("{} steps", replayed.pass.next_seq() - 1))?;
-        }
-        Ok(replayed.finish())
+            limit.check(|| format!("{} steps", replayed.pass.next_seq() - 1))
+        })?;
+        let summary = replayed.pass.finish();
+        replayed.pass.output().finish();
+        rows.runs.map(RunRows::finish);
+        rows.events.finish();
+        Ok(summary)
     }
 }
 
-fn firsts(connection: &Connection) -> Result<Vec<u64>, StoreError> {
+/// What a pass is to do for rows of a detail.
+pub(super) fn options(literal: bool, detail: Detail) -> analysis::Options {
+    analysis::Options {
+        saves: if literal { SaveRule::Literal } else { SaveRule::Transparent },
+        details: match detail {
+            Detail::Summary => Details::Sums,
+            Detail::Instance => Details::Instances,
+            Detail::Pairs => Details::Crossing,
+            Detail::Full => Details::Local,
+        },
+        superblock_after: superblock::HOT,
+    }
+}
+
+/// Goes through the chunks in order; each with its first step.
+pub(super) fn each_chunk(
+    connection: &Connection,
+    mut take: impl FnMut(u64, Runs) -> Result<(), BuildError>,
+) -> Result<(), BuildError> {
     let mut statement = connection.prepare("SELECT first_seq FROM run_chunk ORDER BY first_seq")?;
-    let firsts = statement.query_map([], |r| r.get(0))?;
-    Ok(firsts.collect::<duckdb::Result<_>>()?)
+    let firsts = statement.query_map([], |r| r.get(0))?.collect::<duckdb::Result<Vec<u64>>>()?;
+    firsts.into_iter().try_for_each(|first| take(first, one_chunk(connection, first)?))
 }
 
-/// What the pass is told of a run that is gone through again.
-struct Replayed<'a> {
-    pass: Pass<Known, PassRows<Send<'a>>>,
-    events: EventRows<Send<'a>>,
-    runs: Option<RunRows<'a>>,
-    placed: std::vec::IntoIter<Vec<crate::analysis::place::SectionRange>>,
-    first_stack_pointers: std::vec::IntoIter<Option<u64>>,
-    first_threads: std::vec::IntoIter<u32>,
-    threads: usize,
+/// The chunk that begins with a step.
+pub(super) fn one_chunk(connection: &Connection, first: u64) -> Result<Runs, BuildError> {
+    let sql = "SELECT data FROM run_chunk WHERE first_seq = ?";
+    let data: Vec<u8> = connection.query_row(sql, [first], |r| r.get(0))?;
+    unpack(&data).map_err(|source| BuildError::Chunk { first, source })
 }
 
-impl Replayed<'_> {
-    fn begin_process(&mut self) {
-        let found = self.first_stack_pointers.next().flatten();
-        self.pass.set_first_stack_pointer(found);
-    }
+/// Rows of runs and of the events between them.
+pub(super) struct LowRows<'a> {
+    pub events: EventRows<Send<'a>>,
+    pub runs: Option<RunRows<'a>>,
+}
 
-    /// A chunk, cut where processes begin.
-    fn chunk(&mut self, mut runs: Runs) -> Result<(), ChunkError> {
-        let mut events = std::mem::take(&mut runs.events).into_iter().peekable();
-        let (all, mut from) = (runs.start.len(), 0);
-        loop {
-            let (mut here, mut to) = (Vec::new(), all);
-            while let Some((at, event)) = events.peek() {
-                if *event == Event::ProcessStart {
-                    if *at > from || !here.is_empty() {
-                        to = *at;
-                        break;
-                    }
-                    self.pass.next_process(self.first_threads.next().unwrap_or(0));
-                    self.begin_process();
-                }
-                here.extend(events.next().map(|(at, event)| ((at - from) as u32, event)));
-            }
-            let batch = self.batch(&runs, from..to, here)?;
-            self.push(&batch);
-            from = to;
-            if from == all && events.peek().is_none() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Some runs of a chunk as the pass takes them.
-    fn batch(
-        &self,
-        runs: &Runs,
-        range: std::ops::Range<usize>,
-        events: Vec<(u32, Event)>,
-    ) -> Result<RunBatch, ChunkError> {
-        // The pass makes the threads of these; of other events, a thread may have no steps.
-        let begins = |event: &Event| match event {
-            Event::ExceptionEntry(entry) => (entry.thread as usize) < self.threads,
-            _ => true,
-        };
-        let mut known = events.iter().all(|(_, event)| begins(event));
-        known &= runs.thread[range.clone()].iter().all(|t| (*t as usize) < self.threads);
-        if !known {
-            return Err(ChunkError::Damaged("a thread that the run does not have"));
-        }
-        let mut batch = RunBatch {
-            block: runs.block[range.clone()].to_vec(),
-            thread: runs.thread[range.clone()].to_vec(),
-            addresses: runs.address[runs.address_at[range.start]..runs.address_at[range.end]]
-                .to_vec(),
-            time: runs.time[runs.time_at[range.start]..runs.time_at[range.end]].to_vec(),
-            events,
-            ..RunBatch::default()
-        };
-        for run in range.clone() {
-            let block = self.pass.blocks.get(runs.block[run] as usize);
-            let block = block.ok_or(ChunkError::Damaged("a block that the code does not have"))?;
-            let (memory, steps) = (block.mem as usize, block.steps as usize);
-            let next = runs.start.get(run + 1).copied();
-            let steps_fit = next.is_none_or(|next| next - runs.start[run] == steps as u64);
-            let times = runs.times(run).len();
-            if runs.addresses(run).len() != memory || !steps_fit || (times > 0 && times != steps) {
-                return Err(ChunkError::Damaged("a run that its block does not fit"));
-            }
-            let values = runs.values(run);
-            let all = memory + block.register_values;
-            if !runs.value.is_empty() {
-                let of = |i: usize| values.get(i).copied().flatten();
-                batch.values.extend((0..memory).map(of));
-                batch.register_values.extend((memory..all).map(of));
-            }
-            let (sp, linked) = (runs.sp[run], runs.linked[run]);
-            batch.end.push(RunEnd { sp, linked: linked == Some(true), destination: None });
-        }
-        if range.clone().all(|run| runs.sp[run].is_none() && runs.linked[run].is_none()) {
-            batch.end.clear();
-        }
-        Ok(batch)
-    }
-
-    fn push(&mut self, batch: &RunBatch) {
-        for (_, event) in &batch.events {
-            if matches!(event, Event::ImageMap(_) | Event::Device(_)) {
-                let sections = self.placed.next().unwrap_or_default();
-                self.pass.place_when_mapped(sections);
-            }
-        }
-        let seq = self.pass.next_seq();
-        let Pass { blocks, .. } = &self.pass;
-        let steps = |block: u32| u64::from(blocks[block as usize].steps);
-        let mut at = seq;
-        let starts: Vec<(u64, u32)> = batch
-            .block
-            .iter()
-            .map(|&block| {
-                let start = at;
-                at += steps(block);
-                (start, block)
-            })
-            .collect();
-        let wanted = self.pass.output().runs(&starts);
-        self.pass.push(batch);
-        if let Some(runs) = &mut self.runs {
-            let inside = self.pass.kept_runs();
-            let kept = wanted.unwrap_or_else(|| inside.to_vec());
-            let with_registers = !batch.register_values.is_empty() || !batch.values.is_empty();
-            let pass = &self.pass;
-            runs.add(batch, seq, &kept, |block| {
-                let prepared = &pass.blocks[block as usize];
-                Shape {
-                    steps: prepared.steps as usize,
-                    accesses: prepared.mem as usize,
-                    register_values: if with_registers { prepared.register_values } else { 0 },
-                }
-            });
-        }
+impl LowRows<'_> {
+    /// Pushes a batch.
+    pub fn push<C: CodeMap, F: FnMut(Batch)>(
+        &mut self,
+        pass: &mut Pass<C, PassRows<F>>,
+        batch: &RunBatch,
+    ) {
+        let seq = pass.next_seq();
+        let starts = starts(pass, batch, seq);
+        let wanted = pass.output().runs(&starts);
+        pass.push(batch);
+        self.keep_runs(pass, batch, seq, wanted);
+        let end = pass.next_seq();
         for (run, event) in &batch.events {
-            let before = starts.get(*run as usize).map_or(at, |(start, _)| *start);
+            let before = starts.get(*run as usize).map_or(end, |(start, _)| *start);
             self.events.add(event, before - 1);
         }
     }
 
-    fn finish(mut self) -> Summary {
-        let summary = self.pass.finish();
-        self.pass.output().finish();
-        self.runs.map(RunRows::finish);
-        self.events.finish();
-        summary
+    /// Keeps the runs of a batch that is not pushed, whose first step is `seq`; gives that behind it.
+    pub fn keep<C: CodeMap, F: FnMut(Batch)>(
+        &mut self,
+        pass: &mut Pass<C, PassRows<F>>,
+        batch: &RunBatch,
+        seq: u64,
+    ) -> u64 {
+        let starts = starts(pass, batch, seq);
+        let wanted = pass.output().runs(&starts);
+        self.keep_runs(pass, batch, seq, wanted);
+        starts
+            .last()
+            .map_or(seq, |(start, block)| start + u64::from(pass.blocks[*block as usize].steps))
     }
+
+    fn keep_runs<C: CodeMap, F: FnMut(Batch)>(
+        &mut self,
+        pass: &Pass<C, PassRows<F>>,
+        batch: &RunBatch,
+        seq: u64,
+        wanted: Option<Vec<bool>>,
+    ) {
+        let Some(runs) = &mut self.runs else { return };
+        let kept = wanted.unwrap_or_else(|| pass.kept_runs().to_vec());
+        let with_registers = !batch.register_values.is_empty() || !batch.values.is_empty();
+        runs.add(batch, seq, &kept, |block| {
+            let prepared = &pass.blocks[block as usize];
+            Shape {
+                steps: prepared.steps as usize,
+                accesses: prepared.mem as usize,
+                register_values: if with_registers { prepared.register_values } else { 0 },
+            }
+        });
+    }
+}
+
+/// The first step of each run of a batch, with its block.
+fn starts<C: CodeMap, O: Output>(pass: &Pass<C, O>, batch: &RunBatch, seq: u64) -> Vec<(u64, u32)> {
+    let mut at = seq;
+    let start = |&block: &u32| {
+        let start = at;
+        at += u64::from(pass.blocks[block as usize].steps);
+        (start, block)
+    };
+    batch.block.iter().map(start).collect()
 }

@@ -13,7 +13,7 @@ use crate::store::tables::{
     SavedRegisters,
 };
 use crate::store::writer::FLOW_PART;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
@@ -53,7 +53,8 @@ impl Kind {
 pub struct Ends {
     pub writers: BTreeSet<FunctionId>,
     pub readers: BTreeSet<FunctionId>,
-    /// With one end in its set; else with both, or read from what no step wrote.
+    /// With one end in its set; else with both, or read from what no step wrote. Stubs are in both sets:
+    /// what calls them takes in what they do.
     pub either: bool,
 }
 
@@ -85,11 +86,28 @@ pub struct EndFilter {
     blocks: Vec<[Inside; 2]>,
     writes: Spans,
     reads: Spans,
+    /// Steps of writers before what is pushed, that it may read of.
+    before: FxHashSet<u64>,
+}
+
+/// Numbers given out, and steps, before a part of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Begun {
+    pub calls: u32,
+    pub intervals: u32,
+    /// The first step of the part.
+    pub seq: u64,
 }
 
 impl Ends {
     /// The ends in the code of a run.
-    pub fn of_code(self, code: &RunCode) -> EndFilter {
+    pub fn of_code(mut self, code: &RunCode) -> EndFilter {
+        if self.either {
+            let stubs = code.functions.iter().enumerate().filter(|(_, of)| of.stub);
+            let stubs: Vec<FunctionId> = stubs.map(|(i, _)| FunctionId::at(i)).collect();
+            self.writers.extend(&stubs);
+            self.readers.extend(&stubs);
+        }
         let inside = |block: &BlockDef, set: &BTreeSet<FunctionId>| {
             let mut found = Inside::new();
             for (step, of) in (0..).zip(&block.steps) {
@@ -105,11 +123,32 @@ impl Ends {
         };
         let of = |block| [inside(block, &self.writers), inside(block, &self.readers)];
         let blocks = code.blocks.iter().map(of).collect();
-        EndFilter { ends: self, blocks, writes: Spans::default(), reads: Spans::default() }
+        let before = FxHashSet::default();
+        EndFilter { ends: self, blocks, writes: Spans::default(), reads: Spans::default(), before }
+    }
+}
+
+impl Ends {
+    /// Whether a communication with these ends is wanted; a writer that is None is no step.
+    pub fn have(&self, reader: FunctionId, writer: Option<FunctionId>) -> bool {
+        let reads = self.readers.contains(&reader);
+        let writes = writer.map_or(!self.either, |f| self.writers.contains(&f));
+        if self.either { reads || writes } else { reads && writes }
     }
 }
 
 impl EndFilter {
+    /// What writes.
+    pub fn writers(&self) -> &BTreeSet<FunctionId> {
+        &self.ends.writers
+    }
+
+    /// Another part of the run begins.
+    fn begin(&mut self, before: FxHashSet<u64>) {
+        (self.writes, self.reads) = (Spans::default(), Spans::default());
+        self.before = before;
+    }
+
     /// Runs of blocks, each with its first step, are going to be pushed: gives which have an end.
     fn runs(&mut self, runs: &[(u64, u32)]) -> Vec<bool> {
         let EndFilter { blocks, writes, reads, .. } = self;
@@ -127,14 +166,13 @@ impl EndFilter {
 
     fn communication(&self, read: u64, write: Option<u64>) -> bool {
         let reads = self.reads.has(read);
-        let writes = || write.map_or(!self.ends.either, |seq| self.writes.has(seq));
+        let has = |seq| self.writes.has(seq) || self.before.contains(&seq);
+        let writes = || write.map_or(!self.ends.either, has);
         if self.ends.either { reads || writes() } else { reads && writes() }
     }
 
     fn flow(&self, reader: FunctionId, writer: Option<FunctionId>) -> bool {
-        let reads = self.ends.readers.contains(&reader);
-        let writes = writer.map_or(!self.ends.either, |f| self.ends.writers.contains(&f));
-        if self.ends.either { reads || writes } else { reads && writes }
+        self.ends.have(reader, writer)
     }
 }
 
@@ -144,6 +182,10 @@ pub struct PassRows<F> {
     /// Communications whose read is none of these steps are left out.
     steps: RangeInclusive<u64>,
     only: Option<EndFilter>,
+    /// What began before these is left out.
+    begun: Option<Begun>,
+    /// Kinds are numbered from this one on, so far apart.
+    kinds_from: (u32, u32),
     communications: Stream<CommunicationRows>,
     kinds: Stream<CommunicationKinds>,
     kind_ids: FxHashMap<Kind, u32>,
@@ -164,6 +206,8 @@ impl<F: FnMut(Batch)> PassRows<F> {
             send,
             steps,
             only: None,
+            begun: None,
+            kinds_from: (1, 1),
             communications: Stream::default(),
             kinds: Stream::default(),
             kind_ids: FxHashMap::default(),
@@ -182,6 +226,20 @@ impl<F: FnMut(Batch)> PassRows<F> {
         PassRows { only, ..self }
     }
 
+    /// Kinds are numbered `first`, `first + apart` and so on.
+    pub fn number_kinds(self, first: u32, apart: u32) -> Self {
+        PassRows { kinds_from: (first, apart), ..self }
+    }
+
+    /// What is pushed from here on is another part of the run: what began before it is left out.
+    /// `writes`: steps of wanted writers before it.
+    pub fn begin_part(&mut self, begun: Option<Begun>, writes: FxHashSet<u64>) {
+        self.begun = begun;
+        if let Some(only) = &mut self.only {
+            only.begin(writes);
+        }
+    }
+
     /// Runs of blocks, each with its first step, are going to be pushed. Gives which of them have
     /// an end that is wanted; None: all are.
     pub fn runs(&mut self, runs: &[(u64, u32)]) -> Option<Vec<bool>> {
@@ -190,7 +248,8 @@ impl<F: FnMut(Batch)> PassRows<F> {
 
     /// The number of a kind, which gets a row when it is new.
     fn kind_id(&mut self, kind: Kind, slot: usize) -> u32 {
-        let next = self.kind_ids.len() as u32 + 1;
+        let (first, apart) = self.kinds_from;
+        let next = first + apart * self.kind_ids.len() as u32;
         let kind_id = *self.kind_ids.entry(kind).or_insert(next);
         self.recent_kinds[slot] = (kind, kind_id);
         if kind_id == next {
@@ -228,7 +287,8 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
     #[inline]
     fn communication(&mut self, row: Communication) {
         let read_seq = row.read.seq.get();
-        if !self.steps.contains(&read_seq) {
+        let is_before = self.begun.is_some_and(|begun| read_seq < begun.seq);
+        if is_before || !self.steps.contains(&read_seq) {
             return;
         }
         let write = match row.write {
@@ -263,14 +323,23 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
     }
 
     fn call(&mut self, row: Call, bytes_in: Option<u64>) {
+        if self.begun.is_some_and(|begun| row.call.get() <= begun.calls) {
+            return;
+        }
         push!(self.calls, FunctionCall { bytes_in, ..calls::with_steps(&row) });
     }
 
     fn interval(&mut self, row: Interval) {
+        if self.begun.is_some_and(|begun| row.interval.get() <= begun.intervals) {
+            return;
+        }
         push!(self.intervals, calls::interval(&row));
     }
 
     fn saved_register(&mut self, row: analysis::SavedRegister) {
+        if self.begun.is_some_and(|begun| row.save.seq.get() < begun.seq) {
+            return;
+        }
         push!(
             self.saves,
             SavedRegister {
@@ -292,6 +361,10 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
             Origin::Step((call, function)) => (Some(call), Some(function)),
             Origin::Source(_) => (None, None),
         };
+        // Of a part nobody knows what was read before.
+        if self.begun.is_some() {
+            return;
+        }
         // What the kernel reads is in the sums of functions only: the table is of instances.
         let (Some(reader), Origin::Step(reader_function)) = (row.reader, row.reader_function)
         else {
@@ -318,6 +391,9 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
     }
 
     fn folded_call(&mut self, row: analysis::FoldedCall) {
+        if self.begun.is_some_and(|begun| row.call.get() <= begun.calls) {
+            return;
+        }
         push!(
             self.folded,
             FoldedCall {

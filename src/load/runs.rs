@@ -5,7 +5,7 @@ use super::pass::Send;
 use crate::event::{Event, RunBatch};
 use crate::id::{BlockId, ThreadId};
 use crate::store::StoreError;
-use crate::store::chunk::{Chunk, Packer, Run, Shape};
+use crate::store::chunk::{Chunk, Packer, Run, STEPS, Shape};
 use crate::store::table::{Batch, Stream};
 use crate::store::tables::{BlockRun, BlockRuns, RunChunk, RunChunks};
 use std::ops::RangeInclusive;
@@ -175,13 +175,16 @@ impl PackedRuns {
     ///
     /// # Errors
     /// Where the system gives no thread.
-    pub fn begin(send: mpsc::SyncSender<Batch>) -> Result<Self, StoreError> {
+    pub fn begin(
+        send: mpsc::SyncSender<Batch>,
+        chunk_steps: Option<u64>,
+    ) -> Result<Self, StoreError> {
         let (sender, batches) = mpsc::sync_channel::<(RunBatch, Vec<Shape>)>(AHEAD);
         let work = move || {
             let mut rows = ChunkRows {
                 send,
                 shapes: Vec::new(),
-                packer: Packer::new(1),
+                packer: Packer::new(1).of_steps(chunk_steps.unwrap_or(STEPS)),
                 stream: Stream::default(),
                 waiting: 0,
                 failed: None,
@@ -231,9 +234,14 @@ impl<'a> RunRows<'a> {
         });
     }
 
-    /// Hands out what is left, and gives the steps that were kept.
-    pub fn finish(mut self) -> u64 {
+    /// Hands out what is left.
+    pub fn hand_out(&mut self) {
         self.stream.rest().into_iter().for_each(&mut self.send);
+    }
+
+    /// The same, and gives the steps that were kept.
+    pub fn finish(mut self) -> u64 {
+        self.hand_out();
         self.steps
     }
 }

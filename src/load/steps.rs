@@ -288,7 +288,8 @@ fn target<'a>(
         })
     };
     let steps = options.part.steps.clone().unwrap_or(0..=u64::MAX);
-    let packed = packs(options).then(|| PackedRuns::begin(rows.clone())).transpose()?;
+    let packed =
+        packs(options).then(|| PackedRuns::begin(rows.clone(), options.chunk_steps)).transpose()?;
     let kept = options.detail >= Detail::Pairs;
     let kept = kept.then(|| RunRows::new(send(rows.clone()), steps.clone()));
     let events = EventRows::new(send(rows.clone()), options.detail >= Detail::Instance);

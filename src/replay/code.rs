@@ -4,7 +4,9 @@
 use super::chunks::Chunks;
 use super::error::{ReplayError, dense, size, slot};
 use crate::id::{BlockId, FunctionId, InstructionId, ProcessId, ThreadId};
-use crate::load::packed;
+use crate::load::Detail;
+use crate::load::packed::{self, Wanted};
+use crate::load::parts::Parts;
 use duckdb::Connection;
 
 /// An access of a block, the same at each of its runs.
@@ -124,6 +126,8 @@ pub struct Code {
     processes: Vec<Option<ProcessId>>,
     pub(super) fetch: Fetch,
     pub(super) chunks: Chunks,
+    /// Rows of calls are made of the chunks that are gone through; None: there are all.
+    parts: Option<Parts>,
 }
 
 impl Code {
@@ -134,6 +138,36 @@ impl Code {
     pub fn open(connection: &Connection) -> Result<Code, ReplayError> {
         // What the steps are of: calls, intervals, what the kernel did.
         packed::ensure_calls(connection)?;
+        Code::read(connection, None)
+    }
+
+    /// The same for what goes through parts of the run, and asks no more than their steps are of.
+    ///
+    /// # Errors
+    /// As [`Code::open`].
+    pub fn open_parts(connection: &Connection) -> Result<Code, ReplayError> {
+        let parts = Parts::open(connection, &Wanted::all(Detail::Instance))?;
+        if parts.is_none() {
+            packed::ensure_calls(connection)?;
+        }
+        Code::read(connection, parts)
+    }
+
+    /// Sees to it that there is what the steps from `first` to `last` are of.
+    pub(super) fn cover(
+        &self,
+        connection: &Connection,
+        (first, last): (i64, i64),
+    ) -> Result<(), ReplayError> {
+        let Some(parts) = &self.parts else { return Ok(()) };
+        let seq = |seq: i64| u64::try_from(seq).unwrap_or(0);
+        // What stands before the first step of a chunk is behind the last one of the chunk before.
+        let chunks = parts.of_steps(seq(first), seq(last).saturating_add(1));
+        parts.ensure(connection, &Wanted::all(Detail::Instance), chunks)?;
+        Ok(())
+    }
+
+    fn read(connection: &Connection, parts: Option<Parts>) -> Result<Code, ReplayError> {
         // Runs come in the order in which they were stored, which is that of the run.
         connection.execute_batch("SET preserve_insertion_order = true")?;
         type Bounds = (Option<i64>, Option<i64>, i64, bool);
@@ -156,6 +190,7 @@ impl Code {
             processes: Vec::new(),
             fetch: Fetch::Addresses,
             chunks: Chunks::default(),
+            parts,
         };
         code.read_registers(connection)?;
         code.read_threads(connection)?;

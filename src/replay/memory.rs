@@ -204,7 +204,7 @@ pub fn profile(
         footprint: 0,
         written: WriteFinder::new(code.first),
     };
-    let mut outsides = Outsides::new(connection, Way::Forwards);
+    let mut outsides = Outsides::new(code, connection, Way::Forwards);
     code.forwards(connection, (code.first, code.last), |piece| {
         tracker.piece(piece);
         outsides.cover(piece)?;

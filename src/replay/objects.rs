@@ -475,7 +475,7 @@ pub fn objects(
         touched_of: FxHashMap::default(),
         along: Vec::new(),
     };
-    let mut outsides = Outsides::new(connection, Way::Forwards);
+    let mut outsides = Outsides::new(&code, connection, Way::Forwards);
     code.forwards(connection, (code.first, code.last), |piece| {
         tracker.piece(&code, piece)?;
         outsides.cover(piece)?;

@@ -2,6 +2,7 @@
 //! mapped, unmapped and moved. See "Events" in `docs/semantics.md`.
 
 use super::cell::Space;
+use super::code::Code;
 use super::error::ReplayError;
 use super::window::{Part, Piece, Way};
 use crate::id::ProcessId;
@@ -52,6 +53,7 @@ impl Outside {
 
 /// What happens in the part of the run that is being gone through.
 pub(super) struct Outsides<'a> {
+    code: &'a Code,
     connection: &'a Connection,
     part: Part,
     /// By step.
@@ -59,14 +61,15 @@ pub(super) struct Outsides<'a> {
 }
 
 impl<'a> Outsides<'a> {
-    pub(super) fn new(connection: &'a Connection, way: Way) -> Outsides<'a> {
-        Outsides { connection, part: Part::new(way), list: Vec::new() }
+    pub(super) fn new(code: &'a Code, connection: &'a Connection, way: Way) -> Outsides<'a> {
+        Outsides { code, connection, part: Part::new(way), list: Vec::new() }
     }
 
     /// Loads what a piece needs, and what its neighbours will.
     pub(super) fn cover(&mut self, piece: &Piece) -> Result<(), ReplayError> {
         if let Some((first, last)) = self.part.cover(piece) {
             self.list.clear();
+            self.code.cover(self.connection, (first, last))?;
             let sql = include_str!("../../queries/report/replay_outside.sql");
             let mut statement = self.connection.prepare_cached(sql)?;
             let mut rows = statement.query(params![first, last])?;

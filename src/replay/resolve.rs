@@ -200,8 +200,8 @@ impl Code {
         Resolver {
             code: self,
             flags,
-            saves: Saves::new(connection, way),
-            outsides: Outsides::new(connection, way),
+            saves: Saves::new(self, connection, way),
+            outsides: Outsides::new(self, connection, way),
             effects: Vec::new(),
             saved: Vec::new(),
         }

@@ -5,7 +5,7 @@
 //! the save stored when the last of them came, and a load that were none would have exposed the
 //! save.
 
-use super::code::{BlockAccess, Place};
+use super::code::{BlockAccess, Code, Place};
 use super::error::{ReplayError, size};
 use super::window::{Part, Piece, Way};
 use crate::id::CallId;
@@ -35,6 +35,7 @@ pub struct Save {
 }
 
 pub(super) struct Saves<'a> {
+    code: &'a Code,
     connection: &'a Connection,
     part: Part,
     /// By store.
@@ -48,8 +49,9 @@ pub(super) struct Saves<'a> {
 }
 
 impl<'a> Saves<'a> {
-    pub(super) fn new(connection: &'a Connection, way: Way) -> Saves<'a> {
+    pub(super) fn new(code: &'a Code, connection: &'a Connection, way: Way) -> Saves<'a> {
         Saves {
+            code,
             connection,
             part: Part::new(way),
             list: Vec::new(),
@@ -66,6 +68,7 @@ impl<'a> Saves<'a> {
 
     fn load(&mut self, (first, last): (i64, i64)) -> Result<(), ReplayError> {
         self.list.clear();
+        self.code.cover(self.connection, (first, last))?;
         let sql = include_str!("../../queries/report/replay_saves.sql");
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(params![first, last])?;

@@ -180,6 +180,7 @@ impl Window {
             Fetch::Values => include_str!("../../queries/report/replay_values.sql"),
         })?;
         let before = first - code.longest;
+        code.cover(connection, (before, last))?;
         if code.is_packed() {
             code.chunks.each(connection, (before, last), |runs| {
                 window.add_chunk(runs, (before, last), code, fetch)

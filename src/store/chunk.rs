@@ -242,6 +242,8 @@ struct Packed {
 
 /// Packs runs as they come.
 pub struct Packer {
+    /// Steps from which on a chunk is full.
+    most: u64,
     first: u64,
     /// The step behind the last.
     next: u64,
@@ -264,6 +266,7 @@ impl Packer {
     /// Begins with the step `first`.
     pub fn new(first: u64) -> Packer {
         Packer {
+            most: STEPS,
             first,
             next: first,
             runs: 0,
@@ -279,6 +282,11 @@ impl Packer {
         }
     }
 
+    /// With chunks of another length.
+    pub fn of_steps(self, most: u64) -> Packer {
+        Packer { most, ..self }
+    }
+
     /// Adds an event that stands behind the last run.
     pub fn event(&mut self, event: &Event) {
         self.number(Column::Events, self.runs - self.event_at);
@@ -288,7 +296,7 @@ impl Packer {
 
     /// Adds the run that follows. Gives the chunk before it, if that is full.
     pub fn push(&mut self, run: &Run) -> std::io::Result<Option<Chunk>> {
-        let full = if self.next - self.first < STEPS { None } else { self.finish()? };
+        let full = if self.next - self.first < self.most { None } else { self.finish()? };
         let place = self.place(run.block, run.shape);
         self.token(place);
         self.thread(run.thread);
@@ -320,7 +328,7 @@ impl Packer {
         }
         self.end_thread();
         self.lists();
-        let next = std::mem::replace(self, Packer::new(self.next));
+        let next = std::mem::replace(self, Packer::new(self.next).of_steps(self.most));
         let mut head = Vec::new();
         for number in [VERSION, next.first, next.runs, next.blocks.len() as u64] {
             put(&mut head, number);

@@ -9,6 +9,7 @@ pub mod open;
 pub mod row;
 pub mod run_code;
 mod run_events;
+pub mod run_state;
 pub mod sqlite;
 pub mod statement;
 pub mod table;
@@ -16,7 +17,7 @@ pub mod tables;
 pub mod writer;
 
 /// Version of the tables; a database with another one is refused.
-pub const SCHEMA_VERSION: u32 = 11;
+pub const SCHEMA_VERSION: u32 = 12;
 
 /// Makes what `queries/report/instance_data.sql` reads of call instances, for those of TEMP TABLE
 /// `near`: in statements of their own, because joins that run at once share the memory.

@@ -12,7 +12,11 @@ use crate::load::Detail;
 use crate::text::{list, visible};
 use duckdb::types::Value;
 use duckdb::{Connection, params};
+use search::Search;
 use std::collections::BTreeSet;
+
+mod chunks;
+mod search;
 
 /// One end of the communications that are wanted.
 #[derive(Clone, Debug)]
@@ -120,7 +124,14 @@ pub fn communications(
     ends: &Ends,
     limit: i64,
 ) -> Result<Found, ViewError> {
-    super::rows::ensure_between(connection, &ends.writers, &ends.readers)?;
+    // Which chunk has a call of a number is not known.
+    let parts = match ends.instance {
+        None => super::rows::parts_between(connection, &ends.writers, &ends.readers)?,
+        Some(_) => None,
+    };
+    if parts.is_none() {
+        super::rows::ensure_between(connection, &ends.writers, &ends.readers)?;
+    }
     let detail: String =
         connection.query_row("SELECT value FROM meta WHERE key = 'detail'", [], |r| r.get(0))?;
     if !matches!(detail.as_str(), "pairs" | "full") {
@@ -132,12 +143,18 @@ pub fn communications(
         return Err(ViewError::NoneInside { detail });
     }
     let sql = "SELECT count(*) > 0 FROM (FROM block_run LIMIT 1)";
-    if !connection.query_row(sql, [], |r| r.get::<_, bool>(0))? {
+    if parts.is_none() && !connection.query_row(sql, [], |r| r.get::<_, bool>(0))? {
         let why = crate::store::open::why_no_steps(connection)?;
         return Err(ViewError::NoSteps { why });
     }
     ends.store(connection)?;
-    let transfers = find(connection, ends, inside, limit)?;
+    let transfers = match parts {
+        Some(parts) => {
+            let search = Search::begin(connection, None, inside)?;
+            chunks::find(&search, (&ends.writers, &ends.readers), limit, &parts)?
+        }
+        None => find(connection, ends, inside, limit)?,
+    };
     let left_out = if inside {
         (0, 0)
     } else {
@@ -187,60 +204,18 @@ impl Ends {
     }
 }
 
-/// Steps of the first window; each next one is twice as long, up to [`LAST_WINDOW`].
-const FIRST_WINDOW: i64 = 1 << 20;
-const LAST_WINDOW: i64 = 1 << 22;
-
 /// Fills the temporary table `found` with the first `limit` communications in the order of the
 /// reads and gives how many transfers there are in all. `inside`: with those of a function to itself.
 fn find(connection: &Connection, ends: &Ends, inside: bool, limit: i64) -> duckdb::Result<i64> {
-    // DuckDB takes the read side for smaller than it is, and would compare each row with each.
-    connection.execute_batch(
-        "SET asof_loop_join_threshold = 0;
-         CREATE OR REPLACE TEMP TABLE found (read_seq BIGINT, read_ordinal USMALLINT, write_seq BIGINT, is_register BOOLEAN,
-             address UBIGINT, bytes UINTEGER, read_instruction_id INTEGER, reader_function_id INTEGER, write_instruction_id INTEGER,
-             writer_function_id INTEGER);
-         CREATE OR REPLACE TEMP TABLE writer_run (start_seq BIGINT, block_id INTEGER);
-         CREATE OR REPLACE TEMP TABLE reader_interval (thread_id INTEGER, start_seq BIGINT, end_seq BIGINT)",
-    )?;
+    let search = Search::begin(connection, ends.instance, inside)?;
     let (first, last, transfers): (Option<i64>, Option<i64>, Option<i64>) = connection.query_row(
         report!("flows_bounds"),
         params![inside, ends.instance, limit],
         |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)),
     )?;
-    connection.execute_batch(&format!(
-        "CREATE OR REPLACE TEMP TABLE memory_place AS {};
-         CREATE OR REPLACE TEMP TABLE end_step AS {}",
-        report!("flows_places").trim_end().trim_end_matches(';'),
-        report!("flows_steps")
-    ))?;
-    let (Some(first), Some(last)) = (first, last) else { return Ok(0) };
-    let longest: i64 = connection.query_row(
-        "SELECT coalesce(max(value::BIGINT), 1) FROM meta WHERE key = 'longest_block'",
-        [],
-        |r| r.get(0),
-    )?;
-    connection.execute(&format!("INSERT INTO writer_run {}", report!("flows_writers")), [last])?;
-    connection.execute(
-        &format!("INSERT INTO reader_interval {}", report!("flows_intervals")),
-        [ends.instance],
-    )?;
-    let mut window =
-        connection.prepare(&format!("INSERT INTO found {}", report!("flows_window")))?;
-    let (mut from, mut length, mut left) = (first, FIRST_WINDOW, limit);
-    while from <= last && left > 0 {
-        let to = last.min(from.saturating_add(length - 1));
-        let rows = window.execute(params![from, to, inside, left, longest])?;
-        left -= i64::try_from(rows).unwrap_or(left);
-        from = to.saturating_add(1);
-        if rows == 0 {
-            // Reads are as far from each other as their numbers say, which may be very far.
-            let sql = "SELECT min(read_seq) FROM communication_row WHERE read_seq > ?";
-            let next: Option<i64> = connection.query_row(sql, [to], |r| r.get(0))?;
-            let Some(next) = next else { break };
-            from = next;
-        }
-        length = (2 * length).min(LAST_WINDOW);
+    if let (Some(first), Some(last)) = (first, last) {
+        search.take_writers(last)?;
+        search.windows((first, last), limit)?;
     }
     Ok(transfers.unwrap_or(0))
 }

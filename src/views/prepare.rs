@@ -4,7 +4,7 @@ use super::critical::CALLS;
 use super::loops::LoopRow;
 use super::objects::{ObjectUse, knows_dead};
 use super::{ViewError, loops, objects};
-use crate::load::{Detail, packed};
+use crate::load::{Detail, packed, states};
 use crate::query::is_prepared;
 use crate::replay::critical::{CriticalPath, Weight, critical_path};
 use crate::replay::memory::{Profile, profile};
@@ -45,6 +45,9 @@ struct Answers {
 /// Goes through the run a few times, on two processors, and stores what is found. The database is as it
 /// was if this ends early.
 pub fn prepare(connection: &Connection) -> Result<(), ViewError> {
+    if !states::are_made(connection)? {
+        states::make(connection)?;
+    }
     if is_prepared(connection)? {
         let mut again = String::from("BEGIN TRANSACTION; DELETE FROM meta WHERE key = 'prepared';");
         TABLES.iter().for_each(|table| again += &format!("DELETE FROM {table};"));

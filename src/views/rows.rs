@@ -5,6 +5,7 @@ use super::ViewError;
 use crate::id::FunctionId;
 use crate::load::Detail;
 use crate::load::packed::{self, Wanted};
+use crate::load::parts::Parts;
 use crate::load::rows::Ends;
 use crate::store::SCHEMA;
 use duckdb::Connection;
@@ -28,11 +29,26 @@ pub fn ensure_between(
     writers: &BTreeSet<FunctionId>,
     readers: &BTreeSet<FunctionId>,
 ) -> Result<(), ViewError> {
+    Ok(packed::ensure(connection, &between(writers, readers))?)
+}
+
+fn between(writers: &BTreeSet<FunctionId>, readers: &BTreeSet<FunctionId>) -> Wanted {
     // Only what a function reads of its own stays inside a call.
     let detail = if writers.is_disjoint(readers) { Detail::Pairs } else { Detail::Full };
     let (writers, readers) = (writers.clone(), readers.clone());
     let ends = Some(Ends { writers, readers, either: false });
-    Ok(packed::ensure(connection, &Wanted { ends, ..Wanted::all(detail) })?)
+    Wanted { ends, ..Wanted::all(detail) }
+}
+
+/// The chunks of which [`ensure_between`] would make rows, and what it wants of them, if a chunk can be
+/// gone through alone.
+pub fn parts_between(
+    connection: &Connection,
+    writers: &BTreeSet<FunctionId>,
+    readers: &BTreeSet<FunctionId>,
+) -> Result<Option<(Parts, Wanted)>, ViewError> {
+    let wanted = between(writers, readers);
+    Ok(Parts::open(connection, &wanted)?.map(|parts| (parts, wanted)))
 }
 
 /// The same of communications that cross the border of a set of functions.
@@ -101,7 +117,10 @@ fn named(statement: &str) -> Option<(Detail, String)> {
             }
         }
     }
-    let found = words(statement).filter_map(|word| Some((*needs.get(&word)?, word)));
+    // What stands in quotes is text: every other piece between them.
+    let names: Vec<&str> = statement.split('\'').step_by(2).collect();
+    let names = names.join(" ");
+    let found = words(&names).filter_map(|word| Some((*needs.get(&word)?, word)));
     found.max()
 }
 
@@ -117,5 +136,10 @@ mod tests {
         assert_eq!(detail("FROM Function_Call"), Some(Detail::Instance));
         assert_eq!(detail("FROM dataflow JOIN data_access USING (x)"), Some(Detail::Pairs));
         assert_eq!(detail("FROM function_dataflow"), None);
+        assert_eq!(
+            detail("SELECT value FROM meta WHERE key = 'steps' OR key = 'it''s steps'"),
+            None
+        );
+        assert_eq!(detail("SELECT 'a' FROM steps(1, 2) WHERE 'b' <> ''"), Some(Detail::Pairs));
     }
 }

@@ -181,7 +181,11 @@ pub fn slice(
     along: Along,
     bounds: Bounds,
 ) -> Result<Shown, ViewError> {
-    let code = Code::open(connection)?;
+    let code = match along {
+        Along::Data => Code::open_parts(connection)?,
+        // Control dependences want all calls.
+        Along::DataAndControl => Code::open(connection)?,
+    };
     let places = places(connection)?;
     let (criterion, words) = criterion(connection, &code, &places, at)?;
     let found = match direction {

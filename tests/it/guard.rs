@@ -38,6 +38,7 @@ pub fn options(folder: &Path, detail: Detail, literal_saves: bool) -> Options {
         force: true,
         // A random program is short.
         superblock_after: Some(1),
+        chunk_steps: Some(100),
         ..Options::new(folder.join("db"))
     }
 }

@@ -90,7 +90,14 @@ fn same_rows(packed: &Path, rows_of: &Path) {
     let mut compared = 0;
     for name in names.map(Result::unwrap) {
         // The packed run itself; and numbers of kinds in the order in which they were met.
-        let own = ["run_chunk", "run_code", "meta", "communication_row", "communication_kind"];
+        let own = [
+            "run_chunk",
+            "run_state",
+            "run_code",
+            "meta",
+            "communication_row",
+            "communication_kind",
+        ];
         if own.contains(&name.as_str()) {
             continue;
         }
@@ -104,6 +111,61 @@ fn same_rows(packed: &Path, rows_of: &Path) {
         compared += usize::from(x.0 > 0);
     }
     assert!(compared > 30, "{compared} tables and views");
+}
+
+/// Rows of chunks that are gone through alone are those of the whole run, in whatever order and however
+/// many at once; gives how many chunks there are.
+fn same_parts(packed: &Path, rows_of: &Path) -> usize {
+    use addfg::internals::load::packed::Wanted;
+    use addfg::internals::load::{Detail, parts::Parts, states};
+    states::make(&addfg::internals::store::open::open(packed, true).unwrap()).unwrap();
+    assert!(states::are_made(&open(packed)).unwrap());
+    let wanted = Wanted::all(Detail::Pairs);
+    let b = open(rows_of);
+    let mut count = 0;
+    for at_once in [true, false] {
+        let a = open(packed);
+        let Some(parts) = Parts::open(&a, &wanted).unwrap() else { return 0 };
+        count = parts.chunks().len();
+        if at_once {
+            parts.ensure(&a, &wanted, 0..count).unwrap();
+        } else {
+            (0..count).rev().for_each(|at| assert!(parts.ensure(&a, &wanted, [at]).unwrap()));
+        }
+        assert!(!parts.ensure(&a, &wanted, 0..count).unwrap());
+        for name in [
+            "function_call",
+            "control_flow",
+            "saved_register",
+            "folded_call",
+            "communication",
+            "block_run",
+            "thread_event",
+            "system_call",
+            "system_call_access",
+            "mapping",
+            "allocation",
+            "signal_event",
+            "marker",
+        ] {
+            let all = format!("SELECT t::VARCHAR FROM {name} t ORDER BY 1");
+            let rows = |db: &duckdb::Connection| {
+                let mut statement = db.prepare(&all).unwrap();
+                let rows = statement.query_map([], |r| r.get::<_, String>(0)).unwrap();
+                rows.map(Result::unwrap).collect::<Vec<_>>()
+            };
+            let (x, y) = (rows(&a), rows(&b));
+            let differ = x.iter().zip(&y).find(|(x, y)| x != y);
+            assert!(
+                x.len() == y.len() && differ.is_none(),
+                "{name} of {}, {at_once}: {} and {}, {differ:?}",
+                packed.display(),
+                x.len(),
+                y.len()
+            );
+        }
+    }
+    count
 }
 
 /// What the page holds of memory and objects.
@@ -212,8 +274,34 @@ fn recorded_programs_answer_packed_as_they_do_with_rows() {
             build(&db, &[&stream], &["--detail", detail]);
             db
         };
-        compare(&made("summary"), &made("pairs"));
+        let (packed, rows_of) = (made("summary"), made("pairs"));
+        compare(&packed, &rows_of);
+        // The same questions, of the chunks that they touch.
+        assert!(same_parts(&packed, &rows_of) > 0, "{source}");
+        compare(&packed, &rows_of);
     }
+}
+
+/// What a function calls by way of stubs is of the set that it is in: so are the reads of the stubs.
+#[test]
+fn a_set_takes_in_what_its_stubs_read() {
+    if !have("valgrind") || !have("gcc") {
+        return skipped("stubs, packed: needs valgrind and gcc");
+    }
+    let scratch = Scratch::new("packed-stubs");
+    let program = scratch.path("plt");
+    make("gcc", &repository("tests/programs/plt.c"), &["-g", "-O1"], &program);
+    let (stream, first) = (scratch.path("run.stream"), scratch.path("first.duckdb"));
+    let record = ["record", "--force", "-q", "--keep", utf8(&stream), "-o", utf8(&first), "--"];
+    let output = addfg(&[&record[..], &[utf8(&program)]].concat());
+    assert_ne!(output.status.code(), Some(2), "{}", said(&output));
+    let said_of = |detail: &str| {
+        let db = scratch.path(&format!("{detail}.duckdb"));
+        build(&db, &[&stream], &["--detail", detail]);
+        ok(&["cut", utf8(&db), "spread", "--format", "csv"])
+    };
+    let rows_of = said_of("pairs");
+    assert_eq!(said_of("summary"), rows_of);
 }
 
 /// Damage is named with its place, and a chunk that is missing is no other run.
@@ -275,6 +363,7 @@ fn a_build_without_steps_says_so() {
 fn random_programs_have_the_same_rows() {
     use addfg::internals::load::{Detail, load};
     let scratch = Scratch::new("packed-random");
+    let mut chunks = 0;
     for seed in 0..6 {
         let (steps, threads) = (400 + 700 * (seed as usize % 3), 1 + seed as usize % 3);
         let folder = scratch.path(&seed.to_string());
@@ -295,7 +384,10 @@ fn random_programs_have_the_same_rows() {
         };
         let rows_of = made(Detail::Pairs);
         for detail in [Detail::Summary, Detail::Instance] {
-            same_rows(&made(detail), &rows_of);
+            let packed = made(detail);
+            same_rows(&packed, &rows_of);
+            chunks += same_parts(&packed, &rows_of);
         }
     }
+    assert!(chunks > 50, "{chunks} chunks");
 }

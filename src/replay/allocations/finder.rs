@@ -568,7 +568,7 @@ pub fn allocations(
     let code = code.with_values();
     let mut finder = Finder::new(&code, connection, places, more, sites)?;
     finder.keep = keep;
-    let mut outsides = Outsides::new(connection, Way::Forwards);
+    let mut outsides = Outsides::new(&code, connection, Way::Forwards);
     code.forwards(connection, (code.first, code.last), |piece| {
         finder.piece(piece)?;
         finder.lifetimes.clear();

@@ -159,6 +159,13 @@ tables! {
         data: &'a [u8] => BLOB,
     }
 
+    RunState<'a>, RunStates = "run_state" {
+        first_seq: u64 => BIGINT,
+        state: &'a [u8] => BLOB,
+        ended: &'a [u8] => BLOB,
+        meets: &'a [u8] => BLOB,
+    }
+
     RunCode<'a>, RunCodes = "run_code" {
         data: &'a [u8] => BLOB,
     }

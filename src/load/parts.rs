@@ -1,0 +1,414 @@
+//! Rows of some chunks of a packed run: each chunk is gone through alone, from the state that the pass
+//! has there, on as many processors as there are. What began before a chunk and ends in it or later is
+//! known beside (`run_state.ended`).
+
+use super::again::{Replayed, Used};
+use super::error::BuildError;
+use super::events::EventRows;
+use super::options::Detail;
+use super::packed::{self, LowRows, MADE_OF, PART, Run, Wanted, one_chunk};
+use super::pass::Send;
+use super::rows::{Begun, PassRows};
+use super::runs::RunRows;
+use super::states;
+use crate::analysis::shadow::access;
+use crate::analysis::state::State;
+use crate::analysis::{Late, Output, pass::Pass};
+use crate::event::RunBatch;
+use crate::id::{CallId, FunctionId, ProcessId, Seq, ThreadId};
+use crate::store::StoreError;
+use crate::store::chunk::ChunkError;
+use crate::store::run_code::RunCode;
+use crate::store::run_state::{Ended, Meets, unpack_state};
+use crate::store::table::{Batch, Destination, Tables, fill};
+use crate::store::tables::Allocation;
+use duckdb::{Connection, params};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+/// A chunk, and what it has to do with.
+pub struct Chunk {
+    pub first: u64,
+    pub last: u64,
+    pub meets: Meets,
+}
+
+/// The chunks of a run, and of which of them there are temporary rows.
+pub struct Parts {
+    chunks: Vec<Chunk>,
+    run: Run,
+    /// Of each instruction.
+    functions: Vec<FunctionId>,
+    made: RefCell<BTreeSet<usize>>,
+    /// Of which there are runs only.
+    with_runs: RefCell<BTreeSet<usize>>,
+    /// Goes through chunks that are asked for one by one.
+    worker: RefCell<Option<Worker<'static>>>,
+    /// Workers so far.
+    workers: AtomicUsize,
+}
+
+/// As many numbers of kinds are apart that a worker gives: no question has so many workers.
+const APART: u32 = 1 << 16;
+
+impl Parts {
+    /// The chunks of a run, if each has a state and its rows are not there.
+    ///
+    /// # Errors
+    /// Where the database is damaged.
+    pub fn open(connection: &Connection, wanted: &Wanted) -> Result<Option<Parts>, BuildError> {
+        if !packed::lacks(connection, wanted)? || !wanted.inside.is_empty() {
+            return Ok(None);
+        }
+        let sql = "SELECT first_seq, last_seq, meets, octet_length(state) > 0
+                   FROM run_chunk LEFT JOIN run_state USING (first_seq) ORDER BY first_seq";
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        let mut chunks = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (first, meets, alone): (u64, Option<Vec<u8>>, Option<bool>) =
+                (row.get(0)?, row.get(2)?, row.get(3)?);
+            let (Some(meets), Some(true)) = (meets, alone) else { return Ok(None) };
+            let meets =
+                Meets::unpack(&meets).map_err(|source| BuildError::Chunk { first, source })?;
+            chunks.push(Chunk { first, last: row.get(1)?, meets });
+        }
+        let run = Run::read(connection)?;
+        let functions = run.code.insns.iter().map(|insn| insn.function).collect();
+        let parts = Parts {
+            chunks,
+            run,
+            functions,
+            made: RefCell::default(),
+            with_runs: RefCell::default(),
+            worker: RefCell::default(),
+            // The first is who gives what is known from the start.
+            workers: AtomicUsize::new(1),
+        };
+        parts.begin(connection, wanted)?;
+        Ok(Some(parts))
+    }
+
+    /// Empty tables, but for what began in one chunk and ended in another one.
+    fn begin(&self, connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
+        packed::begin_temporary(connection, wanted.detail, PART)?;
+        let sql = "SELECT first_seq, ended FROM run_state ORDER BY first_seq";
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        let mut ended = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (first, data): (u64, Vec<u8>) = (row.get(0)?, row.get(1)?);
+            ended.push(Ended::unpack(&data).map_err(|source| BuildError::Chunk { first, source })?);
+        }
+        let batches = Rc::new(RefCell::new(Vec::new()));
+        let mut output = PassRows::new(sink(&batches), 0..=u64::MAX).number_kinds(1, APART);
+        let (rows, local) = (wanted.detail >= Detail::Pairs, wanted.detail == Detail::Full);
+        let is_wanted = |late: &Late| {
+            let ends = wanted.ends.as_ref();
+            rows && (local || !late.is_local)
+                && ends.is_none_or(|ends| ends.have(late.reader, late.writer))
+        };
+        for Ended { calls, intervals, saves, folded, late } in ended {
+            let late = late.into_iter().filter(is_wanted);
+            late.for_each(|late| output.communication(late.row));
+            calls.into_iter().for_each(|(row, bytes_in)| output.call(row, Some(bytes_in)));
+            intervals.into_iter().for_each(|row| output.interval(row));
+            saves.into_iter().for_each(|row| output.saved_register(row));
+            folded.into_iter().for_each(|row| output.folded_call(row));
+        }
+        output.finish();
+        append(connection, batches.take())
+    }
+
+    pub fn chunks(&self) -> &[Chunk] {
+        &self.chunks
+    }
+
+    /// Places of the chunks that have some of these steps.
+    pub fn of_steps(&self, first: u64, last: u64) -> std::ops::Range<usize> {
+        let from = self.chunks.partition_point(|chunk| chunk.last < first);
+        from..self.chunks.partition_point(|chunk| chunk.first <= last).max(from)
+    }
+
+    /// Place of the chunk in which a call begins.
+    pub fn of_call(&self, call: CallId) -> usize {
+        self.chunks.partition_point(|chunk| chunk.meets.calls < call.get()).saturating_sub(1)
+    }
+
+    /// Sees to it that there are the rows of some chunks. Gives whether some were not there.
+    ///
+    /// # Errors
+    /// Where a chunk or its state is damaged.
+    pub fn ensure(
+        &self,
+        connection: &Connection,
+        wanted: &Wanted,
+        chunks: impl IntoIterator<Item = usize>,
+    ) -> Result<bool, BuildError> {
+        let mut made = self.made.borrow_mut();
+        let new: Vec<usize> = chunks.into_iter().filter(|at| made.insert(*at)).collect();
+        if new.is_empty() {
+            return Ok(false);
+        }
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = processors.min(new.len() / 2);
+        if workers < 2 {
+            let mut worker = self.worker.borrow_mut();
+            for at in new {
+                let worker = match &mut *worker {
+                    Some(worker) => worker,
+                    none => none.insert(self.worker(wanted)),
+                };
+                let state = self.state(connection, at)?;
+                let rows = worker.chunk(connection, &self.chunks[at], &state, &self.functions)?;
+                append(connection, rows)?;
+            }
+            return Ok(true);
+        }
+        self.in_threads(connection, wanted, &new, workers).map(|()| true)
+    }
+
+    /// Places of the chunks in which some functions may read what others wrote.
+    pub fn of_ends(
+        &self,
+        writers: &BTreeSet<FunctionId>,
+        readers: &BTreeSet<FunctionId>,
+    ) -> Vec<usize> {
+        let outside = writers.iter().any(|f| f.index() >= self.run.code.functions.len());
+        let has =
+            |list: &[FunctionId], set: &BTreeSet<FunctionId>| list.iter().any(|f| set.contains(f));
+        let may = |meets: &Meets| {
+            has(&meets.runs, readers)
+                && (outside || has(&meets.runs, writers) || has(&meets.reads, writers))
+        };
+        let all = self.chunks.iter().enumerate();
+        all.filter(|(_, chunk)| may(&chunk.meets)).map(|(at, _)| at).collect()
+    }
+
+    /// Sees to it that there are the runs of some chunks in which a function that is wanted runs.
+    ///
+    /// # Errors
+    /// Where a chunk is damaged.
+    pub fn ensure_runs(
+        &self,
+        connection: &Connection,
+        wanted: &Wanted,
+        chunks: impl IntoIterator<Item = usize>,
+    ) -> Result<(), BuildError> {
+        let (mut with_runs, made) = (self.with_runs.borrow_mut(), self.made.borrow());
+        let mut worker = self.worker.borrow_mut();
+        for at in chunks {
+            if made.contains(&at) || !with_runs.insert(at) {
+                continue;
+            }
+            let worker = match &mut *worker {
+                Some(worker) => worker,
+                none => none.insert(self.worker(wanted)),
+            };
+            append(connection, worker.runs(connection, &self.chunks[at])?)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what was allocated last before each of some steps and has the byte that it reads; gives the
+    /// steps behind which that was.
+    ///
+    /// # Errors
+    /// Where rows cannot be added.
+    pub fn ensure_allocations(
+        &self,
+        connection: &Connection,
+        reads: &[(u64, u64)],
+    ) -> Result<BTreeSet<u64>, BuildError> {
+        let addresses: BTreeSet<u64> = reads.iter().map(|(_, address)| *address).collect();
+        let has_some = |&&(_, address, bytes): &&(u64, u64, u64)| {
+            addresses.range(address..address.saturating_add(bytes)).next().is_some()
+        };
+        let all = self.chunks.iter().flat_map(|chunk| &chunk.meets.allocated);
+        let all: Vec<(u64, u64, u64)> = all.filter(has_some).copied().collect();
+        let mut found = BTreeSet::new();
+        for &(seq, at) in reads {
+            let before = all.partition_point(|(allocated, ..)| *allocated < seq);
+            let has = |(_, address, bytes): &&(u64, u64, u64)| at.wrapping_sub(*address) < *bytes;
+            found.extend(all[..before].iter().rev().find(has));
+        }
+        let rows = found.iter().map(|&(seq, address, bytes)| Allocation {
+            seq: Seq::new(seq),
+            thread_id: ThreadId::FIRST,
+            kind: "allocate",
+            address,
+            bytes: Some(bytes),
+        });
+        fill(Destination::temporary(connection), rows)?;
+        Ok(found.into_iter().map(|(seq, ..)| seq).collect())
+    }
+
+    fn worker<'a>(&self, wanted: &Wanted) -> Worker<'a> {
+        let number = self.workers.fetch_add(1, Ordering::Relaxed);
+        Worker::new(&self.run, self.run.code.clone(), wanted, number)
+    }
+
+    fn state(&self, connection: &Connection, at: usize) -> Result<Vec<u8>, BuildError> {
+        let sql = "SELECT state FROM run_state WHERE first_seq = ?";
+        Ok(connection.query_row(sql, params![self.chunks[at].first], |r| r.get(0))?)
+    }
+
+    fn in_threads(
+        &self,
+        connection: &Connection,
+        wanted: &Wanted,
+        chunks: &[usize],
+        workers: usize,
+    ) -> Result<(), BuildError> {
+        let next = AtomicUsize::new(0);
+        let (sender, receiver) = mpsc::sync_channel(2 * workers);
+        let all = (0..workers).map(|_| connection.try_clone().map(Mutex::new));
+        let connections = all.collect::<duckdb::Result<Vec<_>>>()?;
+        let number = self.workers.fetch_add(workers, Ordering::Relaxed);
+        // Other connections do not see those that could not be stored.
+        let states = chunks.iter().map(|at| self.state(connection, *at));
+        let states = states.collect::<Result<Vec<_>, _>>()?;
+        let (run, functions, list) = (&self.run, &self.functions, &self.chunks);
+        std::thread::scope(|scope| {
+            for (i, connection) in connections.into_iter().enumerate() {
+                let (sender, next, states) = (sender.clone(), &next, &states);
+                scope.spawn(move || {
+                    let code = run.code.clone();
+                    let mut worker = Worker::new(run, code, wanted, number + i);
+                    let Ok(connection) = connection.into_inner() else { return };
+                    while let at = next.fetch_add(1, Ordering::Relaxed)
+                        && let Some(&chunk) = chunks.get(at)
+                    {
+                        let chunk = &list[chunk];
+                        let rows = worker.chunk(&connection, chunk, &states[at], functions);
+                        let failed = rows.is_err();
+                        if sender.send((at, rows)).is_err() || failed {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            // Rows in the order of the chunks, whoever is done first.
+            let (mut waiting, mut expected) = (BTreeMap::new(), 0);
+            for (at, rows) in receiver {
+                waiting.insert(at, rows?);
+                while let Some(rows) = waiting.remove(&expected) {
+                    append(connection, rows)?;
+                    expected += 1;
+                    packed::tell(expected as u64, chunks.len() as u64);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+type Sunk = Rc<RefCell<Vec<Batch>>>;
+
+fn sink<'a>(batches: &Sunk) -> Send<'a> {
+    let batches = batches.clone();
+    Box::new(move |batch| batches.borrow_mut().push(batch))
+}
+
+fn append(connection: &Connection, batches: Vec<Batch>) -> Result<(), BuildError> {
+    let mut tables = Tables::new(Destination::temporary(connection));
+    for batch in batches {
+        tables.append(batch)?;
+    }
+    Ok(())
+}
+
+/// A pass that goes through chunks one by one.
+struct Worker<'a> {
+    replayed: Replayed<PassRows<Send<'a>>>,
+    rows: LowRows<'a>,
+    sunk: Sunk,
+    writers: Option<BTreeSet<FunctionId>>,
+}
+
+impl Worker<'_> {
+    fn new<'a>(run: &Run, code: RunCode, wanted: &Wanted, number: usize) -> Worker<'a> {
+        let sunk = Sunk::default();
+        let ends = wanted.ends.clone().map(|ends| ends.of_code(&code));
+        let writers = ends.as_ref().map(|ends| ends.writers().clone());
+        let output = PassRows::new(sink(&sunk), wanted.steps.clone())
+            .only(ends)
+            .number_kinds(1 + number as u32, APART);
+        let options = packed::options(run.literal, wanted.detail);
+        let replayed = Replayed::new(code, run.threads, options, &wanted.inside, output, true);
+        let rows = LowRows {
+            events: EventRows::new(sink(&sunk), true),
+            runs: wanted.low.then(|| RunRows::new(sink(&sunk), wanted.steps.clone())),
+        };
+        Worker { replayed, rows, sunk, writers }
+    }
+
+    /// The rows of a chunk.
+    fn chunk(
+        &mut self,
+        connection: &Connection,
+        chunk: &Chunk,
+        state: &[u8],
+        functions: &[FunctionId],
+    ) -> Result<Vec<Batch>, BuildError> {
+        let first = chunk.first;
+        let damaged = |source| BuildError::Chunk { first, source };
+        let state = unpack_state(state).map_err(damaged)?;
+        let Worker { replayed, rows, sunk, writers } = self;
+        if !replayed.pass.fits(&state) {
+            return Err(damaged(ChunkError::Damaged("a state that is of another run")));
+        }
+        let Meets { mapped, processes, system_calls, .. } = chunk.meets;
+        let used = Used { mapped: mapped as usize, processes: processes.max(1) as usize };
+        let sections = replayed.sections(used);
+        replayed.used = used;
+        replayed.pass.resume(first, &state, sections);
+        let writes = writers.as_ref().map(|of| writes(&state, functions, of)).unwrap_or_default();
+        let begun = Begun { calls: state.calls, intervals: state.intervals, seq: first };
+        replayed.pass.output().begin_part(Some(begun), writes);
+        rows.events.go_on((system_calls, ProcessId::at(used.processes - 1)));
+        let runs = one_chunk(connection, first)?;
+        let mut push = |pass: &mut Pass<_, _>, batch: &RunBatch| rows.push(pass, batch);
+        replayed.chunk(runs, &mut push).map_err(damaged)?;
+        replayed.pass.output().finish();
+        rows.events.hand_out();
+        rows.runs.iter_mut().for_each(RunRows::hand_out);
+        Ok(sunk.take())
+    }
+}
+
+impl Worker<'_> {
+    /// Runs of a chunk, without what the pass finds in them.
+    fn runs(&mut self, connection: &Connection, chunk: &Chunk) -> Result<Vec<Batch>, BuildError> {
+        let first = chunk.first;
+        let damaged = |source| BuildError::Chunk { first, source };
+        let Worker { replayed, rows, sunk, .. } = self;
+        let mut runs = one_chunk(connection, first)?;
+        // Nobody is told of them here.
+        runs.events.clear();
+        replayed.pass.output().begin_part(None, Default::default());
+        let mut at = first;
+        let mut keep = |pass: &mut Pass<_, _>, batch: &RunBatch| at = rows.keep(pass, batch, at);
+        replayed.chunk(runs, &mut keep).map_err(damaged)?;
+        rows.runs.iter_mut().for_each(RunRows::hand_out);
+        Ok(sunk.take())
+    }
+}
+
+/// Steps of some functions of which a state knows writes.
+fn writes(
+    state: &State,
+    functions: &[FunctionId],
+    of: &BTreeSet<FunctionId>,
+) -> rustc_hash::FxHashSet<u64> {
+    let wrote = |cell: &&crate::analysis::shadow::Cell| {
+        states::function(cell, functions).is_some_and(|function| of.contains(&function))
+    };
+    let steps = states::cells(state).filter(wrote).filter_map(|cell| access(cell.write));
+    steps.map(|access| access.seq.get()).collect()
+}
