@@ -276,9 +276,11 @@ fn recorded_programs_answer_packed_as_they_do_with_rows() {
         };
         let (packed, rows_of) = (made("summary"), made("pairs"));
         compare(&packed, &rows_of);
-        // The same questions, of the chunks that they touch.
+        // The same questions, of the chunks that they touch: all of them takes minutes a program.
         assert!(same_parts(&packed, &rows_of) > 0, "{source}");
-        compare(&packed, &rows_of);
+        if ["threads.c", "mix.rs"].contains(&source) {
+            compare(&packed, &rows_of);
+        }
     }
 }
 
