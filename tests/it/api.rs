@@ -136,6 +136,10 @@ fn plain(log: &Path, elf: &Path) -> String {
 
 #[test]
 fn the_examples_run() {
+    let beside = Path::new(env!("CARGO_BIN_EXE_addfg")).with_file_name("examples");
+    if !["flows", "question", "format"].iter().all(|name| beside.join(name).exists()) {
+        return skipped("the library's examples: `cargo build --release --examples` makes them");
+    }
     let scratch = Scratch::new("api-examples");
     let [log, elf] = example_files("fir");
     let flows = example_program("flows", &[&log, &elf]);

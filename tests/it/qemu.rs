@@ -87,8 +87,8 @@ fn execlog_equals_register_logs() {
 #[test]
 fn logs_without_registers_have_calls_only() {
     let data = |name: &str| repository("tests/data").join(name);
-    let scratch = Scratch::new("qemu-short");
     for isa in ["rv64", "x86_64"] {
+        let scratch = Scratch::new(&format!("qemu-short-{isa}"));
         let log = repository(&format!("tests/data/qemu/dexec-short-7.2-{isa}.log.xz"));
         let (code, error, db) = build_in(&scratch, &[&log], &[]);
         assert!(code == 2 && error.contains("give the program with --elf"), "{code}: {error}");
