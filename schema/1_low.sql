@@ -204,7 +204,7 @@ COMMENT ON TABLE run_chunk IS 'The run in packed pieces, where block_run does no
 COMMENT ON COLUMN run_chunk.first_seq IS 'First step';
 COMMENT ON COLUMN run_chunk.last_seq IS 'Last step, inclusive';
 COMMENT ON COLUMN run_chunk.data IS 'Runs of blocks, and the events between them, as src/store/chunk.rs packs them';
-COMMENT ON TABLE run_state IS 'What a chunk of the run needs of what was before it, so that a question goes through the chunks that it is about. `addfg prepare` makes it, or the first question about a part of a long run';
+COMMENT ON TABLE run_state IS 'What a chunk of the run needs of what was before it, so that a question goes through the chunks that it is about. `addfg prepare` makes it';
 COMMENT ON COLUMN run_state.first_seq IS 'First step of the chunk';
 COMMENT ON COLUMN run_state.state IS 'State of the pass, as src/store/run_state.rs packs it; empty: only a pass from the start has it';
 COMMENT ON COLUMN run_state.ended IS 'Calls, intervals and saves that end in the chunk and began before it';

@@ -2,10 +2,10 @@
 
 use super::Error;
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::event::{Carries, LoggedAccess};
+use crate::event::{Carries, LoggedAccess, RegSpan};
 use crate::registers::registers;
 use crate::trace::input::{Chunk, Chunks, Input};
-use crate::trace::record::{LONGEST_OPCODE, Lists, Record, Steps as Rows, pieces};
+use crate::trace::record::{LONGEST_OPCODE, Lists, Record, Steps as Rows};
 use crate::trace::{self, Context, Sink, StepFormat, TraceError};
 use std::io::{self, BufRead, Read};
 
@@ -216,8 +216,10 @@ impl Steps<'_> {
         for (name, value) in &step.registers {
             match file.lookup(name) {
                 Some(span) => {
-                    let (digits, values) = (format!("{value:x}"), &mut self.lists);
-                    pieces(span, digits.as_bytes(), values.values(rows.registers_before()));
+                    // What is above the lowest 8 bytes of a wide register is not known.
+                    let low = RegSpan { size: span.size.min(8), ..span };
+                    let value = value & u64::MAX >> (64 - 8 * u32::from(low.size));
+                    self.lists.values(rows.registers_before()).push((low, value));
                 }
                 None => unknown = unknown.or(Some(name)),
             }

@@ -8,9 +8,10 @@ use crate::event::{BlockDef, Carries, Condition, InsnDef, Isa, RunBatch, StepBat
 use crate::image::Image;
 use crate::load::{self, Detail, ElfInput, Options, Progressed};
 use crate::trace::input::Input;
-use crate::trace::{Context, Found, Listener, Sink, TraceError, detect};
+use crate::trace::{Context, Found, Listener, Sink, TraceError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 type Told<'a> = Box<dyn FnMut(Progressed) -> bool + 'a>;
 
@@ -186,17 +187,12 @@ impl<'a> Trace<'a> {
         let isa = elf.map_err(Error::of)?.map(|image| image.isa);
         let mut told = Each { each, known: Known::default(), failed: None };
         for input in self.inputs()? {
-            let own = self.options.formats.iter().find(|format| format.sniff(input.head()));
-            let format = match own {
-                Some(format) => *format,
-                None => match detect(&input, None).map_err(Error::of)? {
-                    Found::Steps(format) => format,
-                    Found::Tables(format) => {
-                        let message =
-                            format!("format {} has no executed instructions", format.name());
-                        return Err(Error::new(message));
-                    }
-                },
+            let format = match load::format_of(&self.options, &input).map_err(Error::of)? {
+                Found::Steps(format) => format,
+                Found::Tables(format) => {
+                    let message = format!("format {} has no executed instructions", format.name());
+                    return Err(Error::new(message));
+                }
             };
             // Each input has dictionaries of its own.
             (told.known.insns, told.known.blocks) = (Vec::new(), Vec::new());
@@ -214,7 +210,7 @@ impl<'a> Trace<'a> {
 #[derive(Default)]
 struct Known {
     insns: Vec<InsnDef>,
-    blocks: Vec<BlockDef>,
+    blocks: Vec<Rc<BlockDef>>,
     steps: u64,
     diagnostics: Diagnostics,
 }
@@ -280,7 +276,7 @@ impl<F: FnMut(&Executed) -> Result<(), Error>> Sink for Each<F> {
     fn runs(&mut self, batch: &mut RunBatch) -> Result<(), TraceError> {
         let batch = std::mem::take(batch);
         self.known.insns.extend(batch.new_insns);
-        self.known.blocks.extend(batch.new_blocks);
+        self.known.blocks.extend(batch.new_blocks.into_iter().map(Rc::new));
         let (mut next, mut accesses) = (0, Vec::new());
         for (run, &block) in batch.block.iter().enumerate() {
             let thread = batch.thread.get(run).copied().unwrap_or(0);

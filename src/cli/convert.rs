@@ -56,7 +56,8 @@ fn to(word: &str) -> Result<To, String> {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let name = args.output.to_string_lossy().into_owned();
-    let giano = name.contains(".giano");
+    let file = args.output.file_name().unwrap_or_default().to_string_lossy();
+    let giano = file.contains(".giano");
     let to = args.to.unwrap_or(if giano { To::Giano } else { To::Stream });
     let (format, layout) = layouts::resolve(args.format, args.layout.as_deref())?;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());

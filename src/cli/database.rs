@@ -1,13 +1,9 @@
 //! The database that a command asks.
 
 use super::say::say;
-use crate::load::states;
-use crate::store::open::{self, Mode, Opening, Reach, Trust};
+use crate::store::open::{self, Opening, Reach, Trust};
 use std::path::PathBuf;
 use std::rc::Rc;
-
-/// Steps from which on a run is long: a question about a part of it is worth a pass over all.
-const LONG: u64 = 1 << 25;
 
 /// The database argument of every command that asks one.
 #[derive(clap::Args)]
@@ -36,39 +32,6 @@ impl Database {
     pub fn open_to_write(&self, reach: Reach) -> anyhow::Result<Reading> {
         let opening = Opening { trust: self.trust(), reach, ..Opening::READ };
         Ok(self.reading(open::open_as(&self.db, opening)?))
-    }
-
-    /// For a question about a part of the run: of a long one, what chunks need of the rest
-    /// (`run_state`) is made first, once. It is stored where the file can be written.
-    pub fn open_for_parts(&self) -> anyhow::Result<Reading> {
-        let lacks = |connection: &duckdb::Connection| -> anyhow::Result<bool> {
-            let steps = "SELECT coalesce(max(last_seq), 0) FROM run_chunk";
-            let steps: u64 = connection.query_row(steps, [], |r| r.get(0))?;
-            Ok(steps >= LONG && !states::are_made(connection)?)
-        };
-        let read = Opening { trust: self.trust(), ..Opening::READ };
-        let connection = open::open_as(&self.db, read)?;
-        // An export to SQLite has no such tables.
-        if !open::is_duckdb(&self.db) || !lacks(&connection)? {
-            return self.open_with_problems(connection);
-        }
-        let found = states::find(&connection)?;
-        // Nobody else can ask while it is written.
-        drop(connection);
-        let stored = open::open_as(&self.db, Opening { mode: Mode::Write, ..read })
-            .map_err(anyhow::Error::from)
-            .and_then(|connection| Ok(states::store(&connection, &found)?));
-        let connection = open::open_as(&self.db, read)?;
-        if stored.is_err() {
-            states::keep(&connection, &found)?;
-        }
-        self.open_with_problems(connection)
-    }
-
-    fn open_with_problems(&self, connection: duckdb::Connection) -> anyhow::Result<Reading> {
-        let reading = self.reading(connection);
-        self.say_problems(&reading)?;
-        Ok(reading)
     }
 
     /// With another one in it, called `other`.

@@ -56,7 +56,7 @@ fn named(text: &str) -> Result<Named, String> {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let db = args.database.open_for_parts()?;
+    let db = args.database.open()?;
     require(&db, Need::Dataflow)?;
     let sum = args.sum || args.group.iter().any(|named| matches!(named, Named::Sum));
     let groups: Vec<Group> = args

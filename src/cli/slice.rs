@@ -77,7 +77,7 @@ impl Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let db = args.database.open_for_parts()?;
+    let db = args.database.open()?;
     if slice::has_dependences(&db)? {
         return dependences(&db, &args);
     }

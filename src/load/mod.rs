@@ -48,7 +48,7 @@ use crate::files::{self, Kind};
 use crate::image::{self, Image, ImageError};
 use crate::store::{StoreError, writer};
 use crate::trace::input::Input;
-use crate::trace::{self, Found, StepFormat};
+use crate::trace::{self, Found, StepFormat, TraceError};
 use rustc_hash::FxHashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -128,6 +128,14 @@ pub fn sum(
     }
 }
 
+/// The format of an input: one of the options', else the one that recognises it.
+pub fn format_of(options: &Options, input: &Input) -> Result<Found, TraceError> {
+    match options.formats.iter().find(|format| format.sniff(input.head())) {
+        Some(format) => Ok(Found::Steps(*format)),
+        None => trace::detect(input, options.format.as_deref()),
+    }
+}
+
 /// Inputs of one format.
 enum Sorted {
     Steps(Vec<(Input, &'static dyn StepFormat)>),
@@ -154,13 +162,9 @@ fn sorted(
     }
     let (mut stepped, mut tabled) = (Vec::new(), Vec::new());
     for input in inputs {
-        let own = options.formats.iter().find(|format| format.sniff(input.head()));
-        match own {
-            Some(format) => stepped.push((input, *format)),
-            None => match trace::detect(&input, options.format.as_deref())? {
-                Found::Steps(format) => stepped.push((input, format)),
-                Found::Tables(format) => tabled.push((input, format)),
-            },
+        match format_of(options, &input)? {
+            Found::Steps(format) => stepped.push((input, format)),
+            Found::Tables(format) => tabled.push((input, format)),
         }
     }
     // One run is recorded by one tool.

@@ -18,7 +18,7 @@ use crate::id::{ActorId, FunctionId};
 use crate::store::StoreError;
 use crate::store::chunk::Runs;
 use crate::store::run_state::{Ended, Meets, pack_state};
-use crate::store::table::{Destination, fill};
+use crate::store::table::fill;
 use crate::store::tables::RunState;
 use duckdb::Connection;
 use std::collections::BTreeSet;
@@ -70,11 +70,7 @@ pub fn are_made(connection: &Connection) -> Result<bool, BuildError> {
 
 /// Makes them, in a database that is open to be written.
 pub fn make(connection: &Connection) -> Result<(), BuildError> {
-    store(connection, &find(connection)?)
-}
-
-/// Stores what was found.
-pub fn store(connection: &Connection, states: &[Found]) -> Result<(), BuildError> {
+    let states = find(connection)?;
     connection.execute_batch("BEGIN; DELETE FROM run_state;")?;
     let done = fill(connection, states.iter().map(Found::row));
     let end = if done.is_ok() { "COMMIT; CHECKPOINT;" } else { "ROLLBACK;" };
@@ -83,14 +79,8 @@ pub fn store(connection: &Connection, states: &[Found]) -> Result<(), BuildError
     Ok(ended?)
 }
 
-/// The same for this connection only.
-pub fn keep(connection: &Connection, states: &[Found]) -> Result<(), BuildError> {
-    connection.execute_batch("CREATE OR REPLACE TEMP TABLE run_state AS FROM run_state LIMIT 0")?;
-    Ok(fill(Destination::temporary(connection), states.iter().map(Found::row))?)
-}
-
 /// A row of `run_state`.
-pub struct Found {
+struct Found {
     first: u64,
     state: Vec<u8>,
     ended: Vec<u8>,
@@ -109,7 +99,7 @@ impl Found {
 }
 
 /// Finds them by a pass over the run.
-pub fn find(connection: &Connection) -> Result<Vec<Found>, BuildError> {
+fn find(connection: &Connection) -> Result<Vec<Found>, BuildError> {
     let Run { code, literal, threads, steps, .. } = Run::read(connection)?;
     let insns: Vec<FunctionId> = code.insns.iter().map(|insn| insn.function).collect();
     let options = packed::options(literal, Detail::Instance);

@@ -237,6 +237,7 @@ const NEEDS: &str = "
     CREATE TEMP TABLE function_group AS SELECT function_id, 2 AS node, 'pair' AS name FROM function_symbol WHERE function_id IN (2, 4);
     CREATE TEMP TABLE writer_function AS SELECT function_id FROM function_symbol WHERE function_id IN (1, 3, 4, 6);
     CREATE TEMP TABLE reader_function AS SELECT function_id FROM function_symbol WHERE function_id IN (2, 4, 5, 7);
+    CREATE TEMP TABLE allocated AS SELECT return_seq AS seq FROM function_call WHERE call_id % 2 = 0;
     CREATE TEMP TABLE all_parts AS SELECT instruction_id, node FROM part WHERE instruction_id % 2 = 0;";
 
 /// What to ask of a query: a set of parameters is the n-th value of each.
