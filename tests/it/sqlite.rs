@@ -376,6 +376,8 @@ fn report_queries_agree() {
         "start_up",
         "instruction_call_sites",
         "html_thread_data",
+        // It asks for calls that are not there, as only in rows of some chunks (packed.rs).
+        "flows_callers",
     ];
     let never: Vec<&str> = seen
         .into_iter()
