@@ -67,6 +67,12 @@ def compiler_proper():
     return found if found and Path(found).is_file() else None
 
 
+def jvm():
+    """The launcher behind the links of alternatives."""
+    java = tool("java")
+    return java and str(Path(java).resolve())
+
+
 def of_system():
     """Programs of the system: name, the program, its arguments."""
     return [
@@ -90,6 +96,8 @@ def of_system():
         ("sqlite3", tool("sqlite3"), [":memory:", "create table t(a,b);", "with recursive n(i) as (select 1 union all select i + 1 from n where i < 800) insert into t select i * 7919 % 1000, 'x' || i from n;", "select sum(a) from t where b > 'x5' group by a % 7;"]),
         ("openssl", tool("openssl"), ["dgst", "-sha256", "text.txt"]),
         ("python3", tool("python3"), ["-S", "-E", "-B", "count.py"]),
+        ("node", tool("node"), ["-e", "console.log([3, 1, 2].sort().map(x => x * 2).join(' '))"]),
+        ("java", jvm(), ["-Xshare:auto", "-version"]),
         ("bc", tool("bc"), ["-q", "sum.bc"]),
         ("diff", tool("diff"), ["small.txt", "text.txt"]),
         ("find", tool("find"), ["tree", "-name", "*a*"]),

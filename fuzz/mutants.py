@@ -378,7 +378,7 @@ def main():
     parser.add_argument("--limit", type=float, help="stop after so many seconds")
     parser.add_argument("--patience", type=float, help="seconds of the processor for a mutant, about")
     parser.add_argument("--only", type=lambda text: {int(id) for id in text.split(",")}, help="ids of mutants")
-    parser.add_argument("--in-files", type=lambda text: text.split(","), help="only mutants of these files: again.rs,recent.rs")
+    parser.add_argument("--in-files", type=lambda text: text.split(","), help="only mutants of these files: repeated_reads.rs,fast_path.rs")
     parser.add_argument("--sample", action="store_true", help="in an order that is like a random one")
     parser.add_argument("--report", action="store_true", help="say what is known, and try nothing")
     options = parser.parse_args()

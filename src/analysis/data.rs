@@ -6,14 +6,14 @@ use super::calls::CallSet;
 use super::contexts::StepContexts;
 use super::flows::HandOut;
 use super::forks::Forks;
-use super::kept::Kept;
 use super::levels::Levels;
 use super::memory::Memory;
 use super::origin::Sources;
 use super::outlived::Switches;
-use super::part::ReadScratch;
 use super::place::SectionRange;
-use super::recent::{Recent, Writers};
+use super::read_part::ReadScratch;
+use super::recorded_range::RecordedRange;
+use super::register_window::{RegisterWindow, Writers};
 use super::saves::Saves;
 use super::shadow::Registers;
 use super::stack::{Numbers, Stack};
@@ -30,7 +30,7 @@ pub struct Thread {
     pub contexts: Vec<StackId>,
     pub registers: Registers,
     /// What the registers do not have yet.
-    pub recent: Recent,
+    pub recent: RegisterWindow,
     /// By whom, where more than sums of functions is asked.
     pub writers: Box<Writers>,
     /// Where addresses of its registers are marked.
@@ -46,7 +46,7 @@ impl Thread {
             calls: Stack::new(id),
             contexts: Vec::new(),
             registers: Registers::new(register_bytes),
-            recent: Recent::default(),
+            recent: RegisterWindow::default(),
             writers: Box::default(),
             mark: Mark::registers(id.index()),
             previous: None,
@@ -66,7 +66,7 @@ pub struct Data<O> {
     pub hand_out: HandOut,
     pub stubs: Stubs,
     pub contexts: StepContexts,
-    pub kept: Kept,
+    pub kept: RecordedRange,
     pub saves: Saves,
     /// What handlers saved for other instances of theirs.
     pub switches: Switches,
@@ -98,7 +98,7 @@ impl<O: Output> Data<O> {
             hand_out: HandOut::default(),
             stubs: Stubs::default(),
             contexts: StepContexts::default(),
-            kept: Kept::default(),
+            kept: RecordedRange::default(),
             saves: Saves::default(),
             switches: Switches::default(),
             ended: CallSet::default(),

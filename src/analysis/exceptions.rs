@@ -4,8 +4,8 @@
 
 use super::Output;
 use super::activation::Activation;
+use super::call_end::CallEnd;
 use super::data::{Data, Thread};
-use super::ender::Ender;
 use super::levels::{Fit, Handler, Interrupted, Kept, Levels, Task};
 use super::operations::Machine;
 use super::origin::Packed;
@@ -48,7 +48,7 @@ impl<O: Output> Data<O> {
     pub fn end_tasks(&mut self, levels: &mut Levels, registers: &mut Registers) {
         for mut task in std::mem::take(&mut levels.waiting) {
             let contexts = &mut task.contexts;
-            task.calls.end_all(&mut Ender { data: self, registers, contexts });
+            task.calls.end_all(&mut CallEnd { data: self, registers, contexts });
         }
         self.end_switches();
         levels.forget();
@@ -160,7 +160,7 @@ impl<O: Output> Machine<O> {
         }
         let same = resumed.as_ref().is_none_or(|i| levels.goes_on(i, frame, address, calls));
         self.data.switches.leaves = !same;
-        let mut ender = Ender { data: &mut self.data, registers, contexts };
+        let mut ender = CallEnd { data: &mut self.data, registers, contexts };
         if let Some(depth) = levels.ended.take().filter(|&d| d < calls.frames().len()) {
             calls.end(depth, Ending::Return, here.at, &mut ender);
         }
@@ -207,14 +207,14 @@ impl<O: Output> Machine<O> {
         let (Some(i), Some(interrupted)) = (found, levels.taken_for.take()) else { return };
         self.data.settle(&mut self.threads[t]);
         let Thread { calls, registers, contexts, levels, .. } = &mut self.threads[t];
-        calls.park(&mut Ender { data: &mut self.data, registers, contexts });
+        calls.park(&mut CallEnd { data: &mut self.data, registers, contexts });
         let mut task = levels.waiting.remove(i);
         std::mem::swap(calls, &mut task.calls);
         std::mem::swap(contexts, &mut task.contexts);
         std::mem::swap(&mut levels.open, &mut task.open);
         levels.irregular += 1;
         levels.waiting.push(Task { interrupted, ..task });
-        calls.unpark(here.at, &mut Ender { data: &mut self.data, registers, contexts });
+        calls.unpark(here.at, &mut CallEnd { data: &mut self.data, registers, contexts });
     }
 
     /// Whether tasks wait in a thread.
@@ -253,7 +253,7 @@ impl<O: Output> Machine<O> {
         {
             return false;
         }
-        calls.park(&mut Ender { data: &mut self.data, registers, contexts });
+        calls.park(&mut CallEnd { data: &mut self.data, registers, contexts });
         let next = found.map(|i| levels.waiting.remove(i));
         match &next {
             Some(task) => self.data.put_back(registers, &task.interrupted.kept, frame),
@@ -274,7 +274,7 @@ impl<O: Output> Machine<O> {
         let before = std::mem::replace(&mut task.interrupted, interrupted.clone());
         levels.taken_for = found.map(|_| before);
         levels.waiting.push(task);
-        calls.unpark(here.at, &mut Ender { data: &mut self.data, registers, contexts });
+        calls.unpark(here.at, &mut CallEnd { data: &mut self.data, registers, contexts });
         true
     }
 }

@@ -1,9 +1,9 @@
 //! What the pass does for one access of a segment.
 
 use super::access::Extent;
-use super::again::Hints;
 use super::origin::Packed;
-use super::recent::Writers;
+use super::register_window::Writers;
+use super::repeated_reads::Hints;
 use super::sums::Sums;
 use crate::event::RegSpan;
 use crate::id::ActorId;

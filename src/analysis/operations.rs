@@ -2,16 +2,16 @@
 //! steps.
 
 use super::access::Extent;
-use super::again::Met;
 use super::copies::Copying;
 use super::data::{Data, Thread};
+use super::fast_path::FastKind;
 use super::memory::{PAGE, PageIndex};
 use super::operation::{Operation, OperationKind};
 use super::origin::{Origin, Packed};
 use super::place::PlaceCode;
-use super::quick::QuickKind;
 use super::reads::Read;
-use super::recent::{OneRead, ReadSet, RegisterRead};
+use super::register_window::{OneRead, ReadSet, RegisterRead};
+use super::repeated_reads::Met;
 use super::saves::{Load, Store};
 use super::segment::Segment;
 use super::shadow::{Cell, access, access_id};
@@ -126,18 +126,18 @@ impl<O: Output> Machine<O> {
             let (thread, data) = (&mut self.threads[t], &mut self.data);
             let address = run.addresses[usize::from(quick.mem)];
             let done = match quick.kind {
-                QuickKind::Load | QuickKind::LoadRegister => {
+                FastKind::Load | FastKind::LoadRegister => {
                     let Data { memory, sums, ended, .. } = data;
                     let top = if FLOWS { thread.calls.top_mut() } else { None };
                     let flows = top.map(|top| (&mut top.payload.flows, rows));
                     quick.load((memory, sums), address, (call, ended), saves, flows)
                 }
-                QuickKind::Store => {
+                FastKind::Store => {
                     let new = quick.written(run.seq, call);
                     quick.store(&mut data.memory, address, new, &mut data.sums)
                 }
                 // What the instance has written itself is nothing that it saves.
-                QuickKind::StoreRegister => {
+                FastKind::StoreRegister => {
                     let read = op.register.and_then(OneRead::new);
                     let own = read.filter(|read| thread.recent.has_all(read));
                     let set = (*function, &mut *read_set);
@@ -159,8 +159,8 @@ impl<O: Output> Machine<O> {
                             || data.store_any(op, address, new)
                     }
                 }
-                QuickKind::Control => quick.control(&mut data.memory, address),
-                QuickKind::Other => false,
+                FastKind::Control => quick.control(&mut data.memory, address),
+                FastKind::Other => false,
             };
             if !done {
                 quick.give(op);

@@ -4,8 +4,8 @@
 
 use super::access::{self, AccessPlace, Insn};
 use super::block::Prepared;
+use super::call_end::CallEnd;
 use super::data::{Activation, Data, Thread};
-use super::ender::Ender;
 use super::interleaving::Interleaving;
 use super::operations::{Machine, RunValues};
 use super::place::SectionRange;
@@ -13,7 +13,7 @@ use super::shadow::Registers;
 use super::stack::{Arrival, CallKind, Frame, Point, Transfer};
 use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
-use super::{CodeMap, Details, Kept, Options, Output};
+use super::{CodeMap, Details, Options, Output, RecordedRange};
 use crate::event::{
     BlockDef, Device, EventSink, ExceptionEntry, ImageMap, InsnDef, Keeps, MemShape, RegSpan,
     RunBatch, RunEnd, SystemCall,
@@ -141,7 +141,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     }
 
     /// Where steps and communications are kept.
-    pub fn kept(&mut self) -> &mut Kept {
+    pub fn kept(&mut self) -> &mut RecordedRange {
         &mut self.machine.data.kept
     }
 
@@ -465,7 +465,7 @@ impl<O: Output> Machine<O> {
             thread.registers.forget_noted();
         }
         let Thread { calls, registers, contexts, .. } = thread;
-        calls.transfer(transfer, here, &mut Ender { data: &mut self.data, registers, contexts });
+        calls.transfer(transfer, here, &mut CallEnd { data: &mut self.data, registers, contexts });
     }
 
     /// Control goes on into a segment, maybe of another function.
@@ -479,7 +479,7 @@ impl<O: Output> Machine<O> {
         for thread in &mut self.threads {
             self.data.settle(thread);
             let Thread { calls, registers, contexts, levels, .. } = thread;
-            calls.end_all(&mut Ender { data: &mut self.data, registers, contexts });
+            calls.end_all(&mut CallEnd { data: &mut self.data, registers, contexts });
             self.data.end_tasks(levels, registers);
         }
     }

@@ -2,14 +2,14 @@
 //! reading instance and the rows of communications.
 
 use super::access::Extent;
-use super::again::{Hints, Met, share};
 use super::data::{Data, Thread};
 use super::memory::{PAGE, PageIndex};
 use super::operation::Operation;
 use super::origin::{Packed, StackSide};
-use super::part::Part;
 use super::place::PlaceCode;
-use super::recent::RegisterRead;
+use super::read_part::Part;
+use super::register_window::RegisterRead;
+use super::repeated_reads::{Hints, Met, share};
 use super::shadow::{AccessId, Cell, Words, access};
 use super::sums::{Mark, PairIndex, Sums};
 use super::{Communication, Output};

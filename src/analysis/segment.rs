@@ -3,10 +3,10 @@
 //! counted once here and multiplied.
 
 use super::access::{Access, AccessPlace, Extent, Insn, SaveRule, mask};
-use super::again::{Hints, Met};
+use super::fast_path::FastPath;
 use super::operation::{Copied, Operation, OperationKind};
-use super::quick::Quick;
-use super::recent::{ReadSet, RegisterRead, RegisterWrite, WriteSet};
+use super::register_window::{ReadSet, RegisterRead, RegisterWrite, WriteSet};
+use super::repeated_reads::{Hints, Met};
 use super::sums::Actors;
 use crate::event::{BlockDef, RegSpan};
 use crate::id::{ActorId, FunctionId, InstructionId};
@@ -44,7 +44,7 @@ pub struct Segment {
     /// The first of them, so many, are register reads that may be gone through before all others.
     pub read_first: usize,
     /// What is needed of the others each time, if all are of memory.
-    pub quick: Vec<Quick>,
+    pub quick: Vec<FastPath>,
     /// Register writes that are not among the operations.
     pub writes: Vec<RegisterWrite>,
     /// The first of them, so many, as a set, if it may be used.
@@ -90,7 +90,7 @@ impl Segment {
         let is_read = |op: &Operation| matches!(op.kind, OperationKind::Read { .. });
         self.read_first = self.operations.iter().take_while(|op| is_read(op)).count();
         let (reads, others) = self.operations.split_at_mut(self.read_first);
-        self.quick = others.iter().map(Quick::new).collect();
+        self.quick = others.iter().map(FastPath::new).collect();
         self.in_set = match actors {
             Actors::Functions => self.read_set.take(&mut self.reads, |r| (r.span, r.extent)),
             Actors::Instructions => self.read_set.take(reads, |op| match (op.kind, op.register) {

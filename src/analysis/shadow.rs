@@ -22,7 +22,7 @@ pub type AccessId = u64;
 pub const KERNEL_WRITE: AccessId = 1 << 63;
 
 /// Marks writes of registers whose step is not known, as nothing asks for it: see
-/// [`Recent`](super::recent::Recent).
+/// [`RegisterWindow`](super::register_window::RegisterWindow).
 pub const RECENT_WRITE: AccessId = 1 << 62;
 
 #[inline]

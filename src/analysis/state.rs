@@ -6,8 +6,8 @@ use super::Output;
 use super::access::mask;
 use super::calls::CallSet;
 use super::data::Thread;
+use super::live_in::LiveIn;
 use super::memory::{Memory, Version};
-use super::needed::Needed;
 use super::pass::Pass;
 use super::place::SectionRange;
 use super::saves::{Piece, Save, Saves, Store};
@@ -83,7 +83,7 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
     /// that wait, processes that are to begin.
     pub fn state(
         &mut self,
-        needed: &mut Needed,
+        needed: &mut LiveIn,
         functions: impl Iterator<Item = FunctionId>,
         blocks: &[Option<u32>],
     ) -> Option<State> {

@@ -4,9 +4,9 @@
 use super::code::Space;
 use super::devices::Devices;
 use super::dictionary::Loading;
+use super::elf_check::Fits;
 use super::events::EventRows;
 use super::exceptions::Exceptions;
-use super::fit::Fits;
 use super::maps::{self, Maps};
 use super::one_run::Parts;
 use super::pass::{BuildPass, Send};

@@ -1,6 +1,5 @@
 //! `addfg build`: from traces and ELF files to a database.
 
-mod again;
 mod calls;
 mod code;
 mod contexts;
@@ -10,11 +9,11 @@ mod dcfg;
 mod derived;
 mod devices;
 mod dictionary;
+mod elf_check;
 mod error;
 mod events;
 mod exceptions;
 mod finish;
-mod fit;
 mod folded;
 mod front;
 mod inlined;
@@ -41,6 +40,7 @@ pub mod sums;
 mod suspicions;
 pub mod symbols;
 mod tables;
+mod unpacked;
 mod wet;
 pub mod xray;
 

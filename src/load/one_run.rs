@@ -5,7 +5,7 @@
 //! the same instruction where they have one at the same address.
 
 use super::BuildError;
-use super::fit::{self, Fits};
+use super::elf_check::{self, Fits};
 use crate::analysis::access::Insn;
 use crate::event::Event;
 use crate::image::AddressSpace;
@@ -157,7 +157,7 @@ impl Parts {
                     }
                 }
             }
-            if fit::differs(differing, compared) {
+            if elf_check::differs(differing, compared) {
                 let other = names[input];
                 return Err(BuildError::OtherRun {
                     first: format!("{} and {other} are of different code", names[with]),

@@ -1,7 +1,6 @@
 //! Rows of a run that a database keeps packed: the pass goes through the chunks again, and gives the
 //! rows that a build of more detail would have stored.
 
-use super::again::Replayed;
 use super::derived;
 use super::error::BuildError;
 use super::events::EventRows;
@@ -12,6 +11,7 @@ use super::pass::Send;
 use super::places::Places;
 use super::rows::{Ends, PassRows};
 use super::runs::RunRows;
+use super::unpacked::Replayed;
 use crate::analysis::access::SaveRule;
 use crate::analysis::pass::Pass;
 use crate::analysis::{self, CodeMap, Details, Output, Summary, superblock};

@@ -2,7 +2,6 @@
 //! has there, on as many processors as there are. What began before a chunk and ends in it or later is
 //! known beside (`run_state.ended`).
 
-use super::again::{Replayed, Used};
 use super::error::BuildError;
 use super::events::EventRows;
 use super::options::Detail;
@@ -11,6 +10,7 @@ use super::pass::Send;
 use super::rows::{Begun, PassRows};
 use super::runs::RunRows;
 use super::states;
+use super::unpacked::{Replayed, Used};
 use crate::analysis::shadow::access;
 use crate::analysis::state::State;
 use crate::analysis::{Late, Output, pass::Pass};

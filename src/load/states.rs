@@ -1,12 +1,12 @@
 //! What each chunk of a packed run needs of what was before it (`run_state`), found by one pass over
 //! the run: from then on a question goes through the chunks that it is about, in any order.
 
-use super::again::Replayed;
 use super::error::BuildError;
 use super::events::EventRows;
 use super::options::Detail;
 use super::packed::{self, Run, each_chunk};
-use crate::analysis::needed::Needed;
+use super::unpacked::Replayed;
+use crate::analysis::live_in::LiveIn;
 use crate::analysis::pass::Pass;
 use crate::analysis::shadow::Cell;
 use crate::analysis::state::State;
@@ -163,8 +163,8 @@ fn find(connection: &Connection) -> Result<Vec<Found>, BuildError> {
 }
 
 /// What a chunk reads, and the functions that run in it.
-fn look(runs: &Runs, defs: &[BlockDef], insns: &[FunctionId]) -> (Needed, Vec<FunctionId>) {
-    let (mut needed, mut blocks) = (Needed::default(), BTreeSet::new());
+fn look(runs: &Runs, defs: &[BlockDef], insns: &[FunctionId]) -> (LiveIn, Vec<FunctionId>) {
+    let (mut needed, mut blocks) = (LiveIn::default(), BTreeSet::new());
     let mut events = runs.events.iter().peekable();
     for run in 0..runs.start.len() {
         while let Some((_, event)) = events.next_if(|(at, _)| *at <= run) {

@@ -2,7 +2,7 @@
 
 use super::derived::{Budget, derived_within};
 use super::dictionary::{self, Files, TraceFile};
-use super::fit;
+use super::elf_check;
 use super::limit::Limit;
 use super::{BuildError, Detail, Options, Progressed, Report};
 use crate::diagnostics::{Diagnostic, Diagnostics, Severity};
@@ -95,7 +95,7 @@ impl Load<'_> {
         compared: u64,
         what: impl FnOnce() -> String,
     ) -> Result<(), BuildError> {
-        if self.force_elf || !fit::differs(other, compared) {
+        if self.force_elf || !elf_check::differs(other, compared) {
             return Ok(());
         }
         Err(BuildError::OtherElf { what: what() })

@@ -7,11 +7,11 @@
 mod emulator;
 mod error;
 mod family;
-mod kept;
 mod own_folder;
 mod program;
 pub mod recorder;
 mod said;
+mod stream_copy;
 
 use crate::event::Isa;
 use crate::load::live::{self, LiveSums, Wanted};
@@ -20,8 +20,6 @@ use crate::trace::input::Input;
 use emulator::Emulator;
 pub use error::RecordError;
 use family::{Family, Folder};
-use kept::Keeper;
-pub use kept::{Kept, abandoned};
 use recorder::Recorder;
 use said::{Said, memory_file};
 use std::ffi::{OsStr, OsString};
@@ -34,6 +32,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use stream_copy::Keeper;
+pub use stream_copy::{Kept, abandoned};
 
 /// Which processes are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

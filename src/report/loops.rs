@@ -1,7 +1,7 @@
 //! Loops, and what their iterations have to do with one another.
 
 use super::functions::{Functions, text};
-use super::lack::{or_say, steps};
+use super::missing::{or_say, steps};
 use super::options::{Options, ReportError};
 use crate::query::is_prepared;
 use crate::text::human_count;

@@ -1,7 +1,7 @@
 //! Memory over the run, and objects with the functions that access them.
 
 use super::functions::{Functions, text};
-use super::lack::{or_say, steps};
+use super::missing::{or_say, steps};
 use super::options::{Options, ReportError};
 use crate::id::FunctionId;
 use crate::query::is_prepared;

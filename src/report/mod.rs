@@ -38,9 +38,9 @@ macro_rules! report {
 mod changes;
 mod functions;
 mod groups;
-mod lack;
 mod loops;
 mod memory;
+mod missing;
 mod options;
 mod overview;
 mod plan;

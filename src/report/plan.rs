@@ -3,7 +3,7 @@
 
 use super::functions::Functions;
 use super::groups::Group;
-use super::lack::{or_say, steps};
+use super::missing::{or_say, steps};
 use super::options::{Options, ReportError};
 use crate::id::FunctionId;
 use crate::query::{each, keeps_part};

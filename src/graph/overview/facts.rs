@@ -1,6 +1,6 @@
 //! What the overview reads: functions with what rules say of each.
 
-use super::never;
+use super::hidden;
 use crate::graph::model::{NodeId, Via};
 use crate::graph::rows::{CallRow, DataRow, Numbers, calls, data, report};
 use crate::graph::selection::Selection;
@@ -67,12 +67,12 @@ impl Weighed {
 
     /// Whether it is start-up's, or so common that no picture is of it.
     fn is_never_kept(&self) -> bool {
-        self.owner == Some(Owner::Linker) || self.is_system() && never::never_kept(&self.name)
+        self.owner == Some(Owner::Linker) || self.is_system() && hidden::never_kept(&self.name)
     }
 
     /// Whether it reads or writes files for whoever calls it.
     fn moves_files(&self) -> bool {
-        self.is_system() && (never::reads_files(&self.name) || never::writes_files(&self.name))
+        self.is_system() && (hidden::reads_files(&self.name) || hidden::writes_files(&self.name))
     }
 }
 
@@ -166,9 +166,9 @@ impl Functions {
             return;
         }
         for f in self.list.iter_mut().filter(|f| f.kind == "function" && f.is_system()) {
-            if never::reads_files(&f.name) {
+            if hidden::reads_files(&f.name) {
                 f.role = FileUse::Reads;
-            } else if never::writes_files(&f.name) {
+            } else if hidden::writes_files(&f.name) {
                 f.role = FileUse::Writes;
             }
         }
@@ -249,7 +249,7 @@ impl Functions {
         for row in &self.calls {
             if let (Some(a), Some(b)) = (self.index(row.caller), self.index(row.callee))
                 && self.list[b].is_system()
-                && never::allocates(&self.list[b].name)
+                && hidden::allocates(&self.list[b].name)
             {
                 *below.entry(a).or_default() += row.steps.unwrap_or(0);
             }

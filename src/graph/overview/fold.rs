@@ -135,6 +135,9 @@ pub struct Tree {
     calls: BTreeMap<(usize, usize), i64>,
     /// Contexts that each function ran in, of which data is known by function only.
     of_function: BTreeMap<usize, BTreeSet<usize>>,
+    /// Functions that ran in other contexts, too: in those that the build left out, because there were too many
+    /// or they were too deep.
+    elsewhere: BTreeSet<usize>,
     /// Of threads that the program began, before any function that may be a box.
     thread: Option<usize>,
 }
@@ -172,6 +175,7 @@ impl Tree {
             flows: Vec::new(),
             calls: BTreeMap::new(),
             of_function: BTreeMap::new(),
+            elsewhere: BTreeSet::new(),
             thread: None,
         };
         if let Some(main) = functions.main.filter(|&main| functions.list[main].candidate) {
@@ -301,6 +305,7 @@ impl Tree {
             list.iter().map(|context| (function(context), context.parent)),
         );
         let mut of: Vec<usize> = Vec::with_capacity(list.len());
+        let mut calls: FxHashMap<usize, i64> = FxHashMap::default();
         for (i, context) in list.iter().enumerate() {
             let root = if starts.contains(&i) { 0 } else { self.root_of_thread() };
             let parent = context.parent.map_or(root, |parent| of[parent]);
@@ -322,8 +327,14 @@ impl Tree {
             if let Some(f) = function {
                 self.within.entry((at, f)).or_default().add(context.steps_self, context.calls);
                 self.of_function.entry(f).or_default().insert(at);
+                *calls.entry(f).or_default() += context.calls;
             }
         }
+        self.elsewhere = calls
+            .into_iter()
+            .filter(|&(f, n)| n < functions.list[f].calls)
+            .map(|(f, _)| f)
+            .collect();
         self.add_stubs(functions);
         for row in &functions.data {
             self.add_flow(functions, row, |id| {
@@ -343,6 +354,9 @@ impl Tree {
                 && let Some(contexts) = self.of_function.get(&caller)
             {
                 found.entry(stub).or_default().extend(contexts);
+                if self.elsewhere.contains(&caller) {
+                    self.elsewhere.insert(stub);
+                }
             }
         }
         self.of_function.extend(found);
@@ -550,7 +564,13 @@ impl Tree {
         let mut found =
             self.of_function.get(&function).into_iter().flatten().map(|&at| &places[at]);
         match found.next() {
-            Some(first) if found.all(|place| place == first) => first.clone(),
+            Some(first)
+                if found.all(|place| place == first)
+                    && (*first == Place::Function(function)
+                        || !self.elsewhere.contains(&function)) =>
+            {
+                first.clone()
+            }
             _ => Place::Shared(function),
         }
     }

@@ -1,19 +1,19 @@
 //! The whole run in a dozen boxes: where data comes from, through which functions it goes, where it
 //! ends, and where the steps are spent.
 //!
-//! `never` says by name what is never a box, `facts` which functions may be one; `fold` counts all
+//! `hidden` says by name what is never a box, `facts` which functions may be one; `fold` counts all
 //! others with their nearest kept callers, by calling context, so steps stay exact. What has few steps
 //! and few bytes is then dropped again and again, by what every detail knows, so boxes are the same at
 //! every detail; `order` puts the boxes from top to bottom.
 
 mod calls;
+mod display_name;
 mod facts;
 mod fold;
+mod hidden;
 mod lines;
 mod model;
-mod never;
 mod order;
-mod short;
 
 use super::error::GraphError;
 use super::facts::Facts;
@@ -26,8 +26,8 @@ use fold::{Edges, Place, Sum, Tree, weight_of};
 use lines::{add_calls, add_users, choose_lines};
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use display_name::{distinct_name, is_called, short_name};
 pub use model::{BoxRole, Overview, OverviewBox, OverviewLine};
-pub use short::{distinct_name, is_called, short_name};
 
 /// Boxes of functions at most, and of places that data comes from or goes to.
 const FUNCTIONS: usize = 10;
@@ -611,8 +611,10 @@ fn parts(
     for part in parts.iter_mut() {
         if names.iter().filter(|n| **n == part.name).count() > 1 {
             match part.role {
-                BoxRole::Function | BoxRole::Helper => part.name = short::distinct_name(&part.full),
-                BoxRole::File => part.name = short::with_folder(&part.full),
+                BoxRole::Function | BoxRole::Helper => {
+                    part.name = display_name::distinct_name(&part.full)
+                }
+                BoxRole::File => part.name = display_name::with_folder(&part.full),
                 _ => {}
             }
         }

@@ -1,6 +1,6 @@
 //! The loops that a thread is running.
 
-use super::take::{Counters, Take};
+use super::sink::{Counters, Take};
 use crate::id::{CallId, LoopId, ThreadId};
 use crate::store::tables::LoopInstance;
 use crate::trace::dcfg::graph::Loop;

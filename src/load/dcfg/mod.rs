@@ -7,8 +7,8 @@ mod dictionary;
 mod loops;
 mod replay;
 mod rows;
+mod sink;
 mod sums;
-mod take;
 mod walk;
 
 use super::tables::{Filled, Load, TableLoader};
@@ -25,8 +25,8 @@ use crate::trace::input::Input;
 use code::Code;
 use replay::Seen;
 use rows::Rows;
+use sink::Counters;
 use std::sync::Arc;
-use take::Counters;
 
 impl TableLoader for Dcfg {
     fn load(&self, inputs: Vec<Input>, load: &mut Load) -> Result<Filled, BuildError> {

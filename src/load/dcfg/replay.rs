@@ -1,7 +1,7 @@
 //! Goes through a DCFG-trace, thread by thread.
 
 use super::rows::Rows;
-use super::take::Counters;
+use super::sink::Counters;
 use super::walk::{self, Walk};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::load::{BuildError, Load};

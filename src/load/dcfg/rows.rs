@@ -1,7 +1,7 @@
 //! The rows of a walk.
 
 use super::code::Code;
-use super::take::Take;
+use super::sink::Take;
 use crate::analysis::stack::{Call, Interval};
 use crate::id::{FunctionId, InstructionId, LoopId, ThreadId};
 use crate::load::{Detail, calls};

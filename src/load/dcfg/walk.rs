@@ -2,7 +2,7 @@
 //! and iterations.
 
 use super::loops::{Loops, Owner, Visit};
-use super::take::{Counters, Take};
+use super::sink::{Counters, Take};
 use crate::analysis::CallKind;
 use crate::analysis::stack::{
     self, Arrival, Ended, Ending, Interval, Ledger, Numbers, Point, Stack, Transfer,

@@ -7,14 +7,14 @@ use super::stack::{Ended, Ending, Interval, Ledger, Numbers};
 use crate::id::{CallId, FunctionId, StackId};
 
 /// Ends the call instances of a thread.
-pub struct Ender<'a, O> {
+pub struct CallEnd<'a, O> {
     pub data: &'a mut Data<O>,
     pub registers: &'a mut Registers,
     /// The context of each live instance.
     pub contexts: &'a mut Vec<StackId>,
 }
 
-impl<O: Output> Ledger<Activation> for Ender<'_, O> {
+impl<O: Output> Ledger<Activation> for CallEnd<'_, O> {
     #[inline]
     fn numbers(&mut self) -> &mut Numbers {
         &mut self.data.numbers

@@ -4,37 +4,37 @@
 //! is gone through as everywhere, which changes nothing of what it counts.
 
 use super::access::mask;
-use super::again::Again;
 use super::calls::CallSet;
 use super::flows::{FlowHint, Flows};
 use super::memory::{Here, Memory, PageIndex};
 use super::operation::{Operation, OperationKind};
 use super::origin::{Packed, StackSide};
+use super::repeated_reads::RepeatedRead;
 use super::shadow::{AccessId, Cell, Whole, access_id};
 use super::sums::{Mark, PairIndex, Sums};
 use crate::id::{ActorId, CallId};
 
 /// The part of a memory operation that is needed each time.
 #[derive(Clone, Copy, Debug)]
-pub struct Quick {
+pub struct FastPath {
     /// Index among the run's addresses.
     pub mem: u16,
     step: u16,
     ordinal: u8,
     size: u8,
-    pub kind: QuickKind,
-    /// Bit of the register that it may restore, [`Quick::STACK`], [`Quick::RETURN_ADDRESS`].
+    pub kind: FastKind,
+    /// Bit of the register that it may restore, [`FastPath::STACK`], [`FastPath::RETURN_ADDRESS`].
     flags: u8,
     page: PageIndex,
     pub actor: ActorId,
     /// Pair of what was read last.
     pair: PairIndex,
     flow: FlowHint,
-    pub again: Again,
+    pub again: RepeatedRead,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuickKind {
+pub enum FastKind {
     Load,
     /// It may be a restore.
     LoadRegister,
@@ -47,36 +47,36 @@ pub enum QuickKind {
     Other,
 }
 
-impl Quick {
+impl FastPath {
     /// It is stack relative.
     const STACK: u8 = 1 << 7;
     /// A call stores where it is to go on.
     const RETURN_ADDRESS: u8 = 1 << 6;
 
-    pub fn new(op: &Operation) -> Quick {
+    pub fn new(op: &Operation) -> FastPath {
         let small = || -> Option<((u16, u16), (u8, u8))> {
             let (mem, step) = (op.mem.try_into().ok()?, op.step.try_into().ok()?);
             Some(((mem, step), (op.ordinal.try_into().ok()?, op.size.try_into().ok()?)))
         };
         let ((mem, step), (ordinal, size)) = small().unwrap_or_default();
         let kind = match (op.kind, op.register) {
-            _ if size == 0 => QuickKind::Other,
-            (OperationKind::Load { control: false }, None) => QuickKind::Load,
-            (OperationKind::Load { control: false }, Some(_)) => QuickKind::LoadRegister,
-            (OperationKind::Store { .. }, None) => QuickKind::Store,
-            (OperationKind::Store { .. }, Some(_)) => QuickKind::StoreRegister,
-            (OperationKind::Load { control: true }, _) => QuickKind::Control,
-            _ => QuickKind::Other,
+            _ if size == 0 => FastKind::Other,
+            (OperationKind::Load { control: false }, None) => FastKind::Load,
+            (OperationKind::Load { control: false }, Some(_)) => FastKind::LoadRegister,
+            (OperationKind::Store { .. }, None) => FastKind::Store,
+            (OperationKind::Store { .. }, Some(_)) => FastKind::StoreRegister,
+            (OperationKind::Load { control: true }, _) => FastKind::Control,
+            _ => FastKind::Other,
         };
         let register = op.register.map_or(0, |register| mask(register).trailing_zeros() as u8);
-        let address = if op.is_return_address { Quick::RETURN_ADDRESS } else { 0 };
-        Quick {
+        let address = if op.is_return_address { FastPath::RETURN_ADDRESS } else { 0 };
+        FastPath {
             mem,
             step,
             ordinal,
             size,
             kind,
-            flags: register | address | if op.stack_relative { Quick::STACK } else { 0 },
+            flags: register | address | if op.stack_relative { FastPath::STACK } else { 0 },
             page: op.hints.page,
             actor: op.actor,
             pair: op.hints.edge.pair(),
@@ -95,7 +95,7 @@ impl Quick {
     #[inline]
     pub fn written(&self, seq: u64, call: CallId) -> Cell {
         let cell = Cell::written(self.access(seq), call, self.actor);
-        match self.flags & Quick::RETURN_ADDRESS {
+        match self.flags & FastPath::RETURN_ADDRESS {
             0 => cell,
             _ => Cell { actor: cell.actor | Cell::SLOT, ..cell },
         }
@@ -119,7 +119,7 @@ impl Quick {
 
     #[inline(always)]
     fn look<'a>(&mut self, memory: &'a mut Memory, address: u64) -> Option<Here<'a>> {
-        memory.look(&mut self.page, (address, self.size.into()), self.flags & Quick::STACK != 0)
+        memory.look(&mut self.page, (address, self.size.into()), self.flags & FastPath::STACK != 0)
     }
 
     /// A load that is no restore. `saved`: registers that the instance has saved; `flows`: those
@@ -134,7 +134,7 @@ impl Quick {
         saved: u64,
         flows: Option<(&mut Flows, bool)>,
     ) -> bool {
-        if self.kind == QuickKind::LoadRegister && saved >> (self.flags & 63) & 1 != 0 {
+        if self.kind == FastKind::LoadRegister && saved >> (self.flags & 63) & 1 != 0 {
             return false;
         }
         let (size, pair) = (u64::from(self.size), self.pair);

@@ -110,7 +110,7 @@ pub struct RegisterWrite {
 
 /// What the instance on top has written, and its cells do not say yet.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Recent {
+pub struct RegisterWindow {
     written: Halves,
     /// Of these, what it has read since.
     read: Halves,
@@ -228,7 +228,7 @@ impl ReadSet {
 
     /// Reads all of it, if all is recent and of one version each.
     #[inline]
-    pub fn read_all(&mut self, recent: &mut Recent) -> bool {
+    pub fn read_all(&mut self, recent: &mut RegisterWindow) -> bool {
         if self.all & !join(recent.written) | join(recent.begins) & self.inner != 0 {
             return false;
         }
@@ -244,7 +244,7 @@ impl ReadSet {
 
     /// Reads a register, if it is recent and of one version.
     #[inline]
-    pub fn read(&mut self, recent: &mut Recent, one: &OneRead) -> bool {
+    pub fn read(&mut self, recent: &mut RegisterWindow, one: &OneRead) -> bool {
         let half = one.half();
         if one.all & !recent.written[half] | recent.begins[half] & one.inner != 0 {
             return false;
@@ -329,7 +329,7 @@ impl WriteSet {
     }
 }
 
-impl Recent {
+impl RegisterWindow {
     /// The instance on top has written some byte of it, which may reach beyond what is recent.
     #[inline]
     pub fn has(&self, span: RegSpan) -> bool {
@@ -405,7 +405,7 @@ impl Recent {
         call: CallId,
         mut writer: impl FnMut(usize, bool) -> (AccessId, ActorId),
     ) {
-        let Recent { written, read, begins } = std::mem::take(self);
+        let RegisterWindow { written, read, begins } = std::mem::take(self);
         let mut cell = |at: usize, is_read: bool, begins: bool| {
             let reader = if is_read { call.get() } else { 0 };
             let (write, actor) = writer(at, begins);
@@ -478,7 +478,7 @@ mod tests {
 
     struct Checked {
         seed: u64,
-        recent: Recent,
+        recent: RegisterWindow,
         registers: Registers,
         versions: u64,
         /// What is recent, and what cells are to say.
@@ -619,7 +619,7 @@ mod tests {
     fn recent_registers_are_what_a_list_of_bytes_says() {
         let mut checked = Checked {
             seed: 0x9e37_79b9_7f4a_7c15,
-            recent: Recent::default(),
+            recent: RegisterWindow::default(),
             registers: Registers::new(128),
             versions: 0,
             list: [None; 128],
@@ -680,7 +680,7 @@ mod tests {
             loaded: false,
             seen: false,
         };
-        let mut recent = Recent::default();
+        let mut recent = RegisterWindow::default();
         let (_, set) = WriteSet::of(&mut [write(124, 4), write(8, 8)]).expect("a set");
         assert!(recent.write_all(&set));
         for (offset, size) in [(124, 4), (124, 12), (127, 1), (112, 64), (8, 8), (15, 1), (0, 128)]

@@ -17,14 +17,14 @@ pub struct Hints {
     pub edge: EdgeHint,
     pub flow: FlowHint,
     pub page: PageIndex,
-    pub again: Again,
+    pub again: RepeatedRead,
 }
 
 /// What an operation read whole the last time, and how often since its sums were added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Again {
+pub struct RepeatedRead {
     /// [`Cell::actor`] of a step's write that is no save, or of what nobody has written in a
-    /// section; [`Again::OTHER`] if it was anything else.
+    /// section; [`RepeatedRead::OTHER`] if it was anything else.
     actor: u32,
     place: PlaceCode,
     times: u32,
@@ -36,13 +36,19 @@ pub struct Again {
 /// Times after which they are added up, so that nothing overflows: an access has at most a page.
 const MOST: u32 = 1 << 19;
 
-impl Default for Again {
-    fn default() -> Again {
-        Again { actor: Again::OTHER, place: PlaceCode::REGISTER, times: 0, unique: 0, more: 0 }
+impl Default for RepeatedRead {
+    fn default() -> RepeatedRead {
+        RepeatedRead {
+            actor: RepeatedRead::OTHER,
+            place: PlaceCode::REGISTER,
+            times: 0,
+            unique: 0,
+            more: 0,
+        }
     }
 }
 
-impl Again {
+impl RepeatedRead {
     /// The actor of no cell.
     const OTHER: u32 = Cell::SAVE;
 
@@ -71,7 +77,7 @@ impl Again {
         place == self.place && cells.iter().all(|c| c.actor == self.actor) && self.times < MOST
     }
 
-    /// Counts cells that [`Again::is_again`] is true of.
+    /// Counts cells that [`RepeatedRead::is_again`] is true of.
     #[inline(always)]
     pub fn count(
         &mut self,
@@ -103,7 +109,7 @@ impl Again {
     }
 }
 
-impl Again {
+impl RepeatedRead {
     /// Whether an operation reads a register's bytes of the writer that it met last, one version of
     /// them; counts them then.
     #[inline(always)]
@@ -134,7 +140,7 @@ fn versions(cells: &[Cell]) -> u32 {
 }
 
 impl Hints {
-    /// See [`Again::read_again`]; of one version, which it gives with the bytes of it that the call
+    /// See [`RepeatedRead::read_again`]; of one version, which it gives with the bytes of it that the call
     /// had not read yet.
     #[inline(always)]
     pub fn read_again(
@@ -156,7 +162,7 @@ impl Hints {
     /// sums.
     #[inline]
     pub fn flush(&mut self, size: u64, sums: &mut Sums) {
-        let Again { times, unique, more, .. } = std::mem::take(&mut self.again);
+        let RepeatedRead { times, unique, more, .. } = std::mem::take(&mut self.again);
         if times > 0 {
             let transfers = u64::from(times) + u64::from(more);
             sums.add(self.edge.last(), u64::from(times) * size, unique.into(), transfers);
@@ -170,8 +176,8 @@ impl Hints {
             true => cell.call.is_step() && !cell.is_saved(),
             false => !place.is_region(),
         };
-        let actor = if actor_says_all { cell.actor } else { Again::OTHER };
-        self.again = Again { actor, place, ..Again::default() };
+        let actor = if actor_says_all { cell.actor } else { RepeatedRead::OTHER };
+        self.again = RepeatedRead { actor, place, ..RepeatedRead::default() };
     }
 }
 
@@ -189,7 +195,7 @@ impl Hints {
         self.flush(size, sums);
         let edge = sums.edge(&mut self.edge, writer, reader, PlaceCode::REGISTER);
         sums.add(edge, size, 0, 1);
-        self.again = Again { actor, place: PlaceCode::REGISTER, ..Again::default() };
+        self.again = RepeatedRead { actor, place: PlaceCode::REGISTER, ..RepeatedRead::default() };
     }
 }
 
@@ -272,8 +278,8 @@ impl Met {
 
     /// An operation with these hints has read something else.
     pub fn note(&mut self, hints: &Hints, sums: &mut Sums) {
-        let Again { actor, .. } = hints.again;
-        if actor == Again::OTHER {
+        let RepeatedRead { actor, .. } = hints.again;
+        if actor == RepeatedRead::OTHER {
             return;
         }
         let [own, other] = &mut self.0;

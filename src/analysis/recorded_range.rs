@@ -4,7 +4,7 @@ use crate::id::FunctionId;
 
 /// Where steps and communications are kept.
 #[derive(Debug)]
-pub struct Kept {
+pub struct RecordedRange {
     /// Functions that are asked for and have code so far; None: everywhere.
     inside: Option<Vec<FunctionId>>,
     /// The segment that runs is of it.
@@ -13,13 +13,13 @@ pub struct Kept {
     runs: Vec<bool>,
 }
 
-impl Default for Kept {
-    fn default() -> Kept {
-        Kept { inside: None, now: true, runs: Vec::new() }
+impl Default for RecordedRange {
+    fn default() -> RecordedRange {
+        RecordedRange { inside: None, now: true, runs: Vec::new() }
     }
 }
 
-impl Kept {
+impl RecordedRange {
     /// Keeps only what runs while an instance of one of some functions is alive in its thread:
     /// those of which [`CodeMap::is_kept`](super::CodeMap::is_kept) holds.
     pub fn only_inside(&mut self) {

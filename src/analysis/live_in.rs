@@ -20,13 +20,13 @@ struct Words {
 
 /// Words of memory.
 #[derive(Default)]
-pub struct Needed {
+pub struct LiveIn {
     pages: FxHashMap<u64, Box<Words>>,
     /// All that is known.
     all: bool,
 }
 
-impl Needed {
+impl LiveIn {
     /// A run of a block.
     pub fn run(&mut self, block: &BlockDef, addresses: &[u64]) {
         let mut at = 0;
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn what_is_written_first_is_not_needed() {
-        let mut needed = Needed::default();
+        let mut needed = LiveIn::default();
         needed.write(0x1000, 8);
         needed.read(0x1000, 8);
         needed.write(0x1008, 2);

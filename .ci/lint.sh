@@ -1,0 +1,10 @@
+#!/bin/sh
+# Formatting, clippy, documentation and the words of the pages: silent and 0 if all is well. `.ci/run` calls it where the
+# toolchain is the one below; each release of clippy finds other things.
+set -eu
+cd "$(dirname "$0")/.."
+cargo fmt --check
+python3 .ci/words.py
+# Clippy's defaults and what Cargo.toml, [lints], adds. Of rustdoc, links to private items are allowed: all rooms are private.
+cargo clippy --release --quiet --all-targets -- -D warnings
+RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --release --quiet --no-deps
