@@ -121,7 +121,7 @@ fn run(target: &Target, inputs: u64) -> Figures {
             figures.hangs += 1;
             keep(target, &format!("hang-{name}"), &input);
         }
-        if figures.inputs % 64 == 0 && resident() > MEMORY {
+        if figures.inputs.is_multiple_of(64) && resident() > MEMORY {
             figures.large += 1;
             keep(target, &format!("memory-{name}"), &input);
         }

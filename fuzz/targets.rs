@@ -170,7 +170,7 @@ fn read(format: &dyn StepFormat, name: &str, input: &[u8], layout: Option<&str>)
 /// A stream whose checksums are right, for most inputs: what is behind them is to be met.
 pub fn summed(input: &[u8]) -> Vec<u8> {
     let mut bytes = input.to_vec();
-    if bytes.len() % 8 == 0 {
+    if bytes.len().is_multiple_of(8) {
         return bytes;
     }
     let mut at = HEADER;
@@ -306,7 +306,7 @@ fn decode(_: &str, input: &[u8]) {
         let decoder = &decoders[input.len() % decoders.len()];
         let thumb = input.first().is_some_and(|byte| byte % 2 == 1);
         let decoded = decoder.borrow_mut().decode(0x1000, bytes, thumb);
-        for decoded in decoded.iter() {
+        if let Some(decoded) = &decoded {
             let expressions = decoded.memory.iter().map(|m| &m.address).chain(&decoded.condition);
             expressions.for_each(|e| {
                 let _ = e

@@ -382,7 +382,7 @@ impl Memory {
     /// What was filled and lies in a range is not known any more.
     pub fn unfill(&mut self, first: u64, last: u64) {
         // What is no whole page is left to who goes through the touched ones.
-        if first % PAGE != 0 && self.filled.at(first / PAGE).is_some() {
+        if !first.is_multiple_of(PAGE) && self.filled.at(first / PAGE).is_some() {
             self.page(first);
         }
         if last % PAGE != PAGE - 1 && self.filled.at(last / PAGE).is_some() {

@@ -100,7 +100,7 @@ impl<O: Output> Machine<O> {
                 OperationKind::Write { .. } => self.write(t, op, call, seq),
                 OperationKind::Load { .. } => self.load(t, op, call, copies, run),
                 OperationKind::Store { .. } => {
-                    self.store(t, (op, &mut *read_set, &mut *met), call, copies, run)
+                    self.store(t, (op, &mut *read_set, &mut *met), call, copies, run);
                 }
             }
             if self.data.saves.has_met() {

@@ -228,11 +228,11 @@ fn mark_copies(segment: &mut Segment, moved: Option<Moved>) {
     let load = of(|kind| matches!(kind, OperationKind::Load { .. }));
     let store = of(|kind| matches!(kind, OperationKind::Store { .. }));
     match (moved, load, store) {
-        (Some(Moved::ToMemory), Some(load), Some(store)) => {
-            if operations[load].size == operations[store].size {
-                operations[load].copy = Copied::Move;
-                operations[store].copy = Copied::Move;
-            }
+        (Some(Moved::ToMemory), Some(load), Some(store))
+            if operations[load].size == operations[store].size =>
+        {
+            operations[load].copy = Copied::Move;
+            operations[store].copy = Copied::Move;
         }
         (Some(Moved::ToRegister(low)), Some(load), None) => {
             let Operation { size, register, .. } = operations[load];

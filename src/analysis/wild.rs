@@ -232,7 +232,7 @@ impl Builder<'_> {
         });
         let times = times.collect();
         let sp = self.random.chance(90).then_some(sp);
-        let last = insns().last().expect("an instruction");
+        let last = insns().next_back().expect("an instruction");
         let jump = last.decoded.flow.kind == FlowKind::Jump;
         let linked = jump && self.random.chance(15);
         let made = &mut self.made;
@@ -412,7 +412,7 @@ fn wild(seed: u64) -> (Code, Run) {
         1 => run.time.clear(),
         _ => {}
     }
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         run.end.clear();
     }
     (code, run)

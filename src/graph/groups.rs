@@ -44,8 +44,8 @@ pub fn figures(
         pieces: Vec::new(),
         wanted: Default::default(),
     };
-    let nodes = with_pieces(connection, nodes, &of)?;
-    let nodes = Nodes { wanted: wanted(rows, selection, &to, &number), ..nodes };
+    let nodes = with_pieces(connection, nodes, of)?;
+    let nodes = Nodes { wanted: wanted(rows, selection, &to, number), ..nodes };
     let found = beside(connection, |stored| between(connection, &nodes, stored))?;
     let figures = found.into_iter().filter_map(|((writer, reader, via), sum)| {
         Some(GroupFigures {

@@ -236,8 +236,8 @@ pub struct Queries {
 impl Queries {
     /// Runs those that the selection asks for.
     pub fn run(&self, connection: &Connection, selection: &Selection) -> duckdb::Result<LevelRows> {
-        let mut rows = LevelRows::default();
-        rows.nodes = nodes(connection, self.nodes, self.numbers)?;
+        let nodes = nodes(connection, self.nodes, self.numbers)?;
+        let mut rows = LevelRows { nodes, ..LevelRows::default() };
         if selection.shows(Show::Data) {
             rows.data = data(connection, self.data, &[], self.numbers, selection)?;
         } else {

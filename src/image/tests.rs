@@ -329,8 +329,7 @@ fn check_lines(path: &Path, addr2line: &str) {
         let expected = expected.split(" (disc").next().unwrap();
         let found =
             image.line(*address).map_or("??:?".into(), |(file, line)| format!("{file}:{line}"));
-        let same =
-            |text: &str| text.rsplit('/').next().unwrap_or_default().replace(":0", ":?").to_owned();
+        let same = |text: &str| text.rsplit('/').next().unwrap_or_default().replace(":0", ":?");
         // A row without a line: binutils tells the file.
         assert!(
             same(&found) == same(expected) || expected.ends_with('?') && found == "??:?",

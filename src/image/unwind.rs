@@ -301,7 +301,7 @@ impl<'a> Stopped<'a> {
                 RegisterRule::Offset(n) => *slot = self.word(cfa.wrapping_add_signed(n)),
                 RegisterRule::ValOffset(n) => *slot = Some(cfa.wrapping_add_signed(n)),
                 RegisterRule::Register(other) => {
-                    *slot = registers.get(other.0 as usize).copied().flatten()
+                    *slot = registers.get(other.0 as usize).copied().flatten();
                 }
                 RegisterRule::Expression(e) => {
                     *slot = run(e.get(frames).ok()?, Some(cfa))
@@ -309,7 +309,7 @@ impl<'a> Stopped<'a> {
                         .and_then(|a| self.word(a));
                 }
                 RegisterRule::ValExpression(e) => {
-                    *slot = run(e.get(frames).ok()?, Some(cfa)).and_then(Value::address)
+                    *slot = run(e.get(frames).ok()?, Some(cfa)).and_then(Value::address);
                 }
                 _ => *slot = None,
             }

@@ -182,7 +182,7 @@ impl Expr {
                 right.each_register(visit);
             }
             Expr::ZeroExtend(_, operand) | Expr::SignExtend(_, operand) => {
-                operand.each_register(visit)
+                operand.each_register(visit);
             }
             Expr::Const(_) | Expr::Unknown => {}
         }

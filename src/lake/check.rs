@@ -229,7 +229,7 @@ pub fn check(
     let mut verdict = Verdict { runs: 0, broken: 0, alone: 0, worst: Vec::new(), place };
     for (run, references) in &compared {
         let known: Vec<f64> =
-            references.iter().filter_map(|r| value(*r)).map(|value| value as f64).collect();
+            references.iter().filter_map(|r| value(r)).map(|value| value as f64).collect();
         let mean = (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64);
         if mean.is_none() && matches!(rule.bound, Bound::Reference { .. }) {
             verdict.alone += 1;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The labels that say which state of the program a run is of: those given, else those of
 /// [`HISTORY`].
-pub fn over<'a>(given: &'a [String]) -> Vec<&'a str> {
+pub fn over(given: &[String]) -> Vec<&str> {
     match given {
         [] => HISTORY.to_vec(),
         given => given.iter().map(String::as_str).collect(),

@@ -15,7 +15,7 @@ pub fn write(
     contexts: &Contexts<StackSteps>,
     owners: &[Option<Owner>],
 ) -> Result<(), StoreError> {
-    fill(connection, start_up(contexts, owners).into_iter())?;
+    fill(connection, start_up(contexts, owners))?;
     let stacks = contexts.iter().map(|(stack_id, context)| CallStack {
         stack_id,
         parent_stack_id: context.parent,

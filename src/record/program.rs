@@ -134,11 +134,11 @@ impl Program {
         let folder = |name: &str| Path::new("/usr").join(name);
         let found = processor.libraries.iter().map(|(name, _)| folder(name));
         let hard_float = interpreter.contains("armhf");
-        let package = processor.libraries.iter().map(|(_, package)| *package);
+        let mut package = processor.libraries.iter().map(|(_, package)| *package);
         match found.into_iter().find(|folder| folder.join(inside).exists()) {
             Some(folder) => Ok(Some(folder)),
-            None if hard_float => Err(package.last().unwrap_or_default()),
-            None => Err(package.into_iter().next().unwrap_or_default()),
+            None if hard_float => Err(package.next_back().unwrap_or_default()),
+            None => Err(package.next().unwrap_or_default()),
         }
     }
 }

@@ -74,7 +74,12 @@ impl Keeper {
         let stopped = |_| Err(io::Error::other("the stream's copy stopped"));
         let copied = self.thread.join().unwrap_or_else(stopped);
         copied.map_err(|error| RecordError::Io { path, error })?;
-        Ok(if meanwhile { drop(output) } else { output.finish()? })
+        if meanwhile {
+            drop(output);
+        } else {
+            output.finish()?;
+        }
+        Ok(())
     }
 }
 
@@ -144,6 +149,6 @@ fn is_short(path: Option<&Path>, received: u64) -> bool {
             let mut found: libc::statvfs = std::mem::zeroed();
             (libc::statvfs(text.as_ptr(), &mut found) == 0, found)
         };
-        known && (found.f_bavail as u64).saturating_mul(found.f_frsize as u64) < received.max(ROOM)
+        known && found.f_bavail.saturating_mul(found.f_frsize) < received.max(ROOM)
     })
 }

@@ -144,7 +144,8 @@ impl Circle<'_> {
                 || a.zip(b).is_some_and(|(a, b)| a != Root::Constant && self.same(&a, &b))
         };
         let keeps_first = same(first, kept) && same(second, moved);
-        if !keeps_first && !(same(second, kept) && same(first, moved)) {
+        let keeps_second = same(second, kept) && same(first, moved);
+        if !keeps_first && !keeps_second {
             return None;
         }
         let operation = if moves_less == keeps_first { MAXIMUM } else { MINIMUM };

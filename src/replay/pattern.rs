@@ -240,12 +240,15 @@ pub fn pattern(found: &LoopDependences, text: &dyn Fn(InstructionId) -> String) 
             }
         }
     }
+    let leaves_a_reduction = |w: &InstructionId, r: &InstructionId| {
+        of.get(r).is_some_and(|n| gathering.contains(n)) && graph.is_left(*w, *r)
+    };
     // What is carried from one part to another, but for counters, which each iteration has itself.
     let across = |(w, r): &(InstructionId, InstructionId)| {
         of.get(w) != of.get(r)
             && !counters.contains(w)
             && !comparisons.contains(r)
-            && !(of.get(r).is_some_and(|n| gathering.contains(n)) && graph.is_left(*w, *r))
+            && !leaves_a_reduction(w, r)
     };
     let crosses = found.edges.iter().any(|(pair, edge)| edge.most > 0 && across(pair));
     let ordering = found.edges.iter().filter(|((w, r), edge)| {

@@ -109,7 +109,7 @@ impl Usage {
                         dead.push(at);
                     }
                     Change::Move { to } => {
-                        moved.push(at.wrapping_sub(outside.address).wrapping_add(to))
+                        moved.push(at.wrapping_sub(outside.address).wrapping_add(to));
                     }
                 }
             }

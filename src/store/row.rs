@@ -480,6 +480,8 @@ macro_rules! tables {
                 const DESCRIPTION: $crate::store::row::Description = {
                     use $crate::store::row::{Cell, Column, Description, SqlType, plain, sql};
                     const COUNT: usize = [$(stringify!($field)),+].len();
+                    // The types of the fields name the lifetime.
+                    #[allow(clippy::extra_unused_lifetimes)]
                     const fn columns $(<$life>)? () -> [Column; COUNT] {
                         [$(Column {
                             name: plain(stringify!($field)),

@@ -178,7 +178,7 @@ pub fn write(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
         for first in (0..end).step_by(BATCH) {
             let mut rows = window.query([first, first + BATCH as i64])?;
             while let Some(row) = rows.next()? {
-                for i in 0..columns.len() {
+                for (i, column) in columns.iter().enumerate() {
                     let at = i + 1;
                     match row.get_ref(i)? {
                         ValueRef::Null => insert.raw_bind_parameter(at, rusqlite::types::Null)?,
@@ -187,8 +187,8 @@ pub fn write(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
                         ValueRef::Text(text) => {
                             let text = String::from_utf8_lossy(text);
                             match text.parse::<i64>() {
-                                Ok(n) if columns[i].type_name == "HUGEINT" => {
-                                    insert.raw_bind_parameter(at, n)?
+                                Ok(n) if column.type_name == "HUGEINT" => {
+                                    insert.raw_bind_parameter(at, n)?;
                                 }
                                 _ => insert.raw_bind_parameter(at, text)?,
                             }
@@ -197,8 +197,8 @@ pub fn write(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
                         other => {
                             return Err(SqliteError::Value {
                                 table,
-                                column: columns[i].name.clone(),
-                                type_name: columns[i].type_name.clone(),
+                                column: column.name.clone(),
+                                type_name: column.type_name.clone(),
                                 value: format!("{other:?}"),
                             });
                         }
@@ -263,7 +263,7 @@ impl Values {
             (Values::Boolean(v), Sqlite::Integer(n @ (0 | 1))) => v.push(Some(n == 1)),
             (Values::Blob(v), Sqlite::Blob(bytes)) => v.push(Some(bytes.to_vec())),
             (Values::Text(v), Sqlite::Text(text)) => {
-                v.push(Some(String::from_utf8_lossy(text).into_owned()))
+                v.push(Some(String::from_utf8_lossy(text).into_owned()));
             }
             // Wide integers, which SQLite keeps as its own where they fit.
             (Values::Text(v), Sqlite::Integer(n)) => v.push(Some(n.to_string())),

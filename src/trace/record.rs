@@ -313,7 +313,7 @@ impl Steps {
         if self.batch.len() == BATCH {
             sink.steps(&mut self.batch)?;
         }
-        let insn = self.instruction(record, &mut lists.flags);
+        let insn = self.instruction(record, &lists.flags);
         if self.batch.is_empty() {
             self.batch.position = record.line;
         }
@@ -346,12 +346,12 @@ impl Steps {
         Ok(())
     }
 
-    fn instruction(&mut self, record: &Record, flags: &mut Vec<(RegSpan, RegUse)>) -> u32 {
-        let list = match self.flags.get(&flags[..]) {
+    fn instruction(&mut self, record: &Record, flags: &[(RegSpan, RegUse)]) -> u32 {
+        let list = match self.flags.get(flags) {
             Some(&list) => list,
             None => {
                 let list = self.flags.len() as u32;
-                self.flags.insert(flags.clone().into_boxed_slice(), list);
+                self.flags.insert(flags.to_vec().into_boxed_slice(), list);
                 list
             }
         };
@@ -376,7 +376,7 @@ impl Steps {
                 size: size as u8,
                 thumb: record.thumb,
                 text: (!text.is_empty()).then(|| text.into()),
-                log_registers: self.flagged.then(|| flags.clone().into_boxed_slice()),
+                log_registers: self.flagged.then(|| flags.to_vec().into_boxed_slice()),
             });
         }
         id

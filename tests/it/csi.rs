@@ -518,9 +518,9 @@ fn random_function(
         let mut sum = 0;
         for (i, e) in edges.iter().enumerate().filter(|(_, e)| e.0 == b) {
             if e.2 {
-                ends[i] = sum
+                ends[i] = sum;
             } else {
-                weights[i] = sum
+                weights[i] = sum;
             }
             sum += if e.2 { 1 } else { paths[e.1] };
         }

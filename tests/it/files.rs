@@ -87,7 +87,8 @@ fn no_output_goes_over_a_database() {
     assert_eq!(names(&scratch.0), ["db.duckdb"]);
 }
 
-/// A build that waits for more of its log, which comes through a pipe.
+/// A build that waits for more of its log, which comes through a pipe. Whoever has it waits for its end.
+#[allow(clippy::zombie_processes)]
 fn waiting(scratch: &Scratch, output: &str) -> Child {
     let [_, elf] = fir();
     let mut command = command(&build("-", output, utf8(&elf)));

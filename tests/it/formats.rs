@@ -354,7 +354,7 @@ fn every_line_of_a_fixture_with_what_it_gave() {
             insta::assert_snapshot!(
                 format!("{}-{}", format.name(), name.trim_end_matches(".log")),
                 text
-            )
+            );
         });
         let (gather, result) = read(format, &name, &bytes);
         assert!(result.is_ok(), "{}/{name}: {result:?}", format.name());

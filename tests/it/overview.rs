@@ -214,6 +214,38 @@ fn outputs_come_from_who_wrote_them() {
     }
 }
 
+/// A call whose context was left out, as it is too deep, makes nobody else the writer of what it wrote.
+#[test]
+fn contexts_that_are_left_out_make_nobody_a_writer() {
+    if !["valgrind", "gcc", "pkg-config"].iter().all(|tool| have(tool)) {
+        return;
+    }
+    let scratch = Scratch::new("abyss");
+    let program = scratch.path("abyss");
+    make("gcc", &repository("tests/programs/abyss.c"), &["-O1", "-g"], &program);
+    for detail in ["summary", "pairs"] {
+        let path = scratch.path(&format!("{detail}.duckdb"));
+        let output = record(&["-q", "--detail", detail, "-o", utf8(&path)], &[utf8(&program)]);
+        assert!(path.exists(), "{}", said(&output));
+        let db = open(&path);
+        let facts = Facts::find(&db).expect("facts");
+        let found = Folding::read(&db, facts).expect("folding").expect("steps").overview();
+        let name = |i: usize| found.parts[i].name.as_str();
+        let between = |a: &str, b: &str| -> f64 {
+            let lines = found.lines.iter().map(|l| match (name(l.from), name(l.to)) {
+                (from, to) if (from, to) == (a, b) => l.there,
+                (from, to) if (from, to) == (b, a) => l.back,
+                _ => 0.0,
+            });
+            lines.sum()
+        };
+        // `prepare` wrote the table, and `put` 1,024 bytes for it. What it wrote below `descend` is not `prepare`'s.
+        let bytes = between("prepare", "consume");
+        assert!((65_536.0..=66_560.0).contains(&bytes), "{detail}: {bytes}");
+        assert!(detail == "summary" || bytes == 66_560.0, "{bytes}");
+    }
+}
+
 /// A box that is opened has the inputs and outputs that it has in the whole, whichever of its parts reads or
 /// writes them.
 #[test]

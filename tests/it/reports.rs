@@ -75,7 +75,7 @@ fn what_is_no_database_is_refused_with_a_remedy() {
     let path = |name: &str| scratch.path(name).to_str().unwrap().to_owned();
     std::fs::write(scratch.path("text"), "==1== Lackey\n").unwrap();
     let make = |name: &str, sql: &str| {
-        duckdb::Connection::open(scratch.path(name)).unwrap().execute_batch(sql).unwrap()
+        duckdb::Connection::open(scratch.path(name)).unwrap().execute_batch(sql).unwrap();
     };
     make("other", "CREATE TABLE t (x INTEGER)");
     make(

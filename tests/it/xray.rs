@@ -2,7 +2,9 @@
 
 use crate::common::xray::{Buffer, FREQUENCY, Op, SLOT, Style};
 use crate::common::{self, *};
+
 use std::path::{Path, PathBuf};
+use std::slice;
 
 mod llvm;
 
@@ -215,7 +217,7 @@ fn what_a_forked_program_had_written_is_counted_once() {
         (with(&[Enter(3, 5), Exit(3, 5), Exit(1, 5)]), with(&[Enter(4, 7), Exit(4, 7)]));
     let scratch = Scratch::new("xray-fork");
     let (code, error, db) =
-        try_build(&scratch, &[style.log(&[parent.clone()]), style.log(&[child])], &[]);
+        try_build(&scratch, &[style.log(slice::from_ref(&parent)), style.log(&[child])], &[]);
     assert_eq!(code, 0, "{error}");
     let calls = rows(
         &db,
@@ -240,7 +242,7 @@ fn logs_are_read_compressed_and_from_a_pipe() {
     let scratch = Scratch::new("xray-zstd");
     let log = V5.log(&run());
     let packed = zstd::stream::encode_all(&log[..], 3).unwrap();
-    check_run(&build(&scratch, &[packed.clone()], 0), 5);
+    check_run(&build(&scratch, slice::from_ref(&packed), 0), 5);
     let (code, error, db) = try_build(&scratch, &[packed[..packed.len() - 5].to_vec()], &[]);
     let told = || problems(&db).iter().any(|p| p.starts_with("damaged-input"));
     assert!(code == 2 || code == 1 && told(), "{code}: {error}");

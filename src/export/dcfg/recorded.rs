@@ -78,7 +78,7 @@ impl<'a> Recorded<'a> {
         let mut last = None;
         each::<ExportError>(self.connection, sql, &[], |r| {
             let name: String = r.get(3)?;
-            let kind = EdgeType::ALL.into_iter().find(|t| t.name() == name);
+            let kind = EdgeType::ALL.iter().find(|t| t.name() == name);
             let node = |number: u32| self.nodes.get(&number).copied().unwrap_or(UNKNOWN);
             let edge =
                 (node(r.get(1)?), node(r.get(2)?), kind.copied().unwrap_or(EdgeType::Unknown));

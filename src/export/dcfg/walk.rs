@@ -206,7 +206,7 @@ impl<'a> Walk<'a> {
         let start = p.seq(p.first_step);
         let mut blocks: Vec<Block> = Vec::new();
         self.run.leaders.cut(run, |b| {
-            blocks.push(Block { first: b[0], last: b[b.len() - 1], length: b.len() as u32 })
+            blocks.push(Block { first: b[0], last: b[b.len() - 1], length: b.len() as u32 });
         });
         for (i, b) in blocks.iter().enumerate() {
             let node = block(*b);

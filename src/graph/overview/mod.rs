@@ -608,11 +608,11 @@ fn parts(
     }
     let names: Vec<String> = parts.iter().map(|p| p.name.clone()).collect();
     // Where short names collide, what was left out tells them apart.
-    for part in parts.iter_mut() {
+    for part in &mut parts {
         if names.iter().filter(|n| **n == part.name).count() > 1 {
             match part.role {
                 BoxRole::Function | BoxRole::Helper => {
-                    part.name = display_name::distinct_name(&part.full)
+                    part.name = display_name::distinct_name(&part.full);
                 }
                 BoxRole::File => part.name = display_name::with_folder(&part.full),
                 _ => {}

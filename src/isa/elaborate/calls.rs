@@ -120,7 +120,7 @@ impl Calls {
 
     fn is_of_host(&self, code: &[u8], thumb: bool, before: &[u8]) -> bool {
         match self.isa {
-            Isa::Arm if thumb => matches!(code, [0xab, 0xdf] | [0xab, 0xbe]),
+            Isa::Arm if thumb => matches!(code, [0xab, 0xdf | 0xbe]),
             Isa::Arm => code == [0x56, 0x34, 0x12, 0xef],
             Isa::Aarch64 => code == [0, 0, 0x5e, 0xd4],
             Isa::Riscv32 | Isa::Riscv64 => {

@@ -137,7 +137,7 @@ impl Pcode {
         }
         let condition = (!thumb && word >> 28 < 14).then_some(word >> 28);
         let mut decoded = match arm::lists::list(file, word, thumb) {
-            Some(RegisterList::Valid(decoded)) => decoded,
+            Some(RegisterList::Valid(decoded)) => *decoded,
             Some(RegisterList::Invalid) => return None,
             None => {
                 let own =

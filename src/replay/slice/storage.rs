@@ -126,7 +126,7 @@ impl<T: Known> Storage<T> {
             let space = Space::Memory(*process);
             memory.change(0, u64::MAX, |address, known| {
                 show(in_memory, address, known, |address, known| {
-                    take(Cell { space, address }, known)
+                    take(Cell { space, address }, known);
                 });
             });
         }
@@ -134,7 +134,7 @@ impl<T: Known> Storage<T> {
             let space = Space::Register(ThreadId::at(i));
             registers.change(0, u64::MAX, |address, known| {
                 show(in_registers, address, known, |address, known| {
-                    take(Cell { space, address }, known)
+                    take(Cell { space, address }, known);
                 });
             });
         }

@@ -126,7 +126,7 @@ pub fn parse(text: &[u8]) -> (Vec<Vec<Frame>>, Vec<u64>) {
         if shown.starts_with("~~") {
             match frame(shown, offset) {
                 Some(frame) if open => {
-                    stacks.last_mut().into_iter().for_each(|s| s.push(frame.clone()))
+                    stacks.last_mut().into_iter().for_each(|s| s.push(frame.clone()));
                 }
                 Some(frame) => {
                     stacks.push(vec![frame]);

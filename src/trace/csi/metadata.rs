@@ -96,7 +96,7 @@ impl Parser {
         match self.state {
             State::Start => return,
             State::Name => {
-                self.damage(offset, "short-function", "a function without a name".into())
+                self.damage(offset, "short-function", "a function without a name".into());
             }
             State::Blocks => {
                 let message = format!(

@@ -188,7 +188,11 @@ impl Reader<'_, '_> {
                 match (row.integer(0), row.cell(1)) {
                     (Some(pid), Some(data)) => self.process(pid, data),
                     _ => {
-                        self.notes.lost("dcfg-cell", "PROCESSES", "a row without id or data".into())
+                        self.notes.lost(
+                            "dcfg-cell",
+                            "PROCESSES",
+                            "a row without id or data".into(),
+                        );
                     }
                 }
             }
@@ -351,7 +355,7 @@ impl Reader<'_, '_> {
         if let Some(id) = data.get("FILE_NAME_ID").and_then(integer) {
             match self.file_by_id.get(&id) {
                 Some(&file) => {
-                    process.images[number].path = Some(self.graph.files[file as usize].clone())
+                    process.images[number].path = Some(self.graph.files[file as usize].clone());
                 }
                 None => self.notes.warn(
                     "dcfg-unknown-id",

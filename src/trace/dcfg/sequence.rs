@@ -525,7 +525,7 @@ mod tests {
             let mut budget = Budget(1000);
             let edges = Edges { first: 123, count };
             let more = decode(text.as_bytes(), &words, &t, edges, &mut budget, u64::from, |e| {
-                found.push(e)
+                found.push(e);
             });
             more.map(|more| (found, more))
         };

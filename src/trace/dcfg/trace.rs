@@ -420,7 +420,7 @@ impl Reader<'_> {
                                 .warn("dcfg-code", format!("the code `{}` of edge {id} is not of 0 to 32 bits", shorten(&code)));
                         }
                         Err(CodeError::NoEdges) => {
-                            reader.warn("dcfg-code", format!("the code `{code}` of edge {id} leads nowhere"))
+                            reader.warn("dcfg-code", format!("the code `{code}` of edge {id} leads nowhere"));
                         }
                         Err(CodeError::Ambiguous) => {
                             let message =
@@ -535,7 +535,10 @@ impl Reader<'_> {
         self.send(Record::End(result.is_ok()))?;
         match result {
             Ok(true) => {
-                self.warn("dcfg-sequence-long", format!("characters are left behind {edges} edges"))
+                self.warn(
+                    "dcfg-sequence-long",
+                    format!("characters are left behind {edges} edges"),
+                );
             }
             Ok(false) => {}
             Err(SequenceError::Read(e)) => return Err(Stop::Order(e.to_string())),

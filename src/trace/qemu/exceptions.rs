@@ -148,7 +148,7 @@ impl Exceptions {
             return again.map_or(Vec::new(), |top| self.chain(thread, top.frame, now));
         }
         if now.number == 0 {
-            return self.to_thread(thread, now);
+            return self.return_to_thread(thread, now);
         }
         if let Some(outer) = self.open.iter().rposition(|open| open.number == now.number) {
             let ended = self.open.split_off(outer + 1).into_iter().rev();
@@ -185,7 +185,7 @@ impl Exceptions {
         for (i, said) in said.iter().enumerate() {
             match said {
                 Said::Returned if i == last && now.number == 0 => {
-                    events.extend(self.to_thread(thread, now));
+                    events.extend(self.return_to_thread(thread, now));
                 }
                 Said::Returned => {
                     ended = self.open.pop().map(|open| open.frame);
@@ -224,7 +224,7 @@ impl Exceptions {
     }
 
     /// No exception is active any more: what goes on is whose frame ends at the stack pointer.
-    fn to_thread(&mut self, thread: u32, now: State) -> Vec<Event> {
+    fn return_to_thread(&mut self, thread: u32, now: State) -> Vec<Event> {
         let ended = std::mem::take(&mut self.open).len().max(1);
         let taken = self.waiting.take(now.sp);
         let mut events = vec![back(thread, None); ended - 1];

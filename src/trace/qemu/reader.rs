@@ -124,7 +124,7 @@ impl Facts {
             Isa::Arm => exceptions::is_return(code, thumb),
             // mret, sret
             Isa::Riscv32 | Isa::Riscv64 => {
-                matches!(code, [0x73, 0, 0x20, 0x30] | [0x73, 0, 0x20, 0x10])
+                matches!(code, [0x73, 0, 0x20, 0x30 | 0x10])
             }
             _ => false,
         };

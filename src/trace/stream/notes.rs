@@ -96,10 +96,10 @@ impl CodeNote {
 /// A name of a register.
 pub fn name(isa: Isa, span: RegSpan) -> Option<&'static str> {
     let file = registers(isa);
-    if let Some(whole) = file.at(span.offset).filter(|whole| whole.span == span) {
-        if file.lookup(&whole.name) == Some(span) {
-            return Some(&whole.name);
-        }
+    if let Some(whole) = file.at(span.offset).filter(|whole| whole.span == span)
+        && file.lookup(&whole.name) == Some(span)
+    {
+        return Some(&whole.name);
     }
     let names = file.names.iter().filter(|(_, of)| **of == span).map(|(name, _)| name.as_str());
     names.min_by_key(|name| (name.len(), *name))

@@ -219,7 +219,7 @@ impl<W: Write> Writer<W> {
                 );
             }
             Event::ThreadEnd { thread } => {
-                self.numbers(kind::THREAD_END, &[(*thread).into()], None)
+                self.numbers(kind::THREAD_END, &[(*thread).into()], None);
             }
             Event::ImageMap(map) => {
                 let protection = 4 | u64::from(map.executable);
@@ -270,7 +270,7 @@ impl<W: Write> Writer<W> {
     pub fn claim(&mut self, claim: &Claim) {
         match claim {
             Claim::ConditionalExits(exits) => {
-                self.numbers(kind::CONDITIONAL_EXITS, &[*exits], None)
+                self.numbers(kind::CONDITIONAL_EXITS, &[*exits], None);
             }
             Claim::Process(ProcessClaim { pid, program, parent }) => {
                 let numbers = [pid.map_or(0, |n| n + 1), parent.map_or(0, |n| n + 1)];

@@ -150,10 +150,8 @@ fn time_of(word: &[u8], scaled: bool) -> Option<(u64, bool, &[u8])> {
     if let Some(digits) = rest.strip_prefix(b".") {
         let (_, places) = decimal_front(digits);
         fraction = true;
-        for place in 0..3 {
-            let digit = if place < places { u64::from(digits[place] - b'0') } else { 0 };
-            thousandths = thousandths * 10 + digit;
-        }
+        let shown = digits[..places].iter().map(|digit| u64::from(digit - b'0'));
+        thousandths = shown.chain([0; 3]).take(3).fold(0, |sum, digit| sum * 10 + digit);
         rest = &digits[places..];
     }
     (rest.is_empty() || UNITS.contains(&rest)).then_some(())?;

@@ -95,7 +95,7 @@ fn accesses_of_every_dialect() {
             "1 ps MR8 0000010006fffcc0:010116fffcc0_NS 00000100_05101000",
             false,
             8,
-            0x1_0006_fffc_c0,
+            0x100_06ff_fcc0,
             Some(0x100_0510_1000),
         ),
         ("7 clk MW16 4001c440 4050d645c8ac92fc c04ce8c2677550b4", true, 16, 0x4001c440, None),

@@ -207,11 +207,11 @@ impl Search<'_> {
             let record = &bytes[at..at + METADATA];
             match layout.kind(record[0]) {
                 Some(NEW_BUFFER) if tid.is_none() => {
-                    tid = Some(u32_at(&record[1..], header.big) as i32)
+                    tid = Some(u32_at(&record[1..], header.big) as i32);
                 }
                 Some(WALL_TIME) => {
                     block.wall =
-                        (u64_at(&record[1..], header.big), u32_at(&record[9..], header.big))
+                        (u64_at(&record[1..], header.big), u32_at(&record[9..], header.big));
                 }
                 Some(PID) => block.pid = Some(u32_at(&record[1..], header.big) as i32),
                 Some(NEW_CPU) => block.tsc = u64_at(&record[3..], header.big),

@@ -120,10 +120,10 @@ impl Browser {
         let params = &message["params"];
         match message["method"].as_str() {
             Some("Network.requestWillBeSent") => {
-                self.asked.push(params["request"]["url"].as_str().unwrap_or("?").to_owned())
+                self.asked.push(params["request"]["url"].as_str().unwrap_or("?").to_owned());
             }
             Some("Runtime.exceptionThrown") => {
-                self.problems.push(params["exceptionDetails"].to_string())
+                self.problems.push(params["exceptionDetails"].to_string());
             }
             Some("Runtime.consoleAPICalled") => self.problems.push(params["args"].to_string()),
             Some("Log.entryAdded") => self.problems.push(params["entry"]["text"].to_string()),

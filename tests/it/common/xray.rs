@@ -119,7 +119,7 @@ impl Style {
                 }
                 Op::Custom(delta, data) => out.extend(self.event(5, &mut now, *delta, None, data)),
                 Op::Typed(delta, kind, data) => {
-                    out.extend(self.event(8, &mut now, *delta, Some(*kind), data))
+                    out.extend(self.event(8, &mut now, *delta, Some(*kind), data));
                 }
             }
         }

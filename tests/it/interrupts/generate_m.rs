@@ -218,8 +218,7 @@ pub fn generate(g: &mut Generator, seed: u64, shift: usize) -> String {
         (
             "static void pendsv_work(void);\n#define PENDSV_WORK pendsv_work();\n".to_owned(),
             format!(
-                "INLINE void pendsv_work(void)\n{{\n    unsigned x = random_number();{}\n    data[6] += x;\n}}\n",
-                pendsv
+                "INLINE void pendsv_work(void)\n{{\n    unsigned x = random_number();{pendsv}\n    data[6] += x;\n}}\n"
             ),
         )
     } else {

@@ -128,11 +128,11 @@ fn arm(g: &mut Generator, seed: u64, shift: usize) -> String {
     }
     let mut setup = String::new();
     let (mut nests, mut numbers) = (vec![0; g.contexts.len()], [0; 32]);
-    for context in 1..g.contexts.len() {
+    for (context, nests) in nests.iter_mut().enumerate().skip(1) {
         let number = g.contexts[context].number;
         let is_irq = (1..32).contains(&number);
         let nest = g.random.chance(60);
-        nests[context] = usize::from(nest && number != SPURIOUS && (nests_at_all || !is_irq));
+        *nests = usize::from(nest && number != SPURIOUS && (nests_at_all || !is_irq));
         if is_irq {
             numbers[number] = context;
             let priority = 16 * g.random.from(0, 13);

@@ -29,7 +29,7 @@ pub fn read_callgrind(text: &str) -> Callgrind {
             *found.inclusive.entry(function.clone()).or_default() += cost;
             match call.take() {
                 Some(count) => {
-                    *found.calls.entry((function.clone(), callee.clone())).or_default() += count
+                    *found.calls.entry((function.clone(), callee.clone())).or_default() += count;
                 }
                 None => *found.own.entry(function.clone()).or_default() += cost,
             }

@@ -118,9 +118,9 @@ fn what_groups_wrote_is_the_sum_of_their_functions() {
             .iter()
             .any(|w| readers(w).iter().any(|r| ![pair.0, pair.1].contains(r)));
         if outside {
-            given += 1
+            given += 1;
         } else {
-            only_own += 1
+            only_own += 1;
         }
         let expected = [0, 1].map(|i| (number(pair.0, i) + number(pair.1, i)).to_string());
         let [written, dead] = expected;

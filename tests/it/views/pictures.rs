@@ -77,7 +77,7 @@ fn hostile_text_in_every_place_of_a_picture() {
                 );
             }
             Err(addfg::internals::render::layout::LayoutError::Missing) => {
-                assert!(!have("dot"))
+                assert!(!have("dot"));
             }
             Err(error) => panic!("{error}"),
         }

@@ -10,7 +10,7 @@ use crate::registers::Registers;
 /// See [`list`].
 pub enum RegisterList {
     /// No condition yet.
-    Valid(Decoded),
+    Valid(Box<Decoded>),
     /// Unpredictable.
     Invalid,
 }
@@ -42,7 +42,7 @@ pub fn list(file: &Registers, word: u32, thumb: bool) -> Option<RegisterList> {
     if !(1..=32).contains(&fields.count) || end > 32 || fields.base == 15 && fields.writes_back {
         return Some(RegisterList::Invalid);
     }
-    Some(RegisterList::Valid(fields.decoded(file, base, doubles)))
+    Some(RegisterList::Valid(Box::new(fields.decoded(file, base, doubles))))
 }
 
 impl Fields {

@@ -102,7 +102,7 @@ impl Liveness {
             OpCode::Branch | OpCode::Call => {}
             OpCode::BranchConditional => self.need_operand(op, 1),
             OpCode::BranchIndirect | OpCode::CallIndirect | OpCode::Return => {
-                self.need_operand(op, 0)
+                self.need_operand(op, 0);
             }
             OpCode::Store => {
                 self.need_operand(op, 1);
@@ -160,7 +160,7 @@ impl Liveness {
             }
             // The first input of CALLOTHER is the operation's number.
             (OpCode::Pseudo(PseudoOp::CallOther), [_, rest @ ..]) => {
-                rest.iter().for_each(|v| self.need(v))
+                rest.iter().for_each(|v| self.need(v));
             }
             (_, all) => all.iter().for_each(|v| self.need(v)),
         }

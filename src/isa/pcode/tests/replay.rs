@@ -166,7 +166,7 @@ fn replay(isa: &str, elf: &str, log: &str, accesses: &str) {
                             Some(b) => format!("not decoded {:02x?}", &b[..4]),
                             None => "not in the image (kernel helper)".to_string(),
                         })
-                        .or_default() += 1
+                        .or_default() += 1;
                     }
                     Some(d) => {
                         let mut check = Check {
