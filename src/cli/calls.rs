@@ -43,8 +43,8 @@ pub struct Args {
     #[arg(long, requires = "times")]
     by_stack: bool,
     /// In the tree: leave out contexts with a smaller share of the steps, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.5, requires = "tree")]
-    min: f64,
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.5, requires = "tree", alias = "min")]
+    least: f64,
     /// Maximum rows; 0: all
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: u64,
@@ -86,7 +86,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         text = calls::timeline(&db)?.into_bytes();
         return write_output(args.output.as_deref(), &text);
     } else if args.tree {
-        let rows = calls::tree(&db, args.min / 100.0, Stubs::Fold)?;
+        let rows = calls::tree(&db, args.least / 100.0, Stubs::Fold)?;
         match args.format {
             RowFormat::Table => text = calls::tree_text(&rows).into_bytes(),
             _ => write_tree(&rows, crate::query::unit(&db)?, args.format, &mut text)?,

@@ -1,7 +1,7 @@
 use super::database::Database;
 use super::say::say;
-use crate::graph::resolve_function;
 use crate::render::rows::{RowFormat, RowWriter, number, word};
+use crate::views::cut;
 use crate::views::loops::{self, LoopRow};
 use crate::views::start_up::StartUp;
 use duckdb::types::Value;
@@ -27,9 +27,9 @@ pub struct Args {
     /// read, write after write, with the least and most iterations between
     #[arg(long, conflicts_with = "quick")]
     dependences: bool,
-    /// Only the loops of this function
-    #[arg(long)]
-    function: Option<String>,
+    /// Only the loops of these: functions as in `addfg cut`
+    #[arg(long, value_name = "FUNCTION,...", alias = "function")]
+    functions: Vec<String>,
     /// With loops of start-up, end and the dynamic linker
     #[arg(long)]
     start_up: bool,
@@ -43,9 +43,9 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     let mut rows = loops::loops(&db, !args.quick)?;
-    if let Some(function) = &args.function {
-        let found = resolve_function(&db, function)?;
-        rows.retain(|row| row.function == found.name);
+    if !args.functions.is_empty() {
+        let only = cut::choose(&db, &args.functions)?;
+        rows.retain(|row| row.function_id.is_some_and(|id| only.contains(&id)));
     } else if !args.start_up {
         let left_out = StartUp::read(&db)?;
         let all = rows.len();

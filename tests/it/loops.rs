@@ -142,7 +142,7 @@ fn dependences_have_their_storage_and_distance() {
     let scratch = Scratch::new("loops-dependences");
     let Some(db) = kernels(&scratch, "-O1") else { return };
     let of = |function: &str| {
-        let mut rows = list(&db, &["--dependences", "--function", function]);
+        let mut rows = list(&db, &["--dependences", "--functions", function]);
         rows.retain(|row| !row[3].starts_with('r') && !row[3].starts_with('e'));
         rows.iter().map(|row| row[2..].join(",")).collect::<Vec<_>>()
     };

@@ -265,7 +265,7 @@ fn the_matrix_has_all_bytes() {
 #[test]
 fn the_call_tree_has_all_steps() {
     let db = example("jpeg", "instance");
-    let text = ok(&["calls", utf8(&db), "--tree", "--min", "0", "--format", "json"]);
+    let text = ok(&["calls", utf8(&db), "--tree", "--least", "0", "--format", "json"]);
     let tree: serde_json::Value = serde_json::from_str(&text).unwrap();
     let field = |name: &str| {
         tree.as_array().unwrap().iter().map(|r| r[name].as_i64().unwrap()).sum::<i64>()
@@ -275,7 +275,7 @@ fn the_call_tree_has_all_steps() {
         "SELECT (SELECT max(value) FROM meta WHERE key = 'steps'), (SELECT count(*) FROM function_call)",
     );
     assert_eq!(format!("{},{}", field("steps_self"), field("calls")), expected[0]);
-    insta::assert_snapshot!("call_tree", ok(&["calls", utf8(&db), "--tree", "--min", "5"]));
+    insta::assert_snapshot!("call_tree", ok(&["calls", utf8(&db), "--tree", "--least", "5"]));
 }
 
 #[test]

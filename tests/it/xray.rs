@@ -711,7 +711,7 @@ fn every_command_says_what_an_xray_log_has_or_lacks() {
     assert!(ok(&["calls", db, "--times=ticks"]).contains("p99_ticks"));
     let stacks = ok(&["calls", db, "--times", "--by-stack"]);
     assert!(stacks.contains("<function 1> > <function 2> > <function 3>"), "{stacks}");
-    let tree = ok(&["calls", db, "--tree", "--min", "0"]);
+    let tree = ok(&["calls", db, "--tree", "--least", "0"]);
     assert!(tree.contains("100.0 %") && tree.lines().count() == 6, "{tree}");
     let timeline = ok(&["calls", db, "--timeline"]);
     for said in ["ticks (2.05 µs), callers above", ">thread 100<", ">thread -7<", ", thread -7"] {
