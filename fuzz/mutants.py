@@ -57,6 +57,7 @@ rustc-hash = "2"
 [profile.release]
 opt-level = 1
 overflow-checks = false
+debug-assertions = true
 debug = false
 [workspace]
 """

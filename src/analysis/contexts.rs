@@ -74,6 +74,7 @@ impl<F> Contexts<F> {
         }
         let depth = parent.map_or(0, |p| self.get(p).depth + 1);
         let list = &mut self.list;
+        debug_assert!(parent.is_none_or(|p| p.index() < list.len()), "callers come first");
         let id = *self.children.entry((parent, function)).or_insert_with(|| {
             list.push(Context { parent, function, depth, figures: new(), last: [None; LAST] });
             StackId::at(list.len() - 1)

@@ -105,6 +105,13 @@ impl Flows {
             let known = self.map.as_ref().and_then(|map| map.get(&(writer, place)));
             known.map(|&i| i as usize)
         };
+        debug_assert!(
+            {
+                let mapped = self.map.as_ref().map_or(0, |map| map.len());
+                mapped == if self.list.len() > Flows::LINEAR { self.list.len() } else { 0 }
+            },
+            "all are in the map, or none"
+        );
         found.unwrap_or_else(|| {
             let function = function();
             if self.list.capacity() == 0 {

@@ -75,6 +75,8 @@ impl<O: Output> Machine<O> {
         }
         self.restored.clear();
         let copies = segment.copies;
+        // Reads are taken out of the operations where actors are functions, else they come first.
+        debug_assert!(segment.read_first == 0 || segment.reads.is_empty());
         if copies {
             self.copying.clear();
             self.data.settle(&mut self.threads[t]);
@@ -85,6 +87,8 @@ impl<O: Output> Machine<O> {
             self.read_by_instructions(t, segment, call, run.seq);
         }
         if !segment.quick.is_empty() {
+            debug_assert_eq!(segment.quick.len(), segment.operations.len() - segment.read_first);
+            debug_assert!(!copies, "what copies is gone through step by step");
             if self.data.options.gives_instances() {
                 self.memory::<true>(t, segment, call, run);
             } else {
@@ -123,6 +127,10 @@ impl<O: Output> Machine<O> {
         let mut saves = self.restorable(t);
         let rows = self.data.options.gives_communications();
         for (op, quick) in operations[*read_first..].iter_mut().zip(quick) {
+            debug_assert!(
+                !self.data.saves.has_met(),
+                "saves that ended are settled before the next operation"
+            );
             let (thread, data) = (&mut self.threads[t], &mut self.data);
             let address = run.addresses[usize::from(quick.mem)];
             let done = match quick.kind {
@@ -184,6 +192,10 @@ impl<O: Output> Machine<O> {
         let (thread, data, actor) = (&mut self.threads[t], &mut self.data, segment.actor());
         let Segment { reads, in_set, read_set, met, function, .. } = segment;
         let (set, others) = reads.split_at(*in_set);
+        debug_assert!(
+            set.iter().all(|read| read.extent == Extent::Whole),
+            "a set is of whole accesses"
+        );
         if !set.is_empty() {
             if read_set.read_all(&mut thread.recent) {
                 if !read_set.is_touched(t, None) {
@@ -504,6 +516,7 @@ impl<O: Output> Data<O> {
     #[inline]
     pub fn write_memory(&mut self, page: PageIndex, (address, size): (u64, u64), new: Cell) {
         let (mut at, mut left, mut page) = (address, size, page);
+        debug_assert!(size > 0, "an access has bytes");
         loop {
             let len = left.min(PAGE - at % PAGE);
             let base = at - at % PAGE;

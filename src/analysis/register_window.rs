@@ -217,6 +217,7 @@ impl ReadSet {
             self.bytes += u64::from(read.span.size);
             self.transfers += 1;
         }
+        debug_assert_eq!(self.transfers, self.each.len() as u64, "it is filled once");
         self.each.len()
     }
 
@@ -239,6 +240,7 @@ impl ReadSet {
             recent.read = halves(read | new);
         }
         self.hits += 1;
+        debug_assert!(recent.is_sound());
         true
     }
 
@@ -256,6 +258,7 @@ impl ReadSet {
         }
         self.single_bytes += u64::from(one.span.size);
         self.single_transfers += 1;
+        debug_assert!(recent.is_sound());
         true
     }
 
@@ -325,11 +328,17 @@ impl WriteSet {
             }
         }
         set.begins &= !set.inner;
+        debug_assert!(set.seen & !set.all == 0, "what was read inside was written there");
         Some((count, set))
     }
 }
 
 impl RegisterWindow {
+    /// What has been read of it was written, in each half.
+    fn is_sound(&self) -> bool {
+        (0..2).all(|half| self.read[half] & !self.written[half] == 0)
+    }
+
     /// The instance on top has written some byte of it, which may reach beyond what is recent.
     #[inline]
     pub fn has(&self, span: RegSpan) -> bool {
@@ -372,6 +381,7 @@ impl RegisterWindow {
         self.written = halves(written | set.all);
         self.read = halves(read & !set.all | set.seen);
         self.begins = halves(begins & !set.inner | set.begins);
+        debug_assert!(self.is_sound());
         true
     }
 
@@ -405,6 +415,7 @@ impl RegisterWindow {
         call: CallId,
         mut writer: impl FnMut(usize, bool) -> (AccessId, ActorId),
     ) {
+        debug_assert!(self.is_sound());
         let RegisterWindow { written, read, begins } = std::mem::take(self);
         let mut cell = |at: usize, is_read: bool, begins: bool| {
             let reader = if is_read { call.get() } else { 0 };

@@ -87,6 +87,7 @@ impl RepeatedRead {
         (call, ended): (CallId, &CallSet),
         touch: impl FnOnce(),
     ) {
+        debug_assert!(cells.iter().all(|c| !c.is_split() && c.actor == self.actor), "see is_again");
         let (mut unique, mut touched) = (0, true);
         for (cell, key) in cells.iter_mut().zip((address..).step_by(unit as usize)) {
             if cell.reader & !Cell::MORE != call.get() {
@@ -223,6 +224,7 @@ impl Source {
 /// A pair of functions shares a register, the cells of which another one has counted since.
 #[inline(never)]
 pub fn share(cells: &mut [Cell], pair: PairIndex, (span, mark): (RegSpan, Mark), sums: &mut Sums) {
+    debug_assert!(pair != 0 && cells.iter().all(|c| !c.is_split()));
     cells.iter_mut().for_each(|c| c.pair = pair);
     sums.touch(pair, PlaceCode::REGISTER, mark, span.offset.into(), span.size.into());
 }

@@ -27,6 +27,7 @@ pub const RECENT_WRITE: AccessId = 1 << 62;
 
 #[inline]
 pub fn access_id(seq: u64, ordinal: u16) -> AccessId {
+    debug_assert!(seq << 16 >> 16 == seq && seq << 16 < RECENT_WRITE, "step {seq} fits no access");
     seq << 16 | u64::from(ordinal)
 }
 
@@ -72,6 +73,8 @@ impl Cell {
     /// A version that a step writes.
     #[inline]
     pub fn written(write: AccessId, call: CallId, actor: ActorId) -> Cell {
+        debug_assert!(write != 0, "0 is no write");
+        debug_assert!(actor.get() & !Cell::ACTOR == 0, "an actor has no bit of a mark");
         Cell { write, call: Packed::step(call), actor: actor.get(), reader: 0, pair: 0 }
     }
 
@@ -180,8 +183,10 @@ impl Readers {
     ) -> bool {
         let last = cell.reader & !Cell::MORE;
         let mut more = cell.reader & Cell::MORE;
+        debug_assert!(!cell.is_split(), "a split word has no readers");
         if more != 0 {
             let list = self.0.entry(key).or_default();
+            debug_assert!(list.is_sorted(), "readers are searched by their order");
             let known = list.binary_search(&call).is_ok();
             add_reader(list, last, alive);
             if known {
@@ -218,6 +223,7 @@ impl Readers {
     }
 
     pub fn set(&mut self, key: u64, list: Vec<u32>) {
+        debug_assert!(list.is_sorted(), "readers are searched by their order");
         if list.is_empty() {
             self.0.remove(&key);
         } else {
@@ -361,6 +367,8 @@ impl Pools {
         new: Cell,
         mut dead: impl FnMut(&Cell, u64),
     ) {
+        debug_assert!(!new.is_split(), "a version is of a word or a byte");
+        debug_assert!(base.is_multiple_of(WORD), "words are aligned");
         let mut at = start;
         let end = start + len;
         while at < end {
@@ -402,6 +410,7 @@ impl Pools {
             }
             self.readers.forget(&byte, key + i);
         }
+        debug_assert!(self.free.last() != Some(&(slot as u32)), "a split word is given back once");
         // The pair is a cache; keep it only where the bytes agree.
         let pair = self.split[slot][0].pair;
         let agree = self.split[slot].iter().all(|b| b.pair == pair);
@@ -569,6 +578,7 @@ impl Registers {
     /// Makes both words of the general register at `offset` new versions, or parts of one.
     #[inline(always)]
     pub fn write_words(&mut self, offset: usize, [low, high]: [Cell; 2]) {
+        debug_assert!(offset.is_multiple_of(2 * WORD as usize), "general registers are aligned");
         let word = offset / WORD as usize;
         let bits = 3 << (word % 64);
         let simple = |c: &Cell| c.actor != Cell::SPLIT && c.reader & Cell::MORE == 0;
