@@ -15,7 +15,6 @@ What is not installed is skipped and said, and so is what runs longer than MILLI
 """
 import argparse
 import csv
-import io
 import json
 import os
 import re
@@ -23,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from array import array
 from collections import defaultdict
 from pathlib import Path
 
@@ -131,8 +131,14 @@ class Database:
         self.addfg, self.path = addfg, path
 
     def rows(self, query):
-        answer = subprocess.run([self.addfg, "sql", self.path, query, "--format", "csv"], check=True, capture_output=True, text=True).stdout
-        return list(csv.reader(io.StringIO(answer)))[1:]
+        """Rows as they come: those of all calls of a long run would fill the memory."""
+        command = [self.addfg, "sql", self.path, query, "--format", "csv"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as answer:
+            rows = csv.reader(answer.stdout)
+            next(rows, None)
+            yield from rows
+        if answer.returncode != 0:
+            raise subprocess.CalledProcessError(answer.returncode, command)
 
     def overview(self):
         answer = subprocess.run([self.addfg, "graph", self.path, "--format", "json"], check=True, capture_output=True, text=True).stdout
@@ -166,30 +172,36 @@ class Calls:
         handlers = {int(r[0]) for r in database.rows("SELECT DISTINCT callee_function_id FROM call_edge WHERE kind = 'signal'")}
         called = "SELECT callee FROM call_graph WHERE caller = '__libc_start_call_main' AND callee IN (SELECT name FROM function_symbol WHERE owner = 'program')"
         main = next((name for name in ["main", *(row[0] for row in database.rows(called))] if name in drawn), None)
-        box, function, self.places = {}, {}, defaultdict(set)
+        # By number of the call; 0 is of none. Names are numbers, too: a long run has millions of calls.
+        names = [None, *sorted(set(name_of.values()))]
+        number = {name: i for i, name in enumerate(names)}
+        box, function, self.places = array("i", [0]), array("i", [0]), defaultdict(set)
         rows = database.rows("SELECT call_id, function_id, coalesce(parent_call_id, 0), kind = 'signal', thread_id FROM function_call ORDER BY call_id")
         for call, f, parent, signal, thread in rows:
             call, f, parent = int(call), int(f), int(parent)
-            function[call] = name_of[f]
+            for one in (box, function):
+                one.extend([0] * (call + 1 - len(one)))
+            function[call] = number[name_of[f]]
             # Threads begin in main, the first one in start-up.
-            above = box.get(parent) if parent else (main if thread != "1" else None)
-            above = None if signal == "true" and f in handlers and name_of[f] in drawn else above
-            box[call] = name_of[f] if name_of[f] in drawn else above
-            self.places[name_of[f]].add(box[call])
+            above = box[parent] if parent else (number[main] if thread != "1" else 0)
+            above = 0 if signal == "true" and f in handlers and name_of[f] in drawn else above
+            box[call] = number[name_of[f]] if name_of[f] in drawn else above
+            self.places[name_of[f]].add(names[box[call]])
         self.between = defaultdict(int)
+        ends = lambda call: {("function", names[box[call]]), ("helper", names[function[call]])}
         rows = database.rows(
-            "SELECT coalesce(writer_call_id, 0), coalesce(p.function_id, 0), reader_call_id, sum(coalesce(unique_bytes, bytes)) "
-            "FROM dataflow_row d JOIN place p USING (place_id) GROUP BY ALL"
+            "SELECT coalesce(writer_call_id, 0), coalesce(p.function_id, 0), reader_call_id, coalesce(unique_bytes, bytes) "
+            "FROM dataflow_row d JOIN place p USING (place_id)"
         )
         for writer, source, reader, bytes_ in rows:
             writer, source, reader, bytes_ = int(writer), int(source), int(reader), int(bytes_)
             # A flow counts for the boxes at its ends, and for the functions themselves, which helpers are.
-            froms = {("function", box[writer]), ("helper", function[writer])} if writer else {("source", name_of.get(source))}
+            froms = ends(writer) if writer else {("source", name_of.get(source))}
             for a in froms:
-                for b in {("function", box[reader]), ("helper", function[reader])}:
+                for b in ends(reader):
                     self.between[a, b] += bytes_
         # From so many calls on the picture goes by sums (MANY_CALLS in src/graph/overview).
-        self.are_many = len(function) > 2_000_000
+        self.are_many = len(function) - 1 > 2_000_000
         self.sinks = defaultdict(int)
         for writer, reader, bytes_ in database.rows("SELECT writer, reader, sum(coalesce(unique_bytes, bytes)) FROM function_dataflow GROUP BY ALL"):
             self.sinks[writer, reader] += int(bytes_)
@@ -229,7 +241,7 @@ def measure(addfg, name, program, arguments, most):
         subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=Path(f"{name}.said").open("w"))
     else:
         subprocess.run([addfg, "build", "-q", "--force", recording, "--detail", "summary", "-o", summary], stderr=subprocess.DEVNULL)
-    steps = int(Database(addfg, summary).rows("SELECT coalesce(sum(steps_self), 0) FROM function_profile")[0][0])
+    steps = int(list(Database(addfg, summary).rows("SELECT coalesce(sum(steps_self), 0) FROM function_profile"))[0][0])
     if steps > most * 1e6:
         return f"{steps / 1e6:.0f} M steps are more than {most} M"
     subprocess.run([addfg, "build", "-q", "--force", recording, "--detail", "pairs", "-o", pairs], stderr=subprocess.DEVNULL)
