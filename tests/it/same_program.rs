@@ -4,7 +4,8 @@
 //!
 //! Compared is memory, not registers, and only what goes from one function to another: what a function keeps on its
 //! own stack is the compiler's to say. Where one instruction set passes in registers what another one passes on the
-//! stack, the program says so (`abi:`), and that flow may be any.
+//! stack, the program says so (`abi:`), and that flow may be any. `ADDFG_PROGRAMS=all` adds the same programs with a
+//! C library.
 
 use crate::common::*;
 use crate::emulators::takes_plugins;
