@@ -2,7 +2,8 @@
 """Writes logs as simulators write them, from QEMU's (`-singlestep -d nochain,cpu,fpu,in_asm`) of programs of one processor.
 
 simulators.py AARCH64.log RISCV64.log   the good fixtures of this folder, from those of tiny.c (record.sh)
-simulators.py FORMAT QEMU.log LOG       one log, of FORMAT tarmac (AArch64, ARM), spike, gem5, sail, renode or dynamorio (RISC-V)
+simulators.py FORMAT QEMU.log LOG       a log of FORMAT tarmac (AArch64, ARM), spike, gem5, sail, renode or dynamorio (RISC-V);
+                                        several formats with commas between them: LOG.FORMAT of each
 """
 import re
 import sys
@@ -260,6 +261,10 @@ def write(path, lines):
 
 if sys.argv[1] in FORMATS:
     write(sys.argv[3], FORMATS[sys.argv[1]](steps(sys.argv[2])))
+elif "," in sys.argv[1]:
+    rows = steps(sys.argv[2])
+    for name in sys.argv[1].split(","):
+        write(f"{sys.argv[3]}.{name}", FORMATS[name](rows))
 else:
     aarch64, riscv64 = steps(sys.argv[1]), steps(sys.argv[2])
     for name, make in FORMATS.items():
