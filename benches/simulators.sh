@@ -7,7 +7,7 @@
 # at detail summary. CPU is of all threads; wall depends on what else runs.
 #
 # Needs bash, cargo, gcc, libstb-dev, python3, mawk, xz, GNU time, cross compilers and QEMU. FORMATS says which, ADDFG and READ name
-# programs already built, WORK a folder that keeps the logs (5 GB).
+# programs already built, WORK a folder that keeps the logs (5 GB). XZ=no leaves xz out.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 size=${1:-16}
@@ -103,7 +103,7 @@ log() {
     local times=$((lines / $(wc -l < "once.$1") + 1))
     for ((i = 0; i < times; i++)); do cat "once.$1"; done > "$1.part"
     mv "$1.part" "$1.txt"
-    xz -1 -k -f "$1.txt"
+    [ "${XZ:-yes}" = no ] || xz -1 -k -f "$1.txt"
 }
 
 echo "Machine: $(nproc) cores, $(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo); $(uname -sr). JPEG of $size x $size pixels; medians of $repetitions runs in turn."
@@ -118,7 +118,7 @@ for format in $formats; do
     for ((run = 0; run < repetitions; run++)); do
         measure "$format wc" wc -l "$format.txt"
         measure "$format mawk" mawk '{ n += NF } END { print n }' "$format.txt"
-        measure "$format xz" xz -dc "$format.txt.xz"
+        [ "${XZ:-yes}" = no ] || measure "$format xz" xz -dc "$format.txt.xz"
         measure "$format read" "$READ" "$format.txt" "$elf" "${layout[@]:1}"
         steps=$(sed -n 's/.*: \([0-9]*\) steps.*/\1/p' out.txt)
         measure "$format build" "$ADDFG" build "$format.txt" --elf "$elf" --detail summary -o "$format.duckdb" --force "${layout[@]}"
