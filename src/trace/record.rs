@@ -320,7 +320,7 @@ impl Steps {
         if self.batch.len() == BATCH {
             sink.steps(&mut self.batch)?;
         }
-        let insn = self.instruction(record, &mut lists.flags);
+        let insn = self.instruction(record, &lists.flags);
         if self.batch.is_empty() {
             self.batch.position = record.line;
         }
@@ -355,15 +355,15 @@ impl Steps {
         Ok(())
     }
 
-    fn instruction(&mut self, record: &Record, flags: &mut Vec<(RegSpan, RegUse)>) -> u32 {
+    fn instruction(&mut self, record: &Record, flags: &[(RegSpan, RegUse)]) -> u32 {
         let list = match self.no_flags.filter(|_| flags.is_empty()) {
             Some(list) => list,
             None => {
                 let next = self.flags.len() as u32;
-                let list = match self.flags.get(&flags[..]) {
+                let list = match self.flags.get(flags) {
                     Some(&list) => list,
                     None => {
-                        self.flags.insert(flags.clone().into_boxed_slice(), next);
+                        self.flags.insert(flags.into(), next);
                         next
                     }
                 };
@@ -401,7 +401,7 @@ impl Steps {
                 size: size as u8,
                 thumb: record.thumb,
                 text: (!text.is_empty()).then(|| text.into()),
-                log_registers: self.flagged.then(|| flags.clone().into_boxed_slice()),
+                log_registers: self.flagged.then(|| flags.into()),
             });
         }
         id
