@@ -1,6 +1,6 @@
 #!/bin/bash
 # speed.sh [PART...]: the tables of docs/speed.md, one script after the other, as Markdown on standard output; hours for all. Parts: stages growth
-# zoo recorder memory views traffic extremes.
+# zoo recorder memory views traffic extremes simulators.
 #
 # Needs what the scripts need, and cargo. ADDFG names a program already built, WORK a folder for recordings and databases (20 GB).
 set -euo pipefail
@@ -50,10 +50,11 @@ PY
 }
 traffic() { "$here/traffic.sh"; }
 extremes() { "$here/extremes.sh"; }
+simulators() { "$here/simulators.sh"; }
 
-[ $# -gt 0 ] || set -- stages growth zoo recorder memory views traffic extremes
+[ $# -gt 0 ] || set -- stages growth zoo recorder memory views traffic extremes simulators
 for part in "$@"; do
-    case $part in stages | growth | zoo | recorder | memory | views | traffic | extremes) ;; *) echo "speed.sh: no part $part" >&2; exit 2 ;; esac
+    case $part in stages | growth | zoo | recorder | memory | views | traffic | extremes | simulators) ;; *) echo "speed.sh: no part $part" >&2; exit 2 ;; esac
     echo "## $part"
     ("$part")
     echo

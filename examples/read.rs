@@ -1,12 +1,15 @@
-//! How fast a log is read: `cargo run --release --example read -- LOG [ELF]` reads it with one
-//! thread, keeps nothing, and prints steps, bytes, the processor's seconds and what that makes per
-//! second. Formats that do not tell their instruction set need the ELF file.
+//! How fast a log is read: `cargo run --release --example read -- LOG [ELF [LAYOUT]]` reads it with
+//! one thread, keeps nothing, and prints steps, bytes, the processor's seconds and what that makes
+//! per second. Formats that do not tell their instruction set need the ELF file; LAYOUT is the name
+//! of one that comes with addfg.
 
 use addfg::internals::diagnostics::Diagnostic;
 use addfg::internals::event::{Carries, Isa, RunBatch, StepBatch};
 use addfg::internals::image::Image;
 use addfg::internals::trace::input::Input;
+use addfg::internals::trace::layout::shipped;
 use addfg::internals::trace::{Context, Found, Listener, Sink, TraceError, detect};
+use anyhow::Context as _;
 use std::path::Path;
 
 /// Counts.
@@ -54,20 +57,23 @@ fn processor() -> f64 {
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let Some(log) = arguments.next() else { anyhow::bail!("read LOG [ELF]") };
+    let Some(log) = arguments.next() else { anyhow::bail!("read LOG [ELF [LAYOUT]]") };
     let isa = arguments
         .next()
         .map(|elf| Image::open(Path::new(&elf)))
         .transpose()?
         .map(|image| image.isa);
     let input = Input::open(Path::new(&log))?;
-    let Found::Steps(format) = detect(&input, None)? else {
+    let layout = arguments.next();
+    let layout = layout.map(|name| shipped::named(&name).context("no such layout")).transpose()?;
+    let Found::Steps(format) = detect(&input, layout.map(|_| "layout"))? else {
         anyhow::bail!("{log}: not a log of steps")
     };
     let bytes = std::fs::metadata(&log)?.len() as f64 / 1e6;
     let mut count = Count::default();
     let before = processor();
-    format.read(input, &Context { isa, layout: None, jobs: 1 }, &mut count)?;
+    let context = Context { isa, layout: layout.map(|l| l.text), jobs: 1 };
+    format.read(input, &context, &mut count)?;
     let seconds = processor() - before;
     let (name, steps, speed) = (format.name(), count.steps, bytes / seconds);
     let registers = count.registers;

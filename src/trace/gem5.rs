@@ -6,13 +6,14 @@
 use super::error::TraceError;
 use super::input::{Input, Place};
 use super::lines::{Line, Lines, each_line};
-use super::number::{decimal_front, hex_digits};
+use super::number::{decimal_front, hex_digits, hex_front};
 use super::open::OpenSteps;
 use super::problems::{FOREIGN_LINES, Kind, Problems, TOO_MANY_ACCESSES, excerpt, good_lines};
 use super::reader::{Context, Format, Sink, StepFormat};
 use super::record::{self, Names, Record, Steps, TOO_MANY_CPUS, pieces};
 use crate::diagnostics::Severity;
 use crate::event::{Carries, Condition, Isa, LoggedAccess, RegSpan};
+use std::ops::Range;
 
 /// CPUs at most; what is more is one that is not admitted.
 const MOST_CPUS: usize = 1 << 12;
@@ -89,6 +90,7 @@ impl StepFormat for Gem5 {
             names: Names::new(isa),
             steps: OpenSteps::new(rows),
             problems,
+            memory: Memory::new(),
             cpus: Vec::new(),
             last: 0,
         };
@@ -110,6 +112,8 @@ struct Parsed<'a> {
     class: Option<&'a [u8]>,
     failed: bool,
     value: Option<&'a [u8]>,
+    /// The value as a number, if it is one of 64 bits.
+    number: Option<u64>,
     address: Option<u64>,
 }
 
@@ -149,6 +153,7 @@ impl<'a> Parsed<'a> {
             class: None,
             failed: false,
             value: None,
+            number: None,
             address: None,
         };
         if let Some(rest) = rest {
@@ -187,16 +192,144 @@ impl<'a> Parsed<'a> {
         };
         class.iter().all(u8::is_ascii_alphanumeric).then_some(())?;
         self.class = Some(class);
+        self.items(items)
+    }
+
+    fn items(&mut self, mut items: &'a [u8]) -> Option<()> {
+        // The value and the address, which are first.
+        loop {
+            items = items.trim_ascii_start();
+            let Some(digits) = items.strip_prefix(b"D=0x").or(items.strip_prefix(b"A=0x")) else {
+                break;
+            };
+            let (value, length) = hex_front(digits);
+            let ends = digits.get(length).is_none_or(u8::is_ascii_whitespace);
+            if !ends || !(1..=16).contains(&length) {
+                break;
+            }
+            if items[0] == b'D' {
+                (self.value, self.number) = (Some(&items[2..4 + length]), Some(value));
+            } else {
+                self.address = Some(value);
+            }
+            items = &digits[length..];
+        }
         let mut words = items.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         while let Some(word) = words.next() {
             if let Some(value) = word.strip_prefix(b"D=") {
-                self.value = Some(value);
+                let digits = value.strip_prefix(b"0x");
+                (self.value, self.number) = (Some(value), digits.and_then(hex_digits));
             } else if let Some(address) = word.strip_prefix(b"A=0x") {
                 self.address = Some(hex_digits(address)?);
             } else if word == b"Predicated" {
                 self.failed = words.next() == Some(b"False");
             }
         }
+        Some(())
+    }
+
+    /// What stands before the items of a line, if it has items: it is the same each time that the
+    /// instruction is executed.
+    fn fixed(&self, line: &'a [u8]) -> Option<Range<usize>> {
+        let place = |part: &[u8]| (part.as_ptr() as usize).checked_sub(line.as_ptr() as usize);
+        let start = place(self.cpu)? + self.cpu.len();
+        let class = self.class?;
+        let behind = place(class)? + class.len();
+        let colon = memchr::memchr(b':', line.get(behind..)?)?;
+        Some(start..behind + colon + 1)
+    }
+}
+
+/// What stands between the CPU and the items of lines that were met, by a hash of its beginning.
+struct Memory(Vec<Option<Remembered>>);
+
+/// What one instruction, or micro-operation, has in all its lines.
+struct Remembered {
+    /// From behind the CPU up to the class and its colon.
+    fixed: Box<[u8]>,
+    thread: u64,
+    pc: Option<u64>,
+    micro: Option<u64>,
+    /// Places in `fixed`.
+    text: Range<usize>,
+    class: Range<usize>,
+    known: Known,
+}
+
+/// What the text of an instruction says.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// The register that it writes.
+    written: Option<RegSpan>,
+    /// Its bytes if it is a conditional branch.
+    branch: Option<u64>,
+}
+
+impl Memory {
+    const SIZE: usize = 1 << 14;
+    /// Bytes that tell nearly all instructions apart: the address is in them.
+    const HASHED: usize = 24;
+
+    fn new() -> Memory {
+        Memory(std::iter::repeat_with(|| None).take(Memory::SIZE).collect())
+    }
+
+    #[inline]
+    fn place(text: &[u8]) -> Option<usize> {
+        let first: &[u8; Memory::HASHED] = text.first_chunk()?;
+        let word = |at: usize| first[at..].first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
+        let hash = [word(0), word(8), word(16)]
+            .iter()
+            .fold(0u64, |hash, w| (hash.rotate_left(5) ^ w).wrapping_mul(0x517c_c1b7_2722_0a95));
+        Some((hash >> 40) as usize % Memory::SIZE)
+    }
+
+    /// The parts of a line whose instruction was met before.
+    #[inline]
+    fn parse<'a>(&self, line: &'a [u8]) -> Option<(Parsed<'a>, Known)> {
+        let (tick, length) = decimal_front(line);
+        (1..=19).contains(&length).then_some(())?;
+        let rest = line[length..].strip_prefix(b": ")?;
+        let (cpu, rest) = rest.split_at(memchr::memchr(b':', rest)?);
+        let known = self.0[Memory::place(rest)?].as_ref()?;
+        let items = rest.strip_prefix(&known.fixed[..])?;
+        let mut parsed = Parsed {
+            tick,
+            cpu,
+            thread: known.thread,
+            pc: known.pc,
+            micro: known.micro,
+            text: &rest[known.text.clone()],
+            class: Some(&rest[known.class.clone()]),
+            failed: false,
+            value: None,
+            number: None,
+            address: None,
+        };
+        parsed.items(items)?;
+        let good = !cpu.is_empty() && !cpu.contains(&b' ');
+        good.then_some((parsed, known.known))
+    }
+
+    /// Remembers what a line has.
+    fn add(&mut self, line: &[u8], parsed: &Parsed, known: Known) -> Option<()> {
+        let fixed = parsed.fixed(line)?;
+        let text = line.get(fixed.start..)?;
+        let within = |part: &[u8]| {
+            let start = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+            let end = start + part.len();
+            (end <= fixed.len()).then_some(start..end)
+        };
+        let remembered = Remembered {
+            thread: parsed.thread,
+            pc: parsed.pc,
+            micro: parsed.micro,
+            text: within(parsed.text)?,
+            class: within(parsed.class?)?,
+            known,
+            fixed: line[fixed].into(),
+        };
+        self.0[Memory::place(text)?] = Some(remembered);
         Some(())
     }
 }
@@ -215,6 +348,8 @@ struct Cpu {
     thread: u64,
     /// Number of its last micro-operation.
     micro: Option<u64>,
+    /// Bytes of its open step if that is a conditional branch.
+    branch: Option<u64>,
 }
 
 struct Reader {
@@ -222,6 +357,7 @@ struct Reader {
     names: Names,
     steps: OpenSteps,
     problems: Problems,
+    memory: Memory,
     /// CPUs and their threads, numbered in the order in which they appear.
     cpus: Vec<Cpu>,
     /// The CPU of the last line.
@@ -230,7 +366,16 @@ struct Reader {
 
 impl Reader {
     fn line(&mut self, line: &Line, sink: &mut dyn Sink) -> Result<(), TraceError> {
-        let Some(parsed) = Parsed::parse(line.text).filter(|_| line.whole) else {
+        let parsed = self.memory.parse(line.text).or_else(|| {
+            let parsed = Parsed::parse(line.text)?;
+            let name = written(parsed.text, self.isa);
+            let written = name.and_then(|name| self.names.span(0, name).ok().flatten());
+            let branch = conditional_branch(self.isa, parsed.text);
+            let known = Known { written, branch };
+            self.memory.add(line.text, &parsed, known);
+            Some((parsed, known))
+        });
+        let Some((parsed, known)) = parsed.filter(|_| line.whole) else {
             // Other debug flags write into the same file.
             let of_gem5 = line.whole && is_other(line.text);
             if self.steps.count == 0 && line.whole || of_gem5 {
@@ -258,9 +403,9 @@ impl Reader {
         let before = std::mem::replace(&mut self.cpus[self.last].micro, parsed.micro);
         let goes_on = self.goes_on(cpu, pc, before, parsed.micro);
         if !goes_on {
-            self.begin(cpu, pc, &parsed, line, sink)?;
+            self.begin(cpu, pc, (&parsed, known), line, sink)?;
         }
-        self.effects(cpu, &parsed, line, sink);
+        self.effects(cpu, &parsed, known, line, sink);
         Ok(())
     }
 
@@ -271,7 +416,8 @@ impl Reader {
             self.last = self.cpus.iter().position(is).unwrap_or(self.cpus.len());
             if self.last == self.cpus.len() && self.last <= MOST_CPUS {
                 let name = parsed.cpu.to_vec();
-                self.cpus.push(Cpu { name, thread: parsed.thread, micro: None });
+                let thread = parsed.thread;
+                self.cpus.push(Cpu { name, thread, micro: None, branch: None });
             }
             self.last = self.last.min(MOST_CPUS);
         }
@@ -295,14 +441,13 @@ impl Reader {
         &mut self,
         cpu: u32,
         pc: u64,
-        parsed: &Parsed,
+        (parsed, known): (&Parsed, Known),
         line: &Line,
         sink: &mut dyn Sink,
     ) -> Result<(), TraceError> {
         let isa = self.isa;
-        if let Some(open) = self.steps.open(cpu)
-            && let Some(size) = conditional_branch(isa, &open.text)
-        {
+        let before = std::mem::replace(&mut self.cpus[self.last].branch, known.branch);
+        if let (Some(open), Some(size)) = (self.steps.open(cpu), before) {
             open.taken(pc != open.record.pc.wrapping_add(size));
         }
         let thumb = isa == Isa::Arm && pc & 1 != 0;
@@ -321,16 +466,20 @@ impl Reader {
     }
 
     /// What an operation wrote and accessed.
-    fn effects(&mut self, cpu: u32, parsed: &Parsed, line: &Line, sink: &mut dyn Sink) {
+    fn effects(
+        &mut self,
+        cpu: u32,
+        parsed: &Parsed,
+        known: Known,
+        line: &Line,
+        sink: &mut dyn Sink,
+    ) {
         let Some(step) = self.steps.open(cpu) else { return };
         let Some(class) = parsed.class else { return };
         step.committed = true;
-        let vector = parsed.value.and_then(vector);
-        let digits = parsed.value.and_then(|value| value.strip_prefix(b"0x"));
-        let ends_with = |word: &[u8]| class.ends_with(word);
-        let is_write = ends_with(b"MemWrite");
+        let is_write = class.ends_with(b"MemWrite");
         if let Some(address) = parsed.address {
-            let value = digits.and_then(hex_digits).filter(|_| is_write);
+            let value = parsed.number.filter(|_| is_write);
             let access = LoggedAccess { address, size: 0, is_write, value };
             if !step.access(access) {
                 self.problems.add(sink, TOO_MANY_ACCESSES, Place::Line(line.number), || {
@@ -338,9 +487,20 @@ impl Reader {
                 });
             }
         }
-        let Some(digits) = vector.as_deref().or(digits).filter(|_| !is_write) else { return };
-        let name = written(parsed.text, self.isa);
-        let span = name.and_then(|name| self.names.span(0, name).ok().flatten());
+        let span = known.written;
+        if is_write {
+            return;
+        }
+        if let (Some(number), Some(span)) = (parsed.number, span)
+            && (1..=8).contains(&span.size)
+        {
+            let mask = u64::MAX >> (64 - 8 * u32::from(span.size));
+            step.lists.after.push((span, number & mask));
+            return;
+        }
+        let vector = parsed.value.and_then(vector);
+        let digits = parsed.value.and_then(|value| value.strip_prefix(b"0x"));
+        let Some(digits) = vector.as_deref().or(digits) else { return };
         // A container may have room for longer vectors than the register is.
         let longest = |span: RegSpan| digits.len().saturating_sub(2 * usize::from(span.size));
         let from = |span| if vector.is_some() { longest(span) } else { 0 };
@@ -502,5 +662,61 @@ mod tests {
         let counts: Vec<_> =
             c.steps.iter().map(|s| (s.accesses.len(), s.registers.len())).collect();
         assert_eq!((counts, c.codes()), (vec![(2, 1), (1, 1), (0, 1)], vec![]));
+    }
+
+    /// A line is the same when its instruction was met before, whatever else is on it.
+    #[test]
+    fn remembered_lines_are_parsed_as_others() {
+        let fixed = [
+            "cpu: T0 : 0x10434 @main    : c_addi16sp sp, -64         : IntAlu :",
+            "cpu: T1 : 0x10434 @main    : c_addi16sp sp, -64         : IntAlu :",
+            "cpu: T0 : 0x10434 @main    : c_addi16sp sp, -64         : IntAlu",
+            "cpu: T0 : 0x10434 @main    : c_addi16sp sp, -64",
+            "cpu1: A0 T0 : 0x10436 @main+2    : c_swsp ra, 60(sp)   : MemWrite :",
+            "cpu1: 0x80000034. 1 : amo a6 : MemWrite :",
+            "cpu1: 0x80000034. 2 : amo a6 : MemWrite :",
+            "cpu1: T0 : @squeak.o+131364    : lwz r13 : MemRead :",
+            "cpu1: T0 : 0x7ffff7fd0100 @f : nop : No_OpClass :",
+            "a b: T0 : 0x10434 @main    : c_addi16sp sp, -64         : IntAlu :",
+            "cpu: x",
+        ];
+        let items = [
+            "",
+            " ",
+            "  D=0x7e90",
+            " D=0x0000000000000001 A=0x80040000",
+            " A=0x80040000  D=0x1  FetchSeq=3  CPSeq=3  flags=(IsInteger|IsStore)",
+            " Predicated False",
+            " D=0x1 Predicated False",
+            " D=0x1x A=0x2",
+            " D=0x00000000000000001 A=0x2",
+            " A=0x",
+            " A=0xg",
+            " D=[04000000_05000000]",
+            " D=0x1 D=0x2",
+        ];
+        let mut memory = Memory::new();
+        for _ in 0..2 {
+            for (fixed, items) in fixed.iter().flat_map(|f| items.iter().map(move |i| (f, i))) {
+                let line = format!("12: {fixed}{items}");
+                let line = line.as_bytes().trim_ascii();
+                let alone = Parsed::parse(line);
+                let known = memory.parse(line).map(|(parsed, _)| parsed);
+                if known.is_some() {
+                    assert_eq!(format!("{known:?}"), format!("{alone:?}"), "{fixed}{items}");
+                } else if let Some(parsed) = &alone {
+                    memory.add(line, parsed, Known::default());
+                }
+            }
+        }
+        let line = b"13: cpu: T0 : 0x10434 @main    : c_addi16sp sp, -64         : IntAlu :  D=0x1";
+        let other =
+            b"14: cpu: T1 : 0x10434 @main    : c_addi16sp sp, -64         : IntAlu :  D=0x1";
+        for line in [&line[..], other] {
+            Parsed::parse(line)
+                .and_then(|parsed| memory.add(line, &parsed, Known::default()))
+                .expect("added");
+            assert!(memory.parse(line).is_some());
+        }
     }
 }

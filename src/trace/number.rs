@@ -42,8 +42,14 @@ pub fn hex_of_8(digits: [u8; 8]) -> Option<u32> {
 /// 16 the value is meaningless.
 #[inline]
 pub fn hex_front(text: &[u8]) -> (u64, usize) {
-    let eight = text.first_chunk().and_then(|&digits| hex_of_8(digits));
-    let (mut value, mut length) = eight.map_or((0, 0), |value| (u64::from(value), 8));
+    let (mut value, mut length) = (0, 0);
+    // Addresses of 64 bits have 16 digits.
+    while length < 16
+        && let Some(eight) = text[length..].first_chunk().and_then(|&digits| hex_of_8(digits))
+    {
+        value = value << 32 | u64::from(eight);
+        length += 8;
+    }
     while let Some(&byte) = text.get(length)
         && let digit = DIGIT[usize::from(byte)]
         && digit != NONE

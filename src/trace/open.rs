@@ -87,14 +87,16 @@ struct Cpu {
 
 pub struct OpenSteps {
     steps: Steps,
-    slots: VecDeque<OpenStep>,
+    #[allow(clippy::vec_box)] // Both ends of the queue move steps: a pointer each.
+    slots: VecDeque<Box<OpenStep>>,
     /// Number of the slot at the front.
     first: u64,
     cpus: Vec<Cpu>,
     index: FxHashMap<u32, usize>,
     /// The CPU of the last line: its number and its place.
     last: (u32, usize),
-    spare: Vec<OpenStep>,
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<OpenStep>>,
     /// Steps that are kept behind their end.
     keep: usize,
     /// Steps begun.
@@ -141,7 +143,7 @@ impl OpenSteps {
 
     fn slot(&mut self, number: u64) -> Option<&mut OpenStep> {
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
-        self.slots.get_mut(place)
+        self.slots.get_mut(place).map(|step| &mut **step)
     }
 
     /// The step that lines of a CPU belong to.
@@ -153,7 +155,8 @@ impl OpenSteps {
 
     /// The newest step that is still there and is the one wanted.
     pub fn find(&mut self, wanted: impl Fn(&OpenStep) -> bool) -> Option<&mut OpenStep> {
-        self.slots.iter_mut().rev().find(|step| step.event.is_none() && wanted(step))
+        let mut steps = self.slots.iter_mut().rev().map(|step| &mut **step);
+        steps.find(|step| step.event.is_none() && wanted(step))
     }
 
     /// Where register values of a CPU go: those after its open step, else those before its next.

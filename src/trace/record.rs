@@ -20,6 +20,8 @@ pub const TOO_MANY_CPUS: Kind =
     (Severity::Error, "too-many-cpus", "up to 4096 are read; is that field the CPU or thread?");
 /// Names of registers that are remembered at most; there are more only in a log of another kind.
 const NAMES: usize = 1 << 12;
+/// Instructions that are found without a hash.
+const RECENT: usize = 1 << 14;
 /// Bytes of an opcode at most.
 pub const LONGEST_OPCODE: usize = 16;
 
@@ -85,8 +87,12 @@ pub fn opcode(digits: &[u8], isa: Isa, thumb: bool) -> Option<Opcode> {
         return None;
     }
     let mut bytes = [0; LONGEST_OPCODE];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = u8::try_from(hex_digits(pair)?).ok()?;
+    if size <= 8 {
+        bytes[..size].copy_from_slice(&hex_digits(digits)?.to_be_bytes()[8 - size..]);
+    } else {
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = u8::try_from(hex_digits(pair)?).ok()?;
+        }
     }
     if isa == Isa::Arm && thumb && size == 4 {
         bytes[..2].reverse();
@@ -210,7 +216,7 @@ impl Lists {
     }
 }
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     pc: u64,
     bytes: u128,
@@ -231,36 +237,19 @@ pub struct Steps {
     /// Every value that a line gives is listed, also one that is as before.
     all_values: bool,
     known: FxHashMap<Key, u32>,
+    /// Instructions that were met last, by their address: (key, id).
+    recent: Vec<Option<(Key, u32)>>,
     flags: FxHashMap<Box<[(RegSpan, RegUse)]>, u32>,
-    threads: FxHashMap<u32, Thread>,
+    /// The list of no flags.
+    no_flags: Option<u32>,
+    threads: Vec<Thread>,
+    thread_index: FxHashMap<u32, usize>,
+    /// The CPU of the last row, and its place.
+    last_thread: (u32, usize),
     batch: StepBatch,
     /// Address of the last row's instruction.
     last: u64,
     pub count: u64,
-}
-
-/// Which values are listed.
-#[derive(Clone, Copy)]
-struct Listing {
-    file: &'static Registers,
-    all: bool,
-}
-
-impl Listing {
-    #[inline]
-    fn list(
-        self,
-        before: &mut Vec<(u16, u64)>,
-        span: RegSpan,
-        value: u64,
-        out: &mut Vec<(RegSpan, u64)>,
-    ) {
-        if self.all {
-            out.push((span, value));
-        } else {
-            change(before, self.file, span, value, out);
-        }
-    }
 }
 
 #[derive(Default)]
@@ -279,8 +268,12 @@ impl Steps {
             with_time,
             all_values: false,
             known: FxHashMap::default(),
+            recent: std::iter::repeat_with(|| None).take(RECENT).collect(),
             flags: FxHashMap::default(),
-            threads: FxHashMap::default(),
+            no_flags: None,
+            threads: Vec::new(),
+            thread_index: FxHashMap::default(),
+            last_thread: (0, usize::MAX),
             batch: StepBatch::default(),
             last: 0,
             count: 0,
@@ -300,7 +293,21 @@ impl Steps {
 
     /// Whether there is room for a CPU.
     pub fn admits(&self, cpu: u32) -> bool {
-        self.threads.len() < CPUS || self.threads.contains_key(&cpu)
+        self.threads.len() < CPUS || self.thread_index.contains_key(&cpu)
+    }
+
+    /// The place of a CPU among the threads.
+    #[inline]
+    fn thread(&mut self, cpu: u32) -> usize {
+        if self.last_thread.0 != cpu || self.last_thread.1 >= self.threads.len() {
+            let next = self.threads.len();
+            let place = *self.thread_index.entry(cpu).or_insert(next);
+            if place == next {
+                self.threads.push(Thread::default());
+            }
+            self.last_thread = (cpu, place);
+        }
+        self.last_thread.1
     }
 
     /// Appends a row. Values before the instruction are wanted only where rows list such.
@@ -326,20 +333,22 @@ impl Steps {
         }
         batch.accesses.append(&mut lists.accesses);
         batch.access_end.push(batch.accesses.len() as u32);
-        let listing = Listing { file: self.file, all: self.all_values };
-        let thread = self.threads.entry(record.cpu).or_default();
-        if self.registers_before {
-            for (span, value) in thread.waiting.drain(..) {
-                listing.list(&mut thread.values, span, value, &mut batch.registers);
-            }
-            thread.waiting.append(&mut lists.after);
-        } else {
+        let thread = self.thread(record.cpu);
+        let Steps { batch, threads, file, .. } = self;
+        let Thread { values, waiting } = &mut threads[thread];
+        if !self.registers_before {
             lists.before.clear();
             lists.before.append(&mut lists.after);
         }
-        for (span, value) in lists.before.drain(..) {
-            listing.list(&mut thread.values, span, value, &mut batch.registers);
+        let out = &mut batch.registers;
+        if self.all_values {
+            out.append(waiting);
+            out.append(&mut lists.before);
+        } else {
+            let changes = waiting.drain(..).chain(lists.before.drain(..));
+            changes.for_each(|(span, value)| change(values, file, span, value, out));
         }
+        waiting.append(&mut lists.after);
         batch.register_end.push(batch.registers.len() as u32);
         self.last = record.pc;
         self.count += 1;
@@ -347,11 +356,20 @@ impl Steps {
     }
 
     fn instruction(&mut self, record: &Record, flags: &[(RegSpan, RegUse)]) -> u32 {
-        let list = match self.flags.get(flags) {
-            Some(&list) => list,
+        let list = match self.no_flags.filter(|_| flags.is_empty()) {
+            Some(list) => list,
             None => {
-                let list = self.flags.len() as u32;
-                self.flags.insert(flags.to_vec().into_boxed_slice(), list);
+                let next = self.flags.len() as u32;
+                let list = match self.flags.get(flags) {
+                    Some(&list) => list,
+                    None => {
+                        self.flags.insert(flags.into(), next);
+                        next
+                    }
+                };
+                if flags.is_empty() {
+                    self.no_flags = Some(list);
+                }
                 list
             }
         };
@@ -363,8 +381,15 @@ impl Steps {
             thumb: record.thumb,
             flags: list,
         };
+        let place = (record.pc >> 1) as usize % RECENT;
+        if let Some((recent, id)) = &self.recent[place]
+            && *recent == key
+        {
+            return *id;
+        }
         let next = self.known.len() as u32;
         let id = *self.known.entry(key).or_insert(next);
+        self.recent[place] = Some((key, id));
         if id == next {
             let text = String::from_utf8_lossy(record.text)
                 .split_whitespace()
@@ -376,7 +401,7 @@ impl Steps {
                 size: size as u8,
                 thumb: record.thumb,
                 text: (!text.is_empty()).then(|| text.into()),
-                log_registers: self.flagged.then(|| flags.to_vec().into_boxed_slice()),
+                log_registers: self.flagged.then(|| flags.into()),
             });
         }
         id

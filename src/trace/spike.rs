@@ -6,13 +6,14 @@
 use super::error::TraceError;
 use super::input::{Input, Place};
 use super::lines::{Line, Lines, each_line};
-use super::number::{decimal_front, hex_digits};
+use super::number::{decimal_front, hex_digits, hex_front};
 use super::open::OpenSteps;
 use super::problems::{FOREIGN_LINES, Kind, Problems, TOO_MANY_ACCESSES, excerpt, good_lines};
 use super::reader::{Context, Format, Sink, StepFormat};
-use super::record::{self, Names, Opcode, Record, Steps, TOO_MANY_CPUS, opcode, pieces};
+use super::record::{self, LONGEST_OPCODE, Names, Opcode, Record, Steps, TOO_MANY_CPUS, pieces};
 use crate::diagnostics::Severity;
-use crate::event::{Carries, Event, ExceptionEntry, Isa, LoggedAccess};
+use crate::event::{Carries, Event, ExceptionEntry, Isa, LoggedAccess, RegSpan};
+use crate::registers::registers;
 
 const MALFORMED_PART: Kind = (
     Severity::Error,
@@ -76,6 +77,7 @@ impl StepFormat for Spike {
         let steps = Steps::new(isa, false, false, false).with_all_values(true);
         let mut reader = Reader {
             isa,
+            numbered: Numbered::new(isa),
             names: Names::new(isa),
             steps: OpenSteps::new(steps),
             problems,
@@ -112,42 +114,43 @@ impl Told {
     }
 }
 
-/// An instruction: its address and code as digits, and what is behind them.
+/// An instruction: its address and code with their numbers of digits, and what is behind them.
 #[derive(Clone, Copy, Debug)]
 struct Step<'a> {
-    pc: &'a [u8],
-    code: &'a [u8],
+    pc: u64,
+    pc_digits: usize,
+    code: u64,
+    code_digits: usize,
     rest: &'a [u8],
 }
 
 impl<'a> Step<'a> {
     /// `0xPC (0xCODE) REST`.
+    #[inline]
     fn parse(text: &'a [u8]) -> Option<Step<'a>> {
         let text = text.strip_prefix(b"0x")?;
-        let end = memchr::memchr(b' ', text)?;
-        let (pc, rest) = text.split_at(end);
-        let code = rest.trim_ascii_start().strip_prefix(b"(0x")?;
-        let end = memchr::memchr(b')', code)?;
-        let (code, rest) = (&code[..end], code[end + 1..].trim_ascii());
-        (matches!(pc.len(), 8 | 16) && !code.is_empty()).then_some(())?;
-        (hex_digits(pc).is_some() && hex_digits(code).is_some()).then_some(())?;
-        Some(Step { pc, code, rest })
+        let (pc, pc_digits) = hex_front(text);
+        matches!(pc_digits, 8 | 16).then_some(())?;
+        let rest = text[pc_digits..].strip_prefix(b" ")?;
+        let text = rest.trim_ascii_start().strip_prefix(b"(0x")?;
+        let (code, code_digits) = hex_front(text);
+        (1..=16).contains(&code_digits).then_some(())?;
+        let rest = text[code_digits..].strip_prefix(b")")?.trim_ascii();
+        Some(Step { pc, pc_digits, code, code_digits, rest })
     }
 
     fn isa(&self) -> Isa {
-        if self.pc.len() == 8 { Isa::Riscv32 } else { Isa::Riscv64 }
-    }
-
-    fn address(&self) -> u64 {
-        hex_digits(self.pc).unwrap_or(0)
+        if self.pc_digits == 8 { Isa::Riscv32 } else { Isa::Riscv64 }
     }
 
     /// The code in memory order: `-l` prints more digits of a short one than it has.
-    fn opcode(&self, isa: Isa) -> Option<Opcode> {
-        let last = hex_digits(self.code)?;
-        let short = last & 3 != 3 && self.code.len() > 4;
-        let digits = if short { &self.code[self.code.len() - 4..] } else { self.code };
-        opcode(digits, isa, false)
+    fn opcode(&self) -> Option<Opcode> {
+        let short = self.code & 3 != 3 && self.code_digits > 4;
+        let size = if short { 2 } else { self.code_digits / 2 };
+        (short || matches!(self.code_digits, 4 | 8)).then_some(())?;
+        let mut bytes = [0; LONGEST_OPCODE];
+        bytes[..size].copy_from_slice(&self.code.to_le_bytes()[..size]);
+        Some((bytes, size))
     }
 }
 
@@ -194,8 +197,72 @@ impl<'a> Said<'a> {
     }
 }
 
+/// A part of a commit line.
+enum Item {
+    Register(RegSpan, u64),
+    Access(LoggedAccess),
+}
+
+/// Registers by the letter and the number that the log has for them.
+struct Numbered {
+    integer: [Option<RegSpan>; 32],
+    float: [Option<RegSpan>; 32],
+}
+
+impl Numbered {
+    fn new(isa: Isa) -> Numbered {
+        let file = registers(isa);
+        let span = |letter: char, number: usize| file.lookup(&format!("{letter}{number}"));
+        Numbered {
+            integer: std::array::from_fn(|n| span('x', n)),
+            float: std::array::from_fn(|n| span('f', n)),
+        }
+    }
+
+    /// The item at the front of a text and what is behind it, if it is as nearly all are: `x5 0xVALUE`,
+    /// `mem 0xADDRESS`, `mem 0xADDRESS 0xVALUE`. `digits`: those of an address.
+    #[inline]
+    fn item<'a>(&self, text: &'a [u8], digits: usize) -> Option<(Item, &'a [u8])> {
+        let value = |text: &'a [u8]| {
+            let text = text.strip_prefix(b"0x")?;
+            let (value, length) = hex_front(text);
+            let rest = &text[length..];
+            let ends = rest.first().is_none_or(u8::is_ascii_whitespace);
+            (ends && (1..=16).contains(&length)).then_some((value, length, rest))
+        };
+        let (letter, rest) = text.split_first()?;
+        let spans = match letter {
+            b'x' => &self.integer,
+            b'f' => &self.float,
+            _ => {
+                let rest = text.strip_prefix(b"mem ")?.trim_ascii_start();
+                let (address, length, rest) = value(rest)?;
+                (length == digits).then_some(())?;
+                let mut access = LoggedAccess { address, size: 0, is_write: false, value: None };
+                let behind = rest.trim_ascii_start();
+                if !behind.starts_with(b"0x") {
+                    return Some((Item::Access(access), rest));
+                }
+                let (stored, length, rest) = value(behind)?;
+                access.size = length as u32 / 2;
+                (access.size > 0).then_some(())?;
+                (access.is_write, access.value) = (true, Some(stored));
+                return Some((Item::Access(access), rest));
+            }
+        };
+        let (number, length) = decimal_front(rest);
+        let usual = length == 1 || length == 2 && rest[0] != b'0';
+        let span = usual.then(|| spans.get(number as usize).copied().flatten()).flatten();
+        let span = span.filter(|span| (1..=8).contains(&span.size))?;
+        let (value, _, rest) = value(rest[length..].strip_prefix(b" ")?.trim_ascii_start())?;
+        let mask = u64::MAX >> (64 - 8 * u32::from(span.size));
+        Some((Item::Register(span, value & mask), rest))
+    }
+}
+
 struct Reader {
     isa: Isa,
+    numbered: Numbered,
     names: Names,
     steps: OpenSteps,
     problems: Problems,
@@ -248,11 +315,11 @@ impl Reader {
         line: &Line,
         sink: &mut dyn Sink,
     ) -> Result<(), TraceError> {
-        let Some(opcode) = step.opcode(self.isa) else {
+        let Some(opcode) = step.opcode() else {
             self.problems.line(sink, line, "an opcode with a wrong number of digits");
             return Ok(());
         };
-        let pc = step.address();
+        let pc = step.pc;
         let mut called = None;
         if let Some(open) = self.steps.open(hart) {
             open.goes_on(pc, self.isa);
@@ -275,14 +342,24 @@ impl Reader {
         line: &Line,
         sink: &mut dyn Sink,
     ) -> Result<(), TraceError> {
-        let pc = step.address();
+        let pc = step.pc;
         let same = self.steps.open(hart).is_some_and(|s| !s.committed && s.record.pc == pc);
         if !same {
             self.begin(hart, step, &[], line, sink)?;
         }
         let Some(open) = self.steps.open(hart) else { return Ok(()) };
         open.committed = true;
-        let mut words = step.rest.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+        let mut rest = step.rest;
+        while let Some((item, behind)) = self.numbered.item(rest, step.pc_digits) {
+            match item {
+                Item::Register(span, value) => open.lists.after.push((span, value)),
+                Item::Access(access) if open.access(access) => {}
+                // Said below.
+                Item::Access(_) => break,
+            }
+            rest = behind.trim_ascii_start();
+        }
+        let mut words = rest.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         let mut place = 0;
         while let Some(word) = words.next() {
             let good = match word {
@@ -294,7 +371,7 @@ impl Reader {
                     if value.is_some() {
                         words = after;
                     }
-                    let access = access(address, value, step.pc.len());
+                    let access = access(address, value, step.pc_digits);
                     if let Some(access) = access
                         && !open.access(access)
                     {
@@ -515,5 +592,46 @@ mod tests {
         let c = read(old);
         assert_eq!(c.steps.iter().map(|s| s.registers.len()).collect::<Vec<_>>(), [1, 1, 0, 1]);
         assert_eq!(c.codes(), ["registers-passed-over", "malformed-part"]);
+    }
+
+    /// Items that are written as nearly all are, and the same ones written as some versions do.
+    #[test]
+    fn items_of_any_form_are_the_same() {
+        let log = "core   0: 3 0x0000000080000000 (0x00000297) x5 0x0000000080001000\n\
+                   core   0: 3 0x0000000080000004 (0x0182b283) x5 0x0000000000000007 mem 0x0000000080001018\n\
+                   core   0: 3 0x0000000080000008 (0x00893687) f13 0x00007fc1bb000000 mem 0x0000000080002970\n\
+                   core   0: 3 0x000000008000000c (0x0062b023) mem 0x0000000080001000 0x00000001\n\
+                   core   0: 3 0x0000000080000010 (0x0062a12f) x2 0x0000000000000001 mem 0x0000000080001000 mem 0x0000000080001000 0x00000002\n";
+        let plain = read(log);
+        let values: Vec<_> = plain.steps.iter().map(|s| s.registers.len()).collect();
+        let accesses: Vec<_> = plain.steps.iter().map(|s| s.accesses.len()).collect();
+        assert_eq!(
+            (values, accesses, plain.codes()),
+            (vec![1, 1, 1, 0, 1], vec![0, 1, 1, 1, 2], vec![])
+        );
+        for (from, to) in [
+            (" x5 0x", " x 5  0x"),
+            (" f13 0x", " f13 0x0000000000000000"),
+            (" x2 0x", "  x2   0x"),
+            (" mem 0x", " e64 m1 l2 mem   0x"),
+        ] {
+            let other = log.replace(from, to);
+            assert_ne!(other, log);
+            let other = read(&other);
+            assert_eq!((&other.steps, other.codes()), (&plain.steps, vec![]), "{from} {to}");
+        }
+        for (bad, codes) in [
+            ("x32 0x0000000000000001", &["malformed-part"][..]),
+            ("x05 0x0000000000000001", &["malformed-part"]),
+            ("x5 0x", &["malformed-part"]),
+            ("x5 0x12g", &["malformed-part"]),
+            ("mem 0x80001018", &["malformed-part"]),
+            ("mem 0x0000000080001018 0x1", &["malformed-part"]),
+            ("mem 0x0000000080001018 0x0000000000000000000000000000000001", &[]),
+        ] {
+            let log = format!("core   0: 3 0x0000000080000000 (0x00000297) {bad}\n");
+            let read = read(&log);
+            assert_eq!(read.codes(), codes, "{bad}");
+        }
     }
 }

@@ -67,6 +67,7 @@ mod reports;
 mod riscv_firmware;
 mod rooms;
 mod said;
+mod same_program;
 mod schema;
 mod schema_page;
 mod simulators;

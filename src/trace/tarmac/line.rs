@@ -113,7 +113,64 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
+/// What stands between the digits of a time and the event of the last line: a unit, a CPU.
+#[derive(Default)]
+pub struct Prefix {
+    bytes: Vec<u8>,
+    cpu: Option<u32>,
+}
+
+impl Prefix {
+    /// The prefix of what is behind a time's digits, if it says the unit: without one, what stands
+    /// there depends on the event.
+    fn of(text: &[u8]) -> Option<Prefix> {
+        let mut words = Words(text);
+        let blank = text.first().is_some_and(u8::is_ascii_whitespace);
+        (blank && UNITS.contains(&words.next()?)).then_some(())?;
+        let mut behind = words;
+        let cpu = behind.next()?.strip_prefix(b"cpu");
+        if let Some(number) = cpu {
+            words = behind;
+            let (value, _) = decimal_front(number);
+            let cpu = Some(u32::try_from(value).ok()?);
+            let bytes = Prefix::up_to(text, words);
+            return Some(Prefix { bytes, cpu });
+        }
+        Some(Prefix { bytes: Prefix::up_to(text, words), cpu: None })
+    }
+
+    /// The text up to some of its words, and a blank.
+    fn up_to(text: &[u8], rest: Words) -> Vec<u8> {
+        let end = text.len() - rest.0.len();
+        text[..text.len().min(end + 1)].to_vec()
+    }
+}
+
 impl<'a> Parsed<'a> {
+    /// [`Parsed::parse`] with the memory of one log: most lines have the unit and the CPU of the line
+    /// before.
+    #[inline]
+    pub fn next(line: &'a [u8], scaled: bool, prefix: &mut Prefix) -> Option<Parsed<'a>> {
+        let (time, length) = decimal_front(line);
+        let known = !scaled && (1..=19).contains(&length) && !prefix.bytes.is_empty();
+        if known && let Some(rest) = line[length..].strip_prefix(&prefix.bytes[..]) {
+            let mut words = Words(rest);
+            let word = words.next()?;
+            if prefix.cpu.is_some() || !word.starts_with(b"cpu") {
+                let said = said(word, words.0)?;
+                return Some(Parsed {
+                    time: Some(time),
+                    has_fraction: false,
+                    cpu: prefix.cpu,
+                    said,
+                });
+            }
+        }
+        let parsed = Parsed::parse(line, scaled)?;
+        *prefix = Prefix::of(&line[length..]).unwrap_or_default();
+        Some(parsed)
+    }
+
     /// `scaled`: times are told in thousandths of their unit.
     pub fn parse(line: &'a [u8], scaled: bool) -> Option<Parsed<'a>> {
         let mut words = Words(line);
@@ -175,9 +232,9 @@ fn said<'a>(word: &'a [u8], rest: &'a [u8]) -> Option<Said<'a>> {
         b"E" => Some(core_event(rest)),
         b"R" => register(rest),
         b"LD" | b"ST" => bytes(Words(rest), Some(word == b"ST")),
-        _ if QUIET.contains(&word) || word.starts_with(b"SIGNAL") => Some(Said::Quiet),
         _ => match access_word(word) {
             Some(access) => memory(access, rest),
+            None if QUIET.contains(&word) || word.starts_with(b"SIGNAL") => Some(Said::Quiet),
             None => {
                 let (base, length) = hex_front(word);
                 (length == word.len() && matches!(length, 8 | 16)).then_some(())?;
@@ -196,9 +253,11 @@ fn parenthesis(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// An address, of which a physical one and others may stand behind.
+#[inline]
 fn address(word: &[u8]) -> Option<u64> {
-    let end = word.iter().position(|b| matches!(b, b':' | b',' | b'_')).unwrap_or(word.len());
-    hex_digits(&word[..end])
+    let (value, length) = hex_front(word);
+    let ends = word.get(length).is_none_or(|b| matches!(b, b':' | b',' | b'_'));
+    (ends && (1..=16).contains(&length)).then_some(value)
 }
 
 /// The mode and the text behind it, which a colon separates; without one there is no mode.
@@ -330,6 +389,12 @@ fn memory((is_write, size, quiet): (bool, u32, bool), rest: &[u8]) -> Option<Sai
     }
     let address = address(word)?;
     let (mut value, mut digits, mut aborted) = (Some(0u64), 0, false);
+    // Nearly always the value is one number.
+    let text = words.0.trim_ascii();
+    let (number, length) = hex_front(text);
+    if length == text.len() && length <= 16 {
+        (value, digits, words) = (Some(number), length, Words(&[]));
+    }
     for word in words {
         if word == b"(ABORTED)" {
             aborted = true;

@@ -2,7 +2,7 @@
 
 use super::banks::{self, Bank, Target};
 use super::digits::{self, Digits};
-use super::line::{BYTES, Bytes, Memory, Parsed, Said, State, Step, Words};
+use super::line::{BYTES, Bytes, Memory, Parsed, Prefix, Said, State, Step, Words};
 use crate::diagnostics::Severity;
 use crate::event::{
     Carries, Condition, Event, ExceptionEntry, Isa, Keeps, KernelAccess, LoggedAccess, RegSpan,
@@ -67,6 +67,7 @@ pub struct Reader {
     steps: OpenSteps,
     problems: Problems,
     scaled: bool,
+    prefix: Prefix,
     time: u64,
     cpu: u32,
     cpus: FxHashMap<u32, Cpu>,
@@ -86,6 +87,7 @@ impl Reader {
             steps: OpenSteps::new(steps),
             problems,
             scaled,
+            prefix: Prefix::default(),
             time: 0,
             cpu: 0,
             cpus: FxHashMap::default(),
@@ -96,7 +98,8 @@ impl Reader {
     }
 
     pub fn line(&mut self, line: &Line, sink: &mut dyn Sink) -> Result<(), TraceError> {
-        let parsed = Parsed::parse(line.text, self.scaled).filter(|_| line.whole);
+        let parsed = Parsed::next(line.text, self.scaled, &mut self.prefix);
+        let parsed = parsed.filter(|_| line.whole);
         let Some(parsed) = parsed else {
             if self.steps.count == 0 && line.whole {
                 self.problems.add_once(sink, FOREIGN_LINES, Place::Line(line.number), || {

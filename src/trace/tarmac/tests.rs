@@ -1,6 +1,6 @@
 use super::banks::Target;
 use super::digits;
-use super::line::{Bytes, Memory, Parsed, Said, State, Step};
+use super::line::{Bytes, Memory, Parsed, Prefix, Said, State, Step};
 use crate::event::Isa;
 use crate::registers::registers;
 use crate::trace::qemu::tests::{Collect, only};
@@ -235,4 +235,56 @@ fn modes_have_copies_of_registers() {
     assert_eq!(values, [vec![], vec![5, 0x8008], vec![5]]);
     let crate::event::Event::ExceptionEntry(entry) = &c.events[0].1 else { panic!() };
     assert_eq!((c.events.len(), c.events[0].0, entry.number), (1, 1, Some(6)));
+}
+
+/// What a line is does not depend on the lines before it.
+#[test]
+fn the_prefix_of_the_line_before_changes_nothing() {
+    let lines = [
+        "1 clk cpu0 IT (1) 00008008 a00a T svc_s : ADR r0",
+        "1 clk cpu0 R r0 00000001",
+        "2 clk cpu1 R r0 00000001",
+        "3 clk R r0 00000001",
+        "3 clk cpu2 R r0 00000001",
+        "3 clk  R r0 00000001",
+        "3  clk cpu2 R r0 00000001",
+        "3 clk cpu2  R r0 00000001",
+        "3 clk cpu R r0 00000001",
+        "3 clk cpu12345678901 R r0 00000001",
+        "3 clk cpu99999999999999999999 R r0 00000001",
+        "3 clk cpu2 R",
+        "3 clk cpu2",
+        "3 clk",
+        "3",
+        "3 clk cpu2x R r0 00000001",
+        "4 R r0 00000001",
+        "4 cpu3 R r0 00000001",
+        "5ns R r0 00000001",
+        "5.5 ns R r0 00000001",
+        "5.5 ns cpu1 R r0 00000001",
+        "5 ns cpu1 R r0 00000001",
+        "99999999999999999999 ns cpu1 R r0 00000001",
+        "R r0 00000001",
+        "cpu1 R r0 00000001",
+        "00000050 11111111 ........ 22222222 33333333",
+        "6 clk cpu1 ES (00008000:e5810000) A usr: STR",
+        "6 clk cpu1 MW4 00009000 00000005",
+        "6 clk cpu1 nothing known",
+        "6 ns MR8 0000000000009000 00000000_00000005",
+        "6 ns MR16 0000000000009000 0000000000000000 0000000000000005",
+        "6 ns MR4 00009000 (ABORTED)",
+        "6 ns MR4 00009000 ####0005",
+        "6 ns MR4 00009000:000000009000_NS 05",
+        "6 ns MR4 00009000x 05",
+    ];
+    for scaled in [false, true] {
+        for first in lines {
+            let mut prefix = Prefix::default();
+            for line in [first].into_iter().chain(lines) {
+                let alone = format!("{:?}", Parsed::parse(line.as_bytes(), scaled));
+                let behind = Parsed::next(line.as_bytes(), scaled, &mut prefix);
+                assert_eq!(format!("{behind:?}"), alone, "{line} behind {first}");
+            }
+        }
+    }
 }
