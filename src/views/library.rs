@@ -32,6 +32,8 @@ library!(
     "globals",
     "variables",
     "dead_writes",
+    "memories",
+    "memory_traffic",
     "range_traffic",
     "calls_of",
     "transfers",
