@@ -250,7 +250,7 @@ COMMENT ON TABLE signal_event IS 'Signals of threads, and exceptions of processo
 COMMENT ON COLUMN signal_event.seq IS 'Last step before it, NULL: before the first';
 COMMENT ON COLUMN signal_event.thread_id IS 'The thread';
 COMMENT ON COLUMN signal_event.kind IS 'Of a signal delivered (the handler begins) or ended (the thread goes on); of an exception entry or return';
-COMMENT ON COLUMN signal_event.number IS 'Delivered: number of the signal; entry: of the exception, NULL: found, not told';
+COMMENT ON COLUMN signal_event.number IS 'Delivered: number of the signal; entry: of the exception, NULL: neither told nor of a vector table';
 COMMENT ON TABLE marker IS 'Marks that the program or its user made in the run';
 COMMENT ON COLUMN marker.seq IS 'Last step before it, NULL: before the first';
 COMMENT ON COLUMN marker.thread_id IS 'The thread';

@@ -192,7 +192,7 @@ pub struct Allocation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExceptionEntry {
     pub thread: u32,
-    /// As the architecture counts, if the trace tells.
+    /// As the architecture counts, if the trace tells, or the program's vector table.
     pub number: Option<u32>,
     /// Address of the instruction that is to be next when the handler is done.
     pub resume: Option<u64>,

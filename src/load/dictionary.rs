@@ -65,6 +65,9 @@ impl Files {
     }
 }
 
+/// Devices and memories that are listed with the options; a chip has a hundred.
+const LISTED: usize = 8;
+
 /// Options of the build that change what a database contains, as `input.options` has them.
 fn describe(options: &Options) -> String {
     let saves = if options.literal_saves { "literal" } else { "transparent" };
@@ -74,7 +77,10 @@ fn describe(options: &Options) -> String {
     let range = range(options).map(|steps| format!(" range={steps}"));
     let places = |kind: &'static str, ranges: &[NamedRange]| -> String {
         let one = |r: &NamedRange| format!(" {kind}={}={:#x}+{:#x}", r.name, r.address, r.bytes);
-        ranges.iter().map(one).collect()
+        match ranges.len() {
+            ..=LISTED => ranges.iter().map(one).collect(),
+            more => format!(" {kind}={more} ranges (table mapping)"),
+        }
     };
     let devices = places("device", &options.devices) + &places("memory", &options.memories);
     format!("saves={saves}{}", named.chain(range).chain([devices]).collect::<String>())
