@@ -51,7 +51,7 @@ if command -v qemu-system-arm >/dev/null && examples/firmware/build.sh "$part/fw
 fi
 
 # Its memories: needs a compiler for RISC-V and QEMU
-if command -v qemu-system-riscv32 >/dev/null && examples/firmware-riscv/build.sh "$part/rv.elf" 32 2>/dev/null; then
+if command -v qemu-system-riscv32 >/dev/null && CFLAGS="-ffile-prefix-map=$PWD=." examples/firmware-riscv/build.sh "$part/rv.elf" 32 2>/dev/null; then
     (cd "$part" && "$addfg" record --quiet -o rv.duckdb --device uart=0x10000000+0x100 --memory-map rv.elf.map \
         --qemu "qemu-system-riscv32 -M virt -bios none -display none -monitor none -serial stdio -kernel" \
         -- rv.elf <"$OLDPWD/examples/firmware-riscv/samples.txt" >/dev/null)

@@ -177,7 +177,7 @@ fn a_plan_prices_memories() {
     load(&log, &elf, &db, &options.iter().map(String::as_str).collect::<Vec<_>>());
     let gain = |more: &[&str]| -> f64 {
         let fixed =
-            ["plan", utf8(&db), "--set", "checksum", "--link", "1TB/s,0s", "--format", "csv"];
+            ["plan", utf8(&db), "--set", "checksum", "--link", "1000GB/s,0s", "--format", "csv"];
         let text = ok(&[&fixed[..], more].concat());
         text.lines().nth(1).unwrap().split(',').nth(9).unwrap().parse().unwrap()
     };
