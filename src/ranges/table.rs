@@ -117,7 +117,7 @@ mod tests {
                 plain[first as usize..=last as usize].fill(Some(name));
                 given.extend(ranges(&[(name, first, last)]));
             }
-            let mut made = [None; 64];
+            let mut made: [Option<String>; 64] = std::array::from_fn(|_| None);
             let found = over(&given, &[]);
             for range in &found {
                 for at in range.address..=range.last() {
