@@ -35,7 +35,7 @@ impl Image {
                 s.executable && (s.address..s.address.saturating_add(s.size)).contains(&address)
             })
         };
-        let is_stack = |sp: u64| sp != 0 && sp % 4 == 0 && !is_code(sp);
+        let is_stack = |sp: u64| sp != 0 && sp & 3 == 0 && !is_code(sp);
         // Programs without a loader often name no entry.
         let begins =
             |reset: u64| reset == self.entry || self.functions.iter().any(|f| f.address == reset);
