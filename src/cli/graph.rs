@@ -8,7 +8,7 @@ use crate::graph::{
 use crate::id::FunctionId;
 use crate::load::Detail;
 use crate::render::{Made, Renderer};
-use crate::views::needs::{Need, require};
+use crate::views::library::ensure_traffic;
 use crate::views::{grouped, rows};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -95,8 +95,7 @@ fn ensure_rows(db: &duckdb::Connection, args: &Args) -> anyhow::Result<()> {
     let of_functions = matches!(args.level(), Level::Function | Level::File | Level::Image);
     let of_call = args.focus.as_ref().is_some_and(|focus| focus.contains('#'));
     if args.by_memory {
-        rows::ensure(db, Detail::Pairs)?;
-        require(db, Need::Runs)?;
+        ensure_traffic(db)?;
     } else if !args.group.is_empty() {
         rows::ensure_communications(db)?;
     } else if !of_functions

@@ -4,6 +4,7 @@ use super::say::say;
 use crate::load::Detail;
 use crate::render::rows::RowFormat;
 use crate::store::open::Trust;
+use crate::views::library::ensure_traffic;
 use crate::views::needs::{Need, require};
 use crate::views::plan::memories::{self, MemoryCost};
 use crate::views::plan::{self, CostModel, Plan, Run, Told, Wish, cost};
@@ -85,8 +86,7 @@ fn read(db: &duckdb::Connection, costs: &[MemoryCost]) -> Result<Run, ViewError>
     require(db, Need::Dataflow)?;
     let mut run = Run::read(db)?;
     if !costs.is_empty() {
-        rows::ensure(db, Detail::Pairs)?;
-        require(db, Need::Runs)?;
+        ensure_traffic(db)?;
         run.price(db, costs)?;
     }
     Ok(run)

@@ -246,6 +246,15 @@ impl Query {
     }
 }
 
+/// Sees to it that steps and accesses are there as rows, as `@memory_traffic` needs them.
+///
+/// # Errors
+/// Where the database does not keep them, or the trace has none.
+pub fn ensure_traffic(connection: &Connection) -> Result<(), ViewError> {
+    find("memory_traffic")?.check(connection)?;
+    super::needs::require(connection, super::needs::Need::Runs)
+}
+
 /// What a word means; None if it is none of this kind.
 fn value(connection: &Connection, kind: Kind, word: &str) -> Result<Option<Value>, ViewError> {
     Ok(match kind {
