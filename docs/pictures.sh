@@ -50,6 +50,14 @@ if command -v qemu-system-arm >/dev/null && examples/firmware/build.sh "$part/fw
     "$addfg" graph "$part/fw.duckdb" -o $images/firmware.svg
 fi
 
+# Its memories: needs a compiler for RISC-V and QEMU
+if command -v qemu-system-riscv32 >/dev/null && CFLAGS="-ffile-prefix-map=$PWD=." examples/firmware-riscv/build.sh "$part/rv.elf" 32 2>/dev/null; then
+    (cd "$part" && "$addfg" record --quiet -o rv.duckdb --device uart=0x10000000+0x100 --memory-map rv.elf.map \
+        --qemu "qemu-system-riscv32 -M virt -bios none -display none -monitor none -serial stdio -kernel" \
+        -- rv.elf <"$OLDPWD/examples/firmware-riscv/samples.txt" >/dev/null)
+    "$addfg" graph "$part/rv.duckdb" --by-memory -o $images/firmware-memories.svg
+fi
+
 # Traces of dependences, path tracing
 "$addfg" build tests/formats/wet/good-comprehensive.wet -o "$part/wet.duckdb" --quiet
 "$addfg" build tests/formats/csi/good.frames tests/formats/csi/good.debug_PT -o "$part/csi.duckdb" --quiet

@@ -6,6 +6,7 @@ use addfg::internals::diagnostics::Diagnostic;
 use addfg::internals::event::{Carries, Isa, RunBatch, StepBatch};
 use addfg::internals::image::{Image, unwind};
 use addfg::internals::isa;
+use addfg::internals::ranges::{linker, svd};
 use addfg::internals::render::rows::RowFormat;
 use addfg::internals::replay::slice::{Bounds, Criterion, backward};
 use addfg::internals::replay::writers::communications;
@@ -52,10 +53,36 @@ macro_rules! steps {
     };
 }
 
+/// A map of GNU ld, of TI's linker, of armlink, and a linker script.
+const MAPS: [(&str, &str); 4] = [
+    (
+        "gnu",
+        "Name Origin Length\nROM 0x80000000 0x00010000 xr\nTCM 0x80100000 0x4000\n*default* 0x0 0xffffffff\n",
+    ),
+    (
+        "ti",
+        "MEMORY CONFIGURATION\n------ ----\n  FLASH 00000000 00040000 00002b4e\n  SRAM 20000000 00008000 0\n\nSEGMENT ALLOCATION MAP\n",
+    ),
+    (
+        "armlink",
+        "  Execution Region ER (Exec base: 0x08000000, Load base: 0x0, Size: 0x12, Max: 0x80000, ABSOLUTE)\n",
+    ),
+    (
+        "script",
+        "MEMORY { ROM (rx) : ORIGIN = 0x80000000, LENGTH = 64K\n TCM : org = 1M, len = 2M }\n",
+    ),
+];
+
+/// Peripherals with derivation, an array and two blocks.
+const CHIP: &str = "<device><peripherals><peripheral derivedFrom='B%s'><name>A</name><baseAddress>0x4000</baseAddress></peripheral>\
+    <peripheral><dim>3</dim><dimIncrement>0x1000</dimIncrement><dimIndex>A-C</dimIndex><name>B%s</name><baseAddress>0</baseAddress>\
+    <addressBlock><offset>0</offset><size>0x400</size></addressBlock><addressBlock><offset>0x800</offset><size>#101</size></addressBlock>\
+    </peripheral></peripherals></device>";
+
 pub const TARGETS: &[Target] = &[
     steps!("lackey", 20),
     steps!("qemu", 20),
-    steps!("execlog", 90),
+    steps!("execlog", 70),
     steps!("giano", 20),
     steps!("tarmac", 20),
     steps!("spike", 20),
@@ -66,6 +93,18 @@ pub const TARGETS: &[Target] = &[
         corpus: || files("stream", |_| true),
         run: |name, input| read(step_format("stream"), name, &summed(input), None),
         share: 90,
+    },
+    Target {
+        name: "linker map",
+        corpus: || MAPS.map(|(name, text)| (name.to_owned(), text.into())).to_vec(),
+        run: |_, input| drop(linker::memories(&String::from_utf8_lossy(input))),
+        share: 10,
+    },
+    Target {
+        name: "chip description",
+        corpus: || vec![("svd".to_owned(), CHIP.into())],
+        run: |_, input| drop(svd::described(&String::from_utf8_lossy(input))),
+        share: 10,
     },
     Target { name: "layout file", corpus: layouts, run: layout, share: 40 },
     Target { name: "csi", corpus: || files("csi", |_| true), run: csi, share: 120 },

@@ -234,12 +234,12 @@ COMMENT ON COLUMN system_call_access.source IS 'Where they come from or go to (<
 COMMENT ON TABLE mapping IS 'Files and memory that are mapped, unmapped, moved and taken back, where the trace tells. Files that are mapped shared have addresses of their own from 2^62 on';
 COMMENT ON COLUMN mapping.seq IS 'Last step before it, NULL: before the first';
 COMMENT ON COLUMN mapping.process_id IS 'The process';
-COMMENT ON COLUMN mapping.kind IS 'map; unmap; move; copy (through a mapped file); fresh (the kernel has taken back the writes). device: accesses are system calls named device. gap: contents of memory and registers are unknown from here on';
+COMMENT ON COLUMN mapping.kind IS 'map; unmap; move; copy (through a mapped file); fresh (the kernel has taken back the writes). device: accesses are system calls named device. memory: a memory has a name. gap: contents of memory and registers are unknown from here on';
 COMMENT ON COLUMN mapping.address IS 'First address';
 COMMENT ON COLUMN mapping.bytes IS 'Bytes';
 COMMENT ON COLUMN mapping.file_offset IS 'Map: offset into the file, in bytes';
 COMMENT ON COLUMN mapping.to_address IS 'Move, copy: where the first address is from then on';
-COMMENT ON COLUMN mapping.path IS 'Map: the file, NULL: memory without one; device: its name';
+COMMENT ON COLUMN mapping.path IS 'Map: the file, NULL: memory without one; device, memory: its name';
 COMMENT ON TABLE allocation IS 'Memory that the program asks its allocator for, where the trace tells: a stream of addfg record does. The outermost calls of allocation functions only';
 COMMENT ON COLUMN allocation.seq IS 'Last step before it, NULL: before the first. Allocate: last step of the call that gave it';
 COMMENT ON COLUMN allocation.thread_id IS 'The thread';
@@ -250,7 +250,7 @@ COMMENT ON TABLE signal_event IS 'Signals of threads, and exceptions of processo
 COMMENT ON COLUMN signal_event.seq IS 'Last step before it, NULL: before the first';
 COMMENT ON COLUMN signal_event.thread_id IS 'The thread';
 COMMENT ON COLUMN signal_event.kind IS 'Of a signal delivered (the handler begins) or ended (the thread goes on); of an exception entry or return';
-COMMENT ON COLUMN signal_event.number IS 'Delivered: number of the signal; entry: of the exception, NULL: found, not told';
+COMMENT ON COLUMN signal_event.number IS 'Delivered: number of the signal; entry: of the exception, NULL: neither told nor of a vector table';
 COMMENT ON TABLE marker IS 'Marks that the program or its user made in the run';
 COMMENT ON COLUMN marker.seq IS 'Last step before it, NULL: before the first';
 COMMENT ON COLUMN marker.thread_id IS 'The thread';

@@ -26,8 +26,10 @@ pub enum Event {
         address: u64,
         bytes: u64,
     },
-    /// A device lies there from here on.
-    Device(Box<Device>),
+    /// A device lies there from here on: what is stored there goes to it, what is loaded there comes from it.
+    Device(Box<NamedRange>),
+    /// The memory there has a name. That changes nothing of what steps do to it.
+    Memory(Box<NamedRange>),
     /// Memory is elsewhere from here on, with what it holds.
     MemoryMove {
         from: u64,
@@ -141,13 +143,19 @@ pub struct ImageMap {
     pub path: Option<Box<str>>,
 }
 
-/// Addresses behind which is no memory: what is stored there goes to a device, what is loaded there
-/// comes from it.
+/// Addresses that have a name: those of a device or of a memory. It ends within 64 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct NamedRange {
     pub address: u64,
     pub bytes: u64,
     pub name: Box<str>,
+}
+
+impl NamedRange {
+    /// The last address; of an empty range the first.
+    pub fn last(&self) -> u64 {
+        self.address.saturating_add(self.bytes.saturating_sub(1))
+    }
 }
 
 impl SystemCall {
@@ -184,7 +192,7 @@ pub struct Allocation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExceptionEntry {
     pub thread: u32,
-    /// As the architecture counts, if the trace tells.
+    /// As the architecture counts, if the trace tells, or the program's vector table.
     pub number: Option<u32>,
     /// Address of the instruction that is to be next when the handler is done.
     pub resume: Option<u64>,
@@ -233,7 +241,8 @@ pub trait EventSink {
     fn thread_end(&mut self, _thread: u32) {}
     fn system_call(&mut self, _: &SystemCall) {}
     fn image_map(&mut self, _: &ImageMap) {}
-    fn device(&mut self, _: &Device) {}
+    fn device(&mut self, _: &NamedRange) {}
+    fn memory(&mut self, _: &NamedRange) {}
     fn image_unmap(&mut self, _address: u64, _bytes: u64) {}
     fn memory_move(&mut self, _from: u64, _to: u64, _bytes: u64) {}
     fn memory_copy(&mut self, _from: u64, _to: u64, _bytes: u64) {}
@@ -274,6 +283,7 @@ impl Event {
             Event::ImageMap(_)
             | Event::ImageUnmap { .. }
             | Event::Device(_)
+            | Event::Memory(_)
             | Event::MemoryMove { .. } => {}
             Event::MemoryCopy { .. } | Event::MemoryFresh { .. } => {}
             Event::Fork { .. } | Event::Inherit { .. } => {}
@@ -291,6 +301,7 @@ impl Event {
             Event::SystemCall(call) => sink.system_call(call),
             Event::ImageMap(map) => sink.image_map(map),
             Event::Device(device) => sink.device(device),
+            Event::Memory(memory) => sink.memory(memory),
             Event::ImageUnmap { address, bytes } => sink.image_unmap(*address, *bytes),
             Event::MemoryMove { from, to, bytes } => sink.memory_move(*from, *to, *bytes),
             Event::MemoryCopy { from, to, bytes } => sink.memory_copy(*from, *to, *bytes),

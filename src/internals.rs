@@ -91,6 +91,14 @@ pub mod paths {
 pub mod query {
     pub use crate::query::{WINDOW, not_applicable, verify};
 }
+pub mod ranges {
+    pub mod linker {
+        pub use crate::ranges::linker::memories;
+    }
+    pub mod svd {
+        pub use crate::ranges::svd::described;
+    }
+}
 pub mod render {
     pub use crate::render::{Made, RENDERERS, renderer};
     pub mod dot {

@@ -62,6 +62,7 @@ mod lake;
 mod load;
 mod paths;
 mod query;
+mod ranges;
 mod record;
 mod registers;
 mod render;

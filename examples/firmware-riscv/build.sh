@@ -8,5 +8,5 @@ case "${2:-32}" in
 *) machine="-march=rv32imac_zicsr -mabi=ilp32" ;;
 esac
 folder=$(dirname "$0")
-$compiler -g -O1 -fno-inline $machine -mcmodel=medany -ffreestanding -nostdlib -static -fno-pic -no-pie -fno-stack-protector \
+$compiler -g -O1 -fno-inline ${CFLAGS:-} $machine -mcmodel=medany -ffreestanding -nostdlib -static -fno-pic -no-pie -fno-stack-protector \
     -fno-asynchronous-unwind-tables -Wl,--build-id=none,-Map="$1.map" -T "$folder/memories.ld" "$folder/firmware.c" -o "$1"

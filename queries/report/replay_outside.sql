@@ -5,7 +5,7 @@
 -- seq, process_id, kind (read, write: the kernel's; map, unmap, move, copy, fresh, gap), address, bytes, to_address (move, copy), source
 SELECT seq, process_id, kind, address, bytes, to_address, source
 FROM (SELECT seq, process_id, kind, address, bytes, to_address, CAST(NULL AS VARCHAR) AS source, 0 AS system_call_id, 0 AS ordinal
-      FROM mapping WHERE kind <> 'device'
+      FROM mapping WHERE kind NOT IN ('device', 'memory')
       UNION ALL
       SELECT c.seq, t.process_id, CASE WHEN a.is_write THEN 'write' ELSE 'read' END, a.address, a.bytes, NULL,
              coalesce(a.source, '<kernel>'), a.system_call_id, a.ordinal

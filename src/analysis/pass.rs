@@ -15,7 +15,7 @@ use super::superblock::{Superblocks, Unit};
 use super::transfer::{End, Previous, classify, resumes};
 use super::{CodeMap, Details, Options, Output, RecordedRange};
 use crate::event::{
-    BlockDef, Device, EventSink, ExceptionEntry, ImageMap, InsnDef, Keeps, MemShape, RegSpan,
+    BlockDef, EventSink, ExceptionEntry, ImageMap, InsnDef, Keeps, MemShape, NamedRange, RegSpan,
     RunBatch, RunEnd, SystemCall,
 };
 use crate::id::{Seq, ThreadId};
@@ -544,7 +544,7 @@ impl<C: CodeMap, O: Output> EventSink for Pass<C, O> {
         self.settle(0);
     }
 
-    fn device(&mut self, _: &Device) {
+    fn device(&mut self, _: &NamedRange) {
         let sections = self.to_place.pop_front().unwrap_or_default();
         self.machine.data.memory.add_sections(sections);
         self.settle(0);

@@ -12,7 +12,7 @@ use super::random::{
 use super::summary::Summary;
 use super::*;
 use crate::event::{
-    Device, Event, ExceptionEntry, ImageMap, Keeps, KernelAccess, RegSpan, RunEnd, SystemCall,
+    Event, ExceptionEntry, ImageMap, Keeps, KernelAccess, NamedRange, RegSpan, RunEnd, SystemCall,
 };
 use crate::isa::{Decoded, FlowKind, Moved, RegAccess};
 use std::collections::HashMap;
@@ -176,7 +176,7 @@ fn memory_event(random: &mut Random, thread: u32) -> Event {
             Event::ImageMap(Box::new(ImageMap { address, bytes, offset: 0, executable, path }))
         }
         5 if random.chance(30) => {
-            Event::Device(Box::new(Device { address, bytes, name: "uart".into() }))
+            Event::Device(Box::new(NamedRange { address, bytes, name: "uart".into() }))
         }
         _ => {
             let one = |random: &mut Random| {

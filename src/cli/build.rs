@@ -3,8 +3,9 @@ use super::options::{self, OwnAllocator, Saves};
 use super::prepare;
 use super::say::say;
 use crate::diagnostics::Severity;
-use crate::event::Device;
+use crate::event::NamedRange;
 use crate::load::{Detail, ElfInput, Options, Part, Progressed, Report};
+use crate::ranges;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::RangeInclusive;
@@ -74,10 +75,22 @@ pub struct How {
     pub allocator: Vec<OwnAllocator>,
     /// Addresses of a device: uart=0x9000000+0x1000
     ///
-    /// Stores go to the device, loads come from it. Default: devices that the recorder reports, and the
-    /// address map of ARM's M profile.
-    #[arg(long, value_name = "NAME=RANGE", value_parser = options::device, hide_short_help = true)]
-    pub device: Vec<Device>,
+    /// A range is FIRST+SIZE or FIRST..LAST. Stores go to the device, loads come from it. Default: devices
+    /// that the recorder reports, and the address map of ARM's M profile.
+    #[arg(long, value_name = "NAME=RANGE", value_parser = ranges::device, hide_short_help = true)]
+    pub device: Vec<NamedRange>,
+    /// Devices of a chip, from its CMSIS-SVD file
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub svd: Vec<PathBuf>,
+    /// Addresses of a memory: TCM=0x20000000+64K
+    ///
+    /// A range is FIRST+SIZE or FIRST..LAST. `addfg sql DB @memory_traffic` and `addfg graph --by-memory`
+    /// have the loads and stores of each memory.
+    #[arg(long, value_name = "NAME=RANGE", value_parser = ranges::memory, hide_short_help = true)]
+    pub memory: Vec<NamedRange>,
+    /// Memories of a linker's map (GNU ld, armlink, TI) or script; --memory has precedence
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub memory_map: Vec<PathBuf>,
     /// Keep steps and communications only of these functions and their callees
     #[arg(long, value_name = "FUNCTION,...", hide_short_help = true)]
     pub pairs_in: Vec<String>,
@@ -102,21 +115,45 @@ pub struct How {
 }
 
 impl How {
+    /// Devices and memories that have names.
+    fn ranges(&self) -> anyhow::Result<(Vec<NamedRange>, Vec<NamedRange>)> {
+        ranges::refuse_overlap("--device", &self.device)?;
+        ranges::refuse_overlap("--memory", &self.memory)?;
+        let (mut devices, mut memories) = (Vec::new(), Vec::new());
+        for path in &self.svd {
+            let found = ranges::svd::read(path)?;
+            if !self.quiet {
+                let said = found.left_out.iter();
+                said.for_each(|what| say!("addfg: {}: left out: {what}", path.display()));
+            }
+            devices = ranges::over(&devices, &found.devices);
+        }
+        for path in &self.memory_map {
+            memories = ranges::over(&memories, &ranges::linker::read(path)?);
+        }
+        Ok((ranges::over(&self.device, &devices), ranges::over(&self.memory, &memories)))
+    }
+
     /// The options of a build into this database.
-    pub fn options(self, output: PathBuf) -> Options {
-        Options {
+    ///
+    /// # Errors
+    /// Where devices or memories overlap, or a file of them is not understood.
+    pub fn options(self, output: PathBuf) -> anyhow::Result<Options> {
+        let (devices, memories) = self.ranges()?;
+        Ok(Options {
             elfs: self.elf,
             detail: self.detail,
             literal_saves: self.saves == Saves::Literal,
             through: crate::text::lists(&self.through),
-            devices: self.device,
+            devices,
+            memories,
             allocators: self.allocator.iter().map(OwnAllocator::text).collect(),
             part: Part { inside: crate::text::lists(&self.pairs_in), steps: self.range.map(steps) },
             force: self.force,
             force_elf: self.force_elf,
             memory_limit: self.memory_limit.unwrap_or(0) << 20,
             ..Options::new(output)
-        }
+        })
     }
 }
 
@@ -154,7 +191,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         strict: args.strict,
         steps: !args.no_steps,
         jobs: args.jobs.unwrap_or(cores.saturating_sub(1)).max(1),
-        ..args.how.options(output.clone())
+        ..args.how.options(output.clone())?
     };
     let bar = progress_bar(quiet);
     let report = crate::load::load(&options, &mut |so_far| {

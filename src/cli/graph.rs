@@ -8,6 +8,7 @@ use crate::graph::{
 use crate::id::FunctionId;
 use crate::load::Detail;
 use crate::render::{Made, Renderer};
+use crate::views::library::ensure_traffic;
 use crate::views::{grouped, rows};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -44,6 +45,11 @@ pub struct Args {
     /// Names as in `addfg cut`.
     #[arg(long, value_name = "NAME=FUNCTION,...", value_parser = options::group)]
     group: Vec<Group>,
+    /// Draw memories and devices, and what functions load from and store to each
+    ///
+    /// `addfg build --memory`, `--memory-map` and `--svd` name them; without names, sections of the program.
+    #[arg(long, conflicts_with_all = ["level", "expand", "group", "range", "via", "stubs", "strategy"])]
+    by_memory: bool,
     /// Steps to draw with --level step, by number
     #[arg(long, value_name = "FIRST..LAST", value_parser = options::range, hide_short_help = true)]
     range: Option<(i64, i64)>,
@@ -88,7 +94,9 @@ pub struct Args {
 fn ensure_rows(db: &duckdb::Connection, args: &Args) -> anyhow::Result<()> {
     let of_functions = matches!(args.level(), Level::Function | Level::File | Level::Image);
     let of_call = args.focus.as_ref().is_some_and(|focus| focus.contains('#'));
-    if !args.group.is_empty() {
+    if args.by_memory {
+        ensure_traffic(db)?;
+    } else if !args.group.is_empty() {
         rows::ensure_communications(db)?;
     } else if !of_functions
         || of_call
@@ -109,6 +117,7 @@ impl Args {
     fn is_plain(&self) -> bool {
         let Args { level, show, expand, group, range, focus, top, min_bytes, via, .. } = self;
         !self.all
+            && !self.by_memory
             && show.is_empty()
             && expand.is_empty()
             && group.is_empty()
@@ -135,7 +144,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     {
         return pictures::draw_overview(&folding.overview(), renderer, args.output);
     }
-    let show = show(&args, facts)?;
+    let show = if args.by_memory { by_memory(&args)? } else { show(&args, facts)? };
     let functions = |names: &[String]| -> Result<Vec<FunctionId>, graph::GraphError> {
         names.iter().map(|name| Ok(resolve_function(&db, name)?.function_id)).collect()
     };
@@ -163,7 +172,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         stubs: args.stubs,
         strategy: args.strategy,
     };
-    let graph = graph::load_with(&db, facts, &selection)?;
+    let graph = match args.by_memory {
+        true => graph::by_memory(&db, facts, &selection)?,
+        false => graph::load_with(&db, facts, &selection)?,
+    };
     pictures::draw(&graph, renderer, args.output)
 }
 
@@ -212,6 +224,15 @@ fn show(args: &Args, facts: Facts) -> anyhow::Result<BTreeSet<Show>> {
     Ok(show)
 }
 
+/// The edges to show beside loads and stores.
+fn by_memory(args: &Args) -> anyhow::Result<BTreeSet<Show>> {
+    anyhow::ensure!(
+        args.show.iter().all(|what| matches!(what, Show::Data | Show::Calls)),
+        "--by-memory shows data and calls only"
+    );
+    Ok(args.show.iter().copied().collect())
+}
+
 /// The format that is no picture of a graph.
 fn flame_graph(
     args: &Args,
@@ -221,10 +242,11 @@ fn flame_graph(
     let plain = args.level() == Level::Function
         && args.focus.is_none()
         && args.expand.is_empty()
-        && args.group.is_empty();
+        && args.group.is_empty()
+        && !args.by_memory;
     anyhow::ensure!(
         plain,
-        "a flame graph shows all calling contexts: leave out --level, --focus, --expand and --group"
+        "a flame graph shows all calling contexts: leave out --level, --focus, --expand, --group and --by-memory"
     );
     let Some(export) = crate::export::find(renderer.name) else {
         anyhow::bail!("no export is named {}", renderer.name)

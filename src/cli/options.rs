@@ -1,7 +1,6 @@
 //! Words of the command line that stand for values of the library: read once, as what they mean.
 
 use super::say::say;
-use crate::event::Device;
 use crate::export::{self, EXPORTS, Export};
 use crate::graph::{Inside, Level, Show, Strategy, Stubs, Via};
 use crate::lake::questions::Measure;
@@ -163,22 +162,6 @@ pub fn own_allocator(text: &str) -> Result<OwnAllocator, String> {
         format!("`{what}` is not an allocation function such as malloc, calloc, realloc, free")
     })?;
     Ok(OwnAllocator { name: name.to_owned(), like })
-}
-
-/// `NAME=ADDRESS+BYTES`: a device, numbers as in C.
-pub fn device(text: &str) -> Result<Device, String> {
-    let parse = || {
-        let (name, place) = text.rsplit_once('=')?;
-        let (address, bytes) = place.split_once('+')?;
-        let number = |text: &str| match text.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16).ok(),
-            None => text.parse().ok(),
-        };
-        let (address, bytes) = (number(address)?, number(bytes).filter(|&bytes| bytes > 0)?);
-        let fits = address.checked_add(bytes - 1).is_some();
-        (fits && !name.is_empty()).then(|| Device { address, bytes, name: name.into() })
-    };
-    parse().ok_or_else(|| "write it as NAME=ADDRESS+BYTES, as in uart=0x9000000+0x1000".to_owned())
 }
 
 /// `FILE[@ADDRESS]`: an ELF and its bias; a file that has an @ in its name is one.

@@ -4,7 +4,9 @@ use super::say::say;
 use crate::load::Detail;
 use crate::render::rows::RowFormat;
 use crate::store::open::Trust;
+use crate::views::library::ensure_traffic;
 use crate::views::needs::{Need, require};
+use crate::views::plan::memories::{self, MemoryCost};
 use crate::views::plan::{self, CostModel, Plan, Run, Told, Wish, cost};
 use crate::views::{ViewError, cut, rows};
 use std::collections::BTreeSet;
@@ -34,6 +36,12 @@ pub struct Args {
     /// Steps per second of this core
     #[arg(long, value_name = "FREQUENCY", default_value = "1GHz", value_parser = cost::clock)]
     clock: f64,
+    /// Cycles that each access to a memory takes beyond its step: DDR=20
+    ///
+    /// DDR=20,5: here, and on the other core in cycles of this one [default: as here]. `addfg sql DB @memories` lists
+    /// memories.
+    #[arg(long, value_name = "NAME=CYCLES", value_parser = memories::cost, conflicts_with = "parts")]
+    memory_cost: Vec<MemoryCost>,
     /// Maximum share of the executed instructions to move
     #[arg(long, value_name = "PERCENT", default_value_t = 25)]
     code: u8,
@@ -73,18 +81,27 @@ pub struct Args {
 }
 
 /// The sums of a run, or what it lacks.
-fn read(db: &duckdb::Connection) -> Result<Run, ViewError> {
+fn read(db: &duckdb::Connection, costs: &[MemoryCost]) -> Result<Run, ViewError> {
     require(db, Need::Functions)?;
     require(db, Need::Dataflow)?;
-    Run::read(db)
+    let mut run = Run::read(db)?;
+    if !costs.is_empty() {
+        ensure_traffic(db)?;
+        run.price(db, costs)?;
+    }
+    Ok(run)
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
     if args.show == Some(Told::Loops) {
+        anyhow::ensure!(
+            args.memory_cost.is_empty(),
+            "--memory-cost prices functions: leave out --show loops"
+        );
         rows::ensure(&db, Detail::Instance)?;
     }
-    let run = read(&db)?;
+    let run = read(&db, &args.memory_cost)?;
     let set = |words: &[String]| match words {
         [] => Ok(BTreeSet::new()),
         words => cut::choose(&db, words),
@@ -102,7 +119,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let trust: Trust = args.database.trust();
         let other = Database { db: other.clone(), trust: trust == Trust::Anything };
         let db = other.open()?;
-        plan.compare(&read(&db)?);
+        plan.compare(&read(&db, &args.memory_cost)?);
     }
     match args.output {
         Some(_) => draw(&plan, &args, &db),

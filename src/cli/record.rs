@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Options that mean nothing, or something else, where sums are all that is recorded.
-const NEEDS_STEPS: [&str; 15] = [
+const NEEDS_STEPS: [&str; 18] = [
     "check_sums",
     "keep",
     "follow",
@@ -31,6 +31,9 @@ const NEEDS_STEPS: [&str; 15] = [
     "saves",
     "through",
     "device",
+    "svd",
+    "memory",
+    "memory_map",
     "pairs_in",
     "range",
     "prepare",
@@ -121,7 +124,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let name = name.to_owned();
     let output = args.output.unwrap_or_else(|| record::default_output(&name));
     let allocators = args.how.allocator.iter().map(OwnAllocator::text).collect();
-    let mut options = args.how.options(output.clone());
+    let mut options = args.how.options(output.clone())?;
     if options.elfs.is_empty() {
         options.elfs.extend(images.into_iter().map(|path| ElfInput { path, bias: None }));
     }

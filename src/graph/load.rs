@@ -27,7 +27,6 @@ pub fn load_with(
     facts: Facts,
     selection: &Selection,
 ) -> Result<Graph, GraphError> {
-    let unit = if facts.ticks { unit(connection)? } else { "steps" };
     let one_call = selection.focus.and_then(|f| f.instance);
     let needs_calls = matches!(selection.level, Level::Instance | Level::Context | Level::Thread);
     if (needs_calls || one_call.is_some()) && !facts.instances {
@@ -51,13 +50,6 @@ pub fn load_with(
         _ => functions::read(connection, facts, selection)?,
     };
     rows.dependences = facts.dependences;
-    let notes = notes(connection, facts, selection, &rows)?;
-    if let Some(focus) = selection.focus
-        && selection.level != Level::Step
-        && !rows.focus.iter().any(|id| rows.nodes.contains_key(id))
-    {
-        return Err(not_there(connection, focus, selection.stubs)?);
-    }
     if selection.has_functions() {
         if let Some(focus) = selection.focus.filter(|f| f.instance.is_some()) {
             rows.current = Some(functions::instance_edges(connection, focus, selection)?);
@@ -65,6 +57,24 @@ pub fn load_with(
         if !selection.groups.is_empty() && selection.shows(Show::Data) {
             rows.groups = groups::figures(connection, &rows, selection)?;
         }
+    }
+    drawn(connection, facts, selection, rows)
+}
+
+/// The graph of a level that was read.
+pub(super) fn drawn(
+    connection: &Connection,
+    facts: Facts,
+    selection: &Selection,
+    rows: LevelRows,
+) -> Result<Graph, GraphError> {
+    let unit = if facts.ticks { unit(connection)? } else { "steps" };
+    let notes = notes(connection, facts, selection, &rows)?;
+    if let Some(focus) = selection.focus
+        && selection.level != Level::Step
+        && !rows.focus.iter().any(|id| rows.nodes.contains_key(id))
+    {
+        return Err(not_there(connection, focus, selection.stubs)?);
     }
     let mut graph = draw(rows, selection, unit, notes);
     graph.problems = problems(connection)?;

@@ -3,7 +3,7 @@
 //! counted ([`Graph::left_out`]).
 //!
 //! `model`, `level` and `selection` are the words; `rows` reads what queries give; `functions`,
-//! `instances`, `contexts`, `parts`, `recorded`, `steps` and `bottom_up` read a level each; `grouping`,
+//! `instances`, `contexts`, `parts`, `recorded`, `steps`, `memories` and `bottom_up` read a level each; `grouping`,
 //! `choice` and `edges` make few of many; `load` goes through it all. `resolve`, `names`, `merged`
 //! and `facts` are what views and exports ask for, too.
 
@@ -20,6 +20,7 @@ mod instances;
 mod level;
 mod load;
 mod loops;
+mod memories;
 mod merged;
 mod model;
 mod names;
@@ -37,6 +38,7 @@ pub use facts::Facts;
 pub use level::{Inside, Level};
 pub use load::{load, load_with};
 pub use loops::loop_lines;
+pub use memories::by_memory;
 pub use merged::prepare_merged;
 pub use model::{Change, Edge, EdgeKind, Flow, Graph, Node, NodeId, NodeKind, Via};
 pub use names::FunctionNames;

@@ -29,6 +29,8 @@ words! {
         Thread = "thread",
         /// Functions that were put together by name (`--group`).
         Group = "group",
+        /// A memory or a device, where functions are drawn with what they access.
+        Memory = "memory",
         /// Wrote bytes that no step wrote.
         Pseudo = "pseudo",
         /// The nodes that were left out.
@@ -39,7 +41,7 @@ words! {
 /// Which node of its graph a node is. The order is that of the nodes in every output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NodeId {
-    /// A pseudo-function by its number in [`crate::replay::Places`].
+    /// A pseudo-function by its number in [`crate::replay::Places`], or a memory by its number in a list.
     Unwritten(Reverse<usize>),
     /// A pseudo-function beside nodes that are no functions.
     Pseudo(Reverse<FunctionId>),

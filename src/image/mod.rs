@@ -23,6 +23,7 @@ mod space;
 mod tests;
 pub mod unwind;
 mod variables;
+mod vectors;
 mod xray;
 
 pub use bias::guess_bias;

@@ -8,7 +8,7 @@
 //! Source: ARMv7-M Architecture Reference Manual (DDI 0403), B3.1 (the system address map).
 
 use super::pass::BuildPass;
-use crate::event::{BlockDef, Device, Event, KernelAccess, RunBatch, RunEnd, SystemCall};
+use crate::event::{BlockDef, Event, KernelAccess, NamedRange, RunBatch, RunEnd, SystemCall};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const MOST_PAGES: usize = 1 << 12;
 #[derive(Default)]
 pub struct Devices {
     /// Those that were given, until the trace begins.
-    given: Vec<Device>,
+    given: Vec<NamedRange>,
     /// First and last address of each of them.
     named: Vec<(u64, u64)>,
     /// By first address: the last, and the name of what the device gives and takes.
@@ -37,8 +37,29 @@ pub fn source(name: &str) -> String {
     format!("<device {name}>")
 }
 
+/// What of a page no device has yet: descriptions of chips name parts of pages.
+fn untold(told: &BTreeMap<u64, (u64, Arc<str>)>, page: NamedRange) -> Vec<NamedRange> {
+    let last = page.last();
+    let mut rest = Vec::new();
+    let mut from = Some(page.address);
+    let before = told.range(..page.address).next_back();
+    for (first, (end, _)) in before.into_iter().chain(told.range(page.address..=last)) {
+        let Some(start) = from.filter(|_| *end >= page.address) else { continue };
+        if *first > start {
+            let name = page.name.clone();
+            rest.push(NamedRange { address: start, bytes: first - start, name });
+        }
+        from = end.checked_add(1).map(|next| next.max(start));
+    }
+    if let Some(start) = from.filter(|start| *start <= last) {
+        let name = page.name;
+        rest.push(NamedRange { address: start, bytes: last - start + 1, name });
+    }
+    rest
+}
+
 /// What the M profile has on a page, if it is no memory.
-fn of_m_profile(page: u64) -> Option<Device> {
+fn of_m_profile(page: u64) -> Option<NamedRange> {
     let name = match page * PAGE {
         0xe000_0000 => "ITM".into(),
         0xe000_1000 => "DWT".into(),
@@ -51,47 +72,41 @@ fn of_m_profile(page: u64) -> Option<Device> {
         }
         _ => return None,
     };
-    Some(Device { address: page * PAGE, bytes: PAGE, name })
+    Some(NamedRange { address: page * PAGE, bytes: PAGE, name })
 }
 
 impl Devices {
     /// `m_profile`: the processor is of ARM's M profile, whose address map says where devices are.
-    pub fn new(m_profile: bool, given: Vec<Device>) -> Devices {
+    pub fn new(m_profile: bool, given: Vec<NamedRange>) -> Devices {
         let pages = m_profile.then(FxHashSet::default);
-        let range =
-            |of: &Device| (of.address, of.address.saturating_add(of.bytes.saturating_sub(1)));
-        let named = given.iter().map(range).collect();
+        let named = given.iter().map(|of| (of.address, of.last())).collect();
         let mut devices = Devices { pages, named, ..Devices::default() };
         devices.given = given.into_iter().filter(|device| devices.add(device)).collect();
         devices
     }
 
     /// Devices that were given, and those that the addresses of a batch are the first to touch.
-    pub fn begun(&mut self, batch: &RunBatch) -> Vec<Device> {
+    pub fn begun(&mut self, batch: &RunBatch) -> Vec<NamedRange> {
         let mut new = std::mem::take(&mut self.given);
         let Some(pages) = &mut self.pages else { return new };
-        let told = |page: u64| {
-            let before = self.ranges.range(..=page * PAGE + (PAGE - 1)).next_back();
-            before.is_some_and(|(_, (last, _))| *last >= page * PAGE)
-        };
         for address in batch.addresses.iter().filter(|a| **a >= 0x4000_0000) {
             let page = address / PAGE;
-            if pages.len() < MOST_PAGES && pages.insert(page) && !told(page) {
-                new.extend(of_m_profile(page));
+            if pages.len() < MOST_PAGES && pages.insert(page) {
+                new.extend(of_m_profile(page).into_iter().flat_map(|of| untold(&self.ranges, of)));
             }
         }
         new
     }
 
     /// A trace tells of a device: whether that is new. A device that was given keeps its name.
-    pub fn report(&mut self, device: &Device) -> bool {
+    pub fn report(&mut self, device: &NamedRange) -> bool {
         let given =
             self.named.iter().any(|(first, last)| (*first..=*last).contains(&device.address));
         !given && self.add(device)
     }
 
     /// From here on a device lies there: whether that is new.
-    pub fn add(&mut self, device: &Device) -> bool {
+    pub fn add(&mut self, device: &NamedRange) -> bool {
         let Some(more) = device.bytes.checked_sub(1) else { return false };
         let here = (device.address.saturating_add(more), source(&device.name).into());
         self.ranges.insert(device.address, here.clone()) != Some(here)

@@ -4,7 +4,7 @@
 use super::Options;
 use crate::analysis::place::SectionRange;
 use crate::diagnostics::Diagnostics;
-use crate::event::Carries;
+use crate::event::{Carries, NamedRange};
 use crate::id::{FileId, ImageId, ProcessId, SectionId};
 use crate::image::{AddressSpace, Loaded};
 use crate::store::table::{Table, fill};
@@ -65,6 +65,9 @@ impl Files {
     }
 }
 
+/// Devices and memories that are listed with the options; a chip has a hundred.
+const LISTED: usize = 8;
+
 /// Options of the build that change what a database contains, as `input.options` has them.
 fn describe(options: &Options) -> String {
     let saves = if options.literal_saves { "literal" } else { "transparent" };
@@ -72,9 +75,15 @@ fn describe(options: &Options) -> String {
     let more = more.into_iter().filter(|(_, names)| !names.is_empty());
     let named = more.map(|(key, names)| format!(" {key}={}", names.join(",")));
     let range = range(options).map(|steps| format!(" range={steps}"));
-    let devices = options.devices.iter();
-    let devices = devices.map(|d| format!(" device={}={:#x}+{:#x}", d.name, d.address, d.bytes));
-    format!("saves={saves}{}", named.chain(range).chain(devices).collect::<String>())
+    let places = |kind: &'static str, ranges: &[NamedRange]| -> String {
+        let one = |r: &NamedRange| format!(" {kind}={}={:#x}+{:#x}", r.name, r.address, r.bytes);
+        match ranges.len() {
+            ..=LISTED => ranges.iter().map(one).collect(),
+            more => format!(" {kind}={more} ranges (table mapping)"),
+        }
+    };
+    let devices = places("device", &options.devices) + &places("memory", &options.memories);
+    format!("saves={saves}{}", named.chain(range).chain([devices]).collect::<String>())
 }
 
 /// The steps that are kept, if they are not all.

@@ -1,7 +1,7 @@
 //! What a trace tells of beside steps, as rows of its tables.
 
 use crate::event::{
-    Allocation, Device, Event, EventSink, ExceptionEntry, ImageMap, SystemCall, ThreadStart,
+    Allocation, Event, EventSink, ExceptionEntry, ImageMap, NamedRange, SystemCall, ThreadStart,
 };
 use crate::id::{ProcessId, Seq, ThreadId};
 use crate::store::row::{Columns, Row};
@@ -105,6 +105,21 @@ impl<F: FnMut(Batch)> EventRows<F> {
         push(&mut self.mappings, row, &mut self.send);
     }
 
+    /// Addresses have a name.
+    fn named(&mut self, kind: &str, range: &NamedRange) {
+        let row = tables::Mapping {
+            seq: self.seq,
+            process_id: self.process,
+            kind,
+            address: range.address,
+            bytes: range.bytes,
+            file_offset: None,
+            to_address: None,
+            path: Some(&range.name),
+        };
+        push(&mut self.mappings, row, &mut self.send);
+    }
+
     fn taken_back(&mut self, kind: &str, index: u32, address: u64) {
         let (seq, thread_id) = (self.seq, thread(index));
         let row = tables::Allocation { seq, thread_id, kind, address, bytes: None };
@@ -196,18 +211,12 @@ impl<F: FnMut(Batch)> EventSink for EventRows<F> {
         push(&mut self.mappings, row, &mut self.send);
     }
 
-    fn device(&mut self, device: &Device) {
-        let row = tables::Mapping {
-            seq: self.seq,
-            process_id: self.process,
-            kind: "device",
-            address: device.address,
-            bytes: device.bytes,
-            file_offset: None,
-            to_address: None,
-            path: Some(&device.name),
-        };
-        push(&mut self.mappings, row, &mut self.send);
+    fn device(&mut self, device: &NamedRange) {
+        self.named("device", device);
+    }
+
+    fn memory(&mut self, memory: &NamedRange) {
+        self.named("memory", memory);
     }
 
     fn image_unmap(&mut self, address: u64, bytes: u64) {

@@ -14,7 +14,7 @@ use crate::analysis::transfer::resumes;
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::event::{Event, ExceptionEntry, Isa, Keeps, RunBatch};
 use crate::isa::FlowKind;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Values from here on are no addresses on ARM's M profile but say how an exception returns.
 const EXC_RETURN: u64 = 0xffff_ff00;
@@ -28,6 +28,8 @@ pub struct Exceptions {
     threads: Vec<State>,
     /// Where handlers have begun.
     entries: FxHashSet<u64>,
+    /// Exceptions by their handlers, of the program's vector table; None: of several.
+    vectors: FxHashMap<u64, Option<u32>>,
     /// A branch to EXC_RETURN was seen: the processor is of ARM's M profile.
     stacks: bool,
     /// The trace itself tells of exceptions.
@@ -56,11 +58,18 @@ enum Follows {
 }
 
 impl Exceptions {
-    pub fn new(isa: Isa) -> Exceptions {
+    /// `vectors`: number and handler of each exception, as far as the program says.
+    pub fn new(isa: Isa, vectors: &[(u32, u64)]) -> Exceptions {
+        let mut by_handler = FxHashMap::default();
+        for &(number, handler) in vectors {
+            let one = by_handler.entry(handler).or_insert(Some(number));
+            *one = one.filter(|first| *first == number);
+        }
         Exceptions {
             isa,
             threads: Vec::new(),
-            entries: FxHashSet::default(),
+            entries: by_handler.keys().copied().collect(),
+            vectors: by_handler,
             stacks: false,
             told: false,
             ended: false,
@@ -234,11 +243,8 @@ impl Exceptions {
             return Vec::new();
         }
         let thread = t as u32;
-        // Which number it has is not known: 0 where the profile is.
-        let (keeps, number) = match self.stacks {
-            true => (Keeps::LongFrame, Some(0)),
-            false => (Keeps::None, None),
-        };
+        let keeps = if self.stacks { Keeps::LongFrame } else { Keeps::None };
+        let number = self.vectors.get(&here).copied().flatten();
         let entry = || {
             let of = ExceptionEntry { thread, number, keeps, ..Default::default() };
             Event::ExceptionEntry(of)

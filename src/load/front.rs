@@ -13,8 +13,8 @@ use super::pass::{BuildPass, Send};
 use super::runs::{PackedRuns, RunRows};
 use crate::analysis::place::SectionRange;
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::event::{Carries, Device, Event, Isa, Process, RunBatch, StepBatch};
-use crate::image::Image;
+use crate::event::{Carries, Event, Isa, NamedRange, Process, RunBatch, StepBatch};
+use crate::image::{Image, Loaded};
 use crate::isa::elaborate::Elaborator;
 use crate::isa::resolve::{resolve, undecoded};
 use crate::isa::{self, Decoder, FlowKind};
@@ -193,18 +193,35 @@ pub struct Front {
     pub parts: Parts,
     pub exceptions: Exceptions,
     devices: Devices,
+    /// Those that were given, until the trace begins.
+    memories: Vec<NamedRange>,
     problems: Vec<(Diagnostic, u64)>,
     /// Runs that wait for the first stack pointer; none once it is known or given up.
     held: Option<Vec<RunBatch>>,
 }
 
+/// Addresses that were given names.
+pub struct GivenRanges {
+    pub devices: Vec<NamedRange>,
+    pub memories: Vec<NamedRange>,
+}
+
 impl Front {
-    /// `waiting`: images whose place only the trace tells; `devices`: that were given.
-    pub fn new(isa: Isa, space: Space, waiting: Vec<Image>, devices: Vec<Device>) -> Self {
+    /// `waiting`: images whose place only the trace tells; `named`: devices and memories that were given.
+    pub fn new(isa: Isa, space: Space, waiting: Vec<Image>, named: GivenRanges) -> Self {
         let first = |is: &dyn Fn(&Image) -> bool| {
             space.borrow().images().first().is_some_and(|of| is(&of.image))
         };
         let (big_endian, m_profile) = (first(&|i| i.big_endian_code), first(&|i| i.m_profile));
+        let vectors = {
+            let space = space.borrow();
+            let of = |loaded: &Loaded| -> Vec<(u32, u64)> {
+                let run_time =
+                    |(number, handler): (u32, u64)| (number, handler.wrapping_add(loaded.bias));
+                loaded.image.vectors().into_iter().map(run_time).collect()
+            };
+            space.images().first().map(of).unwrap_or_default()
+        };
         Front {
             isa,
             maps: Maps::new(isa, space.clone(), waiting),
@@ -228,8 +245,9 @@ impl Front {
             undecoded: Undecoded::default(),
             fits: Fits::default(),
             parts: Parts::default(),
-            exceptions: Exceptions::new(isa),
-            devices: Devices::new(m_profile, devices),
+            exceptions: Exceptions::new(isa, &vectors),
+            devices: Devices::new(m_profile, named.devices),
+            memories: named.memories,
             problems: Vec::new(),
             held: Some(Vec::new()),
         }
@@ -250,6 +268,9 @@ impl Front {
         for device in self.devices.begun(&batch).into_iter().rev() {
             self.devices.add(&device);
             events.insert(0, (0, Event::Device(Box::new(device))));
+        }
+        for memory in std::mem::take(&mut self.memories).into_iter().rev() {
+            events.insert(0, (0, Event::Memory(Box::new(memory))));
         }
         if self.parts.begins_process(&events) {
             events.insert(0, (0, Event::ProcessStart));

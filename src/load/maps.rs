@@ -7,7 +7,7 @@ use super::pass::BuildPass;
 use super::placing;
 use crate::analysis::place::SectionRange;
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::event::{Device, ImageMap, Isa};
+use crate::event::{ImageMap, Isa, NamedRange};
 use crate::image::{AddressSpace, Image, Loaded};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
@@ -193,7 +193,7 @@ impl Maps {
     }
 
     /// A device lies there from now on.
-    pub fn device(&mut self, device: &Device) -> Vec<SectionRange> {
+    pub fn device(&mut self, device: &NamedRange) -> Vec<SectionRange> {
         let from = self.sections.len();
         if let Some(more) = device.bytes.checked_sub(1) {
             self.sections.push(SectionRow {

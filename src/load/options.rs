@@ -1,7 +1,7 @@
 //! What a build is asked for, and what it did.
 
 use crate::diagnostics::Diagnostics;
-use crate::event::Device;
+use crate::event::NamedRange;
 use crate::text::words;
 use crate::trace::StepFormat;
 use std::ops::RangeInclusive;
@@ -63,8 +63,10 @@ pub struct Options {
     pub through: Vec<String>,
     /// Functions of the program that do what allocation functions do: `NAME=FUNCTION` each.
     pub allocators: Vec<String>,
-    /// Where devices are, beside those that the trace tells of.
-    pub devices: Vec<Device>,
+    /// Where devices are, beside those that the trace tells of. They do not overlap.
+    pub devices: Vec<NamedRange>,
+    /// Memories that have names, which do not overlap.
+    pub memories: Vec<NamedRange>,
     pub part: Part,
     /// Whether the run is kept packed where not all of it is kept as rows.
     pub steps: bool,
@@ -99,6 +101,7 @@ impl Options {
             through: Vec::new(),
             allocators: Vec::new(),
             devices: Vec::new(),
+            memories: Vec::new(),
             part: Part::default(),
             steps: true,
             strict: false,

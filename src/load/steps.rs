@@ -5,7 +5,7 @@ use super::code::{Functions, Named, Space};
 use super::dictionary::{self, Loading, SectionRow, TraceFile};
 use super::events::EventRows;
 use super::finish::{End, Packed};
-use super::front::{Front, Target};
+use super::front::{Front, GivenRanges, Target};
 use super::intake::{Intake, Progress, Records};
 use super::limit;
 use super::pass::{BuildPass, Send};
@@ -143,7 +143,9 @@ pub(super) fn pass(
         named.iter().try_for_each(Named::check)?;
     }
     let rows = rows()?;
-    let mut front = Front::new(isa, space.clone(), placed.waiting, options.devices.clone());
+    let given =
+        GivenRanges { devices: options.devices.clone(), memories: options.memories.clone() };
+    let mut front = Front::new(isa, space.clone(), placed.waiting, given);
     let functions = Functions::new(space.clone(), isa == Isa::Arm, named);
     let first_sections = front.maps.sections.len();
     let mut target = target(options, functions, &front.maps.sections, isa, rows)?;

@@ -134,7 +134,7 @@ fn node_label(node: &Node, graph: &Graph) -> Attribute {
         return label(&lines);
     }
     lines.extend(node.text.iter().take(TEXT).map(|t| small(&shorten(t, NAME))));
-    if node.kind == NodeKind::Step {
+    if matches!(node.kind, NodeKind::Step | NodeKind::Memory) {
         return label(&lines);
     }
     let mut figures = Vec::new();
@@ -226,7 +226,7 @@ fn node_statement(graph: &Graph, index: NodeIndex) -> Stmt {
             (Some("folder"), Some("filled"), fill.as_str())
         }
         NodeKind::Stub => (None, Some("filled,rounded,dotted"), "#f4f4f4"),
-        NodeKind::Pseudo => (Some("cylinder"), Some("filled"), "#e8f0f8"),
+        NodeKind::Pseudo | NodeKind::Memory => (Some("cylinder"), Some("filled"), "#e8f0f8"),
         NodeKind::Others => (None, Some("filled,rounded,dashed"), "#eeeeee"),
     };
     attributes.extend(shape.map(|s| attribute("shape", s)));
@@ -267,15 +267,17 @@ fn largest_first(flows: &[Flow]) -> Vec<Flow> {
     flows
 }
 
-fn data_tooltip(from: &str, to: &str, flows: &[Flow], graph: &Graph) -> String {
-    let mut text = format!("{from} to {to}:");
+fn data_tooltip(from: &Node, to: &Node, flows: &[Flow], graph: &Graph) -> String {
+    let mut text = format!("{} to {}:", from.name, to.name);
     if graph.dependences {
         return text + &format!(" {} dependences", flows.iter().map(|f| f.bytes).sum::<i64>());
     }
     for (i, f) in largest_first(flows).iter().enumerate() {
-        text += &format!("{} {} {} bytes", if i > 0 { ";" } else { "" }, f.via.name(), f.bytes);
+        let of_memory = is_of_memory(from, to);
+        let via = if of_memory { String::new() } else { format!(" {}", f.via.name()) };
+        text += &format!("{}{via} {} bytes", if i > 0 { ";" } else { "" }, f.bytes);
         for (n, what) in [
-            (f.transfers, "transfers"),
+            (f.transfers, if of_memory { "accesses" } else { "transfers" }),
             (f.unique_bytes, "unique bytes"),
             (f.addresses, "addresses"),
         ] {
@@ -331,6 +333,11 @@ fn call_attributes(
     ]
 }
 
+/// Whether an edge is of what a function loads or stores: then the memory says what it goes through.
+fn is_of_memory(from: &Node, to: &Node) -> bool {
+    [from, to].iter().any(|node| node.kind == NodeKind::Memory)
+}
+
 fn data_attributes(
     graph: &Graph,
     from: &Node,
@@ -350,7 +357,9 @@ fn data_attributes(
     let part = |f: &Flow, text: String| format!("<FONT COLOR=\"{}\">{text}</FONT>", ink(f.via));
     let (amount, was) = (graph.amount(bytes), was(edge, bytes, |n| graph.amount(n)));
     let mut lines = match &flows[..] {
-        [one] if graph.dependences => vec![part(one, format!("<B>{amount}</B>{was}"))],
+        [one] if graph.dependences || is_of_memory(from, to) => {
+            vec![part(one, format!("<B>{amount}</B>{was}"))]
+        }
         [one] => vec![part(one, format!("<B>{amount}</B>&#160;{}{was}", one.via.name()))],
         _ => {
             let whole = |f: &Flow| part(f, format!("<B>{amount}</B>{was}"));
@@ -377,7 +386,7 @@ fn data_attributes(
         attribute(arrow, if edge.cycle { "onormal" } else { "vee" }),
         attribute("color", ink),
         attribute("penwidth", &format!("{width:.1}")),
-        attribute("tooltip", &data_tooltip(&from.name, &to.name, &flows, graph)),
+        attribute("tooltip", &data_tooltip(from, to, &flows, graph)),
     ]
 }
 
@@ -478,6 +487,7 @@ fn nodes(level: Level) -> &'static str {
 /// What lines and colours mean.
 fn legend(graph: &Graph) -> Vec<String> {
     let edges = graph.edges();
+    let any = |kind| graph.graph.node_weights().any(|n| n.kind == kind);
     let mut legend = Vec::new();
     if edges.iter().any(|e| matches!(e.2.kind, EdgeKind::Call { .. })) {
         legend.push("Solid: calls.".to_owned());
@@ -501,7 +511,10 @@ fn legend(graph: &Graph) -> Vec<String> {
         } else {
             format!(" through {}", names.join(", "))
         };
-        legend.push(format!("Dashed: bytes from writer to reader{through}."));
+        legend.push(match any(NodeKind::Memory) {
+            true => "Dashed: bytes stored there, and loaded from there.".to_owned(),
+            false => format!("Dashed: bytes from writer to reader{through}."),
+        });
     }
     if edges.iter().any(|e| e.2.ran.is_some()) {
         legend.push(format!("<FONT COLOR=\"{RAN}\"><B>Bold</B></FONT>: in a path that ran. Grey: in none that is known."));
@@ -531,8 +544,11 @@ fn legend(graph: &Graph) -> Vec<String> {
         let same = format!("<FONT COLOR=\"{}\">the same</FONT>", change_colour(Change::Same));
         legend.push(format!("Against the first: {}, {same}.", names.join(", ")));
     }
-    if graph.graph.node_weights().any(|n| n.kind == NodeKind::Pseudo) {
+    if any(NodeKind::Pseudo) {
         legend.push("Cylinder: bytes that no step wrote.".to_owned());
+    }
+    if any(NodeKind::Memory) {
+        legend.push("Cylinder: a memory or device.".to_owned());
     }
     if edges.iter().any(|e| e.2.potential) {
         legend.push("Grey: in other instances only.".to_owned());

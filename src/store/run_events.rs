@@ -2,8 +2,8 @@
 
 use super::numbers::{ChunkError, Section, put, put_list, put_option, put_text};
 use crate::event::{
-    Allocation, Device, Event, ExceptionEntry, ImageMap, Keeps, KernelAccess, Process, SystemCall,
-    ThreadStart,
+    Allocation, Event, ExceptionEntry, ImageMap, Keeps, KernelAccess, NamedRange, Process,
+    SystemCall, ThreadStart,
 };
 
 const KEEPS: [Keeps; 4] = [Keeps::None, Keeps::Link, Keeps::Frame, Keeps::LongFrame];
@@ -33,6 +33,7 @@ fn kind(event: &Event) -> u8 {
         Event::Free { .. } => 19,
         Event::Reallocation { .. } => 20,
         Event::Marker { .. } => 21,
+        Event::Memory(_) => 22,
     }
 }
 
@@ -64,9 +65,9 @@ pub fn put_event(out: &mut Vec<u8>, event: &Event) {
         Event::ImageUnmap { address, bytes } | Event::MemoryFresh { address, bytes } => {
             numbers(&[*address, *bytes]);
         }
-        Event::Device(device) => {
-            numbers(&[device.address, device.bytes]);
-            put_text(out, &device.name);
+        Event::Device(range) | Event::Memory(range) => {
+            numbers(&[range.address, range.bytes]);
+            put_text(out, &range.name);
         }
         Event::MemoryMove { from, to, bytes } | Event::MemoryCopy { from, to, bytes } => {
             numbers(&[*from, *to, *bytes]);
@@ -142,10 +143,7 @@ pub fn event(from: &mut Section) -> Result<Event, ChunkError> {
             path: from.option(Section::text)?,
         })),
         7 => Event::ImageUnmap { address: from.number()?, bytes: from.number()? },
-        8 => {
-            let (address, bytes) = (from.number()?, from.number()?);
-            Event::Device(Box::new(Device { address, bytes, name: from.text()? }))
-        }
+        8 => Event::Device(Box::new(range(from)?)),
         9 => Event::MemoryMove { from: from.number()?, to: from.number()?, bytes: from.number()? },
         10 => Event::MemoryCopy { from: from.number()?, to: from.number()?, bytes: from.number()? },
         11 => Event::MemoryFresh { address: from.number()?, bytes: from.number()? },
@@ -172,8 +170,13 @@ pub fn event(from: &mut Section) -> Result<Event, ChunkError> {
         19 => Event::Free { thread: from.id()?, address: from.number()? },
         20 => Event::Reallocation { thread: from.id()?, address: from.number()? },
         21 => Event::Marker { thread: from.id()?, text: from.text()? },
+        22 => Event::Memory(Box::new(range(from)?)),
         _ => return Err(ChunkError::Damaged("an unknown event")),
     })
+}
+
+fn range(from: &mut Section) -> Result<NamedRange, ChunkError> {
+    Ok(NamedRange { address: from.number()?, bytes: from.number()?, name: from.text()? })
 }
 
 fn call(from: &mut Section) -> Result<SystemCall, ChunkError> {

@@ -32,6 +32,8 @@ library!(
     "globals",
     "variables",
     "dead_writes",
+    "memories",
+    "memory_traffic",
     "range_traffic",
     "calls_of",
     "transfers",
@@ -242,6 +244,15 @@ impl Query {
         }
         Ok(())
     }
+}
+
+/// Sees to it that steps and accesses are there as rows, as `@memory_traffic` needs them.
+///
+/// # Errors
+/// Where the database does not keep them, or the trace has none.
+pub fn ensure_traffic(connection: &Connection) -> Result<(), ViewError> {
+    find("memory_traffic")?.check(connection)?;
+    super::needs::require(connection, super::needs::Need::Runs)
 }
 
 /// What a word means; None if it is none of this kind.

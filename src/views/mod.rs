@@ -115,6 +115,10 @@ pub enum ViewError {
         "this database has no {what}, by which a plan is priced: record steps and accesses, with `addfg record` or QEMU"
     )]
     PlanLacks { what: &'static str },
+    #[error(
+        "no memory is named {name}: this run accessed {known}; `addfg build --memory` and `--memory-map` name memories"
+    )]
+    NoMemory { name: String, known: String },
     #[error("none of these functions ran; `addfg info` lists what did")]
     PlanNeverRan,
     #[error("there is no query @{name}; {known}")]

@@ -13,6 +13,8 @@ pub enum Need {
     /// Of any kind, step by step.
     Accesses,
     MemoryAccesses,
+    /// Steps and accesses as rows.
+    Runs,
 }
 
 impl Need {
@@ -22,6 +24,7 @@ impl Need {
             Need::Calls => ("call_edge", "calls"),
             Need::Functions => ("function_profile", "calls"),
             Need::Dataflow => ("function_edge", "dataflow"),
+            Need::Runs => ("block_run", "steps with addresses"),
             Need::Accesses => ("block_access", "accesses"),
             Need::MemoryAccesses => {
                 ("(FROM function_profile WHERE written_bytes IS NOT NULL)", "memory accesses")

@@ -106,9 +106,16 @@ fn a_log_has_the_devices_of_the_address_map_or_those_that_are_given() {
 
 #[test]
 fn what_is_no_device_is_said() {
-    for wrong in ["uart", "uart=1", "uart=0x+4", "=1+2", "uart=1+0", "u=0xffffffffffffffff+2"] {
+    for (wrong, part) in [
+        ("uart", "has no name: write NAME=FIRST..LAST or NAME=FIRST+SIZE"),
+        ("uart=1", "has no range: write NAME=FIRST..LAST or NAME=FIRST+SIZE"),
+        ("uart=0x+4", "invalid number `0x`"),
+        ("=1+2", "has no name"),
+        ("uart=1+0", "is empty"),
+        ("u=0xffffffffffffffff+2", "ends behind the last address"),
+    ] {
         let output = command(&["build", "x.log", "--device", wrong]).output().expect("addfg runs");
         assert_eq!(output.status.code(), Some(2), "{wrong}");
-        assert!(said(&output).contains("NAME=ADDRESS+BYTES"), "{}", said(&output));
+        assert!(said(&output).contains(part), "{}", said(&output));
     }
 }

@@ -9,7 +9,9 @@
 mod cores;
 mod generate;
 
-use crate::common::{Scratch, command, have, repository, rows, said, skipped, utf8};
+use crate::common::{
+    Scratch, addfg, build_in, command, have, repository, rows, said, skipped, utf8,
+};
 use cores::{CORES, Core, Family};
 use generate::{Context, Firmware, generate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -706,4 +708,38 @@ cores! {
     firmware_of_riscv64: "rv64",
     firmware_of_riscv64_with_short_instructions: "rv64-c",
     firmware_of_riscv32: "rv32"
+}
+
+/// The vector table of a firmware, as its source has it.
+#[test]
+fn the_vector_table_names_exceptions() {
+    let elf = repository("tests/data/qemu-system/fw.elf");
+    let image = addfg::internals::image::Image::open(&elf).expect("an ELF");
+    let handler =
+        |name: &str| image.functions.iter().find(|f| f.name == name).expect("a handler").address;
+    let (default, systick) = (handler("Default"), handler("SysTick_Handler"));
+    let mut expected: Vec<(u32, u64)> =
+        [2, 3, 4, 5, 6, 11, 12, 14].map(|number| (number, default)).to_vec();
+    expected.push((15, systick));
+    assert_eq!(image.vectors(), expected);
+    // Other processors have none.
+    for other in ["smp.elf", "v.elf", "a.elf"] {
+        let path = repository("tests/data/qemu-system").join(other);
+        assert!(addfg::internals::image::Image::open(&path).expect("an ELF").vectors().is_empty());
+    }
+}
+
+/// A log that does not tell of exceptions: those that are found have the number of the vector whose handler begins.
+#[test]
+fn exceptions_that_are_found_have_the_number_of_their_vector() {
+    let scratch = Scratch::new("vectors");
+    let data = |name: &str| repository("tests/data/qemu-system").join(name);
+    let (log, elf) = (data("fw.log.xz"), data("fw.elf"));
+    let giano = scratch.path("fw.giano");
+    addfg(&["convert", utf8(&log), "--elf", utf8(&elf), "-o", utf8(&giano), "--quiet"]);
+    let (_, _, db) = build_in(&scratch, &[&giano], &["--elf", utf8(&elf)]);
+    let began = "SELECT DISTINCT e.number, f.name FROM signal_event e
+        JOIN opcode_line o ON o.seq = e.seq + 1 JOIN instruction USING (instruction_id) JOIN function_symbol f USING (function_id)
+        WHERE e.kind = 'entry' AND (e.number IS NOT NULL OR f.name = 'SysTick_Handler') ORDER BY ALL";
+    assert_eq!(rows(&db, began), ["15,SysTick_Handler"]);
 }

@@ -38,6 +38,7 @@ mod libc;
 mod library;
 mod limits;
 mod loops;
+mod memories;
 mod memory;
 mod naive;
 mod names;

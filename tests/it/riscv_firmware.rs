@@ -68,7 +68,9 @@ fn a_recorded_firmware_has_its_device_and_memories() {
         }
         let db = scratch.path("fw.duckdb");
         let qemu = format!("{name} {MACHINE} -kernel");
-        let arguments = ["record", "-o", utf8(&db), "--force", "--qemu", &qemu, "--device", UART];
+        let map = scratch.path(&format!("fw{bits}.elf.map"));
+        let mut arguments = vec!["record", "-o", utf8(&db), "--force", "--qemu", &qemu];
+        arguments.extend(["--device", UART, "--memory-map", utf8(&map)]);
         let mut command = command(&arguments);
         let output = command.args(["--", utf8(&elf)]).stdin(samples()).output().expect("runs");
         assert!(output.status.success(), "{}", said(&output));
@@ -76,6 +78,27 @@ fn a_recorded_firmware_has_its_device_and_memories() {
         is_right(&db);
         let picture = ok(&["graph", utf8(&db), "-o", "-", "--format", "json"]);
         assert!(picture.contains("device uart"), "{picture}");
+        // The linker's memories, by name: what is in the TCM, and nothing but that.
+        let traffic = ok(&["sql", utf8(&db), "@memory_traffic", "0", "--format", "csv"]);
+        let tcm: Vec<&str> =
+            traffic.lines().filter(|line| line.starts_with("TCM,memory,")).collect();
+        assert!(tcm.contains(&"TCM,memory,poll,1,0,0,49,49,49"), "{traffic}");
+        assert!(tcm.contains(&"TCM,memory,receive,1,49,49,0,0,49"), "{traffic}");
+        assert_eq!(tcm.len(), 3, "{traffic}");
+        assert!(traffic.contains("\nuart,device,send,1,"), "{traffic}");
+        let constants = traffic.lines().filter(|line| line.starts_with("ROM,"));
+        assert!(
+            constants.clone().count() > 0
+                && constants.clone().all(|line| line.contains(",filter,")),
+            "{traffic}"
+        );
+        let drawn = ok(&["graph", utf8(&db), "--by-memory", "--format", "dot"]);
+        assert!(
+            ["SRAM", "TCM", "ROM", "uart"]
+                .iter()
+                .all(|name| drawn.contains(&format!("<B>{name}</B>"))),
+            "{drawn}"
+        );
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 const ROOMS: &[&[&str]] = &[
     &["id", "diagnostics", "text", "paths", "files"],
     &["event"],
+    &["ranges"],
     &["registers"],
     &["trace", "image"],
     &["isa"],

@@ -257,3 +257,49 @@ fn a_line_of_ten_megabytes_is_one_problem() {
         assert_eq!(codes, ["malformed-line"], "{name}");
     }
 }
+
+/// A dump of QEMU's as a line of Tenet's: the registers that have changed, the address, and behind it an access.
+fn tenet(log: &str, upper: bool) -> String {
+    let (mut before, mut out) = (std::collections::BTreeMap::new(), String::new());
+    for dump in log.split("\nRAX=").skip(1) {
+        let dump =
+            format!("RAX={}", &dump[..dump.find("RFL=").expect("a dump")]).replace(" =", "=");
+        let mut line = String::new();
+        for (name, value) in dump.split_whitespace().filter_map(|word| word.split_once('=')) {
+            if name == "RIP" {
+                line += &format!("RIP=0x{value}");
+            } else if before.insert(name.to_owned(), value.to_owned()).as_deref() != Some(value) {
+                line += &format!("{name}=0x{},", value.trim_start_matches('0'));
+            }
+        }
+        out += &if upper { line.replace("0x", "") } else { line.to_lowercase() };
+        out += if out.len() % 2 == 0 { ",mr=0x10:00,mw=0x20:ff\n" } else { "\n" };
+    }
+    out
+}
+
+/// Tenet's lines have what QEMU's dumps have: the same accesses, calls and data flow come out.
+#[test]
+fn tenet_gives_what_the_registers_give() {
+    let scratch = Scratch::new("tenet");
+    let elf = repository("tests/formats/elf/x86_64");
+    let log = repository("tests/formats/qemu/good-x86_64.log");
+    let qemu = scratch.path("qemu.duckdb");
+    load(&log, &elf, &qemu, &[]);
+    let text = std::fs::read_to_string(&log).expect("a log");
+    for upper in [false, true] {
+        let trace = scratch.write(
+            "trace.0.log",
+            tenet(&text, upper).replace("=0x,", "=0x0,").replace("=,", "=0,"),
+        );
+        let db = scratch.path("tenet.duckdb");
+        load(&trace, &elf, &db, &["--layout", "tenet"]);
+        for table in ["data_access", "function_dataflow", "call_graph", "opcode_line"] {
+            let columns = if table == "data_access" { "* EXCLUDE (value)" } else { "*" };
+            let space = if table == "data_access" { "WHERE space = 'memory'" } else { "" };
+            let sql = format!("SELECT {columns} FROM {table} {space} ORDER BY ALL");
+            assert_eq!(rows(&db, &sql), rows(&qemu, &sql), "{table}");
+            assert!(!rows(&db, &sql).is_empty());
+        }
+    }
+}

@@ -11,7 +11,7 @@
 CREATE TEMP TABLE memory_event AS
 WITH event AS (
     SELECT rowid AS place, coalesce(seq, 0) AS seq, CASE kind WHEN 'move' THEN 'move_from' ELSE kind END AS kind, address, bytes, path, NULL AS from_address
-    FROM mapping WHERE bytes > 0
+    FROM mapping WHERE bytes > 0 AND kind <> 'memory'
     UNION ALL
     SELECT rowid, coalesce(seq, 0), 'move_to', to_address, bytes, NULL, address FROM mapping WHERE bytes > 0 AND kind = 'move')
 -- A window ends with a move: what comes behind it is of the next one.

@@ -37,6 +37,11 @@ pub const SHIPPED: &[Shipped] = &[
         text: include_str!("shipped/ibex.toml"),
     },
     Shipped {
+        name: "tenet",
+        about: "Tenet's traces, of its tracers for Pin, QEMU and PANDA",
+        text: include_str!("shipped/tenet.toml"),
+    },
+    Shipped {
         name: "dynamorio",
         about: "DynamoRIO's drmemtrace, -tool view",
         text: include_str!("shipped/dynamorio.toml"),

@@ -8,7 +8,7 @@ use super::shared::{Placed, Shared};
 use super::told;
 use crate::diagnostics::Severity;
 use crate::event::{
-    Allocation, Device, Event, ImageMap, Isa, KernelAccess, Process, SystemCall, ThreadStart,
+    Allocation, Event, ImageMap, Isa, KernelAccess, NamedRange, Process, SystemCall, ThreadStart,
 };
 use crate::trace::exception_log::ExceptionLog;
 use crate::trace::qemu::exceptions::Frames;
@@ -271,7 +271,7 @@ impl Events {
                 let (address, bytes) = (payload.number()?, payload.number()?);
                 let name = payload.text()?;
                 let name = if is_nameless(&name) { format!("{address:#x}").into() } else { name };
-                Event::Device(Box::new(Device { address, bytes, name }))
+                Event::Device(Box::new(NamedRange { address, bytes, name }))
             }
             kind::REALLOCATE => Event::Reallocation { thread, address: payload.number()? },
             kind::PROBLEM => {

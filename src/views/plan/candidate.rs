@@ -22,6 +22,9 @@ pub struct Candidate {
     pub steps: f64,
     /// Of these, steps of functions that others call, too.
     pub shared: f64,
+    /// Cycles that it waits for memories, and that it would wait on the other core.
+    pub waits: f64,
+    pub waits_elsewhere: f64,
     pub bytes_in: f64,
     pub bytes_out: f64,
     /// Of `bytes_in` what was there before the program began: it is sent once.
@@ -81,6 +84,8 @@ pub fn candidate(
         instructions: 0,
         entries: 0.0,
         steps: 0.0,
+        waits: 0.0,
+        waits_elsewhere: 0.0,
         shared: 0.0,
         bytes_in: 0.0,
         bytes_out: 0.0,
@@ -94,6 +99,8 @@ pub fn candidate(
     for (at, function) in run.functions.iter().enumerate().filter(|(at, _)| share[*at] > 0.0) {
         let steps = share[at] * function.steps as f64;
         found.steps += steps;
+        found.waits += share[at] * function.waits;
+        found.waits_elsewhere += share[at] * function.waits_elsewhere;
         found.instructions += function.instructions;
         if found.members.contains(&at) {
             executed += function.executed.min(function.size);
@@ -110,7 +117,8 @@ pub fn candidate(
         found.entries += entries;
     }
     exchange(run, &share, &mut found);
-    found.gain = model.gain(found.steps, found.entries, found.bytes_in + found.bytes_out);
+    found.gain = model.gain(found.steps, found.entries, found.bytes_in + found.bytes_out)
+        + model.here(found.waits - found.waits_elsewhere);
     found
 }
 

@@ -5,6 +5,7 @@ mod candidate;
 pub mod cost;
 mod figures;
 pub mod loops;
+pub mod memories;
 mod partition;
 mod parts;
 mod picture;

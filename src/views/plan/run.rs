@@ -26,6 +26,9 @@ pub struct Function {
     pub instructions: u64,
     pub executed: u64,
     pub size: u64,
+    /// Cycles beyond its steps that its accesses to memories take, and those on the other core.
+    pub waits: f64,
+    pub waits_elsewhere: f64,
 }
 
 impl Function {
@@ -112,6 +115,7 @@ impl Run {
                 instructions: number(6)?,
                 executed: number(7)?,
                 size: number(8)?,
+                ..Function::default()
             });
             Ok(())
         })?;
@@ -167,6 +171,16 @@ impl Run {
             dominators,
             start_up: StartUp::read(connection)?,
         })
+    }
+
+    /// Cycles of the whole run: its steps, and what it waits for memories.
+    pub fn cycles(&self) -> f64 {
+        self.steps as f64 + self.functions.iter().map(|function| function.waits).sum::<f64>()
+    }
+
+    /// A function by index, if it ran.
+    pub fn index(&self, function: FunctionId) -> Option<usize> {
+        self.ids.get(&function).copied()
     }
 
     /// Those of start-up, end and the dynamic linker, by index.

@@ -218,6 +218,16 @@ impl Plan {
                     .to_owned(),
             );
         }
+        let waits = self.run.cycles() - self.run.steps as f64;
+        if waits > 0.0 {
+            let model = &self.wish.model;
+            self.notes.push(format!(
+                "accesses to memories take {} cycles, {:.1} % of the run's {:.3} ms",
+                human_count(waits.round() as i64),
+                100.0 * waits / self.run.cycles(),
+                1e3 * model.here(self.run.cycles())
+            ));
+        }
         if !self.wish.start_up && self.wish.named.is_empty() {
             self.notes.extend(self.run.start_up.left_out("--start-up"));
         }
@@ -270,7 +280,7 @@ impl Plan {
             .collect();
         let more = self.chosen - list.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let here = model.here(self.run.steps as f64);
+        let here = model.here(self.run.cycles());
         let Some(Candidate { gain, steps, .. }) = self.together else {
             return "Nothing to move.".to_owned();
         };
@@ -362,5 +372,5 @@ impl Plan {
 
 fn of_run(run: &Run, set: &Candidate, model: &CostModel) -> Share {
     let all = run.steps.max(1) as f64;
-    Share { steps: set.steps / all, gain: set.gain / model.here(all) }
+    Share { steps: set.steps / all, gain: set.gain / model.here(run.cycles().max(1.0)) }
 }

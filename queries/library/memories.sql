@@ -1,0 +1,49 @@
+-- Memories and devices with their loads and stores, by thread or core.
+-- theme: data
+-- needs: pairs
+-- param rows count = 0: rows at most, 0 for all
+-- none: no step accessed memory
+WITH edge AS (
+    SELECT 0::HUGEINT AS a
+    UNION SELECT address FROM mapping WHERE kind IN ('memory', 'device') AND bytes > 0
+    UNION SELECT address::HUGEINT + bytes FROM mapping WHERE kind IN ('memory', 'device') AND bytes > 0
+    UNION SELECT address FROM section UNION SELECT address::HUGEINT + size FROM section
+    UNION SELECT first_address FROM region UNION SELECT last_address::HUGEINT + 1 FROM region),
+cut AS (SELECT a AS first, lead(a, 1, 18446744073709551616::HUGEINT) OVER (ORDER BY a) - 1 AS last FROM edge WHERE a < 18446744073709551616),
+-- A device lies over a memory. What has no name is told by section, else by what it is to the program.
+given AS (
+    SELECT c.first, arg_min(m.path, (m.kind, m.bytes, m.path)) AS name, min(m.kind) AS kind
+    FROM cut c JOIN mapping m ON m.kind IN ('memory', 'device') AND c.first >= m.address AND c.first < m.address::HUGEINT + m.bytes GROUP BY ALL),
+sectioned AS (
+    SELECT c.first, arg_min(s.name, (s.size, s.section_id)) AS name
+    FROM cut c JOIN section s ON c.first >= s.address AND c.first < s.address::HUGEINT + s.size GROUP BY ALL),
+regioned AS (SELECT c.first, min(r.via) AS name FROM cut c JOIN region r ON c.first BETWEEN r.first_address AND r.last_address GROUP BY ALL),
+called AS (
+    SELECT c.first, c.last, coalesce(g.name, s.name, r.name, 'no name') AS name,
+           coalesce(g.kind, CASE WHEN s.name IS NOT NULL THEN 'section' ELSE 'other' END) AS kind
+    FROM cut c LEFT JOIN given g USING (first) LEFT JOIN sectioned s USING (first) LEFT JOIN regioned r USING (first)),
+-- Neighbours of one name are one piece, so that an access of both is one.
+piece AS (
+    SELECT min(first) AS first, max(last) AS last, name, kind
+    FROM (SELECT *, count(*) FILTER (is_new) OVER (ORDER BY first) AS island
+          FROM (SELECT *, (name, kind) IS DISTINCT FROM lag((name, kind)) OVER (ORDER BY first) AS is_new FROM called))
+    GROUP BY island, name, kind),
+touched AS (
+    SELECT i.function_id, r.thread_id, a.is_write, r.address[a.memory_index + 1] AS address, a.size, count(*) AS n
+    FROM block_run r JOIN block_access a USING (block_id) JOIN block_step s USING (block_id, step) JOIN instruction i USING (instruction_id)
+    WHERE a.space = 'memory' GROUP BY ALL),
+part AS (
+    SELECT t.* EXCLUDE (address, size), p.name, p.kind, greatest(t.address, p.first) AS first, least(t.address::HUGEINT + t.size - 1, p.last) AS last
+    FROM touched t JOIN piece p ON t.address <= p.last AND t.address::HUGEINT + t.size > p.first),
+-- Bytes that no part before has: together they are the addresses.
+new AS (
+    SELECT *, greatest(0, last - greatest(first - 1, coalesce(max(last) OVER (PARTITION BY kind, name, thread_id
+        ORDER BY first, last ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1))) AS addresses FROM part),
+place AS (SELECT name, kind, min(first)::UBIGINT AS first, sum(last - first + 1) AS bytes FROM piece GROUP BY ALL)
+SELECT p.name AS memory, p.kind, printf('0x%x', p.first) AS address, CASE WHEN p.kind <> 'other' THEN p.bytes::UBIGINT END AS size, n.thread_id AS thread,
+       coalesce(sum(n) FILTER (NOT is_write), 0)::BIGINT AS loads, coalesce(sum(n * (last - n.first + 1)) FILTER (NOT is_write), 0)::BIGINT AS load_bytes,
+       coalesce(sum(n) FILTER (is_write), 0)::BIGINT AS stores, coalesce(sum(n * (last - n.first + 1)) FILTER (is_write), 0)::BIGINT AS store_bytes,
+       coalesce(sum(addresses), 0)::BIGINT AS addresses
+FROM place p LEFT JOIN new n USING (name, kind)
+WHERE n.name IS NOT NULL OR p.kind = 'memory'
+GROUP BY p.name, p.kind, p.first, p.bytes, n.thread_id ORDER BY list_position(['memory', 'device', 'section', 'other'], p.kind), p.first, n.thread_id LIMIT $1;
