@@ -8,7 +8,8 @@ use crate::registers::x86::{RSP, bytes_of};
 use iced_x86::{CodeSize, Mnemonic, OpAccess, OpKind, Register as Iced, UsedMemory};
 
 /// Mnemonics of moves that change nothing, and beginnings of such.
-const MOVES: [&str; 7] = ["Mov", "Movd", "Movq", "Movss", "Movsd", "Lddqu", "Movnti"];
+const MOVES: [&str; 9] =
+    ["Mov", "Movd", "Movq", "Movw", "Movss", "Movsd", "Movsh", "Lddqu", "Movnti"];
 const MOVE_FAMILIES: [&str; 7] = ["Mova", "Movu", "Movl", "Movh", "Movdq", "Movnt", "Kmov"];
 
 impl View<'_> {

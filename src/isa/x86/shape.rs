@@ -98,8 +98,10 @@ const TABLE: &[(&str, &[Taken])] = &[
     // Scalars that are compared, tested or converted.
     ("Comiss Ucomiss", &[Low(4), Low(4)]),
     ("Comisd Ucomisd", &[Low(8), Low(8)]),
+    ("Comish Ucomish", &[Low(2), Low(2)]),
     ("Fpclassss Cvtss2si Cvttss2si Cvtss2usi Cvttss2usi", &[Low(4)]),
     ("Fpclasssd Cvtsd2si Cvttsd2si Cvtsd2usi Cvttsd2usi", &[Low(8)]),
+    ("Fpclasssh Cvtsh2si Cvttsh2si Cvtsh2usi Cvttsh2usi", &[Low(2)]),
     // Cryptography.
     ("Aeskeygenassist", &[Each(8, 4, 4)]),
     ("Sha1nexte", &[Each(16, 12, 4), Whole]),
@@ -336,12 +338,18 @@ impl View<'_> {
             return None;
         }
         let name = self.name.as_str();
-        let size = if name.ends_with("ss") { 4 } else { 8 };
+        // Complex numbers are two of 16 bits.
+        let size = match name {
+            _ if name.ends_with("csh") || name.ends_with("ss") => 4,
+            _ if name.ends_with("sh") => 2,
+            _ => 8,
+        };
         let taken = match name {
             // Its table is the same for both sizes.
             "Fixupimmsd" => 4,
-            "Cvtsd2ss" => 8,
-            "Cvtss2sd" => 4,
+            "Cvtsd2ss" | "Cvtsd2sh" => 8,
+            "Cvtss2sd" | "Cvtss2sh" => 4,
+            "Cvtsh2ss" | "Cvtsh2sd" => 2,
             _ => size,
         };
         let unary = UNARY_SCALARS.iter().any(|start| name.starts_with(start));
@@ -352,16 +360,20 @@ impl View<'_> {
             last: if decided { Vec::new() } else { vec![(0, taken)] },
             between: vec![(0, size)],
             // The destination is a source of these, but the second gives the rest.
-            base: usize::from(name.starts_with("Fixupimm")),
+            base: usize::from(name.starts_with("Fixupimm") || name.ends_with("maddcsh")),
         })
     }
 
     /// Whether it computes the lowest element of a vector.
     pub fn is_scalar(&self) -> bool {
         let name = self.name.as_str();
+        // Of legacy instructions `push` ends so, too.
+        if name.ends_with("sh") {
+            return self.insn.encoding() == EncodingKind::EVEX;
+        }
         let ends = name.ends_with("ss") || name.ends_with("sd");
         let moves = matches!(name, "Movss" | "Movsd");
-        let one = !self.insn.memory_size().is_packed() && matches!(self.memory_bytes(), 4 | 8);
+        let one = !self.insn.memory_size().is_packed() && matches!(self.memory_bytes(), 2 | 4 | 8);
         ends && (moves || one && !name.starts_with("Broadcast"))
     }
 

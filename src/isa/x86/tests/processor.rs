@@ -172,6 +172,7 @@ const ALLOWED: &[(&str, Of, u16, &str)] = &[
     ("Pcmp Cmp Pternlog Palignr", Of::Masked, 0, "the same for all values, but for the mask"),
     ("Psrlv Crc32 Blendv Pblendv Pternlog", Of::Twice, 0, "of itself"),
     ("Bswap", Of::All, 0, "of 16 bits it is not defined"),
+    ("Ptwrite", Of::All, 0, "goes to the processor's own trace"),
     ("Fldl2", Of::All, 0, "registers of the x87 are not measured"),
 ];
 
