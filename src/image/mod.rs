@@ -137,6 +137,8 @@ pub struct Image {
     pub big_endian_code: bool,
     /// Made for processors of ARM's M profile.
     pub m_profile: bool,
+    /// Where a program for RISC-V calls Spike's host: the symbol `tohost`.
+    pub tohost: Option<u64>,
     /// ET_DYN: loaded at a bias that the trace has to tell.
     pub pie: bool,
     /// Without the Thumb bit.
@@ -239,6 +241,9 @@ impl Image {
         let sections = sections(&file);
         let variables = variables::variables(&file, &symbols, described);
         let thumb = functions::thumb_ranges(&file, &symbols);
+        let riscv = matches!(file.isa, Isa::Riscv32 | Isa::Riscv64);
+        let tohost = symbols.iter().find(|symbol| riscv && symbol.name == b"tohost");
+        let tohost = tohost.map(|symbol| symbol.address);
         drop(symbols);
         let start = file.segments.first().map_or(0, |s| s.p_vaddr);
         let end =
@@ -249,6 +254,7 @@ impl Image {
             big_endian: file.big_endian(),
             big_endian_code: file.big_endian_code(),
             m_profile: file.is_m_profile(),
+            tohost,
             pie: file.header.e_type == goblin::elf::header::ET_DYN,
             entry: file.code_address(file.header.e_entry),
             functions,

@@ -175,6 +175,11 @@ impl AddressSpace {
         &self.images
     }
 
+    /// Where a program calls Spike's host.
+    pub fn tohost(&self) -> Option<u64> {
+        self.images.iter().find_map(|of| Some(of.image.tohost?.wrapping_add(of.bias)))
+    }
+
     /// The images again, to put them elsewhere.
     pub fn into_images(self) -> Vec<Loaded> {
         self.images

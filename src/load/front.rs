@@ -429,8 +429,9 @@ impl Front {
         self.elaborated = true;
         let carries = Carries { kernel: self.kernel, ..carries };
         let elaborator = self.elaborator.get_or_insert_with(|| {
+            let tohost = space.borrow().tohost();
             let code = move |a: u64| space.borrow().bytes(a).map(|b| b[..b.len().min(16)].to_vec());
-            Elaborator::new(isa, big_endian, carries, Box::new(code))
+            Elaborator::new(isa, big_endian, carries, Box::new(code)).with_tohost(tohost)
         });
         // Where the log does not say which code is Thumb, the ELF's mapping symbols do.
         if isa == Isa::Arm && !carries.thumb {

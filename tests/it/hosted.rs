@@ -106,6 +106,50 @@ fn semihosting_of_a_log_has_its_data() {
     }
 }
 
+/// What a program gives to the console of Spike through `tohost`, one character a store; QEMU has that machine, too.
+#[test]
+fn a_console_behind_tohost_has_its_data() {
+    let (compiler, emulator) = ("riscv64-linux-gnu-gcc", "qemu-system-riscv64");
+    if !have(compiler) || !have(emulator) {
+        return;
+    }
+    let scratch = Scratch::new("hosted-console");
+    let (trace, elf, db) =
+        (scratch.path("run.log"), scratch.path("run"), scratch.path("run.duckdb"));
+    let script = format!("-T{}", utf8(&repository("tests/programs/htif.ld")));
+    let flags = [
+        "-O1",
+        "-nostdlib",
+        "-static",
+        "-ffreestanding",
+        "-fno-pic",
+        "-mcmodel=medany",
+        "-DCONSOLE",
+    ];
+    let built = Command::new(compiler)
+        .args(flags)
+        .args(["-march=rv64gc", "-mabi=lp64d", "-Wl,--build-id=none", &script, "-o", utf8(&elf)])
+        .arg(repository("tests/programs/htif.c"))
+        .output()
+        .expect("a compiler");
+    assert!(built.status.success(), "{}", said(&built));
+    let help = Command::new(emulator).arg("-help").output().expect("QEMU runs");
+    let new = printed(&help).contains("one-insn-per-tb");
+    let single: &[&str] =
+        if new { &["-accel", "tcg,one-insn-per-tb=on"] } else { &["-singlestep"] };
+    let output = Command::new(emulator)
+        .args(["-M", "spike", "-bios", "none", "-display", "none", "-monitor", "none"])
+        .args(single)
+        .args(["-serial", "stdio", "-d", "nochain,cpu,in_asm"])
+        .args(["-D", utf8(&trace), "-kernel", utf8(&elf)])
+        .stdin(Stdio::null())
+        .output()
+        .expect("QEMU runs");
+    assert_eq!(printed(&output), "hello\n", "{}", said(&output));
+    ok(&["build", utf8(&trace), "--elf", utf8(&elf), "-o", utf8(&db)]);
+    assert_eq!(rows(&db, SOURCES), ["put,<write: console>,6"]);
+}
+
 /// A call into code that the log has is none of a system outside of it.
 #[test]
 fn a_handler_in_the_log_is_no_system_outside() {

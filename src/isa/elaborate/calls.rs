@@ -2,7 +2,8 @@
 //! number, the arguments and the result. A call counts if the next instruction is the next step of its
 //! thread: else what it enters is in the log.
 //!
-//! Sources: syscall(2); Arm, "Semihosting for AArch32 and AArch64", 5; RISC-V Semihosting, 2.
+//! Sources: syscall(2); Arm, "Semihosting for AArch32 and AArch64", 5; RISC-V Semihosting, 2; riscv-isa-sim, fesvr
+//! (syscall.cc, device.cc): a store to `tohost` has a device in its first byte, a command in the next.
 
 use super::dictionary::KnownInstruction;
 use super::problems::ProblemKind;
@@ -44,6 +45,15 @@ impl Stores {
         self.next = (self.next + 1) % STORES;
     }
 
+    /// Whether the store before the last one has the other word of eight aligned bytes.
+    fn are_both_words(&self, address: u64) -> bool {
+        let before =
+            (self.next + self.ring.len()).checked_sub(2).map(|i| i % self.ring.len().max(1));
+        before
+            .and_then(|i| self.ring.get(i))
+            .is_some_and(|&(at, size, _)| size == 4 && at == address ^ 4)
+    }
+
     /// The bytes at an address as a number.
     fn load(&self, address: u64, bytes: u64) -> Option<u64> {
         (0..bytes).try_fold(0, |sum, i| {
@@ -62,10 +72,20 @@ impl Stores {
     }
 }
 
+/// Who answers a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Callee {
+    Kernel,
+    /// The host, by semihosting.
+    Host,
+    /// The host, as a kernel: Spike's `tohost`.
+    Proxy,
+}
+
 /// A call that has not returned.
 pub struct OpenCall {
     next: u64,
-    host: bool,
+    callee: Callee,
     number: u64,
     arguments: [Option<u64>; 6],
 }
@@ -115,7 +135,40 @@ impl Calls {
         }
         let number =
             if host { arguments[0] } else { self.number.and_then(|span| values.get(span)) };
-        Some(OpenCall { next: known.next, host, number: number?, arguments })
+        let callee = if host { Callee::Host } else { Callee::Kernel };
+        Some(OpenCall { next: known.next, callee, number: number?, arguments })
+    }
+
+    /// What a store to Spike's `tohost` asks of the host, behind which control goes on at `next`: the system call of a
+    /// block in memory, or a character of the console. `stored`: address and size of the store, which is among `stores`.
+    pub fn of_tohost(
+        tohost: u64,
+        stored: (u64, u32),
+        next: u64,
+        stores: &mut Stores,
+    ) -> Option<OpenCall> {
+        // Processors of 32 bits store two words, in any order.
+        let whole = match stored {
+            (address, 8) => address == tohost,
+            (address, 4) => address & !7 == tohost && stores.are_both_words(address),
+            _ => false,
+        };
+        let value = stores.load(tohost, 8).filter(|_| whole)?;
+        // The next word begins another call: nothing stands between it and this one.
+        stores.add(0, 0, 0);
+        match value >> 48 {
+            0 if value & 1 == 0 => {
+                let field = |n: u64| stores.load(value.wrapping_add(8 * n), 8);
+                let arguments = std::array::from_fn(|n| field(n as u64 + 1));
+                Some(OpenCall { next, callee: Callee::Proxy, number: field(0)?, arguments })
+            }
+            // Device 1, command 1.
+            0x0101 => {
+                let arguments = [None, Some(tohost), None, None, None, None];
+                Some(OpenCall { next, callee: Callee::Host, number: 3, arguments })
+            }
+            _ => None,
+        }
     }
 
     fn is_of_host(&self, code: &[u8], thumb: bool, before: &[u8]) -> bool {
@@ -142,8 +195,14 @@ impl Calls {
         if address != call.next {
             return None;
         }
-        let result = self.result.and_then(|span| values.get(span))?;
-        if call.host {
+        let result = match call.callee {
+            // The host answers later, in memory: it is taken to do all that it is asked.
+            Callee::Proxy => call.arguments[2].unwrap_or(0),
+            // A character has no result.
+            Callee::Host if call.number == 3 => 0,
+            _ => self.result.and_then(|span| values.get(span))?,
+        };
+        if call.callee == Callee::Host {
             return self.host(call, result, stores).map(|call| (call, None));
         }
         let signed =
@@ -300,7 +359,8 @@ impl Calls {
         Some(SystemCall {
             number: i64::try_from(call.number).ok(),
             name: Some(name.into()),
-            result: Some(result),
+            // `SYS_WRITEC` has none.
+            result: (call.number != 3).then_some(result),
             accesses: accesses.into_iter().collect(),
             ..SystemCall::default()
         })
@@ -412,5 +472,66 @@ mod tests {
         assert_eq!(stores.load(0x1000 + 8 * 5, 8), Some(5));
         stores.add(0x1000 + 8 * 5, 8, 99);
         assert_eq!(stores.load(0x1000 + 8 * 5, 8), Some(99));
+    }
+
+    /// What a call through `tohost` was: name and source or sink, with its range.
+    fn told(isa: Isa, call: &OpenCall, stores: &Stores) -> (String, Vec<(u64, u64, String)>) {
+        let values = RegisterValues::new(registers(isa).size);
+        let (call, _) = Calls::new(isa).end(call, call.next, &values, stores).expect("a call");
+        let range = |of: &KernelAccess| {
+            (of.address, of.bytes, of.source.as_deref().unwrap_or_default().to_owned())
+        };
+        (
+            call.name.as_deref().unwrap_or_default().to_owned(),
+            call.accesses.iter().map(range).collect(),
+        )
+    }
+
+    #[test]
+    fn stores_to_tohost_call_the_host() {
+        const TOHOST: u64 = 0x8000_1000;
+        const BLOCK: u64 = 0x8000_2000;
+        for (isa, word) in [(Isa::Riscv64, 8), (Isa::Riscv32, 4)] {
+            let mut stores = Stores::default();
+            // Gives what the last of the stores calls; those before call nothing.
+            let store = |stores: &mut Stores, address: u64, value: u64, upper_first: bool| {
+                let mut parts: Vec<u64> =
+                    (0..8 / word).map(|i| u64::from(word) * u64::from(i)).collect();
+                if upper_first {
+                    parts.reverse();
+                }
+                let mut found = None;
+                for offset in parts {
+                    assert!(found.is_none(), "half a store calls");
+                    let part = if word == 8 { value } else { value >> (8 * offset) & 0xffff_ffff };
+                    stores.add(address + offset, word, part);
+                    let stored = (address + offset, word);
+                    found = Calls::of_tohost(TOHOST, stored, 0x8000_0010, stores);
+                }
+                found
+            };
+            for (upper_first, number, fd, source) in [
+                (false, 64, 1, "<write: stdout>"),
+                (true, 63, 0, "<read: stdin>"),
+                (true, 64, 2, "<write: stderr>"),
+            ] {
+                for (i, value) in [number, fd, 0x8000_3000, 12].into_iter().enumerate() {
+                    assert!(store(&mut stores, BLOCK + 8 * i as u64, value, upper_first).is_none());
+                }
+                let call = store(&mut stores, TOHOST, BLOCK, upper_first).expect("a call");
+                let name = if number == 64 { "write" } else { "read" };
+                let expected = vec![(0x8000_3000, 12, source.to_owned())];
+                assert_eq!(told(isa, &call, &stores), (name.to_owned(), expected));
+            }
+            let call = store(&mut stores, TOHOST, 0x0101_0000_0000_0000 | u64::from(b'x'), false);
+            let character = vec![(TOHOST, 1, "<write: console>".to_owned())];
+            assert_eq!(
+                told(isa, &call.expect("a call"), &stores),
+                ("writec".to_owned(), character)
+            );
+            // The end of the program, and a block that was not seen.
+            assert!(store(&mut stores, TOHOST, 1, false).is_none());
+            assert!(store(&mut stores, TOHOST, 0x9000_0000, false).is_none());
+        }
     }
 }

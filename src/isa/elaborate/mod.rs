@@ -51,6 +51,8 @@ pub struct Elaborator {
     processors: Option<Processors>,
     /// Where the log has registers.
     calls: Option<Calls>,
+    /// Where stores call the host.
+    tohost: Option<u64>,
     runs: Runs,
     rows: u64,
     position: u64,
@@ -133,11 +135,17 @@ impl Elaborator {
             processors: (carries.registers_before && !carries.threads)
                 .then(|| Processors::new(isa)),
             calls: carries.registers.then(|| Calls::new(isa)),
+            tohost: None,
             runs: Runs::default(),
             rows: 0,
             position: 0,
             problems: ProblemCounts::default(),
         }
+    }
+
+    /// With the address of Spike's `tohost`, if the program has one.
+    pub fn with_tohost(self, tohost: Option<u64>) -> Elaborator {
+        Elaborator { tohost, ..self }
     }
 
     /// Problems met so far, by code.
@@ -367,6 +375,18 @@ impl Elaborator {
                     (run.addresses.get(i), run.values.get(i))
                 {
                     thread.stores.add(address, shape.size, value);
+                    let tohost = self.tohost.filter(|&tohost| address & !7 == tohost);
+                    let call = tohost.and_then(|tohost| {
+                        Calls::of_tohost(
+                            tohost,
+                            (address, shape.size),
+                            known.next,
+                            &mut thread.stores,
+                        )
+                    });
+                    if let Some(call) = call {
+                        thread.call = Some(Box::new(call));
+                    }
                 }
             }
             let leaves = matches!(known.decoded.flow.kind, FlowKind::Syscall | FlowKind::Trap);

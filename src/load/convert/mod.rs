@@ -166,9 +166,10 @@ impl<'a> Converter<'a> {
             let space = space.clone();
             move |a: u64| space.borrow().bytes(a).map(|b| b[..b.len().min(16)].to_vec())
         };
-        let elaborator = self
-            .elaborator
-            .get_or_insert_with(|| Elaborator::new(isa, big_endian, carries, Box::new(code)));
+        let tohost = space.borrow().tohost();
+        let elaborator = self.elaborator.get_or_insert_with(|| {
+            Elaborator::new(isa, big_endian, carries, Box::new(code)).with_tohost(tohost)
+        });
         if isa == Isa::Arm && !carries.thumb {
             for def in &mut batch.new_insns {
                 def.thumb = space.borrow().thumb(def.address).unwrap_or(def.thumb);
