@@ -150,9 +150,24 @@ fn row(target: &Target, f: &Figures) -> String {
     )
 }
 
-/// Every target; `ADDFG_FUZZ_TARGET` names one.
+/// Gives a target an input that was kept, whose name says of what it was made.
+fn run_kept(path: &Path) {
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let target = TARGETS.iter().find(|target| file.starts_with(&format!("{}-", target.name)));
+    let target = target.expect("the name begins with that of a target");
+    let of = file[target.name.len() + 1..].split_once('-').map_or("", |(_kind, rest)| rest);
+    let name = of.rsplit_once('-').map_or(of, |(name, _hash)| name);
+    let before = processor_time();
+    (target.run)(name, &std::fs::read(path).expect("the input"));
+    println!("{file}: {:.2} s", (processor_time() - before).as_secs_f64());
+}
+
+/// Every target; `ADDFG_FUZZ_TARGET` names one, `ADDFG_FUZZ_INPUT` a file that was kept.
 #[test]
 fn mutated_inputs() {
+    if let Some(path) = std::env::var_os("ADDFG_FUZZ_INPUT") {
+        return run_kept(Path::new(&path));
+    }
     let only = std::env::var("ADDFG_FUZZ_TARGET").ok();
     println!("| target | inputs | panics | over 10 s | over 1 GiB | slowest | inputs a second |");
     println!("|---|---|---|---|---|---|---|");

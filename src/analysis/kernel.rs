@@ -198,9 +198,11 @@ impl<O: Output> Data<O> {
     /// Every system call reads as an instance of its own: all that it takes is unique.
     fn kernel_read(&mut self, access: &KernelAccess, sink: Packed) {
         let mut taken = Taking { sink, all: FxHashMap::default(), fed_by: Vec::new() };
-        // What nobody has touched is gone through as what was filled.
-        self.memory.touch_all(access.address, access.bytes);
+        // No range goes beyond the last address.
         let (mut address, mut left) = (access.address, access.bytes);
+        left = left.min((u64::MAX - address).saturating_add(1));
+        // What nobody has touched is gone through as what was filled.
+        self.memory.touch_all(address, left);
         while left > 0 {
             let len = match self.memory.stretch(address, left) {
                 Some((place, len, cell)) => {
@@ -239,13 +241,7 @@ impl<O: Output> Data<O> {
         let function = self.sums.function(cell.actor(side));
         taken.add((function, cell.writer(side)), (place, side), cell.write, len);
         let pair = self.sums.pair(function, taken.sink, place);
-        let (mut at, mut left) = (address, len);
-        while left > 0 {
-            let n = left.min(PAGE - at % PAGE);
-            self.sums.touch(pair, place, Mark::memory(at - at % PAGE), at % PAGE, n);
-            at = at.wrapping_add(n);
-            left -= n;
-        }
+        self.sums.touch_range(pair, place, address, len);
     }
 
     /// The kernel reads bytes of one page and place; gives how many of `left`.

@@ -405,8 +405,8 @@ impl Memory {
     /// Bytes from an address on that were filled at once, lie in one place and are in the stretch.
     pub fn stretch(&mut self, address: u64, most: u64) -> Option<(PlaceCode, u64, Cell)> {
         let (_, stretch) = self.filled.at(address / PAGE)?;
-        let room = (stretch.last * PAGE).saturating_add(PAGE - 1) - address + 1;
-        let len = room.min(most);
+        let more = (stretch.last * PAGE).saturating_add(PAGE - 1) - address;
+        let len = more.min(most - 1) + 1;
         if let Some(region) = stretch.region {
             let place = PlaceCode::of(Place::Region(self.regions.find(region)));
             return Some((place, len, stretch.cell));

@@ -8,6 +8,7 @@ use super::shadow::Cell;
 use super::stack::{CallKind, Ended};
 use crate::id::{ActorId, FunctionId};
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::num::NonZeroU32;
 
@@ -141,6 +142,8 @@ impl Mark {
 
 /// Bytes of a line, of which a bit each is kept in a word.
 const LINE: u64 = 64;
+/// Whole pages from which on a run of them is kept as one.
+const LONG_RUN: u64 = 16;
 /// Lines of a page that are kept without a bitmap of all of it.
 const FEW: usize = 3;
 
@@ -191,6 +194,9 @@ struct Touched {
     index: FxHashMap<[u32; 3], Shared>,
     pages: Vec<TouchedPage>,
     whole: Vec<[u64; (PAGE / LINE) as usize]>,
+    /// Runs of pages that a pair shared as a whole and at once, which are not in the index: the last page, by pair and
+    /// first one.
+    long: BTreeMap<(PairIndex, u64), u64>,
     /// Direct-mapped cache of the index: (pair, page number, what is shared); there is no pair 0.
     cache: Box<[(PairIndex, u64, Shared); 1024]>,
 }
@@ -201,6 +207,7 @@ impl Default for Touched {
             index: FxHashMap::default(),
             pages: Vec::new(),
             whole: Vec::new(),
+            long: BTreeMap::new(),
             cache: Box::new([(0, 0, Shared(0)); 1024]),
         }
     }
@@ -219,6 +226,10 @@ impl Touched {
         } else {
             let key = Touched::key(pair, number);
             let Some(&known) = self.index.get(&key) else {
+                if self.is_long(pair, number) {
+                    self.put(pair, number, Shared::range(0, PAGE as u32 - 1));
+                    return 0;
+                }
                 self.put(pair, number, Shared::range(first, last));
                 return len;
             };
@@ -230,6 +241,58 @@ impl Touched {
             Err((low, high)) if first >= low && last <= high => 0,
             Err((low, high)) => self.widen(pair, number, (low, high), (first, last)),
         }
+    }
+
+    fn is_long(&self, pair: PairIndex, number: u64) -> bool {
+        let before = || self.long.range((pair, 0)..=(pair, number)).next_back();
+        !self.long.is_empty() && before().is_some_and(|(_, last)| number <= *last)
+    }
+
+    /// Sets pages `first..=last` as a whole; gives how many bytes were new.
+    fn set_pages(&mut self, pair: PairIndex, first: u64, last: u64) -> u64 {
+        let mut gaps = Vec::new();
+        let mut at = first;
+        let before = self.long.range((pair, 0)..(pair, first)).next_back();
+        let within = self.long.range((pair, first)..=(pair, last));
+        for (&(_, from), &to) in before.into_iter().chain(within) {
+            if at < from {
+                gaps.push((at, from - 1));
+            }
+            at = at.max(to + 1);
+        }
+        if at <= last {
+            gaps.push((at, last));
+        }
+        gaps.into_iter().map(|(from, to)| self.fill_gap(pair, from, to)).sum()
+    }
+
+    /// Sets pages that are in no long run; those of the index stay there.
+    fn fill_gap(&mut self, pair: PairIndex, first: u64, last: u64) -> u64 {
+        let inside = |key: &[u32; 3]| {
+            let number = u64::from(key[1]) << 32 | u64::from(key[2]);
+            (key[0] == pair && (first..=last).contains(&number)).then_some(number)
+        };
+        let mut known: Vec<u64> = if last - first < self.index.len() as u64 {
+            let in_index = |number: &u64| self.index.contains_key(&Touched::key(pair, *number));
+            (first..=last).filter(in_index).collect()
+        } else {
+            self.index.keys().filter_map(inside).collect()
+        };
+        known.sort_unstable();
+        let (mut new, mut at) = (0, first);
+        for number in known {
+            new += self.set(pair, Mark { page: number }, 0, PAGE);
+            new += self.add_long(pair, at, number);
+            at = number + 1;
+        }
+        new + self.add_long(pair, at, last + 1)
+    }
+
+    fn add_long(&mut self, pair: PairIndex, first: u64, end: u64) -> u64 {
+        if first < end {
+            self.long.insert((pair, first), end - 1);
+        }
+        (end - first) * PAGE
     }
 
     fn slot(pair: PairIndex, number: u64) -> usize {
@@ -455,6 +518,28 @@ impl Sums {
         }
     }
 
+    /// What a pair shares of a range of memory, which is one place.
+    pub fn touch_range(&mut self, pair: PairIndex, place: PlaceCode, address: u64, len: u64) {
+        let (mut at, mut left) = (address, len);
+        while left > 0 {
+            let whole = left / PAGE;
+            let n = if at.is_multiple_of(PAGE) && whole >= LONG_RUN {
+                let page = at / PAGE;
+                let new = self.touched.set_pages(pair, page, page + whole - 1);
+                if new != 0 {
+                    self.add_addresses(pair, place, new);
+                }
+                whole * PAGE
+            } else {
+                let n = left.min(PAGE - at % PAGE);
+                self.touch(pair, place, Mark::memory(at - at % PAGE), at % PAGE, n);
+                n
+            };
+            at = at.wrapping_add(n);
+            left -= n;
+        }
+    }
+
     #[inline(never)]
     fn add_addresses(&mut self, pair: PairIndex, place: PlaceCode, new: u64) {
         let FunctionEdge { writer, reader, place: first, .. } = self.function_edges[pair as usize];
@@ -585,5 +670,39 @@ impl Sums {
 
     pub fn call_edges(&self) -> Vec<CallEdge> {
         CallEdge::list(self.calls.iter().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Each byte once, whether pages come as runs or one by one.
+    #[test]
+    fn touched_bytes_are_those_of_a_set() {
+        let mut seed = 7_u64;
+        let mut below = |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % n
+        };
+        for _ in 0..40 {
+            let (mut touched, mut model) = (Touched::default(), BTreeSet::new());
+            for _ in 0..30 {
+                let pair = 1 + below(2) as PairIndex;
+                let (first, pages) = (below(12), 1 + below(6));
+                let (new, range) = if below(2) == 0 {
+                    let range = first * PAGE..(first + pages) * PAGE;
+                    (touched.set_pages(pair, first, first + pages - 1), range)
+                } else {
+                    let start = below(PAGE - 1);
+                    let len = 1 + below(PAGE - start);
+                    let range = first * PAGE + start..first * PAGE + start + len;
+                    (touched.set(pair, Mark { page: first }, start, len), range)
+                };
+                let expected = range.filter(|byte| model.insert((pair, *byte))).count();
+                assert_eq!(new, expected as u64);
+            }
+        }
     }
 }

@@ -178,6 +178,41 @@ fn what_the_kernel_reads_goes_to_its_sink() {
     );
 }
 
+/// What a long range costs does not depend on its length, and none goes beyond the last address.
+#[test]
+fn the_kernel_reads_gigabytes_at_once() {
+    let mut pass = pass(&[(0x100, FlowKind::Next, STORE), (0x104, FlowKind::Syscall, None)]);
+    let big = |i: u64| system_call(false, (1 << 40) + (i << 31), 1 << 32, None);
+    let mut events = vec![
+        (2, system_call(true, 1 << 40, 1 << 44, Some("<read: big>"))),
+        (2, system_call(false, u64::MAX - 0xfff, 1 << 32, None)),
+        (2, system_call(false, 0, 1 << 32, None)),
+    ];
+    events.extend((0..400).map(|i| (2, big(i))));
+    pass.push(&RunBatch {
+        block: vec![0, 1],
+        addresses: vec![0x5000],
+        events,
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let of = |origin: Origin<FunctionId>| {
+        let all = summary.function_flows.iter().filter(|f| f.writer == origin);
+        all.fold((0, 0), |sum, f| (sum.0 + f.sums.bytes, sum.1 + f.sums.addresses))
+    };
+    let sources = summary.function_flows.iter().filter_map(|f| match f.writer {
+        Origin::Source(Source::Named(id)) => Some(id),
+        _ => None,
+    });
+    let is_big = |id: &origin::SourceId| summary.sources.name(*id) == "<read: big>";
+    let source = sources.into_iter().find(is_big).expect("it was read");
+    assert_eq!(of(rows_origin(source)), (400 << 32, (399 << 31) + (1 << 32)));
+    let step = of(Origin::Step(FunctionId::at(1)));
+    assert_eq!(step, (8, 8));
+    let all: u64 = summary.function_flows.iter().map(|f| f.sums.bytes).sum();
+    assert_eq!(all, (400 << 32) + (1 << 32) + 0x1000);
+}
+
 /// An event cuts what would run as one.
 #[test]
 fn an_event_stands_between_the_runs_of_a_superblock() {

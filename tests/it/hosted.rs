@@ -163,3 +163,38 @@ fn a_handler_in_the_log_is_no_system_outside() {
         assert_eq!(rows(&db, "SELECT count(*) FROM system_call"), ["0"], "{}", log.display());
     }
 }
+
+/// Logs that Spike made of `tests/programs/htif.c`, which asks for sixteen bytes of standard input and gets eight
+/// (`spike --isa=rv64gc -l --log-commits --log=rv64.log rv64`, `--isa=rv32imac`; made with
+/// `-march=... -mcmodel=medany -O1 -nostdlib -nostartfiles -static -ffreestanding -fno-pic -no-pie -T htif.ld`).
+/// It printed `HELLO WO!`: eight bytes by `write`, the last and a line feed by the console.
+#[test]
+fn proxied_calls_of_spike_have_their_data() {
+    let scratch = Scratch::new("hosted-proxied");
+    // `<read>`: the results, which the host leaves in memory.
+    let expected = [
+        "<read: stdin>,shout,8",
+        "<read>,host,8",
+        "put,<write: console>,2",
+        "shout,<write: stdout>,8",
+    ];
+    for name in ["rv64", "rv32"] {
+        let (log, elf) =
+            (format!("tests/data/htif/{name}.log.zst"), format!("tests/data/htif/{name}"));
+        let packed = std::fs::read(repository(&log)).expect("the log");
+        let whole = zstd::decode_all(&packed[..]).expect("unpacks");
+        let whole = String::from_utf8(whole).expect("text");
+        // Both lines of a step, and the commits alone: those have the privilege before the address.
+        let is_commit = |line: &&str| line.as_bytes().get(10..11).is_some_and(|c| c != b"0");
+        let commits: Vec<&str> = whole.lines().filter(is_commit).collect();
+        assert!(commits.len() > 20_000 && commits.len() < whole.lines().count());
+        for (way, text) in [("both", whole.clone()), ("commits", commits.join("\n") + "\n")] {
+            let trace = scratch.write(&format!("{name}-{way}.log"), text);
+            let db = scratch.path(&format!("{name}-{way}.duckdb"));
+            ok(&["build", utf8(&trace), "--elf", utf8(&repository(&elf)), "-o", utf8(&db)]);
+            assert_eq!(rows(&db, SOURCES), expected, "{name} {way}");
+            let calls = rows(&db, "SELECT name, result FROM system_call ORDER BY ALL");
+            assert_eq!(calls, ["read,8", "write,8", "writec,", "writec,"], "{name} {way}");
+        }
+    }
+}

@@ -39,7 +39,7 @@ __attribute__((noinline)) void talk(void) {
 }
 #else
 __attribute__((noinline)) void talk(void) {
-    long n = host(63, 0, (uintptr_t)text, 8);
+    long n = host(63, 0, (uintptr_t)text, sizeof text);
     shout(n);
     host(64, 1, (uintptr_t)upper, n);
     put('!');

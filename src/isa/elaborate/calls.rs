@@ -8,7 +8,7 @@
 use super::dictionary::KnownInstruction;
 use super::problems::ProblemKind;
 use super::register_values::RegisterValues;
-use crate::event::{Event, Isa, KernelAccess, RegSpan, SystemCall};
+use crate::event::{Event, Isa, KernelAccess, LoggedAccess, RegSpan, SystemCall};
 use crate::isa::decoded::FlowKind;
 use crate::isa::registers;
 use crate::isa::system_call::{argument_names, number_name};
@@ -88,6 +88,52 @@ pub struct OpenCall {
     callee: Callee,
     number: u64,
     arguments: [Option<u64>; 6],
+    /// Where a proxy leaves the result: eight bytes.
+    answer: Option<u64>,
+}
+
+impl OpenCall {
+    /// Whether the host leaves the result in memory, when it likes.
+    pub fn is_proxied(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// Where control goes on behind the call.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub fn is_answered_at(&self, address: u64) -> bool {
+        self.answer == Some(address)
+    }
+
+    /// What accesses of the next step of the thread say of a proxied call.
+    pub fn looked_at(&self, accesses: &[LoggedAccess]) -> Look {
+        let overlaps = |access: &LoggedAccess, address: u64, bytes: u64| {
+            access.address < address.saturating_add(bytes)
+                && address < access.address.saturating_add(access.size.max(1).into())
+        };
+        let buffer = self.arguments[1].zip(self.arguments[2]);
+        for access in accesses {
+            if self.answer == Some(access.address) && !access.is_write {
+                return Look::Answer;
+            }
+            if buffer.is_some_and(|(address, bytes)| overlaps(access, address, bytes)) {
+                return Look::Data;
+            }
+        }
+        Look::Nothing
+    }
+}
+
+/// What a step that follows a proxied call does with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    Nothing,
+    /// It reads the result, or the first half of it.
+    Answer,
+    /// It goes on with the data before it read the result.
+    Data,
 }
 
 /// What finds calls.
@@ -136,7 +182,7 @@ impl Calls {
         let number =
             if host { arguments[0] } else { self.number.and_then(|span| values.get(span)) };
         let callee = if host { Callee::Host } else { Callee::Kernel };
-        Some(OpenCall { next: known.next, callee, number: number?, arguments })
+        Some(OpenCall { next: known.next, callee, number: number?, arguments, answer: None })
     }
 
     /// What a store to Spike's `tohost` asks of the host, behind which control goes on at `next`: the system call of a
@@ -160,12 +206,15 @@ impl Calls {
             0 if value & 1 == 0 => {
                 let field = |n: u64| stores.load(value.wrapping_add(8 * n), 8);
                 let arguments = std::array::from_fn(|n| field(n as u64 + 1));
-                Some(OpenCall { next, callee: Callee::Proxy, number: field(0)?, arguments })
+                let number = field(0)?;
+                let answer = Some(value);
+                Some(OpenCall { next, callee: Callee::Proxy, number, arguments, answer })
             }
             // Device 1, command 1.
             0x0101 => {
                 let arguments = [None, Some(tohost), None, None, None, None];
-                Some(OpenCall { next, callee: Callee::Host, number: 3, arguments })
+                let (callee, answer) = (Callee::Host, None);
+                Some(OpenCall { next, callee, number: 3, arguments, answer })
             }
             _ => None,
         }
@@ -196,8 +245,8 @@ impl Calls {
             return None;
         }
         let result = match call.callee {
-            // The host answers later, in memory: it is taken to do all that it is asked.
-            Callee::Proxy => call.arguments[2].unwrap_or(0),
+            // Nobody saw the answer: the host is taken to do all that it is asked.
+            Callee::Proxy => return self.answered(call, call.arguments[2]?, stores),
             // A character has no result.
             Callee::Host if call.number == 3 => 0,
             _ => self.result.and_then(|span| values.get(span))?,
@@ -205,6 +254,16 @@ impl Calls {
         if call.callee == Callee::Host {
             return self.host(call, result, stores).map(|call| (call, None));
         }
+        self.answered(call, result, stores)
+    }
+
+    /// What a call of a kernel, or of a host that is like one, was, with its result.
+    pub fn answered(
+        &mut self,
+        call: &OpenCall,
+        result: u64,
+        stores: &Stores,
+    ) -> Option<(SystemCall, Option<String>)> {
         let signed =
             if self.word() == 4 { i64::from(result as u32 as i32) } else { result.cast_signed() };
         let failed = (-4095..0).contains(&signed);
@@ -228,7 +287,8 @@ impl Calls {
         };
         self.sources.event(1, &[1], &mut tell);
         self.sources.event(6, &payload.0, &mut tell);
-        for (is_write, address, bytes, structure) in accesses {
+        let answer = call.answer.map(|address| (true, address, 8, true));
+        for (is_write, address, bytes, structure) in accesses.into_iter().chain(answer) {
             let payload = Payload::of([address, bytes, u64::from(structure)]);
             self.sources.event(if is_write { 8 } else { 7 }, &payload.0, &mut tell);
         }
@@ -257,6 +317,7 @@ impl Calls {
                 .collect::<Vec<_>>()
         };
         let word = self.word();
+        let proxied = call.is_proxied();
         let stat = match self.isa {
             Isa::X86_64 => 144,
             Isa::X86 => 96,
@@ -277,8 +338,9 @@ impl Calls {
             "fstat" | "stat" | "lstat" | "fstat64" | "stat64" | "lstat64" => {
                 range(true, 1, stat, true)
             }
-            "newfstatat" | "fstatat64" => range(true, 2, stat, true),
-            "statx" => range(true, 4, 256, true),
+            // A proxy is told the length of a name behind it.
+            "newfstatat" | "fstatat64" => range(true, 2 + usize::from(proxied), stat, true),
+            "statx" => range(true, 4 + usize::from(proxied), 256, true),
             "clock_gettime" | "clock_getres" => range(true, 1, 2 * word, true),
             "clock_gettime64" => range(true, 1, 16, true),
             "gettimeofday" => range(true, 0, 2 * word, true),
@@ -520,7 +582,8 @@ mod tests {
                 }
                 let call = store(&mut stores, TOHOST, BLOCK, upper_first).expect("a call");
                 let name = if number == 64 { "write" } else { "read" };
-                let expected = vec![(0x8000_3000, 12, source.to_owned())];
+                let answer = (BLOCK, 8, format!("<{name}>"));
+                let expected = vec![(0x8000_3000, 12, source.to_owned()), answer];
                 assert_eq!(told(isa, &call, &stores), (name.to_owned(), expected));
             }
             let call = store(&mut stores, TOHOST, 0x0101_0000_0000_0000 | u64::from(b'x'), false);

@@ -3,7 +3,7 @@
 use super::problems::{ProblemCounts, UNDECODED};
 use crate::event::{InsnDef, Isa, MemShape, RegSpan};
 use crate::id::InstructionId;
-use crate::isa::decoded::{Decoded, Decoder};
+use crate::isa::decoded::{Decoded, Decoder, Moved};
 use crate::isa::kernel_helper;
 use crate::isa::resolve::{CodeBytes, happened, resolve, undecoded};
 use rustc_hash::FxHashMap;
@@ -46,6 +46,14 @@ impl KnownInstruction {
         operand
             .data_register
             .filter(|r| u32::from(r.size) == shape.size && operand.is_write == shape.is_write)
+    }
+
+    /// The register, or the part of one, that has what a load of this shape loaded.
+    pub fn loaded_register(&self, shape: &MemShape) -> Option<RegSpan> {
+        self.data_register(shape).or(match self.decoded.moved {
+            Some(Moved::ToRegister(span)) if u32::from(span.size) == shape.size => Some(span),
+            _ => None,
+        })
     }
 }
 

@@ -14,10 +14,11 @@ use super::{decoder, registers};
 use crate::diagnostics::Counted;
 use crate::event::{
     BlockStep, Carries, Condition, Event, Isa, LoggedAccess, RegSpan, RunBatch, RunEnd, StepBatch,
+    SystemCall,
 };
 use crate::id::InstructionId;
 use crate::registers::Registers;
-use calls::{Calls, OpenCall, Stores, UNKNOWN_STORES};
+use calls::{Calls, Look, OpenCall, Stores, UNKNOWN_STORES};
 use dictionary::{Dictionary, KnownInstruction};
 use problems::{NOT_TOLD_APART, ProblemCounts, UNDEFINED, UNKNOWN_CONDITION};
 use processors::Processors;
@@ -89,8 +90,10 @@ struct ThreadState {
     pending: Option<Pending>,
     /// Its last step.
     last: Option<usize>,
-    /// The call that its last step made.
+    /// The call that its last step made, or the proxied one that nobody has answered.
     call: Option<Box<OpenCall>>,
+    /// The proxied call whose result the last step reads.
+    answered: Option<Box<OpenCall>>,
     stores: Stores,
 }
 
@@ -189,8 +192,13 @@ impl Elaborator {
 
     /// Ends the last runs and appends them to `out`.
     pub fn finish(&mut self, out: &mut RunBatch) {
-        for thread in &mut self.threads {
-            thread.pending = None;
+        for thread in 0..self.threads.len() {
+            let ThreadState { pending, call, answered, .. } = &mut self.threads[thread];
+            *pending = None;
+            let open = answered.take().or(call.take().filter(|call| call.is_proxied()));
+            if let Some(call) = open {
+                self.returned(thread, &call, call.next());
+            }
         }
         self.runs.close();
         self.emit(out);
@@ -224,6 +232,7 @@ impl Elaborator {
                 pending: None,
                 last: None,
                 call: None,
+                answered: None,
                 stores: Stores::default(),
             });
         }
@@ -302,23 +311,81 @@ impl Elaborator {
     #[inline]
     fn end_call(&mut self, row: &Row) {
         if let Some(call) = self.threads[row.thread].call.take() {
-            self.returned(row, &call);
+            if call.is_proxied() && self.carries.accesses {
+                self.wait(row, call);
+            } else {
+                let address = self.dictionary.at(row.instruction).def.address;
+                self.returned(row.thread, &call, address);
+            }
         }
     }
 
+    /// A proxied call is told where the program reads the result, whose value is known behind that step.
     #[cold]
-    fn returned(&mut self, row: &Row, call: &OpenCall) {
+    fn wait(&mut self, row: &Row, call: Box<OpenCall>) {
+        let stores_again = || {
+            let is_tohost = |a: &LoggedAccess| Some(a.address & !7) == self.tohost;
+            row.logged.iter().any(|access| access.is_write && is_tohost(access))
+        };
+        match call.looked_at(row.logged) {
+            Look::Answer => {
+                self.runs.part(self.rows - 1);
+                self.threads[row.thread].answered = Some(call);
+            }
+            Look::Nothing if !stores_again() => self.threads[row.thread].call = Some(call),
+            Look::Nothing | Look::Data => self.returned(row.thread, &call, call.next()),
+        }
+    }
+
+    /// `address`: where the thread goes on.
+    #[cold]
+    fn returned(&mut self, thread: usize, call: &OpenCall, address: u64) {
         let Some(calls) = &mut self.calls else { return };
-        let ThreadState { registers, stores, id, .. } = &self.threads[row.thread];
-        let address = self.dictionary.at(row.instruction).def.address;
-        let Some((mut call, unknown)) = calls.end(call, address, registers, stores) else { return };
-        call.thread = *id;
-        self.runs.event(Event::SystemCall(Box::new(call)), self.rows - 1);
+        let ThreadState { registers, stores, .. } = &self.threads[thread];
+        if let Some((call, unknown)) = calls.end(call, address, registers, stores) {
+            let event = self.system_call(thread, call, unknown, address);
+            self.runs.event(event, self.rows.saturating_sub(1));
+        }
+    }
+
+    /// The result of a proxied call, which the thread's step reads by its access number `first` of a run or one behind.
+    #[cold]
+    fn answer(&mut self, thread: usize, step: Pending, call: &OpenCall) {
+        let (Some(calls), Some(run)) = (&mut self.calls, self.runs.get_mut(step.run)) else {
+            return;
+        };
+        let read = (step.mem..run.def.mem.len())
+            .find(|&i| !run.def.mem[i].is_write && call.is_answered_at(run.addresses[i]));
+        let value = read.and_then(|i| Some((run.def.mem[i].size, run.values[i]?)));
+        let value = value.map(|(size, value)| match size {
+            4 => i64::from(value as u32 as i32).cast_unsigned(),
+            _ => value,
+        });
+        let ThreadState { registers, stores, .. } = &self.threads[thread];
+        let told = match value {
+            Some(result) => calls.answered(call, result, stores),
+            None => calls.end(call, call.next(), registers, stores),
+        };
+        if let Some((told, unknown)) = told {
+            let event = self.system_call(thread, told, unknown, call.next());
+            self.runs.event_before(step.run, event);
+        }
+    }
+
+    fn system_call(
+        &mut self,
+        thread: usize,
+        mut call: SystemCall,
+        unknown: Option<String>,
+        address: u64,
+    ) -> Event {
+        call.thread = self.threads[thread].id;
         if let Some(name) = unknown {
             self.problems.add(UNKNOWN_STORES, format_args!("address {address:#x}"), || {
                 format!("what the system call {name} read and wrote is not known")
             });
         }
+        Event::SystemCall(Box::new(call))
     }
 
     /// The output's id of the row's instruction.
@@ -429,9 +496,18 @@ impl Elaborator {
     /// Second look at the last step of a thread, with the register values after it.
     #[inline]
     fn complete(&mut self, thread: usize) {
-        let ThreadState { registers, pending, .. } = &mut self.threads[thread];
-        let Some(step) = pending.take() else { return };
+        let Some(step) = self.threads[thread].pending.take() else { return };
+        let answered = self.threads[thread].answered.take();
+        self.take_values(thread, step);
+        if let Some(call) = answered {
+            self.answer(thread, step, &call);
+        }
+    }
+
+    #[inline]
+    fn take_values(&mut self, thread: usize, step: Pending) {
         let Some(run) = self.runs.get_mut(step.run) else { return };
+        let registers = &self.threads[thread].registers;
         let known = self.dictionary.at(step.instruction);
         run.waiting = false;
         run.end = Some(RunEnd {
@@ -462,7 +538,7 @@ impl Elaborator {
         }
         for (shape, value) in run.def.mem[step.mem..].iter().zip(&mut run.values[step.mem..]) {
             if !shape.is_write && value.is_none() {
-                *value = known.data_register(shape).and_then(|span| registers.get(span));
+                *value = known.loaded_register(shape).and_then(|span| registers.get(span));
             }
         }
     }

@@ -117,9 +117,7 @@ impl Runs {
                 && run.def.steps.len() < LONGEST_RUN
         });
         if !goes_on {
-            if let Some(run) = self.queue.back_mut() {
-                run.close(place.row);
-            }
+            self.part(place.row);
             let mut run = self.spare.pop().unwrap_or_default();
             (run.thread, run.position) = (place.thread, place.position);
             self.queue.push_back(run);
@@ -130,10 +128,21 @@ impl Runs {
 
     /// An event comes behind all steps so far; `row` is the current one.
     pub fn event(&mut self, event: Event, row: u64) {
+        self.part(row);
+        self.events.push_back((self.first + self.queue.len() as u64, event));
+    }
+
+    /// Lets the next step begin a run, before which an event may come to stand; `row` is the current one.
+    pub fn part(&mut self, row: u64) {
         if let Some(run) = self.queue.back_mut() {
             run.close(row);
         }
-        self.events.push_back((self.first + self.queue.len() as u64, event));
+    }
+
+    /// An event comes before a run that waits.
+    pub fn event_before(&mut self, run: RunNumber, event: Event) {
+        let place = self.events.partition_point(|(before, _)| *before <= run.0);
+        self.events.insert(place, (run.0, event));
     }
 
     /// Writes the events that stand before the run at the front.
