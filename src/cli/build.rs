@@ -184,14 +184,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let (quiet, prepares) = (args.how.quiet, args.how.prepare);
     let (format, layout) = layouts::resolve(args.format, args.layout.as_deref())?;
+    let given = args.how.options(output.clone())?;
+    let (devices, memories) = layouts::ranges(layout.as_deref());
     let options = Options {
         traces: args.traces,
         format,
-        layout,
         strict: args.strict,
         steps: !args.no_steps,
         jobs: args.jobs.unwrap_or(cores.saturating_sub(1)).max(1),
-        ..args.how.options(output.clone())?
+        devices: ranges::over(&given.devices, &devices),
+        memories: ranges::over(&given.memories, &memories),
+        layout,
+        ..given
     };
     let bar = progress_bar(quiet);
     let report = crate::load::load(&options, &mut |so_far| {

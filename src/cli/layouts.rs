@@ -1,5 +1,7 @@
 //! The argument `--layout`: a file, or the name of a layout that comes with addfg.
 
+use crate::event::NamedRange;
+use crate::trace::layout::description::Description;
 use crate::trace::layout::shipped::{SHIPPED, named};
 use anyhow::Context;
 use std::path::Path;
@@ -27,4 +29,10 @@ pub fn resolve(
         format!("{} (layouts that come with addfg: {})", path.display(), names.join(", "))
     })?;
     Ok((format, Some(text)))
+}
+
+/// Devices and memories that a layout names. Who reads it says what is wrong with it.
+pub fn ranges(layout: Option<&str>) -> (Vec<NamedRange>, Vec<NamedRange>) {
+    let description = layout.and_then(|text| Description::parse(text).ok());
+    description.map(|of| (of.devices, of.memories)).unwrap_or_default()
 }

@@ -305,3 +305,39 @@ fn each_processor_has_its_traffic() {
     assert!(counted.len() > 1, "{counted:?}");
     assert_eq!(found, counted, "{list}");
 }
+
+/// A layout may name devices and memories; what is given on the command line lies over them.
+#[test]
+fn a_layout_names_memories() {
+    let scratch = Scratch::new("memories-layout");
+    let layout = std::fs::read_to_string(repository("tests/formats/layout/pattern.toml"));
+    let layout = layout.expect("the layout");
+    let log = repository("tests/formats/layout/good-pattern.log");
+    let elf = repository("tests/formats/elf/riscv64");
+    let build = |name: &str, more: &str, options: &[&str]| {
+        let layout = scratch.write(&format!("{name}.toml"), format!("{more}\n{layout}"));
+        let db = scratch.path(&format!("{name}.duckdb"));
+        let base =
+            ["build", utf8(&log), "--elf", utf8(&elf), "--layout", utf8(&layout), "-o", utf8(&db)];
+        let output = addfg(&[&base[..], options].concat());
+        (said(&output), db)
+    };
+    let asked = |db: &Path| ok(&["sql", utf8(db), "@memories", "0", "--format", "csv"]);
+    let given = ["--memory", "LOW=0x4000800000+2K", "--device", "top=0x4000800848+8"];
+    let (_, by_options) = build("options", "", &given);
+    let words = "memory = [\"LOW=0x4000800000+2K\"]\ndevice = [\"top=0x4000800848+8\"]";
+    let (_, by_layout) = build("layout", words, &[]);
+    let all = asked(&by_options);
+    assert!(all.contains("top,device"), "{all}");
+    assert_eq!(asked(&by_layout), all);
+    let (_, over) = build("over", words, &["--memory", "HIGH=0x4000800840+8"]);
+    assert!(asked(&over).contains("HIGH,memory"), "{}", asked(&over));
+    // Wrong ranges are told with their place.
+    for (wrong, expected) in [
+        ("memory = [\"LOW=5\"]", "layout file:1: `LOW=5`"),
+        ("memory = [\"A=0+8\", \"B=4+8\"]", "overlap at 0x4"),
+    ] {
+        let (text, db) = build("wrong", wrong, &[]);
+        assert!(text.contains(expected) && !db.exists(), "{text}");
+    }
+}

@@ -1,13 +1,14 @@
 //! A layout file, read and checked.
 
 use super::pattern::{Field, Fields, Pattern};
-use crate::event::Isa;
+use crate::event::{Isa, NamedRange};
+use crate::ranges::{self, RangeError};
 use crate::trace::number::hex;
 use crate::trace::record::{ISA_NAMES, isa_named};
 use toml::Value;
 
 /// Keys of a layout file.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 14] = [
     "isa",
     "values",
     "flags",
@@ -20,6 +21,8 @@ const KEYS: [&str; 12] = [
     "item",
     "line",
     "failed",
+    "device",
+    "memory",
 ];
 /// Keys of a line.
 const LINE_KEYS: [&str; 5] = ["kind", "pattern", "when", "item", "size"];
@@ -161,6 +164,9 @@ pub struct Description {
     pub items: Vec<Item>,
     pub failed: When,
     pub fields: Fields,
+    /// Where the machine's devices and memories are.
+    pub devices: Vec<NamedRange>,
+    pub memories: Vec<NamedRange>,
 }
 
 /// Line of the layout file and what is wrong there.
@@ -220,6 +226,8 @@ impl Description {
             items: file.items()?,
             failed: when(table.get("failed"), &mut file.fields)
                 .map_err(|message| (place(text, "failed"), message))?,
+            devices: file.ranges("device", ranges::device)?,
+            memories: file.ranges("memory", ranges::memory)?,
             fields: file.fields,
         };
         layout.check(values.is_some())?;
@@ -264,6 +272,18 @@ impl<'t> File<'t> {
 
     fn words(&self, key: &str) -> Result<Vec<String>, Wrong> {
         words(self.table.get(key)).map_err(|message| self.wrong(key, message))
+    }
+
+    /// Ranges by name, which do not overlap.
+    fn ranges(
+        &self,
+        key: &'static str,
+        parse: fn(&str) -> Result<NamedRange, RangeError>,
+    ) -> Result<Vec<NamedRange>, Wrong> {
+        let all = self.words(key)?;
+        let all = all.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>();
+        let checked = all.and_then(|all| ranges::refuse_overlap(key, &all).map(|()| all));
+        checked.map_err(|error| self.wrong(key, error.to_string()))
     }
 
     fn choice(&self, key: &str, known: [&'static str; 2]) -> Result<Option<&'static str>, Wrong> {

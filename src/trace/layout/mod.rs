@@ -2,7 +2,7 @@
 //! `docs/layout.md`): columns or a pattern with named fields, and patterns for the registers and
 //! accesses behind them.
 
-mod description;
+pub mod description;
 mod pattern;
 mod reader;
 pub mod shipped;
