@@ -20,6 +20,12 @@ if command -v valgrind >/dev/null; then
     (cd "$part" && "$addfg" record --quiet -o words.duckdb -- ./words text.txt >/dev/null)
     "$addfg" graph "$part/words.duckdb" -o $images/words.svg
 
+    # Two snapshots of a run
+    gcc -g -O1 -fno-inline -ffile-prefix-map="$PWD"=. -I recorders/stream -o "$part/marked" examples/words/marked.c
+    (cd "$part" && "$addfg" record --quiet --no-steps --at-markers -o marked.duckdb -- ./marked text.txt >/dev/null)
+    "$addfg" graph "$part/marked.2.duckdb" -o $images/snapshot.svg
+    "$addfg" diff "$part/marked.1.duckdb" "$part/marked.2.duckdb" -o $images/phase.svg
+
     # A JPEG decoder with a picture large enough that its tables are nothing: needs libstb-dev
     if [ -e /usr/include/stb/stb_image.h ]; then
         (cd "$part" && gcc -O2 -w -o encode "$OLDPWD/examples/jpeg/encode.c" -lm && ./encode image.jpg 512)

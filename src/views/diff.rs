@@ -132,7 +132,7 @@ pub fn graph(differences: &[Difference], top: usize) -> Graph {
     let sum = |list: &[&Difference], of: fn(&Difference) -> Option<i64>| {
         list.iter().filter_map(|d| of(d)).reduce(|a, b| a.saturating_add(b))
     };
-    // By difference, calls by the steps of what they call; unchanged ones only where room is left.
+    // By difference, calls by the steps of what they call; unchanged ones only where room is left, beside changed ones.
     let whole = |of: fn(&Difference) -> Option<i64>| {
         (
             flows.values().filter_map(|l| sum(l, of)).sum::<i64>(),
@@ -156,11 +156,18 @@ pub fn graph(differences: &[Difference], top: usize) -> Graph {
     });
     let mut names: BTreeSet<&str> = BTreeSet::new();
     let mut drawn: BTreeSet<(bool, (&str, &str))> = BTreeSet::new();
-    for &(_, _, data, ends) in &order {
-        let new = [ends.0, ends.1].iter().filter(|n| !names.contains(**n)).count();
-        if names.len() + new <= top && drawn.len() < 3 * top {
-            names.extend([ends.0, ends.1]);
-            drawn.insert((data, ends));
+    let (differing, same): (Vec<&_>, Vec<&_>) = order.iter().partition(|o| o.0 > 0.0);
+    // What is the same is drawn beside what is not.
+    for list in [differing, same] {
+        let changed = names.clone();
+        let near = |name: &str| changed.is_empty() || changed.contains(name);
+        for &&(_, _, data, ends) in &list {
+            let new = [ends.0, ends.1].iter().filter(|n| !names.contains(**n)).count();
+            let near = near(ends.0) || near(ends.1);
+            if near && names.len() + new <= top && drawn.len() < 3 * top {
+                names.extend([ends.0, ends.1]);
+                drawn.insert((data, ends));
+            }
         }
     }
     let mut graph = Graph::new(Level::Function);
@@ -206,4 +213,32 @@ pub fn graph(differences: &[Difference], top: usize) -> Graph {
         graph.left_out.push(format!("{} edges that are the same", same.len()));
     }
     graph
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(one: &str, two: &str, before: Option<i64>, after: Option<i64>) -> Difference {
+        let (what, via) = ("data".to_owned(), Some("heap".to_owned()));
+        Difference { what, one: one.into(), two: Some(two.into()), via, before, after }
+    }
+
+    fn drawn(list: &[Difference]) -> Vec<String> {
+        graph(list, 10).graph.node_weights().map(|node| node.name.clone()).collect()
+    }
+
+    #[test]
+    fn what_is_the_same_is_drawn_beside_what_changed() {
+        let mut list = vec![
+            data("loader", "linker", Some(1_000_000), Some(1_000_000)),
+            data("read", "parse", Some(500), Some(500)),
+            data("parse", "sum", None, Some(100)),
+        ];
+        assert_eq!(drawn(&list), ["parse", "read", "sum"]);
+        assert_eq!(graph(&list, 10).left_out, ["1 edges that are the same"]);
+        // Of two runs that are the same, all are.
+        list.pop();
+        assert_eq!(drawn(&list), ["linker", "loader", "parse", "read"]);
+    }
 }
