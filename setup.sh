@@ -55,7 +55,7 @@ if [ -n "$left" ]; then
     echo "setup.sh: missing: $left; apt install $(missing | paste -sd' ' -)" >&2
 fi
 command -v cargo >/dev/null 2>&1 || [ -x "$HOME/.cargo/bin/cargo" ] ||
-    echo "setup.sh: missing: Rust 1.88 or later; https://rustup.rs has it" >&2
+    echo "setup.sh: missing: Rust 1.89 or later; https://rustup.rs has it" >&2
 
 if [ -z "${DUCKDB_LIB_DIR:-}" ] && pkg-config --exists duckdb 2>/dev/null; then
     DUCKDB_LIB_DIR=$(pkg-config --variable=libdir duckdb)
