@@ -59,7 +59,7 @@ pub(super) struct Code {
     pub blocks: Vec<Vec<u32>>,
     /// Blocks of each function.
     pub functions: Vec<std::ops::Range<usize>>,
-    has_stub: bool,
+    pub has_stub: bool,
     pub setting: Setting,
 }
 
@@ -597,8 +597,12 @@ pub(super) fn via(place: PlaceCode) -> &'static str {
     if place == PlaceCode::REGISTER { "register" } else { "memory" }
 }
 
-/// A pass that knows the code.
-fn pass_over(code: &Code, options: Options) -> Pass<Code, Rows> {
+/// A pass that knows the instructions, after so many mappings of the run.
+pub(super) fn pass_without_blocks(
+    code: &Code,
+    options: Options,
+    mapped: usize,
+) -> Pass<Code, Rows> {
     let processor = code.setting.processor.clone().unwrap_or(Processor {
         register_bytes: REGISTERS.into(),
         slot: FrameSlot::ReturnSlot,
@@ -608,7 +612,8 @@ fn pass_over(code: &Code, options: Options) -> Pass<Code, Rows> {
     });
     let sections = code.setting.sections.clone();
     let mut pass = Pass::new(code.clone(), Rows::default(), options, sections, processor);
-    code.setting.placed.iter().for_each(|sections| pass.place_when_mapped(sections.clone()));
+    let placed = code.setting.placed.iter().skip(mapped);
+    placed.for_each(|sections| pass.place_when_mapped(sections.clone()));
     if code.setting.kept.is_some() {
         pass.kept().only_inside();
     }
@@ -618,6 +623,12 @@ fn pass_over(code: &Code, options: Options) -> Pass<Code, Rows> {
             insn.decoded.clone(),
         );
     }
+    pass
+}
+
+/// A pass that knows the code.
+pub(super) fn pass_over(code: &Code, options: Options) -> Pass<Code, Rows> {
+    let mut pass = pass_without_blocks(code, options, 0);
     for block in &code.blocks {
         let memory = |i: &u32| &code.insns[*i as usize].decoded.memory;
         let executed = |i: &u32| !code.setting.failed.contains(i);
@@ -680,18 +691,32 @@ pub(super) fn ran(
     batch: usize,
 ) -> (Summary, Rows, Vec<bool>) {
     let mut pass = pass_over(code, options);
+    let kept = push_runs(&mut pass, code, run, 0..run.block.len(), batch);
+    let summary = pass.finish();
+    (summary, std::mem::take(pass.output()), kept)
+}
+
+/// Pushes some runs, with the events before each of them and, where they are the last, behind; gives which are kept.
+pub(super) fn push_runs(
+    pass: &mut Pass<Code, Rows>,
+    code: &Code,
+    run: &Run,
+    range: std::ops::Range<usize>,
+    batch: usize,
+) -> Vec<bool> {
     let all = run.block.len();
     let begins = |at: usize| {
         let here = run.events.iter().filter(|e| e.0 as usize == at);
         here.map(|e| &e.1).any(|e| *e == Event::ProcessStart)
     };
-    let mut cuts: Vec<usize> = (0..all).step_by(batch.min(all.max(1))).collect();
-    cuts.extend((1..all).filter(|&at| begins(at)));
+    let mut cuts: Vec<usize> = range.clone().step_by(batch.min(all.max(1))).collect();
+    cuts.extend(range.clone().filter(|&at| at > 0 && begins(at)));
     cuts.sort_unstable();
     cuts.dedup();
-    let (mut events, mut kept) = (run.events.iter().peekable(), Vec::new());
+    let events = run.events.iter().skip_while(|e| (e.0 as usize) < range.start);
+    let (mut events, mut kept) = (events.peekable(), Vec::new());
     for (i, &from) in cuts.iter().enumerate() {
-        let to = cuts.get(i + 1).copied().unwrap_or(all);
+        let to = cuts.get(i + 1).copied().unwrap_or(range.end);
         let batch = run.batch(from, to);
         let begins = from > 0 && begins(from);
         if begins {
@@ -707,8 +732,7 @@ pub(super) fn ran(
         pass.push(&RunBatch { events: here, ..batch });
         kept.extend(pass.kept_runs());
     }
-    let summary = pass.finish();
-    (summary, std::mem::take(pass.output()), kept)
+    kept
 }
 
 pub(super) fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
