@@ -29,7 +29,7 @@ import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What the rewriter cannot change sensibly: tests, and hints to the processor, which change no result.
-LEFT_OUT = ("tests.rs", "random.rs", "wild.rs", "prefetch.rs")
+LEFT_OUT = ("tests.rs", "random.rs", "wild.rs", "resumed.rs", "ranges.rs", "prefetch.rs")
 # Guards, the quick ones first: name, test program, arguments.
 GUARDS = [
     ("unit", "unit", ["analysis::"]),
@@ -40,7 +40,9 @@ GUARDS = [
 ]
 # Random runs of the guard `unit` are asked one by one: test, seeds.
 RANDOM = [("analysis::wild::wild_runs_give_what_they_gave", 40),
-          ("analysis::random::every_way_gives_what_a_list_of_bytes_says", 12)]
+          ("analysis::random::every_way_gives_what_a_list_of_bytes_says", 12),
+          ("analysis::resumed::a_part_alone_gives_the_rows_of_the_whole", 8),
+          ("analysis::ranges::long_ranges_are_as_all_their_bytes", 12)]
 # What changes no result, by file and reason: fuzz/equivalent.txt.
 EQUIVALENT = os.path.join(HERE, "fuzz/equivalent.txt")
 

@@ -1196,6 +1196,45 @@ fn list_agrees(case: &str, code: &Code, run: &Run, found: &Given) {
     }
 }
 
+/// Contexts are the chains of functions that called, with their calls and steps; stubs are their callers'.
+fn contexts_agree(case: &str, code: &Code, run: &Run) {
+    let mut chains: Vec<Vec<usize>> = Vec::new();
+    let mut expected: BTreeMap<Vec<usize>, (u64, u64)> = BTreeMap::new();
+    for &(function, _, _, parent) in &run.instances {
+        let above = parent.map(|parent| chains[parent].clone());
+        let chain = match above {
+            Some(above) if code.is_stub(FunctionId::at(function)) => above,
+            above => {
+                let chain = [above.unwrap_or_default(), vec![function]].concat();
+                expected.entry(chain.clone()).or_default().0 += 1;
+                chain
+            }
+        };
+        chains.push(chain);
+    }
+    for (block, instance) in run.block.iter().zip(&run.instance) {
+        let steps = code.blocks[*block as usize].len() as u64;
+        expected.get_mut(&chains[*instance]).expect("a context").1 += steps;
+    }
+    for (details, after) in [(Details::Sums, 1), (Details::Local, u32::MAX)] {
+        let options = options(SaveRule::Literal, details, after);
+        let (summary, ..) = ran(code, run, options, usize::MAX / 2);
+        let contexts = summary.contexts.contexts();
+        let chain = |id: crate::id::StackId| {
+            let list = std::iter::successors(Some(id), |id| contexts.get(*id).parent);
+            let mut list: Vec<usize> = list.map(|id| contexts.get(id).function.index()).collect();
+            list.reverse();
+            assert_eq!(list.len(), contexts.get(id).depth as usize + 1, "{case}: depth");
+            list
+        };
+        let figures =
+            contexts.iter().map(|(id, c)| (chain(id), (c.figures.calls, c.figures.steps_self)));
+        let found: BTreeMap<_, _> = figures.collect();
+        assert_eq!(found, expected, "{case} {details:?}: contexts");
+        assert_eq!((contexts.iter().count(), summary.contexts.left_out()), (expected.len(), 0));
+    }
+}
+
 fn given_calls(code: &Code, run: &Run) -> Vec<String> {
     let found =
         given(code, run, options(SaveRule::Literal, Details::Instances, u32::MAX), usize::MAX / 2);
@@ -1223,6 +1262,7 @@ fn check(seed: u64) {
     let case = format!("seed {seed}");
     let literal = ways_agree(&case, &code, &run, SaveRule::Literal);
     list_agrees(&case, &code, &run, &literal);
+    contexts_agree(&case, &code, &run);
     ways_agree(&case, &code, &run, SaveRule::Transparent);
 }
 
