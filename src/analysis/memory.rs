@@ -789,4 +789,59 @@ mod tests {
         let Place::Region(heap) = place(&mut memory, 0x5000) else { panic!() };
         assert!(!memory.regions.is_stack(heap) && memory.regions.is_stack(stack));
     }
+
+    /// An access that crosses a page is one to the stack on both.
+    #[test]
+    fn both_pages_of_an_access_are_marked() {
+        let mut memory = memory(&[]);
+        memory.map(0x1000, 0x1fff, false);
+        memory.map(0x2000, 0x2fff, false);
+        memory.map(0x8000, 0x8fff, false);
+        let mut is_stack = |address, size| {
+            memory.mark(&mut 0, (address, size), true);
+            [0x1000, 0x2000].map(|at| match place(&mut memory, at) {
+                Place::Region(region) => memory.regions.is_stack(region),
+                other => panic!("{other:?}"),
+            })
+        };
+        assert_eq!(is_stack(0x8ff0, 16), [false, false]);
+        assert_eq!(is_stack(0x1ff8, 8), [true, false]);
+        assert_eq!(is_stack(0x1ff8, 9), [true, true]);
+    }
+
+    /// Cells of whole words of one page, and of nothing else.
+    #[test]
+    fn words_are_whole() {
+        let mut memory = memory(&[]);
+        let mut len = |address, size| memory.words(address, size).map(<[Cell]>::len);
+        assert_eq!(len(0x1000, 8), Some(2));
+        assert_eq!(len(0x1ffc, 4), Some(1));
+        for (address, size) in [(0x1002, 8), (0x1000, 6), (0x1002, 6), (0x1ffc, 8)] {
+            assert_eq!(len(address, size), None, "{address:x} {size}");
+        }
+    }
+
+    /// Adjacent pages of one kind are one region; pages of the stack and others are not.
+    #[test]
+    fn touched_pages_are_joined() {
+        let mut memory = memory(&[(0x5000, 0x5fff, false)]);
+        for (address, stack) in [(0, false), (0x1000, false), (0x3000, false), (0x5000, false)] {
+            memory.mark(&mut 0, (address, 8), stack);
+        }
+        memory.map(0x8000, 0x8fff, false);
+        memory.map(0x9000, 0x9fff, false);
+        memory.mark(&mut 0, (0x8000, 8), false);
+        memory.mark(&mut 0, (0x9000, 8), true);
+        // Filled at once.
+        memory.fill(0x20000, 0x20000, Cell { write: 1, ..Cell::EMPTY });
+        let region = |first, last, is_stack| Region { first, last, is_stack };
+        let expected = [
+            region(0, 0x1fff, false),
+            region(0x3000, 0x3fff, false),
+            region(0x8000, 0x8fff, false),
+            region(0x9000, 0x9fff, true),
+            region(0x20000, 0x3ffff, false),
+        ];
+        assert_eq!(memory.ranges(), expected);
+    }
 }

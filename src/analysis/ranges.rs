@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const PAGE: usize = 4096;
 const PAGES: usize = 96;
 const SPACE: usize = PAGES * PAGE;
-/// Where the space begins.
-const BASE: u64 = 0x40_0000;
+/// Where the space may begin; the last one ends with the last page but one.
+const BASES: [u64; 3] = [0x40_0000, 0, ((SPACE + PAGE) as u64).wrapping_neg()];
 
 /// What a byte holds.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -30,6 +30,7 @@ struct Byte {
 }
 
 struct Model {
+    base: u64,
     bytes: Vec<Byte>,
     /// Names of the writes' writers.
     writers: Vec<String>,
@@ -125,7 +126,7 @@ impl Model {
     fn add_section(&mut self, section: &SectionRange) {
         self.of_file.push(section.of_file);
         let number = self.of_file.len() as u8;
-        let at = |address: u64| (address - BASE) as usize;
+        let at = |address: u64| (address - self.base) as usize;
         self.sections[at(section.first)..=at(section.last)].fill(number);
     }
 
@@ -194,22 +195,27 @@ fn range(random: &mut Random, most: u64) -> (usize, usize) {
     if random.chance(60) {
         to = to.next_multiple_of(PAGE);
     }
-    (from, to.min(SPACE))
+    // Where it just has a byte of a page, or lacks one.
+    match random.below(12) {
+        0 => to = to.next_multiple_of(PAGE) + 1,
+        1 => to = (to.next_multiple_of(PAGE) - 1).max(from),
+        2 => from = (from & !(PAGE - 1)) + 1,
+        3 if from >= PAGE => from = (from & !(PAGE - 1)) - 1,
+        _ => {}
+    }
+    let to = to.min(SPACE);
+    (from.min(to), to)
 }
 
-fn section(random: &mut Random, number: u32) -> SectionRange {
+fn section(random: &mut Random, base: u64, number: u32) -> SectionRange {
     let (from, to) = loop {
         let (from, to) = range(random, 20);
         if from < to {
             break (from, to);
         }
     };
-    let (first, last) = (BASE + from as u64, BASE + to as u64 - 1);
+    let (first, last) = (base + from as u64, base + (to as u64 - 1));
     SectionRange { first, last, name: number, via: number, of_file: random.chance(40) }
-}
-
-fn address(at: usize) -> u64 {
-    BASE + at as u64
 }
 
 /// What happens, and what that does to the model.
@@ -220,6 +226,8 @@ fn event(
     sections: &mut u32,
 ) -> Event {
     let (from, to) = range(random, 50);
+    let base = model.base;
+    let address = |at: usize| base + at as u64;
     let (start, bytes) = (address(from), (to - from) as u64);
     let source = [None, Some("<a>"), Some("<b>")][random.below(3) as usize];
     let known = source.unwrap_or("<kernel>");
@@ -227,7 +235,7 @@ fn event(
         let new: Vec<SectionRange> = (0..random.below(2))
             .map(|_| {
                 *sections += 1;
-                section(random, *sections - 1)
+                section(random, model.base, *sections - 1)
             })
             .collect();
         new.iter().for_each(|section| model.add_section(section));
@@ -290,18 +298,21 @@ fn event(
 fn check(seed: u64, details: Details) {
     let mut random = Random(seed.wrapping_mul(0x9e6c_63d0_76cc_4719) | 1);
     let random = &mut random;
+    let base = BASES[seed as usize % 3];
+    let address = |at: usize| base + at as u64;
     let mut first: Vec<SectionRange> =
-        (0..random.below(4)).map(|n| section(random, n as u32)).collect();
+        (0..random.below(4)).map(|n| section(random, base, n as u32)).collect();
     // Those that lie apart.
     let mut end = 0;
     first.sort_by_key(|s| s.first);
     first.retain(|s| {
         let is_apart = s.first >= end;
-        end = if is_apart { s.last + 1 } else { end };
+        end = if is_apart { s.last.saturating_add(1) } else { end };
         is_apart
     });
     (0..).zip(&mut first).for_each(|(n, s)| (s.name, s.via) = (n, n));
     let mut model = Model {
+        base,
         bytes: vec![Byte::default(); SPACE],
         writers: Vec::new(),
         sections: vec![0; SPACE],
@@ -387,7 +398,7 @@ fn compare(case: &str, mut model: Model, summary: &Summary) {
     // Of pages with bytes of sections it depends on which bytes were touched since. What was filled at once and taken
     // back may be as if nobody had touched it.
     let in_regions = |page: usize| {
-        let address = address(page * PAGE);
+        let address = model.base + (page * PAGE) as u64;
         summary.regions.iter().any(|r| r.first <= address && address <= r.last)
     };
     for page in 0..PAGES {

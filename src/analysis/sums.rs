@@ -705,4 +705,70 @@ mod tests {
             }
         }
     }
+
+    /// Registers of threads and pages of memory are apart, however large a register file is; and of lines of a page, each
+    /// byte counts once.
+    #[test]
+    fn bytes_of_registers_and_of_pages_are_apart() {
+        let mut seed = 11_u64;
+        let mut below = |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % n
+        };
+        for _ in 0..40 {
+            let (mut touched, mut model) = (Touched::default(), BTreeSet::new());
+            for _ in 0..120 {
+                let pair = 1 + below(2) as PairIndex;
+                let of = below(6);
+                let (mark, start, len) = match of {
+                    // Up to four pages of each thread's.
+                    0..3 => {
+                        let start = below(4 * PAGE - 8);
+                        let len = 1 + below((PAGE - start % PAGE).min(8));
+                        (Mark::registers(of as usize), start, len)
+                    }
+                    // Pages near the first.
+                    _ => {
+                        let start = below(40) * 100;
+                        (Mark::memory((of - 3) * PAGE), start, 1 + below((PAGE - start).min(200)))
+                    }
+                };
+                let new = touched.set(pair, mark, start, len);
+                let expected =
+                    (start..start + len).filter(|at| model.insert((pair, of, *at))).count();
+                assert_eq!(new, expected as u64);
+            }
+        }
+    }
+
+    /// A range counts each of its bytes once, whatever parts of it were counted before: of a page, of many, from anywhere.
+    #[test]
+    fn a_range_is_as_all_its_bytes() {
+        let mut seed = 5_u64;
+        let mut below = |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % n
+        };
+        for _ in 0..20 {
+            let mut sums = Sums::new(Actors::Functions);
+            let (writer, place) = (Packed::step(FunctionId::FIRST), PlaceCode::REGISTER);
+            sums.add_instruction(FunctionId::FIRST);
+            let pair = sums.pair(writer, writer, place);
+            let mut model = vec![false; (60 * PAGE) as usize];
+            for _ in 0..12 {
+                let mut from = below(40 * PAGE);
+                let mut len = below(20 * PAGE);
+                if below(3) > 0 {
+                    from -= from % PAGE;
+                }
+                if below(3) > 0 {
+                    len = LONG_RUN * PAGE + below(3) * PAGE - below(2);
+                }
+                sums.touch_range(pair, place, from, len);
+                model[from as usize..(from + len) as usize].fill(true);
+                let found: u64 = sums.all_pairs().map(|(.., sums)| sums.addresses).sum();
+                assert_eq!(found, model.iter().filter(|is| **is).count() as u64);
+            }
+        }
+    }
 }

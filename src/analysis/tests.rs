@@ -4,7 +4,7 @@ use super::access::SaveRule;
 use super::pass::{FrameSlot, Pass, Processor};
 use super::*;
 use crate::event::{
-    BlockDef, BlockStep, Event, InsnDef, KernelAccess, MemShape, RunBatch, SystemCall,
+    BlockDef, BlockStep, Event, InsnDef, KernelAccess, MemShape, RunBatch, RunEnd, SystemCall,
 };
 use crate::id::InstructionId;
 use crate::isa::{ControlFlow, Decoded, Expr, FlowKind, MemOperand, RegAccess};
@@ -439,4 +439,141 @@ fn a_switch_of_tasks_moves_registers_that_keep_their_writers() {
     assert_eq!(summary.signals, 4);
     let saved: Vec<u32> = pass.output().saved.iter().map(|row| row.restores).collect();
     assert_eq!(saved.iter().sum::<u32>(), 3, "{saved:?}");
+}
+
+/// What stays in a register from one run to the next is the thread's: also where only the last run of a batch is of
+/// another thread.
+#[test]
+fn the_last_run_may_be_of_another_thread() {
+    let access = |offset| RegAccess { span: RegSpan { offset, size: 8 }, control: false };
+    for superblock_after in [1, u32::MAX] {
+        let options =
+            Options { saves: SaveRule::Literal, details: Details::Sums, superblock_after };
+        let processor = Processor {
+            register_bytes: 64,
+            slot: FrameSlot::ReturnSlot,
+            link: None,
+            frame: Vec::new(),
+            long: Vec::new(),
+        };
+        let mut pass = Pass::new(Pages, Rows::default(), options, Vec::new(), processor);
+        let next = || instruction(FlowKind::Next);
+        let code = [
+            Decoded { writes: vec![access(8)], ..next() },
+            Decoded { reads: vec![access(8)], ..next() },
+        ];
+        for (i, decoded) in (0..).zip(code) {
+            pass.add_insn(InsnDef { address: 0x100 + 4 * i, ..InsnDef::default() }, decoded);
+            let step = BlockStep { insn: i as u32, executed: true, mem: 0 };
+            pass.add_block(BlockDef { steps: vec![step], mem: Vec::new() });
+        }
+        let mut push = |thread: Vec<u32>| {
+            pass.push(&RunBatch { block: vec![0, 1], thread, ..RunBatch::default() });
+        };
+        (0..5).for_each(|_| push(vec![0, 0]));
+        push(vec![0, 1]);
+        let summary = pass.finish();
+        let bytes = |written: bool| {
+            let flows = summary.function_flows.iter();
+            let here = flows.filter(|f| matches!(f.writer, Origin::Step(_)) == written);
+            here.map(|f| f.sums.bytes).sum::<u64>()
+        };
+        assert_eq!((bytes(true), bytes(false)), (40, 8));
+        let steps: Vec<u64> = summary.threads.iter().map(|t| t.steps).collect();
+        assert_eq!(steps, [11, 1]);
+    }
+}
+
+/// A linked jump is a call, also where every run of a batch ends with one.
+#[test]
+fn linked_jumps_are_calls() {
+    for superblock_after in [1, u32::MAX] {
+        let options =
+            Options { saves: SaveRule::Literal, details: Details::Instances, superblock_after };
+        let link = RegSpan { offset: 56, size: 8 };
+        let processor = Processor {
+            register_bytes: 64,
+            slot: FrameSlot::StackPointer,
+            link: Some(link),
+            frame: Vec::new(),
+            long: Vec::new(),
+        };
+        let mut pass = Pass::new(Pages, Rows::default(), options, Vec::new(), processor);
+        let code = [0x100, 0x200].map(|address| (address, instruction(FlowKind::Jump)));
+        for (i, (address, decoded)) in (0..).zip(code) {
+            pass.add_insn(InsnDef { address, ..InsnDef::default() }, decoded);
+            let step = BlockStep { insn: i, executed: true, mem: 0 };
+            pass.add_block(BlockDef { steps: vec![step], mem: Vec::new() });
+        }
+        let end = RunEnd { sp: Some(0x7000), linked: true, destination: None };
+        for _ in 0..4 {
+            pass.push(&RunBatch { block: vec![0, 1], end: vec![end; 2], ..RunBatch::default() });
+        }
+        pass.finish();
+        let found = calls(&mut pass);
+        assert_eq!(found.iter().filter(|(kind, ..)| *kind == "call").count(), 7, "{found:?}");
+    }
+}
+
+/// An exception may be the first that a trace tells of a thread.
+#[test]
+fn an_exception_comes_before_the_first_step() {
+    let mut pass = pass(&[(0x100, FlowKind::Next, None), (0x204, FlowKind::ExceptionReturn, None)]);
+    let entry = |thread| {
+        Event::ExceptionEntry(crate::event::ExceptionEntry {
+            thread,
+            ..crate::event::ExceptionEntry::default()
+        })
+    };
+    pass.push(&RunBatch {
+        block: vec![1, 0],
+        events: vec![(0, entry(0)), (1, Event::ExceptionReturn { thread: 0, frame: None })],
+        ..RunBatch::default()
+    });
+    pass.finish();
+    let found = calls(&mut pass);
+    assert_eq!(found.iter().filter(|(kind, ..)| *kind == "signal").count(), 1, "{found:?}");
+}
+
+/// A process begins with no memory, from the first address on.
+#[test]
+fn another_process_knows_nothing_of_memory() {
+    for address in [0, 1 << 63, u64::MAX - 15] {
+        let mut pass = pass(&[(0x100, FlowKind::Next, STORE), (0x104, FlowKind::Next, LOAD)]);
+        for event in [Event::ProcessStart, Event::Gap] {
+            pass.push(&RunBatch {
+                block: vec![0, 1],
+                addresses: vec![address, address],
+                events: vec![(1, event)],
+                ..RunBatch::default()
+            });
+        }
+        let summary = pass.finish();
+        let written = summary.function_flows.iter().filter(|f| matches!(f.writer, Origin::Step(_)));
+        assert_eq!(written.count(), 0, "{address:x}");
+    }
+}
+
+/// The stack pointer before the first access to the stack: above what a push stores, which writes a register of control
+/// that holds an address.
+#[test]
+fn the_first_stack_pointer_is_above_what_is_pushed() {
+    for (size, expected) in [(8, 0x7008), (4, 0x7008), (2, 0x7000)] {
+        let mut pass = empty_pass();
+        let sp = RegAccess { span: RegSpan { offset: 32, size }, control: true };
+        let operand =
+            MemOperand { stack_relative: true, ..MemOperand::plain(true, 8, Expr::Unknown) };
+        let push =
+            Decoded { memory: vec![operand], writes: vec![sp], ..instruction(FlowKind::Next) };
+        pass.add_insn(InsnDef { address: 0x100, ..InsnDef::default() }, push);
+        let step = BlockStep { insn: 0, executed: true, mem: 1 };
+        let mem = vec![MemShape { is_write: true, size: 8, operand: 0 }];
+        pass.add_block(BlockDef { steps: vec![step], mem });
+        let batch = RunBatch { block: vec![0], addresses: vec![0x7000], ..RunBatch::default() };
+        assert!(pass.find_first_sp(&batch));
+        assert_eq!(pass.first_stack_pointer(), Some(expected));
+        pass.set_first_stack_pointer(None);
+        pass.push(&batch);
+        assert_eq!(pass.finish().first_sp, None);
+    }
 }
