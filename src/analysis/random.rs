@@ -693,7 +693,33 @@ pub(super) fn ran(
     let mut pass = pass_over(code, options);
     let kept = push_runs(&mut pass, code, run, 0..run.block.len(), batch);
     let summary = pass.finish();
-    (summary, std::mem::take(pass.output()), kept)
+    let rows = std::mem::take(pass.output());
+    // Saves that are exposed give rows of reads before, and rows inside segments come before the others of these.
+    if options.saves == SaveRule::Literal && options.details == Details::Crossing {
+        assert!(rows.communications.is_sorted_by_key(|row| row.read), "rows come in order");
+    }
+    parts_are_told(&summary, &rows);
+    (summary, rows, kept)
+}
+
+/// Rows of one key, where the places of all are known in the end, are parts.
+fn parts_are_told(summary: &Summary, rows: &Rows) {
+    let mut keys: HashMap<_, (usize, bool)> = HashMap::new();
+    for flow in &rows.flows {
+        let place = summary.flow_places[flow.place as usize];
+        let is_stack = match place.place.place() {
+            place::Place::Region(region) => Some(summary.region_is_stack[region as usize]),
+            _ => None,
+        };
+        // Regions of one kind are told apart by nothing.
+        let place = is_stack.is_none().then_some(place);
+        let key = format!("{:?} {:?} {:?}", flow.writer, flow.reader, flow.reader_function);
+        let known = keys.entry((key, place, is_stack)).or_insert((0, true));
+        *known = (known.0 + 1, known.1 && flow.part);
+    }
+    for (key, (rows, all_are_parts)) in keys {
+        assert!(rows == 1 || all_are_parts, "{rows} rows of {key:?}");
+    }
 }
 
 /// Pushes some runs, with the events before each of them and, where they are the last, behind; gives which are kept.
