@@ -191,5 +191,28 @@ mod tests {
         assert_eq!(matched(&many, &known)[63], Some(63));
         let all: Vec<_> = (0..64).map(|i| (load, 8, Some(i))).chain([(load, 8, None)]).collect();
         assert_eq!(matched(&[(load, 8); 65], &all)[64], None);
+        // There is room for so many.
+        let last = [&[(store, 8); 64][..], &[(load, 8)]].concat();
+        assert_eq!(matched(&last, &[(load, 8, None)]), [None]);
+    }
+
+    /// The register that an operand fills or stores is that of an access of its size and direction only.
+    #[test]
+    fn a_data_register_is_as_long_as_the_access() {
+        let register = RegSpan { offset: 8, size: 8 };
+        let operand = crate::isa::MemOperand {
+            data_register: Some(register),
+            ..crate::isa::MemOperand::plain(false, 8, Expr::Unknown)
+        };
+        let decoded = Decoded { memory: vec![operand], ..Decoded::unknown(4) };
+        let found = |is_write, size| {
+            let step = crate::event::BlockStep { insn: 0, executed: true, mem: 1 };
+            let mem = vec![MemShape { is_write, size, operand: 0 }];
+            let mut list = Vec::new();
+            accesses(&BlockDef { steps: vec![step], mem }, |_| &decoded, |a| list.push(a));
+            list[0].data_register
+        };
+        assert_eq!(found(false, 8), Some(register));
+        assert_eq!([found(false, 4), found(true, 8), found(true, 4)], [None; 3]);
     }
 }

@@ -97,11 +97,12 @@ mod tests {
             for out in [None, Some(0), Some(64), Some(PAGE - 1), Some(PAGE)] {
                 let mut set = CallSet::but(count, out.into_iter().map(CallId::at));
                 let is_in = |i: usize| i < count && out != Some(i);
-                assert!((0..3 * PAGE).all(|i| set.contains(CallId::at(i)) == is_in(i)));
+                let near = || (0..3 * PAGE).filter(|i| (i + 70) % PAGE < 140 || i % 97 == 0);
+                assert!(near().all(|i| set.contains(CallId::at(i)) == is_in(i)));
                 // What was left out may come later.
                 if let Some(out) = out.filter(|out| *out < count) {
                     set.insert(CallId::at(out));
-                    assert!((0..3 * PAGE).all(|i| set.contains(CallId::at(i)) == (i < count)));
+                    assert!(near().all(|i| set.contains(CallId::at(i)) == (i < count)));
                 }
             }
         }

@@ -538,11 +538,15 @@ pub(super) struct Rows {
     pub saved: Vec<SavedRegister>,
     pub intervals: Vec<Interval>,
     pub folded: Vec<FoldedCall>,
+    pub late: Vec<Late>,
 }
 
 impl Output for Rows {
     fn communication(&mut self, row: Communication) {
         self.communications.push(row);
+    }
+    fn late(&mut self, row: Late) {
+        self.late.push(row);
     }
     fn call(&mut self, row: Call, bytes_in: Option<u64>) {
         self.calls.push(row);
@@ -699,7 +703,22 @@ pub(super) fn ran(
         assert!(rows.communications.is_sorted_by_key(|row| row.read), "rows come in order");
     }
     parts_are_told(&summary, &rows);
+    late_rows_are_told(code, options.details, &rows);
     (summary, rows, kept)
+}
+
+/// What is known late are rows, of the details that ask for them.
+fn late_rows_are_told(code: &Code, details: Details, rows: &Rows) {
+    // Of what is not kept, there is no row.
+    if code.setting.kept.is_some() || details < Details::Crossing {
+        return;
+    }
+    let given: std::collections::HashSet<String> =
+        rows.communications.iter().map(|row| format!("{row:?}")).collect();
+    for late in &rows.late {
+        let asked = details == Details::Local || !late.is_local;
+        assert_eq!(given.contains(&format!("{:?}", late.row)), asked, "{late:?}");
+    }
 }
 
 /// Rows of one key, where the places of all are known in the end, are parts.

@@ -577,3 +577,180 @@ fn the_first_stack_pointer_is_above_what_is_pushed() {
         assert_eq!(pass.finish().first_sp, None);
     }
 }
+
+/// What a handler has stored in the processor's frame is in the register again when it has ended, with who stored it.
+#[test]
+fn what_a_handler_stores_in_the_frame_goes_back_to_the_register() {
+    for own_store in [true, false] {
+        let register = RegSpan { offset: 8, size: 8 };
+        let access = RegAccess { span: register, control: false };
+        let options = Options {
+            saves: SaveRule::Transparent,
+            details: Details::Local,
+            superblock_after: u32::MAX,
+        };
+        let halves = [(2, RegSpan { offset: 8, size: 4 }), (3, RegSpan { offset: 12, size: 4 })];
+        let processor = Processor {
+            register_bytes: 64,
+            slot: FrameSlot::StackPointer,
+            link: None,
+            frame: halves.into(),
+            long: Vec::new(),
+        };
+        let mut pass = Pass::new(Pages, Rows::default(), options, Vec::new(), processor);
+        let next = || instruction(FlowKind::Next);
+        let store = Decoded { memory: vec![MemOperand::plain(true, 8, Expr::Unknown)], ..next() };
+        let code = [
+            (0x100, Decoded { writes: vec![access], ..next() }),
+            (0x200, store),
+            (0x204, instruction(FlowKind::ExceptionReturn)),
+            (0x104, Decoded { reads: vec![access], ..next() }),
+        ];
+        for (i, (address, decoded)) in (0..).zip(code) {
+            let mem = decoded.memory.first().map(|o| MemShape {
+                is_write: o.is_write,
+                size: 8,
+                operand: 0,
+            });
+            pass.add_insn(InsnDef { address, ..InsnDef::default() }, decoded);
+            pass.add_block(BlockDef {
+                steps: vec![BlockStep { insn: i, executed: true, mem: mem.iter().len() as u16 }],
+                mem: mem.into_iter().collect(),
+            });
+        }
+        let frame = 0x7000;
+        let entry = crate::event::ExceptionEntry {
+            frame: Some(frame),
+            keeps: crate::event::Keeps::Frame,
+            ..crate::event::ExceptionEntry::default()
+        };
+        let kept = system_call(true, frame, 32, Some("<exception frame>"));
+        pass.push(&RunBatch {
+            block: vec![0, 1, 2, 3],
+            // Where the register lies in the frame, or elsewhere.
+            addresses: vec![if own_store { frame + 8 } else { 0x9000 }],
+            events: vec![
+                (1, kept),
+                (1, Event::ExceptionEntry(entry)),
+                (3, Event::ExceptionReturn { thread: 0, frame: Some(frame) }),
+            ],
+            ..RunBatch::default()
+        });
+        let summary = pass.finish();
+        let writer = if own_store { 1 } else { 0 };
+        let rows = &pass.output().communications;
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        let Origin::Step(write) = row.write else { panic!("{row:?}") };
+        assert_eq!((write.seq.get(), row.read.seq.get(), row.bytes), (1 + writer, 4, 8));
+        let flow = summary.instruction_flows.iter().find(|f| f.reader == InstructionId::at(3));
+        let flow = flow.expect("it was read");
+        assert_eq!(flow.writer, Origin::Step(InstructionId::at(writer as usize)));
+        assert_eq!((flow.bytes, flow.transfers), (8, 1));
+    }
+}
+
+/// Code that had ended goes on: what the handler's last step would have gone to is run.
+#[test]
+fn a_handler_that_had_ended_goes_on() {
+    let mut pass = pass(&[
+        (0x100, FlowKind::Next, None),
+        (0x200, FlowKind::Next, None),
+        (0x104, FlowKind::Next, None),
+        (0x204, FlowKind::Next, None),
+    ]);
+    pass.push(&RunBatch { block: vec![0, 1, 2, 3], ..RunBatch::default() });
+    pass.finish();
+    let found = &pass.interleaving;
+    assert_eq!((found.resumed, found.woken, found.first), (1, 0, Seq::new(4)));
+    // A handler that returns does not go on there: the same address begins another signal.
+    let mut pass = self::pass(&[
+        (0x100, FlowKind::Next, None),
+        (0x200, FlowKind::Return, None),
+        (0x104, FlowKind::Next, None),
+        (0x204, FlowKind::Next, None),
+    ]);
+    pass.push(&RunBatch { block: vec![0, 1, 2, 3], ..RunBatch::default() });
+    pass.finish();
+    assert_eq!((pass.interleaving.resumed, pass.interleaving.first), (0, None));
+    // Behind a system call a thread that waited goes on.
+    let mut pass = self::pass(&[
+        (0x100, FlowKind::Syscall, None),
+        (0x200, FlowKind::Next, None),
+        (0x104, FlowKind::Next, None),
+        (0x300, FlowKind::Next, None),
+    ]);
+    pass.push(&RunBatch { block: vec![1, 2], ..RunBatch::default() });
+    pass.finish();
+    assert_eq!((pass.interleaving.resumed, pass.interleaving.woken), (0, 1));
+}
+
+/// What a save stored stands elsewhere, too: it is exposed there when the place where it stood is overwritten.
+#[test]
+fn a_copy_of_a_save_exposes_it() {
+    for copied in [true, false] {
+        let mut pass = empty_pass();
+        let register = RegSpan { offset: 8, size: 8 };
+        let access = RegAccess { span: register, control: false };
+        let operand = |is_write, data_register| MemOperand {
+            data_register,
+            stack_relative: true,
+            ..MemOperand::plain(is_write, 8, Expr::Unknown)
+        };
+        let next = || instruction(FlowKind::Next);
+        let code = [
+            (0x100, Decoded { writes: vec![access], ..instruction(FlowKind::Call) }),
+            (
+                0x200,
+                Decoded {
+                    reads: vec![access],
+                    memory: vec![operand(true, Some(register))],
+                    ..next()
+                },
+            ),
+            (0x204, Decoded { memory: vec![operand(true, None)], ..next() }),
+            (0x208, Decoded { memory: vec![operand(false, None)], ..next() }),
+        ];
+        for (i, (address, decoded)) in (0..).zip(code) {
+            let mem = decoded.memory.first().map(|o| MemShape {
+                is_write: o.is_write,
+                size: 8,
+                operand: 0,
+            });
+            pass.add_insn(InsnDef { address, ..InsnDef::default() }, decoded);
+            pass.add_block(BlockDef {
+                steps: vec![BlockStep { insn: i, executed: true, mem: mem.iter().len() as u16 }],
+                mem: mem.into_iter().collect(),
+            });
+        }
+        let copy = Event::MemoryCopy { from: 0x5000, to: 0x9000, bytes: 0x1000 };
+        pass.push(&RunBatch {
+            block: vec![0, 1, 2, 3],
+            addresses: vec![0x5000, 0x5000, 0x9000],
+            events: if copied { vec![(2, copy)] } else { Vec::new() },
+            ..RunBatch::default()
+        });
+        pass.finish();
+        let saved = &pass.output().saved;
+        let [save] = &saved[..] else { panic!("{saved:?}") };
+        assert_eq!(save.exposed, if copied { Seq::new(4) } else { None });
+    }
+}
+
+/// What nobody wrote is the stack's start from the first stack pointer on, byte by byte of words.
+#[test]
+fn the_kernel_reads_both_sides_of_the_first_stack_pointer() {
+    let mut pass = pass(&[(0x100, FlowKind::Syscall, None)]);
+    pass.set_first_stack_pointer(Some(0x7008));
+    pass.push(&RunBatch {
+        block: vec![0],
+        events: vec![(1, system_call(false, 0x7000, 0x14, None))],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let bytes = |side| {
+        let of = Origin::Source(Source::Initial(side));
+        let flows = summary.function_flows.iter().filter(|f| f.writer == of);
+        flows.map(|f| f.sums.bytes).sum::<u64>()
+    };
+    assert_eq!((bytes(StackSide::Below), bytes(StackSide::Above)), (8, 12));
+}
