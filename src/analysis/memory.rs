@@ -844,4 +844,18 @@ mod tests {
         ];
         assert_eq!(memory.ranges(), expected);
     }
+
+    /// Sections that there are have the addresses that they are said to have; of others nothing is known.
+    #[test]
+    fn what_sections_have_is_resumed() {
+        let section = SectionRange { first: 0, last: 0xfff, name: 0, via: 0, of_file: false };
+        let owned = [(0x10, 0x1f, 0), (0x20, 0x2f, 1)];
+        let mut memory = Memory::resumed(vec![section], &owned);
+        assert_eq!(memory.owned(), &owned[..1]);
+        assert_eq!(place(&mut memory, 0x1f), Place::Section(0));
+        assert!(matches!(place(&mut memory, 0x20), Place::Region(_)));
+        assert_eq!(memory.page_count(), 1);
+        memory.page(0x5000);
+        assert_eq!(memory.page_count(), 2);
+    }
 }

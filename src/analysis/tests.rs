@@ -33,14 +33,16 @@ struct Rows {
     flows: Vec<Flow>,
     calls: Vec<Call>,
     saved: Vec<SavedRegister>,
+    bytes_in: Vec<Option<u64>>,
 }
 
 impl Output for Rows {
     fn communication(&mut self, row: Communication) {
         self.communications.push(row);
     }
-    fn call(&mut self, row: Call, _: Option<u64>) {
+    fn call(&mut self, row: Call, bytes_in: Option<u64>) {
         self.calls.push(row);
+        self.bytes_in.push(bytes_in);
     }
     fn interval(&mut self, _: Interval) {}
     fn saved_register(&mut self, row: SavedRegister) {
@@ -753,4 +755,39 @@ fn the_kernel_reads_both_sides_of_the_first_stack_pointer() {
         flows.map(|f| f.sums.bytes).sum::<u64>()
     };
     assert_eq!((bytes(StackSide::Below), bytes(StackSide::Above)), (8, 12));
+}
+
+/// An instance that reads what more instances wrote than are kept at a time: flows are handed out in parts, and nothing
+/// is lost.
+#[test]
+fn flows_of_very_many_writers_are_parts() {
+    const WRITERS: u64 = 70_000;
+    let mut pass = pass(&[
+        (0x100, FlowKind::Call, None),
+        (0x200, FlowKind::Next, STORE),
+        (0x204, FlowKind::Return, None),
+        (0x104, FlowKind::Jump, None),
+        (0x108, FlowKind::Jump, LOAD),
+    ]);
+    let (mut block, mut addresses) = (Vec::new(), Vec::new());
+    for i in 0..WRITERS {
+        block.extend([0, 1, 2, 3]);
+        addresses.push(0x10_0000 + 8 * i);
+    }
+    block.extend((0..WRITERS).map(|_| 4));
+    addresses.extend_from_within(..);
+    pass.push(&RunBatch { block, addresses, ..RunBatch::default() });
+    let summary = pass.finish();
+    let (writer, reader) = (Origin::Step(FunctionId::at(2)), Origin::Step(FunctionId::at(1)));
+    let sums: Vec<_> = summary.function_flows.iter().filter(|f| f.writer == writer).collect();
+    let [flow] = &sums[..] else { panic!("{sums:?}") };
+    let all = 8 * WRITERS;
+    assert_eq!(flow.reader, reader);
+    let sums = flow.sums;
+    assert_eq!((sums.bytes, sums.unique, sums.transfers, sums.addresses), (all, all, WRITERS, all));
+    let rows = &pass.output().flows;
+    assert!(rows.iter().all(|row| row.part) && rows.len() >= WRITERS as usize);
+    assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), all);
+    let root = pass.output().calls.iter().position(|call| call.parent.is_none()).expect("a root");
+    assert_eq!(pass.output().bytes_in[root], Some(all));
 }
