@@ -858,4 +858,62 @@ mod tests {
         memory.page(0x5000);
         assert_eq!(memory.page_count(), 2);
     }
+
+    /// What is known of some words is what was filled and put there, byte by byte; and it is there again when it is put
+    /// into another memory.
+    #[test]
+    fn what_is_known_is_what_was_written() {
+        const FIRST: u64 = 0x40_0000;
+        const PAGES: u64 = 40;
+        let mut random = 1u64;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 33) % n
+        };
+        let writes = |list: &[Version]| -> Vec<(u64, u64)> {
+            let each = |v: &Version| (v.0..v.0 + v.1).map(|at| (at, v.2.write)).collect::<Vec<_>>();
+            let mut all: Vec<_> = list.iter().flat_map(each).collect();
+            all.sort_unstable();
+            all
+        };
+        for _ in 0..10 {
+            let mut memory = memory(&[]);
+            let mut model = vec![0; (PAGES * PAGE) as usize];
+            for write in 1..12 {
+                let cell = Cell { write, reader: 3, pair: 4, ..Cell::EMPTY };
+                let from = below(PAGES * PAGE);
+                let most = if below(3) == 0 { 40 * PAGE } else { 50 };
+                let n = (1 + below(most)).min(PAGES * PAGE - from);
+                for (address, n) in memory.fill(FIRST + from, n, cell) {
+                    memory.put(address, n, cell);
+                }
+                model[from as usize..(from + n) as usize].fill(write);
+            }
+            let expected: Vec<_> = (FIRST..).zip(model).filter(|(_, write)| *write != 0).collect();
+            let known = memory.known(None);
+            assert_eq!(writes(&known), expected);
+            assert!(known.iter().all(|(.., cell)| (cell.reader, cell.pair) == (0, 0)));
+            // Adjacent bytes of one write are one, in a page at least.
+            assert!(known.len() < 12 * (PAGES as usize + 4), "{}", known.len());
+            let asked: Vec<_> = (0..PAGES + 2)
+                .step_by(3)
+                .map(|page| (FIRST / PAGE + page, below(1 << 31) as usize))
+                .collect();
+            let words = |bits: usize| std::array::from_fn(|i| (bits as u64) << (i % 3) ^ i as u64);
+            let pages = asked.iter().map(|&(page, bits)| (page, words(bits))).collect();
+            let some: Vec<_> = expected
+                .iter()
+                .copied()
+                .filter(|(at, _)| {
+                    let page = asked.iter().find(|(page, _)| *page == at / PAGE);
+                    let word = (at % PAGE / WORD) as usize;
+                    page.is_some_and(|&(_, bits)| words(bits)[word / 64] >> (word % 64) & 1 != 0)
+                })
+                .collect();
+            assert_eq!(writes(&memory.known(Some(pages))), some);
+            let mut other = self::memory(&[]);
+            known.iter().for_each(|&(address, n, cell)| other.put(address, n, cell));
+            assert_eq!(writes(&other.known(None)), expected);
+        }
+    }
 }

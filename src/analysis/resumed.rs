@@ -55,6 +55,8 @@ fn state_at(
     }
     let (mut needed, functions) = look(code, run, &pass.defs, at);
     let state = pass.state(&mut needed, functions.into_iter(), &blocks)?;
+    // Where an instance lives an interval is open.
+    assert!(state.threads.iter().all(|t| t.frames.is_empty() != t.interval.is_some()));
     let (seq, steps) = (pass.next_seq(), |block: &u32| code.blocks[*block as usize].len() as u64);
     assert_eq!(seq, 1 + run.block[..at].iter().map(steps).sum::<u64>());
     let counts = |block: usize| run.block[..at].iter().filter(|b| **b as usize == block).count();

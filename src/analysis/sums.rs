@@ -687,20 +687,25 @@ mod tests {
             (seed >> 33) % n
         };
         for _ in 0..40 {
-            let (mut touched, mut model) = (Touched::default(), BTreeSet::new());
+            let mut touched = Touched::default();
+            let mut model = vec![vec![false; 18 * PAGE as usize]; 3];
             for _ in 0..30 {
                 let pair = 1 + below(2) as PairIndex;
                 let (first, pages) = (below(12), 1 + below(6));
+                // Far up, too.
+                let base = (pair as u64 - 1) << 34;
                 let (new, range) = if below(2) == 0 {
                     let range = first * PAGE..(first + pages) * PAGE;
-                    (touched.set_pages(pair, first, first + pages - 1), range)
+                    (touched.set_pages(pair, base + first, base + first + pages - 1), range)
                 } else {
                     let start = below(PAGE - 1);
                     let len = 1 + below(PAGE - start);
                     let range = first * PAGE + start..first * PAGE + start + len;
-                    (touched.set(pair, Mark { page: first }, start, len), range)
+                    (touched.set(pair, Mark { page: base + first }, start, len), range)
                 };
-                let expected = range.filter(|byte| model.insert((pair, *byte))).count();
+                let here = &mut model[pair as usize][range.start as usize..range.end as usize];
+                let expected = here.iter().filter(|is| !**is).count();
+                here.fill(true);
                 assert_eq!(new, expected as u64);
             }
         }
