@@ -541,6 +541,12 @@ pub(super) struct Rows {
     pub late: Vec<Late>,
 }
 
+impl Rows {
+    pub(super) fn clear(&mut self) {
+        *self = Rows::default();
+    }
+}
+
 impl Output for Rows {
     fn communication(&mut self, row: Communication) {
         self.communications.push(row);

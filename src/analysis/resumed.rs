@@ -80,9 +80,16 @@ fn resumed(
     defs.into_iter().for_each(|def| pass.add_block_later(def));
     assert!(pass.fits(state));
     let placed = code.setting.placed.iter().take(mapped).flatten();
-    let sections = code.setting.sections.iter().chain(placed).cloned().collect();
-    pass.resume(seq, state, sections);
+    let sections = || code.setting.sections.iter().chain(placed.clone()).cloned().collect();
+    // What the pass went through before is forgotten: some of the same part.
+    pass.resume(seq, state, sections());
     run.block[at..].iter().for_each(|block| pass.need(*block));
+    let some = (at + (run.block.len() - at) / 2).min(at + 40);
+    push_runs(&mut pass, code, run, at..some, 11);
+    pass.output().clear();
+    pass.resume(seq, state, sections());
+    pass.forget_placed();
+    code.setting.placed.iter().skip(mapped).for_each(|s| pass.place_when_mapped(s.clone()));
     let kept = push_runs(&mut pass, code, run, at..run.block.len(), 333);
     pass.finish();
     (std::mem::take(pass.output()), kept)
@@ -211,7 +218,7 @@ fn a_part_alone_gives_the_rows_of_the_whole() {
         for saves in [SaveRule::Literal, SaveRule::Transparent] {
             let at = 1 + random.below(run.block.len() as u64 - 1) as usize;
             // Early, where nothing may be open yet, and anywhere.
-            for at in [1 + random.below(30) as usize, at] {
+            for at in [1 + random.below(30) as usize, at, random.below(at as u64) as usize + 1] {
                 agrees(&format!("wild {seed}, {saves:?}, {at}"), &code, &run, saves, at);
             }
             let case = format!("wild {seed} without exceptions, {saves:?}, {at}");

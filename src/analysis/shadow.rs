@@ -783,9 +783,9 @@ mod tests {
             random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (random >> 33) % n
         };
-        for _ in 0..20 {
+        for _ in 0..150 {
             let mut model = Model::new();
-            for write in 1..400 {
+            for write in 1..100 {
                 // Mostly near the place where a group of words ends.
                 let base = [0, 216, 488][below(3) as usize];
                 let (offset, size) = match below(3) {
