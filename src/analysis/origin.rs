@@ -211,8 +211,8 @@ mod tests {
         for i in 1..Sources::MOST {
             sources.number(Some(&name(i)));
         }
-        let kernel = sources.number(None);
-        assert_eq!(sources.number(Some("<one more>")), kernel);
+        let kernel = sources.number(Some("<one more>"));
+        assert_eq!((sources.number(None), sources.number(Some("<another>"))), (kernel, kernel));
         assert_eq!(sources.number(Some(&name(0))), first);
         assert_eq!((sources.name(kernel), sources.name(first)), (Sources::KERNEL, "<read: 0>"));
         assert_eq!(Packed::raw(77).number(), 77);
