@@ -29,7 +29,7 @@ import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What the rewriter cannot change sensibly: tests, and hints to the processor, which change no result.
-LEFT_OUT = ("tests.rs", "random.rs", "wild.rs", "prefetch.rs")
+LEFT_OUT = ("tests.rs", "random.rs", "wild.rs", "resumed.rs", "ranges.rs", "prefetch.rs")
 # Guards, the quick ones first: name, test program, arguments.
 GUARDS = [
     ("unit", "unit", ["analysis::"]),
@@ -40,7 +40,9 @@ GUARDS = [
 ]
 # Random runs of the guard `unit` are asked one by one: test, seeds.
 RANDOM = [("analysis::wild::wild_runs_give_what_they_gave", 40),
-          ("analysis::random::every_way_gives_what_a_list_of_bytes_says", 12)]
+          ("analysis::random::every_way_gives_what_a_list_of_bytes_says", 12),
+          ("analysis::resumed::a_part_alone_gives_the_rows_of_the_whole", 8),
+          ("analysis::ranges::long_ranges_are_as_all_their_bytes", 40)]
 # What changes no result, by file and reason: fuzz/equivalent.txt.
 EQUIVALENT = os.path.join(HERE, "fuzz/equivalent.txt")
 
@@ -308,6 +310,10 @@ class Work:
             result, before, all_took = None, met(id), 0
             here = [case for case in cases if case[1] not in before and id in reached[case[0]][1]]
             here.sort(key=lambda case: (names.index(case[1]), -(1 + found[case[0]]) / (0.02 + reached[case[0]][0])))
+            # All tests of parts are one case, which takes long and finds what random runs do not: it comes third.
+            parts = [case for case in here if case[4] is None and case[1] == "unit"]
+            here = [case for case in here if case not in parts]
+            here[2:2] = parts
             for case in here:
                 if self.options.patience and all_took > self.options.patience:
                     # It is asked again where there is more time.

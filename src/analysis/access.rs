@@ -141,3 +141,78 @@ pub fn accesses<'a>(
 pub fn mask(span: RegSpan) -> u64 {
     1 << ((span.offset / 4) & 63)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::isa::Expr;
+
+    fn shape(is_write: bool, size: u32) -> MemShape {
+        MemShape { is_write, size, operand: MemShape::NO_OPERAND }
+    }
+
+    /// Operands that each of some accesses gets: of a decoder's (writes, size), by the accesses' own and what they
+    /// are known to be of.
+    fn matched(operands: &[(bool, u32)], accesses: &[(bool, u32, Option<u8>)]) -> Vec<Option<u8>> {
+        let memory = operands
+            .iter()
+            .map(|&(is_write, size)| crate::isa::MemOperand::plain(is_write, size, Expr::Unknown));
+        let decoded = Decoded { memory: memory.collect(), ..Decoded::unknown(4) };
+        let mut shapes: Vec<MemShape> = accesses
+            .iter()
+            .map(|&(is_write, size, known)| match known {
+                Some(operand) => MemShape { is_write, size, operand },
+                None => shape(is_write, size),
+            })
+            .collect();
+        match_operands(&decoded, &mut shapes);
+        let operand = |s: &MemShape| (s.operand != MemShape::NO_OPERAND).then_some(s.operand);
+        shapes.iter().map(operand).collect()
+    }
+
+    #[test]
+    fn an_access_gets_a_free_operand_of_its_direction_and_size_first() {
+        let (load, store) = (false, true);
+        // Direction, then size, then order.
+        let operands = [(load, 4), (store, 4), (load, 8), (load, 8), (store, 8)];
+        let found = matched(&operands, &[(load, 8, None), (store, 8, None), (load, 8, None)]);
+        assert_eq!(found, [Some(2), Some(4), Some(3)]);
+        let found = matched(&operands, &[(load, 2, None), (load, 2, None), (store, 2, None)]);
+        assert_eq!(found, [Some(0), Some(2), Some(1)]);
+        // What is known of another one is not free, and there may be none left.
+        let known = [(load, 8, Some(2)), (load, 8, None), (load, 8, None), (load, 8, None)];
+        assert_eq!(matched(&operands, &known), [Some(2), Some(3), Some(0), None]);
+        let both = [(load, 4, Some(0)), (store, 4, Some(1)), (load, 4, None), (store, 4, None)];
+        assert_eq!(matched(&operands, &both), [Some(0), Some(1), Some(2), Some(4)]);
+        // The last of many.
+        let many = [(load, 8); 64];
+        let known: Vec<_> = (0..63).map(|i| (load, 8, Some(i))).chain([(load, 8, None)]).collect();
+        assert_eq!(matched(&many, &known)[63], Some(63));
+        let all: Vec<_> = (0..64).map(|i| (load, 8, Some(i))).chain([(load, 8, None)]).collect();
+        assert_eq!(matched(&[(load, 8); 65], &all)[64], None);
+        // There is room for so many.
+        let last = [&[(store, 8); 64][..], &[(load, 8)]].concat();
+        assert_eq!(matched(&last, &[(load, 8, None)]), [None]);
+    }
+
+    /// The register that an operand fills or stores is that of an access of its size and direction only.
+    #[test]
+    fn a_data_register_is_as_long_as_the_access() {
+        let register = RegSpan { offset: 8, size: 8 };
+        let operand = crate::isa::MemOperand {
+            data_register: Some(register),
+            ..crate::isa::MemOperand::plain(false, 8, Expr::Unknown)
+        };
+        let decoded = Decoded { memory: vec![operand], ..Decoded::unknown(4) };
+        let found = |is_write, size| {
+            let step = crate::event::BlockStep { insn: 0, executed: true, mem: 1 };
+            let mem = vec![MemShape { is_write, size, operand: 0 }];
+            let mut list = Vec::new();
+            accesses(&BlockDef { steps: vec![step], mem }, |_| &decoded, |a| list.push(a));
+            list[0].data_register
+        };
+        assert_eq!(found(false, 8), Some(register));
+        assert_eq!([found(false, 4), found(true, 8), found(true, 4)], [None; 3]);
+    }
+}

@@ -89,4 +89,22 @@ mod tests {
         assert!(!set.contains(CallId::at(all)));
         assert_eq!(set.0.iter().filter(|page| page.words.is_some()).count(), 1);
     }
+
+    /// However many there are: none, a part of a page, whole pages.
+    #[test]
+    fn has_the_first_so_many() {
+        for count in [0, 1, 63, 64, 65, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE] {
+            for out in [None, Some(0), Some(64), Some(PAGE - 1), Some(PAGE)] {
+                let mut set = CallSet::but(count, out.into_iter().map(CallId::at));
+                let is_in = |i: usize| i < count && out != Some(i);
+                let near = || (0..3 * PAGE).filter(|i| (i + 70) % PAGE < 140 || i % 97 == 0);
+                assert!(near().all(|i| set.contains(CallId::at(i)) == is_in(i)));
+                // What was left out may come later.
+                if let Some(out) = out.filter(|out| *out < count) {
+                    set.insert(CallId::at(out));
+                    assert!(near().all(|i| set.contains(CallId::at(i)) == (i < count)));
+                }
+            }
+        }
+    }
 }

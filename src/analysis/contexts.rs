@@ -223,4 +223,25 @@ mod tests {
         assert_eq!(found.left_out(), u64::from(DEPTH) + 1);
         assert_eq!(found.contexts().get(root).figures.calls, u64::from(DEPTH) + 2);
     }
+
+    /// Rows make the contexts that they are of, whatever chain they belong to.
+    #[test]
+    fn rows_are_contexts_again() {
+        let figures = |calls, steps_self| StackSteps { calls, steps_self };
+        let rows = [
+            (None, function(1), figures(1, 10)),
+            (Some(StackId::at(0)), function(2), figures(2, 20)),
+            (Some(StackId::at(1)), function(3), figures(3, 30)),
+            (Some(StackId::at(9)), function(4), figures(4, 40)),
+        ];
+        let found = StepContexts::of(rows.into_iter());
+        let known =
+            found.contexts().iter().map(|(_, c)| (c.parent, c.function, c.depth, c.figures));
+        let parents = [None, Some(StackId::at(0)), Some(StackId::at(1)), None];
+        let expected = (0..).zip(rows).zip(parents).map(|((depth, row), parent)| {
+            (parent, row.1, if parent.is_some() { depth } else { 0 }, row.2)
+        });
+        assert_eq!(known.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        assert_eq!(found.left_out(), 0);
+    }
 }

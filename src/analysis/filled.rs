@@ -76,4 +76,44 @@ mod tests {
         assert!(filled.at(15).is_none() && filled.at(16).is_some_and(|(first, _)| first == 16));
         assert!(filled.take(0, u64::MAX).len() == 2 && filled.at(12).is_none());
     }
+
+    /// Whatever is added and taken out: pages are those of a list of them.
+    #[test]
+    fn stretches_are_as_all_their_pages() {
+        const PAGES: u64 = 40;
+        let mut random = 1u64;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 33) % n
+        };
+        let (mut filled, mut model) = (Filled::default(), [0u64; PAGES as usize]);
+        let pages = |list: &[(u64, Stretch)]| -> Vec<(u64, u64)> {
+            let each =
+                |&(at, s): &(u64, Stretch)| (at..=s.last).map(move |page| (page, s.cell.write));
+            list.iter().flat_map(each).collect()
+        };
+        for write in 1..3000 {
+            let first = below(PAGES);
+            let last = (first + below(8)).min(PAGES - 1);
+            let known: Vec<(u64, u64)> = (first..=last)
+                .map(|page| (page, model[page as usize]))
+                .filter(|(_, write)| *write != 0)
+                .collect();
+            assert_eq!(pages(&filled.within(first, last)), known);
+            assert_eq!(pages(&filled.take(first, last)), known);
+            assert!(filled.within(first, last).is_empty());
+            let add = below(3) > 0;
+            if add {
+                let cell = Cell { write, ..Cell::EMPTY };
+                filled.add(first, Stretch { last, cell, region: None });
+            }
+            let new = if add { write } else { 0 };
+            model[first as usize..=last as usize].fill(new);
+            for page in 0..PAGES {
+                let found = filled.at(page);
+                assert!(found.is_none_or(|(first, s)| first <= page && page <= s.last));
+                assert_eq!(found.map_or(0, |(_, s)| s.cell.write), model[page as usize]);
+            }
+        }
+    }
 }

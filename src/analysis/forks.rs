@@ -58,3 +58,61 @@ fn joined(versions: &[Version]) -> Vec<Version> {
     }
     joined
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each process begins with the versions that its parent had, byte by byte, whatever pages others share with it.
+    #[test]
+    fn what_was_kept_is_what_a_process_begins_with() {
+        let mut random = 1u64;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 33) % n
+        };
+        let bytes = |list: &[Version]| -> Vec<(u64, u64)> {
+            let each = |v: &Version| (v.0..v.0 + v.1).map(|at| (at, v.2.write)).collect::<Vec<_>>();
+            list.iter().flat_map(each).collect()
+        };
+        for _ in 0..50 {
+            let (mut forks, mut versions): (Forks, Vec<Version>) = Default::default();
+            let mut kept = Vec::new();
+            for pid in 0..4 {
+                // Some versions change from one process to the next.
+                if pid == 0 || below(2) == 0 {
+                    versions.clear();
+                    for page in 3..6 {
+                        let mut at = page * PAGE;
+                        while at < (page + 1) * PAGE {
+                            let n = (1 + below(1500)).min((page + 1) * PAGE - at);
+                            if below(3) > 0 {
+                                let actor = Cell::SLOT | if below(2) == 0 { Cell::SAVE } else { 0 };
+                                let cell = Cell {
+                                    write: 1 + below(3),
+                                    actor,
+                                    reader: 5,
+                                    pair: 7,
+                                    ..Cell::EMPTY
+                                };
+                                versions.push((at, n, cell));
+                            }
+                            at += n;
+                        }
+                    }
+                }
+                forks.keep(pid, versions.clone());
+                kept.push(bytes(&versions));
+                assert!(!forks.is_empty());
+            }
+            for (pid, expected) in (0..).zip(kept) {
+                let found = forks.take(pid).expect("it was kept");
+                assert_eq!(bytes(&found), expected);
+                let plain = |c: &Cell| (c.actor, c.reader, c.pair) == (Cell::SLOT, 0, 0);
+                assert!(found.iter().all(|(.., cell)| plain(cell)));
+                assert!(forks.take(pid).is_none());
+            }
+            assert!(forks.is_empty());
+        }
+    }
+}

@@ -48,3 +48,28 @@ impl Interleaving {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each place that control is taken to tells, and which step is the first to tell anything.
+    #[test]
+    fn ended_code_that_goes_on_and_waiters_that_wake_are_counted() {
+        let seq = Seq::new;
+        let mut found = Interleaving::default();
+        found.arrive(0x10, seq(1));
+        assert_eq!((found.resumed, found.woken, found.first), (0, 0, None));
+        found.leave(&[0x10, 0x14]);
+        found.system_call(0x20);
+        found.arrive(0x20, seq(2));
+        assert_eq!((found.resumed, found.woken, found.first), (0, 1, seq(2)));
+        found.arrive(0x14, seq(3));
+        found.arrive(0x18, seq(4));
+        assert_eq!((found.resumed, found.woken, found.first), (1, 1, seq(2)));
+        let mut found = Interleaving::default();
+        found.leave(&[0x10]);
+        found.arrive(0x10, seq(7));
+        assert_eq!((found.resumed, found.woken, found.first), (1, 0, seq(7)));
+    }
+}

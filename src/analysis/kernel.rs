@@ -172,6 +172,7 @@ impl<O: Output> Data<O> {
             return Vec::new();
         };
         let mut versions = self.memory.filled_within(from, last);
+        versions.retain(|(.., cell)| cell.is_written());
         for page in self.memory.touched(from, last) {
             let base = self.memory.base(page);
             let start = from.max(base);

@@ -256,3 +256,59 @@ impl Interrupted {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was interrupted goes on where the trace says, whichever bit tells the instruction set.
+    #[test]
+    fn an_interrupted_step_goes_on_where_it_is_told() {
+        use super::super::block::Last;
+        let last = |kind| Last {
+            address: 0x100,
+            next: 0x104,
+            kind,
+            target: None,
+            conditional: false,
+            repeats: false,
+            executed: true,
+            insn: crate::id::InstructionId::FIRST,
+            slot: None,
+        };
+        let previous =
+            |kind| Previous { last: last(kind), slot: None, linked: false, links: false };
+        let fit = |kind, resume, there| {
+            let interrupted =
+                Interrupted { previous: Some(previous(kind)), resume, ..Interrupted::default() };
+            interrupted.goes_on(there, &mut Calls::new(crate::id::ThreadId::FIRST))
+        };
+        for (resume, there, expected) in [
+            (0x102, 0x102, Fit::Exact),
+            (0x103, 0x102, Fit::Exact),
+            (0x102, 0x103, Fit::Exact),
+            (0x102, 0x100, Fit::No),
+            (0x100, 0x102, Fit::No),
+            // A fault, whose handler may pass over the step.
+            (0x100, 0x104, Fit::Exact),
+            (0x104, 0x108, Fit::No),
+        ] {
+            assert_eq!(fit(FlowKind::Next, Some(resume), there), expected, "{resume:x} {there:x}");
+        }
+        // The handler of a system call may pass over it.
+        assert_eq!(fit(FlowKind::Syscall, Some(0x100), 0x104), Fit::Exact);
+        assert_eq!(fit(FlowKind::Syscall, Some(0x100), 0x108), Fit::No);
+        // If it is not told: at the step itself or behind it, or anywhere if that is not known.
+        for (there, expected) in [(0x100, Fit::Exact), (0x104, Fit::Exact), (0x108, Fit::No)] {
+            assert_eq!(fit(FlowKind::Next, None, there), expected, "{there:x}");
+        }
+        assert_eq!(fit(FlowKind::Jump, None, 0x108), Fit::Possible);
+        assert_eq!(fit(FlowKind::Unknown, None, 0x108), Fit::Possible);
+        assert_eq!(fit(FlowKind::Return, None, 0x108), Fit::Possible);
+        let nothing = Interrupted::default();
+        assert_eq!(
+            nothing.goes_on(0x100, &mut Calls::new(crate::id::ThreadId::FIRST)),
+            Fit::Possible
+        );
+    }
+}

@@ -789,4 +789,131 @@ mod tests {
         let Place::Region(heap) = place(&mut memory, 0x5000) else { panic!() };
         assert!(!memory.regions.is_stack(heap) && memory.regions.is_stack(stack));
     }
+
+    /// An access that crosses a page is one to the stack on both.
+    #[test]
+    fn both_pages_of_an_access_are_marked() {
+        let mut memory = memory(&[]);
+        memory.map(0x1000, 0x1fff, false);
+        memory.map(0x2000, 0x2fff, false);
+        memory.map(0x8000, 0x8fff, false);
+        let mut is_stack = |address, size| {
+            memory.mark(&mut 0, (address, size), true);
+            [0x1000, 0x2000].map(|at| match place(&mut memory, at) {
+                Place::Region(region) => memory.regions.is_stack(region),
+                other => panic!("{other:?}"),
+            })
+        };
+        assert_eq!(is_stack(0x8ff0, 16), [false, false]);
+        assert_eq!(is_stack(0x1ff8, 8), [true, false]);
+        assert_eq!(is_stack(0x1ff8, 9), [true, true]);
+    }
+
+    /// Cells of whole words of one page, and of nothing else.
+    #[test]
+    fn words_are_whole() {
+        let mut memory = memory(&[]);
+        let mut len = |address, size| memory.words(address, size).map(<[Cell]>::len);
+        assert_eq!(len(0x1000, 8), Some(2));
+        assert_eq!(len(0x1ffc, 4), Some(1));
+        for (address, size) in [(0x1002, 8), (0x1000, 6), (0x1002, 6), (0x1ffc, 8)] {
+            assert_eq!(len(address, size), None, "{address:x} {size}");
+        }
+    }
+
+    /// Adjacent pages of one kind are one region; pages of the stack and others are not.
+    #[test]
+    fn touched_pages_are_joined() {
+        let mut memory = memory(&[(0x5000, 0x5fff, false)]);
+        for (address, stack) in [(0, false), (0x1000, false), (0x3000, false), (0x5000, false)] {
+            memory.mark(&mut 0, (address, 8), stack);
+        }
+        memory.map(0x8000, 0x8fff, false);
+        memory.map(0x9000, 0x9fff, false);
+        memory.mark(&mut 0, (0x8000, 8), false);
+        memory.mark(&mut 0, (0x9000, 8), true);
+        // Filled at once.
+        memory.fill(0x20000, 0x20000, Cell { write: 1, ..Cell::EMPTY });
+        let region = |first, last, is_stack| Region { first, last, is_stack };
+        let expected = [
+            region(0, 0x1fff, false),
+            region(0x3000, 0x3fff, false),
+            region(0x8000, 0x8fff, false),
+            region(0x9000, 0x9fff, true),
+            region(0x20000, 0x3ffff, false),
+        ];
+        assert_eq!(memory.ranges(), expected);
+    }
+
+    /// Sections that there are have the addresses that they are said to have; of others nothing is known.
+    #[test]
+    fn what_sections_have_is_resumed() {
+        let section = SectionRange { first: 0, last: 0xfff, name: 0, via: 0, of_file: false };
+        let owned = [(0x10, 0x1f, 0), (0x20, 0x2f, 1)];
+        let mut memory = Memory::resumed(vec![section], &owned);
+        assert_eq!(memory.owned(), &owned[..1]);
+        assert_eq!(place(&mut memory, 0x1f), Place::Section(0));
+        assert!(matches!(place(&mut memory, 0x20), Place::Region(_)));
+        assert_eq!(memory.page_count(), 1);
+        memory.page(0x5000);
+        assert_eq!(memory.page_count(), 2);
+    }
+
+    /// What is known of some words is what was filled and put there, byte by byte; and it is there again when it is put
+    /// into another memory.
+    #[test]
+    fn what_is_known_is_what_was_written() {
+        const FIRST: u64 = 0x40_0000;
+        const PAGES: u64 = 40;
+        let mut random = 1u64;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 33) % n
+        };
+        let writes = |list: &[Version]| -> Vec<(u64, u64)> {
+            let each = |v: &Version| (v.0..v.0 + v.1).map(|at| (at, v.2.write)).collect::<Vec<_>>();
+            let mut all: Vec<_> = list.iter().flat_map(each).collect();
+            all.sort_unstable();
+            all
+        };
+        for _ in 0..10 {
+            let mut memory = memory(&[]);
+            let mut model = vec![0; (PAGES * PAGE) as usize];
+            for write in 1..12 {
+                let cell = Cell { write, reader: 3, pair: 4, ..Cell::EMPTY };
+                let from = below(PAGES * PAGE);
+                let most = if below(3) == 0 { 40 * PAGE } else { 50 };
+                let n = (1 + below(most)).min(PAGES * PAGE - from);
+                for (address, n) in memory.fill(FIRST + from, n, cell) {
+                    memory.put(address, n, cell);
+                }
+                model[from as usize..(from + n) as usize].fill(write);
+            }
+            let expected: Vec<_> = (FIRST..).zip(model).filter(|(_, write)| *write != 0).collect();
+            let known = memory.known(None);
+            assert_eq!(writes(&known), expected);
+            assert!(known.iter().all(|(.., cell)| (cell.reader, cell.pair) == (0, 0)));
+            // Adjacent bytes of one write are one, in a page at least.
+            assert!(known.len() < 12 * (PAGES as usize + 4), "{}", known.len());
+            let asked: Vec<_> = (0..PAGES + 2)
+                .step_by(3)
+                .map(|page| (FIRST / PAGE + page, below(1 << 31) as usize))
+                .collect();
+            let words = |bits: usize| std::array::from_fn(|i| (bits as u64) << (i % 3) ^ i as u64);
+            let pages = asked.iter().map(|&(page, bits)| (page, words(bits))).collect();
+            let some: Vec<_> = expected
+                .iter()
+                .copied()
+                .filter(|(at, _)| {
+                    let page = asked.iter().find(|(page, _)| *page == at / PAGE);
+                    let word = (at % PAGE / WORD) as usize;
+                    page.is_some_and(|&(_, bits)| words(bits)[word / 64] >> (word % 64) & 1 != 0)
+                })
+                .collect();
+            assert_eq!(writes(&memory.known(Some(pages))), some);
+            let mut other = self::memory(&[]);
+            known.iter().for_each(|&(address, n, cell)| other.put(address, n, cell));
+            assert_eq!(writes(&other.known(None)), expected);
+        }
+    }
 }

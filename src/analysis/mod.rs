@@ -33,12 +33,16 @@ pub mod place;
 mod prefetch;
 #[cfg(test)]
 mod random;
+#[cfg(test)]
+mod ranges;
 mod read_part;
 mod reads;
 mod recorded_range;
 mod register_window;
 mod repeated_reads;
 mod restores;
+#[cfg(test)]
+mod resumed;
 pub mod saves;
 pub mod segment;
 pub mod shadow;

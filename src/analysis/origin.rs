@@ -201,4 +201,20 @@ mod tests {
             assert_eq!(packed.is_step(), matches!(origin, Origin::Step(_)));
         }
     }
+
+    /// Names beyond the most are the kernel's.
+    #[test]
+    fn there_are_so_many_names() {
+        let mut sources = Sources::default();
+        let name = |i: usize| format!("<read: {i}>");
+        let first = sources.number(Some(&name(0)));
+        for i in 1..Sources::MOST {
+            sources.number(Some(&name(i)));
+        }
+        let kernel = sources.number(Some("<one more>"));
+        assert_eq!((sources.number(None), sources.number(Some("<another>"))), (kernel, kernel));
+        assert_eq!(sources.number(Some(&name(0))), first);
+        assert_eq!((sources.name(kernel), sources.name(first)), (Sources::KERNEL, "<read: 0>"));
+        assert_eq!(Packed::raw(77).number(), 77);
+    }
 }

@@ -156,6 +156,12 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
         self.to_place.push_back(sections);
     }
 
+    /// None of the mappings that are to come has been told of.
+    #[cfg(test)]
+    pub(super) fn forget_placed(&mut self) {
+        self.to_place.clear();
+    }
+
     /// What is pushed from here on is of another process, whose first stack pointer is to be found.
     /// `first_thread`: the number of the thread that appears first in it.
     pub fn next_process(&mut self, first_thread: u32) {

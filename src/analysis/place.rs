@@ -121,3 +121,36 @@ impl Regions {
         self.parent.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was joined is one region, which is stack if any of it was.
+    #[test]
+    fn joined_regions_are_one() {
+        let mut regions = Regions::default();
+        assert!(regions.is_empty());
+        let list: Vec<u32> = (0..6).map(|_| regions.add()).collect();
+        assert!(!regions.is_empty() && regions.len() == 6);
+        let before = regions.epoch();
+        // The newest one has not been found by anybody.
+        regions.join(list[5], list[4]);
+        assert_eq!(regions.epoch(), before);
+        for (a, b) in [(0, 2), (1, 3)] {
+            let before = regions.epoch();
+            regions.join(list[a], list[b]);
+            assert_ne!(regions.epoch(), before);
+        }
+        regions.mark_stack(list[3]);
+        assert_eq!(list.iter().map(|r| regions.find(*r)).collect::<Vec<_>>(), [0, 1, 0, 1, 4, 4]);
+        let stack =
+            |regions: &mut Regions| list.iter().map(|r| regions.is_stack(*r)).collect::<Vec<_>>();
+        assert_eq!(stack(&mut regions), [false, true, false, true, false, false]);
+        regions.join(list[2], list[3]);
+        assert_eq!(stack(&mut regions), [true, true, true, true, false, false]);
+        let before = regions.epoch();
+        regions.join(list[0], list[3]);
+        assert_eq!((regions.epoch(), regions.find(list[3])), (before, 0));
+    }
+}

@@ -59,7 +59,7 @@ pub(super) struct Code {
     pub blocks: Vec<Vec<u32>>,
     /// Blocks of each function.
     pub functions: Vec<std::ops::Range<usize>>,
-    has_stub: bool,
+    pub has_stub: bool,
     pub setting: Setting,
 }
 
@@ -538,11 +538,21 @@ pub(super) struct Rows {
     pub saved: Vec<SavedRegister>,
     pub intervals: Vec<Interval>,
     pub folded: Vec<FoldedCall>,
+    pub late: Vec<Late>,
+}
+
+impl Rows {
+    pub(super) fn clear(&mut self) {
+        *self = Rows::default();
+    }
 }
 
 impl Output for Rows {
     fn communication(&mut self, row: Communication) {
         self.communications.push(row);
+    }
+    fn late(&mut self, row: Late) {
+        self.late.push(row);
     }
     fn call(&mut self, row: Call, bytes_in: Option<u64>) {
         self.calls.push(row);
@@ -597,8 +607,12 @@ pub(super) fn via(place: PlaceCode) -> &'static str {
     if place == PlaceCode::REGISTER { "register" } else { "memory" }
 }
 
-/// A pass that knows the code.
-fn pass_over(code: &Code, options: Options) -> Pass<Code, Rows> {
+/// A pass that knows the instructions, after so many mappings of the run.
+pub(super) fn pass_without_blocks(
+    code: &Code,
+    options: Options,
+    mapped: usize,
+) -> Pass<Code, Rows> {
     let processor = code.setting.processor.clone().unwrap_or(Processor {
         register_bytes: REGISTERS.into(),
         slot: FrameSlot::ReturnSlot,
@@ -608,7 +622,8 @@ fn pass_over(code: &Code, options: Options) -> Pass<Code, Rows> {
     });
     let sections = code.setting.sections.clone();
     let mut pass = Pass::new(code.clone(), Rows::default(), options, sections, processor);
-    code.setting.placed.iter().for_each(|sections| pass.place_when_mapped(sections.clone()));
+    let placed = code.setting.placed.iter().skip(mapped);
+    placed.for_each(|sections| pass.place_when_mapped(sections.clone()));
     if code.setting.kept.is_some() {
         pass.kept().only_inside();
     }
@@ -618,6 +633,12 @@ fn pass_over(code: &Code, options: Options) -> Pass<Code, Rows> {
             insn.decoded.clone(),
         );
     }
+    pass
+}
+
+/// A pass that knows the code.
+pub(super) fn pass_over(code: &Code, options: Options) -> Pass<Code, Rows> {
+    let mut pass = pass_without_blocks(code, options, 0);
     for block in &code.blocks {
         let memory = |i: &u32| &code.insns[*i as usize].decoded.memory;
         let executed = |i: &u32| !code.setting.failed.contains(i);
@@ -680,18 +701,73 @@ pub(super) fn ran(
     batch: usize,
 ) -> (Summary, Rows, Vec<bool>) {
     let mut pass = pass_over(code, options);
+    let kept = push_runs(&mut pass, code, run, 0..run.block.len(), batch);
+    let summary = pass.finish();
+    let rows = std::mem::take(pass.output());
+    // Saves that are exposed give rows of reads before, and rows inside segments come before the others of these.
+    if options.saves == SaveRule::Literal && options.details == Details::Crossing {
+        assert!(rows.communications.is_sorted_by_key(|row| row.read), "rows come in order");
+    }
+    parts_are_told(&summary, &rows);
+    late_rows_are_told(code, options.details, &rows);
+    (summary, rows, kept)
+}
+
+/// What is known late are rows, of the details that ask for them.
+fn late_rows_are_told(code: &Code, details: Details, rows: &Rows) {
+    // Of what is not kept, there is no row.
+    if code.setting.kept.is_some() || details < Details::Crossing {
+        return;
+    }
+    let given: std::collections::HashSet<String> =
+        rows.communications.iter().map(|row| format!("{row:?}")).collect();
+    for late in &rows.late {
+        let asked = details == Details::Local || !late.is_local;
+        assert_eq!(given.contains(&format!("{:?}", late.row)), asked, "{late:?}");
+    }
+}
+
+/// Rows of one key, where the places of all are known in the end, are parts.
+fn parts_are_told(summary: &Summary, rows: &Rows) {
+    let mut keys: HashMap<_, (usize, bool)> = HashMap::new();
+    for flow in &rows.flows {
+        let place = summary.flow_places[flow.place as usize];
+        let is_stack = match place.place.place() {
+            place::Place::Region(region) => Some(summary.region_is_stack[region as usize]),
+            _ => None,
+        };
+        // Regions of one kind are told apart by nothing.
+        let place = is_stack.is_none().then_some(place);
+        let key = format!("{:?} {:?} {:?}", flow.writer, flow.reader, flow.reader_function);
+        let known = keys.entry((key, place, is_stack)).or_insert((0, true));
+        *known = (known.0 + 1, known.1 && flow.part);
+    }
+    for (key, (rows, all_are_parts)) in keys {
+        assert!(rows == 1 || all_are_parts, "{rows} rows of {key:?}");
+    }
+}
+
+/// Pushes some runs, with the events before each of them and, where they are the last, behind; gives which are kept.
+pub(super) fn push_runs(
+    pass: &mut Pass<Code, Rows>,
+    code: &Code,
+    run: &Run,
+    range: std::ops::Range<usize>,
+    batch: usize,
+) -> Vec<bool> {
     let all = run.block.len();
     let begins = |at: usize| {
         let here = run.events.iter().filter(|e| e.0 as usize == at);
         here.map(|e| &e.1).any(|e| *e == Event::ProcessStart)
     };
-    let mut cuts: Vec<usize> = (0..all).step_by(batch.min(all.max(1))).collect();
-    cuts.extend((1..all).filter(|&at| begins(at)));
+    let mut cuts: Vec<usize> = range.clone().step_by(batch.min(all.max(1))).collect();
+    cuts.extend(range.clone().filter(|&at| at > 0 && begins(at)));
     cuts.sort_unstable();
     cuts.dedup();
-    let (mut events, mut kept) = (run.events.iter().peekable(), Vec::new());
+    let events = run.events.iter().skip_while(|e| (e.0 as usize) < range.start);
+    let (mut events, mut kept) = (events.peekable(), Vec::new());
     for (i, &from) in cuts.iter().enumerate() {
-        let to = cuts.get(i + 1).copied().unwrap_or(all);
+        let to = cuts.get(i + 1).copied().unwrap_or(range.end);
         let batch = run.batch(from, to);
         let begins = from > 0 && begins(from);
         if begins {
@@ -707,8 +783,7 @@ pub(super) fn ran(
         pass.push(&RunBatch { events: here, ..batch });
         kept.extend(pass.kept_runs());
     }
-    let summary = pass.finish();
-    (summary, std::mem::take(pass.output()), kept)
+    kept
 }
 
 pub(super) fn given(code: &Code, run: &Run, options: Options, batch: usize) -> Given {
@@ -1172,6 +1247,45 @@ fn list_agrees(case: &str, code: &Code, run: &Run, found: &Given) {
     }
 }
 
+/// Contexts are the chains of functions that called, with their calls and steps; stubs are their callers'.
+fn contexts_agree(case: &str, code: &Code, run: &Run) {
+    let mut chains: Vec<Vec<usize>> = Vec::new();
+    let mut expected: BTreeMap<Vec<usize>, (u64, u64)> = BTreeMap::new();
+    for &(function, _, _, parent) in &run.instances {
+        let above = parent.map(|parent| chains[parent].clone());
+        let chain = match above {
+            Some(above) if code.is_stub(FunctionId::at(function)) => above,
+            above => {
+                let chain = [above.unwrap_or_default(), vec![function]].concat();
+                expected.entry(chain.clone()).or_default().0 += 1;
+                chain
+            }
+        };
+        chains.push(chain);
+    }
+    for (block, instance) in run.block.iter().zip(&run.instance) {
+        let steps = code.blocks[*block as usize].len() as u64;
+        expected.get_mut(&chains[*instance]).expect("a context").1 += steps;
+    }
+    for (details, after) in [(Details::Sums, 1), (Details::Local, u32::MAX)] {
+        let options = options(SaveRule::Literal, details, after);
+        let (summary, ..) = ran(code, run, options, usize::MAX / 2);
+        let contexts = summary.contexts.contexts();
+        let chain = |id: crate::id::StackId| {
+            let list = std::iter::successors(Some(id), |id| contexts.get(*id).parent);
+            let mut list: Vec<usize> = list.map(|id| contexts.get(id).function.index()).collect();
+            list.reverse();
+            assert_eq!(list.len(), contexts.get(id).depth as usize + 1, "{case}: depth");
+            list
+        };
+        let figures =
+            contexts.iter().map(|(id, c)| (chain(id), (c.figures.calls, c.figures.steps_self)));
+        let found: BTreeMap<_, _> = figures.collect();
+        assert_eq!(found, expected, "{case} {details:?}: contexts");
+        assert_eq!((contexts.iter().count(), summary.contexts.left_out()), (expected.len(), 0));
+    }
+}
+
 fn given_calls(code: &Code, run: &Run) -> Vec<String> {
     let found =
         given(code, run, options(SaveRule::Literal, Details::Instances, u32::MAX), usize::MAX / 2);
@@ -1199,6 +1313,7 @@ fn check(seed: u64) {
     let case = format!("seed {seed}");
     let literal = ways_agree(&case, &code, &run, SaveRule::Literal);
     list_agrees(&case, &code, &run, &literal);
+    contexts_agree(&case, &code, &run);
     ways_agree(&case, &code, &run, SaveRule::Transparent);
 }
 

@@ -340,4 +340,66 @@ mod tests {
             assert_eq!(saves.get(store), model.get(&store).copied());
         }
     }
+
+    /// A reader is noted for the bytes of a version that both have, byte by byte.
+    #[test]
+    fn readers_of_pieces_are_those_of_their_bytes() {
+        let mut random = 1u64;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 33) % n
+        };
+        let piece = |offset: u16, size: u16, write: u64| Piece {
+            span: RegSpan { offset, size },
+            cell: Cell { write, ..Cell::EMPTY },
+            pending: 0,
+            readers: Vec::new(),
+            seen: false,
+        };
+        for _ in 0..300 {
+            // Versions of 16 bytes, in pieces of what is adjacent.
+            let (mut pieces, mut at) = (Vec::new(), 0);
+            let mut model: Vec<(u64, Vec<u32>)> = Vec::new();
+            while at < 16 {
+                let (n, write) = ((1 + below(8) as u16).min(16 - at), 1 + below(2));
+                pieces.push(piece(at, n, write));
+                model.extend((0..n).map(|_| (write, Vec::new())));
+                at += n;
+            }
+            for _ in 0..12 {
+                let offset = below(16) as u16;
+                let size = 1 + below(u64::from(16 - offset)) as u16;
+                let (mine, call) = (piece(offset, size, 1 + below(2)), 1 + below(6) as u32);
+                note_piece_reader(&mut pieces, &mine, call);
+                for byte in offset..offset + size {
+                    let (write, readers) = &mut model[usize::from(byte)];
+                    if *write == mine.cell.write {
+                        readers.retain(|r| *r != call);
+                        readers.push(call);
+                    }
+                }
+            }
+            let mut at = 0;
+            for piece in &pieces {
+                assert_eq!(piece.span.offset, at);
+                at += piece.span.size;
+                for byte in piece.span.offset..at {
+                    let (write, readers) = &model[usize::from(byte)];
+                    assert_eq!(piece.cell.write, *write);
+                    // The last one, if it was not known; all of them in any case.
+                    let last = piece.cell.reader & !Cell::MORE;
+                    let mut all = piece.readers.clone();
+                    assert!(all.is_sorted());
+                    assert_eq!(!all.is_empty(), piece.cell.reader & Cell::MORE != 0);
+                    all.extend(Some(last).filter(|last| *last != 0));
+                    all.sort_unstable();
+                    all.dedup();
+                    let mut expected = readers.clone();
+                    expected.sort_unstable();
+                    assert_eq!(all, expected);
+                }
+            }
+            assert_eq!(at, 16);
+        }
+    }
 }

@@ -694,3 +694,201 @@ fn words(span: RegSpan) -> std::ops::Range<usize> {
     let (first, end) = (span.offset as u64, (span.offset + span.size) as u64);
     (first / WORD) as usize..end.div_ceil(WORD) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Registers, and what is known of each of their bytes and words.
+    struct Model {
+        registers: Registers,
+        /// By byte.
+        versions: Vec<(AccessId, AccessId)>,
+        /// By word: a save may be pending, and the instance on top is known to have read it.
+        pending: Vec<bool>,
+        noted: Vec<bool>,
+    }
+
+    impl Model {
+        const BYTES: usize = 600;
+
+        fn new() -> Model {
+            let words = Model::BYTES / WORD as usize;
+            Model {
+                registers: Registers::new(Model::BYTES),
+                versions: vec![(0, 0); Model::BYTES],
+                pending: vec![false; words],
+                noted: vec![false; words],
+            }
+        }
+
+        fn wrote(&mut self, span: RegSpan, write: AccessId) {
+            let may_be_pending = self.pending[words(span)].iter().any(|is| *is);
+            for byte in bytes(span) {
+                self.versions[byte] =
+                    (write, if may_be_pending { 0 } else { self.versions[byte].1 });
+            }
+            // Bits of whole words only are taken back.
+            if (span.offset | span.size).is_multiple_of(WORD as u16) {
+                self.pending[words(span)].fill(false);
+            }
+        }
+
+        fn check(&mut self, span: RegSpan) {
+            let mut found = Vec::new();
+            self.registers.visit(span, |_, _, n, cell| {
+                found.extend(std::iter::repeat_n(cell.write, n as usize));
+            });
+            let versions = || self.versions[bytes(span)].iter();
+            assert_eq!(found, versions().map(|v| v.0).collect::<Vec<_>>(), "{span:?}");
+            let pending: Vec<_> = versions().map(|v| v.1).collect();
+            assert_eq!(self.registers.pending(span), pending, "{span:?}");
+            let to_note = words(span).any(|w| self.pending[w] && !self.noted[w]);
+            let is_one_group = words(span).start / 64 == (words(span).end - 1) / 64;
+            let is_to_note = self.registers.is_to_note(span);
+            // Registers in two groups may be told of when others of these are.
+            assert!(is_to_note == to_note || is_to_note && !is_one_group, "{span:?}");
+            let is_pending = self.registers.is_pending(span);
+            let may_be = words(span).any(|w| self.pending[w]);
+            assert!(is_pending == may_be || is_pending && !is_one_group, "{span:?}");
+            let aligned = (span.offset | span.size).is_multiple_of(WORD as u16);
+            assert_eq!(self.registers.aligned(span).is_some(), aligned);
+            let one = self.registers.one_version(span).map(|cell| cell.write);
+            let first = self.versions[usize::from(span.offset)].0;
+            let same = self.versions[bytes(span)].iter().all(|v| v.0 == first);
+            // Split words may hold one version, too.
+            assert!(one.is_none_or(|write| write == first && same && aligned && !is_pending));
+            let quiet = Words::new(span);
+            let bytes_of_a_word = span.offset % WORD as u16 + span.size <= WORD as u16;
+            let whole = aligned && is_one_group;
+            let found = self.registers.quiet(span, quiet);
+            assert_eq!(found.is_some(), !to_note && (whole || bytes_of_a_word), "{span:?}");
+            if let Some(cells) = found {
+                let unit = if whole { WORD as usize } else { 1 };
+                assert_eq!(cells.len() * unit, usize::from(span.size));
+                let each: Vec<_> = cells.iter().map(|c| c.write).collect();
+                let expected: Vec<_> =
+                    self.versions[bytes(span)].iter().step_by(unit).map(|v| v.0).collect();
+                if cells.iter().all(|c| !c.is_split()) {
+                    assert_eq!(each, expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn registers_are_as_all_their_bytes() {
+        let mut random = 1u64;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 33) % n
+        };
+        for _ in 0..150 {
+            let mut model = Model::new();
+            for write in 1..100 {
+                // Mostly near the place where a group of words ends.
+                let base = [0, 216, 488][below(3) as usize];
+                let (offset, size) = match below(3) {
+                    0 => (base + below(80), 1 + below(20)),
+                    1 => (base + 4 * below(20), 4 * (1 + below(5))),
+                    _ => (base + 8 * below(10), 8),
+                };
+                let span = RegSpan { offset: offset as u16, size: size as u16 };
+                let cell = |write| Cell { write, ..Cell::EMPTY };
+                match below(9) {
+                    0 | 1 => {
+                        model.registers.write(span, cell(write));
+                        model.wrote(span, write);
+                    }
+                    2 => {
+                        let at = offset / 8 * 8;
+                        model.registers.write_words(at as usize, [cell(write), cell(write + 1000)]);
+                        let word = |offset: u64| RegSpan { offset: offset as u16, size: 4 };
+                        model.wrote(word(at), write);
+                        model.wrote(word(at + 4), write + 1000);
+                    }
+                    3 | 4 => {
+                        model.registers.set_pending(span, write);
+                        bytes(span).for_each(|byte| model.versions[byte].1 = write);
+                        model.pending[words(span)].fill(true);
+                        model.noted[words(span)].fill(false);
+                    }
+                    5 => {
+                        let store = model.versions[offset as usize].1;
+                        model.registers.end_pending(span, store, write);
+                        let known = model.versions[bytes(span)].iter_mut();
+                        known.filter(|v| v.1 == store).for_each(|v| v.1 = write);
+                        // Where nothing was pending nothing ends.
+                        if store == 0 {
+                            model.registers.set_pending(span, write);
+                            bytes(span).for_each(|byte| model.versions[byte].1 = write);
+                            model.pending[words(span)].fill(true);
+                            model.noted[words(span)].fill(false);
+                        }
+                    }
+                    6 => {
+                        model.registers.set_noted(span);
+                        let end = (offset + size) / WORD;
+                        (offset.div_ceil(WORD)..end).for_each(|w| model.noted[w as usize] = true);
+                    }
+                    7 if below(4) == 0 => {
+                        model.registers.forget_noted();
+                        model.noted.fill(false);
+                    }
+                    _ => {}
+                }
+                model.check(span);
+                let near = RegSpan { offset: (base + below(80)) as u16, size: 1 + below(9) as u16 };
+                model.check(near);
+            }
+        }
+    }
+
+    /// Nothing of readers is lost where words are split and joined: a list of each byte's readers says the same.
+    #[test]
+    fn readers_are_those_of_each_byte() {
+        let mut random = 1u64;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 33) % n
+        };
+        const BYTES: usize = 32;
+        for _ in 0..60 {
+            let mut registers = Registers::new(BYTES);
+            let mut model: Vec<(AccessId, Vec<u32>)> = vec![(0, Vec::new()); BYTES];
+            for write in 1..200 {
+                let offset = below(BYTES as u64 - 8);
+                let span = RegSpan { offset: offset as u16, size: 1 + below(8) as u16 };
+                if below(4) == 0 {
+                    registers.write(span, Cell { write, ..Cell::EMPTY });
+                    bytes(span).for_each(|byte| model[byte] = (write, Vec::new()));
+                    continue;
+                }
+                let call = 1 + below(5) as u32;
+                registers.visit(span, |readers, key, n, cell| {
+                    let call = CallId::new(call).expect("not 0");
+                    for byte in key..key + n {
+                        let known = model[byte as usize].1.contains(&call.get());
+                        assert_eq!(readers.has_read(cell, key, call), known);
+                    }
+                    let known = model[key as usize].1.contains(&call.get());
+                    assert_eq!(readers.note(cell, key, call, &|_| true), !known);
+                    for byte in key..key + n {
+                        let list = &mut model[byte as usize].1;
+                        if !known {
+                            list.push(call.get());
+                        }
+                        let mut found = readers.of(cell, key);
+                        assert!(found.is_sorted());
+                        found.push(cell.reader & !Cell::MORE);
+                        found.sort_unstable();
+                        found.dedup();
+                        let mut expected = list.clone();
+                        expected.sort_unstable();
+                        assert_eq!(found, expected);
+                    }
+                });
+            }
+        }
+    }
+}

@@ -669,4 +669,58 @@ mod tests {
         assert_eq!(stack.newest(10, |_| true), None);
         assert_eq!(stack.live(FunctionId::FIRST), 1);
     }
+
+    /// An instance of which only the end is known is a row of its own, at the last step.
+    #[test]
+    fn an_unseen_instance_ends() {
+        #[derive(Default)]
+        struct Rows(Numbers, Vec<Ended>);
+        impl Ledger<()> for Rows {
+            fn numbers(&mut self) -> &mut Numbers {
+                &mut self.0
+            }
+            fn interval(&mut self, _: Interval) {}
+            fn end(&mut self, ended: Ended, _: &mut ()) {
+                self.1.push(ended);
+            }
+        }
+        let mut stack: Stack<Address, ()> = Stack::new(ThreadId::FIRST);
+        let mut rows = Rows::default();
+        let at = Point { seq: Seq::new(7), time: Some(3) };
+        stack.transfer(Transfer::None, Arrival { function: FunctionId::at(4), at }, &mut rows);
+        stack.ran(1, at);
+        stack.end_unseen(FunctionId::at(2), Ending::Return, &mut rows);
+        stack.end_unseen(FunctionId::at(4), Ending::Open, &mut rows);
+        let [other, same] = &rows.1[..] else { panic!("two ended") };
+        let row = |call: usize, function, ending| Call {
+            call: CallId::at(call),
+            function: FunctionId::at(function),
+            instance: if function == 4 { 2 } else { 1 },
+            parent: None,
+            tail_of: None,
+            thread: ThreadId::FIRST,
+            depth: 0,
+            kind: CallKind::Gap,
+            ending,
+            begin: Point::default(),
+            end: at,
+            site: None,
+            steps_self: 0,
+            steps_total: 0,
+        };
+        assert_eq!(other.row, row(1, 2, Ending::Return));
+        assert_eq!(same.row, row(2, 4, Ending::Open));
+        // One of the same function lives.
+        assert_eq!((other.outermost, same.outermost), (true, false));
+        assert_eq!((other.caller, same.caller), (None, None));
+    }
+
+    /// A call in the place of one that has ended.
+    #[test]
+    fn a_tail_begins_where_another_has_ended() {
+        let of = CallId::FIRST;
+        let tail = Transfer::Tail { of, token: Address(Some(10)) };
+        let notes = run(&[(Transfer::None, 1), (tail, 2), (Transfer::Return { depth: 1 }, 1)]);
+        assert_eq!(notes.calls, ["2 f2 tail return 1 1/1", "1 f1 root open 0 2/3"]);
+    }
 }

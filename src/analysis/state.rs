@@ -6,8 +6,10 @@ use super::Output;
 use super::access::mask;
 use super::calls::CallSet;
 use super::data::Thread;
+use super::forks::Forks;
 use super::live_in::LiveIn;
 use super::memory::{Memory, Version};
+use super::outlived::Switches;
 use super::pass::Pass;
 use super::place::SectionRange;
 use super::saves::{Piece, Save, Saves, Store};
@@ -168,6 +170,9 @@ impl<C: CodeMap, O: Output> Pass<C, O> {
             data.memory.put(address, len, cell);
         }
         data.saves = Saves::default();
+        // What handlers left and what processes were to begin with is of the part before.
+        data.switches = Switches::default();
+        data.forks = Forks::default();
         data.scratch = Default::default();
         let live = state.threads.iter().flat_map(|t| &t.frames).map(|f| f.call);
         data.ended = CallSet::but(state.calls as usize, live);

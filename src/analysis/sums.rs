@@ -687,21 +687,94 @@ mod tests {
             (seed >> 33) % n
         };
         for _ in 0..40 {
-            let (mut touched, mut model) = (Touched::default(), BTreeSet::new());
+            let mut touched = Touched::default();
+            let mut model = vec![vec![false; 18 * PAGE as usize]; 3];
             for _ in 0..30 {
                 let pair = 1 + below(2) as PairIndex;
                 let (first, pages) = (below(12), 1 + below(6));
+                // Far up, too.
+                let base = (pair as u64 - 1) << 34;
                 let (new, range) = if below(2) == 0 {
                     let range = first * PAGE..(first + pages) * PAGE;
-                    (touched.set_pages(pair, first, first + pages - 1), range)
+                    (touched.set_pages(pair, base + first, base + first + pages - 1), range)
                 } else {
                     let start = below(PAGE - 1);
                     let len = 1 + below(PAGE - start);
                     let range = first * PAGE + start..first * PAGE + start + len;
-                    (touched.set(pair, Mark { page: first }, start, len), range)
+                    (touched.set(pair, Mark { page: base + first }, start, len), range)
                 };
-                let expected = range.filter(|byte| model.insert((pair, *byte))).count();
+                let here = &mut model[pair as usize][range.start as usize..range.end as usize];
+                let expected = here.iter().filter(|is| !**is).count();
+                here.fill(true);
                 assert_eq!(new, expected as u64);
+            }
+        }
+    }
+
+    /// Registers of threads and pages of memory are apart, however large a register file is; and of lines of a page, each
+    /// byte counts once.
+    #[test]
+    fn bytes_of_registers_and_of_pages_are_apart() {
+        let mut seed = 11_u64;
+        let mut below = |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % n
+        };
+        for _ in 0..40 {
+            let (mut touched, mut model) = (Touched::default(), BTreeSet::new());
+            for _ in 0..120 {
+                let pair = 1 + below(2) as PairIndex;
+                let of = below(6);
+                let (mark, start, len) = match of {
+                    // Up to four pages of each thread's.
+                    0..3 => {
+                        let start = below(4 * PAGE - 8);
+                        let len = 1 + below((PAGE - start % PAGE).min(8));
+                        (Mark::registers(of as usize), start, len)
+                    }
+                    // Pages near the first.
+                    _ => {
+                        let start = below(40) * 100;
+                        (Mark::memory((of - 3) * PAGE), start, 1 + below((PAGE - start).min(200)))
+                    }
+                };
+                let new = touched.set(pair, mark, start, len);
+                let expected =
+                    (start..start + len).filter(|at| model.insert((pair, of, *at))).count();
+                assert_eq!(new, expected as u64);
+            }
+        }
+    }
+
+    /// A range counts each of its bytes once, whatever parts of it were counted before: of a page, of many, from anywhere.
+    #[test]
+    fn a_range_is_as_all_its_bytes() {
+        let mut seed = 5_u64;
+        let mut below = |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % n
+        };
+        for _ in 0..8 {
+            let mut sums = Sums::new(Actors::Functions);
+            let (writer, place) = (Packed::step(FunctionId::FIRST), PlaceCode::REGISTER);
+            sums.add_instruction(FunctionId::FIRST);
+            let pair = sums.pair(writer, writer, place);
+            let (mut model, mut expected) = (vec![false; (60 * PAGE) as usize], 0);
+            for _ in 0..12 {
+                let mut from = below(40 * PAGE);
+                let mut len = below(20 * PAGE);
+                if below(3) > 0 {
+                    from -= from % PAGE;
+                }
+                if below(3) > 0 {
+                    len = LONG_RUN * PAGE + below(3) * PAGE - below(2);
+                }
+                sums.touch_range(pair, place, from, len);
+                let here = &mut model[from as usize..(from + len) as usize];
+                expected += here.iter().filter(|is| !**is).count() as u64;
+                here.fill(true);
+                let found: u64 = sums.all_pairs().map(|(.., sums)| sums.addresses).sum();
+                assert_eq!(found, expected);
             }
         }
     }

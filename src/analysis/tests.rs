@@ -4,7 +4,7 @@ use super::access::SaveRule;
 use super::pass::{FrameSlot, Pass, Processor};
 use super::*;
 use crate::event::{
-    BlockDef, BlockStep, Event, InsnDef, KernelAccess, MemShape, RunBatch, SystemCall,
+    BlockDef, BlockStep, Event, InsnDef, KernelAccess, MemShape, RunBatch, RunEnd, SystemCall,
 };
 use crate::id::InstructionId;
 use crate::isa::{ControlFlow, Decoded, Expr, FlowKind, MemOperand, RegAccess};
@@ -33,14 +33,16 @@ struct Rows {
     flows: Vec<Flow>,
     calls: Vec<Call>,
     saved: Vec<SavedRegister>,
+    bytes_in: Vec<Option<u64>>,
 }
 
 impl Output for Rows {
     fn communication(&mut self, row: Communication) {
         self.communications.push(row);
     }
-    fn call(&mut self, row: Call, _: Option<u64>) {
+    fn call(&mut self, row: Call, bytes_in: Option<u64>) {
         self.calls.push(row);
+        self.bytes_in.push(bytes_in);
     }
     fn interval(&mut self, _: Interval) {}
     fn saved_register(&mut self, row: SavedRegister) {
@@ -439,4 +441,353 @@ fn a_switch_of_tasks_moves_registers_that_keep_their_writers() {
     assert_eq!(summary.signals, 4);
     let saved: Vec<u32> = pass.output().saved.iter().map(|row| row.restores).collect();
     assert_eq!(saved.iter().sum::<u32>(), 3, "{saved:?}");
+}
+
+/// What stays in a register from one run to the next is the thread's: also where only the last run of a batch is of
+/// another thread.
+#[test]
+fn the_last_run_may_be_of_another_thread() {
+    let access = |offset| RegAccess { span: RegSpan { offset, size: 8 }, control: false };
+    for superblock_after in [1, u32::MAX] {
+        let options =
+            Options { saves: SaveRule::Literal, details: Details::Sums, superblock_after };
+        let processor = Processor {
+            register_bytes: 64,
+            slot: FrameSlot::ReturnSlot,
+            link: None,
+            frame: Vec::new(),
+            long: Vec::new(),
+        };
+        let mut pass = Pass::new(Pages, Rows::default(), options, Vec::new(), processor);
+        let next = || instruction(FlowKind::Next);
+        let code = [
+            Decoded { writes: vec![access(8)], ..next() },
+            Decoded { reads: vec![access(8)], ..next() },
+        ];
+        for (i, decoded) in (0..).zip(code) {
+            pass.add_insn(InsnDef { address: 0x100 + 4 * i, ..InsnDef::default() }, decoded);
+            let step = BlockStep { insn: i as u32, executed: true, mem: 0 };
+            pass.add_block(BlockDef { steps: vec![step], mem: Vec::new() });
+        }
+        let mut push = |thread: Vec<u32>| {
+            pass.push(&RunBatch { block: vec![0, 1], thread, ..RunBatch::default() });
+        };
+        (0..5).for_each(|_| push(vec![0, 0]));
+        push(vec![0, 1]);
+        let summary = pass.finish();
+        let bytes = |written: bool| {
+            let flows = summary.function_flows.iter();
+            let here = flows.filter(|f| matches!(f.writer, Origin::Step(_)) == written);
+            here.map(|f| f.sums.bytes).sum::<u64>()
+        };
+        assert_eq!((bytes(true), bytes(false)), (40, 8));
+        let steps: Vec<u64> = summary.threads.iter().map(|t| t.steps).collect();
+        assert_eq!(steps, [11, 1]);
+    }
+}
+
+/// A linked jump is a call, also where every run of a batch ends with one.
+#[test]
+fn linked_jumps_are_calls() {
+    for superblock_after in [1, u32::MAX] {
+        let options =
+            Options { saves: SaveRule::Literal, details: Details::Instances, superblock_after };
+        let link = RegSpan { offset: 56, size: 8 };
+        let processor = Processor {
+            register_bytes: 64,
+            slot: FrameSlot::StackPointer,
+            link: Some(link),
+            frame: Vec::new(),
+            long: Vec::new(),
+        };
+        let mut pass = Pass::new(Pages, Rows::default(), options, Vec::new(), processor);
+        let code = [0x100, 0x200].map(|address| (address, instruction(FlowKind::Jump)));
+        for (i, (address, decoded)) in (0..).zip(code) {
+            pass.add_insn(InsnDef { address, ..InsnDef::default() }, decoded);
+            let step = BlockStep { insn: i, executed: true, mem: 0 };
+            pass.add_block(BlockDef { steps: vec![step], mem: Vec::new() });
+        }
+        let end = RunEnd { sp: Some(0x7000), linked: true, destination: None };
+        for _ in 0..4 {
+            pass.push(&RunBatch { block: vec![0, 1], end: vec![end; 2], ..RunBatch::default() });
+        }
+        pass.finish();
+        let found = calls(&mut pass);
+        assert_eq!(found.iter().filter(|(kind, ..)| *kind == "call").count(), 7, "{found:?}");
+    }
+}
+
+/// An exception may be the first that a trace tells of a thread.
+#[test]
+fn an_exception_comes_before_the_first_step() {
+    let mut pass = pass(&[(0x100, FlowKind::Next, None), (0x204, FlowKind::ExceptionReturn, None)]);
+    let entry = |thread| {
+        Event::ExceptionEntry(crate::event::ExceptionEntry {
+            thread,
+            ..crate::event::ExceptionEntry::default()
+        })
+    };
+    pass.push(&RunBatch {
+        block: vec![1, 0],
+        events: vec![(0, entry(0)), (1, Event::ExceptionReturn { thread: 0, frame: None })],
+        ..RunBatch::default()
+    });
+    pass.finish();
+    let found = calls(&mut pass);
+    assert_eq!(found.iter().filter(|(kind, ..)| *kind == "signal").count(), 1, "{found:?}");
+}
+
+/// A process begins with no memory, from the first address on.
+#[test]
+fn another_process_knows_nothing_of_memory() {
+    for address in [0, 1 << 63, u64::MAX - 15] {
+        let mut pass = pass(&[(0x100, FlowKind::Next, STORE), (0x104, FlowKind::Next, LOAD)]);
+        for event in [Event::ProcessStart, Event::Gap] {
+            pass.push(&RunBatch {
+                block: vec![0, 1],
+                addresses: vec![address, address],
+                events: vec![(1, event)],
+                ..RunBatch::default()
+            });
+        }
+        let summary = pass.finish();
+        let written = summary.function_flows.iter().filter(|f| matches!(f.writer, Origin::Step(_)));
+        assert_eq!(written.count(), 0, "{address:x}");
+    }
+}
+
+/// The stack pointer before the first access to the stack: above what a push stores, which writes a register of control
+/// that holds an address.
+#[test]
+fn the_first_stack_pointer_is_above_what_is_pushed() {
+    for (size, expected) in [(8, 0x7008), (4, 0x7008), (2, 0x7000)] {
+        let mut pass = empty_pass();
+        let sp = RegAccess { span: RegSpan { offset: 32, size }, control: true };
+        let operand =
+            MemOperand { stack_relative: true, ..MemOperand::plain(true, 8, Expr::Unknown) };
+        let push =
+            Decoded { memory: vec![operand], writes: vec![sp], ..instruction(FlowKind::Next) };
+        pass.add_insn(InsnDef { address: 0x100, ..InsnDef::default() }, push);
+        let step = BlockStep { insn: 0, executed: true, mem: 1 };
+        let mem = vec![MemShape { is_write: true, size: 8, operand: 0 }];
+        pass.add_block(BlockDef { steps: vec![step], mem });
+        let batch = RunBatch { block: vec![0], addresses: vec![0x7000], ..RunBatch::default() };
+        assert!(pass.find_first_sp(&batch));
+        assert_eq!(pass.first_stack_pointer(), Some(expected));
+        pass.set_first_stack_pointer(None);
+        pass.push(&batch);
+        assert_eq!(pass.finish().first_sp, None);
+    }
+}
+
+/// What a handler has stored in the processor's frame is in the register again when it has ended, with who stored it.
+#[test]
+fn what_a_handler_stores_in_the_frame_goes_back_to_the_register() {
+    for own_store in [true, false] {
+        let register = RegSpan { offset: 8, size: 8 };
+        let access = RegAccess { span: register, control: false };
+        let options = Options {
+            saves: SaveRule::Transparent,
+            details: Details::Local,
+            superblock_after: u32::MAX,
+        };
+        let halves = [(2, RegSpan { offset: 8, size: 4 }), (3, RegSpan { offset: 12, size: 4 })];
+        let processor = Processor {
+            register_bytes: 64,
+            slot: FrameSlot::StackPointer,
+            link: None,
+            frame: halves.into(),
+            long: Vec::new(),
+        };
+        let mut pass = Pass::new(Pages, Rows::default(), options, Vec::new(), processor);
+        let next = || instruction(FlowKind::Next);
+        let store = Decoded { memory: vec![MemOperand::plain(true, 8, Expr::Unknown)], ..next() };
+        let code = [
+            (0x100, Decoded { writes: vec![access], ..next() }),
+            (0x200, store),
+            (0x204, instruction(FlowKind::ExceptionReturn)),
+            (0x104, Decoded { reads: vec![access], ..next() }),
+        ];
+        for (i, (address, decoded)) in (0..).zip(code) {
+            let mem = decoded.memory.first().map(|o| MemShape {
+                is_write: o.is_write,
+                size: 8,
+                operand: 0,
+            });
+            pass.add_insn(InsnDef { address, ..InsnDef::default() }, decoded);
+            pass.add_block(BlockDef {
+                steps: vec![BlockStep { insn: i, executed: true, mem: mem.iter().len() as u16 }],
+                mem: mem.into_iter().collect(),
+            });
+        }
+        let frame = 0x7000;
+        let entry = crate::event::ExceptionEntry {
+            frame: Some(frame),
+            keeps: crate::event::Keeps::Frame,
+            ..crate::event::ExceptionEntry::default()
+        };
+        let kept = system_call(true, frame, 32, Some("<exception frame>"));
+        pass.push(&RunBatch {
+            block: vec![0, 1, 2, 3],
+            // Where the register lies in the frame, or elsewhere.
+            addresses: vec![if own_store { frame + 8 } else { 0x9000 }],
+            events: vec![
+                (1, kept),
+                (1, Event::ExceptionEntry(entry)),
+                (3, Event::ExceptionReturn { thread: 0, frame: Some(frame) }),
+            ],
+            ..RunBatch::default()
+        });
+        let summary = pass.finish();
+        let writer = if own_store { 1 } else { 0 };
+        let rows = &pass.output().communications;
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        let Origin::Step(write) = row.write else { panic!("{row:?}") };
+        assert_eq!((write.seq.get(), row.read.seq.get(), row.bytes), (1 + writer, 4, 8));
+        let flow = summary.instruction_flows.iter().find(|f| f.reader == InstructionId::at(3));
+        let flow = flow.expect("it was read");
+        assert_eq!(flow.writer, Origin::Step(InstructionId::at(writer as usize)));
+        assert_eq!((flow.bytes, flow.transfers), (8, 1));
+    }
+}
+
+/// Code that had ended goes on: what the handler's last step would have gone to is run.
+#[test]
+fn a_handler_that_had_ended_goes_on() {
+    let mut pass = pass(&[
+        (0x100, FlowKind::Next, None),
+        (0x200, FlowKind::Next, None),
+        (0x104, FlowKind::Next, None),
+        (0x204, FlowKind::Next, None),
+    ]);
+    pass.push(&RunBatch { block: vec![0, 1, 2, 3], ..RunBatch::default() });
+    pass.finish();
+    let found = &pass.interleaving;
+    assert_eq!((found.resumed, found.woken, found.first), (1, 0, Seq::new(4)));
+    // A handler that returns does not go on there: the same address begins another signal.
+    let mut pass = self::pass(&[
+        (0x100, FlowKind::Next, None),
+        (0x200, FlowKind::Return, None),
+        (0x104, FlowKind::Next, None),
+        (0x204, FlowKind::Next, None),
+    ]);
+    pass.push(&RunBatch { block: vec![0, 1, 2, 3], ..RunBatch::default() });
+    pass.finish();
+    assert_eq!((pass.interleaving.resumed, pass.interleaving.first), (0, None));
+    // Behind a system call a thread that waited goes on.
+    let mut pass = self::pass(&[
+        (0x100, FlowKind::Syscall, None),
+        (0x200, FlowKind::Next, None),
+        (0x104, FlowKind::Next, None),
+        (0x300, FlowKind::Next, None),
+    ]);
+    pass.push(&RunBatch { block: vec![1, 2], ..RunBatch::default() });
+    pass.finish();
+    assert_eq!((pass.interleaving.resumed, pass.interleaving.woken), (0, 1));
+}
+
+/// What a save stored stands elsewhere, too: it is exposed there when the place where it stood is overwritten.
+#[test]
+fn a_copy_of_a_save_exposes_it() {
+    for copied in [true, false] {
+        let mut pass = empty_pass();
+        let register = RegSpan { offset: 8, size: 8 };
+        let access = RegAccess { span: register, control: false };
+        let operand = |is_write, data_register| MemOperand {
+            data_register,
+            stack_relative: true,
+            ..MemOperand::plain(is_write, 8, Expr::Unknown)
+        };
+        let next = || instruction(FlowKind::Next);
+        let code = [
+            (0x100, Decoded { writes: vec![access], ..instruction(FlowKind::Call) }),
+            (
+                0x200,
+                Decoded {
+                    reads: vec![access],
+                    memory: vec![operand(true, Some(register))],
+                    ..next()
+                },
+            ),
+            (0x204, Decoded { memory: vec![operand(true, None)], ..next() }),
+            (0x208, Decoded { memory: vec![operand(false, None)], ..next() }),
+        ];
+        for (i, (address, decoded)) in (0..).zip(code) {
+            let mem = decoded.memory.first().map(|o| MemShape {
+                is_write: o.is_write,
+                size: 8,
+                operand: 0,
+            });
+            pass.add_insn(InsnDef { address, ..InsnDef::default() }, decoded);
+            pass.add_block(BlockDef {
+                steps: vec![BlockStep { insn: i, executed: true, mem: mem.iter().len() as u16 }],
+                mem: mem.into_iter().collect(),
+            });
+        }
+        let copy = Event::MemoryCopy { from: 0x5000, to: 0x9000, bytes: 0x1000 };
+        pass.push(&RunBatch {
+            block: vec![0, 1, 2, 3],
+            addresses: vec![0x5000, 0x5000, 0x9000],
+            events: if copied { vec![(2, copy)] } else { Vec::new() },
+            ..RunBatch::default()
+        });
+        pass.finish();
+        let saved = &pass.output().saved;
+        let [save] = &saved[..] else { panic!("{saved:?}") };
+        assert_eq!(save.exposed, if copied { Seq::new(4) } else { None });
+    }
+}
+
+/// What nobody wrote is the stack's start from the first stack pointer on, byte by byte of words.
+#[test]
+fn the_kernel_reads_both_sides_of_the_first_stack_pointer() {
+    let mut pass = pass(&[(0x100, FlowKind::Syscall, None)]);
+    pass.set_first_stack_pointer(Some(0x7008));
+    pass.push(&RunBatch {
+        block: vec![0],
+        events: vec![(1, system_call(false, 0x7000, 0x14, None))],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let bytes = |side| {
+        let of = Origin::Source(Source::Initial(side));
+        let flows = summary.function_flows.iter().filter(|f| f.writer == of);
+        flows.map(|f| f.sums.bytes).sum::<u64>()
+    };
+    assert_eq!((bytes(StackSide::Below), bytes(StackSide::Above)), (8, 12));
+}
+
+/// An instance that reads what more instances wrote than are kept at a time: flows are handed out in parts, and nothing
+/// is lost.
+#[test]
+fn flows_of_very_many_writers_are_parts() {
+    const WRITERS: u64 = 70_000;
+    let mut pass = pass(&[
+        (0x100, FlowKind::Call, None),
+        (0x200, FlowKind::Next, STORE),
+        (0x204, FlowKind::Return, None),
+        (0x104, FlowKind::Jump, None),
+        (0x108, FlowKind::Jump, LOAD),
+    ]);
+    let (mut block, mut addresses) = (Vec::new(), Vec::new());
+    for i in 0..WRITERS {
+        block.extend([0, 1, 2, 3]);
+        addresses.push(0x10_0000 + 8 * i);
+    }
+    block.extend((0..WRITERS).map(|_| 4));
+    addresses.extend_from_within(..);
+    pass.push(&RunBatch { block, addresses, ..RunBatch::default() });
+    let summary = pass.finish();
+    let (writer, reader) = (Origin::Step(FunctionId::at(2)), Origin::Step(FunctionId::at(1)));
+    let sums: Vec<_> = summary.function_flows.iter().filter(|f| f.writer == writer).collect();
+    let [flow] = &sums[..] else { panic!("{sums:?}") };
+    let all = 8 * WRITERS;
+    assert_eq!(flow.reader, reader);
+    let sums = flow.sums;
+    assert_eq!((sums.bytes, sums.unique, sums.transfers, sums.addresses), (all, all, WRITERS, all));
+    let rows = &pass.output().flows;
+    assert!(rows.iter().all(|row| row.part) && rows.len() >= WRITERS as usize);
+    assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), all);
+    let root = pass.output().calls.iter().position(|call| call.parent.is_none()).expect("a root");
+    assert_eq!(pass.output().bytes_in[root], Some(all));
 }

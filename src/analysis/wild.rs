@@ -337,7 +337,7 @@ impl Builder<'_> {
     }
 }
 
-fn wild(seed: u64) -> (Code, Run) {
+pub(super) fn wild(seed: u64) -> (Code, Run) {
     let mut random = Random(seed.wrapping_mul(0xd134_2543_de82_ef95) | 1);
     let random = &mut random;
     let mut code = Code::new(random);
