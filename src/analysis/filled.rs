@@ -81,11 +81,7 @@ mod tests {
     #[test]
     fn stretches_are_as_all_their_pages() {
         const PAGES: u64 = 40;
-        let mut random = 1u64;
-        let mut below = |n: u64| {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (random >> 33) % n
-        };
+        let mut below = crate::analysis::random::below(1);
         let (mut filled, mut model) = (Filled::default(), [0u64; PAGES as usize]);
         let pages = |list: &[(u64, Stretch)]| -> Vec<(u64, u64)> {
             let each =

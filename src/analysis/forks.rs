@@ -66,11 +66,7 @@ mod tests {
     /// Each process begins with the versions that its parent had, byte by byte, whatever pages others share with it.
     #[test]
     fn what_was_kept_is_what_a_process_begins_with() {
-        let mut random = 1u64;
-        let mut below = |n: u64| {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (random >> 33) % n
-        };
+        let mut below = crate::analysis::random::below(1);
         let bytes = |list: &[Version]| -> Vec<(u64, u64)> {
             let each = |v: &Version| (v.0..v.0 + v.1).map(|at| (at, v.2.write)).collect::<Vec<_>>();
             list.iter().flat_map(each).collect()

@@ -865,11 +865,7 @@ mod tests {
     fn what_is_known_is_what_was_written() {
         const FIRST: u64 = 0x40_0000;
         const PAGES: u64 = 40;
-        let mut random = 1u64;
-        let mut below = |n: u64| {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (random >> 33) % n
-        };
+        let mut below = crate::analysis::random::below(1);
         let writes = |list: &[Version]| -> Vec<(u64, u64)> {
             let each = |v: &Version| (v.0..v.0 + v.1).map(|at| (at, v.2.write)).collect::<Vec<_>>();
             let mut all: Vec<_> = list.iter().flat_map(each).collect();

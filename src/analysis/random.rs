@@ -53,6 +53,14 @@ pub(super) struct Insn {
     pub places: Vec<Place>,
 }
 
+/// Numbers below what is asked for, the same each time: for tests that need no more.
+pub(super) fn below(mut seed: u64) -> impl FnMut(u64) -> u64 {
+    move |n| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % n
+    }
+}
+
 #[derive(Clone)]
 pub(super) struct Code {
     pub insns: Vec<Insn>,

@@ -344,11 +344,7 @@ mod tests {
     /// A reader is noted for the bytes of a version that both have, byte by byte.
     #[test]
     fn readers_of_pieces_are_those_of_their_bytes() {
-        let mut random = 1u64;
-        let mut below = |n: u64| {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (random >> 33) % n
-        };
+        let mut below = crate::analysis::random::below(1);
         let piece = |offset: u16, size: u16, write: u64| Piece {
             span: RegSpan { offset, size },
             cell: Cell { write, ..Cell::EMPTY },

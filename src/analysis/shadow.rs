@@ -778,11 +778,7 @@ mod tests {
 
     #[test]
     fn registers_are_as_all_their_bytes() {
-        let mut random = 1u64;
-        let mut below = |n: u64| {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (random >> 33) % n
-        };
+        let mut below = crate::analysis::random::below(1);
         for _ in 0..150 {
             let mut model = Model::new();
             for write in 1..100 {
@@ -847,11 +843,7 @@ mod tests {
     /// Nothing of readers is lost where words are split and joined: a list of each byte's readers says the same.
     #[test]
     fn readers_are_those_of_each_byte() {
-        let mut random = 1u64;
-        let mut below = |n: u64| {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (random >> 33) % n
-        };
+        let mut below = crate::analysis::random::below(1);
         const BYTES: usize = 32;
         for _ in 0..60 {
             let mut registers = Registers::new(BYTES);

@@ -681,11 +681,7 @@ mod tests {
     /// Each byte once, whether pages come as runs or one by one.
     #[test]
     fn touched_bytes_are_those_of_a_set() {
-        let mut seed = 7_u64;
-        let mut below = |n: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (seed >> 33) % n
-        };
+        let mut below = crate::analysis::random::below(7);
         for _ in 0..40 {
             let mut touched = Touched::default();
             let mut model = vec![vec![false; 18 * PAGE as usize]; 3];
@@ -715,11 +711,7 @@ mod tests {
     /// byte counts once.
     #[test]
     fn bytes_of_registers_and_of_pages_are_apart() {
-        let mut seed = 11_u64;
-        let mut below = |n: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (seed >> 33) % n
-        };
+        let mut below = crate::analysis::random::below(11);
         for _ in 0..40 {
             let (mut touched, mut model) = (Touched::default(), BTreeSet::new());
             for _ in 0..120 {
@@ -749,11 +741,7 @@ mod tests {
     /// A range counts each of its bytes once, whatever parts of it were counted before: of a page, of many, from anywhere.
     #[test]
     fn a_range_is_as_all_its_bytes() {
-        let mut seed = 5_u64;
-        let mut below = |n: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (seed >> 33) % n
-        };
+        let mut below = crate::analysis::random::below(5);
         for _ in 0..8 {
             let mut sums = Sums::new(Actors::Functions);
             let (writer, place) = (Packed::step(FunctionId::FIRST), PlaceCode::REGISTER);

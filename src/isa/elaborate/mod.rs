@@ -348,7 +348,7 @@ impl Elaborator {
         }
     }
 
-    /// The result of a proxied call, which the thread's step reads by its access number `first` of a run or one behind.
+    /// Tells of a proxied call, whose result the thread's last step has read.
     #[cold]
     fn answer(&mut self, thread: usize, step: Pending, call: &OpenCall) {
         let (Some(calls), Some(run)) = (&mut self.calls, self.runs.get_mut(step.run)) else {
