@@ -52,7 +52,7 @@ def main():
             steps = int(rows(addfg, path, "SELECT value FROM meta WHERE key = 'steps'")[0][0])
         size = os.path.getsize(path)
         print(f"| {kind} | {size / 1e6:.1f} | {size / steps:.3f} | {cpu:.1f} | {wall:.1f} |", flush=True)
-    chunks = rows(addfg, paths["packed"], "SELECT sum(octet_length(data)), count(*) FROM run_chunk")[0]
+    chunks = rows(addfg, paths["packed"], "SELECT sum(octet_length(data)), count(DISTINCT first_seq) FROM run_piece")[0]
     code = rows(addfg, paths["packed"], "SELECT octet_length(data) FROM run_code")[0]
     print(f"\n{steps:,} steps; {chunks[1]} chunks of {int(chunks[0]) / steps:.3f} B/step; code {int(code[0]) / 1e3:.0f} KB\n")
     sql = """SELECT reader, writer FROM function_dataflow WHERE reader NOT LIKE '<%' AND writer NOT LIKE '<%'
@@ -81,7 +81,7 @@ def main():
     print(f"\n`addfg rows`: {cpu:.1f} s of CPU, {wall:.1f} s, {os.path.getsize(paths['packed']) / 1e6:.1f} MB\n")
     tables = rows(addfg, paths["pairs"], """SELECT table_name FROM duckdb_tables() UNION SELECT view_name FROM duckdb_views()
                                             WHERE NOT internal ORDER BY 1""")
-    own = {"run_chunk", "run_state", "run_code", "meta", "communication_row", "communication_kind"}
+    own = {"run_chunk", "run_piece", "run_state", "run_code", "meta", "communication_row", "communication_kind"}
     compared = 0
     for (table,) in tables:
         if table in own:

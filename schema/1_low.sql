@@ -37,8 +37,10 @@ CREATE TABLE block_run (
     start_seq BIGINT NOT NULL, thread_id INTEGER NOT NULL, block_id INTEGER NOT NULL, address UBIGINT[], value UBIGINT[],
     time UBIGINT[], sp UBIGINT, linked BOOLEAN);
 -- The run packed, where not all of it has rows in block_run: chunks of 2^18 steps, and what a pass over them has to know of the code.
-CREATE TABLE run_chunk (first_seq BIGINT NOT NULL, last_seq BIGINT NOT NULL, data BLOB NOT NULL);
-CREATE TABLE run_state (first_seq BIGINT NOT NULL, state BLOB NOT NULL, ended BLOB NOT NULL, meets BLOB NOT NULL);
+-- Packed bytes are cut into rows: DuckDB has 2,048 rows of a table in memory at once, however large they are.
+CREATE TABLE run_chunk (first_seq BIGINT NOT NULL, last_seq BIGINT NOT NULL);
+CREATE TABLE run_piece (first_seq BIGINT NOT NULL, piece INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE run_state (first_seq BIGINT NOT NULL, part VARCHAR NOT NULL, piece INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE run_code (data BLOB NOT NULL);
 -- What a trace tells of beside steps, each at the step behind which it stands.
 CREATE TABLE thread_event (
@@ -200,15 +202,18 @@ COMMENT ON COLUMN block_run.value IS 'Values where the trace has them: of memory
 COMMENT ON COLUMN block_run.time IS 'Clock of each step, NULL if the trace has none';
 COMMENT ON COLUMN block_run.sp IS 'Stack pointer after the last step, if the trace has registers';
 COMMENT ON COLUMN block_run.linked IS 'The link register then holds the address after the last step';
-COMMENT ON TABLE run_chunk IS 'The run in packed pieces, where block_run does not have all of it. Commands read it; `addfg rows` makes rows of it for SQL';
+COMMENT ON TABLE run_chunk IS 'The run in packed chunks, where block_run does not have all of it. Commands read it; `addfg rows` makes rows of it for SQL';
 COMMENT ON COLUMN run_chunk.first_seq IS 'First step';
 COMMENT ON COLUMN run_chunk.last_seq IS 'Last step, inclusive';
-COMMENT ON COLUMN run_chunk.data IS 'Runs of blocks, and the events between them, as src/store/chunk.rs packs them';
-COMMENT ON TABLE run_state IS 'What a chunk of the run needs of what was before it, so that a question goes through the chunks that it is about. `addfg prepare` makes it';
+COMMENT ON TABLE run_piece IS 'What a chunk of the run holds, cut into rows';
+COMMENT ON COLUMN run_piece.first_seq IS 'First step of the chunk';
+COMMENT ON COLUMN run_piece.piece IS 'Place in the chunk, from 0';
+COMMENT ON COLUMN run_piece.data IS 'Part of the runs of blocks, and the events between them, as src/store/chunk.rs packs them';
+COMMENT ON TABLE run_state IS 'What a chunk of the run needs of what was before it, so that a question goes through the chunks that it is about, cut into rows. `addfg prepare` or the first such question makes it';
 COMMENT ON COLUMN run_state.first_seq IS 'First step of the chunk';
-COMMENT ON COLUMN run_state.state IS 'State of the pass, as src/store/run_state.rs packs it; empty: only a pass from the start has it';
-COMMENT ON COLUMN run_state.ended IS 'Calls, intervals and saves that end in the chunk and began before it';
-COMMENT ON COLUMN run_state.meets IS 'Functions that run in the chunk and those whose earlier writes it may read, and what it allocates';
+COMMENT ON COLUMN run_state.part IS '`state`: state of the pass (no row: only a pass from the start has it); `ended`: calls, intervals and saves that end in the chunk and began before it; `meets`: functions that run in it and those whose earlier writes it reads, and what it allocates; `events`: what the trace tells beside steps';
+COMMENT ON COLUMN run_state.piece IS 'Place in the part, from 0';
+COMMENT ON COLUMN run_state.data IS 'A piece of it, as src/store/run_state.rs packs it';
 COMMENT ON TABLE run_code IS 'The code of a packed run; at most one row';
 COMMENT ON COLUMN run_code.data IS 'Instructions, blocks and sections as src/store/run_code.rs packs them';
 COMMENT ON TABLE thread_event IS 'Threads that begin and end, where the trace tells';

@@ -89,6 +89,14 @@ impl Output {
         &self.part
     }
 
+    /// Leaves the part as it is, as a process does that is killed; gives its name.
+    pub fn leave(self) -> PathBuf {
+        unfinished().retain(|part| *part != self.part);
+        let part = self.part.clone();
+        std::mem::forget(self);
+        part
+    }
+
     fn failed(&self, source: io::Error) -> FileError {
         FileError::Io { path: self.path.display().to_string(), source }
     }

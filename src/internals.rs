@@ -243,7 +243,7 @@ pub mod views {
         pub use crate::views::memory::{gnuplot, memory};
     }
     pub mod rows {
-        pub use crate::views::rows::ensure;
+        pub use crate::views::rows::{Touched, ensure};
     }
     pub mod slice {
         pub use crate::views::slice::{Along, Direction, slice};

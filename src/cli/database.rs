@@ -1,9 +1,11 @@
 //! The database that a command asks.
 
 use super::say::say;
-use crate::store::open::{self, Opening, Reach, Trust};
+use crate::load::{Detail, states};
+use crate::store::open::{self, Mode, Opening, Reach, Trust};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Instant;
 
 /// The database argument of every command that asks one.
 #[derive(clap::Args)]
@@ -21,6 +23,34 @@ impl Database {
         let reading = self.open_silently()?;
         self.say_problems(&reading)?;
         Ok(reading)
+    }
+
+    /// For a question about parts of the run: opened again where what each of them needs of before it was
+    /// not stored yet. A database that cannot be written answers, too, by its whole run.
+    ///
+    /// # Errors
+    /// Where it is damaged.
+    pub fn prepared(&self, mut reading: Reading, detail: Detail) -> anyhow::Result<Reading> {
+        if !states::are_wanted(&reading, detail)? {
+            return Ok(reading);
+        }
+        let (db, begun) = (self.db.display(), Instant::now());
+        let states = states::find(&reading)?;
+        // Others may read meanwhile, and DuckDB has a file open once in a process.
+        reading.spilled = None;
+        drop(reading);
+        let opening = Opening { mode: Mode::Write, trust: self.trust(), ..Opening::READ };
+        let stored = open::open_as(&self.db, opening)
+            .map_err(anyhow::Error::from)
+            .and_then(|connection| Ok(states.store(&connection)?));
+        match stored {
+            Ok(()) => say!(
+                "addfg: {db}: prepared for questions about parts of the run, once ({:.1} s)",
+                begun.elapsed().as_secs_f64()
+            ),
+            Err(error) => say!("addfg: info: {db}: this question takes the whole run: {error:#}"),
+        }
+        self.open_silently()
     }
 
     /// For commands that say it themselves.

@@ -1,6 +1,7 @@
 use super::database::Database;
 use super::options::{self, Group};
 use super::say::say;
+use crate::load::Detail;
 use crate::render::rows::RowFormat;
 use crate::text::{human_bytes, human_count};
 use crate::views::flows::{self, End, Ends};
@@ -72,6 +73,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let from = End::find(&db, &args.from, &groups)?;
     let to = End::find(&db, &format!("{}{instance}", args.to), &groups)?;
     let ends = Ends::new(from, to)?;
+    let whole = sum || ends.is_of_call();
+    let db = if whole { db } else { args.database.prepared(db, Detail::Pairs)? };
     let limit = listing::limit(args.limit);
     let mut out = std::io::BufWriter::new(super::output::stdout());
     let dependences = flows::has_dependences(&db)?;

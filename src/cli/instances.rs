@@ -5,7 +5,6 @@ use crate::load::Detail;
 use crate::render::rows::RowFormat;
 use crate::views::instances::instances;
 use crate::views::listing;
-use crate::views::rows;
 use std::process::ExitCode;
 
 /// Lists and compares the calls of a function
@@ -29,8 +28,8 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let db = args.database.open()?;
-    rows::ensure(&db, Detail::Instance)?;
     let found = resolve_function(&db, &args.function)?;
+    let db = args.database.prepared(db, Detail::Instance)?;
     let list = instances(&db, found.function_id, listing::limit(args.limit))?;
     let mut out = std::io::BufWriter::new(super::output::stdout());
     let rows = list.write(&db, args.format, &mut out)?;

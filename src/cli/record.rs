@@ -184,8 +184,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         false
     });
     bar.finish_and_clear();
-    let Finished { status, said, sums } = recording.finish(quiet)?;
+    let Finished { status, said, sums, left } = recording.finish(quiet, built.is_ok())?;
     said.iter().for_each(|line| say!("{line}"));
+    if let Some(left) = left {
+        let (left, db) = (left.display(), output.display());
+        say!(
+            "addfg: what was recorded is in {left}: `addfg build {left} -o {db}` goes on from there"
+        );
+    }
     let report = built?;
     let mut differs = false;
     if let (Some(path), Some(sums)) = (&args.sums, sums) {

@@ -4,6 +4,7 @@ use super::output::write_output;
 use super::pictures;
 use super::say::say;
 use crate::id::InstructionId;
+use crate::load::Detail;
 use crate::render::Renderer;
 use crate::render::rows::{RowFormat, RowWriter};
 use crate::replay::slice::Bounds;
@@ -81,6 +82,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if slice::has_dependences(&db)? {
         return dependences(&db, &args);
     }
+    let by_parts = args.along() == Along::Data;
+    let db = if by_parts { args.database.prepared(db, Detail::Instance)? } else { db };
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let bounds = Bounds { depth: args.depth.unwrap_or(u32::MAX), limit };
     let found = slice::slice(&db, &args.at, args.direction(), args.along(), bounds)?;

@@ -54,7 +54,7 @@ pub fn only(recorder: &Recorder, plan: &Plan, only: Only) -> anyhow::Result<Exit
     if live && std::io::stderr().is_terminal() {
         look_each_second(asked);
     }
-    let Finished { status, said, sums } = recording.finish(quiet)?;
+    let Finished { status, said, sums, .. } = recording.finish(quiet, true)?;
     said.iter().for_each(|line| say!("{line}"));
     let sums = sums.context("the recorder takes no sums")?.context("what the recorder adds up")?;
     if let Some(text) = text {

@@ -3,9 +3,10 @@
 use super::error::GraphError;
 use super::grouping;
 use super::model::{NodeId, Via};
-use super::rows::{GroupFigures, LevelRows, report};
+use super::rows::{GroupFigures, LevelRows};
 use super::selection::{Selection, Stubs};
 use crate::id::FunctionId;
+use crate::query::places_of_memory;
 use crate::query::{each, keeps_part};
 use crate::replay::crossing::{NodeNumber, Nodes, Piece, beside, between};
 use duckdb::Connection;
@@ -81,10 +82,7 @@ fn with_pieces(
     })?;
     let source = |name: &str| of(NodeId::Function(*pseudo.get(name)?));
     nodes.registers.source = source("<initial registers>");
-    let sql = format!(
-        "FROM ({}) ORDER BY start",
-        report!("flows_places").trim_end().trim_end_matches(';')
-    );
+    let sql = format!("FROM ({}) ORDER BY start", places_of_memory(connection)?);
     each(connection, &sql, &[], |r| {
         let (via, short): (String, String) = (r.get(1)?, r.get(2)?);
         let long: Option<String> = r.get(3)?;

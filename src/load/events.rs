@@ -59,16 +59,6 @@ impl<F: FnMut(Batch)> EventRows<F> {
         }
     }
 
-    /// System calls so far, and the process.
-    pub fn counted(&self) -> (u32, ProcessId) {
-        (self.calls, self.process)
-    }
-
-    /// What is added from here on comes behind so many system calls, in this process.
-    pub fn go_on(&mut self, (calls, process): (u32, ProcessId)) {
-        (self.calls, self.process) = (calls, process);
-    }
-
     /// Hands out what is left.
     pub fn hand_out(&mut self) {
         let rest = [

@@ -11,6 +11,7 @@ use super::pass::Send;
 use super::places::Places;
 use super::rows::{Ends, PassRows};
 use super::runs::RunRows;
+use super::states;
 use super::unpacked::Replayed;
 use crate::analysis::access::SaveRule;
 use crate::analysis::pass::Pass;
@@ -19,6 +20,7 @@ use crate::event::RunBatch;
 use crate::id::{FunctionId, InstructionId};
 use crate::store::StoreError;
 use crate::store::chunk::{ChunkError, Runs, Shape, unpack};
+use crate::store::pieces;
 use crate::store::run_code::RunCode;
 use crate::store::table::{Batch, Destination, Tables};
 use crate::store::writer::FLOW_PART;
@@ -374,6 +376,7 @@ impl Again<'_> {
         let mut replayed = Replayed::new(code, threads, options, &wanted.inside, output, false);
         let mut rows = LowRows {
             events: EventRows::new(send(), true),
+            heap_only: false,
             runs: wanted.low.then(|| RunRows::new(send(), wanted.steps.clone())),
         };
         let limit = Limit::new(0);
@@ -409,26 +412,55 @@ pub(super) fn options(literal: bool, detail: Detail) -> analysis::Options {
     }
 }
 
-/// Goes through the chunks in order; each with its first step.
+/// Goes through the chunks in order; each with its first step. A thread of its own unpacks them.
 pub(super) fn each_chunk(
     connection: &Connection,
     mut take: impl FnMut(u64, Runs) -> Result<(), BuildError>,
 ) -> Result<(), BuildError> {
     let mut statement = connection.prepare("SELECT first_seq FROM run_chunk ORDER BY first_seq")?;
     let firsts = statement.query_map([], |r| r.get(0))?.collect::<duckdb::Result<Vec<u64>>>()?;
-    firsts.into_iter().try_for_each(|first| take(first, one_chunk(connection, first)?))
+    let beside = connection.try_clone()?;
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::sync_channel(AHEAD);
+        scope.spawn(move || {
+            for firsts in firsts.chunks(TOGETHER) {
+                let all = match pieces::chunks(&beside, firsts) {
+                    Ok(all) => all,
+                    Err(error) => {
+                        let _ = sender.send((0, Err(error.into())));
+                        return;
+                    }
+                };
+                for (first, data) in all {
+                    // Nobody wants more where one could not be taken.
+                    if sender.send((first, unpacked(first, &data))).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        receiver.into_iter().try_for_each(|(first, runs)| take(first, runs?))
+    })
+}
+
+/// Chunks that are fetched at once, and those that are unpacked ahead.
+const TOGETHER: usize = 16;
+const AHEAD: usize = 2;
+
+fn unpacked(first: u64, data: &[u8]) -> Result<Runs, BuildError> {
+    unpack(data).map_err(|source| BuildError::Chunk { first, source })
 }
 
 /// The chunk that begins with a step.
 pub(super) fn one_chunk(connection: &Connection, first: u64) -> Result<Runs, BuildError> {
-    let sql = "SELECT data FROM run_chunk WHERE first_seq = ?";
-    let data: Vec<u8> = connection.query_row(sql, [first], |r| r.get(0))?;
-    unpack(&data).map_err(|source| BuildError::Chunk { first, source })
+    unpacked(first, &pieces::chunk(connection, first)?)
 }
 
 /// Rows of runs and of the events between them.
 pub(super) struct LowRows<'a> {
     pub events: EventRows<Send<'a>>,
+    /// Those that `states.rs` does not keep beside the chunks.
+    pub heap_only: bool,
     pub runs: Option<RunRows<'a>>,
 }
 
@@ -447,7 +479,9 @@ impl LowRows<'_> {
         let end = pass.next_seq();
         for (run, event) in &batch.events {
             let before = starts.get(*run as usize).map_or(end, |(start, _)| *start);
-            self.events.add(event, before - 1);
+            if !self.heap_only || states::is_of_heap(event) {
+                self.events.add(event, before - 1);
+            }
         }
     }
 

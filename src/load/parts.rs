@@ -11,17 +11,19 @@ use super::rows::{Begun, PassRows};
 use super::runs::RunRows;
 use super::states;
 use super::unpacked::{Replayed, Used};
-use crate::analysis::shadow::access;
+use crate::analysis::origin::Origin;
+use crate::analysis::shadow::{Cell, access};
 use crate::analysis::state::State;
 use crate::analysis::{Late, Output, pass::Pass};
 use crate::event::RunBatch;
-use crate::id::{CallId, FunctionId, ProcessId, Seq, ThreadId};
+use crate::id::{CallId, FunctionId, Seq, ThreadId};
 use crate::store::chunk::ChunkError;
 use crate::store::run_code::RunCode;
-use crate::store::run_state::{Ended, Meets, unpack_state};
+use crate::store::run_state::{Ended, Meets, Part, unpack_events, unpack_state};
 use crate::store::table::{Batch, Destination, Tables, fill};
 use crate::store::tables::Allocation;
-use duckdb::{Connection, params};
+use duckdb::Connection;
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -49,6 +51,8 @@ pub struct Parts {
     worker: RefCell<Option<Worker<'static>>>,
     /// Workers so far.
     workers: AtomicUsize,
+    /// Steps of chunks of which there are no rows, with their functions.
+    read_before: RefCell<FxHashMap<u64, FunctionId>>,
 }
 
 /// As many numbers of kinds are apart that a worker gives: no question has so many workers.
@@ -63,15 +67,17 @@ impl Parts {
         if !packed::lacks(connection, wanted)? || !wanted.inside.is_empty() {
             return Ok(None);
         }
-        let sql = "SELECT first_seq, last_seq, meets, octet_length(state) > 0
-                   FROM run_chunk LEFT JOIN run_state USING (first_seq) ORDER BY first_seq";
+        let sql = "SELECT first_seq, last_seq, EXISTS (FROM run_state s WHERE s.first_seq = c.first_seq AND part = 'state')
+                   FROM run_chunk c ORDER BY first_seq";
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         let mut chunks = Vec::new();
+        let mut all = Part::Meets.all(connection)?.into_iter();
         while let Some(row) = rows.next()? {
-            let (first, meets, alone): (u64, Option<Vec<u8>>, Option<bool>) =
-                (row.get(0)?, row.get(2)?, row.get(3)?);
-            let (Some(meets), Some(true)) = (meets, alone) else { return Ok(None) };
+            let (first, alone): (u64, bool) = (row.get(0)?, row.get(2)?);
+            let Some((_, meets)) = all.find(|(of, _)| alone && *of == first) else {
+                return Ok(None);
+            };
             let meets =
                 Meets::unpack(&meets).map_err(|source| BuildError::Chunk { first, source })?;
             chunks.push(Chunk { first, last: row.get(1)?, meets });
@@ -87,6 +93,7 @@ impl Parts {
             worker: RefCell::default(),
             // The first is who gives what is known from the start.
             workers: AtomicUsize::new(1),
+            read_before: RefCell::default(),
         };
         parts.begin(connection, wanted)?;
         Ok(Some(parts))
@@ -95,12 +102,8 @@ impl Parts {
     /// Empty tables, but for what began in one chunk and ended in another one.
     fn begin(&self, connection: &Connection, wanted: &Wanted) -> Result<(), BuildError> {
         packed::begin_temporary(connection, wanted.detail, PART)?;
-        let sql = "SELECT first_seq, ended FROM run_state ORDER BY first_seq";
-        let mut statement = connection.prepare(sql)?;
-        let mut rows = statement.query([])?;
         let mut ended = Vec::new();
-        while let Some(row) = rows.next()? {
-            let (first, data): (u64, Vec<u8>) = (row.get(0)?, row.get(1)?);
+        for (first, data) in Part::Ended.all(connection)? {
             ended.push(Ended::unpack(&data).map_err(|source| BuildError::Chunk { first, source })?);
         }
         let batches = Rc::new(RefCell::new(Vec::new()));
@@ -111,16 +114,28 @@ impl Parts {
             rows && (local || !late.is_local)
                 && ends.is_none_or(|ends| ends.have(late.reader, late.writer))
         };
+        let mut read_before = self.read_before.borrow_mut();
         for Ended { calls, intervals, saves, folded, late } in ended {
-            let late = late.into_iter().filter(is_wanted);
-            late.for_each(|late| output.communication(late.row));
+            for late in late.into_iter().filter(is_wanted) {
+                if let (Origin::Step(write), Some(writer)) = (late.row.write, late.writer) {
+                    read_before.insert(write.seq.get(), writer);
+                }
+                output.communication(late.row);
+            }
             calls.into_iter().for_each(|(row, bytes_in)| output.call(row, Some(bytes_in)));
             intervals.into_iter().for_each(|row| output.interval(row));
             saves.into_iter().for_each(|row| output.saved_register(row));
             folded.into_iter().for_each(|row| output.folded_call(row));
         }
         output.finish();
-        append(connection, batches.take())
+        append(connection, batches.take())?;
+        add_events(connection)
+    }
+
+    /// The function of a step that was read in a chunk and is of one before, of which there need not be
+    /// rows.
+    pub fn read_before(&self, seq: u64) -> Option<FunctionId> {
+        self.read_before.borrow().get(&seq).copied()
     }
 
     pub fn chunks(&self) -> &[Chunk] {
@@ -163,12 +178,45 @@ impl Parts {
                     none => none.insert(self.worker(wanted)),
                 };
                 let state = self.state(connection, at)?;
-                let rows = worker.chunk(connection, &self.chunks[at], &state, &self.functions)?;
-                append(connection, rows)?;
+                let made = worker.chunk(connection, &self.chunks[at], &state, &self.functions)?;
+                self.add(connection, made)?;
             }
             return Ok(true);
         }
         self.in_threads(connection, wanted, &new, workers).map(|()| true)
+    }
+
+    /// Places of the chunks in which a set of functions runs, or what it wrote is read. Stubs count as it
+    /// while it waits for them.
+    ///
+    /// # Errors
+    /// Where a state is damaged.
+    pub fn of_set(
+        &self,
+        connection: &Connection,
+        set: &BTreeSet<FunctionId>,
+    ) -> Result<Vec<usize>, BuildError> {
+        let functions = &self.run.code.functions;
+        let is_stub =
+            |function: &FunctionId| functions.get(function.index()).is_some_and(|f| f.stub);
+        let is_end = |function: &FunctionId| set.contains(function) || is_stub(function);
+        let (mut found, mut ran) = (Vec::new(), false);
+        for (at, Chunk { first, meets, .. }) in self.chunks.iter().enumerate() {
+            let mut wanted = has(&meets.runs, set) || meets.reads.iter().any(is_end);
+            if ran && !wanted {
+                // A stub that it called goes on.
+                let state = self.state(connection, at)?;
+                let state = unpack_state(&state)
+                    .map_err(|source| BuildError::Chunk { first: *first, source })?;
+                let mut last = state.threads.iter().filter_map(|thread| thread.frames.last());
+                wanted = last.any(|frame| is_end(&frame.function));
+            }
+            if wanted {
+                found.push(at);
+            }
+            ran = wanted;
+        }
+        Ok(found)
     }
 
     /// Places of the chunks in which some functions may read what others wrote.
@@ -178,8 +226,6 @@ impl Parts {
         readers: &BTreeSet<FunctionId>,
     ) -> Vec<usize> {
         let outside = writers.iter().any(|f| f.index() >= self.run.code.functions.len());
-        let has =
-            |list: &[FunctionId], set: &BTreeSet<FunctionId>| list.iter().any(|f| set.contains(f));
         let may = |meets: &Meets| {
             has(&meets.runs, readers)
                 && (outside || has(&meets.runs, writers) || has(&meets.reads, writers))
@@ -246,14 +292,18 @@ impl Parts {
         Ok(found.into_iter().map(|(seq, ..)| seq).collect())
     }
 
+    fn add(&self, connection: &Connection, made: Made) -> Result<(), BuildError> {
+        self.read_before.borrow_mut().extend(made.read_before);
+        append(connection, made.rows)
+    }
+
     fn worker<'a>(&self, wanted: &Wanted) -> Worker<'a> {
         let number = self.workers.fetch_add(1, Ordering::Relaxed);
         Worker::new(&self.run, self.run.code.clone(), wanted, number)
     }
 
     fn state(&self, connection: &Connection, at: usize) -> Result<Vec<u8>, BuildError> {
-        let sql = "SELECT state FROM run_state WHERE first_seq = ?";
-        Ok(connection.query_row(sql, params![self.chunks[at].first], |r| r.get(0))?)
+        Ok(Part::State.of(connection, self.chunks[at].first)?)
     }
 
     fn in_threads(
@@ -296,8 +346,8 @@ impl Parts {
             let (mut waiting, mut expected) = (BTreeMap::new(), 0);
             for (at, rows) in receiver {
                 waiting.insert(at, rows?);
-                while let Some(rows) = waiting.remove(&expected) {
-                    append(connection, rows)?;
+                while let Some(made) = waiting.remove(&expected) {
+                    self.add(connection, made)?;
                     expected += 1;
                     packed::tell(expected as u64, chunks.len() as u64);
                 }
@@ -305,6 +355,28 @@ impl Parts {
             Ok(())
         })
     }
+}
+
+/// Adds the rows of all events, but for those of the heap.
+fn add_events(connection: &Connection) -> Result<(), BuildError> {
+    let batches = Rc::new(RefCell::new(Vec::new()));
+    let mut rows = EventRows::new(sink(&batches), true);
+    for (first, data) in Part::Events.all(connection)? {
+        let events = unpack_events(&data).map_err(|source| BuildError::Chunk { first, source })?;
+        events.iter().for_each(|(seq, event)| rows.add(event, *seq));
+    }
+    rows.finish();
+    append(connection, batches.take())
+}
+
+fn has(list: &[FunctionId], set: &BTreeSet<FunctionId>) -> bool {
+    list.iter().any(|function| set.contains(function))
+}
+
+/// What comes of a chunk.
+struct Made {
+    rows: Vec<Batch>,
+    read_before: Vec<(u64, FunctionId)>,
 }
 
 type Sunk = Rc<RefCell<Vec<Batch>>>;
@@ -327,14 +399,15 @@ struct Worker<'a> {
     replayed: Replayed<PassRows<Send<'a>>>,
     rows: LowRows<'a>,
     sunk: Sunk,
-    writers: Option<BTreeSet<FunctionId>>,
+    /// Whose steps of before a chunk have to be known, see [`EndFilter::before`]; None: nobody's.
+    before: Option<Option<BTreeSet<FunctionId>>>,
 }
 
 impl Worker<'_> {
     fn new<'a>(run: &Run, code: RunCode, wanted: &Wanted, number: usize) -> Worker<'a> {
         let sunk = Sunk::default();
         let ends = wanted.ends.clone().map(|ends| ends.of_code(&code));
-        let writers = ends.as_ref().map(|ends| ends.writers().clone());
+        let before = ends.as_ref().map(|ends| ends.before().cloned());
         let output = PassRows::new(sink(&sunk), wanted.steps.clone())
             .only(ends)
             .number_kinds(1 + number as u32, APART);
@@ -342,9 +415,10 @@ impl Worker<'_> {
         let replayed = Replayed::new(code, run.threads, options, &wanted.inside, output, true);
         let rows = LowRows {
             events: EventRows::new(sink(&sunk), true),
+            heap_only: true,
             runs: wanted.low.then(|| RunRows::new(sink(&sunk), wanted.steps.clone())),
         };
-        Worker { replayed, rows, sunk, writers }
+        Worker { replayed, rows, sunk, before }
     }
 
     /// The rows of a chunk.
@@ -354,34 +428,31 @@ impl Worker<'_> {
         chunk: &Chunk,
         state: &[u8],
         functions: &[FunctionId],
-    ) -> Result<Vec<Batch>, BuildError> {
+    ) -> Result<Made, BuildError> {
         let first = chunk.first;
         let damaged = |source| BuildError::Chunk { first, source };
         let state = unpack_state(state).map_err(damaged)?;
-        let Worker { replayed, rows, sunk, writers } = self;
+        let Worker { replayed, rows, sunk, before } = self;
         if !replayed.pass.fits(&state) {
             return Err(damaged(ChunkError::Damaged("a state that is of another run")));
         }
-        let Meets { mapped, processes, system_calls, .. } = chunk.meets;
+        let Meets { mapped, processes, .. } = chunk.meets;
         let used = Used { mapped: mapped as usize, processes: processes.max(1) as usize };
         let sections = replayed.sections(used);
         replayed.used = used;
         replayed.pass.resume(first, &state, sections);
-        let writes = writers.as_ref().map(|of| writes(&state, functions, of)).unwrap_or_default();
+        let before = before.as_ref().map(|of| steps_before(&state, functions, of.as_ref()));
         let begun = Begun { calls: state.calls, intervals: state.intervals, seq: first };
-        replayed.pass.output().begin_part(Some(begun), writes);
-        rows.events.go_on((system_calls, ProcessId::at(used.processes - 1)));
+        replayed.pass.output().begin_part(Some(begun), before.unwrap_or_default());
         let runs = one_chunk(connection, first)?;
         let mut push = |pass: &mut Pass<_, _>, batch: &RunBatch| rows.push(pass, batch);
         replayed.chunk(runs, &mut push).map_err(damaged)?;
         replayed.pass.output().finish();
         rows.events.hand_out();
         rows.runs.iter_mut().for_each(RunRows::hand_out);
-        Ok(sunk.take())
+        Ok(Made { rows: sunk.take(), read_before: replayed.pass.output().read_before() })
     }
-}
 
-impl Worker<'_> {
     /// Runs of a chunk, without what the pass finds in them.
     fn runs(&mut self, connection: &Connection, chunk: &Chunk) -> Result<Vec<Batch>, BuildError> {
         let first = chunk.first;
@@ -399,15 +470,16 @@ impl Worker<'_> {
     }
 }
 
-/// Steps of some functions of which a state knows writes.
-fn writes(
+/// Steps of which a state knows writes, with their functions: of these, or all.
+fn steps_before(
     state: &State,
     functions: &[FunctionId],
-    of: &BTreeSet<FunctionId>,
-) -> rustc_hash::FxHashSet<u64> {
-    let wrote = |cell: &&crate::analysis::shadow::Cell| {
-        states::function(cell, functions).is_some_and(|function| of.contains(&function))
+    of: Option<&BTreeSet<FunctionId>>,
+) -> FxHashMap<u64, FunctionId> {
+    let step = |cell: &Cell| {
+        let function = states::function(cell, functions)?;
+        let wanted = of.is_none_or(|of| of.contains(&function));
+        Some((access(cell.write).filter(|_| wanted)?.seq.get(), function))
     };
-    let steps = states::cells(state).filter(wrote).filter_map(|cell| access(cell.write));
-    steps.map(|access| access.seq.get()).collect()
+    states::cells(state).filter_map(step).collect()
 }

@@ -13,7 +13,7 @@ use crate::store::tables::{
     SavedRegisters,
 };
 use crate::store::writer::FLOW_PART;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
@@ -86,8 +86,10 @@ pub struct EndFilter {
     blocks: Vec<[Inside; 2]>,
     writes: Spans,
     reads: Spans,
-    /// Steps of writers before what is pushed, that it may read of.
-    before: FxHashSet<u64>,
+    /// Steps before what is pushed that it may read of, with their functions.
+    before: FxHashMap<u64, FunctionId>,
+    /// Those of them that were read, but for the writers'.
+    read: Vec<(u64, FunctionId)>,
 }
 
 /// Numbers given out, and steps, before a part of the run.
@@ -123,8 +125,14 @@ impl Ends {
         };
         let of = |block| [inside(block, &self.writers), inside(block, &self.readers)];
         let blocks = code.blocks.iter().map(of).collect();
-        let before = FxHashSet::default();
-        EndFilter { ends: self, blocks, writes: Spans::default(), reads: Spans::default(), before }
+        EndFilter {
+            ends: self,
+            blocks,
+            writes: Spans::default(),
+            reads: Spans::default(),
+            before: FxHashMap::default(),
+            read: Vec::new(),
+        }
     }
 }
 
@@ -138,13 +146,13 @@ impl Ends {
 }
 
 impl EndFilter {
-    /// What writes.
-    pub fn writers(&self) -> &BTreeSet<FunctionId> {
-        &self.ends.writers
+    /// Which functions' steps of before a part of the run have to be known; None: all.
+    pub fn before(&self) -> Option<&BTreeSet<FunctionId>> {
+        (!self.ends.either).then_some(&self.ends.writers)
     }
 
     /// Another part of the run begins.
-    fn begin(&mut self, before: FxHashSet<u64>) {
+    fn begin(&mut self, before: FxHashMap<u64, FunctionId>) {
         (self.writes, self.reads) = (Spans::default(), Spans::default());
         self.before = before;
     }
@@ -164,11 +172,16 @@ impl EndFilter {
         runs.iter().map(&mut has).collect()
     }
 
-    fn communication(&self, read: u64, write: Option<u64>) -> bool {
+    fn communication(&mut self, read: u64, write: Option<u64>) -> bool {
         let reads = self.reads.has(read);
-        let has = |seq| self.writes.has(seq) || self.before.contains(&seq);
-        let writes = || write.map_or(!self.ends.either, has);
-        if self.ends.either { reads || writes() } else { reads && writes() }
+        let before = write.and_then(|seq| Some((seq, *self.before.get(&seq)?)));
+        let is_writer = before.is_some_and(|(_, of)| self.ends.writers.contains(&of));
+        let writes = || write.map_or(!self.ends.either, |seq| is_writer || self.writes.has(seq));
+        let wanted = if self.ends.either { reads || writes() } else { reads && writes() };
+        if wanted && !is_writer {
+            self.read.extend(before);
+        }
+        wanted
     }
 
     fn flow(&self, reader: FunctionId, writer: Option<FunctionId>) -> bool {
@@ -232,12 +245,17 @@ impl<F: FnMut(Batch)> PassRows<F> {
     }
 
     /// What is pushed from here on is another part of the run: what began before it is left out.
-    /// `writes`: steps of wanted writers before it.
-    pub fn begin_part(&mut self, begun: Option<Begun>, writes: FxHashSet<u64>) {
+    /// `before`: steps before it, with their functions, see [`EndFilter::before`].
+    pub fn begin_part(&mut self, begun: Option<Begun>, before: FxHashMap<u64, FunctionId>) {
         self.begun = begun;
         if let Some(only) = &mut self.only {
-            only.begin(writes);
+            only.begin(before);
         }
+    }
+
+    /// Steps before the part that it read, with their functions, but for wanted writers.
+    pub fn read_before(&mut self) -> Vec<(u64, FunctionId)> {
+        self.only.as_mut().map(|only| std::mem::take(&mut only.read)).unwrap_or_default()
     }
 
     /// Runs of blocks, each with its first step, are going to be pushed. Gives which of them have
@@ -295,7 +313,7 @@ impl<F: FnMut(Batch)> Output for PassRows<F> {
             Origin::Step(write) => Some(write),
             Origin::Source(_) => None,
         };
-        if let Some(only) = &self.only
+        if let Some(only) = &mut self.only
             && !only.communication(read_seq, write.map(|w| w.seq.get()))
         {
             return;

@@ -6,8 +6,9 @@ use crate::event::{Event, RunBatch};
 use crate::id::{BlockId, ThreadId};
 use crate::store::StoreError;
 use crate::store::chunk::{Chunk, Packer, Run, STEPS, Shape};
+use crate::store::pieces;
 use crate::store::table::{Batch, Stream};
-use crate::store::tables::{BlockRun, BlockRuns, RunChunk, RunChunks};
+use crate::store::tables::{BlockRun, BlockRuns, RunChunk, RunChunks, RunPieces};
 use std::ops::RangeInclusive;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -89,13 +90,14 @@ impl RunRows<'_> {
 /// Chunks that are sent together: DuckDB stores many at once in less room than one by one.
 const TOGETHER: usize = 16;
 
-/// Rows of `run_chunk`, for the writer's thread.
+/// Rows of `run_chunk` and `run_piece`, for the writer's thread.
 struct ChunkRows {
     send: mpsc::SyncSender<Batch>,
     /// Of the blocks so far.
     shapes: Vec<Shape>,
     packer: Packer,
-    stream: Stream<RunChunks>,
+    chunks: Stream<RunChunks>,
+    pieces: Stream<RunPieces>,
     waiting: usize,
     /// What stopped it.
     failed: Option<std::io::Error>,
@@ -129,31 +131,38 @@ impl ChunkRows {
             Ok(None) => {}
             Err(error) => self.failed = Some(error),
             Ok(Some(chunk)) => {
-                let row =
-                    RunChunk { first_seq: chunk.first, last_seq: chunk.last, data: &chunk.data };
-                let full = self.stream.push(row);
+                let row = RunChunk { first_seq: chunk.first, last_seq: chunk.last };
+                let full = self.chunks.push(row);
+                self.send(full);
+                for row in pieces::rows(chunk.first, &chunk.data) {
+                    let full = self.pieces.push(row);
+                    self.send(full);
+                }
                 self.waiting += 1;
-                let whole = self.waiting == TOGETHER;
-                self.send_rows(full, whole);
+                if self.waiting == TOGETHER {
+                    self.send_rest();
+                }
             }
         }
     }
 
-    fn send_rows(&mut self, full: Option<Batch>, rest: bool) {
-        let rest = if rest { self.stream.rest() } else { None };
-        if rest.is_some() {
-            self.waiting = 0;
-        }
-        for batch in full.into_iter().chain(rest) {
+    fn send(&self, batch: Option<Batch>) {
+        if let Some(batch) = batch {
             // The writer has ended if it takes no more: its error is taken when it is joined.
             let _ = self.send.send(batch);
         }
     }
 
+    fn send_rest(&mut self) {
+        self.waiting = 0;
+        let rest = [self.chunks.rest(), self.pieces.rest()];
+        rest.into_iter().for_each(|batch| self.send(batch));
+    }
+
     fn finish(mut self) -> Result<(), StoreError> {
         let last = self.packer.finish();
         self.keep(last);
-        self.send_rows(None, true);
+        self.send_rest();
         let path = "run_chunk".to_owned();
         self.failed.map_or(Ok(()), |source| Err(StoreError::Io { path, source }))
     }
@@ -185,7 +194,8 @@ impl PackedRuns {
                 send,
                 shapes: Vec::new(),
                 packer: Packer::new(1).of_steps(chunk_steps.unwrap_or(STEPS)),
-                stream: Stream::default(),
+                chunks: Stream::default(),
+                pieces: Stream::default(),
                 waiting: 0,
                 failed: None,
             };

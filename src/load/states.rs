@@ -2,13 +2,13 @@
 //! the run: from then on a question goes through the chunks that it is about, in any order.
 
 use super::error::BuildError;
-use super::events::EventRows;
 use super::options::Detail;
-use super::packed::{self, Run, each_chunk};
+use super::packed::{self, Run, Wanted, each_chunk};
 use super::unpacked::Replayed;
 use crate::analysis::live_in::LiveIn;
+use crate::analysis::origin::Origin;
 use crate::analysis::pass::Pass;
-use crate::analysis::shadow::Cell;
+use crate::analysis::shadow::{Cell, access};
 use crate::analysis::state::State;
 use crate::analysis::{
     Call, Communication, Flow, FoldedCall, Interval, Late, Output, SavedRegister,
@@ -17,23 +17,32 @@ use crate::event::{BlockDef, Event, RunBatch};
 use crate::id::{ActorId, FunctionId};
 use crate::store::StoreError;
 use crate::store::chunk::Runs;
-use crate::store::run_state::{Ended, Meets, pack_state};
+use crate::store::run_state::{Ended, Meets, Part, pack_events, pack_state};
 use crate::store::table::fill;
-use crate::store::tables::RunState;
 use duckdb::Connection;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
-/// Keeps the rows that began before a chunk.
+/// Keeps the rows that began before a chunk, and which steps before it are read.
 #[derive(Default)]
 struct Before {
     calls: u32,
     intervals: u32,
     seq: u64,
     ended: Ended,
+    /// Steps.
+    read: FxHashSet<u64>,
 }
 
 impl Output for Before {
-    fn communication(&mut self, _: Communication) {}
+    fn communication(&mut self, row: Communication) {
+        if let Origin::Step(write) = row.write
+            && write.seq.get() < self.seq
+            && row.read.seq.get() >= self.seq
+        {
+            self.read.insert(write.seq.get());
+        }
+    }
     fn late(&mut self, late: Late) {
         if late.row.read.seq.get() < self.seq {
             self.ended.late.push(late);
@@ -64,86 +73,121 @@ impl Output for Before {
 
 /// Whether there is nothing to make: the run is not packed, or it is done.
 pub fn are_made(connection: &Connection) -> Result<bool, BuildError> {
-    let sql = "SELECT (SELECT count(*) FROM run_state) = (SELECT count(*) FROM run_chunk)";
-    Ok(!packed::is_packed(connection)? || connection.query_row(sql, [], |r| r.get(0))?)
+    if !packed::is_packed(connection)? {
+        return Ok(true);
+    }
+    // All are stored at once, by this addfg or one before.
+    let sql = "SELECT max(first_seq) FROM run_chunk";
+    let last: Option<u64> = connection.query_row(sql, [], |r| r.get(0))?;
+    match Part::Meets.of(connection, last.unwrap_or(0)) {
+        Ok(data) => Ok(Part::Meets.is_read(&data)),
+        Err(duckdb::Error::QueryReturnedNoRows) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Chunks from which on a question that does not touch all of them is worth a pass over all.
+const MANY: u64 = 20;
+
+/// Whether a question about parts of the run, for which a build of this detail has the rows, would be
+/// answered sooner with them.
+pub fn are_wanted(connection: &Connection, detail: Detail) -> Result<bool, BuildError> {
+    if !packed::lacks(connection, &Wanted::all(detail))? {
+        return Ok(false);
+    }
+    let sql = "SELECT count(*) FROM run_chunk";
+    let chunks: u64 = connection.query_row(sql, [], |r| r.get(0))?;
+    Ok(chunks > MANY && !are_made(connection)?)
 }
 
 /// Makes them, in a database that is open to be written.
 pub fn make(connection: &Connection) -> Result<(), BuildError> {
-    let states = find(connection)?;
+    find(connection)?.store(connection)
+}
+
+/// What is to be stored of the chunks of a run.
+pub struct States(Vec<Found>);
+
+impl States {
+    /// Stores them in a database that is open to be written.
+    ///
+    /// # Errors
+    /// Where it cannot be; then it is as it was.
+    pub fn store(&self, connection: &Connection) -> Result<(), BuildError> {
+        store(connection, &self.0)
+    }
+}
+
+fn store(connection: &Connection, states: &[Found]) -> Result<(), BuildError> {
     connection.execute_batch("BEGIN; DELETE FROM run_state;")?;
-    let done = fill(connection, states.iter().map(Found::row));
+    let rows = Part::ALL.into_iter().flat_map(|part| {
+        states.iter().flat_map(move |found| part.rows(found.first, found.part(part)))
+    });
+    let done = fill(connection, rows);
     let end = if done.is_ok() { "COMMIT; CHECKPOINT;" } else { "ROLLBACK;" };
     let ended = connection.execute_batch(end);
     done?;
     Ok(ended?)
 }
 
-/// A row of `run_state`.
+/// What `run_state` has of a chunk.
 struct Found {
     first: u64,
     state: Vec<u8>,
     ended: Vec<u8>,
+    events: Vec<u8>,
     meets: Vec<u8>,
 }
 
 impl Found {
-    fn row(&self) -> RunState<'_> {
-        RunState {
-            first_seq: self.first,
-            state: &self.state,
-            ended: &self.ended,
-            meets: &self.meets,
+    fn part(&self, part: Part) -> &[u8] {
+        match part {
+            Part::Meets => &self.meets,
+            Part::Ended => &self.ended,
+            Part::Events => &self.events,
+            Part::State => &self.state,
         }
     }
 }
 
+/// What is known of a chunk before it is gone through.
+struct Begun {
+    first: u64,
+    state: Vec<u8>,
+    events: Vec<u8>,
+    meets: Meets,
+    /// Steps of before that the state has, with their functions.
+    known: Vec<(u64, FunctionId)>,
+}
+
 /// Finds them by a pass over the run.
-fn find(connection: &Connection) -> Result<Vec<Found>, BuildError> {
+///
+/// # Errors
+/// Where the database is damaged.
+pub fn find(connection: &Connection) -> Result<States, BuildError> {
     let Run { code, literal, threads, steps, .. } = Run::read(connection)?;
     let insns: Vec<FunctionId> = code.insns.iter().map(|insn| insn.function).collect();
-    let options = packed::options(literal, Detail::Instance);
+    // With communications: they tell what is read.
+    let options = packed::options(literal, Detail::Pairs);
     let inside = BTreeSet::new();
     let mut replayed = Replayed::new(code, threads, options, &inside, Before::default(), false);
-    let mut events = EventRows::new(|_| (), true);
     let mut blocks: Vec<Option<u32>> = vec![None; threads];
-    let mut found: Vec<Found> = Vec::new();
-    let mut ends: Vec<Ended> = Vec::new();
+    let (mut begun, mut ends): (Vec<Begun>, Vec<Ended>) = (Vec::new(), Vec::new());
     each_chunk(connection, |first, runs| {
         let damaged = |source| BuildError::Chunk { first, source };
-        let io = |source| StoreError::Io { path: "run_state".to_owned(), source };
-        let used = replayed.used;
-        let (mut needed, runs_in) = look(&runs, &replayed.pass.defs, &insns);
-        let state = replayed.pass.state(&mut needed, runs_in.iter().copied(), &blocks);
-        let meets = Meets {
-            reads: state.as_ref().map(|state| writers(state, &insns)).unwrap_or_default(),
-            runs: runs_in,
-            calls: replayed.pass.machine.data.numbers.calls(),
-            system_calls: events.counted().0,
-            mapped: used.mapped as u32,
-            processes: used.processes as u32,
-            allocated: allocated(&runs, first + steps_of(&runs, &replayed.pass.defs) - 1),
-        };
+        let next = begin(&mut replayed, first, &runs, &insns, &blocks)?;
         let intervals = replayed.pass.machine.data.numbers.intervals();
         let output = replayed.pass.output();
-        ends.extend((!found.is_empty()).then(|| std::mem::take(&mut output.ended)));
-        output.calls = meets.calls;
-        (output.intervals, output.seq) = (intervals, first);
-        found.push(Found {
-            first,
-            state: match state {
-                Some(state) => pack_state(&state).map_err(io)?,
-                None => Vec::new(),
-            },
-            ended: Vec::new(),
-            meets: meets.pack().map_err(io)?,
-        });
+        if let Some(last) = begun.last_mut() {
+            ends.push(output.end(last));
+        }
+        (output.calls, output.intervals, output.seq) = (next.meets.calls, intervals, first);
+        begun.push(next);
         for (&thread, &block) in runs.thread.iter().zip(&runs.block) {
             if let Some(last) = blocks.get_mut(thread as usize) {
                 *last = Some(block);
             }
         }
-        runs.events.iter().for_each(|(_, event)| events.add(event, 0));
         let mut push = |pass: &mut Pass<_, Before>, batch: &RunBatch| pass.push(batch);
         replayed.chunk(runs, &mut push).map_err(damaged)?;
         packed::tell(first, steps);
@@ -151,15 +195,84 @@ fn find(connection: &Connection) -> Result<Vec<Found>, BuildError> {
     })?;
     // What is alive at the end of the run ends in no chunk, whether it began in the last one or before.
     let output = replayed.pass.output();
+    if let Some(last) = begun.last_mut() {
+        output.read_in(last);
+    }
     (output.calls, output.intervals, output.seq) = (u32::MAX, u32::MAX, u64::MAX);
     replayed.pass.finish();
     ends.push(std::mem::take(&mut replayed.pass.output().ended));
-    for (found, ended) in found.iter_mut().zip(ends) {
-        let io = |source| StoreError::Io { path: "run_state".to_owned(), source };
-        found.ended = ended.pack().map_err(io)?;
+    // What is read of before, and known later.
+    for late in ends.iter().flat_map(|ended| &ended.late) {
+        let at = begun.partition_point(|chunk| chunk.first <= late.row.read.seq.get());
+        if let (Some(chunk), Some(writer)) = (at.checked_sub(1), late.writer) {
+            add(&mut begun[chunk].meets.reads, writer);
+        }
     }
+    let found = begun.into_iter().zip(ends).map(|(chunk, ended)| {
+        let Begun { first, state, events, meets, .. } = chunk;
+        let (ended, meets) = (ended.pack().map_err(io)?, meets.pack().map_err(io)?);
+        Ok(Found { first, state, ended, events, meets })
+    });
+    let found = found.collect::<Result<Vec<_>, StoreError>>()?;
     packed::tell(steps, steps);
-    Ok(found)
+    Ok(States(found))
+}
+
+fn io(source: std::io::Error) -> StoreError {
+    StoreError::Io { path: "run_state".to_owned(), source }
+}
+
+/// Adds to a list in order.
+fn add(list: &mut Vec<FunctionId>, function: FunctionId) {
+    if let Err(at) = list.binary_search(&function) {
+        list.insert(at, function);
+    }
+}
+
+impl Before {
+    /// A chunk has ended.
+    fn end(&mut self, chunk: &mut Begun) -> Ended {
+        self.read_in(chunk);
+        std::mem::take(&mut self.ended)
+    }
+
+    /// The functions whose steps it read.
+    fn read_in(&mut self, chunk: &mut Begun) {
+        let known = std::mem::take(&mut chunk.known).into_iter();
+        let read = known.filter(|(seq, _)| self.read.contains(seq)).map(|(_, function)| function);
+        chunk.meets.reads = read.collect::<BTreeSet<_>>().into_iter().collect();
+        self.read.clear();
+    }
+}
+
+/// Looks at a chunk that is gone through next.
+fn begin(
+    replayed: &mut Replayed<Before>,
+    first: u64,
+    runs: &Runs,
+    insns: &[FunctionId],
+    blocks: &[Option<u32>],
+) -> Result<Begun, StoreError> {
+    let used = replayed.used;
+    let (mut needed, runs_in) = look(runs, &replayed.pass.defs, insns);
+    let state = replayed.pass.state(&mut needed, runs_in.iter().copied(), blocks);
+    let last = first + steps_of(runs, &replayed.pass.defs) - 1;
+    let meets = Meets {
+        reads: Vec::new(),
+        runs: runs_in,
+        calls: replayed.pass.machine.data.numbers.calls(),
+        mapped: used.mapped as u32,
+        processes: used.processes as u32,
+        allocated: allocated(runs, last),
+    };
+    let step = |cell: &Cell| Some((access(cell.write)?.seq.get(), function(cell, insns)?));
+    Ok(Begun {
+        first,
+        known: state.iter().flat_map(|state| cells(state)).filter_map(step).collect(),
+        state: state.map_or_else(|| Ok(Vec::new()), |state| pack_state(&state)).map_err(io)?,
+        events: pack_events(&other_events(runs, last)).map_err(io)?,
+        meets,
+    })
 }
 
 /// What a chunk reads, and the functions that run in it.
@@ -186,12 +299,6 @@ fn steps_of(runs: &Runs, defs: &[BlockDef]) -> u64 {
     runs.block.iter().map(steps).sum()
 }
 
-/// Functions whose writes a chunk may read of before.
-fn writers(state: &State, insns: &[FunctionId]) -> Vec<FunctionId> {
-    let all = cells(state).filter_map(|cell| function(cell, insns));
-    all.collect::<BTreeSet<_>>().into_iter().collect()
-}
-
 /// The function of the step that wrote a cell.
 pub(super) fn function(cell: &Cell, insns: &[FunctionId]) -> Option<FunctionId> {
     let actor = cell.actor(crate::analysis::StackSide::Below).writer::<ActorId>()?;
@@ -207,12 +314,28 @@ pub(super) fn cells(state: &State) -> impl Iterator<Item = &Cell> {
     memory.chain(registers.map(|(_, cell)| cell)).chain(pieces.map(|(_, cell, _)| cell))
 }
 
-/// What is allocated in a chunk, whose last step is `last`.
+/// The last step before each event of a chunk, whose last step is `last`.
+fn events(runs: &Runs, last: u64) -> impl Iterator<Item = (u64, &Event)> {
+    let seq = move |at: usize| runs.start.get(at).map_or(last, |start| start - 1);
+    runs.events.iter().map(move |(at, event)| (seq(*at), event))
+}
+
+/// What is allocated in a chunk.
 fn allocated(runs: &Runs, last: u64) -> Vec<(u64, u64, u64)> {
-    let seq = |at: usize| runs.start.get(at).map_or(last, |start| start - 1);
-    let allocated = runs.events.iter().filter_map(|(at, event)| match event {
-        Event::Allocation(of) => Some((seq(*at), of.address, of.bytes)),
+    let allocated = events(runs, last).filter_map(|(seq, event)| match event {
+        Event::Allocation(of) => Some((seq, of.address, of.bytes)),
         _ => None,
     });
     allocated.collect()
+}
+
+/// Whether an event is told by its chunk only: there may be as many as calls.
+pub(super) fn is_of_heap(event: &Event) -> bool {
+    matches!(event, Event::Allocation(_) | Event::Free { .. } | Event::Reallocation { .. })
+}
+
+/// The others.
+fn other_events(runs: &Runs, last: u64) -> Vec<(u64, Event)> {
+    let others = events(runs, last).filter(|(_, event)| !is_of_heap(event));
+    others.map(|(seq, event)| (seq, event.clone())).collect()
 }

@@ -124,6 +124,8 @@ pub struct Finished {
     pub said: Vec<String>,
     /// What the recorder has added up, if it was to.
     pub sums: Option<io::Result<LiveSums>>,
+    /// The stream, kept because there is no database of it.
+    pub left: Option<PathBuf>,
 }
 
 impl Recording {
@@ -167,7 +169,7 @@ impl Recording {
             Ok(input) => Ok((recording, input)),
             // It ended before the first instruction: its own message says why.
             Err(TraceError::Empty { .. }) => {
-                let Finished { status, said, .. } = recording.finish(true)?;
+                let Finished { status, said, .. } = recording.finish(true, true)?;
                 let why = [vec![format!("it was not run ({status})")], said].concat().join("\n");
                 Err(start(io::Error::other(why)))
             }
@@ -195,17 +197,17 @@ impl Recording {
     }
 
     /// Waits for the program to end. Gives what the recorder said, too; `quiet`: only what explains a
-    /// failure.
-    pub fn finish(mut self, quiet: bool) -> Result<Finished, RecordError> {
-        let kept = self.keeper.take().map_or(Ok(()), Keeper::finish);
+    /// failure. `made`: whether there is a database of the stream.
+    pub fn finish(mut self, quiet: bool, made: bool) -> Result<Finished, RecordError> {
+        let kept = self.keeper.take().map_or(Ok(None), |keeper| keeper.finish(made));
         let failed = |error| RecordError::Io { path: "the recording".into(), error };
         let ended = self.ended.take().and_then(|ended| ended.recv().ok());
         let status = ended.map_or_else(|| self.child.wait(), Ok).map_err(failed)?;
-        kept?;
+        let left = kept?;
         let said = self.said.take().map_or_else(Vec::new, |said| said.lines(quiet));
         let stopped = || Err(io::Error::other("the thread that takes the sums stopped"));
         let sums = self.sums.take().map(|sums| sums.join().unwrap_or_else(|_| stopped()));
-        Ok(Finished { status, said, sums })
+        Ok(Finished { status, said, sums, left })
     }
 
     /// The process that was started.

@@ -67,19 +67,23 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// The stream has ended, and the database is made: gives the file its name, or removes it.
-    pub(super) fn finish(self) -> Result<(), RecordError> {
+    /// The stream has ended: gives the file its name, or removes it where the database is made. Gives the
+    /// file that is left for want of one.
+    pub(super) fn finish(self, made: bool) -> Result<Option<PathBuf>, RecordError> {
         let Kept { output, meanwhile } = self.kept;
         let path = output.part().display().to_string();
         let stopped = |_| Err(io::Error::other("the stream's copy stopped"));
         let copied = self.thread.join().unwrap_or_else(stopped);
         copied.map_err(|error| RecordError::Io { path, error })?;
-        if meanwhile {
-            drop(output);
-        } else {
-            output.finish()?;
+        // It went where there was no room for it.
+        if meanwhile && (made || !output.part().exists()) {
+            return Ok(None);
         }
-        Ok(())
+        if meanwhile {
+            return Ok(Some(output.leave()));
+        }
+        output.finish()?;
+        Ok(None)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::ReplayError;
 use crate::store::chunk::{Runs, unpack};
+use crate::store::pieces;
 use duckdb::{Connection, params};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -38,8 +39,8 @@ impl Chunks {
         if let Some((_, runs)) = kept.iter().find(|(of, _)| *of == first) {
             return Ok(runs.clone());
         }
-        let sql = include_str!("../../queries/report/replay_chunk.sql");
-        let data: Vec<u8> = connection.query_row(sql, [first], |r| r.get(0))?;
+        // A number of a step is not negative.
+        let data = pieces::chunk(connection, first.cast_unsigned())?;
         let runs = unpack(&data).map_err(|source| ReplayError::Chunk { first, source })?;
         let runs = Rc::new(runs);
         if kept.len() == KEPT {

@@ -153,6 +153,14 @@ impl Code {
         Code::read(connection, parts)
     }
 
+    /// The same for what asks neither for calls nor for what the kernel did.
+    ///
+    /// # Errors
+    /// As [`Code::open`].
+    pub fn open_steps(connection: &Connection) -> Result<Code, ReplayError> {
+        Code::read(connection, None)
+    }
+
     /// Sees to it that there is what the steps from `first` to `last` are of.
     pub(super) fn cover(
         &self,

@@ -2,6 +2,7 @@
 
 use super::error::ReplayError;
 use super::usage::PAGE;
+use crate::query::places_of_memory;
 use duckdb::Connection;
 use rustc_hash::FxHashMap;
 
@@ -97,10 +98,7 @@ pub fn places(connection: &Connection) -> Result<Places, ReplayError> {
         parts.list.push((r.get(2)?, r.get(3)?, number));
         parts.stride = r.get(4)?;
     }
-    let sql = format!(
-        "FROM ({}) ORDER BY start",
-        include_str!("../../queries/report/flows_places.sql").trim_end().trim_end_matches(';')
-    );
+    let sql = format!("FROM ({}) ORDER BY start", places_of_memory(connection)?);
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(r) = rows.next()? {

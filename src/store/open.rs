@@ -6,6 +6,7 @@ use duckdb::{AccessMode, Config, Connection};
 use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -196,7 +197,7 @@ fn open_free(path: &Path, opening: Opening) -> Result<Connection, OpenError> {
     if !is_duckdb(path) {
         return Err(OpenError::NotDuckdb { path: name });
     }
-    let mode = match opening.mode {
+    let mode = || match opening.mode {
         Mode::Read => AccessMode::ReadOnly,
         Mode::Write => AccessMode::ReadWrite,
     };
@@ -204,10 +205,28 @@ fn open_free(path: &Path, opening: Opening) -> Result<Connection, OpenError> {
     // What is written has its log beside it, by its name.
     let alias = if opening.mode == Mode::Read { Alias::of(path) } else { None };
     let opened = alias.as_ref().map_or(path, |alias| &alias.link);
-    config(mode)
-        .and_then(|c| c.with("temp_directory", spill.display().to_string()))
-        .and_then(|c| Connection::open_with_flags(opened, c))
-        .map_err(|e| renamed(unreadable(path, &e), opened, path))
+    let mut tries = 0;
+    loop {
+        let connection = config(mode())
+            .and_then(|c| c.with("temp_directory", spill.display().to_string()))
+            .and_then(|c| Connection::open_with_flags(opened, c));
+        match connection {
+            // Another question may be storing what it found.
+            Err(error) if opening.mode == Mode::Read && tries < TRIES && is_locked(&error) => {
+                tries += 1;
+                std::thread::sleep(PAUSE);
+            }
+            other => return other.map_err(|e| renamed(unreadable(path, &e), opened, path)),
+        }
+    }
+}
+
+/// How often, and after which time, a file is tried again that another process writes.
+const TRIES: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(50);
+
+fn is_locked(error: &duckdb::Error) -> bool {
+    error.to_string().contains("Could not set lock")
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -1,9 +1,12 @@
 //! States of the pass at the beginnings of chunks (`run_state`), with what else a question wants to
 //! know of a chunk before it goes through it.
 //!
-//! Each column is a zstd frame with a checksum; all numbers are LEB128.
+//! Each part is a zstd frame with a checksum; all numbers are LEB128.
 
 use super::numbers::{ChunkError, Section, put, put_list, put_option, unzigzag, zigzag};
+use super::pieces;
+use super::run_events::{event, put_event};
+use super::tables::RunState;
 use crate::analysis::origin::{Origin, Packed};
 use crate::analysis::saves::Store;
 use crate::analysis::shadow::Cell;
@@ -11,15 +14,74 @@ use crate::analysis::stack::{Call, CallKind, Ending, Interval, Point};
 use crate::analysis::state::{Before, FrameState, SaveState, State, ThreadState};
 use crate::analysis::transfer::End;
 use crate::analysis::{Communication, FoldedCall, Late, SavedRegister, Source, StackSide};
-use crate::event::RegSpan;
+use crate::event::{Event, RegSpan};
 use crate::id::{AccessRef, ActorId, CallId, FunctionId, InstructionId, IntervalId, Seq, ThreadId};
+use duckdb::{Connection, params};
 use std::io::Read;
 
 /// Changes whenever it reads differently.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const LEVEL: i32 = 3;
-/// No column unpacks to more.
+/// No part unpacks to more.
 const MOST: u64 = 1 << 28;
+
+/// What is kept of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// [`Meets`].
+    Meets,
+    /// [`Ended`].
+    Ended,
+    /// [`pack_events`].
+    Events,
+    /// [`State`]; of a chunk that has none nothing is kept.
+    State,
+}
+
+impl Part {
+    /// In the order in which they are stored: those that a question reads of all chunks first.
+    pub const ALL: [Part; 4] = [Part::Meets, Part::Ended, Part::Events, Part::State];
+
+    fn name(self) -> &'static str {
+        match self {
+            Part::Meets => "meets",
+            Part::Ended => "ended",
+            Part::Events => "events",
+            Part::State => "state",
+        }
+    }
+
+    /// The rows of a chunk's.
+    pub fn rows(self, first_seq: u64, data: &[u8]) -> impl Iterator<Item = RunState<'_>> {
+        let part = self.name();
+        pieces::pieces(data).map(move |(piece, data)| RunState { first_seq, part, piece, data })
+    }
+
+    /// Those of all chunks that have it, by first step.
+    ///
+    /// # Errors
+    /// Where the database cannot be read.
+    pub fn all(self, connection: &Connection) -> duckdb::Result<Vec<(u64, Vec<u8>)>> {
+        let sql = "SELECT first_seq, data FROM run_state WHERE part = ? ORDER BY first_seq, piece";
+        pieces::joined(connection, sql, params![self.name()])
+    }
+
+    /// That of one chunk.
+    ///
+    /// # Errors
+    /// Where the database cannot be read, or does not have it.
+    pub fn of(self, connection: &Connection, first: u64) -> duckdb::Result<Vec<u8>> {
+        let sql = "SELECT first_seq, data FROM run_state WHERE part = ? AND first_seq = ?
+                   ORDER BY piece";
+        let found = pieces::joined(connection, sql, params![self.name(), first])?.pop();
+        found.map(|(_, data)| data).ok_or(duckdb::Error::QueryReturnedNoRows)
+    }
+
+    /// Whether it is of this version.
+    pub fn is_read(self, data: &[u8]) -> bool {
+        unpacked(data).is_ok_and(|bytes| begin(&mut Section(&bytes)).is_ok())
+    }
+}
 
 /// Rows that end in a chunk and began before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,11 +100,10 @@ pub struct Ended {
 pub struct Meets {
     /// Functions that run in it.
     pub runs: Vec<FunctionId>,
-    /// Functions that wrote before it what may be read in it.
+    /// Functions that wrote before it what another call reads in it.
     pub reads: Vec<FunctionId>,
-    /// Before it: calls, system calls, mappings with sections, processes.
+    /// Before it: calls, mappings with sections, processes.
     pub calls: u32,
-    pub system_calls: u32,
     pub mapped: u32,
     pub processes: u32,
     /// Of what is allocated in it: the last step before, address, bytes.
@@ -253,6 +314,37 @@ fn thread(from: &mut Section) -> Result<ThreadState, ChunkError> {
     let registers = from.list(|from| Ok((span(from)?, cells.next(from)?)))?;
     let pending = from.list(|from| Ok((span(from)?, from.number()?)))?;
     Ok(ThreadState { frames, interval, last, previous, registers, pending })
+}
+
+/// Packs the events of a chunk but for allocations, each with the last step before it.
+///
+/// # Errors
+/// Where zstd fails.
+pub fn pack_events(events: &[(u64, Event)]) -> std::io::Result<Vec<u8>> {
+    let out = &mut Vec::new();
+    put(out, VERSION);
+    let mut last = 0u64;
+    put_list(out, events, |out, (seq, event)| {
+        put(out, seq.wrapping_sub(last));
+        last = *seq;
+        put_event(out, event);
+    });
+    packed(out)
+}
+
+/// Unpacks them.
+///
+/// # Errors
+/// Where they are damaged or of a later addfg.
+pub fn unpack_events(data: &[u8]) -> Result<Vec<(u64, Event)>, ChunkError> {
+    let bytes = unpacked(data)?;
+    let from = &mut Section(&bytes);
+    begin(from)?;
+    let mut last = 0u64;
+    from.list(|from| {
+        last = last.wrapping_add(from.number()?);
+        Ok((last, event(from)?))
+    })
 }
 
 /// Packs a state.
@@ -534,7 +626,7 @@ impl Meets {
         put(out, VERSION);
         put_functions(out, &self.runs);
         put_functions(out, &self.reads);
-        for number in [self.calls, self.system_calls, self.mapped, self.processes] {
+        for number in [self.calls, self.mapped, self.processes] {
             put(out, number.into());
         }
         let mut last = (0u64, 0u64);
@@ -556,7 +648,7 @@ impl Meets {
         let from = &mut Section(&bytes);
         begin(from)?;
         let (runs, reads) = (functions(from)?, functions(from)?);
-        let (calls, system_calls) = (from.id()?, from.id()?);
+        let calls = from.id()?;
         let (mapped, processes) = (from.id()?, from.id()?);
         let mut last = (0u64, 0u64);
         let allocated = from.list(|from| {
@@ -564,6 +656,6 @@ impl Meets {
             last.1 = last.1.wrapping_add(unzigzag(from.number()?));
             Ok((last.0, last.1, from.number()?))
         })?;
-        Ok(Meets { runs, reads, calls, system_calls, mapped, processes, allocated })
+        Ok(Meets { runs, reads, calls, mapped, processes, allocated })
     }
 }

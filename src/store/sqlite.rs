@@ -17,8 +17,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Tables of the low level, which an export leaves out: the steps and their accesses.
-pub const LEFT_OUT: [&str; 6] =
-    ["block_run", "block_step", "block_access", "run_chunk", "run_state", "run_code"];
+pub const LEFT_OUT: [&str; 7] =
+    ["block_run", "block_step", "block_access", "run_chunk", "run_piece", "run_state", "run_code"];
 /// Key of `meta` that says so.
 pub const LEFT_OUT_KEY: &str = "low_level";
 

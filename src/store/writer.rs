@@ -165,8 +165,9 @@ fn append(
 mod tests {
     use super::*;
     use crate::id::{CallId, FunctionId};
+    use crate::store::pieces;
     use crate::store::table::{BATCH, Stream};
-    use crate::store::tables::{DataflowRow, DataflowRows, FoldedCall, FoldedCalls};
+    use crate::store::tables::{DataflowRow, DataflowRows, FoldedCall, FoldedCalls, RunPieces};
 
     #[test]
     fn a_file_opened_anew_has_the_rows_of_before() {
@@ -211,5 +212,43 @@ mod tests {
                 connection.query_row(&sql, [], |r| Ok((r.get(0)?, r.get(1)?))).unwrap();
             assert_eq!(found, (rows, sum), "{table}");
         }
+    }
+
+    /// A packed run of more bytes than the writer may take: DuckDB has 2,048 rows in memory at once.
+    #[test]
+    fn a_long_packed_run_is_stored_in_little_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long.duckdb");
+        std::fs::write(&path, zstd::decode_all(EMPTY).unwrap()).unwrap();
+        let (sender, receiver) = mpsc::sync_channel(4);
+        // No two bytes behind one another repeat, so that nothing is packed away.
+        let chunk = |i: u64| -> Vec<u8> {
+            let mut number = i | 1;
+            let mut byte = || {
+                number = number.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (number >> 33) as u8
+            };
+            (0..40_000).map(|_| byte()).collect()
+        };
+        let chunks = 3000;
+        let packer = std::thread::spawn(move || {
+            let mut rows = Stream::<RunPieces>::default();
+            for i in 0..chunks {
+                for row in pieces::rows(i, &chunk(i)) {
+                    rows.push(row).into_iter().for_each(|batch| sender.send(batch).unwrap());
+                }
+            }
+            rows.rest().into_iter().for_each(|batch| sender.send(batch).unwrap());
+        });
+        let connection = append(begin(&path).unwrap(), &path, receiver, REOPEN).unwrap();
+        packer.join().unwrap();
+        finish(connection).unwrap();
+        let connection = Connection::open(&path).unwrap();
+        for i in [0, 1234, chunks - 1] {
+            assert!(pieces::chunk(&connection, i).unwrap() == chunk(i), "{i}");
+        }
+        let several = pieces::chunks(&connection, &[7, 9]).unwrap();
+        assert!(several == [(7, chunk(7)), (9, chunk(9))]);
+        assert!(pieces::chunks(&connection, &[9, chunks]).is_err());
     }
 }

@@ -92,6 +92,7 @@ fn same_rows(packed: &Path, rows_of: &Path) {
         // The packed run itself; and numbers of kinds in the order in which they were met.
         let own = [
             "run_chunk",
+            "run_piece",
             "run_state",
             "run_code",
             "meta",
@@ -311,7 +312,7 @@ fn a_set_takes_in_what_its_stubs_read() {
 fn a_damaged_chunk_is_an_error() {
     let scratch = Scratch::new("packed-damaged");
     let db = scratch.copy(&example("fir", "instance"), "fir.duckdb");
-    change(&db, "UPDATE run_chunk SET data = data[1:20]");
+    change(&db, "UPDATE run_piece SET data = data[1:20]");
     refused(&["loops", utf8(&db)], &["run_chunk at step 1"]);
 }
 
@@ -365,7 +366,7 @@ fn a_build_without_steps_says_so() {
 fn random_programs_have_the_same_rows() {
     use addfg::internals::load::{Detail, load};
     let scratch = Scratch::new("packed-random");
-    let mut chunks = 0;
+    let (mut chunks, mut passed_over) = (0, 0);
     for seed in 0..6 {
         let (steps, threads) = (400 + 700 * (seed as usize % 3), 1 + seed as usize % 3);
         let folder = scratch.path(&seed.to_string());
@@ -388,8 +389,101 @@ fn random_programs_have_the_same_rows() {
         for detail in [Detail::Summary, Detail::Instance] {
             let packed = made(detail);
             same_rows(&packed, &rows_of);
-            chunks += same_parts(&packed, &rows_of);
+            let of_run = same_parts(&packed, &rows_of);
+            chunks += of_run;
+            same_answers_of_parts(&packed, &rows_of);
+            passed_over += passed_over_by_questions(&packed, of_run);
         }
     }
     assert!(chunks > 50, "{chunks} chunks");
+    assert!(passed_over > 50, "{passed_over} chunks were not touched");
+}
+
+/// Questions about each function, answered from the chunks that they touch.
+fn same_answers_of_parts(packed: &Path, rows_of: &Path) {
+    for function in functions(rows_of) {
+        let name = function.as_str();
+        let questions = [
+            &["instances", name, "--limit", "0"][..],
+            &["cut", name, "--show", "figures"],
+            &["cut", name, "--show", "flows"],
+            &["cut", name, "--show", "objects"],
+            &["cut", name, "--show", "entries"],
+        ];
+        for words in questions {
+            let words: Vec<String> =
+                words.iter().chain(&["--format", "csv"]).map(|word| word.to_string()).collect();
+            let (a, b) = (answer(packed, &words), answer(rows_of, &words));
+            assert!(a == b, "{words:?} of {}\n{a:?}\n{b:?}", packed.display());
+        }
+    }
+}
+
+/// Functions that ran, by their ids.
+fn functions(db: &Path) -> Vec<String> {
+    rows(
+        db,
+        "SELECT name FROM function_profile JOIN function_symbol USING (function_id)
+         WHERE steps_self > 0 ORDER BY steps_self, name LIMIT 12",
+    )
+}
+
+/// Chunks that questions about a function do not touch, of all functions.
+fn passed_over_by_questions(packed: &Path, chunks: usize) -> usize {
+    use addfg::internals::views::{cut::choose, rows::Touched};
+    let untouched = functions(packed).into_iter().map(|name| {
+        let db = open(packed);
+        let set = choose(&db, &[name]).unwrap();
+        Touched::crossing(&db, &set).unwrap().map_or(0, |touched| chunks - touched.steps.len())
+    });
+    untouched.sum()
+}
+
+/// The first question about parts of a long run stores what each of them needs of before it, once. A
+/// database that cannot be written answers, too.
+#[test]
+fn the_first_question_prepares_the_parts() {
+    use addfg::internals::load::{Detail, Options, load};
+    let scratch = Scratch::new("packed-first");
+    let folder = scratch.path("run");
+    std::fs::create_dir(&folder).unwrap();
+    crate::guard::record_kernel(&folder, 3, 1500, 1);
+    let made = |name: &str, detail: Detail| {
+        let options = crate::guard::options(&folder, detail, false);
+        let output = folder.join(name);
+        let options = Options { output: output.clone(), chunk_steps: Some(40), ..options };
+        load(&options, &mut |_| false).unwrap();
+        output
+    };
+    let rows_of = made("rows", Detail::Pairs);
+    let most = functions(&rows_of).pop().unwrap();
+    for command in ["instances", "cut", "flows", "slice"] {
+        let packed = made("packed", Detail::Summary);
+        let words: &[&str] = match command {
+            "flows" => &[&most, &most],
+            "slice" => &["--at", "800"],
+            _ => &[&most],
+        };
+        let words = [&[command], words, &["--format", "csv"]].concat();
+        let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        let (first, second) = (answer(&packed, &words), answer(&packed, &words));
+        let expected = answer(&rows_of, &words);
+        assert_eq!((&first.0, &first.1), (&second.0, &second.1), "{words:?}");
+        if command != "flows" {
+            assert_eq!(first.1, expected.1, "{words:?}");
+        }
+        let once = "prepared for questions about parts of the run, once (";
+        assert!(first.2.contains(once), "{}", first.2);
+        assert!(!second.2.contains(once), "{}", second.2);
+    }
+    // Somebody has it open.
+    let packed = made("packed", Detail::Summary);
+    let words: Vec<String> =
+        ["instances", &most, "--format", "csv"].into_iter().map(str::to_owned).collect();
+    let config = duckdb::Config::default().access_mode(duckdb::AccessMode::ReadOnly).unwrap();
+    let reader = duckdb::Connection::open_with_flags(&packed, config).unwrap();
+    let (code, printed, said) = answer(&packed, &words);
+    drop(reader);
+    assert_eq!((code, printed), (Some(0), answer(&rows_of, &words).1), "{said}");
+    assert!(said.contains("this question takes the whole run"), "{said}");
 }

@@ -91,24 +91,37 @@ fn id<T>(of: fn(i32) -> Option<T>, column: i32, what: &'static str) -> Result<T,
     of(column).ok_or(ReplayError::Missing { what, id: column.into() })
 }
 
-/// Where the run goes on in another thread: the first step, and the thread.
-fn switches(connection: &Connection) -> Result<Vec<(i64, ThreadId)>, ReplayError> {
+/// The steps that are looked at: first and last of parts of the run that do not meet, in order. None:
+/// all.
+pub type Parts<'a> = Option<&'a [(i64, i64)]>;
+
+/// A step from which on the run goes on in a thread; None: it is not looked at.
+type Switch = (i64, Option<ThreadId>);
+
+/// Where the run goes on in another thread.
+fn switches(connection: &Connection, parts: Parts) -> Result<Vec<Switch>, ReplayError> {
     const RUN: &str = "block_run";
-    let mut switches: Vec<(i64, ThreadId)> = Vec::new();
-    let mut add = |start: i64, thread: ThreadId| {
+    let mut switches: Vec<Switch> = Vec::new();
+    let mut add = |start: i64, thread: Option<ThreadId>| {
         if switches.last().is_none_or(|last| last.1 != thread) {
             switches.push((start, thread));
         }
     };
     // The packed run, if it is there, is of all steps.
-    let mut packed = false;
-    Chunks::default().each(connection, (i64::MIN, i64::MAX), |runs| {
-        packed = true;
-        for (&start, &thread) in runs.start.iter().zip(&runs.thread) {
-            add(i64::try_from(start).unwrap_or(i64::MAX), ThreadId::at(thread as usize));
+    let (chunks, mut packed) = (Chunks::default(), false);
+    for &(first, last) in parts.unwrap_or(&[(i64::MIN + 1, i64::MAX)]) {
+        chunks.each(connection, (first - 1, last), |runs| {
+            packed = true;
+            for (&start, &thread) in runs.start.iter().zip(&runs.thread) {
+                let start = i64::try_from(start).unwrap_or(i64::MAX);
+                add(start, Some(ThreadId::at(thread as usize)));
+            }
+            Ok(())
+        })?;
+        if parts.is_some() {
+            add(last.saturating_add(1), None);
         }
-        Ok(())
-    })?;
+    }
     if packed {
         return Ok(switches);
     }
@@ -118,21 +131,26 @@ fn switches(connection: &Connection) -> Result<Vec<(i64, ThreadId)>, ReplayError
         let start = column::<Int64Array>(&batch, 0, RUN, "start_seq")?;
         let thread = column::<Int32Array>(&batch, 1, RUN, "thread_id")?;
         for i in 0..batch.num_rows() {
-            add(start.value(i), id(ThreadId::from_column, thread.value(i), "thread")?);
+            add(start.value(i), Some(id(ThreadId::from_column, thread.value(i), "thread")?));
         }
     }
     switches.sort_by_key(|switch| switch.0);
     Ok(switches)
 }
 
-/// Intervals of a thread go on while other threads run: cuts them where it is another's turn.
-fn switched(intervals: &[Span], switches: &[(i64, ThreadId)]) -> Vec<Span> {
+/// Intervals of a thread go on while other threads run: cuts them where it is another's turn, and where
+/// steps are not looked at.
+fn switched(intervals: &[Span], switches: &[Switch]) -> Vec<Span> {
     let mut of_thread: FxHashMap<ThreadId, Vec<Span>> = FxHashMap::default();
     for span in intervals {
         of_thread.entry(span.thread).or_default().push(*span);
     }
     let mut spans = Vec::with_capacity(intervals.len() + switches.len());
     for (i, &(start, thread)) in switches.iter().enumerate() {
+        let Some(thread) = thread else {
+            spans.push(Span { start, entry: 0, function: None, thread: ThreadId::FIRST });
+            continue;
+        };
         let Some(own) = of_thread.get(&thread) else { continue };
         let end = switches.get(i + 1).map_or(i64::MAX, |next| next.0);
         let first = own.partition_point(|span| span.start <= start).saturating_sub(1);
@@ -142,7 +160,40 @@ fn switched(intervals: &[Span], switches: &[(i64, ThreadId)]) -> Vec<Span> {
     spans
 }
 
-/// All calls in order of their ids.
+/// Calls in order of their ids.
+pub struct Calls(Vec<Option<Call>>);
+
+impl Calls {
+    /// Those that `parts` of the run have to do with, which came from one that is not there.
+    pub fn missing(&self, parts: &[(i64, i64)]) -> BTreeSet<CallId> {
+        let Calls(calls) = self;
+        let is_met = |call: &Call| {
+            let at = parts.partition_point(|(_, last)| *last < call.first);
+            parts.get(at).is_some_and(|(first, _)| *first <= call.last)
+        };
+        let mut wanted = vec![false; calls.len()];
+        let mut missing = BTreeSet::new();
+        // Calls come before what they call.
+        for (i, call) in calls.iter().enumerate().rev() {
+            let Some(call) = call.filter(|call| wanted[i] || is_met(call)) else { continue };
+            let Some(from) = call.from else { continue };
+            match calls.get(from.index()) {
+                Some(Some(_)) => wanted[from.index()] = true,
+                _ => _ = missing.insert(from),
+            }
+        }
+        missing
+    }
+
+    /// All that the database has.
+    ///
+    /// # Errors
+    /// Where it is damaged.
+    pub fn read(connection: &Connection) -> Result<Calls, ReplayError> {
+        read_calls(connection).map(Calls)
+    }
+}
+
 fn read_calls(connection: &Connection) -> Result<Vec<Option<Call>>, ReplayError> {
     let mut calls: Vec<Option<Call>> = Vec::new();
     let sql = include_str!("../../../queries/report/cut_calls.sql");
@@ -174,13 +225,48 @@ fn read_calls(connection: &Connection) -> Result<Vec<Option<Call>>, ReplayError>
 impl Members {
     pub fn find(
         connection: &Connection,
-        set: &BTreeSet<FunctionId>,
-        callees: Callees,
+        Calls(calls): &Calls,
+        (set, callees): (&BTreeSet<FunctionId>, Callees),
+        parts: Parts,
     ) -> Result<Members, ReplayError> {
         let mut members = Members::default();
-        let calls = read_calls(connection)?;
-        let places = members.place(&calls, set, callees);
-        members.read_spans(connection, &calls, &places)?;
+        let places = members.place(calls, set, callees);
+        members.read_spans(connection, calls, &places, parts)?;
+        members.index();
+        Ok(members)
+    }
+
+    /// The run by the calls of a function, each an entry of its own.
+    ///
+    /// # Errors
+    /// Where the database is damaged.
+    pub fn of_calls(
+        connection: &Connection,
+        Calls(calls): &Calls,
+        function: FunctionId,
+        parts: Parts,
+    ) -> Result<Members, ReplayError> {
+        let mut members = Members::default();
+        let mut places: Vec<Place> = Vec::with_capacity(calls.len());
+        for (i, call) in calls.iter().enumerate() {
+            let mut place = Place::default();
+            if let Some(call) = call.filter(|call| call.function == function) {
+                members.entries.push(Entry {
+                    call: CallId::at(i),
+                    function,
+                    caller: None,
+                    first: call.first,
+                    last: call.last,
+                    steps: call.steps,
+                    is_open: call.is_open,
+                    is_nested: false,
+                });
+                // There are fewer entries than calls.
+                place.entry = members.entries.len() as u32;
+            }
+            places.push(place);
+        }
+        members.read_spans(connection, calls, &places, parts)?;
         members.index();
         Ok(members)
     }
@@ -243,7 +329,7 @@ impl Members {
             }
             places.push(Place { entry, below: false });
         }
-        members.read_spans(connection, &calls, &places)?;
+        members.read_spans(connection, &calls, &places, None)?;
         members.index();
         Ok((members, of_entry))
     }
@@ -299,6 +385,7 @@ impl Members {
         connection: &Connection,
         calls: &[Option<Call>],
         places: &[Place],
+        parts: Parts,
     ) -> Result<(), ReplayError> {
         let sql = include_str!("../../../queries/report/cut_intervals.sql");
         let mut statement = connection.prepare(sql)?;
@@ -319,8 +406,8 @@ impl Members {
             self.spans.sort_by_key(|span| span.start);
         }
         let first = self.spans.first().map(|span| span.thread);
-        if self.spans.iter().any(|span| Some(span.thread) != first) {
-            self.spans = switched(&self.spans, &switches(connection)?);
+        if parts.is_some() || self.spans.iter().any(|span| Some(span.thread) != first) {
+            self.spans = switched(&self.spans, &switches(connection, parts)?);
         }
         self.spans.dedup_by(|next, last| Span { start: next.start, ..*last } == *next);
         Ok(())

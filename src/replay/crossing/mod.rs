@@ -6,6 +6,7 @@
 //! byte is never read in an older version than before: to know which byte was read in which version
 //! already, the last version is enough. Where the trace has values, those of new versions are compared.
 
+mod calls;
 mod exchange;
 mod members;
 mod nodes;
@@ -13,8 +14,9 @@ mod outside;
 mod rows;
 mod values;
 
+pub use calls::{Exchanged, exchanged};
 pub use exchange::{Crossing, Direction, Exchange, Object, Partner, Sum};
-pub use members::{Callees, Entry, Members};
+pub use members::{Callees, Calls, Entry, Members};
 pub use nodes::{NodeNumber, Nodes, Piece, between};
 pub use rows::{Stored, beside};
 
@@ -135,6 +137,14 @@ impl<const PAGE: usize> Side<PAGE> {
     }
 }
 
+/// Bytes that no step wrote, from one source.
+struct UnwrittenPart {
+    version: i64,
+    partner: u32,
+    /// The first one's address, and how many.
+    bytes: (u64, u64),
+}
+
 /// A kind of communications.
 #[derive(Clone, Copy)]
 struct Kind {
@@ -158,6 +168,45 @@ struct Finder<'a> {
     known: ByPage<(u32, Option<u32>)>,
     /// None: the traces have none.
     values: Option<Values<'a>>,
+    elsewhere: Elsewhere<'a>,
+}
+
+/// Gives the function of a step of a part of the run that is not looked at.
+pub type Elsewhere<'a> = &'a dyn Fn(i64) -> Option<FunctionId>;
+
+impl<'a> Finder<'a> {
+    fn new(
+        connection: &Connection,
+        members: &'a Members,
+        places: &'a Places,
+        values: Option<Values<'a>>,
+        elsewhere: Elsewhere<'a>,
+    ) -> Result<Finder<'a>, ReplayError> {
+        let resent = values.is_some().then_some(0);
+        let none = Exchange { resent_in: resent, resent_out: resent, ..Exchange::default() };
+        let mut finder = Finder {
+            members,
+            places,
+            processes: FxHashMap::default(),
+            kinds: kinds(connection)?,
+            unwritten: Unwritten::read(connection)?,
+            entries: vec![none; members.entries.len()],
+            sides: [Side::default(), Side::default()],
+            partners: Vec::new(),
+            partner_numbers: FxHashMap::default(),
+            function_numbers: FxHashMap::default(),
+            vias: Vec::new(),
+            known: ByPage::default(),
+            values,
+            elsewhere,
+        };
+        let mut statement = connection.prepare("SELECT thread_id, process_id FROM thread")?;
+        let mut rows = statement.query([])?;
+        while let Some(r) = rows.next()? {
+            finder.processes.insert(r.get(0)?, r.get(1)?);
+        }
+        Ok(finder)
+    }
 }
 
 impl Finder<'_> {
@@ -194,6 +243,15 @@ impl Finder<'_> {
         })
     }
 
+    /// The storage of a read.
+    fn place(&self, is_register: bool, reader: &Span) -> Place {
+        if is_register {
+            return Place::Register(reader.thread);
+        }
+        let process = self.processes.get(&reader.thread).copied();
+        Place::Memory(process.unwrap_or(ProcessId::FIRST))
+    }
+
     fn row(&mut self, row: Row, reader: Option<&Span>) {
         let writer = row.write_seq.and_then(|seq| self.members.span(seq));
         let entry_of = |span: Option<&Span>| span.map_or(0, |span| span.entry);
@@ -206,39 +264,70 @@ impl Finder<'_> {
             }
             return;
         }
-        let place = if is_register {
-            Place::Register(reader.thread)
-        } else {
-            let process = self.processes.get(&reader.thread).copied();
-            Place::Memory(process.unwrap_or(ProcessId::FIRST))
-        };
+        let place = self.place(is_register, reader);
         let (direction, entry) =
             if reading > 0 { (Direction::In, reading) } else { (Direction::Out, writing) };
+        let crossed = |version: i64, partner: u32, (address, bytes): (u64, u64)| Crossed {
+            read_seq: row.read_seq,
+            version,
+            entry,
+            partner,
+            place,
+            address,
+            bytes,
+        };
         let (version, partner) = match (direction, row.write_seq) {
             (Direction::Out, _) => (row.write_seq.unwrap_or(0), self.function(reader.function)),
-            (_, Some(seq)) => (seq, self.function(writer.and_then(|span| span.function))),
-            (_, None) => self.unwritten_by(place, row),
-        };
-        let read_seq = row.read_seq;
-        let address = row.address;
-        let crossed = Crossed { read_seq, version, entry, partner, place, address, bytes };
-        self.add(direction, &crossed);
-    }
-
-    /// Version and partner of bytes that no step wrote.
-    fn unwritten_by(&mut self, place: Place, row: Row) -> (i64, u32) {
-        let (number, source) = match place {
-            Place::Memory(process) => self.unwritten.at(process, row.address),
-            Place::Register(_) => (0, None),
-        };
-        let name = match source {
-            Some(source) => self.unwritten.sources[source].clone(),
-            None => {
-                let at = self.places.at(matches!(place, Place::Register(_)), row.address).1;
-                self.places.name(at).to_owned()
+            (_, Some(seq)) => {
+                let function = writer.and_then(|span| span.function);
+                (seq, self.function(function.or_else(|| (self.elsewhere)(seq))))
+            }
+            (_, None) => {
+                for part in self.unwritten_parts(place, row, bytes) {
+                    self.add(direction, &crossed(part.version, part.partner, part.bytes));
+                }
+                return;
             }
         };
-        (-1 - number as i64, self.partner(Partner::Source(name)))
+        self.add(direction, &crossed(version, partner, (row.address, bytes)));
+    }
+
+    /// Bytes of a read that no step wrote, by what they come from: it may read across the border of a
+    /// section, or of what the stack had when the program began.
+    fn unwritten_parts(&mut self, place: Place, row: Row, bytes: u64) -> Vec<UnwrittenPart> {
+        let is_register = matches!(place, Place::Register(_));
+        let together = match place {
+            Place::Register(_) => true,
+            Place::Memory(process) => {
+                self.places.is_uniform(row.address, bytes)
+                    && self.unwritten.is_uniform(process, row.address, bytes)
+            }
+        };
+        let pieces = if together { 1 } else { bytes };
+        let mut parts: Vec<UnwrittenPart> = Vec::new();
+        for offset in 0..pieces {
+            let address = row.address.wrapping_add(offset);
+            let (number, source) = match place {
+                Place::Memory(process) => self.unwritten.at(process, address),
+                Place::Register(_) => (0, None),
+            };
+            let name = match source {
+                Some(source) => &self.unwritten.sources[source],
+                None => self.places.name(self.places.at(is_register, address).1),
+            };
+            let partner = self.partner(Partner::Source(name.to_owned()));
+            let version = -1 - number as i64;
+            match parts.last_mut() {
+                Some(last) if (last.version, last.partner) == (version, partner) => {
+                    last.bytes.1 += 1;
+                }
+                _ => {
+                    let bytes = (address, if together { bytes } else { 1 });
+                    parts.push(UnwrittenPart { version, partner, bytes });
+                }
+            }
+        }
+        parts
     }
 
     fn add(&mut self, direction: Direction, c: &Crossed) {
@@ -367,30 +456,10 @@ pub fn crossing(
     members: &Members,
     places: &Places,
     stored: Stored,
+    elsewhere: Elsewhere,
 ) -> Result<Crossing, ReplayError> {
     let values = Values::read(connection)?;
-    let resent = values.is_some().then_some(0);
-    let none = Exchange { resent_in: resent, resent_out: resent, ..Exchange::default() };
-    let mut finder = Finder {
-        members,
-        places,
-        processes: FxHashMap::default(),
-        kinds: kinds(connection)?,
-        unwritten: Unwritten::read(connection)?,
-        entries: vec![none; members.entries.len()],
-        sides: [Side::default(), Side::default()],
-        partners: Vec::new(),
-        partner_numbers: FxHashMap::default(),
-        function_numbers: FxHashMap::default(),
-        vias: Vec::new(),
-        known: ByPage::default(),
-        values,
-    };
-    let mut statement = connection.prepare("SELECT thread_id, process_id FROM thread")?;
-    let mut rows = statement.query([])?;
-    while let Some(r) = rows.next()? {
-        finder.processes.insert(r.get(0)?, r.get(1)?);
-    }
+    let mut finder = Finder::new(connection, members, places, values, elsewhere)?;
     stored.windows(members, |rows| finder.window(rows))?;
     finder.finish()
 }

@@ -12,7 +12,24 @@ struct Event {
     process: ProcessId,
     first: u64,
     last: u64,
-    /// The kernel's name for where they come from; None: nobody has written what is there.
+    contents: Contents,
+}
+
+/// What bytes hold that no step wrote.
+#[derive(Clone, Copy)]
+enum Contents {
+    /// What comes from the kernel, by the number of its name; None: nobody has written what is there.
+    Of(Option<usize>),
+    /// What was at this address.
+    Moved { from: u64 },
+}
+
+/// Bytes that one change made what they are.
+#[derive(Clone, Copy)]
+struct Range {
+    last: u64,
+    /// Number of the event, from 1.
+    number: usize,
     source: Option<usize>,
 }
 
@@ -22,8 +39,28 @@ pub struct Unwritten {
     events: Vec<Event>,
     done: usize,
     pub sources: Vec<String>,
-    /// By process and first byte: last byte, number of the event from 1.
-    ranges: FxHashMap<ProcessId, BTreeMap<u64, (u64, usize)>>,
+    /// By process and first byte.
+    ranges: FxHashMap<ProcessId, BTreeMap<u64, Range>>,
+}
+
+/// All of a range is of one change from here on.
+fn set(ranges: &mut BTreeMap<u64, Range>, first: u64, range: Range) {
+    for (at, of) in over(ranges, first, range.last) {
+        ranges.remove(&at);
+        if at < first {
+            ranges.insert(at, Range { last: first - 1, ..of });
+        }
+        if of.last > range.last {
+            ranges.insert(range.last + 1, of);
+        }
+    }
+    ranges.insert(first, range);
+}
+
+/// Ranges that have some of these bytes.
+fn over(ranges: &BTreeMap<u64, Range>, first: u64, last: u64) -> Vec<(u64, Range)> {
+    let before = ranges.range(..=last).rev();
+    before.take_while(|(_, of)| of.last >= first).map(|(at, of)| (*at, *of)).collect()
 }
 
 impl Unwritten {
@@ -33,27 +70,23 @@ impl Unwritten {
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query(params![i64::MIN, i64::MAX])?;
         while let Some(r) = rows.next()? {
-            let (kind, bytes): (String, u64) = (r.get(2)?, r.get(4)?);
-            let mut first: u64 = r.get(3)?;
-            let mut source = None;
-            let mut last = first.saturating_add(bytes.saturating_sub(1));
+            let (kind, mut first, bytes): (String, u64, u64) = (r.get(2)?, r.get(3)?, r.get(4)?);
+            let mut contents = Contents::Of(None);
             match &kind[..] {
                 "read" => continue,
-                "write" => source = Some(unwritten.source(r.get(6)?)),
-                "gap" => (first, last) = (0, u64::MAX),
-                "move" => {
+                "write" => contents = Contents::Of(Some(unwritten.source(r.get(6)?))),
+                "move" | "copy" => {
+                    contents = Contents::Moved { from: first };
                     first = r.get(5)?;
-                    last = first.saturating_add(bytes.saturating_sub(1));
                 }
                 _ => {}
             }
-            unwritten.events.push(Event {
-                seq: r.get(0)?,
-                process: r.get(1)?,
-                first,
-                last,
-                source,
-            });
+            let mut last = first.saturating_add(bytes.saturating_sub(1));
+            if kind == "gap" {
+                (first, last) = (0, u64::MAX);
+            }
+            let (seq, process) = (r.get(0)?, r.get(1)?);
+            unwritten.events.push(Event { seq, process, first, last, contents });
         }
         Ok(unwritten)
     }
@@ -69,32 +102,41 @@ impl Unwritten {
     pub fn go_to(&mut self, seq: i64) {
         while let Some(event) = self.events.get(self.done).filter(|event| event.seq < seq) {
             self.done += 1;
-            let ranges = self.ranges.entry(event.process).or_default();
-            let (first, last) = (event.first, event.last);
-            let over: Vec<(u64, (u64, usize))> = ranges
-                .range(..=last)
-                .rev()
-                .take_while(|(_, (end, _))| *end >= first)
-                .map(|(&at, &range)| (at, range))
-                .collect();
-            for (at, (end, number)) in over {
-                ranges.remove(&at);
-                if at < first {
-                    ranges.insert(at, (first - 1, number));
+            let (ranges, number) = (self.ranges.entry(event.process).or_default(), self.done);
+            let &Event { first, last, contents, .. } = event;
+            let moved = match contents {
+                Contents::Of(source) => {
+                    set(ranges, first, Range { last, number, source });
+                    continue;
                 }
-                if end > last {
-                    ranges.insert(last + 1, (end, number));
-                }
+                Contents::Moved { from } => over(ranges, from, from.saturating_add(last - first))
+                    .into_iter()
+                    .map(move |(at, of)| {
+                        (at.max(from) - from, of.last.saturating_sub(from), of.source)
+                    }),
+            };
+            set(ranges, first, Range { last, number, source: None });
+            for (offset, end, source) in moved {
+                let last = first.saturating_add(end).min(last);
+                set(ranges, first + offset, Range { last, number, source });
             }
-            ranges.insert(first, (last, self.done));
         }
+    }
+
+    /// Whether one change made all of these bytes what they are, or none did.
+    pub fn is_uniform(&self, process: ProcessId, address: u64, bytes: u64) -> bool {
+        let last = address.saturating_add(bytes.saturating_sub(1));
+        self.ranges.get(&process).is_none_or(|ranges| {
+            let begins = ranges.range(..=last).next_back();
+            begins.is_none_or(|(&at, of)| of.last < address || (at <= address && last <= of.last))
+        })
     }
 
     /// The number of the change that made a byte what it is (0: none did), and its source.
     pub fn at(&self, process: ProcessId, address: u64) -> (usize, Option<usize>) {
         let found = self.ranges.get(&process).and_then(|ranges| {
-            ranges.range(..=address).next_back().filter(|(_, (last, _))| *last >= address)
+            ranges.range(..=address).next_back().filter(|(_, of)| of.last >= address)
         });
-        found.map_or((0, None), |(_, &(_, number))| (number, self.events[number - 1].source))
+        found.map_or((0, None), |(_, of)| (of.number, of.source))
     }
 }

@@ -23,7 +23,9 @@ pub(super) struct Row {
 }
 
 /// The stored communications, as they are fetched.
-pub struct Stored(Box<dyn Iterator<Item = Vec<RecordBatch>>>);
+pub struct Stored<'a>(Box<dyn Iterator<Item = Fetched> + 'a>);
+
+type Fetched = Result<Vec<RecordBatch>, ReplayError>;
 
 /// Windows that wait to be looked at, at most.
 const AHEAD: usize = 2;
@@ -38,25 +40,21 @@ pub fn beside<T, E: From<ReplayError>>(
 ) -> Result<T, E> {
     if are_temporary(connection).map_err(ReplayError::from)? {
         // Rows that no other connection sees.
-        let mut all = Vec::new();
-        fetch(connection, |batches| {
-            all.push(batches);
-            true
-        })?;
-        return work(Stored(Box::new(all.into_iter())));
+        return work(Stored(Box::new(Windows { connection, next: Next::First })));
     }
     let beside = connection.try_clone().map_err(ReplayError::from)?;
     let (sender, receiver) = sync_channel(AHEAD);
     std::thread::scope(|scope| {
-        let fetching = scope.spawn(move || fetch(&beside, |batches| sender.send(batches).is_ok()));
-        let done = work(Stored(Box::new(receiver.into_iter())))?;
-        // It has been told that nobody wants more, or has no more.
-        fetching.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        Ok(done)
+        scope.spawn(move || {
+            let mut windows = Windows { connection: &beside, next: Next::First };
+            // Whoever looks at them has failed where they are not wanted.
+            windows.try_for_each(|window| sender.send(window))
+        });
+        work(Stored(Box::new(receiver.into_iter())))
     })
 }
 
-impl Stored {
+impl Stored<'_> {
     /// Gives `take` the communications that may cross the border of a set, by windows in the order of
     /// their reads.
     pub(super) fn windows(
@@ -67,7 +65,7 @@ impl Stored {
         let mut rows = Vec::new();
         for batches in self.0 {
             rows.clear();
-            batches.iter().try_for_each(|batch| add(batch, members, &mut rows))?;
+            batches?.iter().try_for_each(|batch| add(batch, members, &mut rows))?;
             in_order(&mut rows);
             take(&rows)?;
         }
@@ -75,33 +73,56 @@ impl Stored {
     }
 }
 
-/// `take` says whether more are wanted.
-fn fetch(
-    connection: &Connection,
-    mut take: impl FnMut(Vec<RecordBatch>) -> bool,
-) -> Result<(), ReplayError> {
-    let bounds = "SELECT min(read_seq), max(read_seq) FROM communication_row";
-    let (first, last): (Option<i64>, Option<i64>) =
-        connection.query_row(bounds, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
-    let (mut from, last) = (first.unwrap_or(0), last.unwrap_or(-1));
-    while from <= last {
-        let to = last.min(from.saturating_add(WINDOW - 1));
-        let batches = window(connection, (from, to))?;
-        if !batches.is_empty() {
-            // Whoever looks at them has failed where they are not wanted.
-            if !take(batches) {
-                break;
+/// The communications by windows, those without any left out.
+struct Windows<'a> {
+    connection: &'a Connection,
+    next: Next,
+}
+
+/// Which window comes next.
+enum Next {
+    First,
+    /// From this step on; the last step of all.
+    From(i64, i64),
+    /// None: that was all, or an error.
+    None,
+}
+
+impl Windows<'_> {
+    fn fetch(&mut self) -> Result<Option<Vec<RecordBatch>>, ReplayError> {
+        let connection = self.connection;
+        let (mut from, last) = match std::mem::replace(&mut self.next, Next::None) {
+            Next::None => return Ok(None),
+            Next::From(from, last) => (from, last),
+            Next::First => {
+                let bounds = "SELECT min(read_seq), max(read_seq) FROM communication_row";
+                let (first, last): (Option<i64>, Option<i64>) =
+                    connection.query_row(bounds, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
+                (first.unwrap_or(0), last.unwrap_or(-1))
             }
-            from = to.saturating_add(1);
-            continue;
+        };
+        while from <= last {
+            let to = last.min(from.saturating_add(WINDOW - 1));
+            let batches = window(connection, (from, to))?;
+            if !batches.is_empty() {
+                self.next = Next::From(to.saturating_add(1), last);
+                return Ok(Some(batches));
+            }
+            // Reads are as far from each other as their numbers say, which may be very far.
+            let sql = "SELECT min(read_seq) FROM communication_row WHERE read_seq > ?";
+            let next: Option<i64> = connection.query_row(sql, [to], |r| r.get(0))?;
+            let Some(next) = next else { break };
+            from = next;
         }
-        // Reads are as far from each other as their numbers say, which may be very far.
-        let sql = "SELECT min(read_seq) FROM communication_row WHERE read_seq > ?";
-        let next: Option<i64> = connection.query_row(sql, [to], |r| r.get(0))?;
-        let Some(next) = next else { break };
-        from = next;
+        Ok(None)
     }
-    Ok(())
+}
+
+impl Iterator for Windows<'_> {
+    type Item = Fetched;
+    fn next(&mut self) -> Option<Fetched> {
+        self.fetch().transpose()
+    }
 }
 
 /// The communications of a window; nothing if there are none.

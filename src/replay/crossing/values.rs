@@ -61,7 +61,7 @@ impl Values<'_> {
         let sql = include_str!("../../../queries/report/cut_values.sql");
         let (has_values, copies): (bool, bool) =
             connection.query_row(sql, [], |r| Ok((r.get(0)?, r.get(1)?)))?;
-        let code = Code::open(connection)?.with_values();
+        let code = Code::open_steps(connection)?.with_values();
         if !has_values && !code.chunks_have_values(connection)? {
             return Ok(None);
         }

@@ -153,17 +153,22 @@ tables! {
         linked: Option<bool> => BOOLEAN,
     }
 
-    RunChunk<'a>, RunChunks = "run_chunk" {
+    RunChunk, RunChunks = "run_chunk" {
         first_seq: u64 => BIGINT,
         last_seq: u64 => BIGINT,
+    }
+
+    RunPiece<'a>, RunPieces = "run_piece" {
+        first_seq: u64 => BIGINT,
+        piece: u32 => INTEGER,
         data: &'a [u8] => BLOB,
     }
 
     RunState<'a>, RunStates = "run_state" {
         first_seq: u64 => BIGINT,
-        state: &'a [u8] => BLOB,
-        ended: &'a [u8] => BLOB,
-        meets: &'a [u8] => BLOB,
+        part: &'a str => VARCHAR,
+        piece: u32 => INTEGER,
+        data: &'a [u8] => BLOB,
     }
 
     RunCode<'a>, RunCodes = "run_code" {

@@ -1,5 +1,6 @@
 //! Finds single communications in a part of the run.
 
+use crate::query::places_of_memory;
 use duckdb::{Connection, params};
 
 /// Steps of the first window; each next one is twice as long, up to [`LAST_WINDOW`].
@@ -33,9 +34,7 @@ impl<'c> Search<'c> {
         connection.execute_batch(&format!(
             "CREATE OR REPLACE TEMP TABLE memory_place AS {};
              CREATE OR REPLACE TEMP TABLE end_step AS {}",
-            include_str!("../../../queries/report/flows_places.sql")
-                .trim_end()
-                .trim_end_matches(';'),
+            places_of_memory(connection)?,
             include_str!("../../../queries/report/flows_steps.sql")
         ))?;
         let longest = connection.query_row(
