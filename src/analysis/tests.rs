@@ -102,6 +102,34 @@ fn pass(code: &[(u64, FlowKind, Option<bool>)]) -> Pass<Pages, Rows> {
     pass
 }
 
+/// The same over instructions of 4 bytes, each a block, with what their operands access.
+fn pass_of(mut pass: Pass<Pages, Rows>, code: Vec<(u64, Decoded)>) -> Pass<Pages, Rows> {
+    for (insn, (address, decoded)) in (0..).zip(code) {
+        let shape = |(operand, m): (u8, &MemOperand)| MemShape {
+            is_write: m.is_write,
+            size: m.size,
+            operand,
+        };
+        let mem: Vec<MemShape> = (0..).zip(&decoded.memory).map(shape).collect();
+        pass.add_insn(InsnDef { address, ..InsnDef::default() }, decoded);
+        let steps = vec![BlockStep { insn, executed: true, mem: mem.len() as u16 }];
+        pass.add_block(BlockDef { steps, mem });
+    }
+    pass
+}
+
+/// A plain store of a register into the stack, or a plain load.
+fn moves(is_write: bool, register: RegSpan) -> Decoded {
+    let access = vec![RegAccess { span: register, control: false }];
+    let operand = MemOperand {
+        stack_relative: true,
+        data_register: Some(register),
+        ..MemOperand::plain(is_write, register.size.into(), Expr::Unknown)
+    };
+    let (reads, writes) = if is_write { (access, Vec::new()) } else { (Vec::new(), access) };
+    Decoded { reads, writes, memory: vec![operand], ..instruction(FlowKind::Next) }
+}
+
 fn system_call(is_write: bool, address: u64, bytes: u64, source: Option<&str>) -> Event {
     let source = source.map(Into::into);
     let accesses = vec![KernelAccess { is_write, address, bytes, source }];
@@ -790,4 +818,39 @@ fn flows_of_very_many_writers_are_parts() {
     assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), all);
     let root = pass.output().calls.iter().position(|call| call.parent.is_none()).expect("a root");
     assert_eq!(pass.output().bytes_in[root], Some(all));
+}
+
+/// A register is saved, a part of it again, and restored: who reads it then has read what the save of the part reads
+/// when it is exposed.
+#[test]
+fn a_save_of_a_part_knows_what_is_read_after_a_restore() {
+    let register = RegSpan { offset: 8, size: 8 };
+    let half = RegSpan { size: 4, ..register };
+    let access = || vec![RegAccess { span: register, control: false }];
+    let next = || instruction(FlowKind::Next);
+    let code = vec![
+        (0x100, Decoded { writes: access(), ..instruction(FlowKind::Call) }),
+        (0x200, moves(true, register)),
+        (0x204, moves(true, half)),
+        (0x208, Decoded { writes: access(), ..next() }),
+        (0x20c, moves(false, register)),
+        (0x210, Decoded { reads: access(), ..next() }),
+        (0x214, Decoded { memory: vec![MemOperand::plain(false, 4, Expr::Unknown)], ..next() }),
+    ];
+    let mut pass = pass_of(empty_pass(), code);
+    pass.push(&RunBatch {
+        block: (0..7).collect(),
+        addresses: vec![0x5000, 0x5008, 0x5000, 0x5008],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let (writer, reader) = (Origin::Step(FunctionId::at(1)), Origin::Step(FunctionId::at(2)));
+    let flows = summary.function_flows.iter();
+    let flow = flows.clone().find(|f| (f.writer, f.reader) == (writer, reader)).expect("it reads");
+    // Eight bytes are read, and four of them again by the save.
+    assert_eq!((flow.sums.bytes, flow.sums.unique, flow.sums.transfers), (12, 8, 2));
+    let mut saved = pass.output().saved.clone();
+    saved.sort_by_key(|save| save.save);
+    let found = saved.iter().map(|save| (save.restores, save.exposed));
+    assert_eq!(found.collect::<Vec<_>>(), [(1, None), (0, Seq::new(7))]);
 }
