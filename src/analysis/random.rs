@@ -949,7 +949,7 @@ pub(super) fn same(case: &str, what: &str, one: &[String], other: &[String]) {
 }
 
 /// Every way gives the same sums, and each detail what it adds to the one before.
-fn ways_agree(case: &str, code: &Code, run: &Run, saves: SaveRule) -> Given {
+pub(super) fn ways_agree(case: &str, code: &Code, run: &Run, saves: SaveRule) -> Given {
     let plain = |details| given(code, run, options(saves, details, u32::MAX), usize::MAX / 2);
     let local = plain(Details::Local);
     for details in [Details::Sums, Details::Instances, Details::Crossing, Details::Local] {
