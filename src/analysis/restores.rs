@@ -99,12 +99,11 @@ impl<O: Output> Data<O> {
     pub fn restore(&mut self, thread: &mut Thread, load: &Load) -> bool {
         let Some(frame) = thread.calls.top() else { return false };
         let own = frame.payload.save_mask & mask(load.register) != 0;
-        let maybe = own || !thread.levels.is_empty();
-        if !maybe {
-            return false;
-        }
         let own = if own { self.restored_save(load) } else { None };
-        let Some(index) = own else { return self.restore_across(thread, load) };
+        let Some(index) = own else {
+            // Only a handler gives back what others have saved.
+            return !thread.levels.is_empty() && self.restore_across(thread, load);
+        };
         self.settle(thread);
         let Store { across, framed, .. } = self.saves.list[index as usize].store;
         if across != 0

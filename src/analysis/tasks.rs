@@ -219,7 +219,7 @@ fn as_tasks(
     handlers: Handlers,
     random: &mut Random,
 ) -> (Run, HashMap<u64, u64>) {
-    // Of what it tells neither, one place may be where several tasks go on.
+    // Of a trace that tells neither, one place may be where several tasks go on.
     let frames = random.chance(60);
     let resumes = !frames || random.chance(50);
     let (made, is) = (Run::default(), HashMap::new());
@@ -259,7 +259,7 @@ fn as_tasks(
 fn told(
     (summary, rows): (&Summary, &Rows),
     is: impl Fn(u64) -> Option<u64>,
-) -> [(&'static str, Vec<String>); 4] {
+) -> [(&'static str, Vec<String>); 5] {
     let names = &summary.sources;
     let step = |seq: Seq| is(seq.get());
     let source = |source: Source| match source {
@@ -309,11 +309,24 @@ fn told(
         Some(format!("{call} {save} {register:?} {address:x} {restores} {last:?} {exposed:?}"))
     };
     [
+        ("contexts", contexts(summary)),
         ("rows", sorted(rows.communications.iter().filter_map(communication))),
         ("flows", flows.iter().map(|(key, sums)| format!("{key} {sums:?}")).collect()),
         ("calls", sorted(rows.calls.iter().filter_map(call))),
         ("saves", sorted(rows.saved.iter().filter_map(save))),
     ]
+}
+
+/// Chains of functions with their calls and steps, without those of handlers.
+fn contexts(summary: &Summary) -> Vec<String> {
+    let contexts = summary.contexts.contexts();
+    let chain = |id: crate::id::StackId| {
+        let chain = std::iter::successors(Some(id), |id| contexts.get(*id).parent);
+        chain.map(|id| contexts.get(id).function.index()).collect::<Vec<_>>()
+    };
+    let all = contexts.iter().map(|(id, c)| (chain(id), c.figures.calls, c.figures.steps_self));
+    let of_tasks = all.filter(|(chain, ..)| chain.iter().all(|function| *function < FUNCTIONS));
+    sorted(of_tasks.map(|row| format!("{row:?}")))
 }
 
 fn check(seed: u64) {

@@ -854,3 +854,263 @@ fn a_save_of_a_part_knows_what_is_read_after_a_restore() {
     let found = saved.iter().map(|save| (save.restores, save.exposed));
     assert_eq!(found.collect::<Vec<_>>(), [(1, None), (0, Seq::new(7))]);
 }
+
+/// A pass over what processors with a link register have, of any details.
+fn pass_with(
+    details: Details,
+    register_bytes: usize,
+    frame: Vec<(u64, RegSpan)>,
+) -> Pass<Pages, Rows> {
+    let options = Options { saves: SaveRule::Transparent, details, superblock_after: u32::MAX };
+    let processor = Processor {
+        register_bytes,
+        slot: FrameSlot::StackPointer,
+        link: Some(RegSpan { offset: 48, size: 8 }),
+        frame,
+        long: Vec::new(),
+    };
+    Pass::new(Pages, Rows::default(), options, Vec::new(), processor)
+}
+
+const ALL_DETAILS: [Details; 4] =
+    [Details::Sums, Details::Instances, Details::Crossing, Details::Local];
+
+fn writes(register: RegSpan) -> Decoded {
+    let writes = vec![RegAccess { span: register, control: false }];
+    Decoded { writes, ..instruction(FlowKind::Next) }
+}
+
+fn reads(register: RegSpan) -> Decoded {
+    let reads = vec![RegAccess { span: register, control: false }];
+    Decoded { reads, ..instruction(FlowKind::Next) }
+}
+
+fn entry(frame: Option<u64>, keeps: crate::event::Keeps) -> Event {
+    let entry = crate::event::ExceptionEntry::default();
+    Event::ExceptionEntry(crate::event::ExceptionEntry { frame, keeps, ..entry })
+}
+
+fn sums_between(
+    summary: &summary::Summary,
+    writer: usize,
+    reader: usize,
+) -> Option<sums::PairSums> {
+    let pair = (Origin::Step(FunctionId::at(writer)), Origin::Step(FunctionId::at(reader)));
+    let mut flows = summary.function_flows.iter();
+    flows.find(|f| (f.writer, f.reader) == pair).map(|f| f.sums)
+}
+
+/// What a handler has saved for others is read where a handler loads another value than was stored, and restored where
+/// it loads the same one, though the same instruction has read it before.
+#[test]
+fn a_load_of_another_value_is_no_restore() {
+    use crate::event::Keeps;
+    let register = RegSpan { offset: 8, size: 8 };
+    let elsewhere = |is_write| {
+        let mut decoded = moves(is_write, register);
+        decoded.memory[0].stack_relative = false;
+        decoded
+    };
+    for details in ALL_DETAILS {
+        let code = vec![
+            (0x100, writes(register)),
+            (0x104, instruction(FlowKind::Jump)),
+            (0x200, elsewhere(true)),
+            (0x204, instruction(FlowKind::ExceptionReturn)),
+            (0x300, elsewhere(false)),
+            (0x304, instruction(FlowKind::ExceptionReturn)),
+        ];
+        let mut pass = pass_of(pass_with(details, 64, Vec::new()), code);
+        let back = Event::ExceptionReturn { thread: 0, frame: None };
+        let at = [(2, 4), (5, 7), (8, 10)];
+        let events = at
+            .iter()
+            .flat_map(|&(from, to)| [(from, entry(None, Keeps::None)), (to, back.clone())]);
+        pass.push(&RunBatch {
+            block: vec![0, 1, 2, 3, 1, 4, 5, 1, 4, 5, 1],
+            addresses: vec![0x5000; 3],
+            values: vec![Some(5), Some(6), Some(5)],
+            events: events.collect(),
+            ..RunBatch::default()
+        });
+        let summary = pass.finish();
+        let sums = sums_between(&summary, 1, 3).expect("it is read once");
+        assert_eq!((sums.bytes, sums.unique, sums.transfers), (8, 8, 1), "{details:?}");
+    }
+}
+
+/// Each write of the kernel is one of its own, whatever the processor writes between them: the link register, and the
+/// registers of a task that begins.
+#[test]
+fn writes_of_the_kernel_are_told_apart() {
+    use crate::event::Keeps;
+    let word = |offset| RegSpan { offset, size: 4 };
+    let frame = vec![(0, word(8)), (1, word(12))];
+    let load = MemOperand::plain(false, 24, Expr::Unknown);
+    let code = vec![
+        (0x100, instruction(FlowKind::Next)),
+        (0x200, instruction(FlowKind::ExceptionReturn)),
+        (0x300, instruction(FlowKind::Next)),
+        (0x304, Decoded { memory: vec![load], ..instruction(FlowKind::Next) }),
+    ];
+    let mut pass = pass_of(pass_with(Details::Local, 64, frame), code);
+    let write = |address| system_call(true, address, 8, None);
+    pass.push(&RunBatch {
+        block: vec![0, 1, 2, 3],
+        addresses: vec![0x5000],
+        events: vec![
+            (1, write(0x5000)),
+            (1, entry(Some(0x7000), Keeps::Frame)),
+            (1, write(0x5008)),
+            // Another task, which nobody knows.
+            (2, Event::ExceptionReturn { thread: 0, frame: Some(0x7100) }),
+            (3, write(0x5010)),
+        ],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let reader = Origin::Step(FunctionId::at(3));
+    let flows = summary.function_flows.iter().filter(|f| f.reader == reader);
+    let sums: Vec<_> = flows.map(|f| (f.sums.bytes, f.sums.transfers)).collect();
+    assert_eq!(sums, [(24, 3)]);
+}
+
+/// A byte of a register that a handler stores in the frame goes back to that byte.
+#[test]
+fn what_a_handler_stores_in_the_frame_is_of_a_byte() {
+    use crate::event::Keeps;
+    let (register, byte) = (RegSpan { offset: 8, size: 4 }, RegSpan { offset: 9, size: 1 });
+    let store = MemOperand::plain(true, 1, Expr::Unknown);
+    let code = vec![
+        (0x100, writes(register)),
+        (0x104, writes(byte)),
+        (0x200, Decoded { memory: vec![store], ..instruction(FlowKind::Next) }),
+        (0x204, instruction(FlowKind::ExceptionReturn)),
+        (0x108, reads(register)),
+    ];
+    let mut pass = pass_of(pass_with(Details::Local, 64, vec![(2, register)]), code);
+    pass.push(&RunBatch {
+        block: vec![0, 1, 2, 3, 4],
+        addresses: vec![0x7009],
+        events: vec![
+            (2, system_call(true, 0x7000, 32, Some("<exception frame>"))),
+            (2, entry(Some(0x7000), Keeps::Frame)),
+            (4, Event::ExceptionReturn { thread: 0, frame: Some(0x7000) }),
+        ],
+        ..RunBatch::default()
+    });
+    pass.finish();
+    let row = |row: &Communication| match row.write {
+        Origin::Step(write) => (write.seq.get(), row.address, row.bytes),
+        Origin::Source(_) => (0, row.address, row.bytes),
+    };
+    let found: Vec<_> = pass.output().communications.iter().map(row).collect();
+    assert_eq!(found, [(1, 8, 1), (3, 9, 1), (1, 10, 2)]);
+}
+
+/// What lies on both sides of the registers that are kept as recent is written after what was recent of it.
+#[test]
+fn a_register_may_reach_beyond_what_is_recent() {
+    for details in ALL_DETAILS {
+        let last = RegSpan { offset: 120, size: 8 };
+        let wide = RegSpan { size: 16, ..last };
+        let mut pass = pass_with(details, 160, Vec::new());
+        for (i, decoded) in (0..).zip([
+            writes(last),
+            writes(RegSpan { offset: 0, size: 8 }),
+            writes(wide),
+            reads(last),
+        ]) {
+            pass.add_insn(InsnDef { address: 0x100 + 4 * i, ..InsnDef::default() }, decoded);
+        }
+        for insns in [&[0][..], &[1, 2], &[3]] {
+            let step = |insn: &u32| BlockStep { insn: *insn, executed: true, mem: 0 };
+            pass.add_block(BlockDef { steps: insns.iter().map(step).collect(), mem: Vec::new() });
+        }
+        pass.push(&RunBatch { block: vec![0, 1, 2], ..RunBatch::default() });
+        let summary = pass.finish();
+        let sums = sums_between(&summary, 1, 1).expect("it is read");
+        assert_eq!((sums.bytes, sums.unique, sums.transfers), (8, 8, 1), "{details:?}");
+        if details > Details::Sums {
+            let flows: Vec<_> = summary.instruction_flows.iter().map(|f| f.writer).collect();
+            assert_eq!(flows, [Origin::Step(InstructionId::at(2))], "{details:?}");
+        }
+    }
+}
+
+/// A step that was interrupted is tried again behind the handler: that is no transfer of control.
+#[test]
+fn a_step_that_failed_is_tried_again() {
+    use crate::event::Keeps;
+    let code = vec![
+        (0x100, instruction(FlowKind::Next)),
+        (0x200, instruction(FlowKind::ExceptionReturn)),
+        (0x104, instruction(FlowKind::Next)),
+    ];
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code);
+    let back = Event::ExceptionReturn { thread: 0, frame: None };
+    pass.push(&RunBatch {
+        block: vec![0, 1, 0, 2],
+        events: vec![(1, entry(None, Keeps::None)), (2, back)],
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    assert_eq!(summary.signals, 1);
+    assert_eq!(calls(&mut pass), [("root", "open", 0), ("signal", "return", 1)]);
+}
+
+/// What a handler has saved for others is read by a function that is no handler's, whether or not it has saved the same
+/// register itself.
+#[test]
+fn only_handlers_restore_what_others_saved() {
+    use crate::event::Keeps;
+    let register = RegSpan { offset: 8, size: 8 };
+    let mut store = moves(true, register);
+    store.memory[0].stack_relative = false;
+    for (details, saves) in ALL_DETAILS.into_iter().flat_map(|d| [(d, false), (d, true)]) {
+        let code = vec![
+            (0x100, writes(register)),
+            (0x104, instruction(FlowKind::Call)),
+            (0x200, store.clone()),
+            (0x204, instruction(FlowKind::ExceptionReturn)),
+            (0x300, moves(true, register)),
+            (0x304, moves(false, register)),
+        ];
+        let mut pass = pass_of(pass_with(details, 64, Vec::new()), code);
+        let back = Event::ExceptionReturn { thread: 0, frame: None };
+        let (block, addresses) = match saves {
+            true => (vec![0, 2, 3, 1, 4, 5], vec![0x5000, 0x6ff0, 0x5000]),
+            false => (vec![0, 2, 3, 1, 5], vec![0x5000, 0x5000]),
+        };
+        let end = RunEnd { sp: Some(0x7000), linked: false, destination: None };
+        pass.push(&RunBatch {
+            end: vec![end; block.len()],
+            block,
+            addresses,
+            events: vec![(1, entry(None, Keeps::None)), (3, back)],
+            ..RunBatch::default()
+        });
+        let summary = pass.finish();
+        let sums = sums_between(&summary, 1, 3).expect("it is read");
+        assert_eq!((sums.bytes, sums.transfers), (8, 1), "{details:?} {saves}");
+    }
+}
+
+/// Where a return loads its address is stack, though nobody has stored there.
+#[test]
+fn a_return_touches_the_stack() {
+    for details in ALL_DETAILS {
+        let load = MemOperand::plain(false, 8, Expr::Unknown);
+        let load = MemOperand { stack_relative: true, control: true, ..load };
+        let code = vec![
+            (0x100, Decoded { memory: vec![load], ..instruction(FlowKind::Return) }),
+            (0x200, instruction(FlowKind::Next)),
+        ];
+        let mut pass = pass_of(pass_with(details, 64, Vec::new()), code);
+        pass.push(&RunBatch { block: vec![0, 1], addresses: vec![0x7008], ..RunBatch::default() });
+        let summary = pass.finish();
+        let regions: Vec<_> = summary.regions.iter().map(|r| (r.first, r.is_stack)).collect();
+        assert_eq!(regions, [(0x7000, true)], "{details:?}");
+        assert!(summary.function_flows.is_empty());
+    }
+}
