@@ -1114,3 +1114,71 @@ fn a_return_touches_the_stack() {
         assert!(summary.function_flows.is_empty());
     }
 }
+
+/// A save lies in the 8 MiB below the frame top; where that is not known, it is stack relative.
+#[test]
+fn a_save_lies_in_the_frame() {
+    const TOP: u64 = 0x7000_0000;
+    let register = RegSpan { offset: 8, size: 8 };
+    for (sp, address, stack_relative, is_save) in [
+        (Some(TOP), TOP - 8, false, true),
+        (Some(TOP), TOP - 7, true, false),
+        (Some(TOP), TOP, true, false),
+        (Some(TOP), TOP - (8 << 20), false, true),
+        (Some(TOP), TOP - (8 << 20) - 1, true, false),
+        (None, 0x5000, true, true),
+        (None, 0x5000, false, false),
+    ] {
+        let mut store = moves(true, register);
+        store.memory[0].stack_relative = stack_relative;
+        let call = Decoded { writes: writes(register).writes, ..instruction(FlowKind::Call) };
+        let code = vec![(0x100, call), (0x200, store)];
+        let mut pass = pass_of(pass_with(Details::Instances, 64, Vec::new()), code);
+        pass.push(&RunBatch {
+            block: vec![0, 1],
+            addresses: vec![address],
+            end: vec![RunEnd { sp, linked: false, destination: None }; 2],
+            ..RunBatch::default()
+        });
+        pass.finish();
+        let case = (sp, address, stack_relative);
+        assert_eq!(pass.output().saved.len(), usize::from(is_save), "{case:x?}");
+    }
+}
+
+/// What processes begin with is what their parent had when it made them, though the parent writes on; of a process that
+/// nobody is known to have made, all that may be written is inherited.
+#[test]
+fn a_process_begins_with_what_its_parent_had() {
+    for (pid, expected) in [(7, (Some(1), 8)), (8, (None, 8))] {
+        let mut pass = pass(&[(0x100, FlowKind::Jump, STORE), (0x104, FlowKind::Jump, LOAD)]);
+        let ranges = Box::new([(0x5000, 0x1000)]);
+        pass.push(&RunBatch {
+            block: vec![0, 0],
+            addresses: vec![0x5000, 0x5000],
+            events: vec![(1, Event::Fork { pid: 7 })],
+            ..RunBatch::default()
+        });
+        pass.next_process(1);
+        pass.push(&RunBatch {
+            block: vec![1],
+            thread: vec![1],
+            addresses: vec![0x5000],
+            events: vec![(0, Event::ProcessStart), (0, Event::Inherit { pid, ranges })],
+            ..RunBatch::default()
+        });
+        let summary = pass.finish();
+        let row = |row: &Communication| match row.write {
+            Origin::Step(write) => (Some(write.seq.get()), row.bytes),
+            Origin::Source(Source::Named(id)) => {
+                assert_eq!(summary.sources.name(id), origin::Sources::INHERITED);
+                (None, row.bytes)
+            }
+            other => panic!("{other:?}"),
+        };
+        let found: Vec<_> = pass.output().communications.iter().map(row).collect();
+        assert_eq!(found, [expected]);
+        // Nobody has read what the parent itself has.
+        assert_eq!(summary.functions[1].dead_bytes, 16);
+    }
+}
