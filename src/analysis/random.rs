@@ -773,8 +773,27 @@ pub(super) fn ran(
         assert!(rows.communications.is_sorted_by_key(|row| row.read), "rows come in order");
     }
     parts_are_told(&summary, &rows);
+    exposed_reads_are_told(options.details, &rows);
     late_rows_are_told(code, options.details, &rows);
     (summary, rows, kept)
+}
+
+/// Of each byte of a save that was exposed it is told late who wrote it.
+fn exposed_reads_are_told(details: Details, rows: &Rows) {
+    let mut told: HashMap<(Seq, u64), u64> = HashMap::new();
+    for late in &rows.late {
+        for byte in late.row.address..late.row.address + u64::from(late.row.bytes) {
+            *told.entry((late.row.read.seq, byte)).or_default() += 1;
+        }
+    }
+    let exposed = rows.saved.iter().filter(|save| save.exposed.is_some());
+    for save in exposed.filter(|_| details > Details::Sums) {
+        for byte in save.register.bytes() {
+            let times = told.remove(&(save.save.seq, byte.into()));
+            assert_eq!(times, Some(1), "{save:?}: byte {byte}");
+        }
+    }
+    assert!(told.is_empty(), "{told:?}");
 }
 
 /// What is known late are rows, of the details that ask for them.

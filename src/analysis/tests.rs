@@ -1182,3 +1182,100 @@ fn a_process_begins_with_what_its_parent_had() {
         assert_eq!(summary.functions[1].dead_bytes, 16);
     }
 }
+
+/// Two tasks are interrupted at the same place, and nothing tells which goes on: the return does, which only one of them
+/// can have made.
+#[test]
+fn a_return_tells_which_task_went_on() {
+    use crate::event::Keeps;
+    let code = vec![
+        (0x100, instruction(FlowKind::Call)),
+        (0x104, instruction(FlowKind::Jump)),
+        (0x200, instruction(FlowKind::Call)),
+        (0x204, instruction(FlowKind::Jump)),
+        (0x300, instruction(FlowKind::Next)),
+        (0x304, instruction(FlowKind::Return)),
+        (0x400, instruction(FlowKind::ExceptionReturn)),
+    ];
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code);
+    let exception = |at| {
+        let back = Event::ExceptionReturn { thread: 0, frame: None };
+        [(at, entry(None, Keeps::None)), (at + 1, back)]
+    };
+    pass.push(&RunBatch {
+        // The first task calls, the second one does; the first goes on where both are; then the second.
+        block: vec![0, 4, 6, 2, 4, 6, 5, 1, 6, 5, 3],
+        events: [2, 5, 8].into_iter().flat_map(exception).collect(),
+        ..RunBatch::default()
+    });
+    let summary = pass.finish();
+    let found = calls(&mut pass);
+    let tasks: Vec<_> = found.into_iter().filter(|(kind, ..)| *kind != "signal").collect();
+    let root = ("root", "open", 0);
+    assert_eq!(tasks, [root, ("call", "return", 1), root, ("call", "return", 4)]);
+    // Each task's steps are in its own context.
+    let contexts = summary.contexts.contexts();
+    let mut steps: Vec<_> = contexts
+        .iter()
+        .filter(|(_, c)| c.function != FunctionId::at(4))
+        .map(|(_, c)| {
+            let caller = c.parent.map(|parent| contexts.get(parent).function.index());
+            (c.function.index(), caller, c.figures.calls, c.figures.steps_self)
+        })
+        .collect();
+    steps.sort_unstable();
+    assert_eq!(steps, [(1, None, 1, 2), (2, None, 1, 2), (3, Some(1), 1, 1), (3, Some(2), 1, 3)]);
+    // Between two of its intervals another task ran.
+    assert!(summary.switches > 0);
+}
+
+/// The slot of a call is where it stores, in whichever order the log has its accesses.
+#[test]
+fn a_call_by_a_word_of_the_stack_has_its_own_slot() {
+    for store_first in [true, false] {
+        let operand = |is_write| MemOperand {
+            stack_relative: true,
+            ..MemOperand::plain(is_write, 8, Expr::Unknown)
+        };
+        let mut memory = vec![operand(true), operand(false)];
+        let mut addresses = vec![0x7000, 0x7020];
+        if !store_first {
+            memory.reverse();
+            addresses.reverse();
+        }
+        let code = vec![(0x100, Decoded { memory, ..instruction(FlowKind::Call) })];
+        let mut pass = pass_of(empty_pass(), code);
+        pass.push(&RunBatch { block: vec![0], addresses, ..RunBatch::default() });
+        let previous = pass.machine.threads[0].previous.expect("a step");
+        assert_eq!(previous.slot, Some(0x7000));
+    }
+}
+
+/// The first stack pointer is looked for among the first 2^20 steps, and not further.
+#[test]
+fn the_first_stack_pointer_is_among_the_first_steps() {
+    const STEPS: u32 = 1 << 10;
+    for (before, expected) in [(STEPS - 1, Some(0x7000)), (STEPS, None)] {
+        let mut pass = empty_pass();
+        let load =
+            MemOperand { stack_relative: true, ..MemOperand::plain(false, 8, Expr::Unknown) };
+        let next = || instruction(FlowKind::Next);
+        pass.add_insn(InsnDef { address: 0x100, ..InsnDef::default() }, next());
+        let decoded = Decoded { memory: vec![load], ..next() };
+        pass.add_insn(InsnDef { address: 0x104, ..InsnDef::default() }, decoded);
+        let step = |insn| BlockStep { insn, executed: true, mem: insn as u16 };
+        let nothing = |n| (0..n).map(|_| step(0)).collect::<Vec<_>>();
+        pass.add_block(BlockDef { steps: nothing(STEPS), mem: Vec::new() });
+        let steps = [nothing(before), vec![step(1)]].concat();
+        let mem = vec![MemShape { is_write: false, size: 8, operand: 0 }];
+        pass.add_block(BlockDef { steps, mem });
+        let runs = |n, last| [vec![0; n], last].concat();
+        let batch = |block, addresses| RunBatch { block, addresses, ..RunBatch::default() };
+        assert!(!pass.find_first_sp(&batch(runs(1000, Vec::new()), Vec::new())));
+        assert!(pass.find_first_sp(&batch(runs(23, vec![1]), vec![0x7000])));
+        assert_eq!(pass.first_stack_pointer(), expected, "{before}");
+        // Nor does anything that comes later matter.
+        assert!(pass.find_first_sp(&batch(vec![1], vec![0x9000])));
+        assert_eq!(pass.first_stack_pointer(), expected, "{before}");
+    }
+}
