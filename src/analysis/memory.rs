@@ -933,7 +933,6 @@ mod tests {
     /// into another memory.
     #[test]
     fn what_is_known_is_what_was_written() {
-        const FIRST: u64 = 0x40_0000;
         const PAGES: u64 = 40;
         let mut below = crate::analysis::random::below(1);
         let writes = |list: &[Version]| -> Vec<(u64, u64)> {
@@ -942,7 +941,7 @@ mod tests {
             all.sort_unstable();
             all
         };
-        for _ in 0..10 {
+        for first in [0x40_0000, 0].into_iter().cycle().take(10) {
             let mut memory = memory(&[]);
             let mut model = vec![0; (PAGES * PAGE) as usize];
             for write in 1..12 {
@@ -950,12 +949,12 @@ mod tests {
                 let from = below(PAGES * PAGE);
                 let most = if below(3) == 0 { 40 * PAGE } else { 50 };
                 let n = (1 + below(most)).min(PAGES * PAGE - from);
-                for (address, n) in memory.fill(FIRST + from, n, cell) {
+                for (address, n) in memory.fill(first + from, n, cell) {
                     memory.put(address, n, cell);
                 }
                 model[from as usize..(from + n) as usize].fill(write);
             }
-            let expected: Vec<_> = (FIRST..).zip(model).filter(|(_, write)| *write != 0).collect();
+            let expected: Vec<_> = (first..).zip(model).filter(|(_, write)| *write != 0).collect();
             let known = memory.known(None);
             assert_eq!(writes(&known), expected);
             assert!(known.iter().all(|(.., cell)| (cell.reader, cell.pair) == (0, 0)));
@@ -963,7 +962,7 @@ mod tests {
             assert!(known.len() < 12 * (PAGES as usize + 4), "{}", known.len());
             let asked: Vec<_> = (0..PAGES + 2)
                 .step_by(3)
-                .map(|page| (FIRST / PAGE + page, below(1 << 31) as usize))
+                .map(|page| (first / PAGE + page, below(1 << 31) as usize))
                 .collect();
             let words = |bits: usize| std::array::from_fn(|i| (bits as u64) << (i % 3) ^ i as u64);
             let pages = asked.iter().map(|&(page, bits)| (page, words(bits))).collect();

@@ -12,12 +12,15 @@ use crate::isa::{ControlFlow, Decoded, Expr, FlowKind, MemOperand, RegAccess};
 /// Every 256 bytes of code are a function.
 struct Pages;
 
+/// The function that is a stub, in tests that have one.
+const STUB: usize = 0xee;
+
 impl CodeMap for Pages {
     fn function_at(&mut self, address: u64) -> FunctionId {
         FunctionId::at((address >> 8) as usize)
     }
-    fn is_stub(&self, _: FunctionId) -> bool {
-        false
+    fn is_stub(&self, function: FunctionId) -> bool {
+        function.index() == STUB
     }
     fn is_through(&self, _: FunctionId) -> bool {
         false
@@ -790,10 +793,11 @@ fn the_kernel_reads_both_sides_of_the_first_stack_pointer() {
 #[test]
 fn flows_of_very_many_writers_are_parts() {
     const WRITERS: u64 = 70_000;
+    let stub = 0x100 * STUB as u64;
     let mut pass = pass(&[
         (0x100, FlowKind::Call, None),
-        (0x200, FlowKind::Next, STORE),
-        (0x204, FlowKind::Return, None),
+        (stub, FlowKind::Next, STORE),
+        (stub + 4, FlowKind::Return, None),
         (0x104, FlowKind::Jump, None),
         (0x108, FlowKind::Jump, LOAD),
     ]);
@@ -806,13 +810,16 @@ fn flows_of_very_many_writers_are_parts() {
     addresses.extend_from_within(..);
     pass.push(&RunBatch { block, addresses, ..RunBatch::default() });
     let summary = pass.finish();
-    let (writer, reader) = (Origin::Step(FunctionId::at(2)), Origin::Step(FunctionId::at(1)));
+    let (writer, reader) = (Origin::Step(FunctionId::at(STUB)), Origin::Step(FunctionId::at(1)));
     let sums: Vec<_> = summary.function_flows.iter().filter(|f| f.writer == writer).collect();
     let [flow] = &sums[..] else { panic!("{sums:?}") };
     let all = 8 * WRITERS;
     assert_eq!(flow.reader, reader);
     let sums = flow.sums;
     assert_eq!((sums.bytes, sums.unique, sums.transfers, sums.addresses), (all, all, WRITERS, all));
+    // The writers are instances of a stub: merged, their caller wrote.
+    let merged = summary.stub_flows.iter().filter(|f| f.reader == reader && f.writer == reader);
+    assert_eq!(merged.map(|f| f.sums.bytes).sum::<u64>(), all);
     let rows = &pass.output().flows;
     assert!(rows.iter().all(|row| row.part) && rows.len() >= WRITERS as usize);
     assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), all);
@@ -999,13 +1006,16 @@ fn what_a_handler_stores_in_the_frame_is_of_a_byte() {
         ],
         ..RunBatch::default()
     });
-    pass.finish();
+    let summary = pass.finish();
     let row = |row: &Communication| match row.write {
         Origin::Step(write) => (write.seq.get(), row.address, row.bytes),
         Origin::Source(_) => (0, row.address, row.bytes),
     };
     let found: Vec<_> = pass.output().communications.iter().map(row).collect();
     assert_eq!(found, [(1, 8, 1), (3, 9, 1), (1, 10, 2)]);
+    // Nobody had read it in the register.
+    let sums = sums_between(&summary, 2, 1).expect("it is read");
+    assert_eq!((sums.bytes, sums.unique, sums.transfers), (1, 1, 1));
 }
 
 /// What lies on both sides of the registers that are kept as recent is written after what was recent of it.
@@ -1278,4 +1288,118 @@ fn the_first_stack_pointer_is_among_the_first_steps() {
         assert!(pass.find_first_sp(&batch(vec![1], vec![0x9000])));
         assert_eq!(pass.first_stack_pointer(), expected, "{before}");
     }
+}
+
+/// A save of which any byte is overwritten is not restored: the load reads it.
+#[test]
+fn a_save_that_is_overwritten_in_part_is_exposed() {
+    for size in [2, 4, 8] {
+        for byte in 0..u64::from(size) {
+            let register = RegSpan { offset: 8, size };
+            let store = MemOperand::plain(true, 1, Expr::Unknown);
+            let code = vec![
+                (0x100, Decoded { writes: writes(register).writes, ..instruction(FlowKind::Call) }),
+                (0x200, moves(true, register)),
+                (0x204, Decoded { memory: vec![store], ..instruction(FlowKind::Next) }),
+                (0x208, moves(false, register)),
+            ];
+            let mut pass = pass_of(empty_pass(), code);
+            pass.push(&RunBatch {
+                block: (0..4).collect(),
+                addresses: vec![0x5000, 0x5000 + byte, 0x5000],
+                ..RunBatch::default()
+            });
+            pass.finish();
+            let saved = &pass.output().saved;
+            let [save] = &saved[..] else { panic!("{saved:?}") };
+            assert_eq!((save.restores, save.exposed), (0, Seq::new(4)), "{size} {byte}");
+        }
+    }
+}
+
+/// A block may have more steps than the quick way of a store can tell: it reads what it stores all the same.
+#[test]
+fn a_store_far_inside_of_a_block_reads_its_register() {
+    let register = RegSpan { offset: 8, size: 8 };
+    for details in ALL_DETAILS {
+        let mut pass = pass_with(details, 64, Vec::new());
+        let insns = [writes(register), instruction(FlowKind::Next), moves(true, register)];
+        for (i, decoded) in (0..).zip(insns) {
+            pass.add_insn(InsnDef { address: 0x100 + 4 * i, ..InsnDef::default() }, decoded);
+        }
+        let step = |insn| BlockStep { insn, executed: true, mem: u16::from(insn == 2) };
+        pass.add_block(BlockDef { steps: vec![step(0)], mem: Vec::new() });
+        let steps = [vec![step(1); 1 << 16], vec![step(2)]].concat();
+        let mem = vec![MemShape { is_write: true, size: 8, operand: 0 }];
+        pass.add_block(BlockDef { steps, mem });
+        pass.push(&RunBatch { block: vec![0, 1], addresses: vec![0x5000], ..RunBatch::default() });
+        let summary = pass.finish();
+        let sums = sums_between(&summary, 1, 1).expect("it is read");
+        assert_eq!((sums.bytes, sums.unique, sums.transfers), (8, 8, 1), "{details:?}");
+        if details > Details::Sums {
+            let flows = summary.instruction_flows.iter().map(|f| (f.writer, f.reader, f.bytes));
+            let expected = (Origin::Step(InstructionId::at(0)), InstructionId::at(2), 8);
+            assert_eq!(flows.collect::<Vec<_>>(), [expected], "{details:?}");
+        }
+    }
+}
+
+/// A handler that has given back itself what it saved goes back to what it interrupted, though another task waits just
+/// where that goes on; if that can not go on there, it is another task.
+#[test]
+fn a_handler_that_restores_what_it_saved_goes_back() {
+    use crate::event::Keeps;
+    let register = RegSpan { offset: 8, size: 8 };
+    let elsewhere = |is_write| {
+        let mut decoded = moves(is_write, register);
+        decoded.memory[0].stack_relative = false;
+        decoded
+    };
+    let code = || {
+        vec![
+            (0x100, writes(register)),
+            (0x104, instruction(FlowKind::Jump)),
+            (0x110, instruction(FlowKind::Next)),
+            (0x114, instruction(FlowKind::Next)),
+            (0x200, instruction(FlowKind::Jump)),
+            (0x300, instruction(FlowKind::ExceptionReturn)),
+            (0x400, elsewhere(true)),
+            (0x404, writes(register)),
+            (0x408, elsewhere(false)),
+            (0x40c, instruction(FlowKind::ExceptionReturn)),
+            (0x500, instruction(FlowKind::Next)),
+        ]
+    };
+    let back = Event::ExceptionReturn { thread: 0, frame: None };
+    let events = |at: &[(u32, u32)]| -> Vec<(u32, Event)> {
+        let both = |&(i, j): &(u32, u32)| [(i, entry(None, Keeps::None)), (j, back.clone())];
+        at.iter().flat_map(both).collect()
+    };
+    let steps = |pass: &Pass<Pages, Rows>| {
+        let mut calls = pass.machine.data.output.calls.clone();
+        calls.retain(|call| call.kind != stack::CallKind::Signal);
+        calls.sort_by_key(|c| c.call);
+        let row = |c: &Call| (c.function.index(), c.kind.name(), c.steps_self);
+        calls.iter().map(row).collect::<Vec<_>>()
+    };
+    // The first task; the second, which waits behind 0x110; the first again, which jumps to 0x114.
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code());
+    pass.push(&RunBatch {
+        block: vec![0, 5, 4, 2, 5, 1, 6, 7, 8, 9, 3],
+        addresses: vec![0x5000, 0x5000],
+        events: events(&[(1, 2), (4, 5), (6, 10)]),
+        ..RunBatch::default()
+    });
+    pass.finish();
+    assert_eq!(steps(&pass), [(1, "root", 3), (2, "root", 1), (1, "tail", 1)]);
+    // It can not go on in another function.
+    let mut pass = pass_of(pass_with(Details::Local, 64, Vec::new()), code());
+    pass.push(&RunBatch {
+        block: vec![0, 6, 7, 8, 9, 10],
+        addresses: vec![0x5000, 0x5000],
+        events: events(&[(1, 5)]),
+        ..RunBatch::default()
+    });
+    pass.finish();
+    assert_eq!(steps(&pass), [(1, "root", 1), (5, "root", 1)]);
 }
