@@ -1403,3 +1403,18 @@ fn a_handler_that_restores_what_it_saved_goes_back() {
     pass.finish();
     assert_eq!(steps(&pass), [(1, "root", 1), (5, "root", 1)]);
 }
+
+/// However many functions there are, each call is of its own.
+#[test]
+fn calls_of_very_many_functions_are_told_apart() {
+    const FUNCTIONS: u64 = 1100;
+    let mut code = vec![(0x100, FlowKind::Call, None), (0x104, FlowKind::Jump, None)];
+    code.extend((0..FUNCTIONS).map(|f| (0x10_0000 + 0x100 * f, FlowKind::Return, None)));
+    let mut pass = pass(&code);
+    let block = (0..3 * FUNCTIONS as u32).flat_map(|i| [0, 2 + i % FUNCTIONS as u32, 1]);
+    pass.push(&RunBatch { block: block.collect(), ..RunBatch::default() });
+    let summary = pass.finish();
+    let called = summary.call_edges.iter().filter(|edge| edge.caller.is_some());
+    let calls: Vec<_> = called.map(|edge| (edge.calls, edge.steps)).collect();
+    assert_eq!(calls, vec![(3, 3); FUNCTIONS as usize]);
+}
